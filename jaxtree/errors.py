@@ -1,0 +1,24 @@
+"""What jaxtree raises at its border: one family, each member also the built-in kind a caller would catch.
+
+A message says what was given and what is allowed, and comes before any work is done.
+"""
+
+
+class JaxtreeError(Exception):
+    """Base of every error that jaxtree raises on purpose."""
+
+
+class InvalidInputError(JaxtreeError, ValueError):
+    """A table, target or parameter has a shape or value that is not allowed."""
+
+
+class InvalidTypeError(JaxtreeError, TypeError):
+    """A table, column or parameter is of a kind that jaxtree does not read."""
+
+
+class MissingExtraError(JaxtreeError, ImportError):
+    """An optional dependency is not installed; the message names the extra that brings it."""
+
+
+class CapacityError(JaxtreeError, RuntimeError):
+    """A tree needs more nodes than its node table holds."""

@@ -1,0 +1,1 @@
+"""The engine: growth of trees, level by level."""

@@ -1,0 +1,91 @@
+"""The static sizes of a growth program.
+
+Two growths with equal plans and equally shaped arguments share one compiled program.
+"""
+
+from typing import NamedTuple
+
+from jaxtree.growth.criteria import Criterion
+from jaxtree.tree import SplitKind
+
+CELLS_PER_BLOCK = 2**14
+"""Cells scored at a time: 64 KiB of 32-bit sums."""
+
+BLOCKS_PER_TABLE = 4
+"""A feature's table of a chunk is so many blocks long, and stays in a core's second-level cache."""
+
+ENTRIES_PER_BLOCK = 4096
+"""Entries read at a time once they are sorted by slot."""
+
+MIN_ENTRIES_FOR_GROUPS = 2**15
+"""With fewer entries a second core saves less than a larger program costs to compile."""
+
+WINDOW = 32
+"""Entries of a small node, which is scored by comparing all pairs of its entries."""
+
+MIN_BINS_FOR_SMALL_NODES = 2 * WINDOW
+"""With fewer bins a histogram costs no more than comparing all pairs."""
+
+
+class Plan(NamedTuple):
+    """The static sizes of one growth program.
+
+    Attributes:
+        capacity: Nodes that the table holds.
+        num_classes: Classes of the target.
+        num_bins: Codes of a feature.
+        num_slots: Slots of a chunk, the nodes whose histograms are made together.
+        slots_per_block: Slots scored together.
+        features_per_group: Features whose histograms are made side by side.
+        entries_per_block: Entries read together.
+        small_nodes: Nodes scored together by comparing pairs; 0 where histograms serve all nodes.
+        max_branches: Branches of a split at most.
+        starts_in_row_order: Whether entry e is row e at the start.
+        criterion: Impurity of class weights.
+        kinds: The kinds of split that occur.
+    """
+
+    capacity: int
+    num_classes: int
+    num_bins: int
+    num_slots: int
+    slots_per_block: int
+    features_per_group: int
+    entries_per_block: int
+    small_nodes: int
+    max_branches: int
+    starts_in_row_order: bool
+    criterion: Criterion
+    kinds: tuple[SplitKind, ...]
+
+
+def make_plan(
+    *,
+    num_entries: int,
+    num_features: int,
+    num_classes: int,
+    num_bins: int,
+    capacity: int,
+    starts_in_row_order: bool,
+    criterion: Criterion,
+    kinds: tuple[SplitKind, ...],
+) -> Plan:
+    """Returns the plan for data of the given sizes."""
+    widest_level = max(1, min(capacity, num_entries // 2))
+    slots_per_block = max(1, min(CELLS_PER_BLOCK // (num_classes * num_bins), widest_level))
+    num_blocks = min(BLOCKS_PER_TABLE, -(-widest_level // slots_per_block))
+    pairs_pay = kinds == (SplitKind.THRESHOLD,) and num_bins >= MIN_BINS_FOR_SMALL_NODES and num_entries >= WINDOW
+    return Plan(
+        capacity=capacity,
+        num_classes=num_classes,
+        num_bins=num_bins,
+        num_slots=num_blocks * slots_per_block,
+        slots_per_block=slots_per_block,
+        features_per_group=2 if num_features % 2 == 0 and num_entries >= MIN_ENTRIES_FOR_GROUPS else 1,
+        entries_per_block=min(num_entries, ENTRIES_PER_BLOCK),
+        small_nodes=min(256, widest_level) if pairs_pay else 0,
+        max_branches=num_bins if SplitKind.MULTIWAY in kinds else 2,
+        starts_in_row_order=starts_in_row_order,
+        criterion=criterion,
+        kinds=kinds,
+    )

@@ -1,0 +1,1 @@
+"""Prunings: masks over a grown tree."""

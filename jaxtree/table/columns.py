@@ -1,0 +1,158 @@
+"""A column of a table: numbers or words.
+
+A *number column* keeps its numbers, NaN where one is missing. A *word column* (strings, categories, truth values) holds
+its distinct words and, for every row, the position of the row's word among them; the position after the last word means
+missing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
+
+import numpy as np
+from jaxtyping import Bool, Int32, Num
+
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+
+LARGEST_EXACT_INTEGER = 2**53  # float64 holds every integer up to here
+
+_BOOLEANS = (bool, np.bool_)
+_INTEGERS = (int, np.integer)
+_FLOATS = (float, np.floating)
+_MISSING_TYPES = ("NoneType", "NAType", "MaskedConstant")  # by name, so that pandas need not be installed
+
+_BEYOND_EXACT = (
+    "column {} holds integers beyond 2**53, which float64 cannot tell apart: subtract an offset, or pass strings"
+)
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """Numbers, NaN where one is missing."""
+
+    name: str
+    values: Num[np.ndarray, " row"]
+    has_missing: bool
+
+
+@dataclass(frozen=True)
+class WordColumn:
+    """Words, and for every row the position of its word; position `len(words)` means missing."""
+
+    name: str
+    kind: str  # "categorical", "ordered" or "boolean"
+    words: tuple
+    codes: Int32[np.ndarray, " row"]
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether any row's word is missing."""
+        return bool((self.codes == len(self.words)).any())
+
+
+def check_numbers(X: Num[np.ndarray, "row column"], names: Sequence[str]) -> Bool[np.ndarray, " column"]:
+    """Says which columns have missing values; raises InvalidInputError for numbers that a float64 cannot hold."""
+    no_column = np.zeros(X.shape[1], bool)
+    if X.dtype.kind == "f":
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(X.sum()):  # one cheap pass settles nearly every table
+                return no_column
+        _refuse(np.isinf(X), names, "Input X contains infinity in column {}: replace it, or make it NaN")
+        return np.any(np.isnan(X), axis=0)
+    if X.dtype.itemsize == 8 and (X.max() > LARGEST_EXACT_INTEGER or X.min() < -LARGEST_EXACT_INTEGER):
+        _refuse((X > LARGEST_EXACT_INTEGER) | (X < -LARGEST_EXACT_INTEGER), names, _BEYOND_EXACT)
+    return no_column
+
+
+def _refuse(is_wrong: Bool[np.ndarray, "row column"], names: Sequence[str], message: str) -> None:
+    if is_wrong.any():
+        column = np.flatnonzero(is_wrong.any(axis=0))[0]
+        raise InvalidInputError(message.format(repr(names[column])))
+
+
+def number_column(name: str, values: Num[np.ndarray, " row"]) -> NumberColumn:
+    """Makes a column of numbers, after checking them."""
+    return NumberColumn(name, values, bool(check_numbers(values[:, None], [name])[0]))
+
+
+def boolean_column(name: str, values: Bool[np.ndarray, " row"]) -> WordColumn:
+    """Makes a column of truth values."""
+    return WordColumn(name, "boolean", (False, True), values.astype(np.int32))
+
+
+def column_of_values(name: str, values: list) -> NumberColumn | WordColumn:
+    """Makes a column of Python values that are, where not missing, all numbers, all truth values or all strings.
+
+    A column without any known value is a number column.
+    """
+    kinds = _kinds_of_values(name, values)
+    if kinds == {"strings"}:
+        words = sorted(str(word) for word in set(values) if isinstance(word, str))
+        return _look_up(name, "categorical", tuple(words), values)
+    if kinds == {"booleans"}:
+        return _look_up(name, "boolean", (False, True), values)
+    if not kinds <= {"integers", "numbers"}:
+        raise InvalidTypeError(
+            f"column {name!r} mixes {' and '.join(sorted(kinds))}: a column must be all numbers, all booleans or all "
+            "strings, where not missing"
+        )
+    if any(abs(int(value)) > LARGEST_EXACT_INTEGER for value in values if isinstance(value, _INTEGERS)):
+        raise InvalidInputError(_BEYOND_EXACT.format(repr(name)))
+    numbers = [value if isinstance(value, _INTEGERS + _FLOATS) else np.nan for value in values]
+    return number_column(name, np.array(numbers, np.float64))
+
+
+def _kinds_of_values(name: str, values: list) -> set[str]:
+    """Returns the kinds of the known values; NaN may stand for a missing value of any kind."""
+    kinds = {_kind_of_type(name, value_type) for value_type in set(map(type, values))} - {"missing"}
+    if len(kinds) > 1 and all(np.isnan(value) for value in values if isinstance(value, _FLOATS)):
+        kinds.discard("numbers")
+    return kinds
+
+
+def _kind_of_type(name: str, value_type: type) -> str:
+    if issubclass(value_type, str):
+        return "strings"
+    if issubclass(value_type, _BOOLEANS):  # before the integers: a bool is an int
+        return "booleans"
+    if issubclass(value_type, _INTEGERS):
+        return "integers"
+    if issubclass(value_type, _FLOATS):
+        return "numbers"
+    if value_type.__name__ in _MISSING_TYPES:
+        return "missing"
+    raise InvalidTypeError(
+        f"column {name!r}: each argument must be a string, a boolean or a number, got a {value_type.__name__}; "
+        "turn dates into numbers, and anything else into strings"
+    )
+
+
+def _look_up(name: str, kind: str, words: tuple, values: list) -> WordColumn:
+    """Finds every value among the words; a value that is no word must be missing."""
+    position = {word: code for code, word in enumerate(words)}
+    codes = np.fromiter(map(position.get, values, repeat(len(words))), np.int32, len(values))
+    return WordColumn(name, kind, words, codes)
+
+
+def as_categorical(column: NumberColumn | WordColumn) -> WordColumn:
+    """Reads a column as categories without order; distinct numbers, in ascending order, become words."""
+    if isinstance(column, WordColumn):
+        return replace(column, kind="categorical")
+    distinct, codes = np.unique(column.values, return_inverse=True)  # NaN comes last, and once
+    words = distinct[~np.isnan(distinct)] + distinct.dtype.type(0)  # -0.0 becomes 0.0
+    return WordColumn(column.name, "categorical", tuple(words.tolist()), codes.astype(np.int32))
+
+
+def as_ordered(column: NumberColumn | WordColumn, words: Sequence) -> WordColumn:
+    """Reads a column as categories in the given order, which must name every word of the column."""
+    column = as_categorical(column)
+    position = {word: code for code, word in enumerate(words)}
+    recode = np.array([*(position[word] for word in column.words), len(words)], np.int32)
+    return WordColumn(column.name, "ordered", tuple(words), recode[column.codes])
+
+
+def as_numbers(column: NumberColumn | WordColumn) -> Num[np.ndarray, " row"]:
+    """Reads a column of numbers or truth values (False is 0, True is 1) as numbers."""
+    if isinstance(column, NumberColumn):
+        return column.values
+    return np.array([0.0, 1.0, np.nan])[column.codes]

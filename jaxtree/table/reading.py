@@ -1,0 +1,184 @@
+"""Any table, read into columns: NumPy arrays, lists of rows, and every data frame that narwhals knows.
+
+Whatever is wrong with a table itself is found here, before any work is done. Kinds of columns follow from their dtypes,
+and for Python objects from the values.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from jaxtyping import Num
+from narwhals.exceptions import DuplicateError
+from scipy.sparse import issparse
+
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table.columns import (
+    NumberColumn,
+    WordColumn,
+    as_categorical,
+    as_ordered,
+    boolean_column,
+    check_numbers,
+    column_of_values,
+    number_column,
+)
+
+_ROW_TYPES = (list, tuple, np.ndarray)
+_UNREADABLE = (nw.Int128, nw.UInt128, nw.Binary)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a table, all of the same length."""
+
+    columns: tuple[NumberColumn | WordColumn, ...]
+    is_named: bool  # the names came with the table
+    matrix: Num[np.ndarray, "row column"] | None = None  # what was read, if it was one array of numbers
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows, at least one."""
+        column = self.columns[0]
+        return len(column.values if isinstance(column, NumberColumn) else column.codes)
+
+
+def read_table(X: Any) -> Table:
+    """Reads a table.
+
+    Args:
+        X: A two-dimensional NumPy array (also masked), a list of rows, a pandas, polars or pyarrow table, or
+            anything else that narwhals or `numpy.asarray` understands.
+
+    Raises:
+        InvalidInputError: If the shape is not (rows, columns), both at least 1, if names repeat, or if a number is
+            infinite or an integer beyond 2**53.
+        InvalidTypeError: If a column is of a type that has no meaning for a tree, or mixes types.
+    """
+    if issparse(X):
+        raise InvalidTypeError("X is a sparse matrix, which is not supported: pass X.toarray()")
+    try:
+        frame = nw.from_native(X, pass_through=True, allow_series=True)
+    except DuplicateError as error:
+        raise InvalidInputError(f"the names of X's columns must be unique: {error}") from error
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, nw.DataFrame):
+        return _read_frame(frame)
+    if isinstance(frame, nw.Series):
+        check_shape(frame.shape)
+    if isinstance(X, list | tuple):
+        return _read_rows(X)
+    if hasattr(X, "__array__"):
+        return _read_array(X)
+    raise InvalidTypeError(f"X must be a two-dimensional array, a list of rows or a data frame, got {type(X).__name__}")
+
+
+def check_shape(shape: tuple[int, ...]) -> None:
+    """Raises InvalidInputError unless the shape is that of a table with at least one row and one column."""
+    if len(shape) < 2:
+        raise InvalidInputError(
+            f"Expected 2D array, got {'1D' if shape else 'scalar'} array instead. Reshape your data either using "
+            "array.reshape(-1, 1) if it is a single column or array.reshape(1, -1) if it is a single row."
+        )
+    if len(shape) > 2:
+        raise InvalidInputError(f"Found array with dim {len(shape)}, while dim 2 (rows and columns) is required.")
+    if shape[0] == 0:
+        raise InvalidInputError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
+    if shape[1] == 0:
+        raise InvalidInputError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+
+
+def default_names(num_columns: int) -> tuple[str, ...]:
+    """Returns the names of columns that came without: x0, x1, ..."""
+    return tuple(f"x{column}" for column in range(num_columns))
+
+
+def _read_array(X: Any) -> Table:
+    X = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+    check_shape(X.shape)
+    names = default_names(X.shape[1])
+    if isinstance(X, np.ma.MaskedArray):
+        X = _fill_masked(X, names)
+    if X.dtype.kind in "OUT":
+        return Table(tuple(column_of_values(name, x.tolist()) for name, x in zip(names, X.T, strict=True)), False)
+    if X.dtype.kind == "b":
+        return Table(tuple(map(boolean_column, names, X.T)), False)
+    if X.dtype.kind == "c":
+        raise InvalidInputError(f"Complex data not supported: X has dtype {X.dtype}; pass real and imaginary parts.")
+    if X.dtype.kind not in "iuf" or X.dtype.itemsize > 8:
+        raise InvalidTypeError(
+            f"X has dtype {X.dtype}; allowed are numbers of up to 64 bits, booleans, strings and objects. "
+            "Turn dates and durations into numbers, such as days since a date."
+        )
+    has_missing = check_numbers(X, names).tolist()
+    return Table(tuple(map(NumberColumn, names, X.T, has_missing)), False, matrix=X)
+
+
+def _fill_masked(X: np.ma.MaskedArray, names: Sequence[str]) -> np.ndarray:
+    """Puts NaN, or None, where an array is masked."""
+    if X.dtype.kind not in "iuf":
+        filled = np.ma.getdata(X).astype(object)
+        filled[np.ma.getmaskarray(X)] = None
+        return filled
+    check_numbers(np.ma.filled(X, 0), names)
+    return np.ma.filled(X.astype(np.result_type(X.dtype, np.float16)), np.nan)
+
+
+def _read_rows(X: Sequence) -> Table:
+    if not all(isinstance(row, _ROW_TYPES) for row in X):
+        check_shape((len(X),))
+    lengths = sorted({len(row) for row in X})
+    if len(lengths) > 1:
+        raise InvalidInputError(f"the rows of X must have one length, got rows of lengths {lengths}")
+    check_shape((len(X), *lengths))
+    if isinstance(X[0][0], _ROW_TYPES):
+        check_shape((len(X), len(X[0]), len(X[0][0])))
+    columns = list(zip(*X, strict=True))
+    return Table(tuple(map(column_of_values, default_names(len(columns)), map(list, columns))), False)
+
+
+def _read_frame(frame: nw.DataFrame) -> Table:
+    check_shape(frame.shape)
+    names, is_named = tuple(frame.columns), True
+    if not any(isinstance(name, str) for name in names):  # pandas numbers the columns of a bare array
+        names, is_named = default_names(len(names)), False
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidTypeError(f"the names of X's columns must all be strings, got {names}")
+    return Table(tuple(map(_read_series, names, frame.iter_columns())), is_named)
+
+
+def _read_series(name: str, series: nw.Series) -> NumberColumn | WordColumn:
+    dtype = series.dtype
+    if dtype.is_temporal() or dtype.is_decimal() or dtype.is_nested() or dtype in _UNREADABLE:
+        raise InvalidTypeError(
+            f"column {name!r} has dtype {dtype}, which is not read: turn dates and durations into numbers (such as "
+            "days since a date), decimals and wide integers into floats, anything else into strings"
+        )
+    if dtype.is_float():
+        return number_column(name, series.to_numpy())
+    if dtype.is_integer():
+        return _read_integers(name, series)
+    if dtype.is_boolean() and not series.null_count():
+        return boolean_column(name, series.to_numpy())
+    column = column_of_values(name, series.to_list())
+    if isinstance(dtype, nw.Categorical):
+        return as_categorical(column)
+    if isinstance(dtype, nw.Enum):
+        return as_ordered(column, dtype.categories)
+    return column
+
+
+def _read_integers(name: str, series: nw.Series) -> NumberColumn:
+    """Checks integers as integers: a data frame's own conversion of nulls to NaN would round them."""
+    if not series.null_count():
+        return number_column(name, series.to_numpy())
+    known = number_column(name, series.fill_null(0).to_numpy()).values
+    return NumberColumn(name, np.where(series.is_null().to_numpy(), np.nan, known), True)

@@ -1,0 +1,295 @@
+"""What the codes of a table mean: the way back from codes and splits to words and units.
+
+A *column* is a column of the user's table. A *feature* is a row of the codes: one a column or, one-hot, one a category.
+The codes 0, 1, ... of a feature are its bins or categories; the code after the last means missing, and never passes as
+a value.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int, Int32, UInt
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.table.binning import Bins, midpoint
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the user's table.
+
+    Attributes:
+        name: Its name in the table, or x0, x1, ... if the table has none.
+        kind: "numeric", "ordered", "categorical" or "boolean".
+        categories: Its categories in the order of their codes; none if numeric. A categorical column has those seen in
+            fit, an ordered one all those that its dtype declares.
+        bins: The bins of a numeric column.
+        has_missing: Whether a value was missing in fit.
+    """
+
+    name: str
+    kind: str
+    categories: tuple
+    bins: Bins | None
+    has_missing: bool
+
+    @property
+    def num_values(self) -> int:
+        """The number of bins or categories."""
+        return self.bins.num_bins if self.bins is not None else len(self.categories)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A row of the codes.
+
+    Attributes:
+        name: The column's name, or one-hot `column=category`.
+        column: The position of its column in the table.
+        kind: The column's kind, or "onehot".
+        category: The category that a one-hot feature stands for.
+        num_values: The number of bins or categories; 2 for a one-hot feature, whose codes are 0 "is not" and 1 "is".
+        has_missing: Whether a value was missing in fit.
+    """
+
+    name: str
+    column: int
+    kind: str
+    category: str | int | float | bool | None
+    num_values: int
+    has_missing: bool
+
+    @property
+    def num_codes(self) -> int:
+        """The number of codes seen in fit, that of a missing value included."""
+        return self.num_values + self.has_missing
+
+
+class _Positions(NamedTuple):
+    """Where the codes of all features lie: on the number line for numeric features, else at 0, 1, 2, ...
+
+    The entries of feature `f` begin at `start[f]` and follow the order of its codes.
+    """
+
+    start: Int[np.ndarray, " feature"]
+    low: Float64[np.ndarray, " code"]
+    high: Float64[np.ndarray, " code"]
+    edge: Float64[np.ndarray, " code"]  # above the code; infinite above the last
+    is_exact: Bool[np.ndarray, " feature"]
+    num_values: Int[np.ndarray, " feature"]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table and the features made of them.
+
+    A threshold split of a feature sends the codes up to some code to branch 0, all others to branch 1. Its threshold is
+    in original units for numeric features, and in codes for all others. Missing values are above every threshold, also
+    above the infinite one that separates known values from missing ones.
+    """
+
+    columns: tuple[Column, ...]
+    features: tuple[Feature, ...]
+
+    @property
+    def num_features(self) -> int:
+        """The number of features."""
+        return len(self.features)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return tuple(feature.name for feature in self.features)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def num_codes(self) -> Int32[np.ndarray, " feature"]:
+        """The number of codes of every feature seen in fit, that of a missing value included."""
+        return np.array([feature.num_codes for feature in self.features], np.int32)
+
+    @property
+    def num_values(self) -> Int32[np.ndarray, " feature"]:
+        """The number of bins or categories of every feature, which is also its code for a missing value."""
+        return np.array([feature.num_values for feature in self.features], np.int32)
+
+    @property
+    def is_categorical(self) -> Bool[np.ndarray, " feature"]:
+        """Which features are split by category; all others, one-hot included, are split by thresholds."""
+        return np.array([feature.kind == "categorical" for feature in self.features], bool)
+
+    @property
+    def code_dtype(self) -> np.dtype:
+        """The smallest dtype of the codes: uint8, or uint16 if a feature has more than 255 values."""
+        return np.dtype(np.uint8 if self.num_values.max() <= 255 else np.uint16)
+
+    def thresholds(
+        self, feature: Int[np.ndarray, " node"], code: Int[np.ndarray, " node"], next_code: Int[np.ndarray, " node"]
+    ) -> Float64[np.ndarray, " node"]:
+        r"""Returns the threshold of a split between two codes that follow each other among the rows of a node.
+
+        With $m$ the midpoint between the highest value of `code` and the lowest of `next_code`: $m$ itself if the
+        feature is exact; otherwise the edge nearest to $m$, of those between the two codes (the lower of two equally
+        near), so that codes and values always fall on the same side. $\infty$ if `next_code` means missing.
+        """
+        return self._split(feature, code, next_code)[0]
+
+    def split_codes(
+        self, feature: Int[np.ndarray, " node"], code: Int[np.ndarray, " node"], next_code: Int[np.ndarray, " node"]
+    ) -> Int32[np.ndarray, " node"]:
+        """Returns the highest code at or below the threshold of each split.
+
+        It is `code`, or a code between the two that no row of the node has.
+        """
+        return self._split(feature, code, next_code)[1]
+
+    def threshold(self, feature: int, code: int, next_code: int) -> float:
+        """Returns the threshold of one split; see `thresholds`."""
+        return float(self.thresholds(*(np.array([value]) for value in (feature, code, next_code)))[0])
+
+    def _split(
+        self, feature: Int[np.ndarray, " node"], code: Int[np.ndarray, " node"], next_code: Int[np.ndarray, " node"]
+    ) -> tuple[Float64[np.ndarray, " node"], Int32[np.ndarray, " node"]]:
+        at = self._positions
+        is_known = next_code < at.num_values[feature]
+        start = at.start[feature]
+        lower = start + code
+        upper = np.where(is_known, start + next_code, lower)
+        middle = midpoint(at.high[lower], at.low[upper])
+        # Exact: the last code at or below the middle. Binned: the edge nearest to it.
+        exact_split = _first_not_below(at.low, np.nextafter(middle, np.inf), lower, upper) - 1
+        edge_split = _nearest(at.edge, middle, lower, upper - 1)
+        is_exact = at.is_exact[feature]
+        threshold = np.where(is_exact, middle, at.edge[edge_split])
+        split = np.where(is_exact, exact_split, edge_split) - start
+        last = at.num_values[feature] - 1
+        return np.where(is_known, threshold, np.inf), np.where(is_known, split, last).astype(np.int32)
+
+    @cached_property
+    def _positions(self) -> _Positions:
+        bins = [self._bins_of(feature) for feature in self.features]
+        num_values = np.array([b.num_bins for b in bins])
+        return _Positions(
+            start=np.cumsum(num_values) - num_values,
+            low=np.concatenate([b.low for b in bins]),
+            high=np.concatenate([b.high for b in bins]),
+            edge=np.concatenate([np.append(b.edges, np.inf)[: b.num_bins] for b in bins]),
+            is_exact=np.array([b.exact for b in bins], bool),
+            num_values=num_values,
+        )
+
+    def _bins_of(self, feature: Feature) -> Bins:
+        bins = self.columns[feature.column].bins
+        if bins is not None:
+            return bins
+        codes = np.arange(feature.num_values, dtype=np.float64)
+        return Bins(codes, codes, midpoint(codes[:-1], codes[1:]), exact=True)
+
+    def branch_in_words(self, feature: int, threshold: float, branch: int) -> str:
+        """Says what holds of the rows of a branch: 0 at or below the threshold, 1 above it.
+
+        A missing value goes to branch 1.
+        """
+        described = self.features[feature]
+        column = self.columns[described.column]
+        if threshold == np.inf:
+            return f"{column.name} is {'missing' if branch else 'known'}"
+        if described.kind == "onehot":
+            return f"{column.name} {'=' if branch else '!='} {value_in_words(described.category)}"
+        if described.kind == "boolean":
+            return f"{column.name} = {bool(branch)}"
+        limit = threshold if column.bins is not None else column.categories[int(threshold)]
+        return f"{column.name} {'>' if branch else '<='} {value_in_words(limit)}"
+
+    def category_in_words(self, feature: int, code: int) -> str:
+        """Says what holds of the rows with a code: "outlook = sunny", or "outlook is missing"."""
+        described = self.features[feature]
+        column = self.columns[described.column]
+        if code == described.num_values:
+            return f"{column.name} is missing"
+        if described.kind == "onehot":
+            return self.branch_in_words(feature, 0.5, code)
+        if column.bins is not None and not column.bins.exact:
+            return _range_in_words(column.bins, code, column.name)
+        return f"{column.name} = {self.code_in_words(feature, code)}"
+
+    def code_in_words(self, feature: int, code: int) -> str:
+        """Returns a category, a number, the range of a bin as "0.35 < x <= 0.41", or "missing"."""
+        described = self.features[feature]
+        if code == described.num_values:
+            return "missing"
+        if described.kind == "onehot":
+            return value_in_words(bool(code))
+        column = self.columns[described.column]
+        if column.bins is None:
+            return value_in_words(column.categories[code])
+        if column.bins.exact:
+            return value_in_words(float(column.bins.low[code]))
+        return _range_in_words(column.bins, code, "x")
+
+    def check_codes(self, codes: UInt[np.ndarray, "feature row"]) -> None:
+        """Raises InvalidInputError if codes have another number of features, or a code that no value has."""
+        if len(codes) != self.num_features:
+            raise InvalidInputError(f"codes must have {self.num_features} features, got {len(codes)}")
+        if not codes.size:
+            return
+        highest, allowed = codes.max(axis=1), self.num_values
+        if (highest > allowed).any():
+            feature = int((highest > allowed).argmax())
+            raise InvalidInputError(
+                f"the codes of feature {self.features[feature].name!r} must be at most {allowed[feature]} "
+                f"(missing), got {highest[feature]}"
+            )
+
+
+def value_in_words(value: str | int | float | bool | None) -> str:
+    """Writes a category as it is, and a number with up to six significant digits.
+
+    >>> [value_in_words(value) for value in (0.38150001, 2.0, 1e6, "sunny", True)]
+    ['0.3815', '2', '1e+06', 'sunny', 'True']
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value + 0.0:.6g}"  # + 0.0 turns -0.0 into 0.0
+
+
+def _range_in_words(bins: Bins, code: int, symbol: str) -> str:
+    edges = [value_in_words(edge) for edge in bins.edges[max(code - 1, 0) : code + 1].tolist()]
+    if code == 0:
+        return f"{symbol} <= {edges[0]}"
+    if code == bins.num_bins - 1:
+        return f"{symbol} > {edges[0]}"
+    return f"{edges[0]} < {symbol} <= {edges[1]}"
+
+
+def _first_not_below(
+    ascending: Float64[np.ndarray, " code"],
+    target: Float64[np.ndarray, " node"],
+    first: Int[np.ndarray, " node"],
+    last: Int[np.ndarray, " node"],
+) -> Int[np.ndarray, " node"]:
+    """Returns the first place from `first` on whose value is not below the target, at most `last`; by bisection."""
+    while (first < last).any():
+        middle = (first + last) // 2
+        is_below = (ascending[middle] < target) & (first < last)
+        first, last = np.where(is_below, middle + 1, first), np.where(is_below, last, middle)
+    return first
+
+
+def _nearest(
+    ascending: Float64[np.ndarray, " code"],
+    target: Float64[np.ndarray, " node"],
+    first: Int[np.ndarray, " node"],
+    last: Int[np.ndarray, " node"],
+) -> Int[np.ndarray, " node"]:
+    """Returns the place from `first` to `last` whose value is nearest to the target; the lower of two equally near."""
+    above = _first_not_below(ascending, target, first, last)
+    below = np.maximum(above - 1, first)
+    with np.errstate(over="ignore"):
+        is_below_nearer = target - ascending[below] <= ascending[above] - target
+    return np.where(is_below_nearer, below, above)

@@ -1,0 +1,288 @@
+"""The node table, and walking it.
+
+A *tree* is a table with one row a node, parents before children, the children of a node side by side,
+so that `child = first_child + branch`. Several trees may share one table; node t is then the root of
+tree t. A *leaf* has no children. Every pruning is a mask `collapsed` over the table: a walk stops at
+the first collapsed node.
+"""
+
+import dataclasses
+import enum
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, Int32, UInt
+
+from jaxtree.buckets import node_bucket
+
+
+class SplitKind(enum.IntEnum):
+    """How a split sends a code to a branch.
+
+    THRESHOLD: codes up to the split's code go to branch 0, larger ones to branch 1.
+    MULTIWAY: every code has the branch of its number; a code past the branches stays at the node.
+    ONE_VS_REST: the split's code goes to branch 1, every other to branch 0.
+    """
+
+    THRESHOLD = 0
+    MULTIWAY = 1
+    ONE_VS_REST = 2
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Tree:
+    """One or more decision trees in one table of nodes.
+
+    A tree fresh from `grow` has `num_nodes` of its capacity in use and thresholds in codes; the tree of
+    an estimator is as long as it has nodes, with thresholds in original units and float64 throughout.
+    Under `jax.vmap` the fields have the batch's axes in front.
+    A leaf has no split: what stands in its split's fields has no meaning to jaxtree.
+
+    For binary trees the table also answers to the names of scikit-learn's `sklearn.tree` trees
+    (`children_left`, `value`, ...), read-only, so that tools made for those work on it; an estimator's
+    tree therefore has scikit-learn's mark -2 in `feature` and `threshold` of a leaf.
+
+    Attributes:
+        feature: The feature that a node splits on.
+        code: The split's code, see `SplitKind`.
+        next_code: The smallest code present in the node that is larger than `code`.
+        threshold: Values up to it go to branch 0 of a threshold split.
+        split_kind: A `SplitKind`.
+        first_child: The node's first child.
+        num_children: The number of branches; 0 for a leaf.
+        parent: The node above; a root is its own parent.
+        depth: The number of edges to the root.
+        root: The root of the node's tree.
+        count: The training weight of every class at the node.
+        num_rows: The number of training rows of positive weight at the node.
+        impurity: The node's impurity under the criterion it was grown with.
+        gain: The gain of the node's split, 0 for a leaf.
+        num_nodes: How many nodes there are; the rest of the table is padding.
+    """
+
+    feature: Int[Array | np.ndarray, "*tree node"]
+    code: Int[Array | np.ndarray, "*tree node"]
+    next_code: Int[Array | np.ndarray, "*tree node"]
+    threshold: Float[Array | np.ndarray, "*tree node"]
+    split_kind: Int[Array | np.ndarray, "*tree node"]
+    first_child: Int[Array | np.ndarray, "*tree node"]
+    num_children: Int[Array | np.ndarray, "*tree node"]
+    parent: Int[Array | np.ndarray, "*tree node"]
+    depth: Int[Array | np.ndarray, "*tree node"]
+    root: Int[Array | np.ndarray, "*tree node"]
+    count: Int[Array | np.ndarray, "*tree node class"]
+    num_rows: Int[Array | np.ndarray, "*tree node"]
+    impurity: Float[Array | np.ndarray, "*tree node"]
+    gain: Float[Array | np.ndarray, "*tree node"]
+    num_nodes: Int[Array | np.ndarray, "*tree"]
+
+    @property
+    def is_leaf(self) -> Bool[Array | np.ndarray, " node"]:
+        """Whether a node has no children."""
+        return self.num_children == 0
+
+    # scikit-learn's names for a binary tree.
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes."""
+        return int(self.num_nodes)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(np.sum(self.is_leaf[: self.node_count]))
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest node."""
+        return int(np.max(self.depth[: self.node_count]))
+
+    @property
+    def children_left(self) -> Int[np.ndarray, " node"]:
+        """The child of branch 0; -1 for a leaf."""
+        return self._binary_child(0)
+
+    @property
+    def children_right(self) -> Int[np.ndarray, " node"]:
+        """The child of branch 1; -1 for a leaf."""
+        return self._binary_child(1)
+
+    @property
+    def n_node_samples(self) -> Int[np.ndarray, " node"]:
+        """Training rows at every node."""
+        return np.asarray(self.num_rows, np.int64)
+
+    @property
+    def weighted_n_node_samples(self) -> Float[np.ndarray, " node"]:
+        """Training weight at every node."""
+        return np.sum(self.count, axis=1, dtype=np.float64)
+
+    @property
+    def value(self) -> Float[np.ndarray, "node 1 class"]:
+        """Share of every class at every node."""
+        return class_shares(self)[:, None, :]
+
+    @property
+    def n_classes(self) -> Int[np.ndarray, "1"]:
+        """Number of classes."""
+        return np.array([self.count.shape[1]])
+
+    @property
+    def max_n_classes(self) -> int:
+        """Number of classes."""
+        return self.count.shape[1]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of targets."""
+        return 1
+
+    def _binary_child(self, branch: int) -> Int[np.ndarray, " node"]:
+        if np.any(np.asarray(self.num_children) > 2):
+            raise AttributeError("children_left and children_right exist for binary trees only; see first_child")
+        return np.where(self.is_leaf, -1, np.asarray(self.first_child) + branch).astype(np.int64)
+
+
+def branch_of_code(
+    code: Int[Array, " row"], split_code: Int[Array, " row"], split_kind: Int[Array, " row"]
+) -> Int[Array, " row"]:
+    """The branch that a code takes at a split; see `SplitKind`."""
+    binary = jnp.where(split_kind == SplitKind.THRESHOLD, code > split_code, code == split_code)
+    return jnp.where(split_kind == SplitKind.MULTIWAY, code, binary.astype(code.dtype))
+
+
+def apply(
+    tree: Tree,
+    codes: UInt[Array | np.ndarray, "feature row"],
+    collapsed: Bool[Array | np.ndarray, " node"] | None = None,
+) -> Int32[Array, " row"]:
+    """Returns the node where the walk of every row from node 0 ends.
+
+    A walk ends at a leaf, at a collapsed node, or where the split has no branch for the row's code.
+    """
+    padded = pad_nodes(tree)
+    if collapsed is None:
+        collapsed = np.zeros(padded.feature.shape, bool)
+    elif collapsed.shape != padded.feature.shape:
+        collapsed = np.pad(np.asarray(collapsed), (0, padded.feature.size - collapsed.size))
+    return _apply_to_codes(padded, codes, collapsed)
+
+
+@jax.jit
+def _apply_to_codes(tree: Tree, codes, collapsed) -> Int32[Array, " row"]:
+    row = jnp.arange(codes.shape[1], dtype=jnp.int32)
+
+    def branch(node, feature):
+        code = codes.at[feature, row].get(mode="promise_in_bounds").astype(jnp.int32)
+        return branch_of_code(code, tree.code[node], tree.split_kind[node])
+
+    return _walk(tree, tree.is_leaf | collapsed, branch, codes.shape[1])
+
+
+def apply_to_values(tree: Tree, values: Float[Array | np.ndarray, "row feature"]) -> Int32[Array, " row"]:
+    """Returns the node where the walk of every row from node 0 ends, comparing values with thresholds.
+
+    Values and thresholds are of one type. Values of categorical features are their codes. A missing
+    number, NaN, takes branch 1.
+    """
+    with jax.enable_x64(values.dtype == np.float64):
+        return _apply_to_values(pad_nodes(tree), values)
+
+
+@jax.jit
+def _apply_to_values(tree: Tree, values) -> Int32[Array, " row"]:
+    row = jnp.arange(values.shape[0], dtype=jnp.int32)
+
+    def branch(node, feature):
+        value = values.at[row, feature].get(mode="promise_in_bounds")
+        upper = ~(value <= tree.threshold[node])
+        code = jnp.where(jnp.isnan(value), 0, value).astype(jnp.int32)
+        of_code = branch_of_code(code, tree.code[node], tree.split_kind[node])
+        return jnp.where(tree.split_kind[node] == SplitKind.THRESHOLD, upper.astype(jnp.int32), of_code)
+
+    return _walk(tree, tree.is_leaf, branch, values.shape[0])
+
+
+def _walk(tree: Tree, stops: Bool[Array, " node"], branch_at, num_rows: int) -> Int32[Array, " row"]:
+    """Moves every row one level at a time until all have stopped."""
+    # Leaves carry scikit-learn's negative mark, which must not be looked up.
+    split_feature = jnp.maximum(tree.feature, 0)
+
+    def step(_, node):
+        branch = branch_at(node, split_feature[node])
+        stays = stops[node] | (branch >= tree.num_children[node])
+        return jnp.where(stays, node, tree.first_child[node] + branch).astype(jnp.int32)
+
+    return lax.fori_loop(0, jnp.max(tree.depth).astype(jnp.int32), step, jnp.zeros(num_rows, jnp.int32))
+
+
+def majority_class(tree: Tree) -> Int32[Array, " node"]:
+    """The class that every node predicts: of equal weights the lowest; of an empty node its parent's."""
+    count = jnp.asarray(tree.count)
+    largest = jnp.max(count, axis=1, keepdims=True)
+    classes = jnp.arange(count.shape[1], dtype=jnp.int32)
+    majority = jnp.min(jnp.where(count == largest, classes, count.shape[1]), axis=1).astype(jnp.int32)
+    return jnp.where(largest[:, 0] > 0, majority, majority[jnp.asarray(tree.parent)])
+
+
+def class_shares(tree: Tree) -> Float[np.ndarray, "node class"]:
+    """The share of every class at every node; of an empty node its parent's. On the host, in float64."""
+    count = np.asarray(tree.count, np.float64)
+    total = count.sum(axis=1, keepdims=True)
+    shares = np.divide(count, total, out=np.zeros_like(count), where=total > 0)
+    return np.where(total > 0, shares, shares[np.asarray(tree.parent)])
+
+
+def take_tree(tree: Tree, *, root: int = 0, collapsed: Bool[np.ndarray, " node"] | None = None) -> Tree:
+    """Returns one tree alone, on the host: without padding, other trees and what is below collapsed nodes.
+
+    Its nodes stand in breadth-first order, whatever order they were made in.
+    """
+    tree = jax.tree.map(np.asarray, tree)
+    stops = tree.is_leaf if collapsed is None else tree.is_leaf | np.asarray(collapsed)
+    level, levels = np.array([root]), []
+    while level.size:
+        levels.append(level)
+        level = _children(tree, level[~stops[level]])
+    old = np.concatenate(levels)
+    new = np.zeros(stops.size, np.int32)
+    new[old] = np.arange(old.size)
+    leaf = stops[old]
+    taken = jax.tree.map(lambda x: x[old] if x.ndim else x, tree)
+    return dataclasses.replace(
+        taken,
+        parent=new[taken.parent],
+        root=np.zeros_like(taken.root),
+        first_child=np.where(leaf, 0, new[taken.first_child]).astype(np.int32),
+        num_children=np.where(leaf, 0, taken.num_children).astype(np.int32),
+        gain=np.where(leaf, 0, taken.gain),
+        num_nodes=np.array(old.size, np.int32),
+    )
+
+
+def _children(tree: Tree, nodes: Int[np.ndarray, " parent"]) -> Int[np.ndarray, " child"]:
+    """The children of the nodes, in order."""
+    size = tree.num_children[nodes]
+    before = np.cumsum(size) - size
+    return np.repeat(tree.first_child[nodes] - before, size) + np.arange(size.sum())
+
+
+def pad_nodes(tree: Tree) -> Tree:
+    """Returns the tree with its table padded to a bucket, on the host; a traced tree is returned as it is.
+
+    The padding are leaves that no walk reaches, so trees of a like size share compiled programs.
+    """
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree)):
+        return tree
+    size = tree.feature.shape[0]
+    padding = node_bucket(size) - size
+
+    def pad(values):
+        values = np.asarray(values)
+        return np.pad(values, [(0, padding)] + [(0, 0)] * (values.ndim - 1)) if values.ndim else values
+
+    return jax.tree.map(pad, tree)

@@ -1,0 +1,27 @@
+"""Shapes and types of every jaxtree function are checked while the tests run, and programs are kept between runs."""
+
+import os
+import pathlib
+
+import jax
+import pytest
+from hypothesis import settings
+from jaxtyping import install_import_hook
+
+ROOT = pathlib.Path(__file__).parent.parent
+
+jax.config.update("jax_compilation_cache_dir", os.environ.get("JAXTREE_TEST_CACHE", str(ROOT / ".cache" / "jax")))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+install_import_hook("jaxtree", "beartype.beartype")
+
+settings.register_profile("jaxtree", deadline=None, max_examples=25, derandomize=True)
+settings.load_profile("jaxtree")
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """The folder of real data sets that stand beside a checkout, not in it."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the real data sets are not beside this checkout")
+    return folder

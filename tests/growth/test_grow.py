@@ -1,0 +1,274 @@
+"""The engine against a recursive oracle, and the laws that growth keeps."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jaxtree import Features, Limits, SplitKind, criteria, grow, take_tree
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.growth.grow import _check, _grow
+from tests.reference import oracle
+
+ROWS, FEATURES, CODES, CLASSES = 40, 4, 8, 3
+CRITERIA = {
+    "entropy": (criteria.entropy, oracle.entropy),
+    "gini": (criteria.gini, oracle.gini),
+    "misclassification": (criteria.misclassification, oracle.misclassification),
+}
+
+
+@st.composite
+def small_tables(draw):
+    """A table with few values (many ties), duplicate rows, constant columns and absent categories, padded to one shape."""
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    num_rows = draw(st.integers(1, ROWS))
+    num_codes = rng.integers(1, CODES + 1, FEATURES)
+    codes = np.stack([rng.integers(0, rng.integers(1, n + 1), num_rows) for n in num_codes])
+    if draw(st.booleans()):
+        codes = codes[:, rng.integers(0, max(1, num_rows // 2), num_rows)]
+    labels = rng.integers(0, draw(st.integers(1, CLASSES)), num_rows)
+    if draw(st.booleans()):
+        labels = (codes[0] + codes[1 % FEATURES]) % 2
+    return codes, labels, num_codes
+
+
+def grow_padded(codes, labels, kinds, num_codes, criterion, limits=Limits(), num_bins=CODES, capacity=1024):
+    padding = ROWS - codes.shape[1]
+    weight = (np.arange(ROWS) < codes.shape[1]).astype(np.int32)
+    grown = grow(
+        np.pad(codes, ((0, 0), (0, padding))).astype(np.uint8),
+        np.pad(labels, (0, padding)).astype(np.int32),
+        weight,
+        Features(np.asarray(kinds, np.int32), np.asarray(num_codes, np.int32)),
+        limits,
+        num_classes=CLASSES,
+        num_bins=num_bins,
+        capacity=capacity,
+        criterion=criterion,
+        kinds=tuple(SplitKind),
+    )
+    assert grown.complete
+    return take_tree(grown.tree)
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+@given(table=small_tables(), kind_seed=st.integers(0, 1000))
+def test_same_tree_as_the_oracle(name, table, kind_seed):
+    codes, labels, num_codes = table
+    kinds = np.random.default_rng(kind_seed).integers(0, 3, FEATURES)
+    criterion, impurity = CRITERIA[name]
+    tree = grow_padded(codes, labels, kinds, num_codes, criterion)
+    oracle.assert_same_tree(tree, oracle.grow(codes, labels, kinds, num_codes, CLASSES, impurity))
+
+
+@given(
+    table=small_tables(),
+    max_depth=st.integers(0, 4),
+    min_samples_split=st.integers(2, 10),
+    min_samples_leaf=st.integers(1, 6),
+    min_gain=st.sampled_from([0.0, 0.03, 0.2]),
+)
+def test_same_limits_as_the_oracle(table, max_depth, min_samples_split, min_samples_leaf, min_gain):
+    codes, labels, num_codes = table
+    kinds = np.arange(FEATURES) % 3
+    limits = dict(
+        max_depth=max_depth, min_samples_split=min_samples_split, min_samples_leaf=min_samples_leaf, min_gain=min_gain
+    )
+    tree = grow_padded(codes, labels, kinds, num_codes, criteria.entropy, Limits(**limits))
+    oracle.assert_same_tree(tree, oracle.grow(codes, labels, kinds, num_codes, CLASSES, oracle.entropy, **limits))
+
+
+def big_table(num_rows=2500, num_features=6, num_codes=200, seed=0):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, num_codes, (num_features, num_rows)).astype(np.uint8)
+    labels = ((codes[0] > 90) ^ (codes[1] > 50) ^ (rng.random(num_rows) < 0.2)).astype(np.int32)
+    return codes, labels
+
+
+def test_sorting_and_small_nodes_give_the_oracle_s_tree():
+    """2,500 noisy rows with 200 codes: levels wider than a chunk, entries sorted, small nodes compared in pairs."""
+    codes, labels = big_table()
+    grown = grow(codes, labels, num_classes=2, num_bins=256, capacity=4096, criterion=criteria.gini)
+    kinds, num_codes = np.zeros(6, int), np.full(6, 200)
+    expected = oracle.grow(codes, labels, kinds, num_codes, 2, oracle.gini)
+    tree = take_tree(grown.tree)
+    assert tree.n_leaves > 400
+    oracle.assert_same_tree(tree, expected)
+
+
+def assert_equal_trees(a, b):
+    for field in ("feature", "code", "first_child", "num_children", "count", "num_rows", "depth", "next_code"):
+        np.testing.assert_array_equal(getattr(a, field), getattr(b, field), err_msg=field)
+
+
+def grow_big(codes, labels, weight=None, **more):
+    return take_tree(grow(codes, labels, weight, num_classes=2, num_bins=256, capacity=4096, **more).tree)
+
+
+def test_order_of_rows_does_not_matter():
+    codes, labels = big_table()
+    order = np.random.default_rng(1).permutation(labels.size)
+    assert_equal_trees(grow_big(codes, labels), grow_big(codes[:, order], labels[order]))
+
+
+def test_weight_two_is_the_row_twice_and_weight_zero_no_row():
+    codes, labels = big_table()
+    weight = np.random.default_rng(2).integers(0, 3, labels.size).astype(np.int32)
+    row = np.repeat(np.arange(labels.size), weight)
+    repeated = np.resize(row, labels.size + 200)
+    ones = (np.arange(repeated.size) < row.size).astype(np.int32)
+    a = grow_big(codes, labels, weight)
+    b = grow_big(codes[:, repeated], labels[repeated], ones)
+    for field in ("feature", "code", "first_child", "count"):
+        np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
+
+
+def test_counts_are_conserved_from_parent_to_children():
+    tree = grow_big(*big_table())
+    children = np.zeros_like(tree.count)
+    np.add.at(children, tree.parent[1:], tree.count[1:])
+    np.testing.assert_array_equal(children[~tree.is_leaf], tree.count[~tree.is_leaf])
+    np.testing.assert_array_equal(tree.num_rows, tree.count.sum(axis=1))
+
+
+def test_many_roots_grow_the_trees_that_they_grow_alone():
+    codes, labels = big_table()
+    rng = np.random.default_rng(3)
+    weight = rng.poisson(1, (3, labels.size)).astype(np.int32)
+    alone = [grow_big(codes, labels, w) for w in weight]
+    together = grow(
+        codes,
+        labels,
+        weight.reshape(-1),
+        limits=Limits(),
+        num_classes=2,
+        num_bins=256,
+        capacity=8192,
+        entry_row=np.tile(np.arange(labels.size), 3),
+        entry_root=np.repeat(np.arange(3), labels.size),
+        num_roots=3,
+    )
+    for root in range(3):
+        assert_equal_trees(take_tree(together.tree, root=root), alone[root])
+
+
+def test_limits_may_differ_from_root_to_root():
+    codes, labels = big_table()
+    limits = Limits(max_depth=jnp.array([2, 5]), min_samples_split=jnp.array([2, 100]))
+    rows = np.arange(labels.size)
+    together = grow(
+        codes,
+        labels,
+        None,
+        None,
+        limits,
+        num_classes=2,
+        num_bins=256,
+        capacity=4096,
+        entry_row=np.tile(rows, 2),
+        entry_root=np.repeat([0, 1], labels.size),
+        num_roots=2,
+    )
+    for root, limit in enumerate((Limits(max_depth=2), Limits(max_depth=5, min_samples_split=100))):
+        assert_equal_trees(take_tree(together.tree, root=root), grow_big(codes, labels, limits=limit))
+
+
+SMALL = dict(num_classes=CLASSES, num_bins=CODES, capacity=256)
+
+
+def small_table(seed=0):
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, CODES, (FEATURES, ROWS)).astype(np.uint8)
+    return jnp.asarray(codes), jnp.asarray(rng.integers(0, CLASSES, ROWS).astype(np.int32))
+
+
+def test_jit_in_x32_mode_gives_the_eager_tree():
+    assert not jax.config.jax_enable_x64
+    codes, labels = small_table()
+    eager = grow(codes, labels, **SMALL)
+    jitted = jax.jit(lambda c, y: grow(c, y, **SMALL))(codes, labels)
+    assert_equal_trees(take_tree(eager.tree), take_tree(jitted.tree))
+    assert jitted.tree.gain.dtype == jnp.float32
+
+
+def test_vmap_over_weights_and_targets_gives_the_trees_of_a_loop():
+    codes, _ = small_table()
+    labels = jnp.stack([small_table(seed)[1] for seed in range(3)])
+    weights = jnp.asarray(np.random.default_rng(0).integers(0, 3, (3, ROWS)).astype(np.int32))
+    batch = jax.vmap(lambda y, w: grow(codes, y, w, **SMALL))(labels, weights)
+    for i in range(3):
+        one = jax.tree.map(lambda x, i=i: x[i], batch.tree)
+        assert_equal_trees(take_tree(one), take_tree(grow(codes, labels[i], weights[i], **SMALL).tree))
+
+
+def test_a_full_table_is_reported_and_what_it_holds_is_a_tree():
+    codes, labels = big_table()
+    grown = grow(codes, labels, num_classes=2, num_bins=256, capacity=64)
+    assert not grown.complete
+    assert int(grown.tree.num_nodes) <= 64
+    tree = take_tree(grown.tree)
+    np.testing.assert_array_equal(tree.count[tree.is_leaf].sum(axis=0), tree.count[0])
+
+
+def test_gain_zero_is_split_and_min_gain_forbids_it():
+    """Exclusive or: no first split gains anything, and the textbook makes it all the same."""
+    codes, labels = np.array([[0, 0, 1, 1], [0, 1, 0, 1]], np.uint8), np.array([0, 1, 1, 0])
+    sizes = dict(num_classes=2, num_bins=2, capacity=16)
+    assert int(grow(codes, labels, **sizes).tree.num_nodes) == 7
+    assert int(grow(codes, labels, limits=Limits(min_gain=1e-6), **sizes).tree.num_nodes) == 1
+
+
+def test_ties_go_to_the_lowest_feature_and_code():
+    codes, labels = np.array([[0, 1, 2, 3]] * 2, np.uint8), np.array([0, 1, 0, 1])
+    tree = grow(codes, labels, num_classes=2, num_bins=4, capacity=16).tree
+    assert (int(tree.feature[0]), int(tree.code[0])) == (0, 0)
+
+
+def test_rounding_never_decides_a_tie():
+    """Counts scaled by 3 and by 7 give gains that are equal in exact arithmetic but not in floating point."""
+    table = [(0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0)]
+    for scale in (3, 7, 11):
+        rows = [row for row in [*table, (0, 0, 1), (1, 1, 1)] for _ in range(scale)]
+        codes, labels = np.array(rows, np.uint8)[:, :2].T.copy(), np.array(rows)[:, 2]
+        swapped = codes[::-1].copy()
+        sizes = dict(num_classes=2, num_bins=2, capacity=16, criterion=criteria.entropy)
+        assert int(grow(codes, labels, **sizes).tree.feature[0]) == 0
+        assert int(grow(swapped, labels, **sizes).tree.feature[0]) == 0
+
+
+def test_user_criterion_equals_the_built_in_one():
+    codes, labels = small_table()
+    own = lambda w: 1 - jnp.sum((w / jnp.maximum(jnp.sum(w), 1)) ** 2)  # noqa: E731
+    assert_equal_trees(
+        take_tree(grow(codes, labels, criterion=own, **SMALL).tree),
+        take_tree(grow(codes, labels, criterion=criteria.gini, **SMALL).tree),
+    )
+
+
+def test_a_sweep_of_limits_compiles_one_program():
+    codes, labels = small_table()
+    grow(codes, labels, **SMALL)
+    before = _grow._cache_size()
+    for depth in range(5):
+        for least in (2, 5):
+            grow(codes, labels, limits=Limits(max_depth=depth, min_samples_split=least, min_gain=0.01), **SMALL)
+    # Integer and float limits differ in type from the defaults at most once.
+    assert _grow._cache_size() - before <= 1
+
+
+@pytest.mark.parametrize(
+    ("codes", "label", "weight", "error", "words"),
+    [
+        ((2, 3), (4,), None, InvalidInputError, r"got \(2, 3\) and \(4,\)"),
+        ((2, 3), (3,), np.ones(2, np.int32), InvalidInputError, r"weight must have one value an entry"),
+        ((2, 3), (3,), np.ones(3), InvalidTypeError, "whole numbers of an integer type, got float64"),
+    ],
+)
+def test_shapes_and_types_that_do_not_fit(codes, label, weight, error, words):
+    """`grow` itself is checked by its annotations while tests run, so its own check is called."""
+    with pytest.raises(error, match=words):
+        _check(np.zeros(codes, np.uint8), np.zeros(label, np.int32), weight, None, None)

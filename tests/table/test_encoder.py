@@ -1,0 +1,405 @@
+"""Tables to codes and back, for every kind of column and table."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table import Encoder
+
+NAN = np.nan
+
+
+def all_kinds(missing=True):
+    """A column of each kind, each with a missing value if wanted."""
+    gap = [None] if missing else []
+    columns = {
+        "number": pd.array([2.5, 1.0, 2.5, *gap], dtype="Float64"),
+        "word": pd.Series(["b", "c", "a", *gap]),
+        "size": pd.Categorical(["low", "high", "low", *gap], categories=["low", "mid", "high"], ordered=True),
+        "flag": pd.array([True, False, False, *gap], dtype="boolean"),
+    }
+    return pd.DataFrame(columns)
+
+
+CODES_OF_ALL_KINDS = [[1, 0, 1, 2], [1, 2, 0, 3], [0, 2, 0, 3], [1, 0, 0, 2]]
+
+
+def test_every_kind_of_column():
+    encoder = Encoder()
+    codes = encoder.fit_transform(all_kinds())
+    assert codes.dtype == np.uint8 and codes.flags.c_contiguous
+    np.testing.assert_array_equal(codes, CODES_OF_ALL_KINDS)
+    assert [column.kind for column in encoder.schema_.columns] == ["numeric", "categorical", "ordered", "boolean"]
+    assert all(column.has_missing for column in encoder.schema_.columns)
+    np.testing.assert_array_equal(encoder.schema_.num_codes, [3, 4, 4, 3])
+
+
+def test_a_missing_value_has_its_code_even_if_none_was_seen_in_fit():
+    encoder = Encoder().fit(all_kinds(missing=False))
+    assert not any(column.has_missing for column in encoder.schema_.columns)
+    np.testing.assert_array_equal(encoder.transform(all_kinds()), CODES_OF_ALL_KINDS)
+
+
+def frames():
+    rows = {"x": [1.5, None, 3.0, 1.5], "i": [3, 1, 2, 2], "c": ["b", "a", None, "b"], "f": [True, False, True, True]}
+    polars = pl.DataFrame(rows)
+    return {
+        "pandas": polars.to_pandas(),
+        "pandas arrow": pd.DataFrame({name: pd.array(pa.array(values)) for name, values in rows.items()}),
+        "pandas nullable": pd.DataFrame(rows).convert_dtypes(),
+        "polars": polars,
+        "polars lazy": polars.lazy(),
+        "polars categorical": polars.with_columns(pl.col("c").cast(pl.Categorical)),
+        "pyarrow": pa.table(rows),
+        "rows": [list(row) for row in zip(*rows.values(), strict=True)],
+        "object": np.array(list(zip(*rows.values(), strict=True)), object),
+    }
+
+
+@pytest.mark.parametrize("library", frames())
+@pytest.mark.parametrize("encoding", ["categorical", "onehot"])
+def test_every_library_gives_the_same_codes(library, encoding):
+    reference, X = frames()["object"], frames()[library]
+    encoder, expected = Encoder(encoding=encoding), Encoder(encoding=encoding)
+    np.testing.assert_array_equal(encoder.fit_transform(X), expected.fit_transform(reference))
+    np.testing.assert_array_equal(encoder.transform(reference), expected.transform(X))
+    np.testing.assert_array_equal(encoder.values(X), expected.values(reference))
+
+
+NUMBERS = st.floats(-1e3, 1e3) | st.integers(-2, 2).map(float) | st.just(NAN)
+TABLES = st.lists(st.tuples(NUMBERS, NUMBERS, st.sampled_from(["a", "b", "", None])), min_size=1, max_size=50)
+
+
+@settings(deadline=None)
+@given(rows=TABLES, max_bins=st.integers(2, 20), encoding=st.sampled_from(["categorical", "onehot"]))
+def test_codes_to_values_and_back(rows, max_bins, encoding):
+    encoder = Encoder(max_bins=max_bins, encoding=encoding)
+    codes = encoder.fit_transform(rows)
+    np.testing.assert_array_equal(encoder.transform(rows), codes)
+    columns = encoder.inverse_transform(codes)
+    assert list(columns) == ["x0", "x1", "x2"]
+    assert columns["x2"] == [row[2] for row in rows]
+    np.testing.assert_array_equal(encoder.transform(list(zip(*columns.values(), strict=True))), codes)
+
+
+@settings(deadline=None)
+@given(rows=TABLES, seed=st.integers(0, 100), max_bins=st.integers(2, 20))
+def test_shuffled_rows_give_the_same_schema(rows, seed, max_bins):
+    order = np.random.default_rng(seed).permutation(len(rows))
+    encoder, shuffled = Encoder(max_bins=max_bins), Encoder(max_bins=max_bins)
+    codes = encoder.fit_transform(rows)
+    np.testing.assert_array_equal(shuffled.fit_transform([rows[row] for row in order]), codes[:, order])
+    assert encoder.schema_ == shuffled.schema_
+
+
+@settings(deadline=None)
+@given(values=st.lists(st.integers(-50, 50), min_size=1, max_size=80), max_bins=st.integers(2, 20))
+def test_a_monotone_map_of_a_column_changes_no_code(values, max_bins):
+    x = np.array(values, np.float64)[:, None]
+    codes = Encoder(max_bins=max_bins).fit_transform(x)
+    np.testing.assert_array_equal(Encoder(max_bins=max_bins).fit_transform(np.arctan(x / 10)), codes)
+
+
+@pytest.mark.parametrize("num_rows", [100, 10_000, 250_000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+def test_transform_does_what_fit_transform_did(num_rows, dtype):
+    X = (100 * np.random.default_rng(0).normal(size=(num_rows, 5))).astype(dtype)
+    encoder = Encoder(max_bins=100)
+    codes = encoder.fit_transform(X)
+    np.testing.assert_array_equal(encoder.transform(X), codes)
+    np.testing.assert_array_equal(encoder.transform(np.asfortranarray(X)), codes)
+    np.testing.assert_array_equal(encoder.transform(pd.DataFrame(X)), codes)
+    edges = [column.bins.edges for column in encoder.schema_.columns]
+    expected = [np.searchsorted(e, x) for e, x in zip(edges, X.T.astype(np.float64), strict=True)]
+    np.testing.assert_array_equal(codes, expected)
+
+
+def test_numbers_outside_the_fitted_range_are_in_the_outer_bins():
+    encoder = Encoder().fit([[1.0], [2.0], [3.0]])
+    np.testing.assert_array_equal(encoder.transform([[-9.0], [9.0]]), [[0, 2]])
+
+
+def test_float32_and_float64_are_compared_alike():
+    """0.1 as a float32 lies above 0.1 as a float64."""
+    encoder = Encoder().fit(np.array([[0.0], [0.2]]))
+    edge = encoder.schema_.columns[0].bins.edges[0]
+    near = np.nextafter(np.float32(edge), np.float32([-1, 1]))[:, None]
+    for repeats in (1, 5000):
+        X = np.tile(near, (repeats, 1))
+        np.testing.assert_array_equal(encoder.transform(X), encoder.transform(X.astype(np.float64)))
+        np.testing.assert_array_equal(encoder.transform(X)[0, :2], [0, 1])
+
+
+def test_max_bins():
+    X = np.arange(1000.0)[:, None]
+    assert Encoder(max_bins=2).fit_transform(X).max() == 1
+    assert Encoder().fit_transform(X).max() == 254
+    assert Encoder(max_bins=255).fit_transform(X[:255]).dtype == np.uint8
+    codes = Encoder(max_bins=None).fit_transform(X)
+    assert codes.dtype == np.uint16
+    np.testing.assert_array_equal(codes[0], np.arange(1000))
+
+
+def test_with_no_limit_past_65535_values_there_are_as_many_bins():
+    encoder = Encoder(max_bins=None)
+    codes = encoder.fit_transform(np.arange(70_000.0)[:, None])
+    assert codes.max() == 65_534 and not encoder.schema_.columns[0].bins.exact
+
+
+# One-hot ----------------------------------------------------------------------------------------------------------
+
+
+CARS = [["vhigh", "2", "small"], ["low", "5more", "big"], ["med", "4", "small"], ["high", "2", "med"]]
+CAR_FEATURES = (
+    *("buying=high", "buying=low", "buying=med", "buying=vhigh"),
+    *("doors=2", "doors=4", "doors=5more"),
+    *("boot=big", "boot=med", "boot=small"),
+)
+
+
+@pytest.mark.parametrize("as_categories", [False, True])
+def test_one_hot_features_follow_the_columns_and_then_the_categories(as_categories):
+    table = pd.DataFrame(CARS, columns=["buying", "doors", "boot"])
+    encoder = Encoder(encoding="onehot")
+    codes = encoder.fit_transform(table.astype("category") if as_categories else table)
+    assert encoder.schema_.feature_names == CAR_FEATURES
+    assert {feature.kind for feature in encoder.schema_.features} == {"onehot"}
+    assert not encoder.schema_.is_categorical.any()
+    expected = [[row[column] == word for row in CARS] for column, words in enumerate(ALL_WORDS) for word in words]
+    np.testing.assert_array_equal(codes, expected)
+
+
+ALL_WORDS = (("high", "low", "med", "vhigh"), ("2", "4", "5more"), ("big", "med", "small"))
+
+
+@pytest.mark.parametrize("dtype", [object, str])
+def test_all_columns_of_an_array_of_strings_are_categorical(dtype):
+    encoder = Encoder(encoding="onehot").fit(np.array(CARS, dtype))
+    assert [feature.category for feature in encoder.schema_.features] == [word for words in ALL_WORDS for word in words]
+    assert encoder.schema_.feature_names[4:7] == ("x1=2", "x1=4", "x1=5more")
+
+
+def test_one_hot_with_other_kinds_and_missing_values():
+    encoder = Encoder(encoding="onehot")
+    codes = encoder.fit_transform(all_kinds())
+    assert encoder.schema_.feature_names == ("number", "word=a", "word=b", "word=c", "size", "flag")
+    np.testing.assert_array_equal(codes[1:4], [[0, 0, 1, 2], [1, 0, 0, 2], [0, 1, 0, 2]])
+    np.testing.assert_array_equal(codes[[0, 4, 5]], [CODES_OF_ALL_KINDS[0], *CODES_OF_ALL_KINDS[2:]])
+    np.testing.assert_array_equal(encoder.schema_.num_codes, [3, 3, 3, 3, 4, 3])
+
+
+# Which columns are categorical ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("listed", [["b"], [1], np.array([1]), [False, True], np.array([False, True]), "b"])
+def test_numbers_may_be_categorical(listed):
+    table = pd.DataFrame({"a": [1, 2, 3, 4], "b": [30.0, NAN, -1.0, 30.0]})
+    encoder = Encoder(categorical_features=listed, max_bins=2)
+    np.testing.assert_array_equal(encoder.fit_transform(table), [[0, 0, 1, 1], [1, 2, 0, 1]])
+    assert encoder.schema_.columns[1].categories == (-1.0, 30.0)
+    np.testing.assert_array_equal(encoder.transform(table + 1), [[0, 1, 1, 1], [2, 2, 2, 2]])  # none was seen
+    np.testing.assert_array_equal(encoder.transform(table.assign(b=[30, -1, 30, 7])), [[0, 0, 1, 1], [1, 0, 1, 2]])
+
+
+def test_listed_columns_are_categorical_beside_those_of_strings():
+    encoder = Encoder(categorical_features=["a"]).fit(pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "c": [1, 2]}))
+    np.testing.assert_array_equal(encoder.schema_.is_categorical, [True, True, False])
+    assert not Encoder(categorical_features=[]).fit(np.eye(2)).schema_.is_categorical.any()
+
+
+def test_truth_values_and_ordered_words_may_be_categorical():
+    encoder = Encoder(categorical_features=["size", "flag"])
+    np.testing.assert_array_equal(encoder.fit_transform(all_kinds()), CODES_OF_ALL_KINDS)
+    np.testing.assert_array_equal(encoder.schema_.is_categorical, [False, True, True, True])
+    np.testing.assert_array_equal(encoder.transform(all_kinds()), CODES_OF_ALL_KINDS)
+
+
+# Values -----------------------------------------------------------------------------------------------------------
+
+
+def test_values_of_every_kind():
+    encoder = Encoder()
+    values = encoder.fit(all_kinds()).values(all_kinds())
+    assert values.dtype == np.float64 and values.flags.c_contiguous
+    expected = [[2.5, 1, 2.5, NAN], [1, 2, 0, 3], [0, 2, 0, NAN], [1, 0, 0, NAN]]  # the word's missing code is 3
+    np.testing.assert_array_equal(values.T, expected)
+    onehot = Encoder(encoding="onehot").fit(all_kinds()).values(all_kinds())
+    np.testing.assert_array_equal(onehot.T[1:4], [[0, 0, 1, NAN], [1, 0, 0, NAN], [0, 1, 0, NAN]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_of_numbers_are_not_copied(dtype):
+    X = np.random.default_rng(0).normal(size=(50, 3)).astype(dtype)
+    X[0, 0] = NAN
+    encoder = Encoder().fit(X)
+    assert encoder.values(X) is X
+    for other in (np.asfortranarray(X), pd.DataFrame(X), X[:, ::-1][:, ::-1]):
+        values = encoder.values(other)
+        assert values.dtype == dtype and values.flags.c_contiguous
+        np.testing.assert_array_equal(values, X)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float16, ">f4", bool])
+def test_values_of_other_dtypes_are_float64(dtype):
+    X = np.array([[1, 0], [0, 1]]).astype(dtype)
+    values = Encoder().fit(X).values(X)
+    assert values.dtype == np.float64
+    np.testing.assert_array_equal(values, [[1, 0], [0, 1]])
+
+
+def test_values_fall_where_codes_do():
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    X[::7, 1] = NAN
+    encoder = Encoder(max_bins=9).fit(X)
+    codes, values = encoder.transform(X), encoder.values(X)
+    for feature in (0, 1):
+        for code in range(8):
+            threshold = encoder.schema_.threshold(feature, code, code + 1)
+            np.testing.assert_array_equal(values[:, feature] <= threshold, codes[feature] <= code)
+    np.testing.assert_array_equal(values[:, 1] <= encoder.schema_.threshold(1, 8, 9), codes[1] <= 8)
+
+
+# Another table than the fitted one --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["categorical", "onehot"])
+def test_an_unseen_category_is_missing(encoding):
+    encoder = Encoder(encoding=encoding).fit([["a"], ["b"]])
+    missing = encoder.transform([[None]])
+    np.testing.assert_array_equal(encoder.transform([["c"]]), missing)
+    np.testing.assert_array_equal(missing, 2)
+
+
+def test_an_unseen_category_is_an_error_if_wanted():
+    encoder = Encoder(unseen="error").fit(pd.DataFrame({"k": ["a", "b"]}))
+    np.testing.assert_array_equal(encoder.transform([["b"], [None]]), [[1, 2]])
+    with pytest.raises(InvalidInputError, match="column 'k' has values never seen in fit: c, d;"):
+        encoder.transform([["a"], ["d"], ["c"], ["d"]])
+
+
+def test_a_declared_category_is_unseen_only_if_a_row_has_it():
+    def sizes(categories):
+        return pd.DataFrame({"size": pd.Categorical(["s", "m"], categories=categories, ordered=True)})
+
+    encoder = Encoder(unseen="error").fit(sizes(["s", "m"]))
+    np.testing.assert_array_equal(encoder.transform(sizes(["xs", "s", "m"])), [[0, 1]])
+    np.testing.assert_array_equal(encoder.transform([["m"], ["s"]]), [[1, 0]])
+
+
+def test_numbers_zero_and_one_are_truth_values():
+    encoder = Encoder().fit([[True], [False]])
+    np.testing.assert_array_equal(encoder.transform(np.array([[1.0], [0.0], [NAN], [0.5]])), [[1, 0, 2, 2]])
+    encoder = Encoder().fit([[0.0], [0.5], [1.0]])
+    np.testing.assert_array_equal(encoder.transform([[True], [False], [None]]), [[2, 0, 3]])
+
+
+def test_any_column_may_be_all_missing():
+    table = all_kinds()
+    nothing = pd.DataFrame({name: [None, None] for name in table})
+    np.testing.assert_array_equal(Encoder().fit(table).transform(nothing), [[2, 2], [3, 3], [3, 3], [2, 2]])
+    for encoding in ("categorical", "onehot"):
+        encoder = Encoder(encoding=encoding)
+        np.testing.assert_array_equal(encoder.fit_transform(nothing), np.zeros((4, 2)))
+        np.testing.assert_array_equal(encoder.schema_.num_codes, [1, 1, 1, 1])
+        np.testing.assert_array_equal(encoder.transform(table), np.zeros((4, 4)))
+        assert encoder.inverse_transform(np.zeros((4, 1), np.uint8)) == dict.fromkeys(table, [None])
+    with pytest.raises(InvalidInputError, match="column 'word' has values never seen in fit"):
+        Encoder(unseen="error").fit(nothing[["word"]]).transform(table[["word"]])
+
+
+def test_a_categorical_column_all_missing_is_one_feature():
+    table = pd.DataFrame({"c": pd.Categorical([None, None], categories=["a"]), "x": [1.0, 2.0]})
+    encoder = Encoder(encoding="onehot")
+    np.testing.assert_array_equal(encoder.fit_transform(table), [[0, 0], [0, 1]])
+    assert encoder.schema_.feature_names == ("c", "x")
+    np.testing.assert_array_equal(encoder.values(table), [[0, 1], [0, 2]])
+
+
+def test_kinds_that_changed_since_fit():
+    with pytest.raises(InvalidTypeError, match="column 'x0' had numbers in fit, and now has words such as 'a'"):
+        Encoder().fit([[1.0]]).transform([["a"]])
+    with pytest.raises(InvalidTypeError, match="column 'x0' had values such as 'a' in fit, and now has .* such as 1.0"):
+        Encoder().fit([["a"]]).transform([[1.0]])
+
+
+def test_columns_that_changed_since_fit():
+    encoder = Encoder().fit(pd.DataFrame({"a": [1], "b": [2]}))
+    for names, message in [
+        (["b", "a"], "must be in the same order as they were in fit"),
+        (["a", "c"], "unseen at fit time:\n- c\n.*yet now missing:\n- b"),
+        (["a", "b", "c"], "unseen at fit time:\n- c"),
+        (["a"], "yet now missing:\n- b"),
+    ]:
+        with pytest.raises(InvalidInputError, match=f"(?s)The feature names should match.*{message}"):
+            encoder.transform(pd.DataFrame([[1] * len(names)], columns=names))
+    with pytest.raises(InvalidInputError, match="X has 1 features, but Encoder is expecting 2 features as input"):
+        encoder.transform([[1]])
+    with pytest.raises(InvalidInputError, match="X has 3 features"):
+        Encoder().fit([[1, 2]]).values(pd.DataFrame([[1, 2, 3]], columns=list("abc")))
+    np.testing.assert_array_equal(encoder.transform([[1, 2]]), [[0], [0]])  # by position where names are lacking
+
+
+def test_an_encoder_that_is_not_fitted():
+    for method in ("transform", "values", "inverse_transform"):
+        with pytest.raises(NotFittedError):
+            getattr(Encoder(), method)(np.zeros((1, 1), np.uint8))
+
+
+# Options ----------------------------------------------------------------------------------------------------------
+
+
+WRONG_OPTIONS = [
+    ({"encoding": "ordinal"}, "encoding must be one of 'categorical', 'onehot', got 'ordinal'"),
+    ({"unseen": "ignore"}, "unseen must be one of 'missing', 'error', got 'ignore'"),
+    ({"max_bins": 1}, "max_bins must be None or an integer from 2 to 65535, got 1"),
+    ({"max_bins": 65_536}, "got 65536"),
+    ({"max_bins": 0}, "got 0"),
+    ({"max_bins": True}, "got True"),
+    ({"categorical_features": ["a", "z"]}, r"\['a', 'b'\], got \['z'\]"),
+    ({"categorical_features": "from_dtypes"}, r"'from_dtype', None, or .* got \['from_dtypes'\]"),
+    ({"categorical_features": [2]}, r"got \[2\]"),
+    ({"categorical_features": [-1]}, r"got \[-1\]"),
+    ({"categorical_features": [True]}, "a truth value for each of the 2 columns, got .True"),
+    ({"categorical_features": [1.5]}, "got .1.5"),
+    ({"categorical_features": None}, "column 'b' is categorical, and categorical_features=None"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG_OPTIONS)
+def test_wrong_options(options, message):
+    table = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    for fit in (Encoder(**options).fit, Encoder(**options).fit_transform):
+        with pytest.raises((InvalidInputError, InvalidTypeError), match=message):
+            fit(table)
+
+
+def test_options_set_later_are_checked_too():
+    encoder = Encoder()
+    encoder.max_bins = 10.0
+    with pytest.raises(InvalidInputError, match="max_bins must be None or an integer from 2 to 65535, got 10.0"):
+        encoder.fit([[1.0]])
+
+
+def test_too_many_categories():
+    with pytest.raises(InvalidInputError, match="column 'x0' has 65536 categories, more than 65535"):
+        Encoder(categorical_features=[0]).fit(np.arange(65_536)[:, None])
+
+
+def test_inverse_transform_checks_codes():
+    with pytest.raises(InvalidInputError, match="must have 1 features, got 2"):
+        Encoder().fit([[1.0]]).inverse_transform(np.zeros((2, 1), np.uint8))
+
+
+def test_importing_starts_no_device():
+    code = "import jaxtree.table, jax; print(jax._src.xla_bridge.backends_are_initialized())"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == "False"

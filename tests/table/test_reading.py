@@ -1,0 +1,275 @@
+"""Reading tables: every kind of table says the same, and what is wrong with one is said at once."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table.columns import NumberColumn, WordColumn
+from jaxtree.table.reading import read_table
+
+INF, NAN = np.inf, np.nan
+WORDS = ["b", None, "a"]
+
+
+def column_of(X, column=0):
+    return read_table(X).columns[column]
+
+
+def words_of(X, column=0):
+    """Returns the kind of a word column, and its words, None where one is missing."""
+    read = column_of(X, column)
+    assert isinstance(read, WordColumn)
+    return read.kind, [(*read.words, None)[code] for code in read.codes]
+
+
+def pandas_column(values, **options):
+    return pd.DataFrame({"x": pd.array(values, **options)})
+
+
+def polars_column(values, dtype=None):
+    return pl.DataFrame({"x": pl.Series(values, dtype=dtype, strict=False)})
+
+
+NUMBER_TABLES = {
+    "rows": [[1.5], [None], [3.0]],
+    "tuples": ((1.5,), (NAN,), (3,)),
+    "float32": np.array([[1.5], [NAN], [3]], np.float32),
+    "float16": np.array([[1.5], [NAN], [3]], np.float16),
+    "big endian": np.array([[1.5], [NAN], [3]], ">f8"),
+    "object": np.array([[1.5], [None], [np.int64(3)]], object),
+    "object with NA": np.array([[np.float32(1.5)], [pd.NA], [3]], object),
+    "masked": np.ma.array([[1.5], [7.0], [3.0]], mask=[[0], [1], [0]]),
+    "masked object": np.ma.array(np.array([[1.5], ["?"], [3.0]], object), mask=[[0], [1], [0]]),
+    "masked values in rows": [[1.5], [np.ma.masked], [3.0]],
+    "pandas": pandas_column([1.5, NAN, 3]),
+    "pandas Float64": pandas_column([1.5, None, 3], dtype="Float64"),
+    "pandas Float32": pandas_column([1.5, None, 3], dtype="Float32"),
+    "pandas arrow": pandas_column([1.5, None, 3], dtype="double[pyarrow]"),
+    "pandas object": pd.DataFrame({"x": np.array([1.5, None, 3], object)}),
+    "pandas sparse": pd.DataFrame({"x": pd.arrays.SparseArray([1.5, NAN, 3])}),
+    "polars": polars_column([1.5, None, 3.0]),
+    "polars NaN": polars_column([1.5, NAN, 3.0]),
+    "polars lazy": polars_column([1.5, None, 3.0]).lazy(),
+    "pyarrow": pa.table({"x": pa.array([1.5, None, 3])}),
+    "pyarrow chunks": pa.concat_tables([pa.table({"x": pa.array([1.5, None])}), pa.table({"x": pa.array([3.0])})]),
+}
+
+
+@pytest.mark.parametrize("X", NUMBER_TABLES.values(), ids=NUMBER_TABLES)
+def test_numbers_with_one_missing(X):
+    column = column_of(X)
+    assert isinstance(column, NumberColumn) and column.has_missing
+    np.testing.assert_array_equal(column.values, [1.5, NAN, 3])
+
+
+INTEGER_TABLES = {
+    "masked": np.ma.array([[1], [7], [3]], mask=[[0], [1], [0]]),
+    "pandas Int64": pandas_column([1, None, 3], dtype="Int64"),
+    "pandas UInt8": pandas_column([1, None, 3], dtype="UInt8"),
+    "pandas arrow": pandas_column([1, None, 3], dtype="int64[pyarrow]"),
+    "polars": polars_column([1, None, 3]),
+    "pyarrow": pa.table({"x": pa.array([1, None, 3])}),
+}
+
+
+@pytest.mark.parametrize("X", INTEGER_TABLES.values(), ids=INTEGER_TABLES)
+def test_integers_with_one_missing(X):
+    column = column_of(X)
+    assert isinstance(column, NumberColumn) and column.has_missing
+    np.testing.assert_array_equal(column.values, [1, NAN, 3])
+
+
+WORD_TABLES = {
+    "rows": [["b"], [None], ["a"]],
+    "rows with NaN": [["b"], [NAN], ["a"]],
+    "object": np.array([["b"], [np.float32(NAN)], ["a"]], object),
+    "masked": np.ma.array([["b"], ["c"], ["a"]], mask=[[0], [1], [0]]),
+    "pandas": pd.DataFrame({"x": WORDS}),
+    "pandas object": pd.DataFrame({"x": np.array(WORDS, object)}),
+    "pandas string": pandas_column(WORDS, dtype="string"),
+    "pandas arrow": pandas_column(WORDS, dtype="string[pyarrow]"),
+    "pandas categorical": pd.DataFrame({"x": pd.Categorical(WORDS, categories=["c", "b", "a"])}),
+    "polars": polars_column(WORDS),
+    "polars categorical": polars_column(WORDS, pl.Categorical),
+    "pyarrow": pa.table({"x": WORDS}),
+    "pyarrow dictionary": pa.table({"x": pa.array(WORDS).dictionary_encode()}),
+}
+
+
+@pytest.mark.parametrize("X", WORD_TABLES.values(), ids=WORD_TABLES)
+def test_words_with_one_missing(X):
+    assert words_of(X) == ("categorical", ["b", None, "a"])
+    assert column_of(X).words == ("a", "b")  # in order, and only those that a row has
+
+
+ORDERED_TABLES = {
+    "pandas": pd.DataFrame({"x": pd.Categorical(WORDS, categories=["b", "a", "c"], ordered=True)}),
+    "polars": polars_column(WORDS, pl.Enum(["b", "a", "c"])),
+}
+
+
+@pytest.mark.parametrize("X", ORDERED_TABLES.values(), ids=ORDERED_TABLES)
+def test_ordered_words_keep_the_declared_order(X):
+    assert words_of(X) == ("ordered", ["b", None, "a"])
+    assert column_of(X).words == ("b", "a", "c")
+
+
+def test_categories_may_be_numbers():
+    assert words_of(pd.DataFrame({"x": pd.Categorical([10, None, 9])})) == ("categorical", [10, None, 9])
+    ordered = pd.Categorical([10, None, 9], categories=[10, 9], ordered=True)
+    assert words_of(pd.DataFrame({"x": ordered})) == ("ordered", [10, None, 9])
+
+
+BOOLEAN_TABLES = {
+    "rows": [[True], [None], [False]],
+    "object": np.array([[np.True_], [NAN], [False]], object),
+    "masked": np.ma.array([[True], [True], [False]], mask=[[0], [1], [0]]),
+    "pandas": pandas_column([True, None, False], dtype="boolean"),
+    "pandas object": pd.DataFrame({"x": np.array([True, None, False], object)}),
+    "polars": polars_column([True, None, False]),
+    "pyarrow": pa.table({"x": [True, None, False]}),
+}
+
+
+@pytest.mark.parametrize("X", BOOLEAN_TABLES.values(), ids=BOOLEAN_TABLES)
+def test_truth_values_with_one_missing(X):
+    assert words_of(X) == ("boolean", [True, None, False])
+
+
+@pytest.mark.parametrize("make", [np.array, lambda rows: pd.DataFrame(rows, columns=["a", "b"]), list])
+def test_truth_values_without_missing(make):
+    X = make([[True, False], [False, False]])
+    assert words_of(X, 0) == ("boolean", [True, False])
+    assert words_of(X, 1) == ("boolean", [False, False])
+
+
+ALL_MISSING_TABLES = {
+    "rows": [[None], [None]],
+    "float": np.full((2, 1), NAN),
+    "pandas": pd.DataFrame({"x": [None, None]}),
+    "pandas string": pandas_column([None, None], dtype="string"),
+    "polars": polars_column([None, None]),
+    "polars string": polars_column([None, None], pl.String),
+    "pyarrow": pa.table({"x": pa.nulls(2)}),
+}
+
+
+@pytest.mark.parametrize("X", ALL_MISSING_TABLES.values(), ids=ALL_MISSING_TABLES)
+def test_a_column_all_missing_is_one_of_numbers(X):
+    column = column_of(X)
+    assert isinstance(column, NumberColumn) and column.has_missing
+    assert np.isnan(column.values).all()
+
+
+def test_names():
+    assert read_table(np.eye(2)).names == ("x0", "x1")
+    assert read_table(pd.DataFrame(np.eye(2))).names == ("x0", "x1")  # pandas' own are numbers
+    assert read_table(pd.DataFrame(np.eye(2), columns=["b", "a"])).names == ("b", "a")
+    assert read_table(pl.DataFrame({"b": [1], "a": [2]})).names == ("b", "a")
+
+
+def test_reading_changes_nothing():
+    X = np.array([[1.0, NAN], [3.0, 4.0]])
+    before = X.copy()
+    read_table(X)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_finite_numbers_whose_sum_is_not():
+    X = np.full((4, 2), np.finfo(np.float32).max)
+    assert not any(column.has_missing for column in read_table(X).columns)
+
+
+WRONG_SHAPES = {
+    "Expected 2D array, got 1D array": np.ones(3),
+    "Reshape your data": [1.0, 2.0],
+    "got 1D array instead": pd.Series([1.0]),
+    "Expected 2D array, got 1D": pl.Series([1.0]),
+    "got 1D array": ["a", "b"],
+    "Expected 2D array, got 1D array instead": [],
+    "got scalar array": np.array(1.0),
+    "dim 3": np.ones((1, 1, 1)),
+    "array with dim 3": [[[1.0]]],
+    r"0 sample\(s\) \(shape=\(0, 2\)\) while a minimum of 1 is required": np.ones((0, 2)),
+    r"0 sample\(s\)": pd.DataFrame({"a": []}),
+    r"0 sample": pl.DataFrame({"a": []}),
+    r"0 feature\(s\) \(shape=\(2, 0\)\) while a minimum of 1 is required": np.ones((2, 0)),
+    r"0 feature\(s\)": [[], []],
+    r"0 feature": pd.DataFrame(index=[0, 1]),
+    r"lengths \[1, 2\]": [[1.0], [1.0, 2.0]],
+}
+
+
+@pytest.mark.parametrize(("message", "X"), WRONG_SHAPES.items())
+def test_wrong_shapes(message, X):
+    with pytest.raises(InvalidInputError, match=message):
+        read_table(X)
+
+
+WRONG_VALUES = {
+    "contains infinity in column 'x1'": np.array([[1.0, INF]]),
+    "infinity in column 'x1'": np.array([[NAN, -INF]], np.float32),
+    "infinity in column 'b'": pd.DataFrame({"a": [1.0], "b": [INF]}),
+    "infinity in column 'x0'": [[INF]],
+    "'x0' holds integers beyond 2": np.array([[2**53 + 1]]),
+    "'x1' holds integers beyond": np.array([[0, -(2**53) - 1]]),
+    "'x1' holds integers": np.array([[0, 2**64 - 1]], np.uint64),
+    "'x0' holds integers": [[10**30]],
+    "'a' holds integers beyond": pl.DataFrame({"a": [2**53 + 1, None]}),
+    "'a' holds integers": pd.DataFrame({"a": pd.array([2**53 + 1, None], dtype="Int64")}),
+    "column 'x0' holds": np.ma.array([[2**53 + 1], [0]], mask=[[0], [1]]),
+    "Complex data not supported": np.array([[1j]]),
+    "must be unique": pd.DataFrame([[1, 2]], columns=["a", "a"]),
+    "be unique": pa.table([[1], [2]], names=["a", "a"]),
+}
+
+
+@pytest.mark.parametrize(("message", "X"), WRONG_VALUES.items())
+def test_wrong_values(message, X):
+    with pytest.raises(InvalidInputError, match=message):
+        read_table(X)
+
+
+DAY = datetime.date(2020, 1, 1)
+WRONG_TYPES = {
+    r"sparse .* pass X.toarray\(\)": scipy.sparse.eye(3).tocsr(),
+    "sparse": scipy.sparse.coo_array(np.eye(2)),
+    "got dict": {"a": [1]},
+    "got str": "table",
+    "got NoneType": None,
+    "dtype datetime64.*days since a date": np.array([["2020-01-01"]], "datetime64[D]"),
+    "X has dtype timedelta64": np.array([[1]], "timedelta64[s]"),
+    "X has dtype .S1": np.array([[b"a"]]),
+    "X has dtype float128|X has dtype": np.ones((1, 1), np.longdouble),
+    "column 'b' has dtype Datetime.*days since a date": pd.DataFrame({"a": [1], "b": pd.to_datetime(["2020"])}),
+    "column 'b' has dtype Duration": pd.DataFrame({"a": [1], "b": pd.to_timedelta([1])}),
+    "column 'b' has dtype Date": pl.DataFrame({"a": [1], "b": [DAY]}),
+    "column 'b' has dtype Time": pl.DataFrame({"a": [1], "b": [datetime.time(1)]}),
+    "column 'b' has dtype Decimal": pl.DataFrame({"a": [1], "b": [1]}, schema_overrides={"b": pl.Decimal(9, 2)}),
+    "column 'b' has dtype List": pl.DataFrame({"a": [1], "b": [[1]]}),
+    "column 'b' has dtype Binary": pa.table({"a": [1], "b": [b"1"]}),
+    "column 'b' has dtype Int128": pl.DataFrame({"b": [1]}, schema={"b": pl.Int128}),
+    "column 'b'.* got a Period": pd.DataFrame({"a": [1], "b": pd.period_range("2020", periods=1)}),
+    "column 'b'.* got a Interval": pd.DataFrame({"b": pd.cut([1.0, 2.0], 2)}),
+    "column 'x0'.* got a date": [[DAY]],
+    "'x0'.* argument must be a string, a boolean or a number, got a dict": np.array([[{}]], object),
+    "'x0'.* got a complex": [[1j]],
+    "'x0' mixes numbers and strings": [[1.5], ["a"]],
+    "'x0' mixes integers and strings": np.array([[1], ["a"]], object),
+    "'a' mixes integers and strings": pd.DataFrame({"a": np.array([1, "a"], object)}),
+    "'x1' mixes booleans and integers": [[0, True], [0, 1]],
+    "'x1' mixes booleans and numbers": [[0, True], [0, 1.0]],
+    "names of X's columns must all be strings": pd.DataFrame([[1, 2]], columns=["a", 1]),
+}
+
+
+@pytest.mark.parametrize(("message", "X"), WRONG_TYPES.items())
+def test_wrong_types(message, X):
+    with pytest.raises(InvalidTypeError, match=message):
+        read_table(X)
