@@ -11,8 +11,8 @@ def row_bucket(num_rows: int) -> int:
 
 
 def feature_bucket(num_features: int) -> int:
-    """Features rounded up to a multiple of 4 (of 8 from 8 on); the padding costs nothing but codes."""
-    return -(-num_features // 4) * 4 if num_features <= 8 else -(-num_features // 8) * 8
+    """Features rounded up to a multiple of 8; the padding costs nothing but its codes."""
+    return -(-num_features // 8) * 8
 
 
 def bin_bucket(num_bins: int) -> int:

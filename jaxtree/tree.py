@@ -168,7 +168,8 @@ def apply(
     if collapsed is None:
         collapsed = np.zeros(padded.feature.shape, bool)
     elif collapsed.shape != padded.feature.shape:
-        collapsed = np.pad(np.asarray(collapsed), (0, padded.feature.size - collapsed.size))
+        library = jnp if isinstance(collapsed, jax.Array) else np
+        collapsed = library.pad(collapsed, (0, padded.feature.size - collapsed.size))
     return _apply_to_codes(padded, codes, collapsed)
 
 

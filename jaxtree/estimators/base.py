@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from jaxtree.buckets import bin_bucket, capacity_bucket, class_bucket, feature_bucket, row_bucket
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.criteria import Criterion
-from jaxtree.growth.grow import grow
+from jaxtree.growth.grow import grow_completely
 from jaxtree.growth.level import Features, Limits
 from jaxtree.growth.units import in_original_units
 from jaxtree.table.binning import round_down_to_float32
@@ -75,8 +75,9 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator):
         A row whose category has no branch ends at an inner node.
         """
         check_is_fitted(self)
+        values = self.encoder_.values(X)
         validate_data(self, X, reset=False, skip_check_array=True)
-        return self._predicting.apply(self.encoder_.values(X))
+        return self._predicting.apply(values)
 
     def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
         """Returns the nodes on the path of every row, as a sparse matrix of shape (rows, nodes)."""
@@ -177,27 +178,22 @@ def _grow_padded(
     add_features, add_rows = feature_bucket(num_features) - num_features, row_bucket(num_rows) - num_rows
     padded = np.pad(codes, ((0, add_features), (0, add_rows)))
     features = Features(*(np.pad(x, (0, add_features)) for x in (split_kind, schema.num_codes)))
-    is_multiway = bool(np.any(split_kind == SplitKind.MULTIWAY))
-    capacity = capacity_bucket(min(2 * num_rows, 2 ** (min(int(limits.max_depth), 30) + 1)))
-    while True:
-        grown = grow(
-            padded,
-            np.pad(label, (0, add_rows)),
-            (np.arange(num_rows + add_rows) < num_rows).astype(np.int32),
-            features,
-            limits,
-            num_classes=class_bucket(num_classes),
-            num_bins=bin_bucket(int(schema.num_codes.max())),
-            capacity=capacity,
-            criterion=criterion,
-            # Tables with categories share one program, whichever kinds they mix.
-            kinds=(SplitKind.THRESHOLD, SplitKind.MULTIWAY) if is_multiway else tuple(sorted(set(split_kind.tolist()))),
-        )
-        if grown.complete:
-            break
-        # Empty branches take nodes too, so a multiway tree has no useful bound.
-        capacity *= 4
-    tree = take_tree(grown.tree)
+    kinds = tuple(SplitKind(kind) for kind in np.unique(split_kind))
+    tree = grow_completely(
+        padded,
+        np.pad(label, (0, add_rows)),
+        (np.arange(num_rows + add_rows) < num_rows).astype(np.int32),
+        features,
+        limits,
+        num_classes=class_bucket(num_classes),
+        num_bins=bin_bucket(int(schema.num_codes.max())),
+        # No bound for multiway trees, whose empty branches take nodes too.
+        capacity=capacity_bucket(min(2 * num_rows, 2 ** (min(int(limits.max_depth), 30) + 1))),
+        criterion=criterion,
+        # Tables with categories share one program, whichever kinds they mix.
+        kinds=kinds if kinds == (SplitKind.THRESHOLD,) else (SplitKind.THRESHOLD, kinds[-1]),
+    )
+    tree = take_tree(tree)
     return dataclasses.replace(tree, count=tree.count[:, :num_classes])
 
 

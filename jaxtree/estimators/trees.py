@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import sklearn.tree
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
 from jaxtree.estimators.base import BaseTreeClassifier
 from jaxtree.growth.criteria import CRITERIA, Criterion, entropy
@@ -144,8 +144,8 @@ class DecisionTreeClassifier(BaseTreeClassifier):
         **_SHARED_CONSTRAINTS,
         "criterion": [StrOptions(set(CRITERIA)), callable],
         "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "min_samples_split": [Interval(Integral, 2, None, closed="left"), Interval(Real, 0, 1, closed="right")],
-        "min_samples_leaf": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither")],
+        "min_samples_split": [Interval(Integral, 2, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="neither")],
         "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
     }
     _split_kind = SplitKind.ONE_VS_REST

@@ -1,5 +1,6 @@
 """A tree as text."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,18 @@ from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree, majority_class
 
 
-def export_text(estimator: Any) -> str:
+def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None) -> str:
     """Returns the tree of a fitted estimator as text: a line a branch, with its class and class counts.
 
     A line ends with the predicted class and, in brackets, how many training rows of every class are
     there, in the order of `classes_`.
+
+    Args:
+        estimator: A fitted estimator.
+        feature_names: Names of the columns, for a table that had none.
+
+    Raises:
+        InvalidInputError: There is not one name a column.
 
     Example:
         >>> from jaxtree import ID3Classifier, export_text
@@ -31,11 +39,12 @@ def export_text(estimator: Any) -> str:
     """
     check_is_fitted(estimator)
     tree, majority = estimator.tree_, np.asarray(majority_class(estimator.tree_))
+    schema = estimator.schema_ if feature_names is None else estimator.schema_.renamed(feature_names)
     classes = [str(name) for name in estimator.classes_]
     lines, stack = [], [0]
     while stack:
         node = stack.pop()
-        condition = branch_in_words(tree, estimator.schema_, node) if node else "root"
+        condition = branch_in_words(tree, schema, node) if node else "root"
         indent = "|   " * (int(tree.depth[node]) - 1) + "|-- " if node else ""
         lines.append(f"{indent}{condition}: {classes[majority[node]]} ({_counts(tree, node, classes)})")
         children = int(tree.first_child[node]) + np.arange(tree.num_children[node])
@@ -53,8 +62,8 @@ def branch_in_words(tree: Tree, schema: Schema, node: int) -> str:
         case SplitKind.MULTIWAY:
             return schema.category_in_words(feature, branch)
         case SplitKind.ONE_VS_REST:
-            words = schema.category_in_words(feature, int(tree.code[parent]))
-            return words if branch else f"not {words}"
+            in_words = schema.category_in_words if branch else schema.rest_in_words
+            return in_words(feature, int(tree.code[parent]))
 
 
 def _counts(tree: Tree, node: int, classes: list[str]) -> str:

@@ -102,26 +102,49 @@ def grow(
     """
     _check(codes, label, weight, entry_row, entry_root)
     with jax.enable_x64(True):
-        in_row_order = entry_row is None
-        rows = jnp.arange(codes.shape[1], dtype=jnp.int32) if in_row_order else jnp.asarray(entry_row, jnp.int32)
-        weight = jnp.ones(rows.size, jnp.int32) if weight is None else jnp.asarray(weight, jnp.int32)
-        root = jnp.zeros(rows.size, jnp.int32) if entry_root is None else jnp.asarray(entry_root, jnp.int32)
-        if features is None:
-            nothing = jnp.zeros(codes.shape[0], jnp.int32)
-            features = Features(nothing, nothing + num_bins)
-        features = Features(*(jnp.asarray(x, jnp.int32) for x in features))
-        limits = Limits(*(jnp.broadcast_to(jnp.asarray(x), (num_roots,)) for x in limits))
+        num_entries = (label if entry_row is None else entry_row).shape[0]
         plan = make_plan(
-            num_entries=rows.size,
+            num_entries=num_entries,
             num_features=codes.shape[0],
             num_classes=num_classes,
             num_bins=num_bins,
             capacity=capacity,
-            starts_in_row_order=in_row_order,
+            starts_in_row_order=entry_row is None,
             criterion=criterion,
             kinds=tuple(kinds),
         )
-        return _grow(jnp.asarray(codes), jnp.asarray(label, jnp.int32), rows, root, weight, features, limits, plan=plan)
+        row = np.arange(num_entries) if entry_row is None else entry_row
+        root = np.zeros(num_entries) if entry_root is None else entry_root
+        weight = np.ones(num_entries) if weight is None else weight
+        features = Features(np.zeros(len(codes)), np.full(len(codes), num_bins)) if features is None else features
+        integers = (label, row, root, weight, *features)
+        label, row, root, weight, *features = (_as_type(x, np.int32) for x in integers)
+        limits = Limits(*(_as_type(x, kind, num_roots) for x, kind in zip(limits, _LIMIT_TYPES, strict=True)))
+        return _grow(codes, label, row, root, weight, Features(*features), limits, plan=plan)
+
+
+def grow_completely(*arrays, capacity: int, **keywords) -> Tree:
+    """Returns the tree of `grow`, growing again with four times the capacity while the table is too small."""
+    while True:
+        tree, complete = grow(*arrays, capacity=capacity, **keywords)
+        if complete:
+            return tree
+        capacity *= 4
+
+
+def num_programs() -> int:
+    """How many growth programs this process has compiled."""
+    return _grow._cache_size()
+
+
+_LIMIT_TYPES = Limits(np.int32, np.int32, np.int32, np.float64, np.float64)
+
+
+def _as_type(values, dtype, num_roots: int | None = None):
+    """The values as one type, on the host if they are there; with `num_roots`, one for every root."""
+    library = jnp if isinstance(values, jax.Array) else np
+    values = library.asarray(values).astype(dtype)
+    return values if num_roots is None else library.broadcast_to(values, (num_roots,))
 
 
 def _check(codes, label, weight, entry_row, entry_root) -> None:

@@ -39,25 +39,35 @@ def cell_bases(
     return lax.fori_loop(*blocks, write_block, base)
 
 
-def feature_histograms(
+def group_histograms(
     codes: UInt[Array, "feature row"],
     entries: Entries,
     base: Int32[Array, " entry"],
-    first_feature: Int32[Array, ""],
+    group: Int32[Array, ""],
     blocks: tuple[Int32[Array, ""], Int32[Array, ""]],
     in_row_order: Bool[Array, ""],
     *,
     plan: Plan,
-) -> Tables:
-    """Sums the weights of every cell for a group of features.
+) -> Int[Array, "grouped cell"]:
+    """Sums the weights of every cell for a group of features, a table each.
 
-    The scatters of a group do not depend on one another, so a CPU runs them on several cores.
-
-    Returns:
-        A table a feature; reshaped to (slot, class, bin) it is the chunk's histogram.
+    Reshaped to (slot, class, bin), with the strip cut off, a table is the chunk's histogram.
     """
-    features = [first_feature + i for i in range(plan.features_per_group)]
     num_cells = (plan.num_slots * plan.num_classes + 1) * plan.num_bins
+    first_feature = group * plan.features_per_group
+
+    def fill(i, tables):
+        first = i * plan.features_side_by_side
+        features = [first_feature + first + j for j in range(plan.features_side_by_side)]
+        filled = _tables(codes, entries, base, features, blocks, in_row_order, num_cells, plan)
+        return lax.dynamic_update_slice(tables, jnp.stack(filled), (first, jnp.zeros_like(first)))
+
+    empty = jnp.zeros((plan.features_per_group, num_cells), entries.weight.dtype)
+    return lax.fori_loop(0, jnp.int32(plan.features_per_group // plan.features_side_by_side), fill, empty)
+
+
+def _tables(codes, entries: Entries, base, features, blocks, in_row_order, num_cells: int, plan: Plan) -> Tables:
+    """The tables of a few features. Their scatters do not depend on one another, so a CPU runs them on several cores."""
     empty = tuple(jnp.zeros(num_cells, entries.weight.dtype) for _ in features)
     add = functools.partial(_add_block, codes, entries, base, features, size=plan.entries_per_block)
     by_lookup = lambda: lax.fori_loop(*blocks, add, empty)  # noqa: E731

@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt
 
 from jaxtree.growth.frontier import Entries, Frontier
-from jaxtree.growth.histogram import cell_bases, feature_histograms
+from jaxtree.growth.histogram import cell_bases, group_histograms
 from jaxtree.growth.plan import WINDOW, Plan
 from jaxtree.growth.split import Split, best_of_features, score_histogram, score_pairs
 from jaxtree.tree import SplitKind, Tree
@@ -106,28 +106,36 @@ def _splits_by_histogram(
     least = scene.limits.min_samples_leaf[level.tree.root[node]]
 
     def score_group(group, splits):
-        first = group * plan.features_per_group
-        tables = feature_histograms(scene.codes, entries, cell_base, first, blocks, in_row_order, plan=plan)
-        score = functools.partial(_score_block, scene.features.split_kind, first, tables, least, plan=plan)
+        tables = group_histograms(scene.codes, entries, cell_base, group, blocks, in_row_order, plan=plan)
+        score = functools.partial(_score_block, scene.features, tables, group, least, plan=plan)
         return lax.fori_loop(0, -(-num_used // plan.slots_per_block), score, splits)
 
     splits = _over_features(scene, score_group, plan.num_slots, plan=plan)
     return _best_splits(scene, level.tree, node, splits, plan=plan), cell_base
 
 
-def _score_block(split_kind, first_feature, tables, least, block, splits: Split, *, plan: Plan) -> Split:
+def _score_block(
+    features: Features,
+    tables: Int[Array, "grouped cell"],
+    group: Int32[Array, ""],
+    least: Int[Array, " slot"],
+    block: Int32[Array, ""],
+    splits: Split,
+    *,
+    plan: Plan,
+) -> Split:
     """Scores a block of slots on a group of features."""
+    first_slot, first_feature = block * plan.slots_per_block, group * plan.features_per_group
     num_cells = plan.slots_per_block * plan.num_classes * plan.num_bins
-    shape = (plan.slots_per_block, plan.num_classes, plan.num_bins)
-    first_slot = block * plan.slots_per_block
-    least = lax.dynamic_slice(least, (first_slot,), (plan.slots_per_block,))
+    histograms = lax.dynamic_slice(tables, (jnp.zeros_like(block), block * num_cells), (len(tables), num_cells))
+    histograms = histograms.reshape(-1, plan.slots_per_block, plan.num_classes, plan.num_bins)
+    feature = first_feature + jnp.arange(plan.features_per_group, dtype=jnp.int32)
     score = functools.partial(score_histogram, criterion=plan.criterion, kinds=plan.kinds)
-    for i, table in enumerate(tables):
-        feature = first_feature + i
-        histogram = lax.dynamic_slice(table, (block * num_cells,), (num_cells,)).reshape(shape)
-        found = jax.vmap(score, in_axes=(0, None, None, 0))(histogram, feature, split_kind[feature], least)
-        splits = _put(splits, found, feature, first_slot)
-    return splits
+    over_slots = jax.vmap(score, in_axes=(0, None, None, 0))
+    over_features = jax.vmap(over_slots, in_axes=(0, 0, 0, None))
+    block_least = lax.dynamic_slice(least, (first_slot,), (plan.slots_per_block,))
+    found = over_features(histograms, feature, features.split_kind[feature], block_least)
+    return _put(splits, found, first_feature, first_slot)
 
 
 def _splits_by_pairs(
@@ -141,14 +149,14 @@ def _splits_by_pairs(
     class_weight = jnp.where(member[:, None] & (label[:, None] == classes), weight[:, None], 0)
     node = frontier.node[slot]
     least = scene.limits.min_samples_leaf[tree.root[node]]
-    score = jax.vmap(functools.partial(score_pairs, criterion=plan.criterion), in_axes=(0, 0, None, 0))
+    over_slots = jax.vmap(functools.partial(score_pairs, criterion=plan.criterion), in_axes=(0, 0, None, 0))
 
     def score_group(group, splits):
-        for i in range(plan.features_per_group):
-            feature = group * plan.features_per_group + i
-            codes = scene.codes.at[feature, row].get(mode="promise_in_bounds").astype(jnp.int32)
-            splits = _put(splits, score(codes, class_weight, feature, least), feature, jnp.int32(0))
-        return splits
+        first_feature = group * plan.features_per_group
+        feature = first_feature + jnp.arange(plan.features_per_group, dtype=jnp.int32)
+        codes = scene.codes.at[feature[:, None, None], row].get(mode="promise_in_bounds").astype(jnp.int32)
+        found = jax.vmap(over_slots, in_axes=(0, None, 0, None))(codes, class_weight, feature, least)
+        return _put(splits, found, first_feature, jnp.int32(0))
 
     splits = _over_features(scene, score_group, slot.size, plan=plan)
     return _best_splits(scene, tree, node, splits, plan=plan)
@@ -163,10 +171,10 @@ def _over_features(scene: Scene, score_group, num_slots: int, *, plan: Plan) -> 
     return lax.fori_loop(0, -(-num_features // plan.features_per_group), score_group, splits)
 
 
-def _put(splits: Split, found: Split, feature, first_slot) -> Split:
-    """Writes the splits of some slots on one feature into the table of all."""
-    found = found._replace(feature=jnp.full_like(found.code, feature))
-    return jax.tree.map(lambda all_, some: lax.dynamic_update_slice(all_, some[None], (feature, first_slot)), splits, found)
+def _put(splits: Split, found: Split, first_feature: Int32[Array, ""], first_slot: Int32[Array, ""]) -> Split:
+    """Writes the splits of some slots on some features into the table of all."""
+    corner = (first_feature, first_slot)
+    return jax.tree.map(lambda table, part: lax.dynamic_update_slice(table, part, corner), splits, found)
 
 
 def _best_splits(scene: Scene, tree: Tree, node: Int32[Array, " slot"], splits: Split, *, plan: Plan) -> Split:

@@ -11,13 +11,16 @@ from jaxtree.tree import SplitKind
 CELLS_PER_BLOCK = 2**14
 """Cells scored at a time: 64 KiB of 32-bit sums."""
 
-BLOCKS_PER_TABLE = 4
-"""A feature's table of a chunk is so many blocks long, and stays in a core's second-level cache."""
+CELLS_PER_TABLE = 2**16
+"""Cells of a feature's table: 256 KiB of 32-bit sums, which stay in a core's second-level cache."""
 
 ENTRIES_PER_BLOCK = 4096
 """Entries read at a time once they are sorted by slot."""
 
-MIN_ENTRIES_FOR_GROUPS = 2**15
+CELLS_PER_SLOT = 2**9
+"""Cells of a slot, over a group of features, that are scored together at most."""
+
+MIN_ENTRIES_SIDE_BY_SIDE = 2**15
 """With fewer entries a second core saves less than a larger program costs to compile."""
 
 WINDOW = 32
@@ -36,7 +39,8 @@ class Plan(NamedTuple):
         num_bins: Codes of a feature.
         num_slots: Slots of a chunk, the nodes whose histograms are made together.
         slots_per_block: Slots scored together.
-        features_per_group: Features whose histograms are made side by side.
+        features_per_group: Features scored together.
+        features_side_by_side: Features whose histograms are made at the same time.
         entries_per_block: Entries read together.
         small_nodes: Nodes scored together by comparing pairs; 0 where histograms serve all nodes.
         max_branches: Branches of a split at most.
@@ -51,6 +55,7 @@ class Plan(NamedTuple):
     num_slots: int
     slots_per_block: int
     features_per_group: int
+    features_side_by_side: int
     entries_per_block: int
     small_nodes: int
     max_branches: int
@@ -71,9 +76,13 @@ def make_plan(
     kinds: tuple[SplitKind, ...],
 ) -> Plan:
     """Returns the plan for data of the given sizes."""
+    cells = num_classes * num_bins
+    side_by_side = 2 if num_features % 2 == 0 and num_entries >= MIN_ENTRIES_SIDE_BY_SIDE else 1
+    divisors = (n for n in range(num_features, 0, -1) if num_features % n == 0 and n % side_by_side == 0)
+    group = next(n for n in divisors if n * cells <= CELLS_PER_SLOT or n == side_by_side)
     widest_level = max(1, min(capacity, num_entries // 2))
-    slots_per_block = max(1, min(CELLS_PER_BLOCK // (num_classes * num_bins), widest_level))
-    num_blocks = min(BLOCKS_PER_TABLE, -(-widest_level // slots_per_block))
+    slots_per_block = max(1, min(CELLS_PER_BLOCK // (cells * group), widest_level))
+    num_blocks = max(1, min(CELLS_PER_TABLE // (cells * slots_per_block), -(-widest_level // slots_per_block)))
     pairs_pay = kinds == (SplitKind.THRESHOLD,) and num_bins >= MIN_BINS_FOR_SMALL_NODES and num_entries >= WINDOW
     return Plan(
         capacity=capacity,
@@ -81,7 +90,8 @@ def make_plan(
         num_bins=num_bins,
         num_slots=num_blocks * slots_per_block,
         slots_per_block=slots_per_block,
-        features_per_group=2 if num_features % 2 == 0 and num_entries >= MIN_ENTRIES_FOR_GROUPS else 1,
+        features_per_group=group,
+        features_side_by_side=side_by_side,
         entries_per_block=min(num_entries, ENTRIES_PER_BLOCK),
         small_nodes=min(256, widest_level) if pairs_pay else 0,
         max_branches=num_bins if SplitKind.MULTIWAY in kinds else 2,

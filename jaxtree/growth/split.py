@@ -106,7 +106,7 @@ def _best_candidate(
     chosen = _lowest(code, gain >= best - tolerance)
     # A gain of 0 in exact arithmetic may come out on either side of it.
     best = jnp.where(jnp.abs(best) <= tolerance, 0.0, best)
-    return Split(best, feature, chosen, _lowest(code, present & (code > chosen)))
+    return Split(best, feature.astype(jnp.int32), chosen, _lowest(code, present & (code > chosen)))
 
 
 def _lowest(code: Int32[Array, " candidate"], mask: Bool[Array, " candidate"]) -> Int32[Array, ""]:

@@ -1,9 +1,9 @@
 """From a tree in codes to a tree in original units, on the host and in float64."""
 
 import dataclasses
+import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -46,7 +46,12 @@ def node_impurities(tree: Tree, criterion: Criterion) -> Float[np.ndarray, " nod
     count = np.zeros((node_bucket(num_nodes), num_classes))
     count[:num_nodes] = tree.count
     with jax.enable_x64(True):
-        return np.asarray(jax.vmap(criterion)(jnp.asarray(count)))[:num_nodes]
+        return np.asarray(_impurities(count, criterion=criterion))[:num_nodes]
+
+
+@functools.partial(jax.jit, static_argnames="criterion")
+def _impurities(count, *, criterion: Criterion):
+    return jax.vmap(criterion)(count)
 
 
 def _gains(tree: Tree, impurity: Float[np.ndarray, " node"]) -> Float[np.ndarray, " node"]:

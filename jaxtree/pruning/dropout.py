@@ -20,7 +20,7 @@ from jaxtree.buckets import row_bucket
 from jaxtree.errors import InvalidInputError
 from jaxtree.tree import Tree, apply, majority_class, pad_nodes
 
-Rate = Float[Array | np.ndarray, "..."] | float
+Rate = Float[Array | np.ndarray, "..."] | float | int
 
 LARGEST_GROWTH = 1e30
 """Bound of (1+q)^l, so that p = 0 stays 0 at any depth."""
@@ -42,8 +42,8 @@ class Dropout:
         Dropout(p=0.1, q=0.5)
     """
 
-    p: float
-    q: float = 0.0
+    p: float | int
+    q: float | int = 0.0
 
     def __post_init__(self):
         check_rates(self.p, self.q)

@@ -24,7 +24,7 @@ from jaxtree.table.columns import NumberColumn
 MAX_FITTED_ROWS = 200_000
 MAX_BINS = 65_535  # a uint16 holds as many codes, and one for missing
 
-ROWS_AT_A_TIME = 32_768  # a block of a column, and what is computed from it, fits the second-level cache
+ROWS_AT_A_TIME = 65_536  # a block of a column stays in cache, and is long enough that threads seldom wait for Python
 
 _SMALL_COLUMN = 4096  # rows; up to here a binary search is done before the table of cells is made
 _NUM_CELLS = 2**16
@@ -47,6 +47,7 @@ class Bins:
     exact: bool
 
     def __post_init__(self):
+        """Makes the arrays read-only: a schema is shared."""
         for array in (self.low, self.high, self.edges):
             array.setflags(write=False)
 
@@ -56,9 +57,11 @@ class Bins:
         return len(self.low)
 
     def __eq__(self, other: object) -> bool:
+        """Compares the numbers, not the arrays' identity."""
         return isinstance(other, Bins) and self._contents == other._contents
 
     def __hash__(self) -> int:
+        """Hashes the numbers."""
         return hash(self._contents)
 
     @property

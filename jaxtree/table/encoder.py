@@ -40,7 +40,8 @@ class Encoder:
         categorical_features: "from_dtype": columns of strings and of categorical dtypes are categorical. A list of
             names, of positions, or of a truth value a column makes others so as well. None: no column is, and strings
             are refused.
-        unseen: What a category that was not seen in fit becomes: "missing", or an "error".
+        unseen: What a category that was not seen in fit becomes: "missing", or an "error". One-hot, a missing value is 0 in
+            all features of its column if fit saw none missing, and the code 2 if it did.
 
     Attributes:
         schema_: What the codes mean; set by fitting.
@@ -178,9 +179,12 @@ def _check_max_bins(max_bins: Any) -> None:
 
 
 def _codes_of_words(feature: Feature, words: tuple) -> Int32[np.ndarray, " word"]:
-    """Returns the feature's code of every word, and of a missing one."""
+    """Returns the feature's code of every word, and of a missing one.
+
+    One-hot, a missing value is none of the categories unless fit has seen missing values and learned from them.
+    """
     if feature.kind == "onehot":
-        return np.array([*(word == feature.category for word in words), 2], np.int32)
+        return np.array([*(word == feature.category for word in words), 2 * feature.has_missing], np.int32)
     return np.arange(len(words) + 1, dtype=np.int32)
 
 
@@ -189,7 +193,7 @@ def _values_of(feature: Feature, column: NumberColumn | WordColumn, block: slice
     if isinstance(column, NumberColumn):
         return column.values[block]
     values = _codes_of_words(feature, column.words).astype(np.float64)
-    if feature.kind != "categorical":
+    if feature.kind != "categorical" and values[-1] == feature.num_values:
         values[-1] = np.nan
     return values[column.codes[block]]
 

@@ -5,7 +5,8 @@ The codes 0, 1, ... of a feature are its bins or categories; the code after the 
 a value.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -217,6 +218,27 @@ class Schema:
         if column.bins is not None and not column.bins.exact:
             return _range_in_words(column.bins, code, column.name)
         return f"{column.name} = {self.code_in_words(feature, code)}"
+
+    def rest_in_words(self, feature: int, code: int) -> str:
+        """Says what holds of the rows with any other code: "outlook != sunny", or "outlook is known"."""
+        column = self.columns[self.features[feature].column]
+        if code == self.features[feature].num_values:
+            return f"{column.name} is known"
+        return f"{column.name} != {self.code_in_words(feature, code)}"
+
+    def renamed(self, column_names: Sequence[str]) -> "Schema":
+        """Returns the same schema with other names of the columns, one each.
+
+        Raises InvalidInputError if there are more or fewer.
+        """
+        if len(column_names) != len(self.columns):
+            raise InvalidInputError(f"the table has {len(self.columns)} columns, got {len(column_names)} names")
+        columns = tuple(replace(column, name=name) for column, name in zip(self.columns, column_names, strict=True))
+        features = tuple(
+            replace(feature, name=columns[feature.column].name + feature.name[len(self.columns[feature.column].name) :])
+            for feature in self.features
+        )
+        return Schema(columns, features)
 
     def code_in_words(self, feature: int, code: int) -> str:
         """Returns a category, a number, the range of a bin as "0.35 < x <= 0.41", or "missing"."""

@@ -90,6 +90,13 @@ def test_negative_zero_is_zero():
     assert not np.signbit(bins.low[1])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_edge_at_negative_zero_is_one_at_zero(dtype):
+    bins = Bins(np.array([-1.0, 1.0]), np.array([-1.0, 1.0]), np.array([-0.0]), exact=True)
+    values = np.resize(np.array([0.0, -0.0, 1e-30, -1e-30], dtype), 5000)
+    np.testing.assert_array_equal(codes_of(values, bins), np.resize([0, 0, 1, 0], 5000))
+
+
 @settings(deadline=None)
 @given(values=numbers(np.float64, size=2, allow_nan=False))
 def test_a_midpoint_lies_at_or_above_the_lower_and_below_the_upper_value(values):

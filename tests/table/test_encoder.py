@@ -268,38 +268,7 @@ def test_values_fall_where_codes_do():
     np.testing.assert_array_equal(values[:, 1] <= encoder.schema_.threshold(1, 8, 9), codes[1] <= 8)
 
 
-# Another table than the fitted one --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("encoding", ["categorical", "onehot"])
-def test_an_unseen_category_is_missing(encoding):
-    encoder = Encoder(encoding=encoding).fit([["a"], ["b"]])
-    missing = encoder.transform([[None]])
-    np.testing.assert_array_equal(encoder.transform([["c"]]), missing)
-    np.testing.assert_array_equal(missing, 2)
-
-
-def test_an_unseen_category_is_an_error_if_wanted():
-    encoder = Encoder(unseen="error").fit(pd.DataFrame({"k": ["a", "b"]}))
-    np.testing.assert_array_equal(encoder.transform([["b"], [None]]), [[1, 2]])
-    with pytest.raises(InvalidInputError, match="column 'k' has values never seen in fit: c, d;"):
-        encoder.transform([["a"], ["d"], ["c"], ["d"]])
-
-
-def test_a_declared_category_is_unseen_only_if_a_row_has_it():
-    def sizes(categories):
-        return pd.DataFrame({"size": pd.Categorical(["s", "m"], categories=categories, ordered=True)})
-
-    encoder = Encoder(unseen="error").fit(sizes(["s", "m"]))
-    np.testing.assert_array_equal(encoder.transform(sizes(["xs", "s", "m"])), [[0, 1]])
-    np.testing.assert_array_equal(encoder.transform([["m"], ["s"]]), [[1, 0]])
-
-
-def test_numbers_zero_and_one_are_truth_values():
-    encoder = Encoder().fit([[True], [False]])
-    np.testing.assert_array_equal(encoder.transform(np.array([[1.0], [0.0], [NAN], [0.5]])), [[1, 0, 2, 2]])
-    encoder = Encoder().fit([[0.0], [0.5], [1.0]])
-    np.testing.assert_array_equal(encoder.transform([[True], [False], [None]]), [[2, 0, 3]])
+# Columns without a known value -----------------------------------------------------------------------------------
 
 
 def test_any_column_may_be_all_missing():
@@ -311,7 +280,7 @@ def test_any_column_may_be_all_missing():
         np.testing.assert_array_equal(encoder.fit_transform(nothing), np.zeros((4, 2)))
         np.testing.assert_array_equal(encoder.schema_.num_codes, [1, 1, 1, 1])
         np.testing.assert_array_equal(encoder.transform(table), np.zeros((4, 4)))
-        assert encoder.inverse_transform(np.zeros((4, 1), np.uint8)) == dict.fromkeys(table, [None])
+        assert encoder.inverse_transform(np.zeros((4, 1), np.uint8)) == {name: [None] for name in table}
     with pytest.raises(InvalidInputError, match="column 'word' has values never seen in fit"):
         Encoder(unseen="error").fit(nothing[["word"]]).transform(table[["word"]])
 
@@ -322,30 +291,6 @@ def test_a_categorical_column_all_missing_is_one_feature():
     np.testing.assert_array_equal(encoder.fit_transform(table), [[0, 0], [0, 1]])
     assert encoder.schema_.feature_names == ("c", "x")
     np.testing.assert_array_equal(encoder.values(table), [[0, 1], [0, 2]])
-
-
-def test_kinds_that_changed_since_fit():
-    with pytest.raises(InvalidTypeError, match="column 'x0' had numbers in fit, and now has words such as 'a'"):
-        Encoder().fit([[1.0]]).transform([["a"]])
-    with pytest.raises(InvalidTypeError, match="column 'x0' had values such as 'a' in fit, and now has .* such as 1.0"):
-        Encoder().fit([["a"]]).transform([[1.0]])
-
-
-def test_columns_that_changed_since_fit():
-    encoder = Encoder().fit(pd.DataFrame({"a": [1], "b": [2]}))
-    for names, message in [
-        (["b", "a"], "must be in the same order as they were in fit"),
-        (["a", "c"], "unseen at fit time:\n- c\n.*yet now missing:\n- b"),
-        (["a", "b", "c"], "unseen at fit time:\n- c"),
-        (["a"], "yet now missing:\n- b"),
-    ]:
-        with pytest.raises(InvalidInputError, match=f"(?s)The feature names should match.*{message}"):
-            encoder.transform(pd.DataFrame([[1] * len(names)], columns=names))
-    with pytest.raises(InvalidInputError, match="X has 1 features, but Encoder is expecting 2 features as input"):
-        encoder.transform([[1]])
-    with pytest.raises(InvalidInputError, match="X has 3 features"):
-        Encoder().fit([[1, 2]]).values(pd.DataFrame([[1, 2, 3]], columns=list("abc")))
-    np.testing.assert_array_equal(encoder.transform([[1, 2]]), [[0], [0]])  # by position where names are lacking
 
 
 def test_an_encoder_that_is_not_fitted():
@@ -385,7 +330,7 @@ def test_wrong_options(options, message):
 def test_options_set_later_are_checked_too():
     encoder = Encoder()
     encoder.max_bins = 10.0
-    with pytest.raises(InvalidInputError, match="max_bins must be None or an integer from 2 to 65535, got 10.0"):
+    with pytest.raises(InvalidInputError, match=r"an integer from 2 to 65535, got 10\.0"):
         encoder.fit([[1.0]])
 
 

@@ -2,6 +2,7 @@
 
 import datetime
 
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,7 +11,7 @@ import pytest
 import scipy.sparse
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.columns import NumberColumn, WordColumn
+from jaxtree.table.columns import NumberColumn, WordColumn, as_categorical
 from jaxtree.table.reading import read_table
 
 INF, NAN = np.inf, np.nan
@@ -41,6 +42,7 @@ NUMBER_TABLES = {
     "tuples": ((1.5,), (NAN,), (3,)),
     "float32": np.array([[1.5], [NAN], [3]], np.float32),
     "float16": np.array([[1.5], [NAN], [3]], np.float16),
+    "jax": jnp.array([[1.5], [NAN], [3]]),
     "big endian": np.array([[1.5], [NAN], [3]], ">f8"),
     "object": np.array([[1.5], [None], [np.int64(3)]], object),
     "object with NA": np.array([[np.float32(1.5)], [pd.NA], [3]], object),
@@ -165,6 +167,12 @@ def test_a_column_all_missing_is_one_of_numbers(X):
     column = column_of(X)
     assert isinstance(column, NumberColumn) and column.has_missing
     assert np.isnan(column.values).all()
+
+
+def test_distinct_numbers_become_categories_in_order():
+    column = as_categorical(column_of([[2.0], [-0.0], [None], [0.0]]))
+    assert column.words == (0.0, 2.0) and not np.signbit(column.words[0])
+    np.testing.assert_array_equal(column.codes, [1, 0, 2, 0])
 
 
 def test_names():
