@@ -13,9 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt
 
+from jaxtree.arrays import AnyArray
 from jaxtree.buckets import node_bucket
+from jaxtree.errors import InvalidInputError
 
 
 class SplitKind(enum.IntEnum):
@@ -63,24 +66,24 @@ class Tree:
         num_nodes: How many nodes there are; the rest of the table is padding.
     """
 
-    feature: Int[Array | np.ndarray, "*tree node"]
-    code: Int[Array | np.ndarray, "*tree node"]
-    next_code: Int[Array | np.ndarray, "*tree node"]
-    threshold: Float[Array | np.ndarray, "*tree node"]
-    split_kind: Int[Array | np.ndarray, "*tree node"]
-    first_child: Int[Array | np.ndarray, "*tree node"]
-    num_children: Int[Array | np.ndarray, "*tree node"]
-    parent: Int[Array | np.ndarray, "*tree node"]
-    depth: Int[Array | np.ndarray, "*tree node"]
-    root: Int[Array | np.ndarray, "*tree node"]
-    count: Int[Array | np.ndarray, "*tree node class"]
-    num_rows: Int[Array | np.ndarray, "*tree node"]
-    impurity: Float[Array | np.ndarray, "*tree node"]
-    gain: Float[Array | np.ndarray, "*tree node"]
-    num_nodes: Int[Array | np.ndarray, "*tree"]
+    feature: Int[AnyArray, "*tree node"]
+    code: Int[AnyArray, "*tree node"]
+    next_code: Int[AnyArray, "*tree node"]
+    threshold: Float[AnyArray, "*tree node"]
+    split_kind: Int[AnyArray, "*tree node"]
+    first_child: Int[AnyArray, "*tree node"]
+    num_children: Int[AnyArray, "*tree node"]
+    parent: Int[AnyArray, "*tree node"]
+    depth: Int[AnyArray, "*tree node"]
+    root: Int[AnyArray, "*tree node"]
+    count: Int[AnyArray, "*tree node class"]
+    num_rows: Int[AnyArray, "*tree node"]
+    impurity: Float[AnyArray, "*tree node"]
+    gain: Float[AnyArray, "*tree node"]
+    num_nodes: Int[AnyArray, "*tree"]
 
     @property
-    def is_leaf(self) -> Bool[Array | np.ndarray, " node"]:
+    def is_leaf(self) -> Bool[AnyArray, " node"]:
         """Whether a node has no children."""
         return self.num_children == 0
 
@@ -119,7 +122,7 @@ class Tree:
     @property
     def weighted_n_node_samples(self) -> Float[np.ndarray, " node"]:
         """Training weight at every node."""
-        return np.sum(self.count, axis=1, dtype=np.float64)
+        return np.asarray(self.count, np.float64).sum(axis=1)
 
     @property
     def value(self) -> Float[np.ndarray, "node 1 class"]:
@@ -157,14 +160,20 @@ def branch_of_code(
 
 def apply(
     tree: Tree,
-    codes: UInt[Array | np.ndarray, "feature row"],
-    collapsed: Bool[Array | np.ndarray, " node"] | None = None,
+    codes: UInt[AnyArray, "feature row"],
+    collapsed: Bool[AnyArray, " node"] | None = None,
 ) -> Int32[Array, " row"]:
     """Returns the node where the walk of every row from node 0 ends.
 
     A walk ends at a leaf, at a collapsed node, or where the split has no branch for the row's code.
+
+    Raises InvalidInputError if the tree splits on a feature that the codes do not have.
     """
     padded = pad_nodes(tree)
+    if isinstance(padded.feature, np.ndarray) and np.max(padded.feature) >= len(codes):
+        raise InvalidInputError(
+            f"the tree splits on feature {np.max(padded.feature)}, got codes of {len(codes)} features"
+        )
     if collapsed is None:
         collapsed = np.zeros(padded.feature.shape, bool)
     elif collapsed.shape != padded.feature.shape:
@@ -184,7 +193,7 @@ def _apply_to_codes(tree: Tree, codes, collapsed) -> Int32[Array, " row"]:
     return _walk(tree, tree.is_leaf | collapsed, branch, codes.shape[1])
 
 
-def apply_to_values(tree: Tree, values: Float[Array | np.ndarray, "row feature"]) -> Int32[Array, " row"]:
+def apply_to_values(tree: Tree, values: Float[AnyArray, "row feature"]) -> Int32[Array, " row"]:
     """Returns the node where the walk of every row from node 0 ends, comparing values with thresholds.
 
     Values and thresholds are of one type. Values of categorical features are their codes. A missing
@@ -221,13 +230,16 @@ def _walk(tree: Tree, stops: Bool[Array, " node"], branch_at, num_rows: int) -> 
     return lax.fori_loop(0, jnp.max(tree.depth).astype(jnp.int32), step, jnp.zeros(num_rows, jnp.int32))
 
 
-def majority_class(tree: Tree) -> Int32[Array, " node"]:
-    """The class that every node predicts: of equal weights the lowest; of an empty node its parent's."""
-    count = jnp.asarray(tree.count)
-    largest = jnp.max(count, axis=1, keepdims=True)
-    classes = jnp.arange(count.shape[1], dtype=jnp.int32)
-    majority = jnp.min(jnp.where(count == largest, classes, count.shape[1]), axis=1).astype(jnp.int32)
-    return jnp.where(largest[:, 0] > 0, majority, majority[jnp.asarray(tree.parent)])
+def majority_class(tree: Tree) -> Int32[AnyArray, " node"]:
+    """The class that every node predicts: of equal weights the lowest; of an empty node its parent's.
+
+    Computed on the host for a tree that is there.
+    """
+    library = jnp if isinstance(tree.count, jax.Array) else np
+    largest = library.max(tree.count, axis=1, keepdims=True)
+    classes = library.arange(tree.count.shape[1], dtype=np.int32)
+    majority = library.min(library.where(tree.count == largest, classes, classes[-1]), axis=1)
+    return library.where(largest[:, 0] > 0, majority, majority[tree.parent])
 
 
 def class_shares(tree: Tree) -> Float[np.ndarray, "node class"]:
@@ -277,7 +289,7 @@ def pad_nodes(tree: Tree) -> Tree:
 
     The padding are leaves that no walk reaches, so trees of a like size share compiled programs.
     """
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree)):
+    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree)):
         return tree
     size = tree.feature.shape[0]
     padding = node_bucket(size) - size

@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris, load_wine
 
 import jaxtree
 from jaxtree import DecisionTreeClassifier, ID3Classifier, SplitKind, apply, majority_class, take_tree
+from jaxtree.errors import InvalidInputError
 from jaxtree.tree import class_shares, pad_nodes
 
 
@@ -63,9 +64,11 @@ def test_a_row_whose_category_was_never_seen_stays_at_the_node_that_asks(cars):
 
 
 def test_predict_is_the_value_of_apply(cars):
-    estimator, X, y = cars
+    estimator, X, _ = cars
     node = estimator.apply(X)
-    np.testing.assert_array_equal(estimator.predict(X), estimator.classes_[np.asarray(majority_class(estimator.tree_))[node]])
+    np.testing.assert_array_equal(
+        estimator.predict(X), estimator.classes_[np.asarray(majority_class(estimator.tree_))[node]]
+    )
     np.testing.assert_array_equal(estimator.predict_proba(X), class_shares(estimator.tree_)[node])
     np.testing.assert_allclose(estimator.predict_proba(X).sum(axis=1), 1)
 
@@ -116,6 +119,12 @@ def test_taking_a_collapsed_tree_keeps_its_predictions(cars):
     children = np.flatnonzero(small.depth > 0)
     branch = children - small.first_child[small.parent[children]]
     assert np.all((branch >= 0) & (branch < small.num_children[small.parent[children]]))
+
+
+def test_codes_of_too_few_features(cars):
+    estimator, X, _ = cars
+    with pytest.raises(InvalidInputError, match="splits on feature 5, got codes of 3 features"):
+        apply(estimator.tree_, estimator.encode(X)[:3])
 
 
 def test_padding_adds_nodes_that_no_walk_reaches(cars):

@@ -1,12 +1,13 @@
 """What all tree estimators share: from a table to a tree, and from a tree to predictions."""
 
+import abc
 import dataclasses
-from typing import Any
+from typing import Any, Self
 
 import jax
 import numpy as np
 import scipy.sparse
-from jaxtyping import Bool, Float, Int, Int32, PRNGKeyArray, Shaped, UInt
+from jaxtyping import Float, Int, Int32, PRNGKeyArray, Shaped, UInt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import InvalidParameterError
@@ -18,6 +19,7 @@ from jaxtree.growth.criteria import Criterion
 from jaxtree.growth.grow import grow_completely
 from jaxtree.growth.level import Features, Limits
 from jaxtree.growth.units import in_original_units
+from jaxtree.pruning.dropout import Dropout
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
@@ -35,7 +37,21 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator):
     they mean to growth.
     """
 
-    def fit(self, X: Any, y: Any) -> "BaseTreeClassifier":
+    pruning: Dropout | None
+    random_state: Any
+    n_features_in_: int
+    _criterion: Criterion
+    _split_kind: SplitKind
+
+    @abc.abstractmethod
+    def _encoder(self) -> Encoder:
+        """An encoder for the estimator's tables."""
+
+    @abc.abstractmethod
+    def _limits(self, num_rows: int) -> Limits:
+        """The limits of growth on so many rows."""
+
+    def fit(self, X: Any, y: Any) -> Self:
         """Grows the tree, and prunes it if the estimator has a pruning.
 
         Args:
@@ -55,7 +71,7 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator):
         limits = self._limits(label.size)
         split_kind = np.where(self.schema_.is_categorical, self._split_kind, SplitKind.THRESHOLD).astype(np.int32)
         grown = _grow_padded(codes, label, self.schema_, split_kind, limits, self._criterion, self.classes_.size)
-        self.tree_ = self._prune(in_original_units(grown, self.schema_, self._criterion))
+        self.tree_ = in_original_units(self._prune(grown), self.schema_, self._criterion)
         self._predicting = _PredictingTree(self.tree_)
         return self
 
@@ -120,6 +136,7 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator):
         return importance / importance.sum() if importance.sum() > 0 else importance
 
     def __sklearn_tags__(self):
+        """Tells scikit-learn that tables may hold words and missing values."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
@@ -136,7 +153,7 @@ class BaseTreeClassifier(ClassifierMixin, BaseEstimator):
         if self.pruning is None:
             return tree
         collapsed = self.pruning.collapsed(tree, key=key_of(self.random_state))
-        return in_original_units(take_tree(tree, collapsed=np.asarray(collapsed)), self.schema_, self._criterion)
+        return take_tree(tree, collapsed=np.asarray(collapsed))
 
 
 class _PredictingTree:
@@ -147,7 +164,10 @@ class _PredictingTree:
         self.shares = class_shares(tree)
         double = pad_nodes(tree)
         single = round_down_to_float32(double.threshold)
-        self._trees = {np.dtype(np.float64): double, np.dtype(np.float32): dataclasses.replace(double, threshold=single)}
+        self._trees = {
+            np.dtype(np.float64): double,
+            np.dtype(np.float32): dataclasses.replace(double, threshold=single),
+        }
 
     def apply(self, values: Float[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
         tree = self._trees[values.dtype]
@@ -186,7 +206,8 @@ def _grow_padded(
         features,
         limits,
         num_classes=class_bucket(num_classes),
-        num_bins=bin_bucket(int(schema.num_codes.max())),
+        # Small multiway tables share one program, whatever the number of their categories.
+        num_bins=bin_bucket(max(int(schema.num_codes.max()), 2 if kinds == (SplitKind.THRESHOLD,) else 8)),
         # No bound for multiway trees, whose empty branches take nodes too.
         capacity=capacity_bucket(min(2 * num_rows, 2 ** (min(int(limits.max_depth), 30) + 1))),
         criterion=criterion,

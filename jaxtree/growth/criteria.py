@@ -4,10 +4,13 @@ A criterion maps the class weights of one node to its impurity: 0 where one clas
 larger the more the classes are mixed. The engine batches it and works in float64.
 """
 
+import functools
 from collections.abc import Callable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+MOST_CLASSES_ADDED = 8
 
 Criterion = Callable[[Float[Array, " class"]], Float[Array, ""]]
 
@@ -15,6 +18,11 @@ Criterion = Callable[[Float[Array, " class"]], Float[Array, ""]]
 def _mean(total: Float[Array, ""], weight: Float[Array, ""]) -> Float[Array, ""]:
     """`total / weight`, and 0 where there is no weight; differentiable there."""
     return jnp.where(weight > 0, total / jnp.where(weight > 0, weight, 1), 0)
+
+
+def _sum(values: Float[Array, " class"]) -> Float[Array, ""]:
+    """The sum over few classes as a chain of additions, which vectorises over a batch where a reduction does not."""
+    return functools.reduce(jnp.add, list(values)) if values.size <= MOST_CLASSES_ADDED else jnp.sum(values)
 
 
 def _n_log2_n(weight):
@@ -44,8 +52,8 @@ def gini(weight: Float[Array, " class"]) -> Float[Array, ""]:
         >>> float(gini(jnp.array([9.0, 5.0]))).__round__(4)
         0.4592
     """
-    total = jnp.sum(weight)
-    return jnp.where(total > 0, 1 - _mean(jnp.sum(weight * weight), total * total), 0)
+    total = _sum(weight)
+    return jnp.where(total > 0, 1 - _mean(_sum(weight * weight), total * total), 0)
 
 
 def misclassification(weight: Float[Array, " class"]) -> Float[Array, ""]:

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, UInt
 
+from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.criteria import Criterion, gini
 from jaxtree.growth.frontier import (
@@ -44,9 +45,9 @@ class _State(NamedTuple):
 
 
 def grow(
-    codes: UInt[Array | np.ndarray, "feature row"],
-    label: Int[Array | np.ndarray, " row"],
-    weight: Int[Array | np.ndarray, " entry"] | None = None,
+    codes: UInt[AnyArray, "feature row"],
+    label: Int[AnyArray, " row"],
+    weight: Int[AnyArray, " entry"] | None = None,
     features: Features | None = None,
     limits: Limits = Limits(),
     *,
@@ -55,8 +56,8 @@ def grow(
     capacity: int,
     criterion: Criterion = gini,
     kinds: tuple[SplitKind, ...] = (SplitKind.THRESHOLD,),
-    entry_row: Int[Array | np.ndarray, " entry"] | None = None,
-    entry_root: Int[Array | np.ndarray, " entry"] | None = None,
+    entry_row: Int[AnyArray, " entry"] | None = None,
+    entry_root: Int[AnyArray, " entry"] | None = None,
     num_roots: int = 1,
 ) -> Growth:
     r"""Grows one tree, or several with a root each, greedily and level by level.
@@ -90,7 +91,7 @@ def grow(
         The tree, with its roots at the nodes 0 to `num_roots - 1`, and whether it is complete.
 
     Raises:
-        InvalidInputError: Shapes do not fit together.
+        InvalidInputError: Shapes do not fit together, or codes or classes are past their number.
         InvalidTypeError: Weights are not whole numbers.
 
     Example:
@@ -101,6 +102,7 @@ def grow(
         (7, [0, 1, 1])
     """
     _check(codes, label, weight, entry_row, entry_root)
+    _check_sizes(codes, label, num_bins, num_classes, capacity, num_roots)
     with jax.enable_x64(True):
         num_entries = (label if entry_row is None else entry_row).shape[0]
         plan = make_plan(
@@ -116,11 +118,13 @@ def grow(
         row = np.arange(num_entries) if entry_row is None else entry_row
         root = np.zeros(num_entries) if entry_root is None else entry_root
         weight = np.ones(num_entries) if weight is None else weight
-        features = Features(np.zeros(len(codes)), np.full(len(codes), num_bins)) if features is None else features
-        integers = (label, row, root, weight, *features)
-        label, row, root, weight, *features = (_as_type(x, np.int32) for x in integers)
+        features = (
+            Features(np.zeros(len(codes), np.int32), np.full(len(codes), num_bins)) if features is None else features
+        )
+        label, row, root, weight = (_as_type(x, np.int32) for x in (label, row, root, weight))
+        features = Features(*(_as_type(x, np.int32) for x in features))
         limits = Limits(*(_as_type(x, kind, num_roots) for x, kind in zip(limits, _LIMIT_TYPES, strict=True)))
-        return _grow(codes, label, row, root, weight, Features(*features), limits, plan=plan)
+        return _grow(codes, label, row, root, weight, features, limits, plan=plan)
 
 
 def grow_completely(*arrays, capacity: int, **keywords) -> Tree:
@@ -134,10 +138,10 @@ def grow_completely(*arrays, capacity: int, **keywords) -> Tree:
 
 def num_programs() -> int:
     """How many growth programs this process has compiled."""
-    return _grow._cache_size()
+    return _grow._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
 
 
-_LIMIT_TYPES = Limits(np.int32, np.int32, np.int32, np.float64, np.float64)
+_LIMIT_TYPES = (np.int32, np.int32, np.int32, np.float64, np.float64)
 
 
 def _as_type(values, dtype, num_roots: int | None = None):
@@ -158,6 +162,15 @@ def _check(codes, label, weight, entry_row, entry_root) -> None:
             raise InvalidInputError(f"{name} must have one value an entry, shape {entry_shape}, got {value.shape}")
     if weight is not None and not jnp.issubdtype(weight.dtype, jnp.integer):
         raise InvalidTypeError(f"weight must hold whole numbers of an integer type, got {weight.dtype}")
+
+
+def _check_sizes(codes, label, num_bins: int, num_classes: int, capacity: int, num_roots: int) -> None:
+    """Checks what no error would show later; arrays on a device, or traced, are taken on trust."""
+    if capacity < num_roots:
+        raise InvalidInputError(f"capacity must be at least num_roots, {num_roots}, got {capacity}")
+    for name, values, limit in (("codes", codes, num_bins), ("label", label, num_classes)):
+        if isinstance(values, np.ndarray) and values.size and not (values.min() >= 0 and values.max() < limit):
+            raise InvalidInputError(f"{name} must be from 0 to {limit - 1}, got {values.min()} to {values.max()}")
 
 
 @functools.partial(jax.jit, static_argnames="plan")
@@ -237,6 +250,8 @@ def _grow_level(scene: Scene, state: _State, *, plan: Plan) -> _State:
 
 def _order(scene: Scene, state: _State, *, plan: Plan) -> _State:
     """Sorts the entries by slot once their present order costs more than the sort."""
+    if not plan.sorts:
+        return state
     num_features = jnp.sum(scene.features.num_codes > 0).astype(jnp.float32)
     saved = excess_work(state.entries, state.frontier, plan=plan) * num_features
 
@@ -257,8 +272,6 @@ def _advance(scene: Scene, state: _State, first_node, node: Int32[Array, " entry
         root = tree.root[node]
         return mixed & (weight >= limits.min_samples_split[root]) & (tree.depth[node] < limits.max_depth[root])
 
-    frontier, slot_of_node = next_frontier(
-        tree, state.frontier, state.slot_of_node, first_node, may_split, plan=plan
-    )
+    frontier, slot_of_node = next_frontier(tree, state.frontier, state.slot_of_node, first_node, may_split, plan=plan)
     entries = slots_of_entries(state.entries, node, slot_of_node, plan=plan)
     return state._replace(frontier=frontier, slot_of_node=slot_of_node, entries=entries)

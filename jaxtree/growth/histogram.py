@@ -5,8 +5,6 @@ number of classes. A *cell base* is the cell of an entry but for its code; entri
 have a base past the table, in a strip of cells that nobody reads.
 """
 
-import functools
-
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, UInt
@@ -67,12 +65,17 @@ def group_histograms(
 
 
 def _tables(codes, entries: Entries, base, features, blocks, in_row_order, num_cells: int, plan: Plan) -> Tables:
-    """The tables of a few features. Their scatters do not depend on one another, so a CPU runs them on several cores."""
+    """The tables of a few features, whose scatters do not depend on one another: a CPU runs them on several cores."""
     empty = tuple(jnp.zeros(num_cells, entries.weight.dtype) for _ in features)
-    add = functools.partial(_add_block, codes, entries, base, features, size=plan.entries_per_block)
-    by_lookup = lambda: lax.fori_loop(*blocks, add, empty)  # noqa: E731
+
+    def add(block, tables: Tables) -> Tables:
+        return _add_block(codes, entries, base, features, block, tables, size=plan.entries_per_block)
+
+    by_lookup = lambda: lax.fori_loop(blocks[0], blocks[1], add, empty)  # noqa: E731
     if not plan.starts_in_row_order:
         return by_lookup()
+    if not plan.sorts:
+        return _in_row_order(codes, entries, base, features, empty)
     return lax.cond(in_row_order, lambda: _in_row_order(codes, entries, base, features, empty), by_lookup)
 
 

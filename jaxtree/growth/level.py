@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt
 
+from jaxtree.arrays import AnyArray, FloatLike, IntLike
 from jaxtree.growth.frontier import Entries, Frontier
 from jaxtree.growth.histogram import cell_bases, group_histograms
 from jaxtree.growth.plan import WINDOW, Plan
@@ -24,8 +25,8 @@ class Features(NamedTuple):
         num_codes: How many codes a feature has, a missing value's included; 0 for padding, which stands last.
     """
 
-    split_kind: Int32[Array, " feature"]
-    num_codes: Int32[Array, " feature"]
+    split_kind: Int[AnyArray, " feature"]
+    num_codes: Int[AnyArray, " feature"]
 
 
 class Limits(NamedTuple):
@@ -39,11 +40,11 @@ class Limits(NamedTuple):
         min_impurity_decrease: The least gain times the node's share of its tree's weight.
     """
 
-    max_depth: Int[Array, "..."] | int = 2**31 - 1
-    min_samples_split: Int[Array, "..."] | int = 2
-    min_samples_leaf: Int[Array, "..."] | int = 1
-    min_gain: Float[Array, "..."] | float = 0.0
-    min_impurity_decrease: Float[Array, "..."] | float = 0.0
+    max_depth: IntLike = 2**31 - 1
+    min_samples_split: IntLike = 2
+    min_samples_leaf: IntLike = 1
+    min_gain: FloatLike = 0.0
+    min_impurity_decrease: FloatLike = 0.0
 
 
 class Scene(NamedTuple):

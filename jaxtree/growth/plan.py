@@ -3,6 +3,7 @@
 Two growths with equal plans and equally shaped arguments share one compiled program.
 """
 
+import math
 from typing import NamedTuple
 
 from jaxtree.growth.criteria import Criterion
@@ -16,6 +17,12 @@ CELLS_PER_TABLE = 2**16
 
 ENTRIES_PER_BLOCK = 4096
 """Entries read at a time once they are sorted by slot."""
+
+ENTRIES_PER_MOVE = 2**16
+"""Entries sent to their children at a time, if their number allows."""
+
+MOST_ENTRIES_UNSORTED = 2**13
+"""So few entries are read faster than they are sorted."""
 
 CELLS_PER_SLOT = 2**9
 """Cells of a slot, over a group of features, that are scored together at most."""
@@ -41,9 +48,11 @@ class Plan(NamedTuple):
         slots_per_block: Slots scored together.
         features_per_group: Features scored together.
         features_side_by_side: Features whose histograms are made at the same time.
-        entries_per_block: Entries read together.
+        entries_per_block: Entries read together for a histogram, once they are sorted by slot.
+        entries_per_move: Entries sent to their children together.
         small_nodes: Nodes scored together by comparing pairs; 0 where histograms serve all nodes.
         max_branches: Branches of a split at most.
+        sorts: Whether entries may be sorted by slot; without it a program is smaller.
         starts_in_row_order: Whether entry e is row e at the start.
         criterion: Impurity of class weights.
         kinds: The kinds of split that occur.
@@ -57,8 +66,10 @@ class Plan(NamedTuple):
     features_per_group: int
     features_side_by_side: int
     entries_per_block: int
+    entries_per_move: int
     small_nodes: int
     max_branches: int
+    sorts: bool
     starts_in_row_order: bool
     criterion: Criterion
     kinds: tuple[SplitKind, ...]
@@ -84,6 +95,7 @@ def make_plan(
     slots_per_block = max(1, min(CELLS_PER_BLOCK // (cells * group), widest_level))
     num_blocks = max(1, min(CELLS_PER_TABLE // (cells * slots_per_block), -(-widest_level // slots_per_block)))
     pairs_pay = kinds == (SplitKind.THRESHOLD,) and num_bins >= MIN_BINS_FOR_SMALL_NODES and num_entries >= WINDOW
+    block = min(num_entries, ENTRIES_PER_BLOCK)
     return Plan(
         capacity=capacity,
         num_classes=num_classes,
@@ -92,9 +104,11 @@ def make_plan(
         slots_per_block=slots_per_block,
         features_per_group=group,
         features_side_by_side=side_by_side,
-        entries_per_block=min(num_entries, ENTRIES_PER_BLOCK),
+        entries_per_block=block,
+        entries_per_move=math.gcd(-(-num_entries // block) * block, ENTRIES_PER_MOVE),
         small_nodes=min(256, widest_level) if pairs_pay else 0,
         max_branches=num_bins if SplitKind.MULTIWAY in kinds else 2,
+        sorts=pairs_pay or num_entries > MOST_ENTRIES_UNSORTED,
         starts_in_row_order=starts_in_row_order,
         criterion=criterion,
         kinds=kinds,

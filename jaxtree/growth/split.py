@@ -162,7 +162,8 @@ def _binary_gains(
     """Gain of dividing the node's weight into `inside[:, k]` and the rest, for every k."""
     outside = total[:, None] - inside
     least = jnp.maximum(min_samples_leaf, 1)
-    admissible = (jnp.sum(inside, axis=0) >= least) & (jnp.sum(outside, axis=0) >= least)
+    # The branch weights as sums of rows, which vectorise over the candidates.
+    admissible = (sum(inside) >= least) & (sum(outside) >= least)
     kept = _weighted_impurity(inside, criterion) + _weighted_impurity(outside, criterion)
     return jnp.where(admissible, _gain(total, kept, criterion), -jnp.inf)
 
@@ -187,7 +188,7 @@ def _gain(total: Int[Array, " class"], kept, criterion: Criterion):
 def _weighted_impurity(weight: Int[Array, "class branch"], criterion: Criterion) -> Float[Array, " branch"]:
     """Weight times impurity of every branch."""
     weight = _as_float(weight)
-    return jnp.sum(weight, axis=0) * jax.vmap(criterion, in_axes=1)(weight)
+    return sum(weight) * jax.vmap(criterion, in_axes=1)(weight)
 
 
 def _as_float(count):

@@ -14,13 +14,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray, UInt, UInt32
 
+from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.buckets import row_bucket
 from jaxtree.errors import InvalidInputError
 from jaxtree.tree import Tree, apply, majority_class, pad_nodes
 
-Rate = Float[Array | np.ndarray, "..."] | float | int
+Rate = FloatLike
 
 LARGEST_GROWTH = 1e30
 """Bound of (1+q)^l, so that p = 0 stays 0 at any depth."""
@@ -46,6 +48,7 @@ class Dropout:
     q: float | int = 0.0
 
     def __post_init__(self):
+        """Checks the rates."""
         check_rates(self.p, self.q)
 
     def collapsed(self, tree: Tree, *, key: PRNGKeyArray) -> Bool[Array, " node"]:
@@ -78,7 +81,7 @@ def dropout(tree: Tree, p: Rate, q: Rate, *, key: PRNGKeyArray) -> Bool[Array, "
     return (number < collapse_probability(tree.depth, p, q)) & (jnp.asarray(tree.depth) > 0)
 
 
-def collapse_probability(depth: Int[Array | np.ndarray, " node"], p: Rate, q: Rate) -> Float[Array, "... node"]:
+def collapse_probability(depth: Int[AnyArray, " node"], p: Rate, q: Rate) -> Float[Array, "... node"]:
     """Probability that a node at this depth is collapsed by itself; the root's is of no account."""
     p, q = (jnp.asarray(rate, jnp.result_type(float))[..., None] for rate in (p, q))
     growth = jnp.minimum((1 + q) ** jnp.maximum(jnp.asarray(depth) - 1, 0), LARGEST_GROWTH)
@@ -94,8 +97,8 @@ def survival(num_levels: int, p: Rate, q: Rate) -> Float[Array, "... level"]:
 
 def sampled_accuracy(
     tree: Tree,
-    codes: UInt[Array | np.ndarray, "feature row"],
-    y: Int[Array | np.ndarray, " row"],
+    codes: UInt[AnyArray, "feature row"],
+    y: Int[AnyArray, " row"],
     p: Rate,
     q: Rate,
     *,
@@ -127,8 +130,8 @@ def sampled_accuracy(
 
 def expected_accuracy(
     tree: Tree,
-    codes: UInt[Array | np.ndarray, "feature row"],
-    y: Int[Array | np.ndarray, " row"],
+    codes: UInt[AnyArray, "feature row"],
+    y: Int[AnyArray, " row"],
     p: Rate,
     q: Rate,
 ) -> Float[Array, "..."]:
@@ -155,7 +158,7 @@ def expected_accuracy(
     return expected / codes.shape[1]
 
 
-def vote_share(tree: Tree, codes: UInt[Array | np.ndarray, "feature row"], p: Rate, q: Rate) -> Float[Array, "... row class"]:
+def vote_share(tree: Tree, codes: UInt[AnyArray, "feature row"], p: Rate, q: Rate) -> Float[Array, "... row class"]:
     """The exact share of all draws that vote for each class, for every row: the infinite ensemble.
 
     Args:
@@ -175,7 +178,7 @@ def vote_share(tree: Tree, codes: UInt[Array | np.ndarray, "feature row"], p: Ra
 def check_rates(p: Rate, q: Rate) -> tuple[Rate, Rate]:
     """Returns p and q if they are rates of dropout; traced ones cannot be checked."""
     for name, rate, most in (("p", p, 1.0), ("q", q, np.inf)):
-        if isinstance(rate, jax.core.Tracer):
+        if isinstance(rate, Tracer):
             continue
         values = np.asarray(rate)
         if values.dtype.kind not in "fiu" or not np.all((values >= 0) & (values <= most)):
@@ -245,7 +248,9 @@ def _sampled_right(tree: Tree, right_at_root, gain, p, q, key, *, num_draws: int
     paths = _path_hashes(tree)
     p, q = jnp.broadcast_arrays(*(jnp.asarray(rate, jnp.result_type(float)) for rate in (p, q)))
     draw_keys = jax.vmap(functools.partial(jax.random.fold_in, key))(draws)
-    number = jax.vmap(lambda path: jax.vmap(lambda k: jax.random.uniform(jax.random.fold_in(k, path)))(draw_keys))(paths)
+    number = jax.vmap(lambda path: jax.vmap(lambda k: jax.random.uniform(jax.random.fold_in(k, path)))(draw_keys))(
+        paths
+    )
     probability = jnp.where(tree.depth > 0, collapse_probability(tree.depth, p, q), 0)
 
     def visit(node, carry):

@@ -40,8 +40,8 @@ class Encoder:
         categorical_features: "from_dtype": columns of strings and of categorical dtypes are categorical. A list of
             names, of positions, or of a truth value a column makes others so as well. None: no column is, and strings
             are refused.
-        unseen: What a category that was not seen in fit becomes: "missing", or an "error". One-hot, a missing value is 0 in
-            all features of its column if fit saw none missing, and the code 2 if it did.
+        unseen: What a category that was not seen in fit becomes: "missing", or an "error". One-hot, a missing value is
+            0 in all features of its column if fit saw none missing, and the code 2 if it did.
 
     Attributes:
         schema_: What the codes mean; set by fitting.

@@ -32,9 +32,7 @@ def cars():
 
 def root_gains(table):
     """Gain of every column at the root, from trees of one split on one column each."""
-    return [
-        ID3Classifier(max_depth=1).fit(column[:, None], table.target).tree_.gain[0] for column in table.data.T
-    ]
+    return [ID3Classifier(max_depth=1).fit(column[:, None], table.target).tree_.gain[0] for column in table.data.T]
 
 
 # The paper
@@ -177,7 +175,11 @@ def test_limits_mean_what_they_mean_in_scikit_learn():
 def test_scikit_learn_s_names_and_tools():
     matplotlib.use("Agg")
     X, y = load_iris(return_X_y=True)
-    ours, theirs = DecisionTreeClassifier(max_depth=2).fit(X, y), sklearn.tree.DecisionTreeClassifier(max_depth=2).fit(X, y)
+    X[:, 3] = 0  # petal width ties with petal length, and scikit-learn draws ties
+    ours, theirs = (
+        DecisionTreeClassifier(max_depth=2).fit(X, y),
+        sklearn.tree.DecisionTreeClassifier(max_depth=2).fit(X, y),
+    )
     a, b = ours.tree_, theirs.tree_
     assert (a.node_count, a.max_depth, a.n_leaves, a.n_outputs) == (b.node_count, b.max_depth, b.n_leaves, b.n_outputs)
     # Breadth first against depth first; with the left child of the root a leaf they agree.
@@ -221,6 +223,17 @@ def test_every_kind_of_table_gives_the_same_tree():
         assert export_text(tree) == export_text(expected)
         np.testing.assert_array_equal(tree.predict(table), expected.predict(X))
     assert list(expected.feature_names_in_) == list(X.columns)
+
+
+def test_pruning_changes_no_threshold():
+    """Numbers with gaps between those of a node, where the threshold's code is not the code of a row."""
+    X, y = load_breast_cancer(return_X_y=True)
+    whole = DecisionTreeClassifier().fit(X, y).tree_
+    pruned = DecisionTreeClassifier(pruning=jaxtree.Dropout(0.3), random_state=1).fit(X, y).tree_
+    assert 1 < pruned.node_count < whole.node_count
+    split = ~pruned.is_leaf
+    kept = {(f, t) for f, t in zip(whole.feature, whole.threshold, strict=True)}
+    assert {(f, t) for f, t in zip(pruned.feature[split], pruned.threshold[split], strict=True)} <= kept
 
 
 # Programs
@@ -286,7 +299,19 @@ def test_bad_parameters_name_what_was_given(parameters, words):
         (np.zeros((3, 1)), [0, np.nan, 1]),
         (np.zeros((3, 1)), None),
     ],
-    ids=["no rows", "no columns", "3-D", "1-D", "ragged", "mixed", "infinite", "lengths", "continuous y", "NaN y", "no y"],
+    ids=[
+        "no rows",
+        "no columns",
+        "3-D",
+        "1-D",
+        "ragged",
+        "mixed",
+        "infinite",
+        "lengths",
+        "continuous y",
+        "NaN y",
+        "no y",
+    ],
 )
 def test_bad_tables_and_targets(X, y):
     with pytest.raises((InvalidInputError, InvalidTypeError)) as caught:
@@ -317,4 +342,9 @@ def test_real_mushrooms(real_data):
     """All 8,124 mushrooms, missing stalk roots included, are told apart; UCI says that a tree can."""
     table = pd.read_csv(real_data / "mushroom" / "agaricus-lepiota.data", header=None, na_values="?")
     for estimator in (ID3Classifier(), DecisionTreeClassifier()):
-        assert estimator.fit(table.iloc[:, 1:].rename(columns=str), table[0]).score(table.iloc[:, 1:].rename(columns=str), table[0]) == 1
+        assert (
+            estimator.fit(table.iloc[:, 1:].rename(columns=str), table[0]).score(
+                table.iloc[:, 1:].rename(columns=str), table[0]
+            )
+            == 1
+        )

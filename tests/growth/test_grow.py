@@ -12,6 +12,7 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.grow import _check, _grow
 from tests.reference import oracle
 
+NO_LIMITS = Limits()
 ROWS, FEATURES, CODES, CLASSES = 40, 4, 8, 3
 CRITERIA = {
     "entropy": (criteria.entropy, oracle.entropy),
@@ -22,7 +23,7 @@ CRITERIA = {
 
 @st.composite
 def small_tables(draw):
-    """A table with few values (many ties), duplicate rows, constant columns and absent categories, padded to one shape."""
+    """A table with few values (many ties), duplicate rows, constant columns and absent categories."""
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
     num_rows = draw(st.integers(1, ROWS))
@@ -36,7 +37,7 @@ def small_tables(draw):
     return codes, labels, num_codes
 
 
-def grow_padded(codes, labels, kinds, num_codes, criterion, limits=Limits(), num_bins=CODES, capacity=1024):
+def grow_padded(codes, labels, kinds, num_codes, criterion, limits=NO_LIMITS):
     padding = ROWS - codes.shape[1]
     weight = (np.arange(ROWS) < codes.shape[1]).astype(np.int32)
     grown = grow(
@@ -46,8 +47,8 @@ def grow_padded(codes, labels, kinds, num_codes, criterion, limits=Limits(), num
         Features(np.asarray(kinds, np.int32), np.asarray(num_codes, np.int32)),
         limits,
         num_classes=CLASSES,
-        num_bins=num_bins,
-        capacity=capacity,
+        num_bins=CODES,
+        capacity=1024,
         criterion=criterion,
         kinds=tuple(SplitKind),
     )
@@ -272,3 +273,17 @@ def test_shapes_and_types_that_do_not_fit(codes, label, weight, error, words):
     """`grow` itself is checked by its annotations while tests run, so its own check is called."""
     with pytest.raises(error, match=words):
         _check(np.zeros(codes, np.uint8), np.zeros(label, np.int32), weight, None, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (dict(codes=np.full((2, 3), 9, np.uint8)), "codes must be from 0 to 1, got 9 to 9"),
+        (dict(label=np.array([0, 1, 2])), "label must be from 0 to 1, got 0 to 2"),
+        (dict(capacity=0), "capacity must be at least num_roots, 1, got 0"),
+    ],
+)
+def test_codes_classes_and_capacity_past_their_number(change, words):
+    arguments = dict(codes=np.zeros((2, 3), np.uint8), label=np.zeros(3, np.int32), capacity=8) | change
+    with pytest.raises(InvalidInputError, match=words):
+        grow(num_classes=2, num_bins=2, **arguments)

@@ -126,8 +126,14 @@ def test_a_node_s_number_depends_on_its_path_alone(cars):
             path[node] = (*path[parent], node - int(tree.first_child[parent]))
         return path
 
-    large_mask = {p: bool(m) for (n, p), m in zip(paths(tree).items(), jaxtree.prune.dropout(tree, 0.4, 0.1, key=KEY), strict=True)}
-    small_mask = {p: bool(m) for (n, p), m in zip(paths(small).items(), jaxtree.prune.dropout(small, 0.4, 0.1, key=KEY), strict=True)}
+    large_mask = {
+        p: bool(m)
+        for (n, p), m in zip(paths(tree).items(), jaxtree.prune.dropout(tree, 0.4, 0.1, key=KEY), strict=True)
+    }
+    small_mask = {
+        p: bool(m)
+        for (n, p), m in zip(paths(small).items(), jaxtree.prune.dropout(small, 0.4, 0.1, key=KEY), strict=True)
+    }
     assert len(small_mask) < len(large_mask)
     assert all(large_mask[path] == mask for path, mask in small_mask.items())
 
@@ -155,5 +161,5 @@ def test_the_estimator_s_pruning_is_one_draw(cars):
 
 @pytest.mark.parametrize(("p", "q"), [(-0.1, 0), (1.1, 0), (0.1, -1), (np.nan, 0)])
 def test_rates_out_of_range(p, q):
-    with pytest.raises(InvalidInputError, match="dropout [pq] must be a number"):
+    with pytest.raises(InvalidInputError, match=r"dropout [pq] must be a number"):
         Dropout(p, q)

@@ -8,12 +8,17 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table import Encoder
 
 
-@pytest.mark.parametrize("encoding", ["categorical", "onehot"])
-def test_an_unseen_category_is_missing(encoding):
-    encoder = Encoder(encoding=encoding).fit([["a"], ["b"]])
-    missing = encoder.transform([[None]])
-    np.testing.assert_array_equal(encoder.transform([["c"]]), missing)
-    np.testing.assert_array_equal(missing, 2)
+@pytest.mark.parametrize(
+    ("encoding", "words", "code"),
+    [("categorical", ["a", "b"], 2), ("onehot", ["a", "b"], 0), ("onehot", ["a", "b", None], 2)],
+)
+def test_an_unseen_category_is_missing(encoding, words, code):
+    """One-hot, it is none of the categories, unless fit has seen missing values."""
+    encoder = Encoder(encoding=encoding).fit([[word] for word in words])
+    for unseen in ("c", None):
+        np.testing.assert_array_equal(encoder.transform([[unseen]]), code)
+        value = encoder.values([[unseen]])
+        np.testing.assert_array_equal(value, np.nan if encoding == "onehot" and code == 2 else code)
 
 
 def test_an_unseen_category_is_an_error_if_wanted():

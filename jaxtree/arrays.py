@@ -1,0 +1,20 @@
+"""The array types that annotations name beside JAX's own.
+
+A tree and its inputs are NumPy's arrays on the host and JAX's elsewhere. The tests check which is which; to the
+static checker, which cannot tell operations of the two apart, they are of any type.
+"""
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from jax import Array
+from jaxtyping import Float, Int
+
+if TYPE_CHECKING:
+    AnyArray: TypeAlias = Any
+    IntLike: TypeAlias = Any
+    FloatLike: TypeAlias = Any
+else:
+    AnyArray = Array | np.ndarray
+    IntLike = Int[AnyArray, "..."] | int | np.integer
+    FloatLike = Float[AnyArray, "..."] | float | int | np.number
