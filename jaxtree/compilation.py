@@ -18,8 +18,9 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> Path:
     Returns:
         The folder in use.
     """
-    if jax.config.jax_compilation_cache_dir:
-        return Path(jax.config.jax_compilation_cache_dir)
+    already = jax.config.values["jax_compilation_cache_dir"]
+    if already:
+        return Path(already)
     if folder is None:
         folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "jaxtree"
     jax.config.update("jax_compilation_cache_dir", str(folder))

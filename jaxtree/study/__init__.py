@@ -1,1 +1,1 @@
-"""The experiment of Zhu and Zhou (2023) on dropout pruning, end to end."""
+"""Studies: whole experiments, from data to a page."""
