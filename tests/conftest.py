@@ -27,3 +27,16 @@ def real_data():
     if not folder.is_dir():
         pytest.skip("the real data sets are not beside this checkout")
     return folder
+
+
+MOST_GROWTH_PROGRAMS = 40
+"""Bound for one worker of the whole suite: without buckets every data set would compile its own."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def few_growth_programs():
+    """Fails the session of a worker in which growth compiled more programs than the bound."""
+    yield
+    from jaxtree.growth.grow import num_programs
+
+    assert num_programs() <= MOST_GROWTH_PROGRAMS, f"{num_programs()} growth programs compiled"
