@@ -92,14 +92,15 @@ def test_float32_rows_go_where_their_float64_values_go():
 
 
 def test_an_empty_branch_predicts_its_parent_s_majority():
-    X = np.array([["a", "x"], ["a", "y"], ["b", "x"], ["b", "x"], ["c", "y"]], object)
-    y = np.array([0, 1, 1, 1, 0])
+    """Below x0 = a, of classes 0, 1, 1, no row has x1 = z; an empty node by itself would have class 0."""
+    rows = [("a", "x", 0), ("a", "y", 1), ("a", "y", 1), *[("b", "z", 0)] * 3, *[("b", "y", 0)] * 2]
+    X, y = np.array([row[:2] for row in rows], object), np.array([row[2] for row in rows])
     estimator = ID3Classifier().fit(X, y)
-    empty = np.flatnonzero(estimator.tree_.num_rows == 0)
-    for node in empty:
-        assert estimator.tree_.is_leaf[node]
-        parent = estimator.tree_.parent[node]
-        assert majority_class(estimator.tree_)[node] == majority_class(estimator.tree_)[parent]
+    tree, (empty,) = estimator.tree_, np.flatnonzero(estimator.tree_.num_rows == 0)
+    assert tree.is_leaf[empty]
+    assert majority_class(tree)[empty] == 1
+    assert estimator.predict([["a", "z"]])[0] == 1
+    np.testing.assert_allclose(estimator.predict_proba([["a", "z"]]), [[1 / 3, 2 / 3]])
 
 
 def test_majority_tie_goes_to_the_lowest_class():

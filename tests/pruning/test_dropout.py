@@ -138,6 +138,14 @@ def test_a_node_s_number_depends_on_its_path_alone(cars):
     assert all(large_mask[path] == mask for path, mask in small_mask.items())
 
 
+def test_nodes_are_collapsed_independently(cars):
+    """Over many draws no two nodes agree more or less often than chance has it, siblings included."""
+    keys = jax.random.split(KEY, 4000)
+    masks = np.asarray(jax.vmap(lambda key: jaxtree.prune.dropout(cars[0], 0.5, 0.0, key=key))(keys))[:, 1:]
+    correlation = np.corrcoef(masks.T) - np.eye(82)
+    assert np.abs(correlation).max() < 5.5 / np.sqrt(4000)
+
+
 def test_trees_of_a_like_size_share_programs(cars):
     from jaxtree.pruning import dropout as module
 
