@@ -35,7 +35,7 @@ MOST_GROWTH_PROGRAMS = 40
 
 @pytest.fixture(scope="session", autouse=True)
 def few_growth_programs():
-    """Fails the session of a worker in which growth compiled more programs than the bound."""
+    """Fails a worker in which growth compiled more programs than the bound."""
     yield
     from jaxtree.growth.grow import num_programs
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 MOST_CLASSES_ADDED = 8
+"""More classes are summed by a reduction, which keeps the program small."""
 
 Criterion = Callable[[Float[Array, " class"]], Float[Array, ""]]
 
