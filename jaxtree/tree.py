@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import Tracer
-from jaxtyping import Array, Bool, Float, Int, Int32, UInt
+from jaxtyping import Array, Bool, Float, Int, Int32, Real, UInt
 
 from jaxtree.arrays import AnyArray
 from jaxtree.buckets import node_bucket
@@ -22,16 +22,22 @@ from jaxtree.errors import InvalidInputError
 
 
 class SplitKind(enum.IntEnum):
-    """How a split sends a code to a branch.
+    """How a split sends a code to a branch; a missing value has a branch of its own choice, `Tree.missing_branch`.
 
     THRESHOLD: codes up to the split's code go to branch 0, larger ones to branch 1.
     MULTIWAY: every code has the branch of its number; a code past the branches stays at the node.
     ONE_VS_REST: the split's code goes to branch 1, every other to branch 0.
+    SUBSET: the codes of the split's subset go to branch 1, every other to branch 0.
     """
 
     THRESHOLD = 0
     MULTIWAY = 1
     ONE_VS_REST = 2
+    SUBSET = 3
+
+
+CODES_PER_WORD = 32
+"""Codes of a subset that one word of bits tells of."""
 
 
 @jax.tree_util.register_dataclass
@@ -54,16 +60,23 @@ class Tree:
         next_code: The smallest code present in the node that is larger than `code`.
         threshold: Values up to it go to branch 0 of a threshold split.
         split_kind: A `SplitKind`.
+        subset: Bit c % 32 of word c // 32 says whether code c is in a subset split's subset; no words if the
+            table has no such split.
+        missing_code: The code that means missing in the feature.
+        missing_branch: The branch of a missing value; at `num_children` or more the row stays at the node.
         first_child: The node's first child.
         num_children: The number of branches; 0 for a leaf.
         parent: The node above; a root is its own parent.
         depth: The number of edges to the root.
         root: The root of the node's tree.
-        count: The training weight of every class at the node.
+        weight: The training weight at the node.
+        count: The training weight of every class, the outputs side by side; no columns for regression.
+        target_sum: The weighted sum of every target; no columns for classification.
         num_rows: The number of training rows of positive weight at the node.
         impurity: The node's impurity under the criterion it was grown with.
         gain: The gain of the node's split, 0 for a leaf.
         num_nodes: How many nodes there are; the rest of the table is padding.
+        num_classes: The number of classes of every output, static; empty for regression.
     """
 
     feature: Int[AnyArray, "*tree node"]
@@ -71,16 +84,22 @@ class Tree:
     next_code: Int[AnyArray, "*tree node"]
     threshold: Float[AnyArray, "*tree node"]
     split_kind: Int[AnyArray, "*tree node"]
+    subset: UInt[AnyArray, "*tree node word"]
+    missing_code: Int[AnyArray, "*tree node"]
+    missing_branch: Int[AnyArray, "*tree node"]
     first_child: Int[AnyArray, "*tree node"]
     num_children: Int[AnyArray, "*tree node"]
     parent: Int[AnyArray, "*tree node"]
     depth: Int[AnyArray, "*tree node"]
     root: Int[AnyArray, "*tree node"]
-    count: Int[AnyArray, "*tree node class"]
+    weight: Real[AnyArray, "*tree node"]
+    count: Real[AnyArray, "*tree node class"]
+    target_sum: Float[AnyArray, "*tree node output"]
     num_rows: Int[AnyArray, "*tree node"]
     impurity: Float[AnyArray, "*tree node"]
     gain: Float[AnyArray, "*tree node"]
     num_nodes: Int[AnyArray, "*tree"]
+    num_classes: tuple[int, ...] = dataclasses.field(metadata={"static": True})
 
     @property
     def is_leaf(self) -> Bool[AnyArray, " node"]:
@@ -122,27 +141,31 @@ class Tree:
     @property
     def weighted_n_node_samples(self) -> Float[np.ndarray, " node"]:
         """Training weight at every node."""
-        return np.asarray(self.count, np.float64).sum(axis=1)
+        return np.asarray(self.weight, np.float64)
 
     @property
-    def value(self) -> Float[np.ndarray, "node 1 class"]:
-        """Share of every class at every node."""
-        return class_shares(self)[:, None, :]
+    def value(self) -> Float[np.ndarray, "node output class"]:
+        """Share of every class at every node, or the mean of every target, `class` being 1."""
+        if not self.num_classes:
+            return target_means(self)[:, :, None]
+        shares = [class_shares(self, output) for output in range(len(self.num_classes))]
+        most = max(self.num_classes)
+        return np.stack([np.pad(s, ((0, 0), (0, most - s.shape[1]))) for s in shares], axis=1)
 
     @property
-    def n_classes(self) -> Int[np.ndarray, "1"]:
-        """Number of classes."""
-        return np.array([self.count.shape[1]])
+    def n_classes(self) -> Int[np.ndarray, " output"]:
+        """Number of classes of every output, 1 for a number."""
+        return np.array(self.num_classes or (1,) * self.target_sum.shape[1])
 
     @property
     def max_n_classes(self) -> int:
-        """Number of classes."""
-        return self.count.shape[1]
+        """Number of classes of the output that has most."""
+        return int(self.n_classes.max())
 
     @property
     def n_outputs(self) -> int:
         """Number of targets."""
-        return 1
+        return len(self.n_classes)
 
     def _binary_child(self, branch: int) -> Int[np.ndarray, " node"]:
         if np.any(np.asarray(self.num_children) > 2):
@@ -151,11 +174,26 @@ class Tree:
 
 
 def branch_of_code(
-    code: Int[Array, " row"], split_code: Int[Array, " row"], split_kind: Int[Array, " row"]
+    tree: Tree, node: Int32[Array, " row"], code: Int32[Array, " row"], *, has_missing: bool = True
 ) -> Int[Array, " row"]:
-    """The branch that a code takes at a split; see `SplitKind`."""
-    binary = jnp.where(split_kind == SplitKind.THRESHOLD, code > split_code, code == split_code)
-    return jnp.where(split_kind == SplitKind.MULTIWAY, code, binary.astype(code.dtype))
+    """The branch that a code takes at a node's split; see `SplitKind`.
+
+    Args:
+        tree: The tree.
+        node: The node where every row is.
+        code: The row's code of the node's feature.
+        has_missing: Whether any code may mean missing.
+    """
+    kind, split_code = tree.split_kind[node], tree.code[node]
+    branch = jnp.where(kind == SplitKind.THRESHOLD, code > split_code, code == split_code).astype(jnp.int32)
+    branch = jnp.where(kind == SplitKind.MULTIWAY, code, branch)
+    if tree.subset.shape[-1]:
+        word = tree.subset.at[node, code // CODES_PER_WORD].get(mode="clip")
+        member = (word >> (code % CODES_PER_WORD).astype(word.dtype)) & 1
+        branch = jnp.where(kind == SplitKind.SUBSET, member.astype(jnp.int32), branch)
+    if has_missing:
+        branch = jnp.where(code == tree.missing_code[node], tree.missing_branch[node], branch)
+    return branch
 
 
 def apply(
@@ -188,36 +226,45 @@ def _apply_to_codes(tree: Tree, codes, collapsed) -> Int32[Array, " row"]:
 
     def branch(node, feature):
         code = codes.at[feature, row].get(mode="promise_in_bounds").astype(jnp.int32)
-        return branch_of_code(code, tree.code[node], tree.split_kind[node])
+        return branch_of_code(tree, node, code)
 
-    return _walk(tree, tree.is_leaf | collapsed, branch, codes.shape[1])
+    return _walk(tree, tree.is_leaf | collapsed, branch, jnp.zeros(codes.shape[1], jnp.int32))
 
 
-def apply_to_values(tree: Tree, values: Float[AnyArray, "row feature"]) -> Int32[Array, " row"]:
-    """Returns the node where the walk of every row from node 0 ends, comparing values with thresholds.
+def apply_to_values(
+    tree: Tree, values: Float[AnyArray, "row feature"], start: Int32[AnyArray, " row"] | None = None
+) -> Int32[Array, " row"]:
+    """Returns the node where the walk of every row ends, comparing values with thresholds.
 
-    Values and thresholds are of one type. Values of categorical features are their codes. A missing
-    number, NaN, takes branch 1.
+    Args:
+        tree: A tree whose thresholds are of the values' type.
+        values: Numbers, or the codes of categorical features; NaN is a missing value.
+        start: Where every walk begins; node 0 if not given.
     """
+    start = np.zeros(values.shape[0], np.int32) if start is None else start
     with jax.enable_x64(values.dtype == np.float64):
-        return _apply_to_values(pad_nodes(tree), values)
+        return _apply_to_values(pad_nodes(tree), values, start)
 
 
 @jax.jit
-def _apply_to_values(tree: Tree, values) -> Int32[Array, " row"]:
+def _apply_to_values(tree: Tree, values, start) -> Int32[Array, " row"]:
     row = jnp.arange(values.shape[0], dtype=jnp.int32)
 
     def branch(node, feature):
         value = values.at[row, feature].get(mode="promise_in_bounds")
-        upper = ~(value <= tree.threshold[node])
+        upper = (value > tree.threshold[node]).astype(jnp.int32)
         code = jnp.where(jnp.isnan(value), 0, value).astype(jnp.int32)
-        of_code = branch_of_code(code, tree.code[node], tree.split_kind[node])
-        return jnp.where(tree.split_kind[node] == SplitKind.THRESHOLD, upper.astype(jnp.int32), of_code)
+        known = jnp.where(
+            tree.split_kind[node] == SplitKind.THRESHOLD,
+            upper,
+            branch_of_code(tree, node, code, has_missing=False),
+        )
+        return jnp.where(jnp.isnan(value), tree.missing_branch[node], known)
 
-    return _walk(tree, tree.is_leaf, branch, values.shape[0])
+    return _walk(tree, tree.is_leaf, branch, start)
 
 
-def _walk(tree: Tree, stops: Bool[Array, " node"], branch_at, num_rows: int) -> Int32[Array, " row"]:
+def _walk(tree: Tree, stops: Bool[Array, " node"], branch_at, start: Int32[Array, " row"]) -> Int32[Array, " row"]:
     """Moves every row one level at a time until all have stopped."""
     # Leaves carry scikit-learn's negative mark, which must not be looked up.
     split_feature = jnp.maximum(tree.feature, 0)
@@ -227,13 +274,13 @@ def _walk(tree: Tree, stops: Bool[Array, " node"], branch_at, num_rows: int) -> 
         stays = stops[node] | (branch >= tree.num_children[node])
         return jnp.where(stays, node, tree.first_child[node] + branch).astype(jnp.int32)
 
-    return lax.fori_loop(0, jnp.max(tree.depth).astype(jnp.int32), step, jnp.zeros(num_rows, jnp.int32))
+    return lax.fori_loop(0, jnp.max(tree.depth).astype(jnp.int32), step, start)
 
 
 def majority_class(tree: Tree) -> Int32[AnyArray, " node"]:
     """The class that every node predicts: of equal weights the lowest; of an empty node its parent's.
 
-    Computed on the host for a tree that is there.
+    For a tree of one output. Computed on the host for a tree that is there.
     """
     library = jnp if isinstance(tree.count, jax.Array) else np
     largest = library.max(tree.count, axis=1, keepdims=True)
@@ -242,12 +289,26 @@ def majority_class(tree: Tree) -> Int32[AnyArray, " node"]:
     return library.where(largest[:, 0] > 0, majority, majority[tree.parent])
 
 
-def class_shares(tree: Tree) -> Float[np.ndarray, "node class"]:
-    """The share of every class at every node; of an empty node its parent's. On the host, in float64."""
-    count = np.asarray(tree.count, np.float64)
-    total = count.sum(axis=1, keepdims=True)
-    shares = np.divide(count, total, out=np.zeros_like(count), where=total > 0)
-    return np.where(total > 0, shares, shares[np.asarray(tree.parent)])
+def output_counts(tree: Tree, output: int = 0) -> Real[AnyArray, "node class"]:
+    """The training weight of every class of one output."""
+    start = sum(tree.num_classes[:output])
+    return tree.count[:, start : start + tree.num_classes[output]]
+
+
+def class_shares(tree: Tree, output: int = 0) -> Float[np.ndarray, "node class"]:
+    """The share of every class of an output at every node; of an empty node its parent's. On the host."""
+    return _per_weight(tree, np.asarray(output_counts(tree, output), np.float64))
+
+
+def target_means(tree: Tree) -> Float[np.ndarray, "node output"]:
+    """The mean of every target at every node; of an empty node its parent's. On the host."""
+    return _per_weight(tree, np.asarray(tree.target_sum, np.float64))
+
+
+def _per_weight(tree: Tree, sums: Float[np.ndarray, "node column"]) -> Float[np.ndarray, "node column"]:
+    weight = np.asarray(tree.weight, np.float64)[:, None]
+    mean = np.divide(sums, weight, out=np.zeros_like(sums), where=weight > 0)
+    return np.where(weight > 0, mean, mean[np.asarray(tree.parent)])
 
 
 def take_tree(tree: Tree, *, root: int = 0, collapsed: Bool[np.ndarray, " node"] | None = None) -> Tree:

@@ -1,137 +1,120 @@
-"""Single classification trees: ID3 and CART."""
+"""CART: classification and regression trees, with scikit-learn's parameters."""
 
-import math
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
+import numpy as np
 import sklearn.tree
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from jaxtyping import Float
+from sklearn.utils._param_validation import StrOptions
 
-from jaxtree.estimators.base import BaseTreeClassifier
-from jaxtree.growth.criteria import CRITERIA, Criterion, entropy
-from jaxtree.growth.level import Limits
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor, key_of
+from jaxtree.estimators.c45 import C45Classifier
+from jaxtree.estimators.growing import Recipe
+from jaxtree.estimators.id3 import ID3Classifier
+from jaxtree.estimators.monotone import read_monotone
+from jaxtree.estimators.parameters import CART_CONSTRAINTS, MISSING, cart_limits, number_of_features
+from jaxtree.growth.criteria import CRITERIA, NUMBER_CRITERIA, Criterion, NumberCriterion
 from jaxtree.pruning.dropout import Dropout
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import SplitKind
 
-NO_LIMIT = 2**31 - 1
-
-_SHARED_CONSTRAINTS = {
-    "max_depth": [Interval(Integral, 0, None, closed="left"), None],
-    "max_bins": [Interval(Integral, 2, 65_535, closed="both"), None],
-    "pruning": [HasMethods("collapsed"), None],
-    "random_state": ["random_state"],
+CATEGORY_KINDS = {
+    "subset": SplitKind.SUBSET,
+    "one_vs_rest": SplitKind.ONE_VS_REST,
+    "multiway": SplitKind.MULTIWAY,
 }
 
+BINS_OF_RANDOM_THRESHOLDS = 255
+"""Bins of a numeric column whose thresholds are drawn at random, unless `max_bins` says otherwise."""
 
-class ID3Classifier(BaseTreeClassifier):
-    r"""ID3 (Quinlan, *Induction of Decision Trees*, 1986): splits by information gain.
 
-    A categorical column is split into one branch a category and is then used up on that path; a branch
-    that no training row takes is a leaf with its parent's majority. Numeric, ordered and boolean columns
-    are split by thresholds, as often as it helps. With `encoding="onehot"` every category is a binary
-    column of its own.
+class _CART(BaseTree):
+    """What the two CART estimators share: how parameters become a recipe."""
 
-    The gain is $H(t) - \sum_b \frac{n_b}{n} H(t_b)$ in bits. Growth stops at nodes of one class and where
-    no column tells the rows apart; a split of gain 0 is made unless `min_gain` forbids it. Of equal gains
-    the first column's wins, then the lowest value's.
-
-    A missing value of a categorical column is a category of its own if there was one in training; if not, and
-    for a category never seen in training, the row stays at the node that asks for it and gets its majority.
-    A missing number is larger than every number, so that it always takes the upper branch.
-
-    Args:
-        encoding: "categorical" or "onehot".
-        max_depth: The largest depth of a leaf; None for no limit.
-        min_samples_split: The least number of rows in a node that is split.
-        min_samples_leaf: The least number of rows in a branch that has any.
-        min_gain: The least gain of a split, in bits.
-        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values.
-        pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
-        random_state: Seed of the pruning's key, or a NumPy generator.
-
-    Attributes:
-        tree_: The fitted `jaxtree.Tree`, after pruning.
-        schema_: Columns and features in words.
-        classes_: The classes in ascending order.
-
-    Example:
-        >>> from jaxtree.datasets import load_play_tennis
-        >>> X, y = load_play_tennis(return_X_y=True)
-        >>> tree = ID3Classifier().fit(X, y)
-        >>> tree.get_n_leaves(), tree.score(X, y)
-        (5, 1.0)
-    """
-
-    _parameter_constraints: ClassVar[dict] = {
-        **_SHARED_CONSTRAINTS,
-        "encoding": [StrOptions({"categorical", "onehot"})],
-        "min_samples_split": [Interval(Integral, 2, None, closed="left")],
-        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
-        "min_gain": [Interval(Real, 0, None, closed="left")],
-    }
-    _split_kind = SplitKind.MULTIWAY
-    _criterion = staticmethod(entropy)
-
-    def __init__(
-        self,
-        *,
-        encoding: str = "categorical",
-        max_depth: int | None = None,
-        min_samples_split: int = 2,
-        min_samples_leaf: int = 1,
-        min_gain: float = 0.0,
-        max_bins: int | None = 255,
-        pruning: Dropout | None = None,
-        random_state: Any = None,
-    ):
-        self.encoding = encoding
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_gain = min_gain
-        self.max_bins = max_bins
-        self.pruning = pruning
-        self.random_state = random_state
+    criterion: Any
+    splitter: str
+    max_features: Any
+    monotonic_cst: Any
+    missing: str
+    categorical_splits: str
+    categorical_features: Any
+    max_bins: int | str | None
+    max_categories: int | None
+    _criteria: ClassVar[dict[str, Criterion] | dict[str, NumberCriterion]]
 
     def _encoder(self) -> Encoder:
-        return Encoder(encoding=self.encoding, max_bins=self.max_bins)
+        draws = self.splitter == "random" and self.max_bins == "auto"
+        return Encoder(
+            max_bins=BINS_OF_RANDOM_THRESHOLDS if draws else self.max_bins,
+            max_categories=self.max_categories,
+            categorical_features=self.categorical_features,
+        )
 
-    def _limits(self, num_rows: int) -> Limits:
-        return Limits(
-            max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
-            min_samples_split=self.min_samples_split,
-            min_samples_leaf=self.min_samples_leaf,
-            min_gain=float(self.min_gain),
+    def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+        self.max_features_ = number_of_features(self.max_features, self.n_features_in_)
+        limits, counts_rows = cart_limits(self, num_rows, weight)
+        draws_features = self.max_features_ < self.schema_.num_features
+        draws_thresholds = self.splitter == "random"
+        return Recipe(
+            criterion=self.criterion if callable(self.criterion) else self._criteria[self.criterion],
+            category_kind=CATEGORY_KINDS[self.categorical_splits],
+            limits=limits,
+            missing=MISSING[self.missing],
+            counts_rows=counts_rows,
+            monotone=read_monotone(self.monotonic_cst, self.schema_),
+            draws_features=draws_features,
+            draws_thresholds=draws_thresholds,
+            key=key_of(self.random_state) if draws_features or draws_thresholds else None,
         )
 
 
-class DecisionTreeClassifier(BaseTreeClassifier):
-    r"""CART (Breiman et al., *Classification and Regression Trees*, 1984): binary splits.
+class DecisionTreeClassifier(_CART, BaseTreeClassifier):
+    r"""CART (Breiman et al., *Classification and Regression Trees*, 1984): binary splits of the greatest gain.
 
-    Numeric, ordered and boolean columns are split by thresholds, categorical ones into one category and
-    the rest. Parameters have the names and meanings of `sklearn.tree.DecisionTreeClassifier`; a column with no
-    more than `max_bins` distinct values gives the same tree wherever the best split is unique. Of equal
-    gains the first column's wins, then the lowest value's: two fits never differ.
+    Parameters have the names and meanings of `sklearn.tree.DecisionTreeClassifier`; a column with no more than
+    `max_bins` distinct values gives the same tree wherever the best split is unique. Of equal gains the
+    first column's wins, then the lowest value's: two fits never differ.
 
-    A missing number is larger than every number, so that it always takes the upper branch; known against missing is
-    a split too. A category that was never seen in training is none of the known ones.
+    Numeric, ordered and boolean columns are split by thresholds half way between neighbouring values of the node.
+    Categorical columns are split in two by the best subset: with two classes by theorem 4.5 of the book, with more by
+    trying all subsets of up to 8 categories, and beyond by the order of the share of each class in turn. Weka's
+    SimpleCart grows the same trees with `min_samples_leaf=2`, except that it stops where its best split leaves too
+    few rows on a side, and the next best is taken here.
+
+    The gain is $i(t) - \sum_b \frac{w_b}{w_t} i(t_b)$ with the criterion $i$: "gini" is $1 - \sum_c p_c^2$ (the
+    default of scikit-learn, rpart and SimpleCart), "entropy" and "log_loss" $-\sum_c p_c \log_2 p_c$,
+    "misclassification" $1 - \max_c p_c$; of several outputs it is the mean over them.
 
     Args:
-        criterion: "gini", "entropy", "log_loss" (the same as entropy) or "misclassification", or a function
-            of the class weights of a node, such as `jaxtree.criteria.gini`.
+        criterion: "gini", "entropy", "log_loss" or "misclassification", or a function of the class weights of a
+            node, such as `jaxtree.criteria.gini`.
+        splitter: "best", or "random": one threshold a column, uniform between a node's least and greatest value.
         max_depth: The largest depth of a leaf; None for no limit.
         min_samples_split: The least number of rows in a node that is split, or their share of all rows.
         min_samples_leaf: The least number of rows in a branch, or their share of all rows.
-        min_impurity_decrease: The least gain of a split times the node's share of all rows.
-        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values.
+        min_weight_fraction_leaf: The least share of the whole weight in a branch.
+        max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
+        random_state: Seed of what is drawn, or a NumPy generator.
+        max_leaf_nodes: The most leaves; the splits of greatest gain times weight are made first.
+        min_impurity_decrease: The least gain of a split times the node's share of the whole weight.
+        class_weight: Factors of the classes' weights: a dict, "balanced", a list for several outputs, or None.
+        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the share of the second of two classes
+            may go as the column rises.
+        missing: Where rows go whose value is missing: "learn" lets every split choose the branch where they gain
+            most (a split that saw none sends them to the heavier branch), "fraction" sends a part into every branch,
+            "branch" makes missing a value of its own, larger than every number.
+        categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
+        categorical_features: "from_dtype", None, or which columns are categorical.
+        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
+            exact for tables of up to 50,000 rows and 255 beyond.
+        max_categories: The most categories of a column.
         pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
-        random_state: Seed of the pruning's key, or a NumPy generator.
 
     Attributes:
         tree_: The fitted `jaxtree.Tree`, after pruning.
         schema_: Columns and features in words.
-        classes_: The classes in ascending order.
+        classes_: The classes in ascending order; a list for several outputs.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -141,59 +124,177 @@ class DecisionTreeClassifier(BaseTreeClassifier):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **_SHARED_CONSTRAINTS,
+        **CART_CONSTRAINTS,
         "criterion": [StrOptions(set(CRITERIA)), callable],
-        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-        "min_samples_split": [Interval(Integral, 2, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")],
-        "min_samples_leaf": [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="neither")],
-        "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
+        "class_weight": [dict, list, StrOptions({"balanced"}), None],
     }
-    _split_kind = SplitKind.ONE_VS_REST
+    _criteria = CRITERIA
 
     def __init__(
         self,
         *,
         criterion: str | Criterion = "gini",
+        splitter: str = "best",
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
-        min_impurity_decrease: float = 0.0,
-        max_bins: int | None = 255,
-        pruning: Dropout | None = None,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
         random_state: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        class_weight: Any = None,
+        monotonic_cst: Any = None,
+        missing: str = "learn",
+        categorical_splits: str = "subset",
+        categorical_features: Any = "from_dtype",
+        max_bins: int | str | None = "auto",
+        max_categories: int | None = 1024,
+        pruning: Dropout | None = None,
     ):
         self.criterion = criterion
+        self.splitter = splitter
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
-        self.min_impurity_decrease = min_impurity_decrease
-        self.max_bins = max_bins
-        self.pruning = pruning
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
         self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.class_weight = class_weight
+        self.monotonic_cst = monotonic_cst
+        self.missing = missing
+        self.categorical_splits = categorical_splits
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.max_categories = max_categories
+        self.pruning = pruning
 
-    @property
-    def _criterion(self) -> Criterion:
-        return self.criterion if callable(self.criterion) else CRITERIA[self.criterion]
-
-    def _encoder(self) -> Encoder:
-        return Encoder(max_bins=self.max_bins)
-
-    def _limits(self, num_rows: int) -> Limits:
-        return Limits(
-            max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
-            min_samples_split=max(2, _number_of_rows(self.min_samples_split, num_rows)),
-            min_samples_leaf=_number_of_rows(self.min_samples_leaf, num_rows),
-            min_impurity_decrease=float(self.min_impurity_decrease),
-        )
+    def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+        recipe = super()._recipe(num_rows, weight)
+        if recipe.monotone is not None and self.n_outputs_ > 1:
+            raise InvalidInputError("Monotonicity constraints are not supported with multiple outputs.")
+        if recipe.monotone is not None and self.n_classes_ > 2:
+            raise InvalidInputError(
+                f"Monotonicity constraints are not supported with multiclass classification; y has {self.n_classes_} "
+                "classes, and 2 are allowed"
+            )
+        return recipe
 
 
-def _number_of_rows(number_or_share: int | float, num_rows: int) -> int:
-    """A number of rows as it is, a share of them rounded up."""
-    if isinstance(number_or_share, Integral):
-        return int(number_or_share)
-    return math.ceil(number_or_share * num_rows)
+class DecisionTreeRegressor(_CART, BaseTreeRegressor):
+    r"""CART (Breiman et al., *Classification and Regression Trees*, 1984, chapter 8): regression trees.
+
+    Parameters have the names and meanings of `sklearn.tree.DecisionTreeRegressor`; a column with no more than
+    `max_bins` distinct values gives the same tree wherever the best split is unique. Of equal gains (within
+    1e-9 of the best) the first column's wins, then the lowest value's.
+
+    Categorical columns are split in two by the best subset, which lies in the order of the categories' means
+    (Fisher, *On grouping for maximum homogeneity*, 1958); of several outputs the orders by each one's mean are
+    tried. The gain is $i(t) - \sum_b \frac{w_b}{w_t} i(t_b)$, where $i$ is for "squared_error" the
+    variance (rpart's anova, REPTree's variance), for "poisson" half the mean Poisson deviance; of several outputs it
+    is the mean over them. "absolute_error" is not offered: medians are not sums, which the engine works on.
+
+    Targets are summed in fixed point (see `jaxtree.growth.fixed_point`), so that a tree does not depend on the order of
+    the rows: two targets differ if they are further apart than 2**-61 of half the range of all.
+
+    Args:
+        criterion: "squared_error" or "poisson".
+        splitter: "best", or "random": one threshold a column, uniform between a node's least and greatest value.
+        max_depth: The largest depth of a leaf; None for no limit.
+        min_samples_split: The least number of rows in a node that is split, or their share of all rows.
+        min_samples_leaf: The least number of rows in a branch, or their share of all rows.
+        min_weight_fraction_leaf: The least share of the whole weight in a branch.
+        max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
+        random_state: Seed of what is drawn, or a NumPy generator.
+        max_leaf_nodes: The most leaves; the splits of greatest gain times weight are made first.
+        min_impurity_decrease: The least gain of a split times the node's share of the whole weight.
+        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the mean may go as the column rises.
+        missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
+        categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
+        categorical_features: "from_dtype", None, or which columns are categorical.
+        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
+            exact for tables of up to 50,000 rows and 255 beyond.
+        max_categories: The most categories of a column.
+        pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
+
+    Attributes:
+        tree_: The fitted `jaxtree.Tree`, after pruning.
+        schema_: Columns and features in words.
+
+    Example:
+        >>> from sklearn.datasets import load_diabetes
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> round(DecisionTreeRegressor(max_depth=3).fit(X, y).score(X, y), 4)
+        0.5049
+    """
+
+    _parameter_constraints: ClassVar[dict] = {**CART_CONSTRAINTS, "criterion": [StrOptions(set(NUMBER_CRITERIA))]}
+    _criteria = NUMBER_CRITERIA
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "squared_error",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        random_state: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        monotonic_cst: Any = None,
+        missing: str = "learn",
+        categorical_splits: str = "subset",
+        categorical_features: Any = "from_dtype",
+        max_bins: int | str | None = "auto",
+        max_categories: int | None = 1024,
+        pruning: Dropout | None = None,
+    ):
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.monotonic_cst = monotonic_cst
+        self.missing = missing
+        self.categorical_splits = categorical_splits
+        self.categorical_features = categorical_features
+        self.max_bins = max_bins
+        self.max_categories = max_categories
+        self.pruning = pruning
+
+    def _check_parameters(self) -> None:
+        if self.criterion in ("absolute_error", "friedman_mse"):
+            raise InvalidInputError(
+                f"criterion {self.criterion!r} is not offered: growth sums weights and targets, from which it does not "
+                f"follow; allowed are {', '.join(map(repr, NUMBER_CRITERIA))}"
+            )
+        super()._check_parameters()
+
+    def _check_target(self, values: Float[np.ndarray, "output row"]) -> None:
+        if self.criterion == "poisson" and (values.min() < 0 or values.sum() <= 0):
+            raise InvalidInputError(
+                f"Some value(s) of y are negative, or all are 0, which is not allowed for Poisson regression: the "
+                f"least is {values.min()}, the sum {values.sum()}"
+            )
+
+    def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+        recipe = super()._recipe(num_rows, weight)
+        if recipe.monotone is not None and self.n_outputs_ > 1:
+            raise InvalidInputError("Monotonicity constraints are not supported with multiple outputs.")
+        return recipe
 
 
-# scikit-learn's own plotting and export functions accept instances of its class alone.
-for _estimator in (ID3Classifier, DecisionTreeClassifier):
+# scikit-learn's own plotting and export functions accept instances of its classes alone.
+for _estimator in (ID3Classifier, C45Classifier, DecisionTreeClassifier):
     sklearn.tree.DecisionTreeClassifier.register(_estimator)
+sklearn.tree.DecisionTreeRegressor.register(DecisionTreeRegressor)

@@ -1,33 +1,51 @@
 """A tree as text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.table.schema import Schema
-from jaxtree.tree import SplitKind, Tree, majority_class
+from jaxtree.errors import InvalidInputError
+from jaxtree.export.layouts import c45_lines, id3_lines, simplecart_lines, weka_lines
+from jaxtree.export.words import branch_in_words, child_nodes, class_names, node_class
+from jaxtree.table.schema import Schema, value_in_words
+from jaxtree.tree import Tree, output_counts, target_means
+
+_LAYOUTS: dict[str, Callable[[Any, Schema], list[str]]] = {
+    "weka": weka_lines,
+    "c45": c45_lines,
+    "id3": id3_lines,
+    "simplecart": simplecart_lines,
+}
+STYLES = ("jaxtree", *_LAYOUTS)
+"""The layouts that `export_text` knows."""
 
 
-def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None) -> str:
-    """Returns the tree of a fitted estimator as text: a line a branch, with its class and class counts.
+def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, style: str = "jaxtree") -> str:
+    """Returns the tree of a fitted estimator as text, a line a branch.
 
-    A line ends with the predicted class and, in brackets, how many training rows of every class are
-    there, in the order of `classes_`.
+    A line of jaxtree's own layout ends with the predicted class and, in brackets, the training weight of every
+    class there, in the order of `classes_`; several outputs are separated by commas and semicolons. For regression
+    it ends with the mean of every target and the weight. "or missing" marks the branch of a missing value, if fit
+    saw one.
 
     Args:
         estimator: A fitted estimator.
         feature_names: Names of the columns, for a table that had none.
+        style: "jaxtree"; or the layout of another program, for a classifier of one output: "weka" that of J48 from
+            the first branch to the size, "c45" that of C4.5 Release 8, "id3" and "simplecart" those of Weka's Id3
+            and SimpleCart.
 
     Raises:
-        InvalidInputError: There is not one name a column.
+        InvalidInputError: There is not one name a column; or the style is none of these, or not for such a tree.
 
     Example:
         >>> from jaxtree import ID3Classifier, export_text
         >>> from jaxtree.datasets import load_play_tennis
         >>> X, y = load_play_tennis(return_X_y=True, as_frame=True)
-        >>> print(export_text(ID3Classifier().fit(X, y)))
+        >>> tree = ID3Classifier().fit(X, y)
+        >>> print(export_text(tree))
         root: yes (no 5, yes 9)
         |-- outlook = overcast: yes (yes 4)
         |-- outlook = rainy: yes (no 2, yes 3)
@@ -36,36 +54,70 @@ def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None) -
         |-- outlook = sunny: no (no 3, yes 2)
         |   |-- humidity = high: no (no 3)
         |   |-- humidity = normal: yes (yes 2)
+        >>> print(export_text(tree, style="c45"))
+        outlook = overcast: yes (4.0)
+        outlook = rainy:
+        |   windy = FALSE: yes (3.0)
+        |   windy = TRUE: no (2.0)
+        outlook = sunny:
+        |   humidity = high: no (3.0)
+        |   humidity = normal: yes (2.0)
     """
     check_is_fitted(estimator)
-    tree, majority = estimator.tree_, np.asarray(majority_class(estimator.tree_))
+    if style not in STYLES:
+        raise InvalidInputError(f"style must be one of {', '.join(map(repr, STYLES))}, got {style!r}")
+    num_outputs = len(estimator.tree_.num_classes)
+    if style != "jaxtree" and num_outputs != 1:
+        has = f"{num_outputs} outputs" if num_outputs else "numbers as targets"
+        raise InvalidInputError(f"style {style!r} is for classes of one output, the tree has {has}")
     schema = estimator.schema_ if feature_names is None else estimator.schema_.renamed(feature_names)
-    classes = [str(name) for name in estimator.classes_]
-    lines, stack = [], [0]
-    while stack:
-        node = stack.pop()
-        condition = branch_in_words(tree, schema, node) if node else "root"
-        indent = "|   " * (int(tree.depth[node]) - 1) + "|-- " if node else ""
-        lines.append(f"{indent}{condition}: {classes[majority[node]]} ({_counts(tree, node, classes)})")
-        children = int(tree.first_child[node]) + np.arange(tree.num_children[node])
-        stack.extend(children[::-1].tolist())
+    lines = _own_lines(estimator, schema) if style == "jaxtree" else _LAYOUTS[style](estimator, schema)
     return "\n".join(lines)
 
 
-def branch_in_words(tree: Tree, schema: Schema, node: int) -> str:
-    """Says what the parent's split asks of the rows that come to a node."""
-    parent = int(tree.parent[node])
-    feature, branch = int(tree.feature[parent]), node - int(tree.first_child[parent])
-    match SplitKind(int(tree.split_kind[parent])):
-        case SplitKind.THRESHOLD:
-            return schema.branch_in_words(feature, float(tree.threshold[parent]), branch)
-        case SplitKind.MULTIWAY:
-            return schema.category_in_words(feature, branch)
-        case SplitKind.ONE_VS_REST:
-            in_words = schema.category_in_words if branch else schema.rest_in_words
-            return in_words(feature, int(tree.code[parent]))
+def _own_lines(estimator: Any, schema: Schema) -> list[str]:
+    tree = estimator.tree_
+    content = _classes_in_words(estimator) if tree.num_classes else _means_in_words(tree)
+    lines, stack = [], [0]
+    while stack:
+        node = stack.pop()
+        words = branch_in_words(tree, schema, node) if node else "root"
+        indent = "|   " * (int(tree.depth[node]) - 1) + "|-- " if node else ""
+        lines.append(f"{indent}{words}: {content[node]}")
+        stack.extend(child_nodes(tree, node)[::-1])
+    return lines
 
 
-def _counts(tree: Tree, node: int, classes: list[str]) -> str:
-    present = [f"{name} {count}" for name, count in zip(classes, tree.count[node].tolist(), strict=True) if count]
+def _classes_in_words(estimator: Any) -> list[str]:
+    """The class of every output and the weights of its classes, of every node."""
+    outputs = range(len(estimator.tree_.num_classes))
+    names = class_names(estimator)
+    labels = [node_class(estimator, output).tolist() for output in outputs]
+    counts = [np.asarray(output_counts(estimator.tree_, output), np.float64).tolist() for output in outputs]
+    words = []
+    for node in range(estimator.tree_.node_count):
+        chosen = ", ".join(names[output][labels[output][node]] for output in outputs)
+        weights = "; ".join(_weights_in_words(names[output], counts[output][node]) for output in outputs)
+        words.append(f"{chosen} ({weights})")
+    return words
+
+
+def _weights_in_words(names: list[str], weights: list[float]) -> str:
+    present = [f"{name} {_weight_in_words(weight)}" for name, weight in zip(names, weights, strict=True) if weight]
     return ", ".join(present) or "no rows"
+
+
+def _means_in_words(tree: Tree) -> list[str]:
+    """The mean of every target and the weight, of every node."""
+    means = [", ".join(map(value_in_words, row)) for row in target_means(tree).tolist()]
+    weights = np.asarray(tree.weight, np.float64).tolist()
+    return [f"{mean} (weight {_weight_in_words(weight)})" for mean, weight in zip(means, weights, strict=True)]
+
+
+def _weight_in_words(weight: float) -> str:
+    """Writes a weight with up to two decimals.
+
+    >>> [_weight_in_words(weight) for weight in (4.0, 3.164, 0.5, 20.0)]
+    ['4', '3.16', '0.5', '20']
+    """
+    return f"{weight:.2f}".rstrip("0").rstrip(".")

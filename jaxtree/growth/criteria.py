@@ -1,11 +1,16 @@
-"""Impurity criteria: how mixed the classes of a node are.
+"""Impurity criteria: how mixed the classes of a node are, or how far its numbers lie apart.
 
-A criterion maps the class weights of one node to its impurity: 0 where one class has all the weight,
-larger the more the classes are mixed. The engine batches it and works in float64.
+A criterion of classes maps the class weights of one node to its impurity: 0 where one class has all the
+weight, larger the more the classes are mixed. The engine batches it and works in float64.
+
+A criterion of numbers is a `NumberCriterion`: the *risk* of a node, which is weight times impurity, is
+the sum of a *moment* of every target less a term of the node's weight and sum alone. The moments of a
+node are those of its branches, so a split is judged by weights and sums.
 """
 
 import functools
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -14,6 +19,20 @@ MOST_CLASSES_ADDED = 8
 """More classes are summed by a reduction, which keeps the program small."""
 
 Criterion = Callable[[Float[Array, " class"]], Float[Array, ""]]
+
+
+class NumberCriterion(NamedTuple):
+    """Impurity of numbers.
+
+    Attributes:
+        moment: What a target adds to the risk of its node, whatever the others.
+        explained: What weight and sum take from the risk, given the mean that the sum is judged beside.
+        needs_positive: Whether targets must not be negative, and the sum of a branch be positive.
+    """
+
+    moment: Callable[[Float[Array, "*shape"]], Float[Array, "*shape"]]
+    explained: Callable[..., Float[Array, "*shape"]]
+    needs_positive: bool
 
 
 def _mean(total: Float[Array, ""], weight: Float[Array, ""]) -> Float[Array, ""]:
@@ -68,6 +87,39 @@ def misclassification(weight: Float[Array, " class"]) -> Float[Array, ""]:
     total = jnp.sum(weight)
     return _mean(total - jnp.max(weight), total)
 
+
+def _square(target: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    return target * target
+
+
+def _explained_square(weight, total, mean):
+    """$S^2 / W$; what it is judged beside does not matter, because sums are centred at the node's mean."""
+    return _mean(total * total, weight)
+
+
+def _x_log_x(target: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    return target * jnp.log(jnp.where(target > 0, target, 1))
+
+
+def _explained_log(weight, total, mean):
+    r"""$S \log(S / (W m))$ beside the mean m."""
+    ratio = _mean(total, weight * mean)
+    return total * jnp.log(jnp.where(ratio > 0, ratio, 1))
+
+
+squared_error = NumberCriterion(_square, _explained_square, needs_positive=False)
+r"""Variance, $\frac{1}{W} \sum_i w_i (y_i - \bar y)^2$ (Breiman et al., 1984, chapter 8), the mean over outputs.
+
+scikit-learn's `"squared_error"`, rpart's `"anova"` (which prints $W$ times it, the deviance), REPTree's variance reduction.
+"""
+
+poisson = NumberCriterion(_x_log_x, _explained_log, needs_positive=True)
+r"""Half the mean Poisson deviance, $\frac{1}{W} \sum_i w_i (y_i \log\frac{y_i}{\bar y} - y_i + \bar y)$.
+
+scikit-learn's `"poisson"`; targets are 0 or more, and the sum of every branch is positive.
+"""
+
+NUMBER_CRITERIA: dict[str, NumberCriterion] = {"squared_error": squared_error, "poisson": poisson}
 
 CRITERIA: dict[str, Criterion] = {
     "gini": gini,

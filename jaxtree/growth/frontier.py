@@ -31,11 +31,19 @@ SCORE_COST = 3.0
 
 
 class Entries(NamedTuple):
-    """Rows on their way down; only the first `size` need be read."""
+    """Rows on their way down; only the first `size` need be read.
+
+    Attributes:
+        row: The row of every entry.
+        label: Its class in every output; of numbers, the identity of its targets, equal where these are.
+        value: What it adds to sums: its weight, and of numbers the weighted targets and the moment.
+        slot: The slot of its node.
+        size: How many entries there are.
+    """
 
     row: Int32[Array, " entry"]
-    label: Int32[Array, " entry"]
-    weight: Int[Array, " entry"]
+    label: Int[Array, "label entry"]
+    value: Int[Array, "value entry"]
     slot: Int32[Array, " entry"]
     size: Int32[Array, ""]
 
@@ -66,46 +74,25 @@ def excess_work(entries: Entries, frontier: Frontier, *, plan: Plan) -> Float[Ar
     last = jnp.minimum(first + plan.num_slots, frontier.num_large) - 1
     window = frontier.stop[last] - frontier.start[first]
     read = jnp.sum(jnp.where(first < frontier.num_large, window, 0).astype(jnp.float32))
-    cells_per_slot = SCORE_COST * plan.num_classes * plan.num_bins
+    channels = plan.rules.measure.num_channels
+    cells_per_slot = SCORE_COST * channels * max((table.num_bins for table in plan.tables), default=0)
     return read - entries.size.astype(jnp.float32) + cells_per_slot * frontier.num_crowded.astype(jnp.float32)
 
 
-def sort_by_slot(entries: Entries, frontier: Frontier, num_rows: Int32[Array, " node"]) -> tuple[Entries, Frontier]:
-    """Brings the entries of every slot together, rows in their old order, and retired ones to the end."""
+def sort_by_slot(
+    entries: Entries, frontier: Frontier, num_rows: Int32[Array, " node"]
+) -> tuple[Entries, Frontier, Int32[Array, " entry"]]:
+    """Brings the entries of every slot together, rows in their old order, and retired ones to the end.
+
+    Returns:
+        The entries, the frontier with tight windows, and the old place of every entry.
+    """
     position = jnp.arange(entries.slot.size, dtype=jnp.int32)
     slot, order = lax.sort((entries.slot, position), num_keys=1, is_stable=True)
     size = jnp.where(is_in_use(frontier), num_rows[frontier.node], 0)
     stop = jnp.cumsum(size, dtype=jnp.int32)
-    entries = Entries(entries.row[order], entries.label[order], entries.weight[order], slot, stop[-1])
-    return entries, frontier._replace(start=stop - size, stop=stop, num_crowded=jnp.int32(0))
-
-
-def move_entries(
-    codes: UInt[Array, "feature row"], tree: Tree, entries: Entries, frontier: Frontier, *, plan: Plan
-) -> tuple[Tree, Int32[Array, " entry"]]:
-    """Sends every entry to its child and counts it there.
-
-    Returns:
-        The tree with `count` and `num_rows` of the children, and each entry's node: a child, or
-        `RETIRED` where the entry's node was not split.
-    """
-    size = plan.entries_per_move
-
-    def move_block(block, carry):
-        count, num_rows, node = carry
-        row, label, weight, slot = (lax.dynamic_slice(x, (block * size,), (size,)) for x in entries[:4])
-        at = frontier.node.at[slot].get(mode="clip")
-        moves = (slot != RETIRED) & (tree.num_children[at] > 0)
-        code = codes.at[tree.feature[at], row].get(mode="promise_in_bounds").astype(jnp.int32)
-        child = tree.first_child[at] + branch_of_code(code, tree.code[at], tree.split_kind[at])
-        child = jnp.where(moves, child, RETIRED)
-        count = count.at[jnp.where(moves, child * plan.num_classes + label, RETIRED)].add(weight, mode="drop")
-        num_rows = num_rows.at[child].add(1, mode="drop")
-        return count, num_rows, lax.dynamic_update_slice(node, child, (block * size,))
-
-    carry = (tree.count.reshape(-1), tree.num_rows, entries.slot)
-    count, num_rows, node = lax.fori_loop(0, -(-entries.size // size), move_block, carry)
-    return dataclasses.replace(tree, count=count.reshape(tree.count.shape), num_rows=num_rows), node
+    entries = Entries(entries.row[order], entries.label[:, order], entries.value[:, order], slot, stop[-1])
+    return entries, frontier._replace(start=stop - size, stop=stop, num_crowded=jnp.int32(0)), order
 
 
 def next_frontier(

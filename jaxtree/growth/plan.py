@@ -6,14 +6,14 @@ Two growths with equal plans and equally shaped arguments share one compiled pro
 import math
 from typing import NamedTuple
 
-from jaxtree.growth.criteria import Criterion
-from jaxtree.tree import SplitKind
+from jaxtree.growth.rules import Rules
+from jaxtree.tree import CODES_PER_WORD, SplitKind
 
-CELLS_PER_BLOCK = 2**14
-"""Cells scored at a time: 64 KiB of 32-bit sums."""
+BYTES_PER_BLOCK = 2**16
+"""Bytes of the sums that are scored at a time."""
 
-CELLS_PER_TABLE = 2**16
-"""Cells of a feature's table: 256 KiB of 32-bit sums, which stay in a core's second-level cache."""
+BYTES_PER_TABLE = 2**18
+"""Bytes of a feature's table, which stay in a core's second-level cache."""
 
 ENTRIES_PER_BLOCK = 4096
 """Entries read at a time once they are sorted by slot."""
@@ -37,79 +37,124 @@ MIN_BINS_FOR_SMALL_NODES = 2 * WINDOW
 """With fewer bins a histogram costs no more than comparing all pairs."""
 
 
+class TablePlan(NamedTuple):
+    """How features are scored by histograms.
+
+    Attributes:
+        num_features: How many there are, padding included.
+        num_bins: Codes of a feature.
+        kinds: The kinds of split that occur.
+        slots_per_block: Slots scored together.
+        features_per_group: Features scored together.
+        features_side_by_side: Features whose histograms are made at the same time.
+    """
+
+    num_features: int
+    num_bins: int
+    kinds: tuple[SplitKind, ...]
+    slots_per_block: int
+    features_per_group: int
+    features_side_by_side: int
+
+
 class Plan(NamedTuple):
     """The static sizes of one growth program.
 
     Attributes:
         capacity: Nodes that the table holds.
-        num_classes: Classes of the target.
-        num_bins: Codes of a feature.
-        num_slots: Slots of a chunk, the nodes whose histograms are made together.
-        slots_per_block: Slots scored together.
-        features_per_group: Features scored together.
-        features_side_by_side: Features whose histograms are made at the same time.
+        num_roots: Trees that grow.
+        entry_capacity: Entries that there may be, once rows are shared out among branches.
+        rules: How splits are judged, chosen and made.
+        tables: The features scored by histograms, by kind of split.
+        num_slots: Slots of a chunk, the nodes whose splits are found together.
+        num_words: Words of a subset; 0 where there are none.
+        num_scanned: Features scored by a scan over sorted entries.
         entries_per_block: Entries read together for a histogram, once they are sorted by slot.
         entries_per_move: Entries sent to their children together.
-        small_nodes: Nodes scored together by comparing pairs; 0 where histograms serve all nodes.
+        small_nodes: Nodes scored together by comparing pairs; 0 where no node is.
         max_branches: Branches of a split at most.
         sorts: Whether entries may be sorted by slot; without it a program is smaller.
         starts_in_row_order: Whether entry e is row e at the start.
-        criterion: Impurity of class weights.
-        kinds: The kinds of split that occur.
     """
 
     capacity: int
-    num_classes: int
-    num_bins: int
+    num_roots: int
+    entry_capacity: int
+    rules: Rules
+    tables: tuple[TablePlan, ...]
     num_slots: int
-    slots_per_block: int
-    features_per_group: int
-    features_side_by_side: int
+    num_words: int
+    num_scanned: int
     entries_per_block: int
     entries_per_move: int
     small_nodes: int
     max_branches: int
     sorts: bool
     starts_in_row_order: bool
-    criterion: Criterion
+
+
+class TableShape(NamedTuple):
+    """Features that one table plan serves: how many, their codes, and their kinds of split."""
+
+    num_features: int
+    num_bins: int
     kinds: tuple[SplitKind, ...]
 
 
 def make_plan(
     *,
     num_entries: int,
-    num_features: int,
-    num_classes: int,
-    num_bins: int,
+    entry_capacity: int,
     capacity: int,
+    num_roots: int,
+    rules: Rules,
+    shapes: tuple[TableShape, ...],
+    num_scanned: int,
     starts_in_row_order: bool,
-    criterion: Criterion,
-    kinds: tuple[SplitKind, ...],
 ) -> Plan:
     """Returns the plan for data of the given sizes."""
-    cells = num_classes * num_bins
-    side_by_side = 2 if num_features % 2 == 0 and num_entries >= MIN_ENTRIES_SIDE_BY_SIDE else 1
-    divisors = (n for n in range(num_features, 0, -1) if num_features % n == 0 and n % side_by_side == 0)
-    group = next(n for n in divisors if n * cells <= CELLS_PER_SLOT or n == side_by_side)
-    widest_level = max(1, min(capacity, num_entries // 2))
-    slots_per_block = max(1, min(CELLS_PER_BLOCK // (cells * group), widest_level))
-    num_blocks = max(1, min(CELLS_PER_TABLE // (cells * slots_per_block), -(-widest_level // slots_per_block)))
-    pairs_pay = kinds == (SplitKind.THRESHOLD,) and num_bins >= MIN_BINS_FOR_SMALL_NODES and num_entries >= WINDOW
+    channels = rules.measure.num_channels
+    widest_level = _power_of_two(max(1, min(capacity, num_entries // 2)))
+    item = 8 if rules.measure.has_wide_sums else 4
+    tables = tuple(_plan_table(shape, num_entries, widest_level, channels, item) for shape in shapes)
+    most_cells = max((channels * table.num_bins for table in tables), default=1)
+    num_slots = max([table.slots_per_block for table in tables] + [_power_of_two(BYTES_PER_TABLE // item // most_cells)])
+    all_kinds = {kind for shape in shapes for kind in shape.kinds}
+    pairs_pay = num_scanned > 0 or (
+        all_kinds == {SplitKind.THRESHOLD} and max((shape.num_bins for shape in shapes), default=0) >= MIN_BINS_FOR_SMALL_NODES
+    )
+    pairs_pay = pairs_pay and all_kinds <= {SplitKind.THRESHOLD} and num_entries >= WINDOW
+    pairs_pay = pairs_pay and not rules.draws_thresholds
+    widest_bins = max((shape.num_bins for shape in shapes), default=2)
     block = min(num_entries, ENTRIES_PER_BLOCK)
     return Plan(
         capacity=capacity,
-        num_classes=num_classes,
-        num_bins=num_bins,
-        num_slots=num_blocks * slots_per_block,
-        slots_per_block=slots_per_block,
-        features_per_group=group,
-        features_side_by_side=side_by_side,
+        num_roots=num_roots,
+        entry_capacity=-(-entry_capacity // block) * block,
+        rules=rules,
+        tables=tables,
+        num_slots=min(num_slots, max([widest_level] + [table.slots_per_block for table in tables])),
+        num_words=-(-widest_bins // CODES_PER_WORD) if SplitKind.SUBSET in all_kinds else 0,
+        num_scanned=num_scanned,
         entries_per_block=block,
-        entries_per_move=math.gcd(-(-num_entries // block) * block, ENTRIES_PER_MOVE),
+        entries_per_move=math.gcd(-(-entry_capacity // block) * block, ENTRIES_PER_MOVE),
         small_nodes=min(256, widest_level) if pairs_pay else 0,
-        max_branches=num_bins if SplitKind.MULTIWAY in kinds else 2,
-        sorts=pairs_pay or num_entries > MOST_ENTRIES_UNSORTED,
+        max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
+        sorts=num_scanned > 0 or pairs_pay or num_entries > MOST_ENTRIES_UNSORTED,
         starts_in_row_order=starts_in_row_order,
-        criterion=criterion,
-        kinds=kinds,
     )
+
+
+def _plan_table(shape: TableShape, num_entries: int, widest_level: int, channels: int, item: int) -> TablePlan:
+    side_by_side = 2 if shape.num_features % 2 == 0 and num_entries >= MIN_ENTRIES_SIDE_BY_SIDE else 1
+    # A subset is found by comparing all pairs of codes.
+    cells = channels * shape.num_bins * (shape.num_bins if SplitKind.SUBSET in shape.kinds else 1)
+    divisors = (n for n in range(shape.num_features, 0, -1) if shape.num_features % n == 0 and n % side_by_side == 0)
+    group = next(n for n in divisors if n * cells <= CELLS_PER_SLOT or n == side_by_side)
+    block = _power_of_two(max(1, min(BYTES_PER_BLOCK // item // (cells * group), widest_level)))
+    return TablePlan(*shape, slots_per_block=block, features_per_group=group, features_side_by_side=side_by_side)
+
+
+def _power_of_two(number: int) -> int:
+    """The number rounded down to a power of two, 1 at least."""
+    return 1 << (max(number, 1).bit_length() - 1)

@@ -1,112 +1,292 @@
 """The best split of one node on one feature, and of one node over all features.
 
-A *candidate* is a code of the feature that is present in the node. Its *gain* is the impurity of the
-node less the weighted impurity of the branches; a candidate that may not be used has gain `-inf`.
-
-Two gains are equal when they differ by at most 1e-9 of the node's impurity: gains that are equal in
-exact arithmetic differ by about 1e-15 of it in float64, on any device, so rounding never decides a tie.
+A *candidate* is a code of the feature that is present in the node. Two gains are equal when they differ by
+at most 1e-9 of the node's impurity (of numbers: of the best gain; under C4.5's rules 1e-6): gains that are
+equal in exact arithmetic differ by about 1e-15 in float64, on any device, so rounding never decides a tie.
 Of equal gains the lowest feature wins, then the lowest code.
 """
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Int32
+from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
 
-from jaxtree.growth.criteria import Criterion
+from jaxtree.growth.candidates import (
+    C45_TOLERANCE,
+    Candidates,
+    Feature,
+    Place,
+    multiway_candidates,
+    one_vs_rest_candidates,
+    set_missing_apart,
+    threshold_candidates,
+    tie_tolerance,
+)
+from jaxtree.growth.measure import TIE_TOLERANCE, Units
+from jaxtree.growth.rules import Rules, Selection
+from jaxtree.growth.subset import score_subsets
+from jaxtree.hashing import child_hash
 from jaxtree.tree import SplitKind
-
-TIE_TOLERANCE = 1e-9
-"""Share of a node's impurity by which equal gains may differ."""
 
 NO_CODE = 2**31 - 1
 """Larger than any code."""
+
+C45_SLACK = 1e-3
+"""How far below the average gain a test may lie that C4.5 still considers."""
 
 
 class Split(NamedTuple):
     """The best split found so far; `gain` is -inf where there is none."""
 
-    gain: Float[Array, ""]
-    feature: Int32[Array, ""]
-    code: Int32[Array, ""]
-    next_code: Int32[Array, ""]
+    gain: Float[Array, "*s"]
+    feature: Int32[Array, "*s"]
+    code: Int32[Array, "*s"]
+    next_code: Int32[Array, "*s"]
+    missing_branch: Int32[Array, "*s"]
+    information: Float[Array, "*s"]
+    subset: UInt32[Array, "*s word"]
+
+
+def no_split(shape: tuple[int, ...], num_words: int) -> Split:
+    """Where no split has been found yet."""
+    none = jnp.zeros(shape, jnp.int32)
+    gain = jnp.full(shape, -jnp.inf, jnp.float64)
+    return Split(gain, none, none, none, none, jnp.zeros_like(gain), jnp.zeros((*shape, num_words), jnp.uint32))
 
 
 def score_histogram(
-    histogram: Int[Array, "class bin"],
-    feature: Int32[Array, ""],
-    kind: Int32[Array, ""],
-    min_samples_leaf: Int[Array, ""],
+    histogram: Int[Array, "channel bin"],
+    feature: Feature,
+    place: Place,
+    units: Units,
     *,
-    criterion: Criterion,
+    rules: Rules,
     kinds: tuple[SplitKind, ...],
+    num_words: int,
 ) -> Split:
-    """Returns the best split of a node on a feature, from the weight of every class and code.
+    """Returns the best split of a node on a feature.
 
     Args:
-        histogram: Weight of every class and code of the feature at the node.
-        feature: The feature's number.
-        kind: The feature's `SplitKind`.
-        min_samples_leaf: The least weight of a branch.
-        criterion: Impurity of class weights.
-        kinds: The kinds that occur in the table; no other is scored.
+        histogram: Sums of every code of the feature at the node.
+        feature: The feature.
+        place: The node.
+        units: Units of the sums.
+        rules: Static rules.
+        kinds: The kinds of split that the feature may have; no other is scored.
+        num_words: Words of a subset.
     """
-    gain = jnp.full(histogram.shape[1], -jnp.inf)
-    for k in kinds:
-        gain = jnp.where(kind == k, _GAINS[k](histogram, min_samples_leaf, criterion), gain)
-    code = jnp.arange(histogram.shape[1], dtype=jnp.int32)
-    present = jnp.sum(histogram, axis=0) > 0
-    impurity = criterion(_as_float(jnp.sum(histogram, axis=1)))
-    return _best_candidate(gain, feature, code, present, impurity)
+    known, missing = set_missing_apart(histogram, feature, rules)
+    found = [_best_of_kind(kind, histogram, known, missing, feature, place, units, rules, num_words) for kind in kinds]
+    split = found[0]
+    for kind, other in zip(kinds[1:], found[1:], strict=True):
+        split = Split(*(jnp.where(feature.kind == kind, b, a) for a, b in zip(split, other, strict=True)))
+    return split
 
 
 def score_pairs(
     codes: Int32[Array, " entry"],
-    class_weight: Int[Array, "class entry"],
-    feature: Int32[Array, ""],
-    min_samples_leaf: Int[Array, ""],
+    sums: Int[Array, "channel entry"],
+    feature: Feature,
+    place: Place,
+    units: Units,
     *,
-    criterion: Criterion,
+    rules: Rules,
 ) -> Split:
     """Returns the best threshold split of a small node on a feature, by comparing all pairs of entries.
 
     Args:
         codes: The feature's code of every entry.
-        class_weight: The weight of every entry in the column of its class; 0 where it is not in the node.
-        feature: The feature's number.
-        min_samples_leaf: The least weight of a branch.
-        criterion: Impurity of class weights.
+        sums: What every entry adds to the node's sums; 0 where it is not in the node.
+        feature: The feature.
+        place: The node.
+        units: Units of the sums.
+        rules: Static rules.
     """
+    is_missing = codes == feature.missing_code
+    missing = jnp.zeros_like(sums[:, :1])
+    known = sums
+    if rules.sets_missing_apart:
+        missing = jnp.sum(jnp.where(is_missing, sums, 0), axis=1, keepdims=True, dtype=sums.dtype)
+        known = jnp.where(is_missing, 0, sums)
     up_to = codes[:, None] <= codes[None, :]
-    inside = jnp.sum(jnp.where(up_to, class_weight[:, :, None], 0), axis=1, dtype=class_weight.dtype)
-    total = jnp.sum(class_weight, axis=1, dtype=class_weight.dtype)
-    gain = _binary_gains(inside, total, min_samples_leaf, criterion)
-    present = jnp.sum(class_weight, axis=0) > 0
-    return _best_candidate(gain, feature, codes, present, criterion(_as_float(total)))
+    inside = jnp.sum(jnp.where(up_to, known[:, :, None], 0), axis=1, dtype=sums.dtype)
+    found = threshold_candidates(inside, missing, feature, place, units, rules)
+    present = rules.measure.weight(sums) > 0
+    next_code = None
+    if rules.has_close_values:
+        later = present[None, :] & (codes[None, :] > codes[:, None])
+        next_code = jnp.min(jnp.where(later, codes[None, :], NO_CODE), axis=1)
+    return choose_threshold(found, codes, present, next_code, feature, place, rules)
 
 
-def best_of_features(splits: Split, impurity: Float[Array, ""]) -> Split:
-    """Returns the best of a node's splits, one a feature (arrays of shape (feature,))."""
-    wins = splits.gain >= jnp.max(splits.gain) - TIE_TOLERANCE * impurity
-    first = jnp.minimum(_lowest(jnp.arange(splits.gain.size, dtype=jnp.int32), wins), splits.gain.size - 1)
-    return Split(*(value[first] for value in splits))
+def best_of_features(splits: Split, place: Place, allowed: Bool[Array, " feature"], *, rules: Rules) -> Split:
+    """Returns the best of a node's splits, one a feature (arrays of shape (feature,)).
+
+    Args:
+        splits: The best split on every feature.
+        place: The node.
+        allowed: Which features count for C4.5's average gain.
+        rules: Static rules.
+    """
+    if rules.is_c45:
+        wins = _wins_by_c45(splits, allowed, rules)
+    else:
+        best = jnp.max(splits.gain)
+        wins = splits.gain >= best - tie_tolerance(place.whole, best, rules)
+    # The lists of features may stand in another order than their numbers.
+    wins = wins & (splits.feature == _lowest(splits.feature, wins))
+    place_in_list = jnp.arange(splits.gain.size, dtype=jnp.int32)
+    first = jnp.minimum(_lowest(place_in_list, wins), splits.gain.size - 1)
+    best = Split(*(value[first] for value in splits))
+    return best._replace(gain=jnp.where(jnp.any(wins), best.gain, -jnp.inf))
 
 
-def _best_candidate(
-    gain: Float[Array, " candidate"],
-    feature: Int32[Array, ""],
+def choose_threshold(
+    found: Candidates,
     code: Int32[Array, " candidate"],
     present: Bool[Array, " candidate"],
-    impurity: Float[Array, ""],
+    next_code: Int32[Array, " candidate"] | None,
+    feature: Feature,
+    place: Place,
+    rules: Rules,
 ) -> Split:
-    gain = jnp.where(present, gain, -jnp.inf)
-    tolerance = TIE_TOLERANCE * impurity
+    """Returns the best of the thresholds above the given codes.
+
+    Args:
+        found: The candidates.
+        code: The code of every candidate.
+        present: Whether the node has the code.
+        next_code: The next code that the node has, where close values must not be cut apart.
+        feature: The feature.
+        place: The node.
+        rules: Static rules.
+    """
+    if rules.has_close_values:
+        apart = next_code >= feature.first_apart.at[code].get(mode="clip")
+        found = found._replace(gain=jnp.where(apart, found.gain, -jnp.inf))
+    gain = jnp.where(present, found.gain, -jnp.inf)
+    if rules.draws_thresholds:
+        gain = jnp.where(code == _drawn_threshold(code, present, feature, place), gain, -jnp.inf)
+    num_tried = jnp.sum(gain > -jnp.inf)
+    split = _choose(found._replace(gain=gain), code, present, feature, place, rules)
+    return corrected(split, num_tried, place) if rules.is_c45 else split
+
+
+def corrected(split: Split, num_tried: Int[Array, "*s"], place: Place) -> Split:
+    """C4.5's correction by the description length of the threshold: the gain less log2(tried) / weight."""
+    cost = place.mdl_correction * jnp.log2(jnp.maximum(num_tried, 1).astype(jnp.float64))
+    gain = split.gain - cost / jnp.where(place.whole.weight > 0, place.whole.weight, 1)
+    return split._replace(gain=jnp.where(gain > C45_TOLERANCE, gain, -jnp.inf))
+
+
+def _best_of_kind(kind, histogram, known, missing, feature: Feature, place: Place, units, rules: Rules, num_words):
+    code = jnp.arange(histogram.shape[1], dtype=jnp.int32)
+    present = rules.measure.weight(histogram) > 0
+    if kind == SplitKind.SUBSET:
+        table = known if rules.shares_missing else histogram
+        gain, subset, missing_branch, information = score_subsets(
+            table, missing, feature, place, units, rules=rules, num_words=num_words
+        )
+        none = jnp.zeros_like(feature.number)
+        return Split(gain, feature.number, none, none, missing_branch, information, subset)
+    if kind == SplitKind.THRESHOLD:
+        found = threshold_candidates(cumulative_sum(known), missing, feature, place, units, rules)
+        next_code = _next_present(code, present) if rules.has_close_values else None
+        split = choose_threshold(found, code, present, next_code, feature, place, rules)
+    elif kind == SplitKind.MULTIWAY:
+        found = multiway_candidates(known, missing, feature, place, units, rules)
+        split = _choose(found, code, present, feature, place, rules)
+    else:
+        found = one_vs_rest_candidates(known, missing, feature, place, units, rules)
+        split = _choose(_by_ratio(found, rules), code, present, feature, place, rules)
+        split = split._replace(gain=_pick(found.gain, code == split.code, split.gain > -jnp.inf))
+    return split._replace(subset=jnp.zeros(num_words, jnp.uint32))
+
+
+def _by_ratio(found: Candidates, rules: Rules) -> Candidates:
+    """C4.5 takes the category of greatest gain ratio, where it goes by the ratio."""
+    if rules.selection != Selection.GAIN_RATIO:
+        return found
+    return found._replace(gain=_ratio(found.gain, found.information))
+
+
+def _choose(
+    found: Candidates,
+    code: Int32[Array, " candidate"],
+    present: Bool[Array, " candidate"],
+    feature: Feature,
+    place: Place,
+    rules: Rules,
+) -> Split:
+    gain = jnp.where(present, found.gain, -jnp.inf)
     best = jnp.max(gain)
+    tolerance = tie_tolerance(place.whole, best, rules)
     chosen = _lowest(code, gain >= best - tolerance)
     # A gain of 0 in exact arithmetic may come out on either side of it.
     best = jnp.where(jnp.abs(best) <= tolerance, 0.0, best)
-    return Split(best, feature.astype(jnp.int32), chosen, _lowest(code, present & (code > chosen)))
+    if not rules.measure.num_classes:
+        best = jnp.where(best > -jnp.inf, jnp.maximum(best, 0.0), best)
+    is_chosen = code == chosen
+    return Split(
+        gain=best,
+        feature=feature.number.astype(jnp.int32),
+        code=chosen,
+        next_code=_lowest(code, present & (code > chosen)),
+        missing_branch=jnp.min(jnp.where(is_chosen & present, found.missing_branch, NO_CODE)),
+        information=_pick(found.information, is_chosen & present, True) if rules.is_c45 else jnp.zeros_like(best),
+        subset=jnp.zeros(0, jnp.uint32),
+    )
+
+
+def _pick(values: Float[Array, " candidate"], is_chosen: Bool[Array, " candidate"], exists) -> Float[Array, ""]:
+    """The greatest value among the chosen candidates, -inf where there is none."""
+    return jnp.where(exists, jnp.max(jnp.where(is_chosen, values, -jnp.inf)), -jnp.inf)
+
+
+def _wins_by_c45(splits: Split, allowed: Bool[Array, " feature"], rules: Rules) -> Bool[Array, " feature"]:
+    """Quinlan (1993), section 2.4: of the tests with at least average gain, those of the greatest gain ratio."""
+    valid = splits.gain > -jnp.inf
+    counts = valid & allowed
+    number = jnp.sum(counts)
+    gain = jnp.where(valid, splits.gain, 0.0)
+    if rules.selection == Selection.INFORMATION:
+        return valid & (gain >= jnp.max(jnp.where(valid, gain, -jnp.inf)) - C45_TOLERANCE)
+    average = jnp.sum(jnp.where(counts, gain, 0.0)) / jnp.maximum(number, 1)
+    ratio = jnp.where(valid & (gain >= average - C45_SLACK), _ratio(gain, splits.information), 0.0)
+    best = jnp.max(ratio)
+    return (number > 0) & (best > C45_TOLERANCE) & (ratio >= best - C45_TOLERANCE)
+
+
+def _ratio(gain: Float[Array, "*s"], information: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    """Gain over split information, and 0 for a split into nothing."""
+    is_trivial = information <= C45_TOLERANCE
+    ratio = gain / jnp.where(is_trivial, 1.0, information)
+    return jnp.where(is_trivial & (gain > -jnp.inf), 0.0, ratio)
+
+
+def _next_present(code: Int32[Array, " bin"], present: Bool[Array, " bin"]) -> Int32[Array, " bin"]:
+    """For every code the next larger one that is present."""
+    at_or_after = jnp.where(present, code, jnp.int32(NO_CODE))
+    shift = 1
+    while shift < code.size:
+        after = jnp.concatenate([at_or_after[shift:], jnp.full(shift, NO_CODE, jnp.int32)])
+        at_or_after = jnp.minimum(at_or_after, after)
+        shift *= 2
+    return jnp.concatenate([at_or_after[1:], jnp.full(1, NO_CODE, jnp.int32)])
+
+
+def _drawn_threshold(
+    code: Int32[Array, " candidate"], present: Bool[Array, " candidate"], feature: Feature, place: Place
+) -> Int32[Array, ""]:
+    """The code below a threshold drawn uniformly between the least and the greatest known value of the node."""
+    known = present & (code != feature.missing_code)
+    position = feature.position.at[code].get(mode="clip")
+    low = jnp.min(jnp.where(known, position, jnp.inf))
+    high = jnp.max(jnp.where(known, position, -jnp.inf))
+    number = child_hash(place.seed, feature.number.astype(jnp.uint32))
+    share = (number >> 8).astype(jnp.float64) / 2**24
+    threshold = jnp.where(low < high, low + share * (high - low), low)
+    return jnp.max(jnp.where(known & (position <= threshold), code, -1))
 
 
 def _lowest(code: Int32[Array, " candidate"], mask: Bool[Array, " candidate"]) -> Int32[Array, ""]:
@@ -117,16 +297,16 @@ def _lowest(code: Int32[Array, " candidate"], mask: Bool[Array, " candidate"]) -
     return jnp.min(jnp.where(mask, code, jnp.int32(NO_CODE)))
 
 
-def cumulative_sum(values: Int[Array, "class bin"]) -> Int[Array, "class bin"]:
+def cumulative_sum(values: Int[Array, "channel bin"]) -> Int[Array, "channel bin"]:
     """Sums over the bins up to each, about three times as fast as `jnp.cumsum` on a CPU.
 
     Runs of 16 bins are summed by plain additions, and the sums of the runs the same way.
     """
-    num_classes, num_bins = values.shape
+    num_channels, num_bins = values.shape
     run = min(num_bins, 16)
     if num_bins % run:
         return jnp.cumsum(values, axis=1, dtype=values.dtype)
-    runs = values.reshape(num_classes, num_bins // run, run)
+    runs = values.reshape(num_channels, num_bins // run, run)
     steps = [runs[:, :, 0]]
     for i in range(1, run):
         steps.append(steps[-1] + runs[:, :, i])
@@ -134,70 +314,4 @@ def cumulative_sum(values: Int[Array, "class bin"]) -> Int[Array, "class bin"]:
     if num_bins > run:
         before = cumulative_sum(steps[-1]) - steps[-1]
         sums = sums + before[:, :, None]
-    return sums.reshape(num_classes, num_bins)
-
-
-def _threshold_gains(
-    histogram: Int[Array, "class bin"], min_samples_leaf: Int[Array, ""], criterion: Criterion
-) -> Float[Array, " bin"]:
-    """Gain of the split `code <= b` for every code b."""
-    sums = cumulative_sum(histogram)
-    return _binary_gains(sums, sums[:, -1], min_samples_leaf, criterion)
-
-
-def _one_vs_rest_gains(
-    histogram: Int[Array, "class bin"], min_samples_leaf: Int[Array, ""], criterion: Criterion
-) -> Float[Array, " bin"]:
-    """Gain of the split `code == b` for every code b."""
-    total = jnp.sum(histogram, axis=1, dtype=histogram.dtype)
-    return _binary_gains(histogram, total, min_samples_leaf, criterion)
-
-
-def _binary_gains(
-    inside: Int[Array, "class candidate"],
-    total: Int[Array, " class"],
-    min_samples_leaf: Int[Array, ""],
-    criterion: Criterion,
-) -> Float[Array, " candidate"]:
-    """Gain of dividing the node's weight into `inside[:, k]` and the rest, for every k."""
-    outside = total[:, None] - inside
-    least = jnp.maximum(min_samples_leaf, 1)
-    # The branch weights as sums of rows, which vectorise over the candidates.
-    admissible = (sum(inside) >= least) & (sum(outside) >= least)
-    kept = _weighted_impurity(inside, criterion) + _weighted_impurity(outside, criterion)
-    return jnp.where(admissible, _gain(total, kept, criterion), -jnp.inf)
-
-
-def _multiway_gains(
-    histogram: Int[Array, "class bin"], min_samples_leaf: Int[Array, ""], criterion: Criterion
-) -> Float[Array, " bin"]:
-    """Gain of the split into all codes: one candidate, which every present code stands for."""
-    branch_weight = jnp.sum(histogram, axis=0)
-    used = branch_weight > 0
-    admissible = (jnp.sum(used) >= 2) & jnp.all(~used | (branch_weight >= min_samples_leaf))
-    gain = _gain(jnp.sum(histogram, axis=1), jnp.sum(_weighted_impurity(histogram, criterion)), criterion)
-    return jnp.broadcast_to(jnp.where(admissible, gain, -jnp.inf), used.shape)
-
-
-def _gain(total: Int[Array, " class"], kept, criterion: Criterion):
-    """Impurity of the node less the summed `weight * impurity` of its branches per unit of weight."""
-    total = _as_float(total)
-    return criterion(total) - kept / jnp.maximum(jnp.sum(total), 1)
-
-
-def _weighted_impurity(weight: Int[Array, "class branch"], criterion: Criterion) -> Float[Array, " branch"]:
-    """Weight times impurity of every branch."""
-    weight = _as_float(weight)
-    return sum(weight) * jax.vmap(criterion, in_axes=1)(weight)
-
-
-def _as_float(count):
-    """Counts as float64, the type that criteria are computed in."""
-    return count.astype(jnp.float64)
-
-
-_GAINS = {
-    SplitKind.THRESHOLD: _threshold_gains,
-    SplitKind.MULTIWAY: _multiway_gains,
-    SplitKind.ONE_VS_REST: _one_vs_rest_gains,
-}
+    return sums.reshape(num_channels, num_bins)

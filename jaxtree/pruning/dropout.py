@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray, UInt, UInt32
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.buckets import row_bucket
 from jaxtree.errors import InvalidInputError
+from jaxtree.hashing import child_hash
 from jaxtree.tree import Tree, apply, majority_class, pad_nodes
 
 Rate = FloatLike
@@ -199,16 +200,9 @@ def _path_hashes(tree: Tree) -> UInt32[Array, " node"]:
     branch = (node - tree.first_child[tree.parent]).astype(jnp.uint32)
 
     def descend(depth, path):
-        return jnp.where(tree.depth == depth, _mix(path[tree.parent] + branch + jnp.uint32(1)), path)
+        return jnp.where(tree.depth == depth, child_hash(path[tree.parent], branch), path)
 
     return lax.fori_loop(1, jnp.max(tree.depth) + 1, descend, jnp.zeros(node.shape, jnp.uint32))
-
-
-def _mix(number: UInt32[Array, " node"]) -> UInt32[Array, " node"]:
-    """The finaliser of MurmurHash3 (Appleby, public domain): a bijection that spreads every bit."""
-    number = (number ^ (number >> 16)) * jnp.uint32(0x85EBCA6B)
-    number = (number ^ (number >> 13)) * jnp.uint32(0xC2B2AE35)
-    return number ^ (number >> 16)
 
 
 def _right_rows(tree: Tree, codes, y) -> tuple[Int32[Array, " node"], Int32[Array, " node"]]:

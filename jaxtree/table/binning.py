@@ -17,12 +17,13 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Float64, Int64, UInt, UInt8, UInt16, UInt32
+from jaxtyping import Bool, Float, Float64, Int64, Num, UInt, UInt8, UInt16, UInt32
 
 from jaxtree.table.columns import NumberColumn
 
 MAX_FITTED_ROWS = 200_000
-MAX_BINS = 65_535  # a uint16 holds as many codes, and one for missing
+MAX_EXACT_ROWS = 50_000  # of a table that has a bin for every distinct value, if the number of bins is left open
+NUM_BINS_OF_LONG_TABLE = 255  # past that; an uint8 holds as many codes, and one for missing
 
 ROWS_AT_A_TIME = 65_536  # a block of a column stays in cache, and is long enough that threads seldom wait for Python
 
@@ -35,10 +36,11 @@ class Bins:
     """The bins of a numeric column.
 
     Attributes:
-        low: The smallest value of every bin among the rows that the edges were fitted on.
+        low: The smallest value of every bin in the fitted table.
         high: The largest.
-        edges: What separates a bin from the next; halfway between the one's `high` and the other's `low`.
-        exact: Whether every bin holds one distinct value (of the rows that the edges were fitted on).
+        edges: What separates a bin from the next; halfway between the one's `high` and the other's `low`, of the rows
+            that edges were fitted on.
+        exact: Whether every bin holds one distinct value.
     """
 
     low: Float64[np.ndarray, " bin"]
@@ -108,6 +110,58 @@ def fit_columns(columns: Sequence[NumberColumn], max_bins: int) -> list[Bins]:
     rows = sample_rows(num_rows) if num_rows > MAX_FITTED_ROWS else slice(None)
     fit = partial(_fit_sampled, rows=rows, max_bins=max_bins)
     return map_in_threads(fit, columns, num_rows=num_rows)
+
+
+def widen_bins(
+    columns: Sequence[NumberColumn],
+    bins: Sequence[Bins],
+    codes: Sequence[UInt8[np.ndarray, " row"] | UInt16[np.ndarray, " row"]],
+) -> list[Bins]:
+    """Returns the bins with the lowest and highest value of all rows, where edges were fitted on a sample of them.
+
+    Edges stay, and so do codes. A bin in which a row has another value than the sample is no longer exact.
+    """
+    num_rows = len(columns[0].values) if columns else 0
+    if num_rows <= MAX_FITTED_ROWS:
+        return list(bins)
+    bounds = [_bounds_of(b, comparison_dtype(column.values.dtype)) for column, b in zip(columns, bins, strict=True)]
+
+    def rows_outside(start: int) -> list[Int64[np.ndarray, " found"]]:
+        block = slice(start, start + ROWS_AT_A_TIME)
+        return [
+            start + np.flatnonzero(_is_outside(column.values[block], out[block], *ends))
+            for column, out, ends in zip(columns, codes, bounds, strict=True)
+        ]
+
+    blocks = map_in_threads(rows_outside, range(0, num_rows, ROWS_AT_A_TIME), num_rows=num_rows)
+    return list(map(_widen, columns, bins, codes, map(np.concatenate, zip(*blocks, strict=True))))
+
+
+def _bounds_of(bins: Bins, dtype: np.dtype) -> tuple[Float[np.ndarray, " code"], Float[np.ndarray, " code"]]:
+    """Returns the lowest and highest value of every code; NaN for the missing one, which nothing is outside of."""
+    return np.append(bins.low, np.nan).astype(dtype), np.append(bins.high, np.nan).astype(dtype)
+
+
+def _is_outside(
+    values: Num[np.ndarray, " row"],
+    codes: UInt8[np.ndarray, " row"] | UInt16[np.ndarray, " row"],
+    low: Float[np.ndarray, " code"],
+    high: Float[np.ndarray, " code"],
+) -> Bool[np.ndarray, " row"]:
+    values = np.ascontiguousarray(values, low.dtype)
+    return (values < low.take(codes, mode="clip")) | (values > high.take(codes, mode="clip"))
+
+
+def _widen(
+    column: NumberColumn,
+    bins: Bins,
+    codes: UInt8[np.ndarray, " row"] | UInt16[np.ndarray, " row"],
+    rows: Int64[np.ndarray, " found"],
+) -> Bins:
+    low, high = bins.low.copy(), bins.high.copy()
+    np.minimum.at(low, codes[rows], column.values[rows])
+    np.maximum.at(high, codes[rows], column.values[rows])
+    return Bins(low, high, bins.edges, np.array_equal(low, high))
 
 
 def _fit_sampled(column: NumberColumn, rows: Int64[np.ndarray, " fitted"] | slice, max_bins: int) -> Bins:

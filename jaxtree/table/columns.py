@@ -8,6 +8,7 @@ missing.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int32, Num
@@ -15,11 +16,12 @@ from jaxtyping import Bool, Int32, Num
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 
 LARGEST_EXACT_INTEGER = 2**53  # float64 holds every integer up to here
+MAX_CODES = 65_535  # a uint16 holds as many codes, and one for missing
 
 _BOOLEANS = (bool, np.bool_)
 _INTEGERS = (int, np.integer)
 _FLOATS = (float, np.floating)
-_MISSING_TYPES = ("NoneType", "NAType", "MaskedConstant")  # by name, so that pandas need not be installed
+_MISSING_TYPES = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # by name, so that pandas need not be installed
 
 _BEYOND_EXACT = (
     "column {} holds integers beyond 2**53, which float64 cannot tell apart: subtract an offset, or pass strings"
@@ -48,6 +50,13 @@ class WordColumn:
     def has_missing(self) -> bool:
         """Whether any row's word is missing."""
         return bool((self.codes == len(self.words)).any())
+
+
+class Declared(NamedTuple):
+    """The categories that a dtype declares, in its order, with or without rows that have them."""
+
+    categories: tuple
+    is_ordered: bool
 
 
 def check_numbers(X: Num[np.ndarray, "row column"], names: Sequence[str]) -> Bool[np.ndarray, " column"]:
@@ -80,26 +89,51 @@ def boolean_column(name: str, values: Bool[np.ndarray, " row"]) -> WordColumn:
     return WordColumn(name, "boolean", (False, True), values.astype(np.int32))
 
 
-def column_of_values(name: str, values: list) -> NumberColumn | WordColumn:
+def column_of_values(name: str, values: list, max_categories: int | None = None) -> NumberColumn | WordColumn:
     """Makes a column of Python values that are, where not missing, all numbers, all truth values or all strings.
 
-    A column without any known value is a number column.
+    A column without any known value is a number column. Strings become categories in ascending order; InvalidInputError
+    is raised if they are more than `max_categories`, before anything else is done with them.
     """
     kinds = _kinds_of_values(name, values)
     if kinds == {"strings"}:
-        words = sorted(str(word) for word in set(values) if isinstance(word, str))
-        return _look_up(name, "categorical", tuple(words), values)
+        words = {str(word) for word in set(values) if isinstance(word, str)}
+        check_num_categories(name, len(words), max_categories)
+        return _look_up(name, "categorical", tuple(sorted(words)), values)
     if kinds == {"booleans"}:
         return _look_up(name, "boolean", (False, True), values)
     if not kinds <= {"integers", "numbers"}:
         raise InvalidTypeError(
-            f"column {name!r} mixes {' and '.join(sorted(kinds))}: a column must be all numbers, all booleans or all "
-            "strings, where not missing"
+            f"column {name!r} mixes {' and '.join(sorted(kinds))}: make it all numbers, all booleans or all strings, "
+            "where not missing"
         )
     if any(abs(int(value)) > LARGEST_EXACT_INTEGER for value in values if isinstance(value, _INTEGERS)):
         raise InvalidInputError(_BEYOND_EXACT.format(repr(name)))
     numbers = [value if isinstance(value, _INTEGERS + _FLOATS) else np.nan for value in values]
     return number_column(name, np.array(numbers, np.float64))
+
+
+def column_of_categories(name: str, declared: Declared, values: list, max_categories: int | None = None) -> WordColumn:
+    """Makes a column of values that are categories or missing; it keeps all that are declared, in their order.
+
+    Raises InvalidInputError if they have no order and are more than `max_categories`, and whatever `column_of_values`
+    does if they are no words or numbers.
+    """
+    if not declared.is_ordered:
+        check_num_categories(name, len(declared.categories), max_categories)
+    column_of_values(name, list(declared.categories))
+    return _look_up(name, "ordered" if declared.is_ordered else "categorical", declared.categories, values)
+
+
+def check_num_categories(name: str, num_categories: int, max_categories: int | None) -> None:
+    """Raises InvalidInputError if a column has more categories than allowed; None allows any number."""
+    if max_categories is None or num_categories <= max_categories:
+        return
+    larger = "" if max_categories >= MAX_CODES else f"pass a larger max_categories (up to {MAX_CODES}), "
+    raise InvalidInputError(
+        f"column {name!r} has {num_categories} categories, more than the {max_categories} allowed: {larger}drop or "
+        "hash the column, or encode it as numbers"
+    )
 
 
 def _kinds_of_values(name: str, values: list) -> set[str]:
@@ -127,6 +161,15 @@ def _kind_of_type(name: str, value_type: type) -> str:
     )
 
 
+def is_missing(value: Any) -> bool:
+    """Says whether a Python value stands for a missing one: None, NaN, or the likes of pandas.
+
+    >>> [is_missing(value) for value in (None, float("nan"), 0.0, "")]
+    [True, True, False, False]
+    """
+    return type(value).__name__ in _MISSING_TYPES or (isinstance(value, _FLOATS) and bool(np.isnan(value)))
+
+
 def _look_up(name: str, kind: str, words: tuple, values: list) -> WordColumn:
     """Finds every value among the words; a value that is no word must be missing."""
     position = {word: code for code, word in enumerate(words)}
@@ -141,14 +184,6 @@ def as_categorical(column: NumberColumn | WordColumn) -> WordColumn:
     distinct, codes = np.unique(column.values, return_inverse=True)  # NaN comes last, and once
     words = distinct[~np.isnan(distinct)] + distinct.dtype.type(0)  # -0.0 becomes 0.0
     return WordColumn(column.name, "categorical", tuple(words.tolist()), codes.astype(np.int32))
-
-
-def as_ordered(column: NumberColumn | WordColumn, words: Sequence) -> WordColumn:
-    """Reads a column as categories in the given order, which must name every word of the column."""
-    column = as_categorical(column)
-    position = {word: code for code, word in enumerate(words)}
-    recode = np.array([*(position[word] for word in column.words), len(words)], np.int32)
-    return WordColumn(column.name, "ordered", tuple(words), recode[column.codes])
 
 
 def as_numbers(column: NumberColumn | WordColumn) -> Num[np.ndarray, " row"]:

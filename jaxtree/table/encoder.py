@@ -8,9 +8,16 @@ from jaxtyping import Float, Int32, Int64, Num, Shaped, UInt8, UInt16
 from sklearn.exceptions import NotFittedError
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.table.binning import MAX_BINS, ROWS_AT_A_TIME, bin_columns, map_in_threads, midpoint
-from jaxtree.table.columns import NumberColumn, WordColumn
-from jaxtree.table.fitting import fit_schema, with_categorical
+from jaxtree.table.binning import (
+    MAX_EXACT_ROWS,
+    NUM_BINS_OF_LONG_TABLE,
+    ROWS_AT_A_TIME,
+    bin_columns,
+    map_in_threads,
+    midpoint,
+)
+from jaxtree.table.columns import MAX_CODES, NumberColumn, WordColumn
+from jaxtree.table.fitting import fit_schema, widen_schema, with_categorical
 from jaxtree.table.matching import match_columns
 from jaxtree.table.reading import Table, read_table
 from jaxtree.table.schema import Column, Feature, Schema
@@ -24,19 +31,21 @@ _UNSEEN = ("missing", "error")
 class Encoder:
     """Turns tables into codes, and codes into the words of the table.
 
-    A column of numbers becomes bins; a column of strings or of a categorical dtype becomes a code for each category
-    seen in fit, in ascending order; an ordered dtype keeps the order it declares; truth values are 0 False, 1 True. The
-    code after a feature's last means missing.
+    A column of numbers becomes bins; a column of strings becomes a code for each category seen in fit, in ascending
+    order. A categorical dtype of pandas or pyarrow, an ordered one, and an Enum of polars keep all the categories that
+    they declare, in that order; a Categorical of polars declares none, and is read as strings are. Truth values are 0
+    False, 1 True. The code after a feature's last means missing.
 
-    Bins are fitted on all rows, or on 200,000 of them (see `sample_rows`), which also decide whether a column has few
-    enough distinct values to be exact. Numbers outside the fitted range fall in the first or last bin. Numbers compare
-    as float64: scikit-learn, which casts to float32, and ONNX cannot tell apart values that differ only past float32,
-    and this can.
+    The edges of bins are fitted on all rows, or on 200,000 of them (see `sample_rows`). Numbers outside the fitted
+    range fall in the first or last bin. Numbers compare as float64: scikit-learn, which casts to float32, and ONNX
+    cannot tell apart values that differ only past float32, and this can.
 
     Args:
         encoding: "categorical", a feature a column; or "onehot", a feature for each category of a categorical column.
         max_bins: The most bins of a numeric column, from 2 to 65,535; None is 65,535, exact for as many distinct
-            values.
+            values. "auto" is None for tables of up to 50,000 rows, and 255 for longer ones.
+        max_categories: The most categories of a categorical column, from 1 to 65,535; None is 65,535. A column with
+            more is refused: it names rows rather than kinds of them.
         categorical_features: "from_dtype": columns of strings and of categorical dtypes are categorical. A list of
             names, of positions, or of a truth value a column makes others so as well. None: no column is, and strings
             are refused.
@@ -65,18 +74,25 @@ class Encoder:
         self,
         *,
         encoding: str = "categorical",
-        max_bins: int | None = 255,
+        max_bins: int | str | None = "auto",
+        max_categories: int | None = 1024,
         categorical_features: Any = "from_dtype",
         unseen: str = "missing",
     ):
         self.encoding = encoding
         self.max_bins = max_bins
+        self.max_categories = max_categories
         self.categorical_features = categorical_features
         self.unseen = unseen
 
     def fit(self, X: Any) -> "Encoder":
-        """Learns the schema of a table."""
-        self._fit_table(X)
+        """Learns the schema of a table.
+
+        Raises:
+            InvalidInputError: If an option is not allowed, or a column has too many categories; and see `read_table`.
+            InvalidTypeError: If a column is of a type that has no meaning for a tree; see `read_table`.
+        """
+        self.fit_transform(X)
         return self
 
     def transform(self, X: Any) -> Codes:
@@ -85,14 +101,17 @@ class Encoder:
 
     def fit_transform(self, X: Any) -> Codes:
         """Returns what `fit(X).transform(X)` does, but reads the table once."""
-        return self._encode(self._fit_table(X))
+        table = self._fit_table(X)
+        codes = self._encode(table)
+        self.schema_ = widen_schema(self.schema_, table, codes)
+        return codes
 
     def values(self, X: Any) -> Float[np.ndarray, "row feature"]:
         """Returns what thresholds are compared with: the numbers of numeric columns, the codes of all other features.
 
-        A missing value is NaN, which like the missing code is above every threshold; only where splits are by category
-        is it the missing code. A table of float32 stays so, any other becomes float64. An array of float32 or float64
-        with contiguous rows is not copied.
+        A missing value, and an unseen category, is NaN, which like the missing code is above every threshold; one-hot
+        it is 0 unless fit saw a missing value. A table of float32 stays so, any other becomes float64. An array of
+        float32 or float64 with contiguous rows is not copied.
         """
         table = self._read(X)
         matrix = table.matrix
@@ -134,8 +153,11 @@ class Encoder:
         _check_choice("encoding", self.encoding, _ENCODINGS)
         _check_choice("unseen", self.unseen, _UNSEEN)
         _check_max_bins(self.max_bins)
-        table = with_categorical(read_table(X), self.categorical_features)
-        self.schema_ = fit_schema(table, onehot=self.encoding == "onehot", max_bins=int(self.max_bins or MAX_BINS))
+        _check_limit("max_categories", self.max_categories, 1)
+        limit = int(self.max_categories or MAX_CODES)
+        table = with_categorical(read_table(X, max_categories=limit), self.categorical_features)
+        max_bins = _num_bins(self.max_bins, table.num_rows)
+        self.schema_ = fit_schema(table, onehot=self.encoding == "onehot", max_bins=max_bins, max_categories=limit)
         return table
 
     def _encode(self, table: Table) -> Codes:
@@ -173,9 +195,25 @@ def _check_choice(name: str, given: Any, allowed: tuple[str, ...]) -> None:
 
 
 def _check_max_bins(max_bins: Any) -> None:
-    is_integer = isinstance(max_bins, int | np.integer) and not isinstance(max_bins, bool)
-    if max_bins is not None and not (is_integer and 2 <= max_bins <= MAX_BINS):
-        raise InvalidInputError(f"max_bins must be None or an integer from 2 to {MAX_BINS}, got {max_bins!r}")
+    if not (isinstance(max_bins, str) and max_bins == "auto"):
+        _check_limit("max_bins", max_bins, 2, also="'auto', ")
+
+
+def _check_limit(name: str, limit: Any, lowest: int, also: str = "") -> None:
+    is_integer = isinstance(limit, int | np.integer) and not isinstance(limit, bool)
+    if limit is not None and not (is_integer and lowest <= limit <= MAX_CODES):
+        raise InvalidInputError(f"{name} must be {also}None or an integer from {lowest} to {MAX_CODES}, got {limit!r}")
+
+
+def _num_bins(max_bins: int | str | None, num_rows: int) -> int:
+    """Returns the most bins of a column of so many rows.
+
+    >>> _num_bins("auto", 50_000), _num_bins("auto", 50_001), _num_bins(7, 50_001)
+    (65535, 255, 7)
+    """
+    if max_bins == "auto":
+        return MAX_CODES if num_rows <= MAX_EXACT_ROWS else NUM_BINS_OF_LONG_TABLE
+    return int(max_bins or MAX_CODES)
 
 
 def _codes_of_words(feature: Feature, words: tuple) -> Int32[np.ndarray, " word"]:
@@ -193,7 +231,7 @@ def _values_of(feature: Feature, column: NumberColumn | WordColumn, block: slice
     if isinstance(column, NumberColumn):
         return column.values[block]
     values = _codes_of_words(feature, column.words).astype(np.float64)
-    if feature.kind != "categorical" and values[-1] == feature.num_values:
+    if values[-1] == feature.num_values:  # one-hot, it may be 0 instead
         values[-1] = np.nan
     return values[column.codes[block]]
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, UInt
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.binning import MAX_BINS, Bins, fit_columns
-from jaxtree.table.columns import NumberColumn, WordColumn, as_categorical
+from jaxtree.table.binning import Bins, fit_columns, widen_bins
+from jaxtree.table.columns import MAX_CODES, NumberColumn, WordColumn, as_categorical, check_num_categories
 from jaxtree.table.reading import Table
 from jaxtree.table.schema import Column, Feature, Schema, value_in_words
 
@@ -69,17 +69,21 @@ def _among(listed: list, columns: Sequence) -> Bool[np.ndarray, " column"]:
     return np.array([column in listed for column in columns], bool)
 
 
-def fit_schema(table: Table, *, onehot: bool, max_bins: int) -> Schema:
+def fit_schema(table: Table, *, onehot: bool, max_bins: int, max_categories: int = MAX_CODES) -> Schema:
     """Learns bins and categories.
 
     Args:
         table: The table to fit.
         onehot: Whether a categorical column becomes a feature for each category.
         max_bins: The most bins of a numeric column.
+        max_categories: The most categories of a categorical column; an ordered one may have 65,535.
+
+    Raises:
+        InvalidInputError: If a column has more categories than that.
     """
     bins = iter(fit_columns([column for column in table.columns if isinstance(column, NumberColumn)], max_bins))
     columns = tuple(
-        _numeric(column, next(bins)) if isinstance(column, NumberColumn) else _worded(column)
+        _numeric(column, next(bins)) if isinstance(column, NumberColumn) else _worded(column, max_categories)
         for column in table.columns
     )
     features = (
@@ -88,13 +92,23 @@ def fit_schema(table: Table, *, onehot: bool, max_bins: int) -> Schema:
     return Schema(columns, tuple(features))
 
 
+def widen_schema(schema: Schema, table: Table, codes: UInt[np.ndarray, "feature row"]) -> Schema:
+    """Returns the schema with every bin as wide as the rows of the fitted table make it; see `widen_bins`."""
+    numeric = [(row, feature.column) for row, feature in enumerate(schema.features) if feature.kind == "numeric"]
+    fitted: Any = [table.columns[column] for _, column in numeric]
+    bins: Any = [schema.columns[column].bins for _, column in numeric]
+    columns = list(schema.columns)
+    for (_, column), widened in zip(numeric, widen_bins(fitted, bins, [codes[row] for row, _ in numeric]), strict=True):
+        columns[column] = replace(columns[column], bins=widened)
+    return replace(schema, columns=tuple(columns))
+
+
 def _numeric(column: NumberColumn, bins: Bins) -> Column:
     return Column(column.name, "numeric", (), bins, column.has_missing)
 
 
-def _worded(column: WordColumn) -> Column:
-    if len(column.words) > MAX_BINS:
-        raise InvalidInputError(f"column {column.name!r} has {len(column.words)} categories, more than {MAX_BINS}")
+def _worded(column: WordColumn, max_categories: int) -> Column:
+    check_num_categories(column.name, len(column.words), max_categories if column.kind == "categorical" else MAX_CODES)
     return Column(column.name, column.kind, column.words, None, column.has_missing)
 
 

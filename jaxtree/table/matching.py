@@ -57,11 +57,15 @@ def _match(column: NumberColumn | WordColumn, fitted: Column, unseen: str) -> Nu
         return _match_words(as_categorical(column), fitted, unseen)
     if isinstance(column, NumberColumn):
         return column
-    if column.kind != "boolean":
+    if column.kind == "boolean":
+        return NumberColumn(column.name, as_numbers(column), column.has_missing)
+    is_known = column.codes < len(column.words)
+    if is_known.any():
         raise InvalidTypeError(
-            f"column {fitted.name!r} had numbers in fit, and now has words such as {column.words[0]!r}"
+            f"column {fitted.name!r} had numbers in fit, and now has words such as "
+            f"{column.words[column.codes[is_known.argmax()]]!r}: turn them into numbers, or into NaN"
         )
-    return NumberColumn(column.name, as_numbers(column), column.has_missing)
+    return NumberColumn(column.name, np.full(len(column.codes), np.nan), True)
 
 
 def _match_words(column: WordColumn, fitted: Column, unseen: str) -> WordColumn:
@@ -70,7 +74,7 @@ def _match_words(column: WordColumn, fitted: Column, unseen: str) -> WordColumn:
     if column.words and fitted.categories and _has_strings(column.words) != _has_strings(fitted.categories):
         raise InvalidTypeError(
             f"column {fitted.name!r} had values such as {fitted.categories[0]!r} in fit, and now has values such as "
-            f"{column.words[0]!r}"
+            f"{column.words[0]!r}: turn them into what they were"
         )
     position = {category: code for code, category in enumerate(fitted.categories)}
     if unseen == "error":

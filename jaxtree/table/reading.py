@@ -6,6 +6,7 @@ and for Python objects from the values.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import narwhals as nw
@@ -16,12 +17,13 @@ from scipy.sparse import issparse
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.columns import (
+    Declared,
     NumberColumn,
     WordColumn,
     as_categorical,
-    as_ordered,
     boolean_column,
     check_numbers,
+    column_of_categories,
     column_of_values,
     number_column,
 )
@@ -50,16 +52,17 @@ class Table:
         return len(column.values if isinstance(column, NumberColumn) else column.codes)
 
 
-def read_table(X: Any) -> Table:
+def read_table(X: Any, *, max_categories: int | None = None) -> Table:
     """Reads a table.
 
     Args:
         X: A two-dimensional NumPy array (also masked), a list of rows, a pandas, polars or pyarrow table, or
             anything else that narwhals or `numpy.asarray` understands.
+        max_categories: The most categories of a column of strings or of a categorical dtype; None allows any number.
 
     Raises:
-        InvalidInputError: If the shape is not (rows, columns), both at least 1, if names repeat, or if a number is
-            infinite or an integer beyond 2**53.
+        InvalidInputError: If the shape is not (rows, columns), both at least 1, if names repeat, if a number is
+            infinite or an integer beyond 2**53, or if a column has too many categories.
         InvalidTypeError: If a column is of a type that has no meaning for a tree, or mixes types.
     """
     if issparse(X):
@@ -71,13 +74,13 @@ def read_table(X: Any) -> Table:
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, nw.DataFrame):
-        return _read_frame(frame)
+        return _read_frame(frame, max_categories)
     if isinstance(frame, nw.Series):
         check_shape(frame.shape)
     if isinstance(X, list | tuple):
-        return _read_rows(X)
+        return _read_rows(X, max_categories)
     if hasattr(X, "__array__"):
-        return _read_array(X)
+        return _read_array(X, max_categories)
     raise InvalidTypeError(f"X must be a two-dimensional array, a list of rows or a data frame, got {type(X).__name__}")
 
 
@@ -101,14 +104,14 @@ def default_names(num_columns: int) -> tuple[str, ...]:
     return tuple(f"x{column}" for column in range(num_columns))
 
 
-def _read_array(X: Any) -> Table:
+def _read_array(X: Any, max_categories: int | None) -> Table:
     X = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
     check_shape(X.shape)
     names = default_names(X.shape[1])
     if isinstance(X, np.ma.MaskedArray):
         X = _fill_masked(X, names)
     if X.dtype.kind in "OUT":
-        return Table(tuple(column_of_values(name, x.tolist()) for name, x in zip(names, X.T, strict=True)), False)
+        return Table(tuple(map(column_of_values, names, (x.tolist() for x in X.T), repeat(max_categories))), False)
     if X.dtype.kind == "b":
         return Table(tuple(map(boolean_column, names, X.T)), False)
     if X.dtype.kind == "c":
@@ -132,7 +135,7 @@ def _fill_masked(X: np.ma.MaskedArray, names: Sequence[str]) -> np.ndarray:
     return np.ma.filled(X.astype(np.result_type(X.dtype, np.float16)), np.nan)
 
 
-def _read_rows(X: Sequence) -> Table:
+def _read_rows(X: Sequence, max_categories: int | None) -> Table:
     if not all(isinstance(row, _ROW_TYPES) for row in X):
         check_shape((len(X),))
     lengths = sorted({len(row) for row in X})
@@ -141,21 +144,22 @@ def _read_rows(X: Sequence) -> Table:
     check_shape((len(X), *lengths))
     if isinstance(X[0][0], _ROW_TYPES):
         check_shape((len(X), len(X[0]), len(X[0][0])))
-    columns = list(zip(*X, strict=True))
-    return Table(tuple(map(column_of_values, default_names(len(columns)), map(list, columns))), False)
+    columns = list(map(list, zip(*X, strict=True)))
+    names = default_names(len(columns))
+    return Table(tuple(map(column_of_values, names, columns, repeat(max_categories))), False)
 
 
-def _read_frame(frame: nw.DataFrame) -> Table:
+def _read_frame(frame: nw.DataFrame, max_categories: int | None) -> Table:
     check_shape(frame.shape)
     names, is_named = tuple(frame.columns), True
     if not any(isinstance(name, str) for name in names):  # pandas numbers the columns of a bare array
         names, is_named = default_names(len(names)), False
     if not all(isinstance(name, str) for name in names):
         raise InvalidTypeError(f"the names of X's columns must all be strings, got {names}")
-    return Table(tuple(map(_read_series, names, frame.iter_columns())), is_named)
+    return Table(tuple(map(_read_series, names, frame.iter_columns(), repeat(max_categories))), is_named)
 
 
-def _read_series(name: str, series: nw.Series) -> NumberColumn | WordColumn:
+def _read_series(name: str, series: nw.Series, max_categories: int | None) -> NumberColumn | WordColumn:
     dtype = series.dtype
     if dtype.is_temporal() or dtype.is_decimal() or dtype.is_nested() or dtype in _UNREADABLE:
         raise InvalidTypeError(
@@ -168,12 +172,33 @@ def _read_series(name: str, series: nw.Series) -> NumberColumn | WordColumn:
         return _read_integers(name, series)
     if dtype.is_boolean() and not series.null_count():
         return boolean_column(name, series.to_numpy())
-    column = column_of_values(name, series.to_list())
-    if isinstance(dtype, nw.Categorical):
-        return as_categorical(column)
-    if isinstance(dtype, nw.Enum):
-        return as_ordered(column, dtype.categories)
-    return column
+    declared = declared_categories(series)
+    if declared is not None:
+        return column_of_categories(name, declared, series.to_list(), max_categories)
+    column = column_of_values(name, series.to_list(), max_categories)
+    return as_categorical(column) if isinstance(dtype, nw.Categorical) else column
+
+
+def declared_categories(series: nw.Series) -> Declared | None:
+    """Returns the categories that the dtype of a series declares, or None if it declares none.
+
+    A Categorical of polars has those that were met so far, in that order: they say nothing of the series.
+
+    >>> import pandas as pd
+    >>> sizes = pd.Series(["big", "small"], dtype=pd.CategoricalDtype(["small", "medium", "big"]))
+    >>> declared_categories(nw.from_native(sizes, series_only=True))
+    Declared(categories=('small', 'medium', 'big'), is_ordered=False)
+    """
+    dtype, native = series.dtype, series.to_native()
+    if series.implementation.is_polars():
+        return Declared(tuple(dtype.categories), True) if isinstance(dtype, nw.Enum) else None
+    if not isinstance(dtype, nw.Categorical | nw.Enum):
+        return None
+    if hasattr(getattr(native, "dtype", None), "categories"):  # pandas' own; others of its dtypes wrap an Arrow type
+        return Declared(tuple(native.dtype.categories.tolist()), bool(native.dtype.ordered))
+    arrow: Any = series.to_arrow()
+    known = (category for category in arrow.dictionary.to_pylist() if category is not None)
+    return Declared(tuple(dict.fromkeys(known)), arrow.type.ordered)
 
 
 def _read_integers(name: str, series: nw.Series) -> NumberColumn:

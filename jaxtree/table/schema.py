@@ -24,8 +24,8 @@ class Column:
     Attributes:
         name: Its name in the table, or x0, x1, ... if the table has none.
         kind: "numeric", "ordered", "categorical" or "boolean".
-        categories: Its categories in the order of their codes; none if numeric. A categorical column has those seen in
-            fit, an ordered one all those that its dtype declares.
+        categories: Its categories in the order of their codes; none if numeric. They are all those that the dtype of
+            the fitted column declares, else those seen in fit, in ascending order.
         bins: The bins of a numeric column.
         has_missing: Whether a value was missing in fit.
     """
@@ -139,6 +139,57 @@ class Schema:
         near), so that codes and values always fall on the same side. $\infty$ if `next_code` means missing.
         """
         return self._split(feature, code, next_code)[0]
+
+    def value_thresholds(
+        self, feature: Int[np.ndarray, " node"], code: Int[np.ndarray, " node"], next_code: Int[np.ndarray, " node"]
+    ) -> Float64[np.ndarray, " node"]:
+        r"""Returns the threshold of a split as a value of the fitted table (C4.5: Quinlan, 1993, sec. 2.4).
+
+        It is the largest value, of all rows of that table, that does not exceed what `thresholds` returns: the highest
+        of the codes up to `split_codes`. So codes and values of that table fall on the same side. $\infty$ if
+        `next_code` means missing.
+
+        >>> from jaxtree.table import Encoder
+        >>> schema = Encoder().fit([[1.0], [2.0], [4.0], [8.0]]).schema_
+        >>> schema.value_thresholds(np.array([0, 0]), np.array([0, 1]), np.array([3, 2]))
+        array([4., 2.])
+        """
+        at = self._positions
+        highest = at.high[at.start[feature] + self.split_codes(feature, code, next_code)]
+        return np.where(next_code < at.num_values[feature], highest, np.inf)
+
+    def first_apart(self, distance: float) -> Int32[np.ndarray, "feature code"] | None:
+        r"""Returns, for every feature and code, the first code that is further than a distance above it.
+
+        For a code $c$ of a numeric feature that is the lowest $d$ with $h_c + \delta < l_d$ in float64, for the
+        distance $\delta$, the highest value $h$ and the lowest $l$ of each code; the feature's missing code if there is
+        none. For all other features, and past a feature's last code, it is $c + 1$.
+
+        Args:
+            distance: In units of the columns, at least 0.
+
+        Returns:
+            None if it would be $c + 1$ everywhere.
+
+        Raises:
+            InvalidInputError: If the distance is negative or NaN.
+
+        >>> from jaxtree.table import Encoder
+        >>> schema = Encoder().fit([[1.0], [1.5], [2.0], [4.0]]).schema_
+        >>> schema.first_apart(0.75)
+        array([[2, 3, 3, 4]], dtype=int32)
+        >>> schema.first_apart(0.25) is None
+        True
+        """
+        if not distance >= 0:
+            raise InvalidInputError(f"distance must be at least 0, got {distance}")
+        following = np.arange(1, self.num_values.max() + 1, dtype=np.int32)
+        first = np.tile(following, (self.num_features, 1))
+        for row, feature in zip(first, self.features, strict=True):
+            bins = self.columns[feature.column].bins
+            if bins is not None:
+                row[: bins.num_bins] = np.searchsorted(bins.low, bins.high + distance, side="right")
+        return None if (first == following).all() else first
 
     def split_codes(
         self, feature: Int[np.ndarray, " node"], code: Int[np.ndarray, " node"], next_code: Int[np.ndarray, " node"]

@@ -1,54 +1,123 @@
-"""The target of a classifier, turned into codes."""
+"""Targets: what a tree shall predict, a class or a number for every row.
 
-from typing import Any
+A target has one *output*, or several side by side in the columns of a matrix or data frame. Each is encoded by itself.
+"""
 
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import narwhals as nw
 import numpy as np
-from jaxtyping import Int32, Shaped
+from jaxtyping import Float64, Int32, Shaped
+from narwhals.exceptions import DuplicateError
+from scipy.sparse import issparse
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table.columns import is_missing
+from jaxtree.table.reading import declared_categories
+from jaxtree.table.vectors import finite_numbers, read_array
+
+_COLUMN_WARNING = (  # scikit-learn's words
+    "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ), for "
+    "example using ravel()."
+)
 
 
-def encode_target(y: Any) -> tuple[Shaped[np.ndarray, " class"], Int32[np.ndarray, " row"]]:
+@dataclass(frozen=True, eq=False)
+class ClassTarget:
+    """Classes as codes.
+
+    Attributes:
+        classes: The classes that rows have, in ascending order, an array an output.
+        codes: The position of every row's class among those of the output.
+        declared: The positions in `classes` in the order in which the dtype of the target declares the classes; in
+            ascending order if it declares none.
+        absent: The declared classes that no row has.
+    """
+
+    classes: tuple[Shaped[np.ndarray, " _class"], ...]
+    codes: Int32[np.ndarray, "output row"]
+    declared: tuple[Int32[np.ndarray, " _class"], ...]
+    absent: tuple[tuple, ...]
+
+    @property
+    def num_declared(self) -> tuple[int, ...]:
+        """The number of declared classes of every output; of all its classes if none are declared."""
+        return tuple(len(classes) + len(absent) for classes, absent in zip(self.classes, self.absent, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class NumberTarget:
+    """Numbers, all of them finite.
+
+    Attributes:
+        values: The numbers of every output.
+        is_vector: Whether the target is a vector or a single column, so that predictions are a vector too.
+    """
+
+    values: Float64[np.ndarray, "output row"]
+    is_vector: bool
+
+
+class _Output(NamedTuple):
+    values: Shaped[np.ndarray, " row"]
+    categories: tuple | None  # what its dtype declares
+
+
+class _Encoded(NamedTuple):
+    classes: Shaped[np.ndarray, " class"]
+    codes: Int32[np.ndarray, " row"]
+    declared: Int32[np.ndarray, " class"]
+    absent: tuple
+
+
+def encode_classes(y: Any) -> ClassTarget:
     """Returns the classes of a target in ascending order, and the position of every row's class among them.
 
+    Args:
+        y: A vector, or a matrix or data frame with a column for each of several outputs. A categorical dtype of pandas
+            or pyarrow, and an Enum of polars, declare classes. A single column is read with scikit-learn's warning.
+
     Raises:
-        InvalidInputError: If the target is not a vector (or a single column, with a warning), has missing values, or is
-            continuous.
-        InvalidTypeError: If it mixes values that cannot be put in order, such as strings and numbers.
+        InvalidInputError: If the target has another shape, has missing values, or is continuous.
+        InvalidTypeError: If it mixes values that cannot be put in order, such as strings and numbers, or is sparse.
 
-    >>> encode_target(["yes", "no", "yes"])
-    (array(['no', 'yes'], dtype='<U3'), array([1, 0, 1], dtype=int32))
+    >>> target = encode_classes(["yes", "no", "yes"])
+    >>> target.classes, target.codes
+    ((array(['no', 'yes'], dtype='<U3'),), array([[1, 0, 1]], dtype=int32))
+    >>> target = encode_classes([["yes", "high"], ["no", "low"]])
+    >>> [classes.tolist() for classes in target.classes], target.codes
+    ([['no', 'yes'], ['high', 'low']], array([[1, 0], [0, 1]], dtype=int32))
     """
-    if y is None:
-        raise InvalidInputError("y should be a 1d array: fit requires y to be passed, but the target y is None")
-    y = _without_missing(np.asarray(y))
-    try:
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
-    except TypeError as error:
-        raise InvalidTypeError(f"y must be all strings, all numbers or all booleans: {error}") from error
-    except ValueError as error:
-        raise InvalidInputError(str(error)) from error
-    return classes, codes.astype(np.int32)
+    outputs, num_axes = _read_outputs(y)
+    if len(outputs) == 1 and num_axes == 2:
+        warnings.warn(_COLUMN_WARNING, DataConversionWarning, stacklevel=2)
+    encoded = [_encode(output, _prefix(position, outputs)) for position, output in enumerate(outputs)]
+    classes, codes, declared, absent = zip(*encoded, strict=True)
+    return ClassTarget(classes, np.stack(codes), declared, absent)
 
 
-def _without_missing(y: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
-    """Raises InvalidInputError where a class is missing, by the name that scikit-learn gives to the mistake."""
-    if y.dtype.kind == "f":
-        if np.isnan(y).any():
-            raise InvalidInputError("Input y contains NaN: every row needs a class")
-        if np.isinf(y).any():
-            raise InvalidInputError("Input y contains infinity")
-    if y.dtype.kind == "O":
-        for value in y.flat:
-            if value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and np.isnan(value)):
-                raise InvalidInputError(
-                    f"Input y contains NaN or another missing value ({value}): every row needs a class"
-                )
-    return y
+def encode_numbers(y: Any) -> NumberTarget:
+    """Returns the numbers of a target; truth values are 0 and 1.
+
+    Args:
+        y: A vector, or a matrix or data frame with a column for each of several outputs.
+
+    Raises:
+        InvalidInputError: If the target has another shape, or if a value is missing or infinite.
+        InvalidTypeError: If a value is not a number, or the target is sparse.
+
+    >>> encode_numbers([1, 2.5])
+    NumberTarget(values=array([[1. , 2.5]]), is_vector=True)
+    """
+    outputs, _ = _read_outputs(y)
+    names = (_prefix(position, outputs) + "y" for position in range(len(outputs)))
+    values = np.stack([finite_numbers(name, output.values) for name, output in zip(names, outputs, strict=True)])
+    return NumberTarget(values, len(outputs) == 1)
 
 
 def check_same_length(num_rows: int, y: Any) -> None:
@@ -61,3 +130,76 @@ def check_same_length(num_rows: int, y: Any) -> None:
         raise InvalidInputError(
             f"Found input variables with inconsistent numbers of samples: [{num_rows}, {num_targets}]"
         )
+
+
+def _read_outputs(y: Any) -> tuple[list[_Output], int]:
+    """Returns the outputs of a target, and its number of axes, 1 or 2."""
+    if y is None:
+        raise InvalidInputError("y should be a 1d array: fit requires y to be passed, but the target y is None")
+    if issparse(y):
+        raise InvalidTypeError("y is a sparse matrix, which is not supported: pass y.toarray()")
+    frame = _as_frame(y)
+    if isinstance(frame, nw.Series):
+        return [_output_of_series(frame)], 1
+    if isinstance(frame, nw.DataFrame) and frame.shape[1]:
+        return [_output_of_series(series) for series in frame.iter_columns()], 2
+    values = read_array("y", y)
+    if values.ndim == 1:
+        categories = getattr(getattr(y, "dtype", None), "categories", None)  # of a bare Categorical of pandas
+        return [_Output(values, None if categories is None else tuple(categories.tolist()))], 1
+    if values.ndim == 2 and values.shape[1]:
+        return [_Output(column, None) for column in values.T], 2
+    raise InvalidInputError(
+        f"y should be a 1d array, or have a column for each output, got an array of shape {values.shape} instead."
+    )
+
+
+def _as_frame(y: Any) -> Any:
+    """Returns a data frame or series of narwhals, or what was given if it is neither."""
+    try:
+        frame = nw.from_native(y, pass_through=True, allow_series=True)
+    except DuplicateError:  # the names of outputs do not matter
+        return y
+    return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+
+
+def _output_of_series(series: nw.Series) -> _Output:
+    declared = declared_categories(series)
+    return _Output(read_array("y", series.to_native()), declared and declared.categories)
+
+
+def _prefix(position: int, outputs: list[_Output]) -> str:
+    """Returns how a message names an output, if there are several."""
+    return f"output {position} of " if len(outputs) > 1 else ""
+
+
+def _encode(output: _Output, prefix: str) -> _Encoded:
+    try:
+        _refuse_missing(output.values)
+        y = column_or_1d(output.values)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError as error:
+        raise InvalidTypeError(f"{prefix}y must be all strings, all numbers or all booleans: {error}") from error
+    except ValueError as error:
+        raise InvalidInputError(f"{prefix and prefix + 'y: '}{error}") from error
+    position = {value: position for position, value in enumerate(classes.tolist())}
+    categories = position if output.categories is None else output.categories
+    declared = np.array([position[category] for category in categories if category in position], np.int32)
+    absent = tuple(category for category in categories if category not in position)
+    return _Encoded(classes, codes.astype(np.int32), declared, absent)
+
+
+def _refuse_missing(y: Shaped[np.ndarray, " row"]) -> None:
+    """Raises InvalidInputError where a class is missing, by the name that scikit-learn gives to the mistake."""
+    if y.dtype.kind in "fmM":
+        if np.isnan(y).any():
+            raise InvalidInputError("Input y contains NaN: every row needs a class")
+        if np.isinf(y).any():
+            raise InvalidInputError("Input y contains infinity")
+    if y.dtype.kind == "O":
+        for value in y.flat:
+            if is_missing(value):
+                raise InvalidInputError(
+                    f"Input y contains NaN or another missing value ({value}): every row needs a class"
+                )

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from jaxtree import Features, Limits, SplitKind, criteria, grow, take_tree
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.growth.grow import _check, _grow
+from jaxtree.growth.grow import _grow
+from jaxtree.growth.inputs import check_arrays
 from tests.reference import oracle
 
 NO_LIMITS = Limits()
+KINDS = (SplitKind.THRESHOLD, SplitKind.MULTIWAY, SplitKind.ONE_VS_REST)
 ROWS, FEATURES, CODES, CLASSES = 40, 4, 8, 3
 CRITERIA = {
     "entropy": (criteria.entropy, oracle.entropy),
@@ -50,7 +52,7 @@ def grow_padded(codes, labels, kinds, num_codes, criterion, limits=NO_LIMITS):
         num_bins=CODES,
         capacity=1024,
         criterion=criterion,
-        kinds=tuple(SplitKind),
+        kinds=KINDS,
     )
     assert grown.complete
     return take_tree(grown.tree)
@@ -266,24 +268,24 @@ def test_a_sweep_of_limits_compiles_one_program():
     [
         ((2, 3), (4,), None, InvalidInputError, r"got \(2, 3\) and \(4,\)"),
         ((2, 3), (3,), np.ones(2, np.int32), InvalidInputError, r"weight must have one value an entry"),
-        ((2, 3), (3,), np.ones(3), InvalidTypeError, "whole numbers of an integer type, got float64"),
+        ((2, 3), (3,), np.array(["a"] * 3), InvalidTypeError, "weight must hold numbers"),
     ],
 )
 def test_shapes_and_types_that_do_not_fit(codes, label, weight, error, words):
     """`grow` itself is checked by its annotations while tests run, so its own check is called."""
     with pytest.raises(error, match=words):
-        _check(np.zeros(codes, np.uint8), np.zeros(label, np.int32), weight, None, None)
+        check_arrays(np.zeros(codes, np.uint8), np.zeros(label, np.int32), weight, None, None, criteria.gini)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (dict(codes=np.full((2, 3), 9, np.uint8)), "codes must be from 0 to 1, got 9 to 9"),
-        (dict(label=np.array([0, 1, 2])), "label must be from 0 to 1, got 0 to 2"),
+        (dict(target=np.array([0, 1, 2])), "target must be from 0 to 1, got 0 to 2"),
         (dict(capacity=0), "capacity must be at least num_roots, 1, got 0"),
     ],
 )
 def test_codes_classes_and_capacity_past_their_number(change, words):
-    arguments = dict(codes=np.zeros((2, 3), np.uint8), label=np.zeros(3, np.int32), capacity=8) | change
+    arguments = dict(codes=np.zeros((2, 3), np.uint8), target=np.zeros(3, np.int32), capacity=8) | change
     with pytest.raises(InvalidInputError, match=words):
         grow(num_classes=2, num_bins=2, **arguments)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table import Encoder
+from jaxtree.table import MAX_EXACT_ROWS, Encoder, binning, columns
 
 NAN = np.nan
 
@@ -142,17 +142,43 @@ def test_float32_and_float64_are_compared_alike():
 def test_max_bins():
     X = np.arange(1000.0)[:, None]
     assert Encoder(max_bins=2).fit_transform(X).max() == 1
-    assert Encoder().fit_transform(X).max() == 254
     assert Encoder(max_bins=255).fit_transform(X[:255]).dtype == np.uint8
     codes = Encoder(max_bins=None).fit_transform(X)
     assert codes.dtype == np.uint16
     np.testing.assert_array_equal(codes[0], np.arange(1000))
 
 
+def test_short_tables_are_exact_and_long_ones_have_255_bins():
+    assert Encoder().max_bins == "auto" and MAX_EXACT_ROWS == 50_000
+    X = np.arange(MAX_EXACT_ROWS + 1.0)[:, None]
+    exact, binned = Encoder().fit(X[1:]).schema_, Encoder().fit(X).schema_
+    assert exact.num_values[0] == MAX_EXACT_ROWS and exact.code_dtype == np.uint16
+    assert binned.num_values[0] == 255 and binned.code_dtype == np.uint8
+
+
 def test_with_no_limit_past_65535_values_there_are_as_many_bins():
     encoder = Encoder(max_bins=None)
     codes = encoder.fit_transform(np.arange(70_000.0)[:, None])
     assert codes.max() == 65_534 and not encoder.schema_.columns[0].bins.exact
+
+
+def test_bins_are_as_wide_as_all_rows_make_them(monkeypatch):
+    """Also where edges are fitted on some of the rows."""
+    monkeypatch.setattr(binning, "MAX_FITTED_ROWS", 40)
+    X = np.random.default_rng(0).normal(size=(1000, 2)).round(1)
+    X[::9, 1] = NAN
+    X = np.column_stack([X, np.full(1000, NAN), np.arange(1000) % 2])
+    encoder, refitted = Encoder(max_bins=30), Encoder(max_bins=30)
+    codes = encoder.fit_transform(X)
+    for feature, column in enumerate(encoder.schema_.columns):
+        values = [X[codes[feature] == code, feature] for code in range(column.num_values)]
+        assert all(len(v) for v in values)
+        np.testing.assert_array_equal(column.bins.low, [v.min() for v in values])
+        np.testing.assert_array_equal(column.bins.high, [v.max() for v in values])
+        assert column.bins.exact == all(len(np.unique(v)) == 1 for v in values)
+    assert [column.bins.exact for column in encoder.schema_.columns] == [False, False, True, True]
+    assert refitted.fit(X).schema_ == encoder.schema_
+    np.testing.assert_array_equal(encoder.transform(X), codes)
 
 
 # One-hot ----------------------------------------------------------------------------------------------------------
@@ -197,6 +223,29 @@ def test_one_hot_with_other_kinds_and_missing_values():
     np.testing.assert_array_equal(encoder.schema_.num_codes, [3, 3, 3, 3, 4, 3])
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_declared_categories_have_codes_without_rows(ordered):
+    words = pd.Categorical(["sunny", None, "rain"], categories=["sunny", "fog", "rain"], ordered=ordered)
+    table = pd.DataFrame({"outlook": words})
+    encoder = Encoder().fit(table)
+    np.testing.assert_array_equal(encoder.transform(table), [[0, 3, 2]])
+    assert encoder.schema_.columns[0].categories == ("sunny", "fog", "rain")
+    np.testing.assert_array_equal(encoder.transform([["fog"]]), [[1]])
+    onehot = Encoder(encoding="onehot").fit(table)
+    if not ordered:
+        np.testing.assert_array_equal(onehot.transform(table), [[1, 2, 0], [0, 2, 0], [0, 2, 1]])
+        assert onehot.schema_.feature_names == ("outlook=sunny", "outlook=fog", "outlook=rain")
+    assert onehot.inverse_transform(onehot.transform(table)) == {"outlook": ["sunny", None, "rain"]}
+
+
+def test_a_declared_column_all_missing_keeps_its_categories():
+    table = pd.DataFrame({"c": pd.Categorical([None, None], categories=["b", "a"])})
+    encoder = Encoder().fit(table)
+    np.testing.assert_array_equal(encoder.transform(table), [[2, 2]])
+    np.testing.assert_array_equal(encoder.transform([["a"], ["b"]]), [[1, 0]])
+    np.testing.assert_array_equal(encoder.values([["a"], [None], ["z"]]), [[1], [NAN], [NAN]])
+
+
 # Which columns are categorical ------------------------------------------------------------------------------------
 
 
@@ -230,7 +279,7 @@ def test_values_of_every_kind():
     encoder = Encoder()
     values = encoder.fit(all_kinds()).values(all_kinds())
     assert values.dtype == np.float64 and values.flags.c_contiguous
-    expected = [[2.5, 1, 2.5, NAN], [1, 2, 0, 3], [0, 2, 0, NAN], [1, 0, 0, NAN]]  # the word's missing code is 3
+    expected = [[2.5, 1, 2.5, NAN], [1, 2, 0, NAN], [0, 2, 0, NAN], [1, 0, 0, NAN]]
     np.testing.assert_array_equal(values.T, expected)
     onehot = Encoder(encoding="onehot").fit(all_kinds()).values(all_kinds())
     np.testing.assert_array_equal(onehot.T[1:4], [[0, 0, 1, NAN], [1, 0, 0, NAN], [0, 1, 0, NAN]])
@@ -285,12 +334,12 @@ def test_any_column_may_be_all_missing():
         Encoder(unseen="error").fit(nothing[["word"]]).transform(table[["word"]])
 
 
-def test_a_categorical_column_all_missing_is_one_feature():
-    table = pd.DataFrame({"c": pd.Categorical([None, None], categories=["a"]), "x": [1.0, 2.0]})
+def test_a_categorical_column_without_categories_is_one_feature():
+    table = pd.DataFrame({"c": pd.Categorical([None, None]), "x": [1.0, 2.0]})
     encoder = Encoder(encoding="onehot")
     np.testing.assert_array_equal(encoder.fit_transform(table), [[0, 0], [0, 1]])
     assert encoder.schema_.feature_names == ("c", "x")
-    np.testing.assert_array_equal(encoder.values(table), [[0, 1], [0, 2]])
+    np.testing.assert_array_equal(encoder.values(table), [[NAN, 1], [NAN, 2]])
 
 
 def test_an_encoder_that_is_not_fitted():
@@ -305,7 +354,11 @@ def test_an_encoder_that_is_not_fitted():
 WRONG_OPTIONS = [
     ({"encoding": "ordinal"}, "encoding must be one of 'categorical', 'onehot', got 'ordinal'"),
     ({"unseen": "ignore"}, "unseen must be one of 'missing', 'error', got 'ignore'"),
-    ({"max_bins": 1}, "max_bins must be None or an integer from 2 to 65535, got 1"),
+    ({"max_bins": 1}, "max_bins must be 'auto', None or an integer from 2 to 65535, got 1"),
+    ({"max_bins": "all"}, "got 'all'"),
+    ({"max_categories": 0}, "max_categories must be None or an integer from 1 to 65535, got 0"),
+    ({"max_categories": True}, "max_categories must be None or .* got True"),
+    ({"max_categories": 1}, "column 'b' has 2 categories, more than the 1 allowed"),
     ({"max_bins": 65_536}, "got 65536"),
     ({"max_bins": 0}, "got 0"),
     ({"max_bins": True}, "got True"),
@@ -334,9 +387,39 @@ def test_options_set_later_are_checked_too():
         encoder.fit([[1.0]])
 
 
-def test_too_many_categories():
-    with pytest.raises(InvalidInputError, match="column 'x0' has 65536 categories, more than 65535"):
-        Encoder(categorical_features=[0]).fit(np.arange(65_536)[:, None])
+TOO_MANY = "column 'id' has 1025 categories, more than the 1024 allowed: pass a larger max_categories .* drop or hash"
+
+
+@pytest.mark.parametrize("encoding", ["categorical", "onehot"])
+def test_too_many_categories(encoding):
+    numbers = pd.DataFrame({"id": np.arange(1025)})
+    by_dtype, listed = Encoder(encoding=encoding), Encoder(encoding=encoding, categorical_features=["id"])
+    for encoder, table in ((by_dtype, numbers.astype(str)), (by_dtype, numbers.astype("category")), (listed, numbers)):
+        with pytest.raises(InvalidInputError, match=TOO_MANY):
+            encoder.fit(table)
+        fewer = table[1:].apply(lambda ids: ids.cat.remove_unused_categories() if ids.dtype == "category" else ids)
+        assert encoder.fit(fewer).schema_.num_values.sum() == (2048 if encoding == "onehot" else 1024)
+        encoder.transform(table)  # unseen categories are not counted
+
+
+def test_too_many_strings_are_refused_before_they_are_looked_up(monkeypatch):
+    monkeypatch.setattr(columns, "_look_up", None)
+    with pytest.raises(InvalidInputError, match="column 'x0' has 3 categories, more than the 2 allowed"):
+        Encoder(max_categories=2).fit([["a"], ["b"], ["c"]])
+
+
+def test_a_larger_number_of_categories_may_be_allowed():
+    words = np.arange(65_536)[:, None].astype(str)
+    assert Encoder(max_categories=1100).fit(words[:1100]).schema_.num_values[0] == 1100
+    assert Encoder(max_categories=None).fit(words[1:]).schema_.num_values[0] == 65_535
+    with pytest.raises(InvalidInputError, match="'x0' has 65536 categories, more than the 65535 allowed: drop or hash"):
+        Encoder(max_categories=None).fit(words)
+    with pytest.raises(InvalidInputError, match="'x0' has 65536 categories"):
+        Encoder(max_categories=None, categorical_features=[0]).fit(words.astype(int))
+    ordered = pd.Series(pd.Categorical(words[:, 0], ordered=True)).to_frame("id")
+    with pytest.raises(InvalidInputError, match="'id' has 65536 categories, more than the 65535 allowed: drop"):
+        Encoder().fit(ordered)
+    assert Encoder().fit(ordered.assign(id=ordered["id"].cat.remove_categories(["0"]))).schema_.num_values[0] == 65_535
 
 
 def test_inverse_transform_checks_codes():

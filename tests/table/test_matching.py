@@ -18,7 +18,7 @@ def test_an_unseen_category_is_missing(encoding, words, code):
     for unseen in ("c", None):
         np.testing.assert_array_equal(encoder.transform([[unseen]]), code)
         value = encoder.values([[unseen]])
-        np.testing.assert_array_equal(value, np.nan if encoding == "onehot" and code == 2 else code)
+        np.testing.assert_array_equal(value, np.nan if code == 2 else code)
 
 
 def test_an_unseen_category_is_an_error_if_wanted():
@@ -37,6 +37,31 @@ def test_a_declared_category_is_unseen_only_if_a_row_has_it():
     np.testing.assert_array_equal(encoder.transform([["m"], ["s"]]), [[1, 0]])
 
 
+def test_declared_categories_in_another_order():
+    def outlook(categories):
+        return pd.DataFrame({"outlook": pd.Categorical(["rain", "sunny"], categories=categories)})
+
+    for encoding, codes in (("categorical", [[2, 1]]), ("onehot", [[0, 0], [0, 1], [1, 0]])):
+        encoder = Encoder(encoding=encoding, unseen="error").fit(outlook(["snow", "sunny", "rain"]))
+        for categories in (["snow", "sunny", "rain"], ["rain", "sunny"], ["fog", "rain", "snow", "sunny"]):
+            np.testing.assert_array_equal(encoder.transform(outlook(categories)), codes)
+        np.testing.assert_array_equal(encoder.transform([["rain"], ["sunny"]]), codes)
+
+
+def test_categories_that_are_numbers_are_found_among_numbers():
+    encoder = Encoder(unseen="error").fit(pd.DataFrame({"k": pd.Categorical([3, 1], categories=[3, 2, 1])}))
+    for table in (np.array([[1.0], [3.0], [np.nan]]), [[1], [3], [None]]):
+        np.testing.assert_array_equal(encoder.transform(table), [[2, 0, 3]])
+
+
+def test_a_word_column_without_words_is_one_of_missing_numbers():
+    encoder = Encoder().fit([[1.0], [2.0]])
+    for categories in ([], ["a"]):
+        table = pd.DataFrame({"x0": pd.Categorical([None], categories=categories)})
+        np.testing.assert_array_equal(encoder.transform(table), [[2]])
+        np.testing.assert_array_equal(encoder.values(table), [[np.nan]])
+
+
 def test_numbers_zero_and_one_are_truth_values():
     encoder = Encoder().fit([[True], [False]])
     np.testing.assert_array_equal(encoder.transform(np.array([[1.0], [0.0], [np.nan], [0.5]])), [[1, 0, 2, 2]])
@@ -45,8 +70,10 @@ def test_numbers_zero_and_one_are_truth_values():
 
 
 def test_kinds_that_changed_since_fit():
-    with pytest.raises(InvalidTypeError, match="column 'x0' had numbers in fit, and now has words such as 'a'"):
-        Encoder().fit([[1.0]]).transform([["a"]])
+    message = "column 'x0' had numbers in fit, and now has words such as 'b': turn them into numbers, or into NaN"
+    for table in ([["b"]], pd.DataFrame({"x0": pd.Categorical([None, "b"], categories=["a", "b"])})):
+        with pytest.raises(InvalidTypeError, match=message):
+            Encoder().fit([[1.0]]).transform(table)
     with pytest.raises(
         InvalidTypeError, match=r"column 'x0' had values such as 'a' in fit, and now has .* such as 1\.0"
     ):

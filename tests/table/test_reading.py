@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table import columns
 from jaxtree.table.columns import NumberColumn, WordColumn, as_categorical
 from jaxtree.table.reading import read_table
 
@@ -96,11 +97,9 @@ WORD_TABLES = {
     "pandas object": pd.DataFrame({"x": np.array(WORDS, object)}),
     "pandas string": pandas_column(WORDS, dtype="string"),
     "pandas arrow": pandas_column(WORDS, dtype="string[pyarrow]"),
-    "pandas categorical": pd.DataFrame({"x": pd.Categorical(WORDS, categories=["c", "b", "a"])}),
     "polars": polars_column(WORDS),
     "polars categorical": polars_column(WORDS, pl.Categorical),
     "pyarrow": pa.table({"x": WORDS}),
-    "pyarrow dictionary": pa.table({"x": pa.array(WORDS).dictionary_encode()}),
 }
 
 
@@ -110,9 +109,63 @@ def test_words_with_one_missing(X):
     assert column_of(X).words == ("a", "b")  # in order, and only those that a row has
 
 
+def dictionary(words, categories, ordered=False):
+    positions = pa.array([None if word is None else categories.index(word) for word in words], pa.int8())
+    return pa.DictionaryArray.from_arrays(positions, pa.array(categories), ordered=ordered)
+
+
+ARROW_DICTIONARY = pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))
+DECLARED_TABLES = {
+    "pandas": pd.DataFrame({"x": pd.Categorical(WORDS, categories=["b", "c", "a"])}),
+    "pandas rows left out": pd.DataFrame({"x": pd.Categorical(["c", *WORDS], categories=["b", "c", "a"])})[1:],
+    "pyarrow": pa.table({"x": dictionary(WORDS, ["b", "c", "a"])}),
+    "pyarrow chunks": pa.table(
+        {"x": pa.chunked_array([dictionary(WORDS[:1], ["b", "c"]), dictionary(WORDS[1:], ["a"])])}
+    ),
+    "pandas arrow": pd.DataFrame({"x": pd.Series(["b", "c", None, "a"], dtype=ARROW_DICTIONARY)}).drop(1),
+}
+
+
+@pytest.mark.parametrize("X", DECLARED_TABLES.values(), ids=DECLARED_TABLES)
+def test_declared_categories_are_kept_without_rows_and_in_their_order(X):
+    assert words_of(X) == ("categorical", ["b", None, "a"])
+    assert column_of(X).words == ("b", "c", "a")
+
+
+@pytest.mark.parametrize(
+    ("values", "categories"),
+    [
+        ([10, None, 9], (10, 11, 9)),
+        ([0.5, None, -1.5], (2.5, 0.5, -1.5)),
+        ([True, None, False], (True, False)),
+        ([None, None, None], ("b", "a")),
+        ([None, None, None], ()),
+    ],
+)
+def test_declared_categories_of_other_types(values, categories):
+    X = pd.DataFrame({"x": pd.Categorical(values, categories=list(categories))})
+    assert words_of(X) == ("categorical", values)
+    words = column_of(X).words
+    assert words == categories and [type(word) for word in words] == [type(category) for category in categories]
+
+
+def test_polars_declares_no_categories():
+    """It has those that were met so far, here also "c"."""
+    X = pl.DataFrame({"x": pl.Series(["c", *WORDS], dtype=pl.Categorical)})[1:]
+    assert words_of(X) == ("categorical", ["b", None, "a"])
+    assert column_of(X).words == ("a", "b")
+
+
+def test_a_missing_category_of_pyarrow_is_none():
+    X = pa.table({"x": pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3]), pa.array(["b", None, "a", "b"]))})
+    assert words_of(X) == ("categorical", ["b", None, "a", "b"])
+    assert column_of(X).words == ("b", "a")
+
+
 ORDERED_TABLES = {
     "pandas": pd.DataFrame({"x": pd.Categorical(WORDS, categories=["b", "a", "c"], ordered=True)}),
     "polars": polars_column(WORDS, pl.Enum(["b", "a", "c"])),
+    "pyarrow": pa.table({"x": dictionary(WORDS, ["b", "a", "c"], ordered=True)}),
 }
 
 
@@ -173,6 +226,31 @@ def test_distinct_numbers_become_categories_in_order():
     column = as_categorical(column_of([[2.0], [-0.0], [None], [0.0]]))
     assert column.words == (0.0, 2.0) and not np.signbit(column.words[0])
     np.testing.assert_array_equal(column.codes, [1, 0, 2, 0])
+
+
+MANY_WORDS = ["a", "b", None, "c", "d", "a"]
+MANY_CATEGORIES = {
+    "rows": [[word] for word in MANY_WORDS],
+    "array": np.array(MANY_WORDS, object)[:, None],
+    "strings": pd.DataFrame({"x0": MANY_WORDS}),
+    "polars": pl.DataFrame({"x0": pl.Series(MANY_WORDS, dtype=pl.Categorical)}),
+    "declared": pd.DataFrame({"x0": pd.Categorical(["a"], categories=["a", "b", "c", "d"])}),
+}
+
+
+@pytest.mark.parametrize("X", MANY_CATEGORIES.values(), ids=MANY_CATEGORIES)
+def test_too_many_categories_are_refused_before_words_are_looked_up(X, monkeypatch):
+    assert len(read_table(X, max_categories=4).columns) == 1
+    monkeypatch.setattr(columns, "_look_up", None)
+    with pytest.raises(
+        InvalidInputError, match=r"column 'x0' has 4 categories, more than the 3 allowed: pass a larger"
+    ):
+        read_table(X, max_categories=3)
+
+
+def test_ordered_categories_may_be_many():
+    X = pd.DataFrame({"x": pd.Categorical([1, 2], categories=[2, 1, 0], ordered=True)})
+    assert read_table(X, max_categories=2).columns[0].words == (2, 1, 0)
 
 
 def test_names():
@@ -265,10 +343,12 @@ WRONG_TYPES = {
     "column 'b' has dtype Int128": pl.DataFrame({"b": [1]}, schema={"b": pl.Int128}),
     "column 'b'.* got a Period": pd.DataFrame({"a": [1], "b": pd.period_range("2020", periods=1)}),
     "column 'b'.* got a Interval": pd.DataFrame({"b": pd.cut([1.0, 2.0], 2)}),
+    "column 'b'.* got a Timestamp": pd.DataFrame({"b": pd.Categorical(pd.to_datetime(["2020"]))}),
+    "column 'b' mixes integers and strings": pd.DataFrame({"b": pd.Categorical(["a"], categories=["a", 1])}),
     "column 'x0'.* got a date": [[DAY]],
     "'x0'.* argument must be a string, a boolean or a number, got a dict": np.array([[{}]], object),
     "'x0'.* got a complex": [[1j]],
-    "'x0' mixes numbers and strings": [[1.5], ["a"]],
+    "'x0' mixes numbers and strings: make it all numbers, all booleans or all strings": [[1.5], ["a"]],
     "'x0' mixes integers and strings": np.array([[1], ["a"]], object),
     "'a' mixes integers and strings": pd.DataFrame({"a": np.array([1, "a"], object)}),
     "'x1' mixes booleans and integers": [[0, True], [0, 1]],

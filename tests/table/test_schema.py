@@ -1,5 +1,7 @@
 """Splits in units and words: thresholds agree with codes, and say what they mean."""
 
+from unittest import mock
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.table import Bins, Column, Encoder, Feature, Schema
+from jaxtree.table import Bins, Column, Encoder, Feature, Schema, binning
 
 INF = np.inf
 
@@ -75,6 +77,62 @@ def test_thresholds(schema, feature, code, next_code, threshold, split_code):
     np.testing.assert_array_equal(schema.split_codes(*nodes), [split_code])
 
 
+def test_thresholds_that_are_values_of_the_table(schema):
+    feature, code, next_code, threshold = np.array(
+        [
+            (0, 0, 1, 3.0),  # the highest value below the edge 3.5
+            (0, 1, 2, 6.0),
+            (1, 0, 1, 1.0),
+            (1, 0, 2, 2.0),  # midway is 2.5, above a value that is not in the node
+            (1, 1, 2, 2.0),
+            (2, 0, 2, 1.0),  # codes are compared
+            (2, 1, 2, 1.0),
+            (4, 0, 1, 0.0),
+            (5, 0, 1, 0.0),
+            (1, 0, 3, INF),  # known or missing
+            (4, 1, 2, INF),
+        ]
+    ).T
+    nodes = [index.astype(np.int32) for index in (feature, code, next_code)]
+    np.testing.assert_array_equal(schema.value_thresholds(*nodes), threshold)
+
+
+def test_codes_that_are_further_apart_than_a_distance(schema):
+    """Between the codes of feature 0 lie gaps of 1, of feature 1 of 1 and 2, of all others none."""
+    assert schema.first_apart(0.0) is None and schema.first_apart(0.99) is None
+    np.testing.assert_array_equal(schema.first_apart(1.0), [[2, 3, 3], [2, 2, 3], *[[1, 2, 3]] * 4])
+    np.testing.assert_array_equal(schema.first_apart(3.0)[:2], [[2, 3, 3], [3, 3, 3]])
+    assert schema.first_apart(1.0).dtype == np.int32
+    for distance in (-1.0, np.nan):
+        with pytest.raises(InvalidInputError, match="distance must be at least 0, got"):
+            schema.first_apart(distance)
+
+
+@settings(deadline=None)
+@given(
+    values=st.lists(st.integers(0, 12).map(lambda i: i / 4) | st.just(np.nan), min_size=1, max_size=40),
+    max_bins=st.integers(2, 20),
+    distance=st.sampled_from([0.0, 0.25, 0.3, 1.0]),
+)
+def test_first_apart_by_definition(values, max_bins, distance):
+    schema = numeric_schema(values, max_bins)
+    bins = schema.columns[0].bins
+    expected = [
+        next((d for d in range(bins.num_bins) if bins.high[c] + distance < bins.low[d]), bins.num_bins)
+        for c in range(bins.num_bins)
+    ]
+    first = schema.first_apart(distance)
+    if first is None:
+        assert expected == list(range(1, bins.num_bins + 1))
+    else:
+        assert first.tolist() == [expected] and expected != list(range(1, bins.num_bins + 1))
+
+
+def test_values_at_most_a_hundred_thousandth_apart():
+    schema = numeric_schema([1.0, 1.0 + 0.9e-5, 1.0 + 1.8e-5, 2.0, 2.00002])
+    np.testing.assert_array_equal(schema.first_apart(1e-5), [[2, 3, 3, 4, 5]])
+
+
 def test_the_nearest_edge_is_taken():
     low, high = np.array([0.0, 10.0, 11.0, 20.0]), np.array([1.0, 10.5, 12.0, 30.0])
     bins = Bins(low, high, (low[1:] + high[:-1]) / 2, exact=False)
@@ -115,6 +173,28 @@ def test_codes_and_values_fall_on_the_same_side(values, max_bins, data):
         if schema.columns[0].bins.exact:
             middle = (x[codes == code].max() + x[codes == next_code].min()) / 2
             assert threshold == pytest.approx(middle)
+
+
+@settings(deadline=None)
+@given(
+    values=st.lists(st.floats(-100, 100) | st.integers(-3, 3).map(float), min_size=2, max_size=60),
+    max_bins=st.integers(2, 40),
+    fitted_rows=st.sampled_from([10, 1000]),
+    data=st.data(),
+)
+def test_codes_and_values_fall_on_the_same_side_of_a_value(values, max_bins, fitted_rows, data):
+    """Of every row's value, also of those that edges were not fitted on."""
+    encoder = Encoder(max_bins=max_bins)
+    x = np.array(values)
+    with mock.patch.object(binning, "MAX_FITTED_ROWS", fitted_rows):
+        codes = encoder.fit_transform(x[:, None])[0].astype(int)
+    schema = encoder.schema_
+    node = np.unique(data.draw(st.lists(st.sampled_from(codes.tolist()), min_size=1, max_size=5)))
+    nodes = (np.zeros(len(node) - 1, int), node[:-1], node[1:])
+    bounds = zip(schema.value_thresholds(*nodes), schema.thresholds(*nodes), schema.split_codes(*nodes), strict=True)
+    for value, threshold, split_code in bounds:
+        assert value == x[x <= threshold].max()
+        np.testing.assert_array_equal(x <= value, codes <= split_code)
 
 
 @pytest.mark.parametrize(

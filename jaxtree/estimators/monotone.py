@@ -1,0 +1,75 @@
+"""Monotone constraints: reading them, and keeping what a tree predicts within them."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.table.schema import Schema
+from jaxtree.tree import SplitKind, Tree, class_shares, target_means
+
+
+def read_monotone(monotonic_cst: Any, schema: Schema) -> Int[np.ndarray, " feature"] | None:
+    """Returns the constraint of every feature: 1 rising, -1 falling, 0 none; None if there is no constraint.
+
+    Args:
+        monotonic_cst: One number a column, or a dict from names of columns.
+        schema: The columns.
+
+    Raises:
+        InvalidInputError: There is not one number a column, a number is not -1, 0 or 1, a name is not a column's, or a
+            categorical column is constrained.
+    """
+    if monotonic_cst is None:
+        return None
+    names = schema.column_names
+    if isinstance(monotonic_cst, dict):
+        unknown = sorted(set(monotonic_cst) - set(names))
+        if unknown:
+            raise InvalidInputError(f"monotonic_cst names columns {unknown}; the table has {list(names)}")
+        monotonic_cst = [monotonic_cst.get(name, 0) for name in names]
+    sign = np.asarray(monotonic_cst)
+    if sign.shape != (len(names),):
+        raise InvalidInputError(
+            f"monotonic_cst has shape {sign.shape[0] if sign.ndim == 1 else sign.shape} but the input data X has "
+            f"{len(names)} features."
+        )
+    if not np.isin(sign, (-1, 0, 1)).all():
+        raise InvalidInputError(f"monotonic_cst must be None or an array-like of -1, 0 or 1, but got {monotonic_cst}")
+    for feature in schema.features:
+        if feature.kind in ("categorical", "onehot") and sign[feature.column]:
+            raise InvalidInputError(
+                f"monotonic_cst constrains column {names[feature.column]!r}, which is categorical and has no order: "
+                "set it to 0, or make the column ordered"
+            )
+    return np.array([sign[feature.column] for feature in schema.features], np.int32) if sign.any() else None
+
+
+def clip_to_bounds(tree: Tree, monotone: Int[np.ndarray, " feature"]) -> Tree:
+    """Returns the tree with the values of nodes clipped to the bounds that the constrained splits above them set.
+
+    A split on a constrained feature lets the middle of its branches' values bound both (scikit-learn's rule); a
+    later split on another feature may leave those bounds, and is brought back to them here.
+    """
+    value = class_shares(tree)[:, 1] if tree.num_classes else target_means(tree)[:, 0]
+    lower, upper = _bounds(tree, monotone, value)
+    value = np.clip(value, lower, upper) * tree.weight
+    if tree.num_classes:
+        return dataclasses.replace(tree, count=np.stack([tree.weight - value, value], axis=1))
+    return dataclasses.replace(tree, target_sum=value[:, None])
+
+
+def _bounds(
+    tree: Tree, monotone: Int[np.ndarray, " feature"], value: Float[np.ndarray, " node"]
+) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
+    lower, upper = np.full(value.size, -np.inf), np.full(value.size, np.inf)
+    for node in np.flatnonzero(~tree.is_leaf):
+        children = tree.first_child[node] + np.arange(tree.num_children[node])
+        lower[children], upper[children] = lower[node], upper[node]
+        sign = monotone[tree.feature[node]] if tree.split_kind[node] == SplitKind.THRESHOLD else 0
+        if sign:
+            below, above = children if sign > 0 else children[::-1]
+            upper[below] = lower[above] = value[children].mean()
+    return lower, upper

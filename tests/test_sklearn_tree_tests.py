@@ -1,0 +1,31 @@
+"""scikit-learn's own tests of its trees pass with jaxtree's classes, or fail for a reason that is written down."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import sklearn
+
+from tests import sklearn_tree_tests
+
+SCRIPT = pathlib.Path(__file__).with_name("sklearn_tree_tests.py")
+
+
+def test_the_rule_of_counting():
+    assert sklearn_tree_tests.subject("test_xor") is None
+    assert sklearn_tree_tests.subject("test_1d_input[ExtraTreeRegressor]") == "extra trees"
+    assert sklearn_tree_tests.subject("test_min_weight_leaf_split_level[csc_array-DecisionTreeClassifier]")
+    assert sklearn_tree_tests.subject("test_regression_toy[absolute_error-DecisionTreeRegressor]") == "absolute error"
+    assert sklearn_tree_tests.reason("test_prune_single_node_tree")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    sklearn.__version__ != sklearn_tree_tests.VERSION,
+    reason=f"the reasons are those of scikit-learn {sklearn_tree_tests.VERSION}",
+)
+def test_every_failure_is_explained():
+    """In a process of its own, since it changes scikit-learn's names and what pytest is configured to do."""
+    done = subprocess.run([sys.executable, SCRIPT], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
