@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     AnyArray: TypeAlias = Any
     IntLike: TypeAlias = Any
     FloatLike: TypeAlias = Any
+    OptionalArray: TypeAlias = Any
 else:
     AnyArray = Array | np.ndarray
     IntLike = Int[AnyArray, "..."] | int | np.integer
     FloatLike = Float[AnyArray, "..."] | float | int | np.number
+    # What only some rules of growth ask for, and None under the others.
+    OptionalArray = AnyArray | None

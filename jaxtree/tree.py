@@ -17,7 +17,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Int32, Real, UInt
 
 from jaxtree.arrays import AnyArray
-from jaxtree.buckets import node_bucket
+from jaxtree.buckets import node_bucket, row_bucket
 from jaxtree.errors import InvalidInputError
 
 
@@ -166,6 +166,31 @@ class Tree:
     def n_outputs(self) -> int:
         """Number of targets."""
         return len(self.n_classes)
+
+    @property
+    def capacity(self) -> int:
+        """Number of nodes that the table has room for."""
+        return self.feature.shape[-1]
+
+    def apply(self, X: Real[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
+        """The node where the walk of every row ends: `apply_to_values` of a fitted tree, in float64.
+
+        A column of numbers is a feature as it is; see `Encoder.values` for the features of other tables.
+        """
+        padding = row_bucket(len(X)) - len(X)
+        values = np.pad(np.asarray(X, np.float64), ((0, padding), (0, 0)))
+        return np.asarray(apply_to_values(self, values))[: len(X)].astype(np.int64)
+
+    def predict(self, X: Real[np.ndarray, "row feature"]) -> Float[np.ndarray, "row ..."]:
+        """What `value` holds where the walk of every row ends, without the axis of outputs if there is one.
+
+        Example:
+            >>> from jaxtree import DecisionTreeClassifier
+            >>> DecisionTreeClassifier().fit([[1.0], [2.0], [3.0]], [0, 0, 1]).tree_.predict(np.array([[2.4], [2.6]]))
+            array([[1., 0.], [0., 1.]])
+        """
+        value = self.value[self.apply(X)]
+        return value[:, 0] if self.n_outputs == 1 else value
 
     def _binary_child(self, branch: int) -> Int[np.ndarray, " node"]:
         if np.any(np.asarray(self.num_children) > 2):

@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 FLOORS = [
-    {"arrays", "errors", "buckets", "compilation"},
+    {"arrays", "errors", "buckets", "compilation", "hashing"},
     {"table", "tree", "datasets"},
     {"growth", "pruning", "export"},
     {"estimators", "criteria", "prune", "dropout"},

@@ -17,8 +17,10 @@ from jaxtree.estimators.growing import Recipe, grow_table, in_units
 from jaxtree.estimators.monotone import clip_to_bounds
 from jaxtree.estimators.predicting import PredictingTree
 from jaxtree.pruning.best_first import best_first
+from jaxtree.pruning.cost_complexity import cost_complexity
 from jaxtree.pruning.dropout import Dropout
 from jaxtree.table.encoder import Encoder
+from jaxtree.table.reading import take_rows
 from jaxtree.table.schema import Schema
 from jaxtree.table.target import ClassTarget, check_same_length, encode_classes, encode_numbers
 from jaxtree.table.weights import check_sample_weight, class_weights
@@ -37,6 +39,7 @@ class BaseTree(BaseEstimator):
     pruning: Dropout | None
     random_state: Any
     max_leaf_nodes: int | None = None
+    ccp_alpha: float = 0.0
     n_features_in_: int
     tree_: Tree
 
@@ -115,7 +118,12 @@ class BaseTree(BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         return codes
 
-    def _grow(self, codes, target, num_classes: tuple[int, ...], weight: Float[np.ndarray, " row"] | None) -> Self:
+    def _grow(self, X: Any, codes, target, num_classes: tuple[int, ...], weight) -> Self:
+        if weight is not None and not weight.all():
+            # Not only the growth, but also categories and bins are to be those of the table without such rows.
+            rows = np.flatnonzero(weight)
+            codes = self.encoder_.fit_transform(take_rows(X, rows))
+            target, weight = target[:, rows], weight[rows]
         recipe = self._recipe(codes.shape[1], weight)
         tree = grow_table(codes, self.schema_, target, num_classes, weight, recipe)
         tree = in_units(self._prune(tree), self.schema_, recipe)
@@ -126,6 +134,8 @@ class BaseTree(BaseEstimator):
     def _prune(self, tree: Tree) -> Tree:
         if self.max_leaf_nodes is not None:
             tree = take_tree(tree, collapsed=best_first(tree, self.max_leaf_nodes))
+        if self.ccp_alpha > 0:
+            tree = take_tree(tree, collapsed=cost_complexity(tree, self.ccp_alpha))
         if self.pruning is not None:
             tree = take_tree(tree, collapsed=np.asarray(self.pruning.collapsed(tree, key=key_of(self.random_state))))
         return tree
@@ -164,7 +174,7 @@ class BaseTreeClassifier(ClassifierMixin, BaseTree):
         if factor is not None:
             weight = factor if weight is None else weight * factor
         num_classes = tuple(len(classes) for classes in target.classes)
-        self._grow(codes, target.codes, num_classes, weight)
+        self._grow(X, codes, target.codes, num_classes, weight)
         self._label = [self._label_of_nodes(output) for output in range(self.n_outputs_)]
         return self
 
@@ -246,7 +256,7 @@ class BaseTreeRegressor(RegressorMixin, BaseTree):
         self.n_outputs_ = len(target.values)
         codes = self._read(X, target.values[0])
         weight = check_sample_weight(sample_weight, codes.shape[1])
-        return self._grow(codes, target.values, (), weight)
+        return self._grow(X, codes, target.values, (), weight)
 
     def predict(self, X: Any) -> Float[np.ndarray, "row *output"]:
         """Returns the mean of every row's leaf, of shape (rows,) or for several outputs (rows, outputs)."""

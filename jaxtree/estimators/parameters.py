@@ -37,6 +37,7 @@ CART_CONSTRAINTS = {
     ],
     "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
     "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
+    "ccp_alpha": [Interval(Real, 0, None, closed="left")],
     "monotonic_cst": ["array-like", dict, None],
     "categorical_splits": [StrOptions({"subset", "one_vs_rest", "multiway"})],
 }

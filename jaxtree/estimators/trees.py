@@ -1,10 +1,13 @@
 """CART: classification and regression trees, with scikit-learn's parameters."""
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 import sklearn.tree
 from jaxtyping import Float
+from sklearn.base import clone
+from sklearn.utils import Bunch
 from sklearn.utils._param_validation import StrOptions
 
 from jaxtree.errors import InvalidInputError
@@ -15,6 +18,7 @@ from jaxtree.estimators.id3 import ID3Classifier
 from jaxtree.estimators.monotone import read_monotone
 from jaxtree.estimators.parameters import CART_CONSTRAINTS, MISSING, cart_limits, number_of_features
 from jaxtree.growth.criteria import CRITERIA, NUMBER_CRITERIA, Criterion, NumberCriterion
+from jaxtree.pruning.cost_complexity import cost_complexity_path
 from jaxtree.pruning.dropout import Dropout
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import SplitKind
@@ -27,6 +31,11 @@ CATEGORY_KINDS = {
 
 BINS_OF_RANDOM_THRESHOLDS = 255
 """Bins of a numeric column whose thresholds are drawn at random, unless `max_bins` says otherwise."""
+
+_FRIEDMAN_WARNING = (
+    'criterion "friedman_mse" is deprecated, as in scikit-learn: it is the same as "squared_error"; use '
+    'criterion="squared_error"'
+)
 
 
 class _CART(BaseTree):
@@ -43,6 +52,31 @@ class _CART(BaseTree):
     max_categories: int | None
     _criteria: ClassVar[dict[str, Criterion] | dict[str, NumberCriterion]]
 
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Returns the prices `ccp_alphas` at which cost-complexity pruning prunes more, and the trees' `impurities`.
+
+        Args:
+            X: A table, as in `fit`.
+            y: Its target.
+            sample_weight: The weight of every row.
+
+        Returns:
+            Two arrays, see `jaxtree.prune.CostComplexityPath`; the tree is grown without `ccp_alpha` and `pruning`.
+
+        Raises:
+            InvalidInputError: The table, the target, the weights or a parameter is not allowed.
+            InvalidTypeError: The table holds what cannot be read.
+
+        Example:
+            >>> from sklearn.datasets import load_iris
+            >>> X, y = load_iris(return_X_y=True)
+            >>> DecisionTreeClassifier(max_depth=2).cost_complexity_pruning_path(X, y).ccp_alphas.round(4)
+            array([0.    , 0.2598, 0.3333])
+        """
+        whole: Any = clone(self)
+        whole.set_params(ccp_alpha=0.0, pruning=None).fit(X, y, sample_weight=sample_weight)
+        return Bunch(**cost_complexity_path(whole.tree_)._asdict())
+
     def _encoder(self) -> Encoder:
         draws = self.splitter == "random" and self.max_bins == "auto"
         return Encoder(
@@ -56,8 +90,9 @@ class _CART(BaseTree):
         limits, counts_rows = cart_limits(self, num_rows, weight)
         draws_features = self.max_features_ < self.schema_.num_features
         draws_thresholds = self.splitter == "random"
+        criterion: Any = self._criteria.get(self.criterion, self.criterion)
         return Recipe(
-            criterion=self.criterion if callable(self.criterion) else self._criteria[self.criterion],
+            criterion=criterion,
             category_kind=CATEGORY_KINDS[self.categorical_splits],
             limits=limits,
             missing=MISSING[self.missing],
@@ -98,6 +133,7 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
         random_state: Seed of what is drawn, or a NumPy generator.
         max_leaf_nodes: The most leaves; the splits of greatest gain times weight are made first.
         min_impurity_decrease: The least gain of a split times the node's share of the whole weight.
+        ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
         class_weight: Factors of the classes' weights: a dict, "balanced", a list for several outputs, or None.
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the share of the second of two classes
             may go as the column rises.
@@ -143,6 +179,7 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
         random_state: Any = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
         class_weight: Any = None,
         monotonic_cst: Any = None,
         missing: str = "learn",
@@ -162,6 +199,7 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
         self.random_state = random_state
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
         self.class_weight = class_weight
         self.monotonic_cst = monotonic_cst
         self.missing = missing
@@ -200,7 +238,8 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
     the rows: two targets differ if they are further apart than 2**-61 of half the range of all.
 
     Args:
-        criterion: "squared_error" or "poisson".
+        criterion: "squared_error" or "poisson". "friedman_mse" becomes "squared_error", which it equals (the gain of
+            both is the same up to a factor), with scikit-learn's FutureWarning.
         splitter: "best", or "random": one threshold a column, uniform between a node's least and greatest value.
         max_depth: The largest depth of a leaf; None for no limit.
         min_samples_split: The least number of rows in a node that is split, or their share of all rows.
@@ -210,6 +249,7 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
         random_state: Seed of what is drawn, or a NumPy generator.
         max_leaf_nodes: The most leaves; the splits of greatest gain times weight are made first.
         min_impurity_decrease: The least gain of a split times the node's share of the whole weight.
+        ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the mean may go as the column rises.
         missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
         categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
@@ -227,7 +267,7 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
         >>> from sklearn.datasets import load_diabetes
         >>> X, y = load_diabetes(return_X_y=True)
         >>> round(DecisionTreeRegressor(max_depth=3).fit(X, y).score(X, y), 4)
-        0.5049
+        0.5007
     """
 
     _parameter_constraints: ClassVar[dict] = {**CART_CONSTRAINTS, "criterion": [StrOptions(set(NUMBER_CRITERIA))]}
@@ -246,6 +286,7 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
         random_state: Any = None,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
         monotonic_cst: Any = None,
         missing: str = "learn",
         categorical_splits: str = "subset",
@@ -254,6 +295,9 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
         max_categories: int | None = 1024,
         pruning: Dropout | None = None,
     ):
+        if isinstance(criterion, str) and criterion == "friedman_mse":
+            warnings.warn(_FRIEDMAN_WARNING, FutureWarning, stacklevel=2)
+            criterion = "squared_error"
         self.criterion = criterion
         self.splitter = splitter
         self.max_depth = max_depth
@@ -264,6 +308,7 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
         self.random_state = random_state
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
         self.monotonic_cst = monotonic_cst
         self.missing = missing
         self.categorical_splits = categorical_splits
@@ -273,19 +318,23 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
         self.pruning = pruning
 
     def _check_parameters(self) -> None:
-        if self.criterion in ("absolute_error", "friedman_mse"):
+        if self.criterion == "absolute_error":
             raise InvalidInputError(
-                f"criterion {self.criterion!r} is not offered: growth sums weights and targets, from which it does not "
+                "criterion 'absolute_error' is not offered: growth sums weights and targets, from which it does not "
                 f"follow; allowed are {', '.join(map(repr, NUMBER_CRITERIA))}"
             )
         super()._check_parameters()
 
     def _check_target(self, values: Float[np.ndarray, "output row"]) -> None:
-        if self.criterion == "poisson" and (values.min() < 0 or values.sum() <= 0):
+        if self.criterion != "poisson":
+            return
+        if values.min() < 0:
             raise InvalidInputError(
-                f"Some value(s) of y are negative, or all are 0, which is not allowed for Poisson regression: the "
-                f"least is {values.min()}, the sum {values.sum()}"
+                "Some value(s) of y are negative which is not allowed for Poisson regression: "
+                f"the least is {values.min()}"
             )
+        if values.sum() <= 0:
+            raise InvalidInputError("Sum of y is not positive which is necessary for Poisson regression: all are 0")
 
     def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
         recipe = super()._recipe(num_rows, weight)

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Int32, Shaped, UInt32
+from jaxtyping import Array, Bool, Float, Int, Int32, Shaped
 
+from jaxtree.arrays import OptionalArray
 from jaxtree.growth.measure import TIE_TOLERANCE, Units, Whole
 from jaxtree.growth.rules import Missing, Rules
 
@@ -37,21 +38,21 @@ class Feature(NamedTuple):
         number: Its place in the codes.
         kind: A `SplitKind`.
         missing_code: The code that means missing.
-        monotone: 1, 0 or -1: how the value may go as the code rises.
-        first_apart: For every code the first one that lies far enough above to be cut off; empty if all do.
-        position: Where every code lies on the number line; empty if no threshold is drawn.
+        monotone: 1, 0 or -1: how the value may go as the code rises; None if no feature is constrained.
+        first_apart: For every code the first one that lies far enough above to be cut off; None if all do.
+        position: Where every code lies on the number line; None if no threshold is drawn.
     """
 
     number: Int32[Array, "*f"]
     kind: Int32[Array, "*f"]
     missing_code: Int32[Array, "*f"]
-    monotone: Int32[Array, "*f"]
-    first_apart: Int32[Array, "*f bin"]
-    position: Float[Array, "*f bin"]
+    monotone: OptionalArray
+    first_apart: OptionalArray
+    position: OptionalArray
 
 
 class Place(NamedTuple):
-    """What holds at a node for all its candidates.
+    """What holds at a node for all its candidates; None where the rules do not ask for it.
 
     Attributes:
         whole: The node's sums.
@@ -66,12 +67,12 @@ class Place(NamedTuple):
 
     whole: Whole
     least_weight: Int[Array, "*p"]
-    least_rows: Int32[Array, "*p"]
-    lower: Float[Array, "*p"]
-    upper: Float[Array, "*p"]
-    seed: UInt32[Array, "*p"]
-    mdl_correction: Float[Array, "*p"]
-    num_declared_classes: Float[Array, "*p"]
+    least_rows: OptionalArray
+    lower: OptionalArray
+    upper: OptionalArray
+    seed: OptionalArray
+    mdl_correction: OptionalArray
+    num_declared_classes: OptionalArray
 
 
 class Candidates(NamedTuple):
@@ -79,12 +80,12 @@ class Candidates(NamedTuple):
 
     Attributes:
         gain: Impurity of the node less the weighted impurity of the branches.
-        missing_branch: The branch of a missing value.
+        missing_branch: The branch of a missing value; one for all candidates if it is the same.
         information: C4.5's split information; 0 under other rules.
     """
 
     gain: Float[Array, " candidate"]
-    missing_branch: Int32[Array, " candidate"]
+    missing_branch: Int32[Array, "*candidate"]
     information: Float[Array, " candidate"]
 
 
@@ -119,7 +120,7 @@ def threshold_candidates(
     """
     plain = _divide(inside, missing, feature, place, units, rules, is_numeric=True)
     if not rules.has_missing or rules.missing != Missing.LEARN:
-        return plain._replace(missing_branch=_for_all(default_branch(1, rules), plain.gain))
+        return plain._replace(missing_branch=jnp.int32(default_branch(1, rules)))
     with_inside = _divide(inside + missing, missing, feature, place, units, rules, is_numeric=True)
     return _learned(
         plain._replace(missing_branch=_for_all(1, plain.gain)),
@@ -251,7 +252,8 @@ def _divide(
     total = whole.sums.reshape(whole.sums.shape[0], -1)
     if rules.shares_missing:
         total = total - missing
-        whole = jax.vmap(lambda sums: measure.whole(sums, units), in_axes=1)(total)._replace(sums=total)
+        columns = Whole(1, 0, 0, 1)  # pyright: ignore[reportArgumentType]
+        whole = jax.vmap(lambda sums: measure.whole(sums, units), in_axes=1, out_axes=columns)(total)
     limits = place
     if rules.is_c45 and is_numeric:
         limits = place._replace(least_weight=c45_least_weight(whole.weight, place, units))

@@ -35,7 +35,7 @@ class NumberCriterion(NamedTuple):
     needs_positive: bool
 
 
-def _mean(total: Float[Array, ""], weight: Float[Array, ""]) -> Float[Array, ""]:
+def _mean(total: Float[Array, "*shape"], weight: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     """`total / weight`, and 0 where there is no weight; differentiable there."""
     return jnp.where(weight > 0, total / jnp.where(weight > 0, weight, 1), 0)
 
@@ -110,7 +110,8 @@ def _explained_log(weight, total, mean):
 squared_error = NumberCriterion(_square, _explained_square, needs_positive=False)
 r"""Variance, $\frac{1}{W} \sum_i w_i (y_i - \bar y)^2$ (Breiman et al., 1984, chapter 8), the mean over outputs.
 
-scikit-learn's `"squared_error"`, rpart's `"anova"` (which prints $W$ times it, the deviance), REPTree's variance reduction.
+scikit-learn's `"squared_error"`, rpart's `"anova"` (which prints $W$ times it, the deviance), REPTree's variance
+reduction.
 """
 
 poisson = NumberCriterion(_x_log_x, _explained_log, needs_positive=True)
@@ -120,6 +121,34 @@ scikit-learn's `"poisson"`; targets are 0 or more, and the sum of every branch i
 """
 
 NUMBER_CRITERIA: dict[str, NumberCriterion] = {"squared_error": squared_error, "poisson": poisson}
+
+
+def _entropy_risk(weight: Float[Array, " class"]) -> Float[Array, ""]:
+    """Weight times entropy, without a division."""
+    return _n_log2_n(_sum(weight)) - _sum(_n_log2_n(weight))
+
+
+def _gini_risk(weight: Float[Array, " class"]) -> Float[Array, ""]:
+    """Weight times Gini impurity, with one division."""
+    total = _sum(weight)
+    return total - _mean(_sum(weight * weight), total)
+
+
+def _misclassified(weight: Float[Array, " class"]) -> Float[Array, ""]:
+    return _sum(weight) - jnp.max(weight)
+
+
+_RISKS: dict[Criterion, Criterion] = {
+    entropy: _entropy_risk,
+    gini: _gini_risk,
+    misclassification: _misclassified,
+}
+
+
+def class_risk(criterion: Criterion) -> Criterion:
+    """Returns the function from class weights to weight times impurity; the built-in ones save divisions."""
+    return _RISKS.get(criterion, lambda weight: _sum(weight) * criterion(weight))
+
 
 CRITERIA: dict[str, Criterion] = {
     "gini": gini,

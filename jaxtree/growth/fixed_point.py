@@ -21,7 +21,7 @@ def exponent(values: Float[Array, "..."]) -> Int64[Array, ""]:
 def unit_of(num_terms: int, *exponents: Int64[Array, ""]) -> Float[Array, ""]:
     """The unit for a sum of so many terms, each below two to the sum of the exponents."""
     bits = BITS - max(num_terms - 1, 0).bit_length()
-    return jnp.ldexp(jnp.float64(1), (sum(exponents) - bits).astype(jnp.int32))
+    return jnp.ldexp(jnp.float64(1), (sum(exponents, start=jnp.int64(0)) - bits).astype(jnp.int32))
 
 
 def to_fixed_point(values: Float[Array, "*shape"], unit: Float[Array, ""]) -> Int64[Array, "*shape"]:

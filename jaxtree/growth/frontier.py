@@ -9,16 +9,15 @@ A node whose window holds at most `WINDOW` entries is *small*. Large nodes fill 
 front, small ones from the back.
 """
 
-import dataclasses
 from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Int32, UInt
+from jaxtyping import Array, Bool, Float, Int, Int32
 
 from jaxtree.growth.plan import WINDOW, Plan
-from jaxtree.tree import Tree, branch_of_code
+from jaxtree.tree import Tree
 
 RETIRED = 2**31 - 1
 """The slot of an entry that has reached a leaf; it sorts behind every other."""
@@ -79,20 +78,14 @@ def excess_work(entries: Entries, frontier: Frontier, *, plan: Plan) -> Float[Ar
     return read - entries.size.astype(jnp.float32) + cells_per_slot * frontier.num_crowded.astype(jnp.float32)
 
 
-def sort_by_slot(
-    entries: Entries, frontier: Frontier, num_rows: Int32[Array, " node"]
-) -> tuple[Entries, Frontier, Int32[Array, " entry"]]:
-    """Brings the entries of every slot together, rows in their old order, and retired ones to the end.
-
-    Returns:
-        The entries, the frontier with tight windows, and the old place of every entry.
-    """
+def sort_by_slot(entries: Entries, frontier: Frontier, num_rows: Int32[Array, " node"]) -> tuple[Entries, Frontier]:
+    """Brings the entries of every slot together, rows in their old order, and retired ones to the end."""
     position = jnp.arange(entries.slot.size, dtype=jnp.int32)
     slot, order = lax.sort((entries.slot, position), num_keys=1, is_stable=True)
     size = jnp.where(is_in_use(frontier), num_rows[frontier.node], 0)
     stop = jnp.cumsum(size, dtype=jnp.int32)
     entries = Entries(entries.row[order], entries.label[:, order], entries.value[:, order], slot, stop[-1])
-    return entries, frontier._replace(start=stop - size, stop=stop, num_crowded=jnp.int32(0)), order
+    return entries, frontier._replace(start=stop - size, stop=stop, num_crowded=jnp.int32(0))
 
 
 def next_frontier(

@@ -26,11 +26,11 @@ from jaxtree.growth.inputs import Features, Limits, check_arrays, check_sizes
 from jaxtree.growth.level import Level, Scene, resolve_missing, split_level
 from jaxtree.growth.measure import Units, node_impurity
 from jaxtree.growth.nodes import Nodes, blank_nodes, hand_down_bounds, is_mixed
+from jaxtree.growth.orders import Orders, reorder, sort_entries
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared, prepare, quantise, set_scene
-from jaxtree.growth.routing import SHARED, count_entries, send_entries, share_out
+from jaxtree.growth.routing import SHARED, count_entries, move_entries, send_entries, share_out
 from jaxtree.growth.rules import Missing, Selection
-from jaxtree.growth.orders import Orders, reorder
 from jaxtree.growth.scan import scan_features
 from jaxtree.tree import SplitKind, Tree
 
@@ -236,7 +236,9 @@ def _plant(scene: Scene, entries: Entries, order, root_seed, *, plan: Plan) -> _
         num_small=jnp.int32(0),
         num_crowded=jnp.int32(0),
     )
-    orders = Orders(jnp.pad(order, ((0, 0), (0, plan.entry_capacity - order.shape[1]))), jnp.int32(order.shape[1]))
+    scanned = scene.num_codes.at[scene.lists[-1]].get(mode="fill", fill_value=0) > 0
+    padded = jnp.pad(order, ((0, 0), (0, plan.entry_capacity - order.shape[1])))
+    orders = Orders(padded, jnp.int32(order.shape[1]), jnp.sum(scanned, dtype=jnp.int32))
     state = _State(
         Level(tree, nodes, jnp.bool_(True)), roots, entries, number, orders, jnp.bool_(plan.starts_in_row_order)
     )
@@ -249,9 +251,7 @@ def _grow_level(scene: Scene, state: _State, *, plan: Plan) -> _State:
     if plan.num_scanned:
         scanned = scan_features(scene, state.level, state.entries, state.frontier, state.orders, plan=plan)
     first_child = state.level.tree.num_nodes
-    level = split_level(
-        scene, state.level, state.entries, state.frontier, state.in_row_order, scanned, plan=plan
-    )
+    level = split_level(scene, state.level, state.entries, state.frontier, state.in_row_order, scanned, plan=plan)
     state, node = _move(scene, state._replace(level=level), plan=plan)
     return _advance(scene, state, first_child, node, plan=plan)
 
@@ -262,12 +262,16 @@ def _order(scene: Scene, state: _State, *, plan: Plan) -> _State:
         return state
 
     def sort():
-        entries, frontier, old_place = sort_by_slot(state.entries, state.frontier, state.level.tree.num_rows)
-        orders = reorder(state.orders, state.entries, state.level.tree, frontier, old_place, plan=plan)
-        return state._replace(entries=entries, frontier=frontier, orders=orders, in_row_order=jnp.bool_(False))
+        entries, frontier = sort_by_slot(state.entries, state.frontier, state.level.tree.num_rows)
+        return state._replace(entries=entries, frontier=frontier, in_row_order=jnp.bool_(False))
+
+    def divide():
+        entries, frontier, place = sort_entries(state.entries, state.level.tree, state.frontier, plan=plan)
+        orders = reorder(state.orders, state.entries, state.level.tree, frontier, place, plan=plan)
+        return state._replace(entries=entries, frontier=frontier, orders=orders)
 
     if plan.num_scanned:
-        return lax.cond(state.frontier.num_large > 0, sort, lambda: state)
+        return lax.cond(state.frontier.num_large > 0, divide, lambda: state)
     num_features = jnp.sum(scene.num_codes > 0).astype(jnp.float32)
     saved = excess_work(state.entries, state.frontier, plan=plan) * num_features
     return lax.cond(saved > SORT_COST * state.entries.slot.size, sort, lambda: state)
@@ -276,18 +280,19 @@ def _order(scene: Scene, state: _State, *, plan: Plan) -> _State:
 def _move(scene: Scene, state: _State, *, plan: Plan) -> tuple[_State, Int32[Array, " entry"]]:
     """Sends every entry to its child and counts it there."""
     level, entries, frontier = state.level, state.entries, state.frontier
+    if not plan.rules.shares_missing:
+        tree, nodes, node = move_entries(scene.codes, level.tree, level.nodes, entries, frontier, plan=plan)
+        return state._replace(level=level._replace(tree=tree, nodes=nodes)), node
     node = send_entries(scene.codes, level.tree, entries, frontier, plan=plan)
-    if plan.rules.shares_missing:
-        unshared = (entries, frontier, node, state.orders, jnp.bool_(True))
-        entries, frontier, node, orders, fits = lax.cond(
-            jnp.any(node == SHARED),
-            lambda: share_out(level.tree, entries, frontier, node, state.orders, plan=plan),
-            lambda: unshared,
-        )
-        state = state._replace(orders=orders)
-        level = level._replace(complete=level.complete & fits)
+    unshared = (entries, frontier, node, state.orders, jnp.bool_(True))
+    entries, frontier, node, orders, fits = lax.cond(
+        jnp.any(node == SHARED),
+        lambda: share_out(level.tree, entries, frontier, node, state.orders, plan=plan),
+        lambda: unshared,
+    )
     tree, nodes = count_entries(level.tree, level.nodes, entries, node, plan=plan)
-    return state._replace(level=level._replace(tree=tree, nodes=nodes), entries=entries, frontier=frontier), node
+    level = Level(tree, nodes, level.complete & fits)
+    return state._replace(level=level, entries=entries, frontier=frontier, orders=orders), node
 
 
 def _advance(scene: Scene, state: _State, first_node, node: Int32[Array, " entry"], *, plan: Plan) -> _State:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Bool, Float, Int
 
 from jaxtree.arrays import AnyArray, FloatLike, IntLike
@@ -79,7 +80,7 @@ def as_type(values: Any, dtype: Any, num_roots: int | None = None) -> Any:
 
 def is_concrete(*values: Any) -> bool:
     """Whether all the values can be read: arrays on the host, or on a device, but not traced ones."""
-    return not any(isinstance(value, jax.core.Tracer) for value in values)
+    return not any(isinstance(value, Tracer) for value in values)
 
 
 def check_arrays(codes: Any, target: Any, weight: Any, entry_row: Any, entry_root: Any, criterion: Any) -> None:

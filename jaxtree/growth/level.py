@@ -9,13 +9,13 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt
 
-from jaxtree.growth.candidates import UNRESOLVED, Feature, Place
+from jaxtree.growth.candidates import UNRESOLVED, Feature, Place, default_branch
 from jaxtree.growth.frontier import Entries, Frontier
 from jaxtree.growth.histogram import cell_bases, group_histograms, num_bases
 from jaxtree.growth.measure import Measure, Units
 from jaxtree.growth.nodes import LeafLimits, Nodes, hand_down_seeds, place_of
 from jaxtree.growth.plan import WINDOW, Plan, TablePlan
-from jaxtree.growth.split import Split, best_of_features, no_split, score_histogram, score_pairs
+from jaxtree.growth.split import Split, best_of_features, no_split, score_histogram, score_pairs, trimmed
 from jaxtree.hashing import child_hash, mix
 from jaxtree.tree import SplitKind, Tree
 
@@ -83,9 +83,7 @@ def split_level(
     plan: Plan,
 ) -> Level:
     """Splits the nodes of the frontier, large ones by scans and histograms, small ones by pairs."""
-    bases = tuple(
-        jnp.zeros((num_bases(plan.rules.measure), entries.row.size), jnp.int32) for _ in plan.tables
-    )
+    bases = tuple(jnp.zeros((num_bases(plan.rules.measure), entries.row.size), jnp.int32) for _ in plan.tables)
 
     def split_large(chunk, carry):
         level, bases = carry
@@ -94,7 +92,7 @@ def split_level(
         place = place_of(level.nodes, level.tree, node, scene.leaf_limits, scene.units, plan.rules)
         splits, bases = _splits_by_histogram(scene, entries, frontier, slot, place, bases, in_row_order, plan=plan)
         if scanned is not None:
-            splits.append(Split(*(values.at[:, slot].get(mode="clip") for values in scanned)))
+            splits.append(jax.tree.map(lambda values: values.at[:, slot].get(mode="clip"), scanned))
         best = _best_splits(scene, level, node, splits, place, plan=plan)
         return _add_children(scene, level, node, slot < frontier.num_large, best, plan=plan), bases
 
@@ -115,7 +113,7 @@ def split_level(
 
 def take_features(features: Feature, number: Int32[Array, "*some"]) -> Feature:
     """The features of the given numbers."""
-    return Feature(*(values[number] for values in features))
+    return jax.tree.map(lambda values: values[number], features)
 
 
 def _splits_by_histogram(
@@ -148,7 +146,7 @@ def _splits_by_histogram(
             score = functools.partial(_score_block, scene, tables, group, features, place, table=table, plan=plan)
             return lax.fori_loop(0, -(-num_used // table.slots_per_block), score, splits)
 
-        found = no_split((listed.size, plan.num_slots), plan.num_words)
+        found = trimmed(no_split((listed.size, plan.num_slots), plan.num_words), plan.rules, plan.num_words)
         splits.append(_over_groups(scene, listed, table.features_per_group, score_group, found))
     return splits, tuple(written)
 
@@ -176,6 +174,7 @@ def _score_block(
     over_slots = jax.vmap(score, in_axes=(0, None, 0, None))
     over_features = jax.vmap(over_slots, in_axes=(0, 0, None, None))
     found = over_features(histograms, take_features(scene.features, features), here, scene.units)
+    found = trimmed(found, plan.rules, plan.num_words)
     return _put(splits, found, group * table.features_per_group, first_slot)
 
 
@@ -197,9 +196,9 @@ def _splits_by_pairs(
             codes = scene.codes.at[features[:, None, None], row].get(mode="promise_in_bounds").astype(jnp.int32)
             over_features = jax.vmap(over_slots, in_axes=(0, None, 0, None, None))
             found = over_features(codes, sums, take_features(scene.features, features), place, scene.units)
-            return _put(splits, found, group * size, jnp.int32(0))
+            return _put(splits, trimmed(found, plan.rules, plan.num_words), group * size, jnp.int32(0))
 
-        found = no_split((listed.size, slot.size), plan.num_words)
+        found = trimmed(no_split((listed.size, slot.size), plan.num_words), plan.rules, plan.num_words)
         return _over_groups(scene, listed, size, score_group, found)
 
     sizes = [table.features_per_group for table in plan.tables] + [1] * (plan.num_scanned > 0)
@@ -234,7 +233,7 @@ def _put(splits: Split, found: Split, first_place: Int32[Array, ""], first_slot:
         start = (first_place, first_slot, jnp.zeros_like(first_slot))
         return lax.dynamic_update_slice(values, new, start[: values.ndim])
 
-    return Split(*(put(values, new) for values, new in zip(splits, found, strict=True)))
+    return jax.tree.map(put, splits, found)
 
 
 def _best_splits(
@@ -277,7 +276,7 @@ def _add_children(
     scene: Scene, level: Level, node: Int32[Array, " slot"], in_use: Bool[Array, " slot"], splits: Split, *, plan: Plan
 ) -> Level:
     """Makes the splits that the limits allow; none of them if the table cannot hold all their children."""
-    tree, rules = level.tree, plan.rules
+    tree, rules, told = level.tree, plan.rules, splits.missing_branch
     kind = scene.features.kind[splits.feature]
     missing_code = scene.features.missing_code[splits.feature]
     branches = missing_code if rules.sets_missing_apart else scene.num_codes[splits.feature]
@@ -304,9 +303,9 @@ def _add_children(
         code=put(tree.code, splits.code),
         next_code=put(tree.next_code, splits.next_code),
         split_kind=put(tree.split_kind, kind),
-        subset=put(tree.subset, splits.subset),
+        subset=tree.subset if splits.subset is None else put(tree.subset, splits.subset),
         missing_code=put(tree.missing_code, missing_code),
-        missing_branch=put(tree.missing_branch, splits.missing_branch),
+        missing_branch=put(tree.missing_branch, default_branch(1, rules) if told is None else told),
         gain=put(tree.gain, splits.gain.astype(tree.gain.dtype)),
         first_child=put(tree.first_child, first_child),
         num_children=put(tree.num_children, num_children),

@@ -6,13 +6,14 @@ Last, where rows are counted beside weights, the number of rows. A node has one 
 behind the others: the sum of moments, which no split depends on.
 """
 
-from typing import NamedTuple
+import functools
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxtree.growth.criteria import Criterion, NumberCriterion
+from jaxtree.growth.criteria import class_risk
 
 TIE_TOLERANCE = 1e-9
 """Share of a node's impurity (of numbers: of its best gain) by which equal gains may differ."""
@@ -34,11 +35,13 @@ class Whole(NamedTuple):
         sums: The node's sums.
         weight: Its weight.
         risk: Weight times impurity, less the moments.
+        center: Of numbers with whole weights, every output's mean in whole units per weight.
     """
 
-    sums: Int[Array, " channel"]
-    weight: Float[Array, ""]
-    risk: Float[Array, ""]
+    sums: Int[Array, "channel *p"]
+    weight: Float[Array, "*p"]
+    risk: Float[Array, "*p"]
+    center: Int[Array, "output *p"]
 
 
 class Measure(NamedTuple):
@@ -52,7 +55,7 @@ class Measure(NamedTuple):
         is_scaled: Whether weights are in fixed point, with a unit other than 1.
     """
 
-    criterion: Criterion | NumberCriterion
+    criterion: Any
     num_outputs: int
     num_classes: int
     counts_rows: bool
@@ -81,12 +84,17 @@ class Measure(NamedTuple):
     def whole(self, sums: Int[Array, " channel"], units: Units) -> Whole:
         """The node with the given sums."""
         weight = self.weight(sums).astype(jnp.float64) * units.weight
-        blank = Whole(sums, weight, jnp.zeros_like(weight))
+        blank = Whole(sums, weight, jnp.zeros_like(weight), self._center(sums))
         return blank._replace(risk=self.risk(sums[:, None], blank, units)[0])
+
+    def _center(self, sums: Int[Array, " channel"]) -> Int[Array, " output"]:
+        if self.num_classes or self.is_scaled or self.criterion.needs_positive:
+            return jnp.zeros(0, sums.dtype)
+        return sums[1 : 1 + self.num_outputs] // jnp.maximum(sums[0], 1)
 
     def weight(self, sums: Int[Array, "channel *candidate"]) -> Int[Array, "*candidate"]:
         """The weight in the sums, in units."""
-        return sum(sums[: self.num_classes]) if self.num_classes else sums[0]
+        return _sum(list(sums[: self.num_classes])) if self.num_classes else sums[0]
 
     def risk(self, sums: Int[Array, "channel candidate"], whole: Whole, units: Units) -> Float[Array, " candidate"]:
         """Weight times impurity of every column of sums, less the moments."""
@@ -110,13 +118,13 @@ class Measure(NamedTuple):
         counts = sums[: self.num_target_channels].astype(jnp.float64)
         counts = counts * units.weight if self.is_scaled else counts
         outputs = [counts[o * self.num_classes : (o + 1) * self.num_classes] for o in range(self.num_outputs)]
-        impurity = sum(jax.vmap(self.criterion, in_axes=1)(output) for output in outputs) / self.num_outputs
-        return sum(outputs[0]) * impurity
+        risk = jax.vmap(class_risk(self.criterion), in_axes=1)
+        return _sum([risk(output) for output in outputs]) / self.num_outputs
 
     def _explained(self, sums, whole: Whole, units: Units):
         weight = sums[0].astype(jnp.float64) * units.weight
         of_output = [self._explained_of(o, sums, weight, whole, units) for o in range(1, 1 + self.num_outputs)]
-        return sum(of_output) / self.num_outputs
+        return _sum(of_output) / self.num_outputs
 
     def _explained_of(self, channel: int, sums, weight, whole: Whole, units: Units):
         total = whole.sums[channel]
@@ -127,14 +135,16 @@ class Measure(NamedTuple):
             own = sums[channel].astype(jnp.float64) * units.target - mean * weight
         else:
             # Centred at the node's mean in whole numbers, nothing cancels in what follows.
-            node_mean = total // jnp.maximum(whole.sums[0], 1)
-            own = (sums[channel] - node_mean * sums[0]).astype(jnp.float64) * units.target
+            own = (sums[channel] - whole.center[channel - 1] * sums[0]).astype(jnp.float64) * units.target
         return self.criterion.explained(weight, own, mean)
 
 
-def node_impurity(
-    measure: Measure, sums: Int[Array, "node channel"], units: Units
-) -> Float[Array, " node"]:
+def _sum(parts: list[Array]) -> Array:
+    """The sum of arrays, as additions, which vectorise where a reduction does not."""
+    return functools.reduce(jnp.add, parts)
+
+
+def node_impurity(measure: Measure, sums: Int[Array, "node channel"], units: Units) -> Float[Array, " node"]:
     """The impurity of every node, moments included."""
     sums = sums.T
     weight = measure.weight(sums).astype(jnp.float64) * units.weight
@@ -143,5 +153,5 @@ def node_impurity(
         return jnp.where(weight > 0, measure._class_risk(sums, units) / divisor, 0)
     moment = sums[-1].astype(jnp.float64) * units.moment
     totals = sums[1 : 1 + measure.num_outputs].astype(jnp.float64) * units.target
-    explained = sum(measure.criterion.explained(weight, total, jnp.float64(1)) for total in totals)
+    explained = _sum([measure.criterion.explained(weight, total, jnp.float64(1)) for total in totals])
     return jnp.where(weight > 0, jnp.maximum(moment - explained, 0) / (divisor * measure.num_outputs), 0)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32, Int64, UInt32
 
+from jaxtree.arrays import OptionalArray
 from jaxtree.growth.candidates import C45_TOLERANCE, Place
 from jaxtree.growth.measure import Units
 from jaxtree.growth.plan import Plan
@@ -74,19 +75,21 @@ def place_of(
 ) -> Place:
     """What holds at every node for its candidates."""
     whole = jax.vmap(lambda sums: rules.measure.whole(sums, units))(histogram_sums(nodes, tree, node, rules))
-    nothing = jnp.zeros(node.shape, jnp.float64)
-    bounds = (nodes.lower[node], nodes.upper[node]) if rules.has_monotone else (nothing, nothing)
-    seed = nodes.seed[node] if nodes.seed.size else jnp.zeros(node.shape, jnp.uint32)
     root = tree.root[node]
+    draws = rules.draws_features or rules.draws_thresholds
     return Place(
-        whole, limits.least_weight[root], limits.least_rows[root], *bounds, seed,
-        limits.mdl_correction[root], limits.num_declared_classes[root],
-    )  # fmt: skip
+        whole=whole,
+        least_weight=limits.least_weight[root],
+        least_rows=limits.least_rows[root] if rules.measure.counts_rows else None,
+        lower=nodes.lower[node] if rules.has_monotone else None,
+        upper=nodes.upper[node] if rules.has_monotone else None,
+        seed=nodes.seed[node] if draws else None,
+        mdl_correction=limits.mdl_correction[root] if rules.is_c45 else None,
+        num_declared_classes=limits.num_declared_classes[root] if rules.is_c45 else None,
+    )
 
 
-def is_mixed(
-    nodes: Nodes, node: Int32[Array, " slot"], units: Units, rules: Rules
-) -> Bool[Array, " slot"]:
+def is_mixed(nodes: Nodes, node: Int32[Array, " slot"], units: Units, rules: Rules) -> Bool[Array, " slot"]:
     """Whether a node has rows of more than one class, or target."""
     measure = rules.measure
     if not measure.num_classes:
@@ -97,9 +100,7 @@ def is_mixed(
     return jnp.any(others > slack, axis=1)
 
 
-def hand_down_seeds(
-    nodes: Nodes, node: Int32[Array, " slot"], child: Int32[Array, "slot branch"]
-) -> Nodes:
+def hand_down_seeds(nodes: Nodes, node: Int32[Array, " slot"], child: Int32[Array, "slot branch"]) -> Nodes:
     """Gives every child its seed."""
     if not nodes.seed.size:
         return nodes
@@ -108,7 +109,12 @@ def hand_down_seeds(
 
 
 def hand_down_bounds(
-    nodes: Nodes, tree: Tree, monotone: Int32[Array, " feature"], first_node: Int32[Array, ""], units: Units, rules: Rules
+    nodes: Nodes,
+    tree: Tree,
+    monotone: OptionalArray,
+    first_node: Int32[Array, ""],
+    units: Units,
+    rules: Rules,
 ) -> Nodes:
     """Gives the children from `first_node` on their bounds: the middle of the two branches' values keeps them apart."""
     if not rules.has_monotone:
@@ -122,7 +128,6 @@ def hand_down_bounds(
     is_lower_branch = (node == left) == (sign > 0)
     lower = jnp.where((sign != 0) & ~is_lower_branch, middle, nodes.lower[parent])
     upper = jnp.where((sign != 0) & is_lower_branch, middle, nodes.upper[parent])
-    is_new = (node >= first_node) & (node < tree.num_nodes)
-    return nodes._replace(
-        lower=jnp.where(is_new, lower, nodes.lower), upper=jnp.where(is_new, upper, nodes.upper)
-    )
+    # A root has no parent that bounds it.
+    is_new = (node >= first_node) & (node < tree.num_nodes) & (tree.depth > 0)
+    return nodes._replace(lower=jnp.where(is_new, lower, nodes.lower), upper=jnp.where(is_new, upper, nodes.upper))

@@ -15,6 +15,9 @@ BYTES_PER_BLOCK = 2**16
 BYTES_PER_TABLE = 2**18
 """Bytes of a feature's table, which stay in a core's second-level cache."""
 
+LEAST_CELLS = 2**9
+"""Cells of a slot, for the size of chunks where no feature has a table."""
+
 ENTRIES_PER_BLOCK = 4096
 """Entries read at a time once they are sorted by slot."""
 
@@ -117,15 +120,17 @@ def make_plan(
     widest_level = _power_of_two(max(1, min(capacity, num_entries // 2)))
     item = 8 if rules.measure.has_wide_sums else 4
     tables = tuple(_plan_table(shape, num_entries, widest_level, channels, item) for shape in shapes)
-    most_cells = max((channels * table.num_bins for table in tables), default=1)
-    num_slots = max([table.slots_per_block for table in tables] + [_power_of_two(BYTES_PER_TABLE // item // most_cells)])
+    most_cells = max((channels * table.num_bins for table in tables), default=LEAST_CELLS)
+    widest_block = max((table.slots_per_block for table in tables), default=1)
+    num_slots = max(widest_block, _power_of_two(BYTES_PER_TABLE // item // most_cells))
     all_kinds = {kind for shape in shapes for kind in shape.kinds}
-    pairs_pay = num_scanned > 0 or (
-        all_kinds == {SplitKind.THRESHOLD} and max((shape.num_bins for shape in shapes), default=0) >= MIN_BINS_FOR_SMALL_NODES
-    )
-    pairs_pay = pairs_pay and all_kinds <= {SplitKind.THRESHOLD} and num_entries >= WINDOW
-    pairs_pay = pairs_pay and not rules.draws_thresholds
     widest_bins = max((shape.num_bins for shape in shapes), default=2)
+    pairs_pay = (
+        (num_scanned > 0 or widest_bins >= MIN_BINS_FOR_SMALL_NODES)
+        and all_kinds <= {SplitKind.THRESHOLD}
+        and num_entries >= WINDOW
+        and not rules.draws_thresholds
+    )
     block = min(num_entries, ENTRIES_PER_BLOCK)
     return Plan(
         capacity=capacity,
@@ -133,7 +138,7 @@ def make_plan(
         entry_capacity=-(-entry_capacity // block) * block,
         rules=rules,
         tables=tables,
-        num_slots=min(num_slots, max([widest_level] + [table.slots_per_block for table in tables])),
+        num_slots=min(num_slots, max(widest_level, widest_block)),
         num_words=-(-widest_bins // CODES_PER_WORD) if SplitKind.SUBSET in all_kinds else 0,
         num_scanned=num_scanned,
         entries_per_block=block,

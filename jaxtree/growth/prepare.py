@@ -2,10 +2,9 @@
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int32, Real, UInt, UInt32
+from jaxtyping import Bool, Int32, Real, UInt, UInt32
 
 from jaxtree.arrays import AnyArray
 from jaxtree.buckets import bin_bucket, feature_bucket
@@ -81,7 +80,8 @@ def prepare(
     rules = Rules(
         measure, missing, selection,
         has_missing=has_missing,
-        has_monotone=features.monotone is not None and (not is_concrete(features.monotone) or np.any(features.monotone)),
+        tells_missing=has_missing or not _are_thresholds(features),
+        has_monotone=_may_be_monotone(features),
         has_close_values=features.first_apart is not None,
         draws_features=draws_features, draws_thresholds=draws_thresholds,
     )  # fmt: skip
@@ -137,13 +137,17 @@ def list_features(
         if not np.any(num_codes[listed]):
             continue
         if k != SplitKind.THRESHOLD or listed.size < number.size:
-            listed = listed[num_codes[listed] > 0]
-            listed = np.pad(listed, (0, feature_bucket(listed.size) - listed.size), constant_values=number.size)
+            listed = _padded(listed[num_codes[listed] > 0], number.size)
         most = int(num_codes[listed[listed < number.size]].max())
         least = 2 if k == SplitKind.THRESHOLD else LEAST_CATEGORY_BINS
         shapes.append(TableShape(listed.size, min(num_bins, bin_bucket(max(most, least))), (k,)))
         lists.append(listed)
-    return tuple(shapes), (*lists, number[is_scanned])
+    return tuple(shapes), (*lists, _padded(number[is_scanned], number.size))
+
+
+def _padded(listed: Int32[np.ndarray, " listed"], padding: int) -> Int32[np.ndarray, " listed"]:
+    """A list of features filled up to a bucket with a number that none has."""
+    return np.pad(listed, (0, feature_bucket(listed.size) - listed.size), constant_values=padding)
 
 
 def sorted_entries(codes: Any, scanned: Any, row: Any, root: Any) -> Any:
@@ -152,12 +156,13 @@ def sorted_entries(codes: Any, scanned: Any, row: Any, root: Any) -> Any:
         return np.zeros((0, row.size), np.int32)
     if all(isinstance(x, np.ndarray) for x in (codes, row, root)):
         by_root = np.argsort(root, kind="stable")
-        order = [np.argsort(codes[f][row], kind="stable") for f in scanned]
+        order = [np.argsort(codes[f][row], kind="stable") if f < len(codes) else by_root for f in scanned]
         if np.any(root):
             order = [o[np.argsort(root[o], kind="stable")] for o in order]
         return np.stack(order).astype(by_root.dtype).astype(np.int32)
     key = jnp.asarray(root).astype(jnp.int64) << 17
-    return jnp.stack([jnp.argsort(key + codes[f][row].astype(jnp.int64)).astype(jnp.int32) for f in scanned])
+    code = jnp.asarray(codes).at[scanned].get(mode="clip")[:, row].astype(jnp.int64)
+    return jnp.argsort(key + code, axis=1).astype(jnp.int32)
 
 
 def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
@@ -254,6 +259,17 @@ def _may_be_missing(features: Features) -> bool:
     return not known or bool(np.any(np.asarray(features.num_codes) > np.asarray(features.num_values)))
 
 
+def _are_thresholds(features: Features) -> bool:
+    """Whether all features are known to be split by thresholds."""
+    return is_concrete(features.split_kind) and not np.any(np.asarray(features.split_kind) != SplitKind.THRESHOLD)
+
+
+def _may_be_monotone(features: Features) -> bool:
+    if features.monotone is None:
+        return False
+    return not is_concrete(features.monotone) or bool(np.any(np.asarray(features.monotone)))
+
+
 def _entry_capacity(num_entries: int, given: int | None, rules: Rules) -> int:
     if not rules.shares_missing:
         return num_entries
@@ -262,16 +278,13 @@ def _entry_capacity(num_entries: int, given: int | None, rules: Rules) -> int:
 
 def _feature_arrays(features: Features, num_bins: int, draws_thresholds: bool) -> Feature:
     num_features = features.split_kind.shape[0]
-    number = np.arange(num_features, dtype=np.int32)
     position = features.position
-    if not draws_thresholds:
-        position = np.zeros((num_features, 0))
-    elif position is None:
+    if draws_thresholds and position is None:
         position = np.broadcast_to(np.arange(num_bins, dtype=np.float64), (num_features, num_bins))
-    apart = np.zeros((num_features, 0), np.int32) if features.first_apart is None else features.first_apart
     num_values = features.num_codes if features.num_values is None else features.num_values
-    monotone = np.zeros(num_features) if features.monotone is None else features.monotone
-    kind, num_values, monotone, apart = (
-        as_type(x, np.int32) for x in (features.split_kind, num_values, monotone, apart)
+    number, kind, num_values = (
+        as_type(x, np.int32) for x in (np.arange(num_features), features.split_kind, num_values)
     )
-    return Feature(number, kind, num_values, monotone, apart, as_type(position, np.float64))
+    monotone, apart = (None if x is None else as_type(x, np.int32) for x in (features.monotone, features.first_apart))
+    position = as_type(position, np.float64) if draws_thresholds else None
+    return Feature(number, kind, num_values, monotone, apart, position)

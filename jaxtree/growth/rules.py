@@ -40,6 +40,7 @@ class Rules(NamedTuple):
         missing: Where rows go whose value is missing.
         selection: How a node chooses among features.
         has_missing: Whether any code means missing.
+        tells_missing: Whether splits differ in the branch of a missing value.
         has_monotone: Whether any feature is constrained to be monotone.
         has_close_values: Whether some values lie too close to be cut apart.
         draws_features: Whether a node looks at a random subset of the features.
@@ -50,6 +51,7 @@ class Rules(NamedTuple):
     missing: Missing = Missing.BRANCH
     selection: Selection = Selection.GAIN
     has_missing: bool = False
+    tells_missing: bool = True
     has_monotone: bool = False
     has_close_values: bool = False
     draws_features: bool = False

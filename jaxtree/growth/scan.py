@@ -18,7 +18,8 @@ from jaxtree.growth.measure import Measure
 from jaxtree.growth.nodes import place_of
 from jaxtree.growth.orders import Orders, most_large_slots
 from jaxtree.growth.plan import Plan
-from jaxtree.growth.split import NO_CODE, Split, corrected, no_split
+from jaxtree.growth.split import NO_CODE, Split, corrected, no_split, trimmed
+from jaxtree.growth.sums import cumulative_sum
 
 
 class _Sorted(NamedTuple):
@@ -30,12 +31,20 @@ class _Sorted(NamedTuple):
     information: Float[Array, " entry"]
 
 
-class _Slots(NamedTuple):
-    """What a scan needs to know of every slot."""
+class _Level(NamedTuple):
+    """What all features of a level share, slot by slot and entry by entry.
+
+    Attributes:
+        place: The nodes of the slots.
+        stop: Where the entries of every slot end.
+        place_at: The node of every entry.
+        before_at: The sums of all nodes before that of every entry.
+    """
 
     place: Place
-    start: Int32[Array, " slot"]
     stop: Int32[Array, " slot"]
+    place_at: Place
+    before_at: Int[Array, "channel entry"]
 
 
 def scan_features(
@@ -43,21 +52,33 @@ def scan_features(
 ) -> Split:
     """Returns the best threshold of every scanned feature at every large node, arrays of shape (scanned, slot)."""
     num_slots = most_large_slots(entries, plan)
-    node = frontier.node[:num_slots]
-    place = place_of(level.nodes, level.tree, node, scene.leaf_limits, scene.units, plan.rules)
-    slots = _Slots(place, frontier.start[:num_slots], frontier.stop[:num_slots])
+    slots = _look_up(scene, level, entries, frontier, num_slots, plan)
     scan = functools.partial(_scan_feature, scene, entries, slots, orders.size, plan=plan)
 
     def scan_next(i, splits):
-        found = scan(scene.lists[-1][i], orders.entry[i])
+        found = trimmed(scan(scene.lists[-1][i], orders.entry[i]), plan.rules, plan.num_words)
         return jax.tree.map(lambda all_, one: all_.at[i].set(one), splits, found)
 
-    splits = no_split((plan.num_scanned, num_slots), plan.num_words)
-    return lax.fori_loop(0, plan.num_scanned, scan_next, splits)
+    splits = trimmed(no_split((plan.num_scanned, num_slots), plan.num_words), plan.rules, plan.num_words)
+    return lax.fori_loop(0, orders.num_features, scan_next, splits)
+
+
+def _look_up(scene: Scene, level: Level, entries: Entries, frontier: Frontier, num_slots: int, plan: Plan) -> _Level:
+    """Looks up once what every feature asks of the entries' nodes."""
+    node = frontier.node[:num_slots]
+    place = place_of(level.nodes, level.tree, node, scene.leaf_limits, scene.units, plan.rules)
+    is_used = jnp.arange(num_slots, dtype=jnp.int32) < frontier.num_large
+    sums = jnp.where(is_used[:, None], place.whole.sums, 0)
+    before = jnp.cumsum(sums, axis=0, dtype=sums.dtype) - sums
+    at = jnp.minimum(entries.slot, num_slots - 1)
+    place_at = jax.tree.map(lambda x: x[at], place)
+    whole = place_at.whole
+    place_at = place_at._replace(whole=whole._replace(sums=whole.sums.T, center=whole.center.T))
+    return _Level(place, frontier.stop[:num_slots], place_at, before[at].T)
 
 
 def _scan_feature(
-    scene: Scene, entries: Entries, slots: _Slots, size: Int32[Array, ""], number, order, *, plan: Plan
+    scene: Scene, entries: Entries, slots: _Level, size: Int32[Array, ""], number, order, *, plan: Plan
 ) -> Split:
     """The best threshold of one feature at every slot."""
     feature = take_features(scene.features, number)
@@ -84,11 +105,11 @@ def _scan_feature(
 
 
 def _read_codes(
-    scene: Scene, entries: Entries, slots: _Slots, size, feature: Feature, order, num_blocks, plan: Plan
+    scene: Scene, entries: Entries, slots: _Level, size, feature: Feature, order, num_blocks, plan: Plan
 ) -> tuple[Int32[Array, " entry"], Int[Array, "slot channel"]]:
     """The code at every place of the order, and the sums of every slot's missing values, if they are set apart."""
     rules, block_size = plan.rules, plan.entries_per_block
-    num_slots = slots.start.size
+    num_slots = slots.stop.size
 
     def read(block, carry):
         code, missing = carry
@@ -106,15 +127,12 @@ def _read_codes(
 
 
 def _score(
-    scene: Scene, entries: Entries, slots: _Slots, size, feature: Feature, order, code, missing, num_blocks, plan: Plan
+    scene: Scene, entries: Entries, slots: _Level, size, feature: Feature, order, code, missing, num_blocks, plan: Plan
 ) -> tuple[_Sorted, Float[Array, " slot"], Int32[Array, " slot"]]:
     """Scores the threshold behind every entry; also the best gain of every slot, and how many cuts it tried."""
     rules, block_size = plan.rules, plan.entries_per_block
-    measure, num_slots = rules.measure, slots.start.size
-    known = slots.place.whole.sums - missing
-    is_used = (slots.start < slots.stop) & (slots.start < size)
-    known = jnp.where(is_used[:, None], known, 0)
-    before_slot = jnp.cumsum(known, axis=0, dtype=known.dtype) - known
+    measure, num_slots = rules.measure, slots.stop.size
+    missing_before = jnp.cumsum(missing, axis=0, dtype=missing.dtype) - missing
     padded_code, padded_slot = (jnp.pad(x, (0, 1), constant_values=-1) for x in (code, entries.slot))
 
     def score_block(block, carry):
@@ -127,16 +145,21 @@ def _score(
         in_use = at < size
         is_known = in_use & ((own != feature.missing_code) | (not rules.sets_missing_apart))
         sums = jnp.where(is_known, _sums(entries, entry, measure), 0)
-        so_far = before[:, None] + jnp.cumsum(sums, axis=1, dtype=sums.dtype)
-        place = jax.tree.map(lambda x: x.at[slot].get(mode="clip"), slots.place)
-        place = place._replace(whole=place.whole._replace(sums=place.whole.sums.T))
-        inside = so_far - before_slot.at[slot].get(mode="clip").T
-        found = threshold_candidates(inside, missing.at[slot].get(mode="clip").T, feature, place, scene.units, rules)
+        so_far = before[:, None] + cumulative_sum(sums)
+        place, before_here = jax.tree.map(
+            lambda x: lax.dynamic_slice_in_dim(x, start, block_size, axis=-1), (slots.place_at, slots.before_at)
+        )
+        inside, missing_here = so_far - before_here, jnp.zeros_like(sums[:, :1])
+        if rules.sets_missing_apart:
+            inside = inside + missing_before.at[slot].get(mode="clip").T
+            missing_here = missing.at[slot].get(mode="clip").T
+        found = threshold_candidates(inside, missing_here, feature, place, scene.units, rules)
         ends_here = (slot_after != slot) | (at + 1 >= size)
         is_cut = is_known & (ends_here | (following != own))
         if rules.has_close_values:
             is_cut &= ends_here | (following >= feature.first_apart.at[own].get(mode="clip"))
-        gain = jnp.where(is_cut, found.gain, -jnp.inf)
+        # Without the barrier XLA computes the gains anew for everything that reads them.
+        gain = lax.optimization_barrier(jnp.where(is_cut, found.gain, -jnp.inf))
         home = jnp.where(in_use, slot, num_slots)
         best = best.at[home].max(gain, mode="drop")
         if rules.is_c45:
@@ -160,7 +183,7 @@ def _write(written: _Sorted, found, start: Int32[Array, ""], is_c45: bool) -> _S
     put = lambda all_, new: lax.dynamic_update_slice(all_, new, (start,))  # noqa: E731
     return written._replace(
         gain=put(written.gain, found.gain),
-        missing_branch=put(written.missing_branch, found.missing_branch),
+        missing_branch=put(written.missing_branch, jnp.broadcast_to(found.missing_branch, found.gain.shape)),
         information=put(written.information, found.information) if is_c45 else written.information,
     )
 

@@ -8,9 +8,11 @@ Of equal gains the lowest feature wins, then the lowest code.
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
+from jaxtyping import Array, Bool, Float, Int, Int32
 
+from jaxtree.arrays import OptionalArray
 from jaxtree.growth.candidates import (
     C45_TOLERANCE,
     Candidates,
@@ -22,9 +24,10 @@ from jaxtree.growth.candidates import (
     threshold_candidates,
     tie_tolerance,
 )
-from jaxtree.growth.measure import TIE_TOLERANCE, Units
+from jaxtree.growth.measure import Units
 from jaxtree.growth.rules import Rules, Selection
 from jaxtree.growth.subset import score_subsets
+from jaxtree.growth.sums import cumulative_sum
 from jaxtree.hashing import child_hash
 from jaxtree.tree import SplitKind
 
@@ -36,15 +39,18 @@ C45_SLACK = 1e-3
 
 
 class Split(NamedTuple):
-    """The best split found so far; `gain` is -inf where there is none."""
+    """The best split found so far; `gain` is -inf where there is none.
+
+    What is the same for all splits is left out where they are stored, see `trimmed`.
+    """
 
     gain: Float[Array, "*s"]
     feature: Int32[Array, "*s"]
     code: Int32[Array, "*s"]
     next_code: Int32[Array, "*s"]
-    missing_branch: Int32[Array, "*s"]
-    information: Float[Array, "*s"]
-    subset: UInt32[Array, "*s word"]
+    missing_branch: OptionalArray
+    information: OptionalArray
+    subset: OptionalArray
 
 
 def no_split(shape: tuple[int, ...], num_words: int) -> Split:
@@ -52,6 +58,15 @@ def no_split(shape: tuple[int, ...], num_words: int) -> Split:
     none = jnp.zeros(shape, jnp.int32)
     gain = jnp.full(shape, -jnp.inf, jnp.float64)
     return Split(gain, none, none, none, none, jnp.zeros_like(gain), jnp.zeros((*shape, num_words), jnp.uint32))
+
+
+def trimmed(split: Split, rules: Rules, num_words: int) -> Split:
+    """The split without what the rules make the same for all: every field costs time wherever splits are stored."""
+    return split._replace(
+        missing_branch=split.missing_branch if rules.tells_missing else None,
+        information=split.information if rules.is_c45 else None,
+        subset=split.subset if num_words else None,
+    )
 
 
 def score_histogram(
@@ -79,7 +94,7 @@ def score_histogram(
     found = [_best_of_kind(kind, histogram, known, missing, feature, place, units, rules, num_words) for kind in kinds]
     split = found[0]
     for kind, other in zip(kinds[1:], found[1:], strict=True):
-        split = Split(*(jnp.where(feature.kind == kind, b, a) for a, b in zip(split, other, strict=True)))
+        split = jax.tree.map(lambda a, b, kind=kind: jnp.where(feature.kind == kind, b, a), split, other)
     return split
 
 
@@ -112,6 +127,11 @@ def score_pairs(
     inside = jnp.sum(jnp.where(up_to, known[:, :, None], 0), axis=1, dtype=sums.dtype)
     found = threshold_candidates(inside, missing, feature, place, units, rules)
     present = rules.measure.weight(sums) > 0
+    if rules.is_c45:
+        # The cuts tried are counted, so a code stands for one, however many entries have it.
+        place_in_list = jnp.arange(codes.size, dtype=jnp.int32)
+        is_earlier = present[:, None] & (place_in_list[:, None] < place_in_list[None, :])
+        present &= ~jnp.any(is_earlier & (codes[:, None] == codes[None, :]), axis=0)
     next_code = None
     if rules.has_close_values:
         later = present[None, :] & (codes[None, :] > codes[:, None])
@@ -137,7 +157,7 @@ def best_of_features(splits: Split, place: Place, allowed: Bool[Array, " feature
     wins = wins & (splits.feature == _lowest(splits.feature, wins))
     place_in_list = jnp.arange(splits.gain.size, dtype=jnp.int32)
     first = jnp.minimum(_lowest(place_in_list, wins), splits.gain.size - 1)
-    best = Split(*(value[first] for value in splits))
+    best = jax.tree.map(lambda value: value[first], splits)
     return best._replace(gain=jnp.where(jnp.any(wins), best.gain, -jnp.inf))
 
 
@@ -232,10 +252,15 @@ def _choose(
         feature=feature.number.astype(jnp.int32),
         code=chosen,
         next_code=_lowest(code, present & (code > chosen)),
-        missing_branch=jnp.min(jnp.where(is_chosen & present, found.missing_branch, NO_CODE)),
+        missing_branch=_branch_of_chosen(found.missing_branch, is_chosen & present),
         information=_pick(found.information, is_chosen & present, True) if rules.is_c45 else jnp.zeros_like(best),
         subset=jnp.zeros(0, jnp.uint32),
     )
+
+
+def _branch_of_chosen(branch: Int32[Array, "*candidate"], is_chosen: Bool[Array, " candidate"]) -> Int32[Array, ""]:
+    """The chosen candidate's branch of missing values, or that of all candidates."""
+    return jnp.min(jnp.where(is_chosen, branch, NO_CODE)) if branch.ndim else branch
 
 
 def _pick(values: Float[Array, " candidate"], is_chosen: Bool[Array, " candidate"], exists) -> Float[Array, ""]:
@@ -295,23 +320,3 @@ def _lowest(code: Int32[Array, " candidate"], mask: Bool[Array, " candidate"]) -
     `argmax` does not lower inside a local x64 scope under a caller's x32 `jit`; a minimum does.
     """
     return jnp.min(jnp.where(mask, code, jnp.int32(NO_CODE)))
-
-
-def cumulative_sum(values: Int[Array, "channel bin"]) -> Int[Array, "channel bin"]:
-    """Sums over the bins up to each, about three times as fast as `jnp.cumsum` on a CPU.
-
-    Runs of 16 bins are summed by plain additions, and the sums of the runs the same way.
-    """
-    num_channels, num_bins = values.shape
-    run = min(num_bins, 16)
-    if num_bins % run:
-        return jnp.cumsum(values, axis=1, dtype=values.dtype)
-    runs = values.reshape(num_channels, num_bins // run, run)
-    steps = [runs[:, :, 0]]
-    for i in range(1, run):
-        steps.append(steps[-1] + runs[:, :, i])
-    sums = jnp.stack(steps, axis=-1)
-    if num_bins > run:
-        before = cumulative_sum(steps[-1]) - steps[-1]
-        sums = sums + before[:, :, None]
-    return sums.reshape(num_channels, num_bins)

@@ -16,7 +16,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
 
-from jaxtree.growth.candidates import NO_BRANCH, UNRESOLVED, Feature, Place, binary_gains, split_information, tie_tolerance
+from jaxtree.growth.candidates import (
+    NO_BRANCH,
+    UNRESOLVED,
+    Feature,
+    Place,
+    binary_gains,
+    split_information,
+    tie_tolerance,
+)
 from jaxtree.growth.measure import Measure, Units, Whole
 from jaxtree.growth.rules import Missing, Rules
 from jaxtree.tree import CODES_PER_WORD

@@ -24,7 +24,7 @@ from jaxtree.export.text import export_text
 from jaxtree.growth.criteria import entropy
 from jaxtree.growth.grow import grow_completely
 from jaxtree.pruning.dropout import expected_accuracy, sampled_accuracy, vote_share
-from jaxtree.table.target import encode_target
+from jaxtree.table.target import encode_classes
 from jaxtree.tree import take_tree
 
 P = np.array([0.0, 0.05, 0.1, 0.15, 0.2, 0.25])
@@ -152,7 +152,8 @@ def sweep(cars: Split, key: jax.Array, num_draws: int, draws: dict[str, np.ndarr
 def shuffled(X: np.ndarray, y: np.ndarray, *, key: jax.Array, seed: int) -> Results:
     """One draw and the exact mean for every shuffle of the rows; all trees are roots of one growth."""
     estimator = ID3Classifier(encoding="onehot").fit(X, y)
-    codes, (classes, label) = estimator.encode(X), encode_target(y)
+    codes, target = estimator.encode(X), encode_classes(y)
+    (label,), (classes,) = target.codes, target.classes
     chance = np.random.default_rng(seed)
     order = np.stack([chance.permutation(y.size) for _ in range(NUM_SHUFFLES)])
     train, test = np.split(order, [NUM_TRAINING_ROWS], axis=1)
@@ -222,7 +223,7 @@ def _encoded(estimator: ID3Classifier, cars: Split) -> dict[str, tuple[np.ndarra
     """Codes and labels of the training and of the test rows."""
     pairs = {"train": (cars[0], cars[2]), "test": (cars[1], cars[3])}
     # Both parts have both classes, so each part's own numbering is that of the estimator.
-    return {name: (estimator.encode(X), encode_target(y)[1]) for name, (X, y) in pairs.items()}
+    return {name: (estimator.encode(X), encode_classes(y).codes[0]) for name, (X, y) in pairs.items()}
 
 
 def _cost(cars: Split, key: jax.Array, num_draws: int) -> Results:

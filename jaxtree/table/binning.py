@@ -232,9 +232,9 @@ class _CellTable(NamedTuple):
 
 def round_down_to_float32(edges: Float64[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     """Rounds towards minus infinity, so that `x <= edge` has the same answer as before for every float32 `x`."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         rounded = edges.astype(np.float32)
-    return np.where(rounded > edges, np.nextafter(rounded, np.float32(-np.inf)), rounded)
+        return np.where(rounded > edges, np.nextafter(rounded, np.float32(-np.inf)), rounded)
 
 
 def _cell_of(values: Float[np.ndarray, " row"]) -> UInt32[np.ndarray, " row"]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from jaxtyping import Num
+from jaxtyping import Int, Num
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
@@ -82,6 +82,20 @@ def read_table(X: Any, *, max_categories: int | None = None) -> Table:
     if hasattr(X, "__array__"):
         return _read_array(X, max_categories)
     raise InvalidTypeError(f"X must be a two-dimensional array, a list of rows or a data frame, got {type(X).__name__}")
+
+
+def take_rows(X: Any, rows: Int[np.ndarray, " taken"]) -> Any:
+    """Returns some rows of a table that `read_table` reads, as a table.
+
+    >>> take_rows([["a", 1], ["b", 2], ["c", 3]], np.array([2, 0]))
+    [['c', 3], ['a', 1]]
+    """
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, nw.DataFrame):
+        return frame[rows.tolist()].to_native()
+    return [X[row] for row in rows] if isinstance(X, list | tuple) else np.asanyarray(X)[rows]
 
 
 def check_shape(shape: tuple[int, ...]) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int32
+from jaxtyping import Float64, Int32, Shaped
 
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.target import ClassTarget
 from jaxtree.table.vectors import finite_numbers, read_array
 
@@ -19,7 +19,7 @@ def check_sample_weight(sample_weight: Any, num_rows: int) -> Float64[np.ndarray
     Raises:
         InvalidInputError: If it is not a number or a vector with a weight for every row, or if a weight is missing,
             infinite or negative, or if all are zero.
-        InvalidTypeError: If a weight is not a number.
+        InvalidTypeError: If a weight is not a number, or an array has no axis.
 
     >>> check_sample_weight([1, 0, 2], num_rows=3)
     array([1., 0., 2.])
@@ -30,7 +30,7 @@ def check_sample_weight(sample_weight: Any, num_rows: int) -> Float64[np.ndarray
         return None
     weight = read_array("sample_weight", sample_weight)
     if weight.ndim == 0:
-        weight = np.full(num_rows, weight)
+        weight = np.full(num_rows, _one_number(sample_weight, weight))
     _check_shape(weight.shape, num_rows)
     weight = finite_numbers("sample_weight", weight)
     if (weight < 0).any():
@@ -41,6 +41,17 @@ def check_sample_weight(sample_weight: Any, num_rows: int) -> Float64[np.ndarray
         )
     if not weight.any():
         raise InvalidInputError(f"{_ALL_ZERO} sample_weight is zero for every row")
+    return weight
+
+
+def _one_number(sample_weight: Any, weight: Shaped[np.ndarray, ""]) -> Shaped[np.ndarray, ""]:
+    """Refuses an array without an axis as scikit-learn does: it is no number, and no vector either."""
+    if isinstance(sample_weight, np.ndarray):
+        number = np.array(finite_numbers("sample_weight", weight[None])[0])
+        raise InvalidTypeError(
+            f"Input should have at least 1 dimension i.e. satisfy `len(x.shape) > 0`, got scalar `{number!r}` instead. "
+            "Pass sample_weight as a number, or as a vector with one for every row"
+        )
     return weight
 
 

@@ -34,7 +34,7 @@ def test_a_weight_for_every_row(weight):
 
 def test_no_weight_and_one_for_all():
     assert check_sample_weight(None, 3) is None
-    for weight in (2.5, np.float32(2.5), np.array(2.5)):
+    for weight in (2.5, np.float32(2.5)):
         np.testing.assert_array_equal(check_sample_weight(weight, 3), [2.5, 2.5, 2.5])
     np.testing.assert_array_equal(check_sample_weight([False, True], 2), [0, 1])
 
@@ -59,6 +59,11 @@ WRONG_WEIGHTS = {
 def test_wrong_weights(message, weight):
     with pytest.raises(InvalidInputError, match=message):
         check_sample_weight(weight, 3)
+
+
+def test_an_array_without_an_axis_is_no_weight():
+    with pytest.raises(InvalidTypeError, match=r"at least 1 dimension .* got scalar `array\(2.5\)`"):
+        check_sample_weight(np.array(2.5), 3)
 
 
 @pytest.mark.parametrize("weight", [["a", "b", "c"], "balanced", np.array([1, 1, "1"], object)])
