@@ -118,7 +118,9 @@ class BaseTree(BaseEstimator):
         validate_data(self, X, skip_check_array=True)
         return codes
 
-    def _grow(self, X: Any, codes, target, num_classes: tuple[int, ...], weight) -> Self:
+    def _grow(
+        self, X: Any, codes, target, num_classes: tuple[int, ...], weight: Float[np.ndarray, " row"] | None
+    ) -> Self:
         if weight is not None and not weight.all():
             # Not only the growth, but also categories and bins are to be those of the table without such rows.
             rows = np.flatnonzero(weight)

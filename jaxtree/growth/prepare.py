@@ -181,7 +181,8 @@ def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
         label, value, units = _quantise_numbers(target, prepared.weight, weight, units, measure)
     padding = plan.entry_capacity - row.size
     pad = lambda x: jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, padding)])  # noqa: E731
-    entries = Entries(pad(row), pad(label), pad(value), pad(prepared.entry_root), jnp.int32(plan.entry_capacity))
+    size = -(-row.size // plan.entries_per_block) * plan.entries_per_block
+    entries = Entries(pad(row), pad(label), pad(value), pad(prepared.entry_root), jnp.int32(size))
     return entries, units
 
 

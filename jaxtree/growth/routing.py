@@ -12,6 +12,7 @@ from jaxtree.growth.frontier import RETIRED, Entries, Frontier
 from jaxtree.growth.nodes import Nodes
 from jaxtree.growth.orders import Expansion, Orders, expand_orders
 from jaxtree.growth.plan import Plan
+from jaxtree.growth.sums import cumulative_sum
 from jaxtree.tree import Tree, branch_of_code
 
 SHARED = 2**31 - 2
@@ -133,47 +134,98 @@ def share_out(
         The entries, the frontier with the windows where they are now, the child of each entry, the orders, and
         whether there was room.
     """
-    room, num_entries = plan.entry_capacity, jnp.minimum(entries.size, node.size)
-    position = jnp.arange(node.size, dtype=jnp.int32)
-    is_shared = (node == SHARED) & (position < num_entries)
     at = frontier.node.at[entries.slot].get(mode="clip")
-    copies = jnp.where(
-        is_shared, tree.num_children[at], ((node != RETIRED) & (position < num_entries)).astype(jnp.int32)
-    )
-    stop = jnp.cumsum(copies, dtype=jnp.int32)
-    start = stop - copies
-    fits = stop[-1] <= room
-    source = jnp.zeros(room, jnp.int32).at[jnp.where(copies > 0, start, room)].max(position, mode="drop")
-    source = lax.cummax(source)
-    ordinal = jnp.arange(room, dtype=jnp.int32) - start[source]
-    parent = at[source]
-    child = jnp.where(is_shared[source], tree.first_child[parent] + ordinal, node[source])
-    value = _shares(tree, entries, node, is_shared, source, parent, child, plan=plan)
-    arrives = (jnp.arange(room, dtype=jnp.int32) < stop[-1]) & (value[0] > 0)
-    begin = jnp.concatenate([start, stop[-1:]])
-    slot = jnp.where(arrives, entries.slot[source], RETIRED)
-    shared = Entries(entries.row[source], entries.label[:, source], value, slot, stop[-1])
+    in_use = jnp.arange(node.size, dtype=jnp.int32) < entries.size
+    copies = jnp.where(node == SHARED, tree.num_children[at], (node != RETIRED).astype(jnp.int32))
+    copies = jnp.where(in_use, copies, 0)
+    start, size = _starts(copies, entries.size, plan)
+    source = _sources(copies, start, entries.size, plan)
+    shared, child = _copy_entries(tree, entries, node, at, source, start, size, plan)
+    begin = jnp.where(in_use, start, size)
     windows = frontier._replace(
-        start=begin.at[frontier.start].get(mode="clip"), stop=begin.at[frontier.stop].get(mode="clip")
+        start=begin.at[frontier.start].get(mode="clip"),
+        stop=jnp.where(frontier.stop < entries.size, begin.at[frontier.stop].get(mode="clip"), size),
     )
     orders = expand_orders(orders, Expansion(copies, start), plan=plan)
-    return shared, windows, jnp.where(arrives, child, RETIRED), orders, fits
+    return shared, windows, child, orders, size <= plan.entry_capacity
+
+
+def _starts(
+    copies: Int32[Array, " entry"], num_entries: Int32[Array, ""], plan: Plan
+) -> tuple[Int32[Array, " entry"], Int32[Array, ""]]:
+    """Where the copies of every entry start, and how many there are of all."""
+    size = plan.entries_per_block
+
+    def add_block(block, carry):
+        start, before = carry
+        own = _take_block(copies, block, size)
+        up_to = before + cumulative_sum(own[None])[0]
+        return _put_block(start, up_to - own, block, size), up_to[-1]
+
+    return lax.fori_loop(0, -(-num_entries // size), add_block, (jnp.zeros_like(copies), jnp.int32(0)))
+
+
+def _sources(
+    copies: Int32[Array, " entry"], start: Int32[Array, " entry"], num_entries: Int32[Array, ""], plan: Plan
+) -> Int32[Array, " entry"]:
+    """The old place of every entry."""
+    size = plan.entries_per_block
+
+    def copy_number(number, source):
+        def put_block(block, source):
+            own, to = (_take_block(x, block, size) for x in (copies, start))
+            old = block * size + jnp.arange(size, dtype=jnp.int32)
+            return source.at[jnp.where(own > number, to + number, RETIRED)].set(old, mode="drop")
+
+        return lax.fori_loop(0, -(-num_entries // size), put_block, source)
+
+    return lax.fori_loop(0, jnp.max(copies), copy_number, jnp.zeros_like(copies))
+
+
+def _copy_entries(
+    tree: Tree, entries: Entries, node, at, source, start, num_copies: Int32[Array, ""], plan: Plan
+) -> tuple[Entries, Int32[Array, " entry"]]:
+    """The entries in their new places, and the child of each."""
+    size = plan.entries_per_block
+    known = jnp.zeros(plan.capacity, entries.value.dtype).at[node].add(entries.value[0], mode="drop")
+    up_to = jnp.cumsum(known)
+
+    def copy_block(block, carry):
+        row, label, value, slot, child = carry
+        old = _take_block(source, block, size)
+        place = block * size + jnp.arange(size, dtype=jnp.int32)
+        parent, is_shared = at[old], node[old] == SHARED
+        to = jnp.where(is_shared, tree.first_child[parent] + place - start[old], node[old])
+        parts = entries.value[:, old]
+        parts = jnp.where(is_shared, _shares(tree, parts, known, up_to, parent, to), parts)
+        arrives = (place < num_copies) & (parts[0] > 0)
+        put = lambda values, new: lax.dynamic_update_slice_in_dim(values, new, block * size, axis=-1)  # noqa: E731
+        return (
+            put(row, entries.row[old]),
+            put(label, entries.label[:, old]),
+            put(value, parts),
+            put(slot, jnp.where(arrives, entries.slot[old], RETIRED)),
+            put(child, jnp.where(arrives, to, RETIRED)),
+        )
+
+    nobody = jnp.full_like(node, RETIRED)
+    carry = (entries.row, entries.label, entries.value, nobody, nobody)
+    num_blocks = -(-jnp.minimum(num_copies, plan.entry_capacity) // size)
+    row, label, value, slot, child = lax.fori_loop(0, num_blocks, copy_block, carry)
+    return Entries(row, label, value, slot, jnp.minimum(num_copies, plan.entry_capacity)), child
 
 
 def _shares(
-    tree: Tree, entries: Entries, node, is_shared, source, parent, child, *, plan: Plan
-) -> Int[Array, "value entry"]:
-    """What every entry, old or shared out, adds to the sums of its child."""
-    known = jnp.zeros(plan.capacity, entries.value.dtype).at[node].add(entries.value[0], mode="drop")
-    up_to = jnp.cumsum(known)
-    before_family = up_to[tree.first_child[parent]] - known[tree.first_child[parent]]
-    whole = up_to[tree.first_child[parent] + jnp.maximum(tree.num_children[parent], 1) - 1] - before_family
+    tree: Tree, value: Int[Array, "value copied"], known: Int[Array, " node"], up_to: Int[Array, " node"], parent, child
+) -> Int[Array, "value copied"]:
+    """What the shares of entries add to the sums of a child, given the known weight of nodes and its cumulative sum."""
+    first = tree.first_child[parent]
+    before_family = up_to[first] - known[first]
+    whole = up_to[first + jnp.maximum(tree.num_children[parent], 1) - 1] - before_family
     high, low = (x - before_family for x in (up_to[child], up_to[child] - known[child]))
 
-    def cut(value, weight):
+    def cut(part, weight):
         share = weight.astype(jnp.float64) / jnp.maximum(whole, 1)
-        return jnp.where(weight == whole, value, jnp.floor(value.astype(jnp.float64) * share).astype(value.dtype))
+        return jnp.where(weight == whole, part, jnp.floor(part.astype(jnp.float64) * share).astype(part.dtype))
 
-    value = entries.value[:, source]
-    shares = jnp.stack([cut(part, high) - cut(part, low) for part in value])
-    return jnp.where(is_shared[source], shares, value)
+    return jnp.stack([cut(part, high) - cut(part, low) for part in value])

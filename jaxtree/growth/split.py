@@ -219,7 +219,8 @@ def _best_of_kind(kind, histogram, known, missing, feature: Feature, place: Plac
     else:
         found = one_vs_rest_candidates(known, missing, feature, place, units, rules)
         split = _choose(_by_ratio(found, rules), code, present, feature, place, rules)
-        split = split._replace(gain=_pick(found.gain, code == split.code, split.gain > -jnp.inf))
+        if rules.selection == Selection.GAIN_RATIO:
+            split = split._replace(gain=_pick(found.gain, code == split.code, split.gain > -jnp.inf))
     return split._replace(subset=jnp.zeros(num_words, jnp.uint32))
 
 

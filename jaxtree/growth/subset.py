@@ -69,7 +69,8 @@ def score_subsets(
     in_lower = _lower_sides(table, present, feature, rules.measure)
     gain = jax.vmap(lambda lower: _gain(lower, table, total, feature, place, units, rules, whole))(in_lower)
     best = jnp.max(gain)
-    tolerance = tie_tolerance(whole, best, rules)
+    # Of the whole node: the known rows alone may be pure.
+    tolerance = tie_tolerance(place.whole, best, rules)
     number = jnp.arange(gain.size, dtype=jnp.int32)
     chosen = jnp.min(jnp.where(gain >= best - tolerance, number, gain.size - 1))
     lower = in_lower[chosen]
