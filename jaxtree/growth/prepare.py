@@ -145,7 +145,7 @@ def list_features(
     return tuple(shapes), (*lists, _padded(number[is_scanned], number.size))
 
 
-def _padded(listed: Int32[np.ndarray, " listed"], padding: int) -> Int32[np.ndarray, " listed"]:
+def _padded(listed: Int32[np.ndarray, " listed"], padding: int) -> Int32[np.ndarray, " padded"]:
     """A list of features filled up to a bucket with a number that none has."""
     return np.pad(listed, (0, feature_bucket(listed.size) - listed.size), constant_values=padding)
 

@@ -15,7 +15,6 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import jaxtree
 from jaxtree import DecisionTreeClassifier, ID3Classifier, export_text
@@ -201,11 +200,6 @@ def test_multiway_trees_have_no_left_and_right():
     table = jaxtree.datasets.load_play_tennis()
     with pytest.raises(AttributeError, match="binary trees only"):
         _ = ID3Classifier().fit(table.data, table.target).tree_.children_left
-
-
-@parametrize_with_checks([ID3Classifier(), DecisionTreeClassifier()])
-def test_scikit_learn_s_own_checks(estimator, check):
-    check(estimator)
 
 
 def test_clone_pipeline_cross_validation_and_pickle(cars):

@@ -9,7 +9,7 @@ from jaxtree.growth.criteria import poisson, squared_error
 from jaxtree.growth.rules import Missing, Selection
 
 ROWS, FEATURES, MOST = 256, 3, 400
-FIELDS = ("feature", "num_children", "first_child", "num_rows", "depth", "weight", "missing_branch", "gain", "impurity")
+FIELDS = ("feature", "num_children", "first_child", "num_rows", "depth", "weight", "missing_branch", "impurity")
 RULES = {
     "gini, missing learned": dict(criterion=criteria.gini, num_classes=3, missing=Missing.LEARN),
     "C4.5": dict(
@@ -53,9 +53,10 @@ def grown(codes, num_values, signal, weight, has_weights=True, **rules):
 def test_a_scan_gives_the_tree_of_a_histogram(name):
     wide, dense, signal, weight = table()
     scanned, tabled = grown(wide, MOST, signal, weight, **RULES[name]), grown(dense, 60, signal, weight, **RULES[name])
-    assert scanned.node_count > 40
+    assert scanned.node_count > 20
     for field in FIELDS:
         np.testing.assert_array_equal(getattr(scanned, field), getattr(tabled, field), err_msg=field)
+    np.testing.assert_allclose(scanned.gain, tabled.gain, rtol=1e-12, atol=1e-14)
     # The codes are other ones, the cuts are the same.
     values = np.sort(np.unique(wide[wide < MOST]))
     known = ~tabled.is_leaf & (tabled.code < 60)
