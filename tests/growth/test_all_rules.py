@@ -1,4 +1,4 @@
-"""The engine against a slow oracle, node for node: weights, numbers, several outputs, missing values, subsets, limits."""
+"""The engine against a slow oracle, node for node: weights, numbers, outputs, missing values, subsets, limits."""
 
 import dataclasses
 
@@ -14,7 +14,9 @@ from jaxtree.growth.rules import Missing
 from tests.reference import weighted_oracle as oracle
 
 ROWS, CODES = 24, 8
-KINDS = np.array([SplitKind.THRESHOLD, SplitKind.MULTIWAY, SplitKind.ONE_VS_REST, SplitKind.SUBSET, SplitKind.THRESHOLD])
+KINDS = np.array(
+    [SplitKind.THRESHOLD, SplitKind.MULTIWAY, SplitKind.ONE_VS_REST, SplitKind.SUBSET, SplitKind.THRESHOLD]
+)
 CRITERIA = {
     "gini": (criteria.gini, oracle.gini),
     "entropy": (criteria.entropy, oracle.entropy),
@@ -123,7 +125,9 @@ def grow_padded(setting, problem, weight, **more):
     return take_tree(grown.tree)
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s.criterion}-{s.missing}-{s.num_classes}x{s.num_outputs}")
+@pytest.mark.parametrize(
+    "setting", SETTINGS, ids=lambda s: f"{s.criterion}-{s.missing}-{s.num_classes}x{s.num_outputs}"
+)
 @given(
     seed=st.integers(0, 2**32 - 1),
     num_rows=st.integers(1, ROWS),

@@ -12,9 +12,7 @@ ROWS, FEATURES, MOST = 256, 3, 400
 FIELDS = ("feature", "num_children", "first_child", "num_rows", "depth", "weight", "missing_branch", "impurity")
 RULES = {
     "gini, missing learned": dict(criterion=criteria.gini, num_classes=3, missing=Missing.LEARN),
-    "C4.5": dict(
-        criterion=criteria.entropy, num_classes=3, missing=Missing.FRACTION, selection=Selection.GAIN_RATIO
-    ),
+    "C4.5": dict(criterion=criteria.entropy, num_classes=3, missing=Missing.FRACTION, selection=Selection.GAIN_RATIO),
     "numbers, missing last, rows counted": dict(criterion=squared_error, missing=Missing.BRANCH, counts_rows=True),
     "Poisson, missing shared out": dict(criterion=poisson, missing=Missing.FRACTION),
 }
@@ -70,7 +68,9 @@ def test_codes_too_close_are_not_cut_apart():
     values = np.sort(np.unique(wide))
     # Of the codes between present ones the nearest present one above decides.
     apart_dense = np.minimum(np.arange(61) + 4, 60)
-    apart_wide = np.array([np.append(values, [MOST] * 8)[np.searchsorted(values, c, side="right") + 3] for c in range(401)])
+    apart_wide = np.array(
+        [np.append(values, [MOST] * 8)[np.searchsorted(values, c, side="right") + 3] for c in range(401)]
+    )
     trees = []
     for codes, num_values, apart in ((wide, MOST, apart_wide), (dense, 60, apart_dense)):
         features = Features(

@@ -34,6 +34,7 @@ def assert_identical(a, b, fields=None):
 @seeds
 def test_weight_is_conserved_where_rows_are_shared_out(setting, seed):
     problem, weight = draw_problem(setting, seed, ROWS)
+    weight = weight * np.random.default_rng(seed).random(ROWS)
     tree = grow_padded(setting, problem, weight)
     split = np.flatnonzero(~tree.is_leaf)
     for field in ("weight", "count", "target_sum"):
@@ -41,7 +42,7 @@ def test_weight_is_conserved_where_rows_are_shared_out(setting, seed):
         children = np.zeros_like(values)
         np.add.at(children, tree.parent[1:], values[1:])
         np.testing.assert_allclose(children[split], values[split], rtol=1e-12, atol=1e-12, err_msg=field)
-    assert tree.weight[0] == weight.sum()
+    assert tree.weight[0] == pytest.approx(weight.sum(), rel=1e-14)
     assert tree.weight[tree.is_leaf].sum() == pytest.approx(weight.sum(), rel=1e-12)
 
 
@@ -119,9 +120,7 @@ def several_roots(setting, problem, weights):
             problem.codes.astype(np.uint8),
             problem.target.astype(np.int32 if setting.num_classes else np.float64),
             weights.reshape(-1),
-            Features(
-                KINDS.astype(np.int32), problem.num_codes.astype(np.int32), problem.num_values.astype(np.int32)
-            ),
+            Features(KINDS.astype(np.int32), problem.num_codes.astype(np.int32), problem.num_values.astype(np.int32)),
             Limits(min_samples_split=0.1, min_samples_leaf=0.01),
             num_classes=setting.num_classes,
             num_bins=CODES,
@@ -186,7 +185,7 @@ def test_jit_in_x32_mode_and_vmap_with_weights_numbers_and_missing_values(missin
 
 @pytest.mark.parametrize("criterion", [squared_error, poisson])
 def test_rounding_never_decides_a_tie_of_numbers(criterion):
-    """Exclusive or with targets and weights that no binary fraction holds: no split gains, so the lowest column wins."""
+    """Exclusive or with targets and weights that no binary fraction holds: no split gains; the lowest column wins."""
     corners = np.array([(a, b) for a in (0, 1) for b in (0, 1)] * 3, np.uint8).T.copy()
     for low, high, weight in ((0.1, 0.7, 1 / 3), (1 / 3, 1e6 / 7, 0.1), (0.3, 0.3000001, 7.7)):
         y = np.where(corners[0] ^ corners[1], high, low)
@@ -196,6 +195,35 @@ def test_rounding_never_decides_a_tie_of_numbers(criterion):
                 tree = grow(codes, y, w, limits=Limits(min_samples_split=0, min_samples_leaf=0), **sizes).tree
                 assert int(tree.num_nodes) == 7
                 assert int(tree.feature[0]) == 0
+
+
+def test_rounding_never_decides_a_tie_of_gains():
+    """Targets that lie symmetrically: cutting off the k least gains as much as cutting off the k greatest."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        half, k = np.sort(rng.random(5)), int(rng.integers(1, 5))
+        y = np.concatenate([half, 2.3 - half[::-1]])
+        least, greatest = np.arange(10) < k, np.arange(10) >= 10 - k
+        for codes in (np.stack([least, greatest]), np.stack([greatest, least])):
+            tree = grow(codes.astype(np.uint8), y, None, limits=Limits(max_depth=1), num_bins=2, capacity=32,
+                        criterion=squared_error).tree  # fmt: skip
+            assert int(tree.num_nodes) == 3
+            assert int(tree.feature[0]) == 0
+
+
+@pytest.mark.parametrize("feature", range(5))
+def test_a_split_that_gains_nothing_is_made_whatever_the_rounding(feature):
+    """Every category has the classes in the same proportion, with weights that no binary fraction holds."""
+    problem, _ = draw_problem(SETTINGS[0], 0, ROWS, max_depth=1, min_samples_split=0, min_samples_leaf=0)
+    codes, label = np.zeros_like(problem.codes), np.arange(ROWS) % 2
+    codes[feature] = np.arange(ROWS) // 2 % problem.num_values[feature]
+    problem = dataclasses.replace(problem, codes=codes, target=label[None])
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        weight = rng.random(8)[codes[feature]] * np.where(label == 1, rng.random(), rng.random())
+        tree = grow_padded(SETTINGS[0], problem, weight)
+        assert not tree.is_leaf[0]
+        assert tree.gain[0] == 0
 
 
 @pytest.mark.parametrize("criterion", [squared_error, poisson])

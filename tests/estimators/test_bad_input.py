@@ -1,0 +1,140 @@
+"""What estimators refuse, and say; and what looks bad but is not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+from jaxtree import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+
+X = np.arange(6.0)[:, None]
+Y = np.array([0, 0, 0, 1, 1, 1])
+CLASSIFIERS = (ID3Classifier, C45Classifier, DecisionTreeClassifier)
+
+
+@pytest.mark.parametrize("estimator", [*CLASSIFIERS, DecisionTreeRegressor])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_targets_that_are_missing_or_infinite(estimator, bad):
+    y = Y.astype(float)
+    y[2] = bad
+    with pytest.raises(InvalidInputError, match=r"y contains|y must be|y has|y:|NaN|infin"):
+        estimator().fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [*CLASSIFIERS, DecisionTreeRegressor])
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        ([1, 1, -1, 1, 1, 1], "must not be negative: row 2 has -1"),
+        ([0] * 6, "zero for every row"),
+        ([1, 1, np.nan, 1, 1, 1], "sample_weight"),
+        ([1, 2], r"sample_weight.shape == \(2,\), expected \(6,\)"),
+        (np.ones((6, 1)), "must be 1D array or scalar, got 2D"),
+    ],
+)
+def test_weights(estimator, weight, words):
+    with pytest.raises(InvalidInputError, match=words):
+        estimator().fit(X, Y, sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "words"),
+    [
+        ({2: 1.0}, r"class_weight has weights for \[2\], which are no classes of the target: these are \[0, 1\]"),
+        ({0: -1.0}, "class_weight of 0 must be a finite number of at least 0, got -1.0"),
+        ({0: 0.0, 1: 0.0}, "zero"),
+        ("balance", "class_weight"),
+    ],
+)
+def test_class_weights(class_weight, words):
+    with pytest.raises(InvalidInputError, match=words):
+        DecisionTreeClassifier(class_weight=class_weight).fit(X, Y)
+
+
+def test_monotone_constraints():
+    colors = pd.DataFrame({"color": ["red", "blue"] * 3, "size": np.arange(6.0)})
+    fit = lambda cst, y=Y, cls=DecisionTreeClassifier: cls(monotonic_cst=cst).fit(colors, y)  # noqa: E731
+    with pytest.raises(InvalidInputError, match="constrains column 'color', which is categorical and has no order"):
+        fit([1, 0])
+    with pytest.raises(InvalidInputError, match=r"names columns .'colour'."):
+        fit({"colour": 1})
+    with pytest.raises(InvalidInputError, match="-1, 0 or 1, but got"):
+        fit([0, 2])
+    with pytest.raises(InvalidInputError, match="has 2 features"):
+        fit([1])
+    with pytest.raises(InvalidInputError, match="y has 3 classes, and 2 are allowed"):
+        fit([0, 1], [0, 1, 2] * 2)
+    with pytest.raises(InvalidInputError, match="not supported with multiple outputs"):
+        fit([0, 1], np.stack([Y, Y], axis=1), DecisionTreeRegressor)
+    assert fit([0, -1]).get_n_leaves() >= 1
+
+
+def test_poisson_with_targets_that_are_negative_or_all_zero():
+    for y, words in ((Y - 1.0, "negative.*-1.0"), (Y * 0.0, "Sum of y is not positive")):
+        with pytest.raises(InvalidInputError, match=words):
+            DecisionTreeRegressor(criterion="poisson").fit(X, y)
+
+
+def test_a_criterion_that_is_not_offered():
+    with pytest.raises(
+        InvalidInputError, match=r"'absolute_error' is not offered.*allowed are 'squared_error', 'poisson'"
+    ):
+        DecisionTreeRegressor(criterion="absolute_error").fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", [*CLASSIFIERS, DecisionTreeRegressor])
+def test_more_rows_asked_of_a_branch_than_half_of_all_are_a_single_leaf(estimator):
+    tree = estimator(min_samples_leaf=4).fit(X, Y)
+    assert tree.get_n_leaves() == 1
+    assert tree.predict([[100.0]]).shape == (1,)
+
+
+@pytest.mark.parametrize("estimator", [*CLASSIFIERS, DecisionTreeRegressor])
+def test_a_category_never_seen_at_predict_time(estimator):
+    table = pd.DataFrame({"color": ["red", "blue", "green"] * 4, "size": np.arange(12.0) % 4})
+    y = [0, 1, 1] * 4
+    tree = estimator().fit(table, y)
+    new = pd.DataFrame({"color": ["violet", None, "red"], "size": [1.0, np.nan, 99.0]})
+    predicted = tree.predict(new)
+    assert set(predicted[:2]) <= {0, 1} or np.all((predicted >= 0) & (predicted <= 1))
+    assert predicted[2] == 0
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS)
+def test_ten_thousand_categories(estimator):
+    words = np.array([f"w{number}" for number in range(10_000)])
+    table = pd.DataFrame({"word": words, "size": np.arange(10_000.0) % 7})
+    with pytest.raises(InvalidInputError, match=r"word.*10,?000.*max_categories|max_categories.*1,?024"):
+        estimator().fit(table, np.arange(10_000) % 2)
+
+
+def test_whole_numbers_past_2_to_the_53():
+    """They are told apart by float64 or refused; they are not silently wrong."""
+    big = np.array([[2**53], [2**53 + 1], [2**53 + 2], [2**53 + 4]])
+    try:
+        tree = DecisionTreeClassifier().fit(big, [0, 1, 0, 1])
+    except InvalidInputError as error:
+        assert "2**53" in str(error) or "float64" in str(error)
+    else:
+        np.testing.assert_array_equal(tree.predict(big), [0, 1, 0, 1])
+
+
+def test_columns_of_mixed_types():
+    table = pd.DataFrame({"a": pd.Series(["x", 1, 2.5, "y", None, "x"], dtype=object)})
+    with pytest.raises((InvalidInputError, InvalidTypeError), match="a"):
+        DecisionTreeClassifier().fit(table, Y)
+
+
+def test_several_outputs_need_a_weight_for_the_classes_of_each():
+    both = np.stack([Y, 1 - Y], axis=1)
+    with pytest.raises(InvalidInputError, match="For multi-output, number of elements in class_weight"):
+        DecisionTreeClassifier(class_weight=[{0: 1.0}]).fit(X, both)
+    assert DecisionTreeClassifier(class_weight=[{0: 2.0}, {1: 3.0}]).fit(X, both).predict(X).shape == (6, 2)
+
+
+def test_classes_of_weight_zero_are_known_but_never_predicted():
+    X, y = load_iris(return_X_y=True)
+    tree = DecisionTreeClassifier(class_weight={2: 0}).fit(X, y)
+    assert list(tree.classes_) == [0, 1, 2]
+    assert set(tree.predict(X)) == {0, 1}

@@ -1,0 +1,68 @@
+"""C4.5 beside the slow oracle of J48 on real data: the printed trees are equal, letter for letter."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from jaxtree import C45Classifier, export_text
+from tests.export.fitted import fitted
+from tests.reference import c45_cuts, c45_oracle
+from tests.reference.weka import read_arff
+
+OPTIONS = {
+    "default": {},
+    "nocollapse": dict(collapse=False),
+    "noMDL": dict(mdl_correction=False),
+    "binary": dict(binary_splits=True),
+    "M5": dict(min_samples_leaf=5),
+    "gain": dict(gain="information"),
+}
+QUICK = [("vote", "default"), ("breast-cancer", "default"), ("soybean", "default"), ("labor", "gain")]
+SLOW = [
+    *((name, option) for name in ("vote", "breast-cancer", "labor", "soybean") for option in OPTIONS),
+    *((name, option) for name in ("glass", "diabetes", "credit-g", "hypothyroid") for option in OPTIONS),
+    ("ionosphere", "default"),
+    ("ionosphere", "nocollapse"),
+    ("kr-vs-kp", "default"),
+]
+
+
+def read(real_data, name):
+    if name != "kr-vs-kp":
+        return read_arff(real_data / name / f"{name}.arff")
+    table = pd.read_csv(real_data / name / f"{name}.data", header=None, dtype=str).add_prefix("a").astype("category")
+    return table.iloc[:, :-1], table.iloc[:, -1]
+
+
+def assert_equal_trees(real_data, monkeypatch, name, option):
+    monkeypatch.setattr(c45_oracle, "best_cut", c45_cuts.best_cut)
+    X, y = read(real_data, name)
+    options = OPTIONS[option]
+    expected = export_text(fitted(c45_oracle.grow_c45(X, y, **options), X, y, **options), style="weka")
+    assert export_text(C45Classifier(**options).fit(X, y), style="weka") == expected
+
+
+@pytest.mark.parametrize(("name", "option"), QUICK)
+def test_same_tree(real_data, monkeypatch, name, option):
+    assert_equal_trees(real_data, monkeypatch, name, option)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "option"), [pair for pair in SLOW if pair not in QUICK])
+def test_same_tree_on_more_data(real_data, monkeypatch, name, option):
+    assert_equal_trees(real_data, monkeypatch, name, option)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cuts_are_counted_once_however_many_rows_have_a_value(monkeypatch, seed):
+    """In a node of few rows, where all pairs of rows are compared, the MDL correction counts cuts and not rows."""
+    monkeypatch.setattr(c45_oracle, "best_cut", c45_cuts.best_cut)
+    rng = np.random.default_rng(seed)
+    # The last column has so many values that small nodes are compared in pairs; the others have few.
+    rows = pd.DataFrame(
+        {"a": rng.integers(0, 4, 200), "b": rng.integers(0, 6, 200), "c": rng.permutation(200)}, dtype=float
+    )
+    is_high = (rows["c"] > 100) ^ (rows["a"] > 1) ^ (rng.random(200) < 0.2)
+    y = pd.Series(pd.Categorical(np.where(is_high, "high", "low")))
+    expected = fitted(c45_oracle.grow_c45(rows, y), rows, y)
+    assert export_text(C45Classifier().fit(rows, y), style="weka") == export_text(expected, style="weka")
