@@ -1,15 +1,13 @@
 r"""Binary splits of a categorical feature by a subset of its categories.
 
 With two classes, and for numbers, the best subset is found by putting the categories in order of their
-share of class 1, or of their mean, and cutting that order somewhere (Breiman et al., 1984, theorem 4.5;
-Fisher, 1958). With more classes every subset is tried if the feature has at most `MOST_CODES_EXHAUSTIVE`
-codes; beyond it, the orders by the share of each class are cut everywhere, and the best cut wins. Of several
-targets of numbers, the orders by each one's mean are.
+share of class 1, or of their mean, of equal ones in the order of their codes, and cutting that order somewhere
+(Breiman et al., 1984, theorem 4.5; Fisher, 1958). With more classes every subset is tried if the feature has
+at most `MOST_CODES_EXHAUSTIVE` codes; beyond it, the orders by the share of each class are cut everywhere, and
+the best cut wins. Of several targets of numbers, the orders by each one's mean are.
 
 A category that the node does not have goes to the heavier branch.
 """
-
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -31,13 +29,6 @@ from jaxtree.tree import CODES_PER_WORD
 
 MOST_CODES_EXHAUSTIVE = 8
 """Codes up to which every subset is tried for more than two classes: 127 subsets."""
-
-
-class _Subsets(NamedTuple):
-    """Subsets of codes that make branch 0: those whose key in an order is at most that of a code."""
-
-    key: Float[Array, "order bin"]
-    is_candidate: Bool[Array, "order bin"]
 
 
 def score_subsets(
@@ -83,7 +74,10 @@ def _lower_sides(
 ) -> Bool[Array, "candidate bin"]:
     """Which codes every candidate puts into branch 0."""
     key = _keys(table, measure)
-    by_order = (key[:, None, :] <= key[:, :, None]) & present
+    code = jnp.arange(table.shape[1], dtype=jnp.int32)
+    # Of equal keys the lower code comes first, so that categories of equal shares may be told apart too.
+    is_before = (key[:, None, :] == key[:, :, None]) & (code[None, :] <= code[:, None])
+    by_order = ((key[:, None, :] < key[:, :, None]) | is_before) & present
     by_order = by_order & present[None, :, None]
     sides = by_order.reshape(-1, table.shape[1])
     if measure.num_classes and measure.num_channels - measure.counts_rows > 2:

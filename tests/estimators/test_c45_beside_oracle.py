@@ -58,11 +58,9 @@ def test_cuts_are_counted_once_however_many_rows_have_a_value(monkeypatch, seed)
     """In a node of few rows, where all pairs of rows are compared, the MDL correction counts cuts and not rows."""
     monkeypatch.setattr(c45_oracle, "best_cut", c45_cuts.best_cut)
     rng = np.random.default_rng(seed)
-    # The last column has so many values that small nodes are compared in pairs; the others have few.
-    rows = pd.DataFrame(
-        {"a": rng.integers(0, 4, 200), "b": rng.integers(0, 6, 200), "c": rng.permutation(200)}, dtype=float
-    )
-    is_high = (rows["c"] > 100) ^ (rows["a"] > 1) ^ (rng.random(200) < 0.2)
-    y = pd.Series(pd.Categorical(np.where(is_high, "high", "low")))
+    # So many values, classes and columns that the rows are sorted by node, and small nodes compared in pairs.
+    most = (4, 6, 10, 5, 7, 9, 200, 180)
+    rows = pd.DataFrame({f"x{i}": rng.integers(0, values, 250) for i, values in enumerate(most)}, dtype=float)
+    y = pd.Series(pd.Categorical((rows["x0"] + rows["x1"] + rows["x6"] / 40 + 2 * rng.random(250)) // 2.2))
     expected = fitted(c45_oracle.grow_c45(rows, y), rows, y)
     assert export_text(C45Classifier().fit(rows, y), style="weka") == export_text(expected, style="weka")

@@ -291,7 +291,7 @@ def lower_sides(problem, codes, used, weight, missing_code):
         return
     for key in orders(problem, codes, used, weight):
         for code in used:
-            yield [other for other in used if key[other] <= key[code]]
+            yield [other for other in used if (key[other], other) <= (key[code], code)]
 
 
 def orders(problem, codes, used, weight):
