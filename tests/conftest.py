@@ -30,8 +30,8 @@ def real_data():
 
 
 MOST_GROWTH_PROGRAMS = 120
-"""Bound for one worker of the whole suite: a kind of split, target, weight or missing value is a program of its own, but
-without buckets every data set would be one too."""
+"""Bound for one worker of the whole suite: a kind of split, target, weight or missing value is a program of its own,
+but without buckets every data set would be one too."""
 
 
 @pytest.fixture(scope="session", autouse=True)
