@@ -33,14 +33,50 @@ from rich.table import Table
 from sklearn import tree as sklearn_tree
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 import jaxtree
+from jaxtree.datasets import UCI_NAMES, load_uci
+from jaxtree.datasets.uci import WITH_TEST_ROWS
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-from tests.real_data import NAMES, REGRESSION, load  # noqa: E402
+TEST_SHARE = 0.25
+SPLIT_SEED = 1
+# Worst first, as in ggplot2.
+DIAMOND_LEVELS = {
+    "cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"],
+    "color": ["J", "I", "H", "G", "F", "E", "D"],
+    "clarity": ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"],
+}
+REGRESSION = frozenset({"abalone", "winequality", "diamonds"})
+
+
+def load(name, folder):
+    """`(X_train, X_test, y_train, y_test)` of one data set; where it has no test rows of its own, a quarter of all."""
+    if name in WITH_TEST_ROWS:
+        (X_train, y_train), (X_test, y_test) = (load_uci(name, folder, part=part) for part in ("train", "test"))
+        return X_train, X_test, y_train, y_test
+    X, y = OTHERS[name](folder) if name in OTHERS else load_uci(name, folder)
+    return train_test_split(X, y, test_size=TEST_SHARE, random_state=SPLIT_SEED)
+
+
+def diamonds(folder):
+    table = pd.read_csv(folder / "diamonds" / "diamonds.csv.gz").drop(columns="rownames")
+    ordered = {name: pd.CategoricalDtype(levels, ordered=True) for name, levels in DIAMOND_LEVELS.items()}
+    return table.drop(columns="price").astype(ordered), table["price"]
+
+
+def penguins(folder):
+    table = pd.read_csv(folder / "penguins" / "penguins.csv").drop(columns="rownames")
+    X = table.drop(columns="species")
+    return X.astype(dict.fromkeys(("island", "sex"), "category")), table["species"]
+
+
+# Data that are not of UCI: of ggplot2 and palmerpenguins.
+OTHERS = {"penguins": penguins, "diamonds": diamonds}
+NAMES = (*UCI_NAMES, *OTHERS)
 
 SETTINGS = {"full": {}, "leaf ≥ 5": {"min_samples_leaf": 5}}
 

@@ -15,6 +15,11 @@ def feature_bucket(num_features: int) -> int:
     return -(-num_features // 8) * 8
 
 
+def feature_round(num_drawn: int) -> int:
+    """Features that nodes draw, rounded up to a quarter of a power of two."""
+    return _round_up(num_drawn, 4) if num_drawn > 4 else max(num_drawn, 1)
+
+
 def bin_bucket(num_bins: int) -> int:
     """Codes rounded up to 2, 8, 32, 256, 1024, 4096, 16384 or 65536."""
     return next(size for size in (2, 8, 32, 256, 1024, 4096, 16384, 65536) if num_bins <= size)

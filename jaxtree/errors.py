@@ -22,3 +22,7 @@ class MissingExtraError(JaxtreeError, ImportError):
 
 class CapacityError(JaxtreeError, RuntimeError):
     """A tree needs more nodes than its node table holds."""
+
+
+class DistributedError(JaxtreeError, RuntimeError):
+    """A process of several that work together is gone, or does not do what the others do."""

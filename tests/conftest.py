@@ -3,6 +3,10 @@
 import os
 import pathlib
 
+# Most of the time of these tests is compilation. Programs that are not optimised compile in a quarter of the time, and
+# must give the same trees. The flags are read when JAX is first imported.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+
 import jax
 import pytest
 from hypothesis import settings
@@ -10,10 +14,11 @@ from jaxtyping import install_import_hook
 
 ROOT = pathlib.Path(__file__).parent.parent
 
+jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_compilation_cache_dir", os.environ.get("JAXTREE_TEST_CACHE", str(ROOT / ".cache" / "jax")))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 # Estimators check their parameters themselves, and their tests hand them wrong ones.
-CHECKED = ("tree", "buckets", "table", "datasets", "growth", "pruning", "export", "study")
+CHECKED = ("tree", "buckets", "table", "datasets", "growth", "pruning", "ensemble", "export", "study")
 install_import_hook([f"jaxtree.{room}" for room in CHECKED], "beartype.beartype")
 
 settings.register_profile("jaxtree", deadline=None, max_examples=25, derandomize=True)

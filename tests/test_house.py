@@ -11,8 +11,10 @@ PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 FLOORS = [
     {"arrays", "errors", "buckets", "compilation", "hashing"},
     {"table", "tree", "datasets"},
-    {"growth", "pruning", "export"},
+    {"growth", "pruning", "export", "sklearn_tree"},
+    {"ensemble"},
     {"estimators", "criteria", "prune", "dropout"},
+    {"search"},
     {"study"},
     {"cli", "__init__"},
 ]

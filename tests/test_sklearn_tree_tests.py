@@ -9,6 +9,8 @@ import sklearn
 
 from tests import sklearn_tree_tests
 
+pytestmark = pytest.mark.exhaustive
+
 SCRIPT = pathlib.Path(__file__).with_name("sklearn_tree_tests.py")
 
 

@@ -1,47 +1,101 @@
-"""What all tree estimators share: from a table to a tree, and from a tree to predictions."""
+"""What all tree estimators share: from a table to a tree, and from a tree to predictions.
+
+A fit has three steps: `_begin` encodes the table, `grow_tables` grows, `_finish` prunes. A search takes the middle one
+for many tables at once, and repeats what the last one does for many prunings.
+"""
 
 import abc
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import numpy as np
 import scipy.sparse
-from jaxtyping import Float, Int, PRNGKeyArray, Shaped, UInt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import InvalidParameterError
+from jaxtyping import Bool, Float, Int, PRNGKeyArray, Shaped, UInt
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.growing import Recipe, grow_table, in_units
+from jaxtree.estimators.alpha import find_alpha
+from jaxtree.estimators.checks import check_parameters
+from jaxtree.estimators.growing import EncodedSample, Recipe, in_units
+from jaxtree.estimators.holding import hold_out_rows
 from jaxtree.estimators.monotone import clip_to_bounds
+from jaxtree.estimators.parts import part_by_part, read_arguments
 from jaxtree.estimators.predicting import PredictingTree
-from jaxtree.pruning.best_first import best_first
-from jaxtree.pruning.cost_complexity import cost_complexity
-from jaxtree.pruning.dropout import Dropout
+from jaxtree.estimators.prunings import CostComplexity, MaxLeafNodes, Pruning
+from jaxtree.estimators.sample import Sample, split_sample, without_weightless_rows
+from jaxtree.growth.inputs import Limits
+from jaxtree.pruning.masks import stop_at
+from jaxtree.pruning.validation import HeldOut
 from jaxtree.table.encoder import Encoder
-from jaxtree.table.reading import take_rows
+from jaxtree.table.reading import default_names
 from jaxtree.table.schema import Schema
-from jaxtree.table.target import ClassTarget, check_same_length, encode_classes, encode_numbers
-from jaxtree.table.weights import check_sample_weight, class_weights
-from jaxtree.tree import Tree, class_shares, output_counts, take_tree, target_means
-
-PROBABILITY_TOLERANCE = 1e-6
-"""By how much shares of classes may differ that are mixed from several leaves and count as equal."""
+from jaxtree.table.source import is_source, open_source
+from jaxtree.table.target import check_same_length
+from jaxtree.tree import Tree, take_tree
 
 
-class BaseTree(BaseEstimator):
+class Said(NamedTuple):
+    """What is predicted of rows that end at each node.
+
+    Attributes:
+        labels: The class; nothing for numbers.
+        shares: The share of every class; for numbers the mean.
+    """
+
+    labels: Int[np.ndarray, " node"]
+    shares: Float[np.ndarray, "node column"]
+
+
+class Encoded(NamedTuple):
+    """A fitted encoder, and the codes of the table that it was fitted on."""
+
+    encoder: Encoder
+    codes: UInt[np.ndarray, "feature row"]
+
+
+class FitStart(NamedTuple):
+    """What a fit has made of its arguments when growth begins.
+
+    Attributes:
+        sample: The rows of some weight.
+        encoded: Those that the tree is grown on.
+        validation: Those that it is pruned with, if its pruning asks for any.
+        has_weight: Which rows of the table have some weight; None if all have.
+    """
+
+    sample: Sample
+    encoded: EncodedSample
+    validation: Sample | None
+    has_weight: Bool[np.ndarray, " row"] | None
+
+
+class BaseTree(BaseEstimator, abc.ABC):
     """A single tree on any table.
 
     A subclass has the parameters, and says by `_encoder` and `_recipe` what they mean to growth.
     """
 
-    pruning: Dropout | None
+    pruning: Pruning | None
     random_state: Any
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
     n_features_in_: int
+    n_outputs_: int
     tree_: Tree
+
+    _beside: tuple[str, ...] = ()
+    """Columns of the fitted source that are no features: target and weights."""
+    _fits_in_processes: ClassVar[bool] = False
+    """Whether `fit` takes a mesh of the devices of several processes."""
+    _limit_parameters: ClassVar[dict[str, Callable[[list], Any]]] = {}
+    """Parameters that only end growth sooner, and how the loosest of several is found."""
+    _pruning_parameters: ClassVar[frozenset[str]] = frozenset({"pruning"})
+    """Parameters that are heeded when the tree is grown."""
+    _split_limit_counts: ClassVar[str] = "weight"
+    """What `min_samples_split` counts where rows have weights: "rows" or "weight"."""
 
     @abc.abstractmethod
     def _encoder(self) -> Encoder:
@@ -51,6 +105,19 @@ class BaseTree(BaseEstimator):
     def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
         """How to grow on so many rows with such weights; called when the schema is known."""
 
+    @abc.abstractmethod
+    def _limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
+        """When nodes are not split."""
+
+    def _draws_growth(self) -> bool:
+        """Whether the tree depends on `random_state` before it is pruned."""
+        return False
+
+    def _prunes_by_masks(self) -> bool:
+        """Whether the pruned tree is a part of the grown one, or a vote of such, as soon as that is there."""
+        return self.pruning is None or self.pruning.is_mask or self.pruning.votes
+
+    @part_by_part
     def apply(self, X: Any) -> Int[np.ndarray, " row"]:
         """Returns the node of `tree_` where the walk of every row ends.
 
@@ -61,12 +128,12 @@ class BaseTree(BaseEstimator):
 
     def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
         """Returns the nodes on the path of every row, as a sparse matrix of shape (rows, nodes)."""
-        return _ancestors(self.tree_)[self.apply(X)]
+        return ancestors(self.tree_)[self.apply(X)]
 
     def encode(self, X: Any) -> UInt[np.ndarray, "feature row"]:
         """Returns the codes of a table, as `jaxtree.apply` and `jaxtree.dropout` take them."""
         check_is_fitted(self)
-        return self.encoder_.transform(X)
+        return self.encoder_.transform(open_source(X).without(self._beside) if is_source(X) else X)
 
     def get_depth(self) -> int:
         """Returns the depth of the deepest leaf; a single leaf has depth 0."""
@@ -87,60 +154,186 @@ class BaseTree(BaseEstimator):
     def feature_importances_(self) -> Float[np.ndarray, " column"]:
         """Share of the summed weighted gain that the splits on each column have (Breiman et al., 1984)."""
         check_is_fitted(self)
-        tree = self.tree_
         column = np.array([feature.column for feature in self.schema_.features])
-        split = np.flatnonzero(~tree.is_leaf)
-        gain = tree.weighted_n_node_samples[split] * tree.gain[split]
-        importance = np.bincount(column[tree.feature[split]], gain, minlength=self.n_features_in_)
-        return importance / importance.sum() if importance.sum() > 0 else importance
+        one = np.zeros(self.tree_.node_count, np.int64)
+        return importances(self.tree_, column, self.n_features_in_, one)[0]
 
     def __sklearn_tags__(self):
         """Tells scikit-learn that tables may hold words and missing values, and targets several columns."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
+        return allow_tables(super().__sklearn_tags__())
 
     def _check_parameters(self) -> None:
-        try:
-            self._validate_params()
-        except InvalidParameterError as error:
-            raise InvalidInputError(str(error)) from None
+        check_parameters(self)
+        if self.pruning is not None:
+            self.pruning.check()
 
-    def _read(self, X: Any, y: Any) -> UInt[np.ndarray, "feature row"]:
-        """Learns the schema of the table, and returns its codes."""
-        self.encoder_ = self._encoder()
-        codes = self.encoder_.fit_transform(X)
+    def _read(self, X: Any, y: Any, encoded: "Encoded | None" = None) -> UInt[np.ndarray, "feature row"]:
+        """Learns the schema of the table, and returns its codes; or takes them if they are there."""
+        if encoded is None:
+            encoder = self._encoder()
+            encoded = Encoded(encoder, encoder.fit_transform(X))
+        self.encoder_, codes = encoded
         check_same_length(codes.shape[1], y)
-        validate_data(self, X, skip_check_array=True)
+        if is_source(X):
+            self._set_column_names(self.schema_.column_names, is_named=bool(open_source(X).names))
+        else:
+            validate_data(self, X, skip_check_array=True)
         return codes
 
-    def _grow(
-        self, X: Any, codes, target, num_classes: tuple[int, ...], weight: Float[np.ndarray, " row"] | None
-    ) -> Self:
-        if weight is not None and not weight.all():
-            # Not only the growth, but also categories and bins are to be those of the table without such rows.
-            rows = np.flatnonzero(weight)
-            codes = self.encoder_.fit_transform(take_rows(X, rows))
-            target, weight = target[:, rows], weight[rows]
-        recipe = self._recipe(codes.shape[1], weight)
-        tree = grow_table(codes, self.schema_, target, num_classes, weight, recipe)
-        tree = in_units(self._prune(tree), self.schema_, recipe)
-        self.tree_ = tree if recipe.monotone is None else clip_to_bounds(tree, recipe.monotone)
-        self._predicting = PredictingTree(self.tree_)
+    def _set_column_names(self, names: tuple[str, ...], *, is_named: bool | None = None) -> None:
+        """What scikit-learn's `validate_data` does for tables that it knows.
+
+        Args:
+            names: The names of the columns.
+            is_named: Whether they came with the table; if not given, unless they are those of columns without names.
+        """
+        self.n_features_in_ = len(names)
+        if names != default_names(len(names)) if is_named is None else is_named:
+            self.feature_names_in_ = np.array(names, object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _open(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """What a fit is given, with columns of a source in the place of their names."""
+        X, y, sample_weight, self._beside = read_arguments(X, y, sample_weight)
+        return X, y, sample_weight
+
+    @abc.abstractmethod
+    def _begin(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        encoded: "Encoded | None" = None,
+    ) -> "FitStart":
+        """Checks the parameters, learns what a fit learns from a table, and encodes it if that is not done."""
+
+    def _start(
+        self, sample: Sample, codes: UInt[np.ndarray, "feature row"] | None, validation: Sample | None
+    ) -> "FitStart":
+        """What growth works on: without rows of no weight, and those held out for the pruning.
+
+        Args:
+            sample: The rows.
+            codes: Their codes, if they are there.
+            validation: The rows that the caller gave to prune with.
+        """
+        whole = without_weightless_rows(sample)
+        grown_on = whole
+        fraction = None if self.pruning is None else self.pruning.validation_fraction
+        if validation is None and fraction is not None:
+            grown_on, validation = split_sample(whole, fraction, self.random_state)
+        if codes is None or grown_on is not sample:
+            # A new encoder: a search may have lent the present one, whose codes are those of all rows.
+            self.encoder_ = self._encoder()
+            codes = self.encoder_.fit_transform(grown_on.X)
+        recipe = self._recipe(grown_on.num_rows, grown_on.weight)
+        encoded = EncodedSample(codes, self.schema_, grown_on.target, grown_on.num_classes, grown_on.weight, recipe)
+        has_weight = None if whole is sample or sample.weight is None else sample.weight > 0
+        return FitStart(whole, encoded, validation, has_weight)
+
+    def _fit_together(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, mesh: Any) -> Self:
+        """Fits on the rows of several processes."""
+        # That module builds on this one.
+        from jaxtree.estimators.together import fit_together
+
+        if X_val is not None or y_val is not None:
+            raise InvalidInputError("X_val and y_val cannot be given with a mesh of several processes")
+        return fit_together(self, X, y, sample_weight, mesh)
+
+    def _finish(self, grown: Tree, start: "FitStart") -> Self:
+        """Prunes the grown tree and makes it ready for prediction."""
+        return self._settle(self._in_units(self._prune(grown, start), start))
+
+    def _settle(self, tree: Tree) -> Self:
+        """Takes a tree in units of the table as the fitted one."""
+        self.tree_ = tree
+        self._predicting = PredictingTree(tree)
+        self._said = self._vote(tree)
         return self
 
-    def _prune(self, tree: Tree) -> Tree:
+    def _in_units(self, tree: Tree, start: "FitStart") -> Tree:
+        recipe = start.encoded.recipe
+        tree = in_units(tree, start.encoded.schema, recipe)
+        return tree if recipe.monotone is None else clip_to_bounds(tree, recipe.monotone)
+
+    def _prune(self, tree: Tree, start: "FitStart") -> Tree:
+        """The tree after all prunings that the parameters ask for."""
+        return take_tree(tree, collapsed=self._collapsed(tree, start))
+
+    def _prunings(self) -> list[Pruning]:
+        """The prunings that the parameters ask for, in the order in which they follow one another."""
+        prunings: list[Pruning] = []
         if self.max_leaf_nodes is not None:
-            tree = take_tree(tree, collapsed=best_first(tree, self.max_leaf_nodes))
+            prunings.append(MaxLeafNodes(self.max_leaf_nodes))
         if self.ccp_alpha > 0:
-            tree = take_tree(tree, collapsed=cost_complexity(tree, self.ccp_alpha))
-        if self.pruning is not None:
-            tree = take_tree(tree, collapsed=np.asarray(self.pruning.collapsed(tree, key=key_of(self.random_state))))
-        return tree
+            prunings.append(CostComplexity(self.ccp_alpha))
+        return prunings if self.pruning is None else [*prunings, self.pruning]
+
+    def _collapsed(self, tree: Tree, start: "FitStart") -> Bool[np.ndarray, " node"]:
+        """The nodes that the prunings collapse."""
+        self.pruning_ = self.pruning
+        return self._collapsed_by(self._prunings(), tree, start)
+
+    def _collapsed_by(self, prunings: list[Pruning], tree: Tree, start: "FitStart") -> Bool[np.ndarray, " node"]:
+        """The nodes that some prunings collapse, one after the other."""
+        collapsed = np.zeros(tree.node_count, bool)
+        for pruning in prunings:
+            stopped = stop_at(tree, collapsed)
+            if isinstance(pruning, CostComplexity) and not pruning.is_mask:
+                self.pruning_ = pruning = find_alpha(self, pruning, stopped, start)
+            held = self._hold_out(tree, start) if pruning.needs_validation else None
+            key = key_of(self.random_state) if pruning.draws_masks else None
+            collapsed = collapsed | pruning.collapsed(stopped, key=key, held=held, label=self._labels(tree))
+        return collapsed
+
+    def _vote(self, tree: Tree) -> Float[np.ndarray, "node column"] | None:
+        """What is said of a row that ends at each node, where the pruning is a vote."""
+        if self.pruning is None or not self.pruning.votes:
+            return None
+        return self.pruning.vote(tree, self._say(tree), key=key_of(self.random_state))
+
+    @abc.abstractmethod
+    def _say(self, tree: Tree) -> Float[np.ndarray, "node column"]:
+        """What every node says where prunings vote: 1 for the class it predicts, or the means of the targets."""
+
+    @abc.abstractmethod
+    def _said_of_nodes(self, tree: Tree, votes: Float[np.ndarray, "node column"] | None) -> "Said":
+        """What is predicted of rows that end at each node, for a tree of one output: by itself, or by a vote."""
+
+    def _labels(self, tree: Tree) -> Int[np.ndarray, "output node"] | None:
+        """The class that every node predicts; None for numbers."""
+        return None
+
+    @abc.abstractmethod
+    def _read_target_of_all(self, y: Any) -> tuple[Shaped[np.ndarray, "output row"], tuple[int, ...]]:
+        """The target of this process's rows, as all processes have it, and the numbers of classes."""
+
+    @abc.abstractmethod
+    def _read_target(self, y: Any) -> Shaped[np.ndarray, "output row"]:
+        """A target of rows that the tree is not grown on, in the codes of the fit; numbers as they are."""
+
+    def _validation(self, X_val: Any, y_val: Any, num_classes: tuple[int, ...]) -> Sample | None:
+        """The rows given to prune with."""
+        if X_val is None and y_val is None:
+            return None
+        if self.pruning is None or not self.pruning.needs_validation:
+            raise InvalidInputError(f"X_val and y_val are for a pruning that asks for them, got pruning={self.pruning}")
+        if X_val is None or y_val is None:
+            raise InvalidInputError("X_val and y_val go together, got one of them alone")
+        X_val, y_val, _, _ = read_arguments(X_val, y_val)
+        target = self._read_target(y_val)
+        check_same_length(len(self.encoder_.values(X_val)), target[0])
+        return Sample(X_val, target, num_classes, None)
+
+    def _hold_out(self, tree: Tree, start: "FitStart") -> HeldOut:
+        """The held-out rows at the nodes of the unpruned tree."""
+        validation = start.validation
+        assert validation is not None
+        predicting = PredictingTree(self._in_units(tree, start))
+        return hold_out_rows(tree, predicting, self.encoder_.values(validation.X), validation.target, validation.weight)
 
     def _walk(self, X: Any) -> tuple[Float[np.ndarray, "row feature"], Int[np.ndarray, " row"]]:
         """What thresholds are compared with, and the node where every row ends."""
@@ -150,124 +343,27 @@ class BaseTree(BaseEstimator):
         return values, self._predicting.apply(values)
 
 
-class BaseTreeClassifier(ClassifierMixin, BaseTree):
-    """A single classification tree; the parts of several outputs are lists."""
-
-    class_weight: Any = None
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grows the tree, and prunes it if the estimator has a pruning.
-
-        Args:
-            X: A table of shape (rows, columns): a NumPy array, nested lists, or a data frame.
-            y: The class of every row, numbers or strings; several columns for several outputs.
-            sample_weight: The weight of every row; a row of weight 0 is left out.
-
-        Raises:
-            InvalidInputError: The table, the target, the weights or a parameter is not allowed.
-            InvalidTypeError: The table holds what cannot be read.
-        """
-        self._check_parameters()
-        target = encode_classes(y)
-        self._set_classes(target)
-        codes = self._read(X, target.codes[0])
-        weight = check_sample_weight(sample_weight, codes.shape[1])
-        factor = class_weights(self.class_weight, target)
-        if factor is not None:
-            weight = factor if weight is None else weight * factor
-        num_classes = tuple(len(classes) for classes in target.classes)
-        self._grow(X, codes, target.codes, num_classes, weight)
-        self._label = [self._label_of_nodes(output) for output in range(self.n_outputs_)]
-        return self
-
-    def predict(self, X: Any) -> Shaped[np.ndarray, "row *output"]:
-        """Returns the class of every row: the most frequent one of its leaf, of equal ones the first.
-
-        Classes come in the order of `classes_`, unless the dtype of the target declared another
-        (and the estimator heeds it, as `C45Classifier` does).
-        """
-        values, end = self._walk(X)
-        classes = self._by_output(self.classes_)
-        labels = [self._labels_of_rows(values, end, output) for output in range(self.n_outputs_)]
-        columns = [names[label] for names, label in zip(classes, labels, strict=True)]
-        return columns[0] if self.n_outputs_ == 1 else np.stack(columns, axis=1)
-
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
-        """Returns the share of every class in the row's leaf, classes in the order of `classes_`."""
-        values, end = self._walk(X)
-        shares = [self._predicting.mean(values, end, self._shares(output)) for output in range(self.n_outputs_)]
-        return shares[0] if self.n_outputs_ == 1 else shares
-
-    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
-        """Returns the logarithms of what `predict_proba` returns."""
-        shares = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return [np.log(share) for share in shares] if isinstance(shares, list) else np.log(shares)
-
-    def _set_classes(self, target: ClassTarget) -> None:
-        self.n_outputs_ = len(target.classes)
-        classes, order = list(target.classes), [np.arange(len(names)) for names in target.classes]
-        self.n_classes_ = len(classes[0]) if self.n_outputs_ == 1 else np.array([len(names) for names in classes])
-        self.classes_ = classes[0] if self.n_outputs_ == 1 else classes
-        self.class_order_ = order[0] if self.n_outputs_ == 1 else order
-
-    def _by_output(self, parts: Any) -> list:
-        return [parts] if self.n_outputs_ == 1 else parts
-
-    def _shares(self, output: int) -> Float[np.ndarray, "node class"]:
-        """The share of every class at every node."""
-        return class_shares(self.tree_, output)
-
-    def _label_of_nodes(self, output: int) -> Int[np.ndarray, " node"]:
-        """The class that every node predicts: of equal weights the first; of an empty node its parent's."""
-        count = np.asarray(output_counts(self.tree_, output))
-        order = self._by_output(self.class_order_)[output]
-        label = order[count[:, order].argmax(axis=1)]
-        return np.where(count.any(axis=1), label, label[self.tree_.parent])
-
-    def _labels_of_rows(self, values, end: Int[np.ndarray, " row"], output: int) -> Int[np.ndarray, " row"]:
-        label = self._label[output][end]
-        held = np.flatnonzero(~self.tree_.is_leaf[end])
-        if held.size:
-            order = self._by_output(self.class_order_)[output]
-            shares = self._predicting.mean(values[held], end[held], self._shares(output))[:, order]
-            is_most = shares >= shares.max(axis=1, keepdims=True) - PROBABILITY_TOLERANCE
-            label[held] = order[is_most.argmax(axis=1)]
-        return label
+def allow_tables(tags: Tags) -> Tags:
+    """scikit-learn's tags, changed: tables may hold words and missing values, and targets several columns."""
+    tags.input_tags.allow_nan = True
+    tags.input_tags.categorical = True
+    tags.input_tags.string = True
+    tags.target_tags.multi_output = True
+    tags.target_tags.single_output = True
+    return tags
 
 
-class BaseTreeRegressor(RegressorMixin, BaseTree):
-    """A single regression tree."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grows the tree, and prunes it if the estimator has a pruning.
-
-        Args:
-            X: A table of shape (rows, columns): a NumPy array, nested lists, or a data frame.
-            y: The number of every row; several columns for several outputs.
-            sample_weight: The weight of every row; a row of weight 0 is left out.
-
-        Raises:
-            InvalidInputError: The table, the target, the weights or a parameter is not allowed.
-            InvalidTypeError: The table holds what cannot be read.
-        """
-        self._check_parameters()
-        target = encode_numbers(y)
-        self._check_target(target.values)
-        self._is_vector = target.is_vector
-        self.n_outputs_ = len(target.values)
-        codes = self._read(X, target.values[0])
-        weight = check_sample_weight(sample_weight, codes.shape[1])
-        return self._grow(X, codes, target.values, (), weight)
-
-    def predict(self, X: Any) -> Float[np.ndarray, "row *output"]:
-        """Returns the mean of every row's leaf, of shape (rows,) or for several outputs (rows, outputs)."""
-        values, end = self._walk(X)
-        mean = self._predicting.mean(values, end, target_means(self.tree_))
-        return mean[:, 0] if self._is_vector else mean
-
-    def _check_target(self, values: Float[np.ndarray, "output row"]) -> None:
-        """Raises InvalidInputError if the criterion does not allow a target."""
+def importances(
+    tree: Tree, column: Int[np.ndarray, " feature"], num_columns: int, tree_of_node: Int[np.ndarray, " node"]
+) -> Float[np.ndarray, "tree column"]:
+    """The share of the summed weighted gain of every tree that its splits on each column have; 0 without a split."""
+    split = np.flatnonzero(~tree.is_leaf)
+    gain = tree.weighted_n_node_samples[split] * tree.gain[split]
+    num_trees = int(tree_of_node[-1]) + 1
+    cell = tree_of_node[split] * num_columns + column[tree.feature[split]]
+    importance = np.bincount(cell, gain, minlength=num_trees * num_columns).reshape(num_trees, num_columns)
+    whole = importance.sum(axis=1, keepdims=True)
+    return np.divide(importance, whole, out=np.zeros_like(importance), where=whole > 0)
 
 
 def key_of(random_state: int | np.random.RandomState | None) -> PRNGKeyArray:
@@ -277,8 +373,8 @@ def key_of(random_state: int | np.random.RandomState | None) -> PRNGKeyArray:
     return jax.random.key(check_random_state(random_state).randint(2**31 - 1))
 
 
-def _ancestors(tree: Tree) -> scipy.sparse.csr_matrix:
-    """Which nodes (columns) lie on the path from the root to every node (rows), itself included."""
+def ancestors(tree: Tree) -> scipy.sparse.csr_matrix:
+    """Which nodes (columns) lie on the path from its root to every node (rows), itself included."""
     number = np.arange(tree.node_count)
     node, pairs = number, [(number, number)]
     while np.any(tree.parent[node] != node):

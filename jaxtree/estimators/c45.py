@@ -1,23 +1,29 @@
 """C4.5."""
 
+import functools
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+import jax
 import numpy as np
 from jaxtyping import Float
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from jaxtree.estimators.base import BaseTreeClassifier
+from jaxtree.buckets import class_bucket, node_bucket
+from jaxtree.estimators.classifying import BaseTreeClassifier, FitStart
 from jaxtree.estimators.growing import Recipe
-from jaxtree.estimators.parameters import MISSING, SHARED_CONSTRAINTS
+from jaxtree.estimators.parameters import MISSING, SHARED_CONSTRAINTS, deepest
+from jaxtree.estimators.prunings import Collapse, Pessimistic, Pruning
 from jaxtree.growth.criteria import CRITERIA, Criterion
 from jaxtree.growth.inputs import NO_LIMIT, Limits
 from jaxtree.growth.rules import Selection
-from jaxtree.pruning.collapse import collapse
-from jaxtree.pruning.dropout import Dropout
+from jaxtree.growth.units import mark_leaves
+from jaxtree.pruning.pessimistic import DEVIATES, MOST_CONFIDENCE
+from jaxtree.pruning.raising import prune_with_raising
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.target import ClassTarget
-from jaxtree.tree import SplitKind, Tree, class_shares, output_counts, take_tree
+from jaxtree.tree import SplitKind, Tree, class_shares, output_counts
 
 CLOSEST_VALUES = 1e-5
 """C4.5 does not cut between values that lie closer."""
@@ -27,7 +33,7 @@ SHARE_OF_MANY = 0.3
 
 
 class C45Classifier(BaseTreeClassifier):
-    r"""C4.5 (Quinlan, *C4.5: Programs for Machine Learning*, 1993), as its releases 8 and J48 grow it, unpruned.
+    r"""C4.5 (Quinlan, *C4.5: Programs for Machine Learning*, 1993), as its Release 8 and Weka's J48 have it.
 
     A categorical column is split into one branch for every declared category, or with `binary_splits` into one
     category and the rest; a numeric column by a threshold that is a value of the table. With $W$ the weight at
@@ -45,20 +51,28 @@ class C45Classifier(BaseTreeClassifier):
     The target's declared classes and their order count: they set the minimum above, and decide between classes of equal
     weight. Differences below 1e-6 are none.
 
+    The tree is pruned by the errors that it is estimated to make (`jaxtree.prune.pessimistic`), and a node may give
+    way to its heaviest branch (`jaxtree.prune.prune_with_raising`); trees of several outputs are not.
+
     Where Release 8 differs from J48, these are J48's rules: a node where no test gains anything is a leaf (Release
     8 splits it by the first column and collapses what does not help; with `gain="information"` that is done
     here too); subtrees are collapsed when the tree is grown (Release 8: as each is built, with the same result on all
     trees compared); Release 8 keeps logarithms in single precision and compares them exactly, so that between
     exactly equal gains rounding chooses, where here the first column wins; it asks for split information above 0.001,
-    here above 1e-6.
+    here above 1e-6. Its normal deviates are had by `z="release8"`. Its groups of categories (`-s`), its windows and
+    its rules are not here.
 
     Args:
         min_samples_leaf: The least weight of two branches.
+        confidence: The confidence of the pruning, above 0 and at most 0.5 (J48's `-C`); lower prunes more. None does
+            not prune (J48's `-U`).
+        subtree_raising: Whether a node may give way to its heaviest branch, or to a leaf alone (J48's `-S`).
         gain: "ratio", or "information" for the greatest gain without a correction for many branches.
         binary_splits: Whether a categorical column is split into one category and the rest (J48's `-B`).
         collapse: Whether subtrees that make no fewer training errors than a leaf become one (J48 without `-O`).
         mdl_correction: Whether a threshold's gain is corrected for the cuts tried (J48 without `-J`).
         laplace: Whether `predict_proba` returns (count + 1) / (weight + classes) (J48's `-A`).
+        z: "exact" for the normal deviate of the confidence, as in J48; "release8" for that of Release 8's table.
         criterion: "entropy", which C4.5 means, or another impurity in its place.
         missing: "fraction", which C4.5 means; "learn" or "branch" as in `DecisionTreeClassifier`.
         max_depth: The largest depth of a leaf; None for no limit.
@@ -67,7 +81,7 @@ class C45Classifier(BaseTreeClassifier):
         max_categories: The most categories of a column.
         categorical_features: "from_dtype", None, or which columns are categorical.
         class_weight: Factors of the classes' weights: a dict, "balanced", or None.
-        pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
+        pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)` in the place of C4.5's, or None.
         random_state: Seed of the pruning's key, or a NumPy generator.
 
     Attributes:
@@ -97,25 +111,34 @@ class C45Classifier(BaseTreeClassifier):
     _parameter_constraints: ClassVar[dict] = {
         **SHARED_CONSTRAINTS,
         "min_samples_leaf": [Interval(Real, 0, None, closed="left")],
+        "confidence": [Interval(Real, 0, MOST_CONFIDENCE, closed="right"), None],
+        "subtree_raising": ["boolean"],
         "gain": [StrOptions({"ratio", "information"})],
         "binary_splits": ["boolean"],
         "collapse": ["boolean"],
         "mdl_correction": ["boolean"],
         "laplace": ["boolean"],
+        "z": [StrOptions(set(DEVIATES))],
         "criterion": [StrOptions(set(CRITERIA)), callable],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
         "class_weight": [dict, list, StrOptions({"balanced"}), None],
     }
 
+    _limit_parameters: ClassVar[dict] = {"max_depth": deepest}
+    _pruning_parameters = frozenset({"collapse", "confidence", "pruning", "subtree_raising", "z"})
+
     def __init__(
         self,
         *,
         min_samples_leaf: int | float = 2,
+        confidence: float | int | None = 0.25,
+        subtree_raising: bool = True,
         gain: str = "ratio",
         binary_splits: bool = False,
         collapse: bool = True,
         mdl_correction: bool = True,
         laplace: bool = False,
+        z: str = "exact",
         criterion: str | Criterion = "entropy",
         missing: str = "fraction",
         max_depth: int | None = None,
@@ -123,15 +146,18 @@ class C45Classifier(BaseTreeClassifier):
         max_categories: int | None = 1024,
         categorical_features: Any = "from_dtype",
         class_weight: Any = None,
-        pruning: Dropout | None = None,
+        pruning: Pruning | None = None,
         random_state: Any = None,
     ):
         self.min_samples_leaf = min_samples_leaf
+        self.confidence = confidence
+        self.subtree_raising = subtree_raising
         self.gain = gain
         self.binary_splits = binary_splits
         self.collapse = collapse
         self.mdl_correction = mdl_correction
         self.laplace = laplace
+        self.z = z
         self.criterion = criterion
         self.missing = missing
         self.max_depth = max_depth
@@ -154,18 +180,20 @@ class C45Classifier(BaseTreeClassifier):
         self._num_declared = max(target.num_declared)
         self.class_order_ = target.declared[0] if self.n_outputs_ == 1 else list(target.declared)
 
-    def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
-        limits = Limits(
+    def _limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
+        return Limits(
             max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
             min_samples_split=2 * self.min_samples_leaf,
             min_samples_leaf=self.min_samples_leaf,
             mdl_correction=float(self.mdl_correction),
             num_declared_classes=self._num_declared,
         )
+
+    def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
         return Recipe(
             criterion=self.criterion if callable(self.criterion) else CRITERIA[self.criterion],
             category_kind=SplitKind.ONE_VS_REST if self.binary_splits else SplitKind.MULTIWAY,
-            limits=limits,
+            limits=self._limits(num_rows, weight),
             missing=MISSING[self.missing],
             selection=Selection.GAIN_RATIO if self.gain == "ratio" else Selection.INFORMATION,
             closest=CLOSEST_VALUES,
@@ -173,14 +201,54 @@ class C45Classifier(BaseTreeClassifier):
             on_values=True,
         )
 
-    def _prune(self, tree: Tree) -> Tree:
-        if self.collapse and len(tree.num_classes) == 1:
-            tree = take_tree(tree, collapsed=collapse(tree))
-        return super()._prune(tree)
+    def _prunings(self) -> list[Pruning]:
+        prunings: list[Pruning] = [Collapse()] if self.collapse and self.n_outputs_ == 1 else []
+        if self._is_pessimistic() and not self.subtree_raising:
+            prunings.append(Pessimistic(self.confidence, self.z))
+        return [*prunings, *super()._prunings()]
 
-    def _shares(self, output: int) -> Float[np.ndarray, "node class"]:
+    def _is_pessimistic(self) -> bool:
+        return self.confidence is not None and self.pruning is None and self.n_outputs_ == 1
+
+    def _prunes_by_masks(self) -> bool:
+        return super()._prunes_by_masks() and not (self._is_pessimistic() and self.subtree_raising)
+
+    def _finish(self, grown: Tree, start: FitStart) -> Self:
+        # Rows that come with raising are sent by thresholds in units: their codes may be none that the node has seen.
+        tree = self._in_units(self._prune(grown, start), start)
+        return self._settle(self._raise(tree, start) if self._is_pessimistic() and self.subtree_raising else tree)
+
+    def _raise(self, tree: Tree, start: FitStart) -> Tree:
+        assert self.confidence is not None
+        sample = start.encoded
+        pruned = prune_with_raising(
+            tree,
+            sample.codes,
+            sample.target[0],
+            sample.weight,
+            confidence=self.confidence,
+            z=self.z,
+            impurity=_impurity(sample.recipe.criterion),
+        )
+        return mark_leaves(pruned)
+
+    def _shares_of(self, tree: Tree, output: int) -> Float[np.ndarray, "node class"]:
         if not self.laplace:
-            return class_shares(self.tree_, output)
-        count = np.asarray(output_counts(self.tree_, output), np.float64)
-        count = np.where(count.any(axis=1, keepdims=True), count, count[self.tree_.parent])
+            return class_shares(tree, output)
+        count = np.asarray(output_counts(tree, output), np.float64)
+        count = np.where(count.any(axis=1, keepdims=True), count, count[tree.parent])
         return (count + 1) / (count.sum(axis=1, keepdims=True) + count.shape[1])
+
+
+@functools.lru_cache(maxsize=16)
+def _impurity(criterion: Criterion) -> Callable[[Float[np.ndarray, "node class"]], Float[np.ndarray, " node"]]:
+    """The criterion of many nodes, on the host; their numbers are padded so that few programs are compiled."""
+    batched = jax.jit(jax.vmap(criterion))
+
+    def impurity(count):
+        num_nodes, num_classes = count.shape
+        padding = ((0, node_bucket(num_nodes) - num_nodes), (0, class_bucket(num_classes) - num_classes))
+        with jax.enable_x64(True):
+            return np.asarray(batched(np.pad(count, padding)))[:num_nodes]
+
+    return impurity

@@ -7,12 +7,12 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from jaxtree.estimators.base import BaseTreeClassifier
+from jaxtree.estimators.classifying import BaseTreeClassifier
 from jaxtree.estimators.growing import Recipe
-from jaxtree.estimators.parameters import MISSING, SHARED_CONSTRAINTS
+from jaxtree.estimators.parameters import MISSING, SHARED_CONSTRAINTS, deepest
+from jaxtree.estimators.prunings import Pruning
 from jaxtree.growth.criteria import CRITERIA, Criterion
 from jaxtree.growth.inputs import NO_LIMIT, Limits
-from jaxtree.pruning.dropout import Dropout
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import SplitKind
 
@@ -72,6 +72,8 @@ class ID3Classifier(BaseTreeClassifier):
         "min_gain": [Interval(Real, 0, None, closed="left")],
     }
 
+    _limit_parameters: ClassVar[dict] = {"max_depth": deepest, "min_samples_split": min, "min_gain": min}
+
     def __init__(
         self,
         *,
@@ -85,7 +87,7 @@ class ID3Classifier(BaseTreeClassifier):
         max_bins: int | str | None = "auto",
         max_categories: int | None = 1024,
         categorical_features: Any = "from_dtype",
-        pruning: Dropout | None = None,
+        pruning: Pruning | None = None,
         random_state: Any = None,
     ):
         self.encoding = encoding
@@ -109,16 +111,18 @@ class ID3Classifier(BaseTreeClassifier):
             categorical_features=self.categorical_features,
         )
 
-    def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
-        limits = Limits(
+    def _limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
+        return Limits(
             max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
             min_samples_split=self.min_samples_split if weight is None or self.min_samples_split > 2 else 0,
             min_samples_leaf=self.min_samples_leaf if weight is None or self.min_samples_leaf > 1 else 0,
             min_gain=float(self.min_gain),
         )
+
+    def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
         return Recipe(
             criterion=self.criterion if callable(self.criterion) else CRITERIA[self.criterion],
             category_kind=SplitKind.MULTIWAY,
-            limits=limits,
+            limits=self._limits(num_rows, weight),
             missing=MISSING[self.missing],
         )

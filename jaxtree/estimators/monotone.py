@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.schema import Schema
-from jaxtree.tree import SplitKind, Tree, class_shares, target_means
+from jaxtree.tree import SplitKind, Tree, children_of, class_shares, target_means
 
 
 def read_monotone(monotonic_cst: Any, schema: Schema) -> Int[np.ndarray, " feature"] | None:
@@ -64,12 +64,15 @@ def clip_to_bounds(tree: Tree, monotone: Int[np.ndarray, " feature"]) -> Tree:
 def _bounds(
     tree: Tree, monotone: Int[np.ndarray, " feature"], value: Float[np.ndarray, " node"]
 ) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
+    """The bounds of every node, level by level; the trees of a table are not told apart."""
     lower, upper = np.full(value.size, -np.inf), np.full(value.size, np.inf)
-    for node in np.flatnonzero(~tree.is_leaf):
-        children = tree.first_child[node] + np.arange(tree.num_children[node])
-        lower[children], upper[children] = lower[node], upper[node]
-        sign = monotone[tree.feature[node]] if tree.split_kind[node] == SplitKind.THRESHOLD else 0
-        if sign:
-            below, above = children if sign > 0 else children[::-1]
-            upper[below] = lower[above] = value[children].mean()
+    for depth in range(tree.max_depth):
+        node = np.flatnonzero((tree.depth == depth) & ~tree.is_leaf)
+        children, parent = children_of(tree, node), np.repeat(node, tree.num_children[node])
+        lower[children], upper[children] = lower[parent], upper[parent]
+        sign = np.where(tree.split_kind[node] == SplitKind.THRESHOLD, monotone[tree.feature[node]], 0)
+        left, sign = tree.first_child[node[sign != 0]], sign[sign != 0]
+        middle = (value[left] + value[left + 1]) / 2
+        upper[np.where(sign > 0, left, left + 1)] = middle
+        lower[np.where(sign > 0, left + 1, left)] = middle
     return lower, upper

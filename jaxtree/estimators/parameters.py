@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
+from jaxtree.estimators.prunings import Pruning
 from jaxtree.growth.inputs import NO_LIMIT, Limits
 from jaxtree.growth.rules import Missing
 
@@ -18,7 +19,7 @@ SHARED_CONSTRAINTS = {
     "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
     "max_bins": [Interval(Integral, 2, 65_535, closed="both"), StrOptions({"auto"}), None],
     "max_categories": [Interval(Integral, 1, 65_535, closed="both"), None],
-    "pruning": [HasMethods("collapsed"), None],
+    "pruning": [Pruning, None],
     "random_state": ["random_state"],
 }
 
@@ -41,6 +42,18 @@ CART_CONSTRAINTS = {
     "monotonic_cst": ["array-like", dict, None],
     "categorical_splits": [StrOptions({"subset", "one_vs_rest", "multiway"})],
 }
+
+
+def deepest(limits: list[int | None]) -> int | None:
+    """The greatest of several `max_depth`; None is no limit."""
+    known = [limit for limit in limits if limit is not None]
+    return max(known) if len(known) == len(limits) else None
+
+
+def fewest(limits: list[int | float]) -> int | float:
+    """The least of several `min_samples_split`; numbers and shares of rows do not compare, but 2 is never more."""
+    are_numbers = {isinstance(limit, Integral) for limit in limits}
+    return min(limits) if len(are_numbers) == 1 else 2
 
 
 def number_of_features(max_features: Any, num_columns: int) -> int:

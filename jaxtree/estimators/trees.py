@@ -11,15 +11,25 @@ from sklearn.utils import Bunch
 from sklearn.utils._param_validation import StrOptions
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor, key_of
+from jaxtree.estimators.base import BaseTree, key_of
 from jaxtree.estimators.c45 import C45Classifier
+from jaxtree.estimators.classifying import BaseTreeClassifier
 from jaxtree.estimators.growing import Recipe
 from jaxtree.estimators.id3 import ID3Classifier
 from jaxtree.estimators.monotone import read_monotone
-from jaxtree.estimators.parameters import CART_CONSTRAINTS, MISSING, cart_limits, number_of_features
+from jaxtree.estimators.parameters import (
+    CART_CONSTRAINTS,
+    MISSING,
+    cart_limits,
+    deepest,
+    fewest,
+    number_of_features,
+)
+from jaxtree.estimators.prunings import Pruning
+from jaxtree.estimators.regressing import BaseTreeRegressor
 from jaxtree.growth.criteria import CRITERIA, NUMBER_CRITERIA, Criterion, NumberCriterion
+from jaxtree.growth.inputs import Limits
 from jaxtree.pruning.cost_complexity import cost_complexity_path
-from jaxtree.pruning.dropout import Dropout
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import SplitKind
 
@@ -51,6 +61,14 @@ class _CART(BaseTree):
     max_bins: int | str | None
     max_categories: int | None
     _criteria: ClassVar[dict[str, Criterion] | dict[str, NumberCriterion]]
+    _limit_parameters: ClassVar[dict] = {
+        "max_depth": deepest,
+        "min_samples_split": fewest,
+        "min_impurity_decrease": min,
+    }
+    _pruning_parameters = frozenset({"max_leaf_nodes", "ccp_alpha", "pruning"})
+    _split_limit_counts = "rows"
+    _fits_in_processes = True
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Returns the prices `ccp_alphas` at which cost-complexity pruning prunes more, and the trees' `impurities`.
@@ -84,6 +102,12 @@ class _CART(BaseTree):
             max_categories=self.max_categories,
             categorical_features=self.categorical_features,
         )
+
+    def _limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
+        return cart_limits(self, num_rows, weight)[0]
+
+    def _draws_growth(self) -> bool:
+        return self.splitter == "random" or self.max_features is not None
 
     def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
         self.max_features_ = number_of_features(self.max_features, self.n_features_in_)
@@ -187,7 +211,7 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
         categorical_features: Any = "from_dtype",
         max_bins: int | str | None = "auto",
         max_categories: int | None = 1024,
-        pruning: Dropout | None = None,
+        pruning: Pruning | None = None,
     ):
         self.criterion = criterion
         self.splitter = splitter
@@ -293,7 +317,7 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
         categorical_features: Any = "from_dtype",
         max_bins: int | str | None = "auto",
         max_categories: int | None = 1024,
-        pruning: Dropout | None = None,
+        pruning: Pruning | None = None,
     ):
         if isinstance(criterion, str) and criterion == "friedman_mse":
             warnings.warn(_FRIEDMAN_WARNING, FutureWarning, stacklevel=2)

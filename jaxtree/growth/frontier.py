@@ -67,25 +67,52 @@ def is_in_use(frontier: Frontier) -> Bool[Array, " slot"]:
     return (slot < frontier.num_large) | (slot >= frontier.node.size - frontier.num_small)
 
 
+def chunk_stop(frontier: Frontier, first_slot: Int32[Array, ""], *, plan: Plan) -> Int32[Array, ""]:
+    """The slot behind the chunk that begins at the given one: at most `num_slots` further, among the large nodes.
+
+    A chunk reads the windows of all its nodes, so where it can it ends where a window does: of several trees,
+    each is then read once.
+    """
+    most = jnp.minimum(first_slot + plan.num_slots, frontier.num_large)
+    if plan.num_devices > 1:
+        # Windows are a device's own, and all devices must work on the same chunk.
+        return most
+    slot = first_slot + 1 + jnp.arange(plan.num_slots, dtype=jnp.int32)
+    start = frontier.start.at[slot].get(mode="clip")
+    begins = (slot <= most) & (start != frontier.start.at[slot - 1].get(mode="clip"))
+    end = jnp.max(jnp.where(begins, slot, 0))
+    return jnp.where((most == frontier.num_large) | (end <= first_slot), most, end)
+
+
 def excess_work(entries: Entries, frontier: Frontier, *, plan: Plan) -> Float[Array, ""]:
     """Work on the level, per feature, that tight windows would save, in additions to a cell."""
-    first = jnp.arange(0, frontier.node.size, plan.num_slots, dtype=jnp.int32)
-    last = jnp.minimum(first + plan.num_slots, frontier.num_large) - 1
-    window = frontier.stop[last] - frontier.start[first]
-    read = jnp.sum(jnp.where(first < frontier.num_large, window, 0).astype(jnp.float32))
+
+    def add_chunk(carry):
+        first, read = carry
+        stop = chunk_stop(frontier, first, plan=plan)
+        return stop, read + (frontier.stop[stop - 1] - frontier.start[first]).astype(jnp.float32)
+
+    read = lax.while_loop(lambda c: c[0] < frontier.num_large, add_chunk, (jnp.int32(0), jnp.float32(0)))[1]
     channels = plan.rules.measure.num_channels
     cells_per_slot = SCORE_COST * channels * max((table.num_bins for table in plan.tables), default=0)
     return read - entries.size.astype(jnp.float32) + cells_per_slot * frontier.num_crowded.astype(jnp.float32)
 
 
-def sort_by_slot(entries: Entries, frontier: Frontier, num_rows: Int32[Array, " node"]) -> tuple[Entries, Frontier]:
+def sort_by_slot(
+    entries: Entries, frontier: Frontier, num_rows: Int32[Array, " node"], *, plan: Plan
+) -> tuple[Entries, Frontier]:
     """Brings the entries of every slot together, rows in their old order, and retired ones to the end."""
     position = jnp.arange(entries.slot.size, dtype=jnp.int32)
     slot, order = lax.sort((entries.slot, position), num_keys=1, is_stable=True)
-    size = jnp.where(is_in_use(frontier), num_rows[frontier.node], 0)
-    stop = jnp.cumsum(size, dtype=jnp.int32)
+    if plan.num_devices > 1:
+        place = jnp.arange(frontier.node.size, dtype=jnp.int32)
+        start, stop = (jnp.searchsorted(slot, place, side=side).astype(jnp.int32) for side in ("left", "right"))
+    else:
+        size = jnp.where(is_in_use(frontier), num_rows[frontier.node], 0)
+        stop = jnp.cumsum(size, dtype=jnp.int32)
+        start = stop - size
     entries = Entries(entries.row[order], entries.label[:, order], entries.value[:, order], slot, stop[-1])
-    return entries, frontier._replace(start=stop - size, stop=stop, num_crowded=jnp.int32(0))
+    return entries, frontier._replace(start=start, stop=stop, num_crowded=jnp.int32(0))
 
 
 def next_frontier(

@@ -1,54 +1,23 @@
-"""Growth of one or many trees, level by level, in one compiled loop."""
+"""Growth of one or many trees, level by level, in one compiled program."""
 
-import dataclasses
 import functools
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Array, Bool, Int, Int32, PRNGKeyArray, Real, UInt
+from jax.sharding import Mesh
+from jaxtyping import Array, Int, Key, Real, UInt, UInt32
 
 from jaxtree.arrays import AnyArray
+from jaxtree.errors import InvalidInputError
 from jaxtree.growth.criteria import Criterion, NumberCriterion, gini
-from jaxtree.growth.frontier import (
-    RETIRED,
-    SORT_COST,
-    Entries,
-    Frontier,
-    excess_work,
-    next_frontier,
-    slots_of_entries,
-    sort_by_slot,
-)
 from jaxtree.growth.inputs import Features, Limits, check_arrays, check_sizes
-from jaxtree.growth.level import Level, Scene, resolve_missing, split_level
-from jaxtree.growth.measure import Units, node_impurity
-from jaxtree.growth.nodes import Nodes, blank_nodes, hand_down_bounds, is_mixed
-from jaxtree.growth.orders import Orders, reorder, sort_entries
+from jaxtree.growth.loop import Growth, grow_levels
+from jaxtree.growth.mesh import check_mesh, divide_rows, num_devices, on_mesh, platform_of
 from jaxtree.growth.plan import Plan
-from jaxtree.growth.prepare import Prepared, prepare, quantise, set_scene
-from jaxtree.growth.routing import SHARED, count_entries, move_entries, send_entries, share_out
+from jaxtree.growth.prepare import Prepared, prepare
 from jaxtree.growth.rules import Missing, Selection
-from jaxtree.growth.scan import scan_features
 from jaxtree.tree import SplitKind, Tree
-
-
-class Growth(NamedTuple):
-    """A grown tree, and whether the node table held all of it; if not, grow with a larger capacity."""
-
-    tree: Tree
-    complete: Bool[Array, ""]
-
-
-class _State(NamedTuple):
-    level: Level
-    frontier: Frontier
-    entries: Entries
-    slot_of_node: Int32[Array, " node"]
-    orders: Orders
-    in_row_order: Bool[Array, ""]
 
 
 def grow(
@@ -68,11 +37,12 @@ def grow(
     counts_rows: bool = False,
     draws_features: bool = False,
     draws_thresholds: bool = False,
-    key: PRNGKeyArray | None = None,
+    key: Key[Array, "..."] | None = None,
     entry_row: Int[AnyArray, " entry"] | None = None,
     entry_root: Int[AnyArray, " entry"] | None = None,
     num_roots: int = 1,
     entry_capacity: int | None = None,
+    mesh: Mesh | None = None,
 ) -> Growth:
     r"""Grows one tree, or several with a root each, greedily and level by level.
 
@@ -106,12 +76,14 @@ def grow(
         draws_features: Whether every node looks at `limits.max_features` random features only.
         draws_thresholds: Whether every node looks at one random threshold a feature, uniform between the least and
             the greatest value.
-        key: The key of what is drawn.
+        key: The key of what is drawn; or one for every root, which then draws what it would draw alone.
         entry_row: Row of every entry, for several trees on the same rows; entry e is row e if not given.
         entry_root: The tree of every entry, below `num_roots`.
         num_roots: Number of trees.
         entry_capacity: Entries that there may be at once where rows are shared out; twice as many as there are at
             the start if not given.
+        mesh: Devices of one kind, in one axis, to divide the rows among; the tree is that of one device, bit for bit.
+            NumPy arrays are divided here; arrays of JAX must have their rows divided among these devices already.
 
     Returns:
         The tree, with its roots at the nodes 0 to `num_roots - 1`, and whether it is complete.
@@ -129,7 +101,15 @@ def grow(
     """
     check_arrays(codes, target, weight, entry_row, entry_root, criterion)
     check_sizes(codes, target, num_bins, num_classes, capacity, num_roots)
+    if mesh is not None:
+        check_mesh(mesh)
+        if entry_row is not None:
+            raise InvalidInputError(
+                "entry_row cannot be given with a mesh: every device has the entries of its own rows"
+            )
     root_seed = _root_seeds(key, num_roots)
+    if mesh is not None:
+        root_seed = np.asarray(root_seed)
     is_wide = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
     with jax.enable_x64(True):
         plan, prepared = prepare(
@@ -137,9 +117,11 @@ def grow(
             num_bins=num_bins, capacity=capacity, num_classes=num_classes, criterion=criterion, kinds=kinds,
             missing=missing, selection=selection, counts_rows=counts_rows, draws_features=draws_features,
             draws_thresholds=draws_thresholds, entry_row=entry_row, entry_root=entry_root, num_roots=num_roots,
-            entry_capacity=entry_capacity,
+            entry_capacity=entry_capacity, platform=platform_of(codes, mesh), num_devices=num_devices(mesh),
         )  # fmt: skip
-        return _grow(prepared, plan=plan, is_wide=bool(is_wide))
+        if mesh is None:
+            return _grow(prepared, plan=plan, is_wide=bool(is_wide))
+        return _grow_on_mesh(_divided(prepared, mesh), mesh=mesh, plan=plan, is_wide=bool(is_wide))
 
 
 def grow_completely(*arrays, capacity: int, entry_capacity: int | None = None, **keywords) -> Tree:
@@ -154,160 +136,55 @@ def grow_completely(*arrays, capacity: int, entry_capacity: int | None = None, *
 
 def num_programs() -> int:
     """How many growth programs this process has compiled."""
-    return _grow._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
+    return _grow._cache_size() + _grow_on_mesh._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _root_seeds(key: PRNGKeyArray | None, num_roots: int):
-    """A seed for every root, from the key and the root's number."""
+def _root_seeds(key: Key[Array, "..."] | None, num_roots: int):
+    """A seed for every root, from the key and the root's number; or from the root's own key, as if it grew alone."""
     if key is None:
         return np.zeros(num_roots, np.uint32)
+    if key.ndim == 0:
+        return _seeds_of_one_key(key, num_roots=num_roots)
+    if key.shape != (num_roots,):
+        raise InvalidInputError(f"key must be one key, or one for each of {num_roots} roots, got shape {key.shape}")
+    return _seeds_of_own_keys(key)
+
+
+@functools.partial(jax.jit, static_argnames="num_roots")
+def _seeds_of_one_key(key, *, num_roots: int) -> UInt32[Array, " root"]:
     keys = jax.vmap(functools.partial(jax.random.fold_in, key))(jnp.arange(num_roots, dtype=jnp.uint32))
-    return jax.vmap(lambda k: jax.random.bits(k, (), jnp.uint32))(keys)
+    return jax.vmap(_seed)(keys)
+
+
+@jax.jit
+def _seeds_of_own_keys(keys) -> UInt32[Array, " root"]:
+    return jax.vmap(lambda own: _seed(jax.random.fold_in(own, jnp.uint32(0))))(keys)
+
+
+def _seed(key) -> UInt32[Array, ""]:
+    return jax.random.bits(key, (), jnp.uint32)
+
+
+def _divided(prepared: Prepared, mesh: Mesh) -> Prepared:
+    """The arrays with the rows divided among the devices; padding has weight 0."""
+    num_rows = prepared.codes.shape[1]
+    weight = (
+        np.ones(num_rows, np.int32) if prepared.weight is None and num_rows % mesh.devices.size else prepared.weight
+    )
+    rows = {"codes": prepared.codes, "target": prepared.target, "weight": weight, "entry_root": prepared.entry_root}
+    return prepared._replace(**divide_rows(mesh, rows))
+
+
+@functools.partial(jax.jit, static_argnames=("mesh", "plan", "is_wide"))
+def _grow_on_mesh(prepared: Prepared, *, mesh: Mesh, plan: Plan, is_wide: bool) -> Growth:
+    whole = jax.tree.map(lambda _: 0, prepared)
+    divided = whole._replace(
+        codes=2, target=2,
+        weight=None if prepared.weight is None else 1, entry_root=None if prepared.entry_root is None else 1,
+    )  # fmt: skip
+    return on_mesh(functools.partial(grow_levels, plan=plan, is_wide=is_wide), mesh, divided)(prepared)
 
 
 @functools.partial(jax.jit, static_argnames=("plan", "is_wide"))
 def _grow(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
-    entries, units = quantise(prepared, plan)
-    scene = set_scene(prepared, units, plan)
-    state = lax.while_loop(
-        lambda s: (s.frontier.num_large + s.frontier.num_small > 0) & s.level.complete,
-        functools.partial(_grow_level, scene, plan=plan),
-        _plant(scene, entries, prepared.order, prepared.root_seed, plan=plan),
-    )
-    tree = _describe(state.level.tree, state.level.nodes, units, plan, is_wide=is_wide)
-    return Growth(tree, state.level.complete)
-
-
-def _describe(tree: Tree, nodes: Nodes, units: Units, plan: Plan, *, is_wide: bool) -> Tree:
-    """The tree with weights, impurities, and thresholds half way between codes."""
-    measure, rules = plan.rules.measure, plan.rules
-    real = jnp.float64 if is_wide else jnp.float32
-    weight = measure.weight(nodes.sums.T)
-    impurity = node_impurity(measure, nodes.sums, units)
-    count = target_sum = jnp.zeros((plan.capacity, 0), real)
-    if measure.num_classes:
-        count = nodes.sums
-    else:
-        impurity = jnp.where(nodes.low < nodes.high, impurity, 0)
-        shifted = nodes.sums[:, 1 : 1 + measure.num_outputs].astype(jnp.float64) * units.target
-        target_sum = shifted + units.center * (weight.astype(jnp.float64) * units.weight)[:, None]
-    if measure.is_scaled:
-        weight, count = (x.astype(jnp.float64) * units.weight for x in (weight, count))
-        weight, count = weight.astype(real), count.astype(real)
-    elif measure.num_classes == 0:
-        weight = weight.astype(jnp.int32)
-    threshold = (tree.code + tree.next_code).astype(real) / 2
-    tree = dataclasses.replace(
-        tree,
-        weight=weight,
-        count=count,
-        target_sum=target_sum.astype(real),
-        impurity=impurity.astype(real),
-        gain=tree.gain.astype(real),
-        threshold=jnp.where(tree.split_kind == SplitKind.THRESHOLD, threshold, tree.code.astype(real)),
-    )
-    learns = rules.missing == Missing.LEARN or plan.num_words > 0
-    return resolve_missing(tree) if learns else tree
-
-
-def _plant(scene: Scene, entries: Entries, order, root_seed, *, plan: Plan) -> _State:
-    """The state before the first level: roots alone, and every entry at its root."""
-    num_roots, size = scene.split_limits.max_depth.size, plan.capacity
-    measure = plan.rules.measure
-    node = jnp.where(entries.value[0] > 0, entries.slot, RETIRED)
-    number = jnp.arange(size, dtype=jnp.int32)
-    zero, real = jnp.zeros(size, jnp.int32), jnp.zeros(size, jnp.float64)
-    own = jnp.where(number < num_roots, number, 0)
-    blank = Tree(
-        feature=zero, code=zero, next_code=zero, threshold=real, split_kind=zero,
-        subset=jnp.zeros((size, plan.num_words), jnp.uint32), missing_code=zero, missing_branch=zero,
-        first_child=zero, num_children=zero, parent=own, depth=zero, root=own,
-        weight=real, count=jnp.zeros((size, 0)), target_sum=jnp.zeros((size, 0)),
-        num_rows=zero, impurity=real, gain=real, num_nodes=jnp.int32(num_roots),
-        num_classes=(measure.num_classes,) * measure.num_outputs if measure.num_classes else (),
-    )  # fmt: skip
-    tree, nodes = count_entries(blank, blank_nodes(plan, entries.value.dtype, root_seed), entries, node, plan=plan)
-    position = jnp.arange(node.size, dtype=jnp.int32)
-    roots = Frontier(
-        node=number,
-        start=jnp.full(size, node.size, jnp.int32).at[node].min(position, mode="drop"),
-        stop=zero.at[node].max(position + 1, mode="drop"),
-        num_large=jnp.int32(num_roots),
-        num_small=jnp.int32(0),
-        num_crowded=jnp.int32(0),
-    )
-    scanned = scene.num_codes.at[scene.lists[-1]].get(mode="fill", fill_value=0) > 0
-    padded = jnp.pad(order, ((0, 0), (0, plan.entry_capacity - order.shape[1])))
-    orders = Orders(padded, jnp.int32(order.shape[1]), jnp.sum(scanned, dtype=jnp.int32))
-    state = _State(
-        Level(tree, nodes, jnp.bool_(True)), roots, entries, number, orders, jnp.bool_(plan.starts_in_row_order)
-    )
-    return _advance(scene, state, jnp.int32(0), node, plan=plan)
-
-
-def _grow_level(scene: Scene, state: _State, *, plan: Plan) -> _State:
-    state = _order(scene, state, plan=plan)
-    scanned = None
-    if plan.num_scanned:
-        scanned = scan_features(scene, state.level, state.entries, state.frontier, state.orders, plan=plan)
-    first_child = state.level.tree.num_nodes
-    level = split_level(scene, state.level, state.entries, state.frontier, state.in_row_order, scanned, plan=plan)
-    state, node = _move(scene, state._replace(level=level), plan=plan)
-    return _advance(scene, state, first_child, node, plan=plan)
-
-
-def _order(scene: Scene, state: _State, *, plan: Plan) -> _State:
-    """Sorts the entries by slot once their present order costs more than the sort, or where they are scanned."""
-    if not plan.sorts:
-        return state
-
-    def sort():
-        entries, frontier = sort_by_slot(state.entries, state.frontier, state.level.tree.num_rows)
-        return state._replace(entries=entries, frontier=frontier, in_row_order=jnp.bool_(False))
-
-    def divide():
-        entries, frontier, place = sort_entries(state.entries, state.level.tree, state.frontier, plan=plan)
-        orders = reorder(state.orders, state.entries, state.level.tree, frontier, place, plan=plan)
-        return state._replace(entries=entries, frontier=frontier, orders=orders)
-
-    if plan.num_scanned:
-        return lax.cond(state.frontier.num_large > 0, divide, lambda: state)
-    num_features = jnp.sum(scene.num_codes > 0).astype(jnp.float32)
-    saved = excess_work(state.entries, state.frontier, plan=plan) * num_features
-    return lax.cond(saved > SORT_COST * state.entries.slot.size, sort, lambda: state)
-
-
-def _move(scene: Scene, state: _State, *, plan: Plan) -> tuple[_State, Int32[Array, " entry"]]:
-    """Sends every entry to its child and counts it there."""
-    level, entries, frontier = state.level, state.entries, state.frontier
-    if not plan.rules.shares_missing:
-        tree, nodes, node = move_entries(scene.codes, level.tree, level.nodes, entries, frontier, plan=plan)
-        return state._replace(level=level._replace(tree=tree, nodes=nodes)), node
-    node = send_entries(scene.codes, level.tree, entries, frontier, plan=plan)
-    unshared = (entries, frontier, node, state.orders, jnp.bool_(True))
-    entries, frontier, node, orders, fits = lax.cond(
-        jnp.any(node == SHARED),
-        lambda: share_out(level.tree, entries, frontier, node, state.orders, plan=plan),
-        lambda: unshared,
-    )
-    tree, nodes = count_entries(level.tree, level.nodes, entries, node, plan=plan)
-    level = Level(tree, nodes, level.complete & fits)
-    return state._replace(level=level, entries=entries, frontier=frontier, orders=orders), node
-
-
-def _advance(scene: Scene, state: _State, first_node, node: Int32[Array, " entry"], *, plan: Plan) -> _State:
-    """Makes the new nodes that may be split the frontier, and gives their entries the slots."""
-    tree, limits, rules = state.level.tree, scene.split_limits, plan.rules
-    nodes = hand_down_bounds(state.level.nodes, tree, scene.features.monotone, first_node, scene.units, rules)
-
-    def may_split(node):
-        root = tree.root[node]
-        heavy = rules.measure.weight(nodes.sums[node].T) >= limits.least_weight[root]
-        many = tree.num_rows[node] >= limits.least_rows[root]
-        return is_mixed(nodes, node, scene.units, rules) & heavy & many & (tree.depth[node] < limits.max_depth[root])
-
-    frontier, slot_of_node = next_frontier(tree, state.frontier, state.slot_of_node, first_node, may_split, plan=plan)
-    entries = slots_of_entries(state.entries, node, slot_of_node, plan=plan)
-    return state._replace(
-        level=state.level._replace(nodes=nodes), frontier=frontier, slot_of_node=slot_of_node, entries=entries
-    )
+    return grow_levels(prepared, plan=plan, is_wide=is_wide)

@@ -6,10 +6,14 @@ base* is the cell of an entry but for its code; entries outside the chunk have a
 strip of cells that nobody reads.
 """
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, UInt
 
+from jaxtree.growth.accumulate import add_by_scatter, add_to_all, copy_stride
+from jaxtree.growth.backends import Accumulation
 from jaxtree.growth.frontier import Entries
 from jaxtree.growth.measure import Measure
 from jaxtree.growth.plan import Plan, TablePlan
@@ -20,6 +24,7 @@ Tables = tuple[Int[Array, " cell"], ...]
 def cell_bases(
     entries: Entries,
     first_slot: Int32[Array, ""],
+    num_used: Int32[Array, ""],
     blocks: tuple[Int32[Array, ""], Int32[Array, ""]],
     base: Int32[Array, "base entry"],
     *,
@@ -30,13 +35,18 @@ def cell_bases(
     size = plan.entries_per_block
     measure = plan.rules.measure
     strip = plan.num_slots * measure.num_channels * table.num_bins
+    stride = copy_stride(num_used, plan)
+    has_copies = plan.backend.accumulation == Accumulation.COPIES
 
     def write_block(block, base):
         slot = lax.dynamic_slice(entries.slot, (block * size,), (size,))
         label = lax.dynamic_slice(entries.label, (jnp.zeros_like(block), block * size), (len(entries.label), size))
-        inside = (slot >= first_slot) & (slot < first_slot + plan.num_slots)
-        channel = _first_channels(label, measure)
-        cell = ((slot - first_slot) * measure.num_channels + channel) * table.num_bins
+        own = slot - first_slot
+        inside = (own >= 0) & (own < (num_used if has_copies else plan.num_slots))
+        if has_copies:
+            copy = jnp.arange(size, dtype=jnp.int32) & (plan.num_slots // stride - 1)
+            own = own + copy * stride
+        cell = (own * measure.num_channels + _first_channels(label, measure)) * table.num_bins
         return lax.dynamic_update_slice(base, jnp.where(inside, cell, strip), (jnp.zeros_like(block), block * size))
 
     return lax.fori_loop(*blocks, write_block, base)
@@ -72,9 +82,11 @@ def group_histograms(
 
     Reshaped to (slot, channel, bin), with the strip cut off, a table is the chunk's histogram.
     """
-    num_cells = (plan.num_slots * plan.rules.measure.num_channels + 1) * table.num_bins
-    # A scatter of numbers reaches past its base by a channel each.
-    num_cells += table.num_bins * (plan.rules.measure.num_channels if not plan.rules.measure.num_classes else 0)
+    num_cells = _num_cells(table, plan)
+    empty = jnp.zeros((table.features_per_group, num_cells), entries.value.dtype)
+    if plan.backend.accumulation != Accumulation.SCATTER:
+        at = lambda row, slot: (features[:, None], row)  # noqa: E731
+        return _tables_at_once(codes, entries, base, at, blocks, empty, table, plan)
 
     def fill(i, tables):
         first = i * table.features_side_by_side
@@ -82,8 +94,73 @@ def group_histograms(
         filled = _tables(codes, entries, base, some, blocks, in_row_order, num_cells, table, plan)
         return lax.dynamic_update_slice(tables, jnp.stack(filled), (first, jnp.zeros_like(first)))
 
-    empty = jnp.zeros((table.features_per_group, num_cells), entries.value.dtype)
     return lax.fori_loop(0, jnp.int32(table.features_per_group // table.features_side_by_side), fill, empty)
+
+
+def place_histograms(
+    codes: UInt[Array, "feature row"],
+    entries: Entries,
+    base: Int32[Array, "base entry"],
+    features: Int32[Array, "drawn slot"],
+    first_slot: Int32[Array, ""],
+    blocks: tuple[Int32[Array, ""], Int32[Array, ""]],
+    *,
+    table: TablePlan,
+    plan: Plan,
+) -> Int[Array, "drawn cell"]:
+    """Sums the cells where every slot looks at features of its own, a table for the first of each, the second ..."""
+    size, num_cells = plan.entries_per_block, _num_cells(table, plan)
+    empty = jnp.zeros((len(features), num_cells), entries.value.dtype)
+    slot_in_chunk = lambda slot: jnp.clip(slot - first_slot, 0, plan.num_slots - 1)  # noqa: E731
+    if plan.backend.accumulation != Accumulation.SCATTER:
+        at = lambda row, slot: (features[:, slot_in_chunk(slot)], row)  # noqa: E731
+        return _tables_at_once(codes, entries, base, at, blocks, empty, table, plan)
+    # Where there are several tables, a code of another's feature may be past this one's.
+    most_code = jnp.int32(table.num_bins - 1)
+
+    def fill(i, tables):
+        looked = features[i]
+
+        def add_block(block, filled):
+            row, slot, some_base, value = (
+                lax.dynamic_slice_in_dim(x, block * size, size, axis=-1)
+                for x in (entries.row, entries.slot, base, entries.value)
+            )
+            feature = looked[slot_in_chunk(slot)]
+            code = codes.at[feature, row].get(mode="promise_in_bounds").astype(jnp.int32)
+            code = jnp.minimum(code, most_code) if len(plan.tables) > 1 else code
+            return add_by_scatter(filled, some_base, code, value, table.num_bins, plan.rules.measure)
+
+        filled = lax.fori_loop(blocks[0], blocks[1], add_block, jnp.zeros(num_cells, entries.value.dtype))
+        return lax.dynamic_update_slice(tables, filled[None], (i, jnp.zeros_like(i)))
+
+    return lax.fori_loop(0, jnp.int32(len(features)), fill, empty)
+
+
+def _tables_at_once(
+    codes, entries: Entries, base, at: Callable, blocks, empty, table: TablePlan, plan: Plan
+) -> Int[Array, "looked cell"]:
+    """The tables of all given features, block after block of entries; `at` says where the codes of rows stand."""
+    size = plan.entries_per_block
+
+    def add_block(block, tables):
+        row, slot, some_base, value = (
+            lax.dynamic_slice_in_dim(x, block * size, size, axis=-1)
+            for x in (entries.row, entries.slot, base, entries.value)
+        )
+        code = codes.at[at(row, slot)].get(mode="promise_in_bounds").astype(jnp.int32)
+        code = jnp.minimum(code, table.num_bins - 1) if len(plan.tables) > 1 else code
+        return add_to_all(tables, some_base, code, value, table=table, plan=plan)
+
+    return lax.fori_loop(blocks[0], blocks[1], add_block, empty)
+
+
+def _num_cells(table: TablePlan, plan: Plan) -> int:
+    """Cells of a feature's table: those of every slot, and the strip."""
+    channels = plan.rules.measure.num_channels
+    # A scatter of numbers reaches past its base by a channel each.
+    past = 0 if plan.rules.measure.num_classes else channels
+    return (plan.num_slots * channels + 1 + past) * table.num_bins
 
 
 def _tables(
@@ -113,28 +190,6 @@ def _add_all(tables: Tables, codes: list, base, value, table: TablePlan, plan: P
     """Adds entries to the tables of a few features, given their codes."""
     measure = plan.rules.measure
     return tuple(
-        _add(filled, base, code.astype(jnp.int32), value, table.num_bins, measure)
+        add_by_scatter(filled, base, code.astype(jnp.int32), value, table.num_bins, measure)
         for filled, code in zip(tables, codes, strict=True)
     )
-
-
-def _add(
-    table: Int[Array, " cell"],
-    base: Int32[Array, "base entry"],
-    code: Int32[Array, " entry"],
-    value: Int[Array, "value entry"],
-    num_bins: int,
-    measure: Measure,
-) -> Int[Array, " cell"]:
-    """Adds what entries sum: their weights by class, or weight and targets; and ones, where rows are counted."""
-    add = lambda table, cell, value: table.at[cell].add(value, mode="promise_in_bounds")  # noqa: E731
-    if measure.num_classes:
-        for output in range(measure.num_outputs):
-            table = add(table, base[output] + code, value[0])
-    else:
-        for channel in range(1 + measure.num_outputs):
-            table = add(table, base[0] + channel * num_bins + code, value[channel])
-    if measure.counts_rows:
-        cell = base[-1] + code if measure.num_classes else base[0] + (measure.num_channels - 1) * num_bins + code
-        table = add(table, cell, (value[0] > 0).astype(value.dtype))
-    return table

@@ -74,7 +74,8 @@ LIMIT_TYPES = Limits(
 def as_type(values: Any, dtype: Any, num_roots: int | None = None) -> Any:
     """The values as one type, on the host if they are there; with `num_roots`, one for every root."""
     library = jnp if isinstance(values, jax.Array) else np
-    values = library.asarray(values).astype(dtype)
+    values = library.asarray(values)
+    values = values if values.dtype == dtype else values.astype(dtype)
     return values if num_roots is None else library.broadcast_to(values, (num_roots,))
 
 

@@ -7,61 +7,21 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Int32, UInt
+from jaxtyping import Array, Bool, Float, Int32
 
-from jaxtree.growth.candidates import UNRESOLVED, Feature, Place, default_branch
-from jaxtree.growth.frontier import Entries, Frontier
-from jaxtree.growth.histogram import cell_bases, group_histograms, num_bases
-from jaxtree.growth.measure import Measure, Units
-from jaxtree.growth.nodes import LeafLimits, Nodes, hand_down_seeds, place_of
-from jaxtree.growth.plan import WINDOW, Plan, TablePlan
-from jaxtree.growth.split import Split, best_of_features, no_split, score_histogram, score_pairs, trimmed
-from jaxtree.hashing import child_hash, mix
+from jaxtree.growth.candidates import UNRESOLVED, Place, default_branch
+from jaxtree.growth.drawn import best_of_drawn, is_drawn
+from jaxtree.growth.frontier import Entries, Frontier, chunk_stop
+from jaxtree.growth.histogram import cell_bases, num_bases
+from jaxtree.growth.nodes import Nodes, hand_down_seeds, place_of
+from jaxtree.growth.plan import Plan
+from jaxtree.growth.scene import Scene
+from jaxtree.growth.scores import Chunk, pairs_of_drawn, splits_by_histogram, splits_by_pairs, splits_of_drawn
+from jaxtree.growth.split import Split, best_of_features
 from jaxtree.tree import SplitKind, Tree
 
-
-class SplitLimits(NamedTuple):
-    """Limits of every root that a node and its best split are held to.
-
-    Attributes:
-        max_depth: The depth at which every node is a leaf.
-        least_weight: The least weight of a node that is split, in units.
-        least_rows: The least number of its rows, where rows are counted.
-        min_gain: The least gain.
-        min_impurity_decrease: The least gain times the node's share of its tree's weight.
-        max_features: How many features a node looks at.
-    """
-
-    max_depth: Int32[Array, " root"]
-    least_weight: Int[Array, " root"]
-    least_rows: Int32[Array, " root"]
-    min_gain: Float[Array, " root"]
-    min_impurity_decrease: Float[Array, " root"]
-    max_features: Int32[Array, " root"]
-
-
-class Scene(NamedTuple):
-    """What stays the same through all levels.
-
-    Attributes:
-        codes: Codes of every feature.
-        features: Arrays over the features.
-        num_codes: How many codes a feature has; 0 for padding.
-        in_average: Whether a feature counts for C4.5's average gain.
-        lists: The features that every table plan serves, and those that are scanned.
-        split_limits: Limits of nodes.
-        leaf_limits: Limits of branches.
-        units: Units of the sums.
-    """
-
-    codes: UInt[Array, "feature row"]
-    features: Feature
-    num_codes: Int32[Array, " feature"]
-    in_average: Bool[Array, " feature"]
-    lists: tuple[Int32[Array, " listed"], ...]
-    split_limits: SplitLimits
-    leaf_limits: LeafLimits
-    units: Units
+NODES_AT_A_TIME = 1024
+"""Nodes whose children are made together."""
 
 
 class Level(NamedTuple):
@@ -77,163 +37,92 @@ def split_level(
     level: Level,
     entries: Entries,
     frontier: Frontier,
+    first_node: Int32[Array, ""],
     in_row_order: Bool[Array, ""],
     scanned: Split | None = None,
     *,
     plan: Plan,
 ) -> Level:
-    """Splits the nodes of the frontier, large ones by scans and histograms, small ones by pairs."""
+    """Splits the nodes of the frontier, large ones by scans and histograms, small ones by pairs.
+
+    They are among the nodes from `first_node` on, which make up the level.
+    """
     bases = tuple(jnp.zeros((num_bases(plan.rules.measure), entries.row.size), jnp.int32) for _ in plan.tables)
 
-    def split_large(chunk, carry):
-        level, bases = carry
-        slot = chunk * plan.num_slots + jnp.arange(plan.num_slots, dtype=jnp.int32)
-        node = frontier.node.at[slot].get(mode="clip")
-        place = place_of(level.nodes, level.tree, node, scene.leaf_limits, scene.units, plan.rules)
-        splits, bases = _splits_by_histogram(scene, entries, frontier, slot, place, bases, in_row_order, plan=plan)
-        if scanned is not None:
-            splits.append(jax.tree.map(lambda values: values.at[:, slot].get(mode="clip"), scanned))
-        best = _best_splits(scene, level, node, splits, place, plan=plan)
-        return _add_children(scene, level, node, slot < frontier.num_large, best, plan=plan), bases
+    def split_large(carry):
+        first, level, bases = carry
+        stop = chunk_stop(frontier, first, plan=plan)
+        chunk = _open_chunk(scene, level, entries, frontier, first, stop, bases, in_row_order, plan=plan)
+        best = _best_of_chunk(scene, level, entries, chunk, in_row_order, scanned, plan=plan)
+        level = _record_splits(scene, level, chunk.node, chunk.slot < stop, best, plan=plan)
+        return stop, level, chunk.bases
 
-    def split_small(chunk, level):
-        number = chunk * plan.small_nodes + jnp.arange(plan.small_nodes, dtype=jnp.int32)
+    def split_small(number, level):
+        number = number * plan.small_nodes + jnp.arange(plan.small_nodes, dtype=jnp.int32)
         slot = jnp.maximum(plan.capacity - 1 - number, 0)
-        node = frontier.node[slot]
-        place = place_of(level.nodes, level.tree, node, scene.leaf_limits, scene.units, plan.rules)
-        splits = _splits_by_pairs(scene, entries, frontier, slot, place, plan=plan)
-        best = _best_splits(scene, level, node, splits, place, plan=plan)
-        return _add_children(scene, level, node, number < frontier.num_small, best, plan=plan)
+        in_use = number < frontier.num_small
+        best = _best_of_small(scene, level, entries, frontier, slot, in_use, plan=plan)
+        return _record_splits(scene, level, frontier.node[slot], in_use, best, plan=plan)
 
-    level, _ = lax.fori_loop(0, -(-frontier.num_large // plan.num_slots), split_large, (level, bases))
+    _, level, _ = lax.while_loop(lambda c: c[0] < frontier.num_large, split_large, (jnp.int32(0), level, bases))
     if plan.small_nodes:
         level = lax.fori_loop(0, -(-frontier.num_small // plan.small_nodes), split_small, level)
-    return level
+    return _add_children(level, first_node, plan=plan)
 
 
-def take_features(features: Feature, number: Int32[Array, "*some"]) -> Feature:
-    """The features of the given numbers."""
-    return jax.tree.map(lambda values: values[number], features)
+def _open_chunk(
+    scene: Scene, level: Level, entries: Entries, frontier: Frontier, first, stop, bases, in_row_order, *, plan: Plan
+) -> Chunk:
+    """The chunk of the slots from `first` to `stop`, with the cell bases of its entries written."""
+    slot = first + jnp.arange(plan.num_slots, dtype=jnp.int32)
+    node = frontier.node.at[slot].get(mode="clip")
+    size = plan.entries_per_block
+    # In row order all entries are read, and those of trees that are done have a cell from an earlier level.
+    begin = jnp.where(in_row_order, 0, frontier.start[first])
+    end = jnp.where(in_row_order, entries.size, frontier.stop[stop - 1])
+    blocks = (begin // size, -(-end // size))
+    written = (
+        cell_bases(entries, first, stop - first, blocks, base, table=table, plan=plan)
+        for table, base in zip(plan.tables, bases, strict=True)
+    )
+    place = place_of(level.nodes, level.tree, node, scene.leaf_limits, scene.units, plan.rules)
+    return Chunk(slot, node, place, stop - first, blocks, tuple(written))
 
 
-def _splits_by_histogram(
+def _best_of_chunk(
+    scene: Scene, level: Level, entries: Entries, chunk: Chunk, in_row_order, scanned: Split | None, *, plan: Plan
+) -> Split:
+    """The best split of every slot of a chunk of large nodes."""
+    if plan.num_drawn:
+        most = scene.split_limits.max_features[level.tree.root[chunk.node]]
+        in_use = jnp.arange(plan.num_slots, dtype=jnp.int32) < chunk.num_used
+        look = functools.partial(splits_of_drawn, scene, entries, chunk, plan=plan)
+        return best_of_drawn(scene, chunk.place, most, in_use, look, plan=plan)
+    splits = splits_by_histogram(scene, entries, chunk, in_row_order, plan=plan)
+    if scanned is not None:
+        splits.append(jax.tree.map(lambda values: values.at[:, chunk.slot].get(mode="clip"), scanned))
+    return _best_splits(scene, level, chunk.node, splits, chunk.place, plan=plan)
+
+
+def _best_of_small(
     scene: Scene,
+    level: Level,
     entries: Entries,
     frontier: Frontier,
     slot: Int32[Array, " slot"],
-    place: Place,
-    bases: tuple[Int32[Array, "base entry"], ...],
-    in_row_order: Bool[Array, ""],
+    in_use: Bool[Array, " slot"],
     *,
-    plan: Plan,
-) -> tuple[list[Split], tuple[Int32[Array, "base entry"], ...]]:
-    """The best split of every slot of a chunk on every feature, table by table, and the scratch space."""
-    first_slot = slot[0]
-    num_used = jnp.minimum(frontier.num_large - first_slot, plan.num_slots)
-    size = plan.entries_per_block
-    blocks = (frontier.start[first_slot] // size, -(-frontier.stop[first_slot + num_used - 1] // size))
-    splits, written = [], []
-    for table, listed, base in zip(plan.tables, scene.lists, bases, strict=False):
-        base = cell_bases(entries, first_slot, blocks, base, table=table, plan=plan)
-        written.append(base)
-
-        def score_group(group, splits, table=table, listed=listed, base=base):
-            size = table.features_per_group
-            features = lax.dynamic_slice(listed, (group * size,), (size,))
-            tables = group_histograms(
-                scene.codes, entries, base, features, blocks, in_row_order, table=table, plan=plan
-            )
-            score = functools.partial(_score_block, scene, tables, group, features, place, table=table, plan=plan)
-            return lax.fori_loop(0, -(-num_used // table.slots_per_block), score, splits)
-
-        found = trimmed(no_split((listed.size, plan.num_slots), plan.num_words), plan.rules, plan.num_words)
-        splits.append(_over_groups(scene, listed, table.features_per_group, score_group, found))
-    return splits, tuple(written)
-
-
-def _score_block(
-    scene: Scene,
-    tables: Int[Array, "grouped cell"],
-    group: Int32[Array, ""],
-    features: Int32[Array, " grouped"],
-    place: Place,
-    block: Int32[Array, ""],
-    splits: Split,
-    *,
-    table: TablePlan,
     plan: Plan,
 ) -> Split:
-    """Scores a block of slots on a group of features."""
-    first_slot = block * table.slots_per_block
-    channels = plan.rules.measure.num_channels
-    num_cells = table.slots_per_block * channels * table.num_bins
-    histograms = lax.dynamic_slice(tables, (jnp.zeros_like(block), block * num_cells), (len(tables), num_cells))
-    histograms = histograms.reshape(-1, table.slots_per_block, channels, table.num_bins)
-    here = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, first_slot, table.slots_per_block), place)
-    score = functools.partial(score_histogram, rules=plan.rules, kinds=table.kinds, num_words=plan.num_words)
-    over_slots = jax.vmap(score, in_axes=(0, None, 0, None))
-    over_features = jax.vmap(over_slots, in_axes=(0, 0, None, None))
-    found = over_features(histograms, take_features(scene.features, features), here, scene.units)
-    found = trimmed(found, plan.rules, plan.num_words)
-    return _put(splits, found, group * table.features_per_group, first_slot)
-
-
-def _splits_by_pairs(
-    scene: Scene, entries: Entries, frontier: Frontier, slot: Int32[Array, " slot"], place: Place, *, plan: Plan
-) -> list[Split]:
-    """The best split of every slot of a chunk of small nodes on every feature, list by list."""
-    entry = frontier.start[slot][:, None] + jnp.arange(WINDOW, dtype=jnp.int32)
-    member = (entry < frontier.stop[slot][:, None]) & (entries.slot.at[entry].get(mode="clip") == slot[:, None])
-    row = entries.row.at[entry].get(mode="clip")
-    label, value = (x.at[:, entry].get(mode="clip") for x in (entries.label, entries.value))
-    sums = jnp.moveaxis(_sums_of_entries(label, jnp.where(member, value, 0), plan.rules.measure), 1, 0)
-    score = functools.partial(score_pairs, rules=plan.rules)
-    over_slots = jax.vmap(score, in_axes=(0, 0, None, 0, None))
-
-    def score_listed(listed, size):
-        def score_group(group, splits):
-            features = lax.dynamic_slice(listed, (group * size,), (size,))
-            codes = scene.codes.at[features[:, None, None], row].get(mode="promise_in_bounds").astype(jnp.int32)
-            over_features = jax.vmap(over_slots, in_axes=(0, None, 0, None, None))
-            found = over_features(codes, sums, take_features(scene.features, features), place, scene.units)
-            return _put(splits, trimmed(found, plan.rules, plan.num_words), group * size, jnp.int32(0))
-
-        found = trimmed(no_split((listed.size, slot.size), plan.num_words), plan.rules, plan.num_words)
-        return _over_groups(scene, listed, size, score_group, found)
-
-    sizes = [table.features_per_group for table in plan.tables] + [1] * (plan.num_scanned > 0)
-    return [score_listed(listed, size) for listed, size in zip(scene.lists, sizes, strict=True)]
-
-
-def _sums_of_entries(
-    label: Int[Array, "label slot entry"], value: Int[Array, "value slot entry"], measure: Measure
-) -> Int[Array, "channel slot entry"]:
-    """What every entry adds to the sums of its node."""
-    if measure.num_classes:
-        classes = jnp.arange(measure.num_classes, dtype=jnp.int32)[:, None, None]
-        sums = [jnp.where(of_output == classes, value[:1], 0) for of_output in label]
-    else:
-        sums = [value[: 1 + measure.num_outputs]]
-    if measure.counts_rows:
-        sums.append((value[:1] > 0).astype(value.dtype))
-    return jnp.concatenate(sums)
-
-
-def _over_groups(scene: Scene, listed: Int32[Array, " listed"], size: int, score_group, splits: Split) -> Split:
-    """Adds to the splits what `score_group` finds; groups of padding, which stand last, are not scored."""
-    is_there = scene.num_codes.at[listed].get(mode="fill", fill_value=0) > 0
-    num_features = jnp.sum(is_there, dtype=jnp.int32)
-    return lax.fori_loop(0, -(-num_features // size), score_group, splits)
-
-
-def _put(splits: Split, found: Split, first_place: Int32[Array, ""], first_slot: Int32[Array, ""]) -> Split:
-    """The splits with what was found for a group of features and a block of slots."""
-
-    def put(values, new):
-        start = (first_place, first_slot, jnp.zeros_like(first_slot))
-        return lax.dynamic_update_slice(values, new, start[: values.ndim])
-
-    return jax.tree.map(put, splits, found)
+    """The best split of every slot of a chunk of small nodes."""
+    node = frontier.node[slot]
+    place = place_of(level.nodes, level.tree, node, scene.leaf_limits, scene.units, plan.rules)
+    if plan.num_drawn:
+        most = scene.split_limits.max_features[level.tree.root[node]]
+        look = functools.partial(pairs_of_drawn, scene, entries, frontier, slot, place, plan=plan)
+        return best_of_drawn(scene, place, most, in_use, look, plan=plan)
+    splits = splits_by_pairs(scene, entries, frontier, slot, place, plan=plan)
+    return _best_splits(scene, level, node, splits, place, plan=plan)
 
 
 def _best_splits(
@@ -245,57 +134,27 @@ def _best_splits(
     usable = scene.num_codes.at[listed].get(mode="fill", fill_value=0)[:, None] > 0
     if plan.rules.draws_features:
         most = scene.split_limits.max_features[level.tree.root[node]]
-        usable = usable & _drawn_features(splits.gain, listed, usable, place, most)
+        usable = usable & is_drawn(splits.gain, listed, usable, place, most)
     splits = splits._replace(gain=jnp.where(usable, splits.gain, -jnp.inf))
     best = functools.partial(best_of_features, rules=plan.rules)
     in_average = scene.in_average.at[listed].get(mode="clip")
     return jax.vmap(best, in_axes=(1, 0, None))(splits, place, in_average)
 
 
-def _drawn_features(
-    gain: Float[Array, "feature slot"],
-    listed: Int32[Array, " feature"],
-    usable: Bool[Array, "feature 1"],
-    place: Place,
-    most: Int32[Array, " slot"],
-) -> Bool[Array, "feature slot"]:
-    """The features that every slot looks at: `most` random ones, or the first in that order that has a split.
-
-    scikit-learn's rule: a node is not a leaf because the features drawn happen to be constant there.
-    """
-    number = listed.astype(jnp.uint32)[:, None]
-    rank = child_hash(mix(place.seed ^ jnp.uint32(0x9E3779B9)), number).astype(jnp.int64)
-    rank = jnp.where(usable, rank, 2**33)
-    in_order = lax.sort(rank, dimension=0)
-    last = jnp.take_along_axis(in_order, jnp.minimum(most, gain.shape[0])[None, :] - 1, axis=0)
-    first_useful = jnp.min(jnp.where(gain > -jnp.inf, rank, 2**34), axis=0)
-    return rank <= jnp.maximum(last, first_useful)
-
-
-def _add_children(
+def _record_splits(
     scene: Scene, level: Level, node: Int32[Array, " slot"], in_use: Bool[Array, " slot"], splits: Split, *, plan: Plan
 ) -> Level:
-    """Makes the splits that the limits allow; none of them if the table cannot hold all their children."""
+    """Writes down the splits that the limits allow."""
     tree, rules, told = level.tree, plan.rules, splits.missing_branch
     kind = scene.features.kind[splits.feature]
     missing_code = scene.features.missing_code[splits.feature]
     branches = missing_code if rules.sets_missing_apart else scene.num_codes[splits.feature]
     branches = jnp.where(kind == SplitKind.MULTIWAY, branches, 2)
-    allowed = _is_allowed(scene, level, node, splits.gain, plan=plan)
-    num_children = jnp.where(in_use & allowed, branches, 0)
-    end = tree.num_nodes + jnp.cumsum(num_children, dtype=jnp.int32)
-    fits = end[-1] <= plan.capacity
-    num_children = jnp.where(fits, num_children, 0)
-    first_child = jnp.where(fits, end - num_children, 0)
-    branch = jnp.arange(plan.max_branches, dtype=jnp.int32)
-    child = jnp.where(branch < num_children[:, None], first_child[:, None] + branch, plan.capacity)
-    split_node = jnp.where(num_children > 0, node, plan.capacity)
+    is_split = in_use & _is_allowed(scene, level, node, splits.gain, plan=plan)
+    split_node = jnp.where(is_split, node, plan.capacity)
 
     def put(values, new):
         return values.at[split_node].set(new, mode="drop")
-
-    def hand_down(values, new):
-        return values.at[child].set(jnp.broadcast_to(new[:, None], child.shape), mode="drop")
 
     tree = dataclasses.replace(
         tree,
@@ -307,15 +166,47 @@ def _add_children(
         missing_code=put(tree.missing_code, missing_code),
         missing_branch=put(tree.missing_branch, default_branch(1, rules) if told is None else told),
         gain=put(tree.gain, splits.gain.astype(tree.gain.dtype)),
-        first_child=put(tree.first_child, first_child),
-        num_children=put(tree.num_children, num_children),
-        parent=hand_down(tree.parent, node),
-        depth=hand_down(tree.depth, tree.depth[node] + 1),
-        root=hand_down(tree.root, tree.root[node]),
-        num_nodes=jnp.where(fits, end[-1], tree.num_nodes),
+        num_children=put(tree.num_children, branches),
     )
-    nodes = hand_down_seeds(level.nodes, node, child)
-    return Level(tree, nodes, level.complete & fits)
+    return level._replace(tree=tree)
+
+
+def _add_children(level: Level, first_node: Int32[Array, ""], *, plan: Plan) -> Level:
+    """Appends the children of the nodes from `first_node` on, in the order of their parents.
+
+    So nodes are numbered breadth first, however they were divided among chunks. Where the table is full, nodes become
+    leaves, and the level is not complete.
+    """
+    size = min(plan.capacity, NODES_AT_A_TIME)
+    stop = level.tree.num_nodes
+
+    def add_block(block, level):
+        tree = level.tree
+        node = first_node + block * size + jnp.arange(size, dtype=jnp.int32)
+        at = jnp.where(node < stop, node, plan.capacity)
+        wanted = tree.num_children.at[at].get(mode="fill", fill_value=0)
+        end = tree.num_nodes + jnp.cumsum(wanted, dtype=jnp.int32)
+        fits = end[-1] <= plan.capacity
+        num_children = jnp.where(fits, wanted, 0)
+        first_child = jnp.where(num_children > 0, end - num_children, 0)
+        branch = jnp.arange(plan.max_branches, dtype=jnp.int32)
+        child = jnp.where(branch < num_children[:, None], first_child[:, None] + branch, plan.capacity)
+        hand_down = lambda values, new: values.at[child].set(  # noqa: E731
+            jnp.broadcast_to(new[:, None], child.shape), mode="drop"
+        )
+        own = jnp.minimum(node, plan.capacity - 1)
+        tree = dataclasses.replace(
+            tree,
+            first_child=tree.first_child.at[at].set(first_child, mode="drop"),
+            num_children=tree.num_children.at[at].set(num_children, mode="drop"),
+            parent=hand_down(tree.parent, node),
+            depth=hand_down(tree.depth, tree.depth[own] + 1),
+            root=hand_down(tree.root, tree.root[own]),
+            num_nodes=jnp.where(fits, end[-1], tree.num_nodes),
+        )
+        return Level(tree, hand_down_seeds(level.nodes, own, child), level.complete & fits)
+
+    return lax.fori_loop(0, -(-(stop - first_node) // size), add_block, level)
 
 
 def _is_allowed(

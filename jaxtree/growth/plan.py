@@ -3,32 +3,19 @@
 Two growths with equal plans and equally shaped arguments share one compiled program.
 """
 
+import functools
 import math
 from typing import NamedTuple
 
+from jaxtree.growth.backends import Accumulation, Backend
 from jaxtree.growth.rules import Rules
 from jaxtree.tree import CODES_PER_WORD, SplitKind
-
-BYTES_PER_BLOCK = 2**16
-"""Bytes of the sums that are scored at a time."""
-
-BYTES_PER_TABLE = 2**18
-"""Bytes of a feature's table, which stay in a core's second-level cache."""
 
 LEAST_CELLS = 2**9
 """Cells of a slot, for the size of chunks where no feature has a table."""
 
-ENTRIES_PER_BLOCK = 4096
-"""Entries read at a time once they are sorted by slot."""
-
-ENTRIES_PER_MOVE = 2**16
-"""Entries sent to their children at a time, if their number allows."""
-
 MOST_ENTRIES_UNSORTED = 2**13
 """So few entries are read faster than they are sorted."""
-
-CELLS_PER_SLOT = 2**9
-"""Cells of a slot, over a group of features, that are scored together at most."""
 
 MIN_ENTRIES_SIDE_BY_SIDE = 2**15
 """With fewer entries a second core saves less than a larger program costs to compile."""
@@ -64,6 +51,8 @@ class Plan(NamedTuple):
     """The static sizes of one growth program.
 
     Attributes:
+        backend: The choices for the kind of device.
+        num_devices: Devices that the rows are divided among; the entries below are those of one.
         capacity: Nodes that the table holds.
         num_roots: Trees that grow.
         entry_capacity: Entries that there may be, once rows are shared out among branches.
@@ -72,6 +61,7 @@ class Plan(NamedTuple):
         num_slots: Slots of a chunk, the nodes whose splits are found together.
         num_words: Words of a subset; 0 where there are none.
         num_scanned: Features scored by a scan over sorted entries.
+        num_drawn: Features that a node looks at in one round, where it draws them; 0 where it looks at all.
         entries_per_block: Entries read together for a histogram, once they are sorted by slot.
         entries_per_move: Entries sent to their children together.
         small_nodes: Nodes scored together by comparing pairs; 0 where no node is.
@@ -80,6 +70,8 @@ class Plan(NamedTuple):
         starts_in_row_order: Whether entry e is row e at the start.
     """
 
+    backend: Backend
+    num_devices: int
     capacity: int
     num_roots: int
     entry_capacity: int
@@ -88,6 +80,7 @@ class Plan(NamedTuple):
     num_slots: int
     num_words: int
     num_scanned: int
+    num_drawn: int
     entries_per_block: int
     entries_per_move: int
     small_nodes: int
@@ -106,6 +99,8 @@ class TableShape(NamedTuple):
 
 def make_plan(
     *,
+    backend: Backend,
+    num_devices: int,
     num_entries: int,
     entry_capacity: int,
     capacity: int,
@@ -113,16 +108,19 @@ def make_plan(
     rules: Rules,
     shapes: tuple[TableShape, ...],
     num_scanned: int,
+    num_drawn: int,
     starts_in_row_order: bool,
 ) -> Plan:
     """Returns the plan for data of the given sizes."""
     channels = rules.measure.num_channels
     widest_level = _power_of_two(max(1, min(capacity, num_entries // 2)))
+    num_entries = -(-num_entries // num_devices)
     item = 8 if rules.measure.has_wide_sums else 4
-    tables = tuple(_plan_table(shape, num_entries, widest_level, channels, item) for shape in shapes)
+    plan_table = functools.partial(_plan_table, backend, num_drawn, num_entries, widest_level, channels, item)
+    tables = tuple(plan_table(shape) for shape in shapes)
     most_cells = max((channels * table.num_bins for table in tables), default=LEAST_CELLS)
     widest_block = max((table.slots_per_block for table in tables), default=1)
-    num_slots = max(widest_block, _power_of_two(BYTES_PER_TABLE // item // most_cells))
+    num_slots = max(widest_block, _power_of_two(backend.bytes_per_table // item // most_cells))
     all_kinds = {kind for shape in shapes for kind in shape.kinds}
     widest_bins = max((shape.num_bins for shape in shapes), default=2)
     pairs_pay = (
@@ -130,9 +128,13 @@ def make_plan(
         and all_kinds <= {SplitKind.THRESHOLD}
         and num_entries >= WINDOW
         and not rules.draws_thresholds
+        # The entries of a small node may lie on several devices.
+        and num_devices == 1
     )
-    block = min(num_entries, ENTRIES_PER_BLOCK)
+    block = min(num_entries, backend.entries_per_block)
     return Plan(
+        backend=backend,
+        num_devices=num_devices,
         capacity=capacity,
         num_roots=num_roots,
         entry_capacity=-(-entry_capacity // block) * block,
@@ -141,22 +143,34 @@ def make_plan(
         num_slots=min(num_slots, max(widest_level, widest_block)),
         num_words=-(-widest_bins // CODES_PER_WORD) if SplitKind.SUBSET in all_kinds else 0,
         num_scanned=num_scanned,
+        num_drawn=num_drawn,
         entries_per_block=block,
-        entries_per_move=math.gcd(-(-entry_capacity // block) * block, ENTRIES_PER_MOVE),
-        small_nodes=min(256, widest_level) if pairs_pay else 0,
+        entries_per_move=math.gcd(-(-entry_capacity // block) * block, backend.entries_per_move),
+        small_nodes=min(backend.small_nodes, widest_level) if pairs_pay else 0,
         max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
         sorts=num_scanned > 0 or pairs_pay or num_entries > MOST_ENTRIES_UNSORTED,
         starts_in_row_order=starts_in_row_order,
     )
 
 
-def _plan_table(shape: TableShape, num_entries: int, widest_level: int, channels: int, item: int) -> TablePlan:
-    side_by_side = 2 if shape.num_features % 2 == 0 and num_entries >= MIN_ENTRIES_SIDE_BY_SIDE else 1
+def _plan_table(
+    backend: Backend,
+    num_drawn: int,
+    num_entries: int,
+    widest_level: int,
+    channels: int,
+    item: int,
+    shape: TableShape,
+) -> TablePlan:
+    in_turn = backend.accumulation == Accumulation.SCATTER
+    has_pairs = in_turn and shape.num_features % 2 == 0 and num_entries >= MIN_ENTRIES_SIDE_BY_SIDE
+    side_by_side = 2 if has_pairs else 1
     # A subset is found by comparing all pairs of codes.
     cells = channels * shape.num_bins * (shape.num_bins if SplitKind.SUBSET in shape.kinds else 1)
     divisors = (n for n in range(shape.num_features, 0, -1) if shape.num_features % n == 0 and n % side_by_side == 0)
-    group = next(n for n in divisors if n * cells <= CELLS_PER_SLOT or n == side_by_side)
-    block = _power_of_two(max(1, min(BYTES_PER_BLOCK // item // (cells * group), widest_level)))
+    group = next(n for n in divisors if n * cells <= backend.cells_per_slot or n == side_by_side)
+    scored = num_drawn or group
+    block = _power_of_two(max(1, min(backend.bytes_per_block // item // (cells * scored), widest_level)))
     return TablePlan(*shape, slots_per_block=block, features_per_group=group, features_side_by_side=side_by_side)
 
 

@@ -7,17 +7,19 @@ import numpy as np
 from jaxtyping import Bool, Int32, Real, UInt, UInt32
 
 from jaxtree.arrays import AnyArray
-from jaxtree.buckets import bin_bucket, feature_bucket
+from jaxtree.buckets import bin_bucket, feature_bucket, feature_round
+from jaxtree.growth.backends import backend_of, for_entries
 from jaxtree.growth.candidates import C45_TOLERANCE, Feature
 from jaxtree.growth.criteria import NumberCriterion
 from jaxtree.growth.fixed_point import exponent, to_fixed_point, unit_of
 from jaxtree.growth.frontier import Entries
 from jaxtree.growth.inputs import LIMIT_TYPES, Features, Limits, as_type, is_concrete
-from jaxtree.growth.level import Scene, SplitLimits
 from jaxtree.growth.measure import Measure, Units
+from jaxtree.growth.mesh import greatest, least, total
 from jaxtree.growth.nodes import LeafLimits
 from jaxtree.growth.plan import WINDOW, Plan, TableShape, make_plan
 from jaxtree.growth.rules import Missing, Rules, Selection
+from jaxtree.growth.scene import Scene, SplitLimits
 from jaxtree.tree import SplitKind
 
 MOST_BINS_TABLED = 256
@@ -28,13 +30,17 @@ LEAST_CATEGORY_BINS = 8
 
 
 class Prepared(NamedTuple):
-    """The arrays of a growth, in the types that the loop takes."""
+    """The arrays of a growth, in the types that the loop takes.
+
+    Entries without a row of their own are the rows in order, those without a root belong to the only one, and those
+    without a weight have weight 1.
+    """
 
     codes: UInt[AnyArray, "feature row"]
     target: Real[AnyArray, "output row"]
-    weight: Real[AnyArray, " entry"]
-    entry_row: Int32[AnyArray, " entry"]
-    entry_root: Int32[AnyArray, " entry"]
+    weight: Real[AnyArray, " entry"] | None
+    entry_row: Int32[AnyArray, " entry"] | None
+    entry_root: Int32[AnyArray, " entry"] | None
     features: Feature
     num_codes: Int32[AnyArray, " feature"]
     in_average: Bool[AnyArray, " feature"]
@@ -66,15 +72,17 @@ def prepare(
     entry_root: Any,
     num_roots: int,
     entry_capacity: int | None,
+    platform: str,
+    num_devices: int,
 ) -> tuple[Plan, Prepared]:
     """Returns the plan of a growth and its arrays; see `grow` for the arguments."""
     num_entries = (target if entry_row is None else entry_row).shape[-1]
     is_numeric = isinstance(criterion, NumberCriterion)
-    weight = np.ones(num_entries, np.int32) if weight is None else weight
     features = all_thresholds(codes, num_bins) if features is None else features
     has_missing = _may_be_missing(features)
     # Shares of a row are no whole numbers.
-    is_scaled = not jnp.issubdtype(weight.dtype, jnp.integer) or (has_missing and missing == Missing.FRACTION)
+    is_whole = weight is None or jnp.issubdtype(weight.dtype, jnp.integer)
+    is_scaled = not is_whole or (has_missing and missing == Missing.FRACTION)
     target = as_type(target, np.float64 if is_numeric else np.int32).reshape(-1, codes.shape[1])
     measure = Measure(criterion, target.shape[0], 0 if is_numeric else num_classes, counts_rows, is_scaled)
     rules = Rules(
@@ -85,22 +93,26 @@ def prepare(
         has_close_values=features.first_apart is not None,
         draws_features=draws_features, draws_thresholds=draws_thresholds,
     )  # fmt: skip
-    shapes, lists = list_features(features, num_bins, kinds, can_scan=num_entries >= WINDOW and not draws_thresholds)
-    row = as_type(np.arange(num_entries) if entry_row is None else entry_row, np.int32)
-    root = as_type(np.zeros(num_entries) if entry_root is None else entry_root, np.int32)
-    order = sorted_entries(codes, lists[-1], row, root)
+    # A scan needs the entries of all devices in order.
+    can_scan = num_entries >= WINDOW and not draws_thresholds and num_devices == 1
+    shapes, lists = list_features(features, num_bins, kinds, can_scan=can_scan)
+    row, root = (None if x is None else as_type(x, np.int32) for x in (entry_row, entry_root))
+    order = sorted_entries(codes, lists[-1], row, root, num_entries)
     plan = make_plan(
+        backend=for_entries(backend_of(platform), num_entries),
+        num_devices=num_devices,
         num_entries=num_entries,
-        entry_capacity=_entry_capacity(num_entries, entry_capacity, rules),
+        entry_capacity=-(-_entry_capacity(num_entries, entry_capacity, rules) // num_devices),
         capacity=capacity,
         num_roots=num_roots,
         rules=rules,
         shapes=shapes,
         num_scanned=len(order),
+        num_drawn=0 if len(order) or not draws_features else _num_drawn(limits, len(codes)),
         starts_in_row_order=entry_row is None and not rules.shares_missing and not len(order),
     )
     prepared = Prepared(
-        codes, target, as_type(weight, np.float64 if is_scaled else np.int32), row, root,
+        codes, target, None if weight is None else as_type(weight, np.float64 if is_scaled else np.int32), row, root,
         _feature_arrays(features, num_bins, draws_thresholds), as_type(features.num_codes, np.int32),
         as_type(np.ones(len(codes)) if features.in_average is None else features.in_average, bool),
         lists if len(order) else lists[:-1],
@@ -150,10 +162,12 @@ def _padded(listed: Int32[np.ndarray, " listed"], padding: int) -> Int32[np.ndar
     return np.pad(listed, (0, feature_bucket(listed.size) - listed.size), constant_values=padding)
 
 
-def sorted_entries(codes: Any, scanned: Any, row: Any, root: Any) -> Any:
+def sorted_entries(codes: Any, scanned: Any, row: Any, root: Any, num_entries: int) -> Any:
     """The entries of every scanned feature in order of their root and code."""
     if not scanned.size:
-        return np.zeros((0, row.size), np.int32)
+        return np.zeros((0, 0), np.int32)
+    row = np.arange(num_entries, dtype=np.int32) if row is None else row
+    root = np.zeros(num_entries, np.int32) if root is None else root
     if all(isinstance(x, np.ndarray) for x in (codes, row, root)):
         by_root = np.argsort(root, kind="stable")
         order = [np.argsort(codes[f][row], kind="stable") if f < len(codes) else by_root for f in scanned]
@@ -168,42 +182,49 @@ def sorted_entries(codes: Any, scanned: Any, row: Any, root: Any) -> Any:
 def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
     """Returns the entries, with weights and targets as whole numbers, and what these are worth."""
     measure, row = plan.rules.measure, prepared.entry_row
-    target = prepared.target if plan.starts_in_row_order else prepared.target[:, row]
-    weight, unit = prepared.weight, jnp.float64(1)
+    num_entries = prepared.target.shape[1] if row is None else row.size
+    target = prepared.target if row is None else prepared.target[:, row]
+    row = jnp.arange(num_entries, dtype=jnp.int32) if row is None else row
+    real_weight = jnp.ones(num_entries, jnp.float64) if prepared.weight is None else prepared.weight
+    root = jnp.zeros(num_entries, jnp.int32) if prepared.entry_root is None else prepared.entry_root
+    weight, unit = real_weight.astype(jnp.int32), jnp.float64(1)
+    # Entries without weight may be padding, of which there is more or less on other devices.
+    num_terms = total(jnp.sum(real_weight > 0), plan)
     if measure.is_scaled:
-        unit = unit_of(row.size, exponent(weight))
-        weight = to_fixed_point(weight, unit)
+        unit = unit_of(num_terms, greatest(exponent(real_weight), plan))
+        weight = to_fixed_point(real_weight, unit)
     none = jnp.zeros(measure.num_outputs, jnp.float64)
     units = Units(unit, jnp.float64(1), jnp.float64(1), none)
     if measure.num_classes:
         label, value = target, weight[None]
     else:
-        label, value, units = _quantise_numbers(target, prepared.weight, weight, units, measure)
-    padding = plan.entry_capacity - row.size
+        label, value, units = _quantise_numbers(target, real_weight, weight, num_terms, units, plan)
+    padding = plan.entry_capacity - num_entries
     pad = lambda x: jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, padding)])  # noqa: E731
-    size = -(-row.size // plan.entries_per_block) * plan.entries_per_block
-    entries = Entries(pad(row), pad(label), pad(value), pad(prepared.entry_root), jnp.int32(size))
-    return entries, units
+    size = -(-num_entries // plan.entries_per_block) * plan.entries_per_block
+    return Entries(pad(row), pad(label), pad(value), pad(root), jnp.int32(size)), units
 
 
-def _quantise_numbers(target, real_weight, weight, units: Units, measure: Measure):
+def _quantise_numbers(target, real_weight, weight, num_terms, units: Units, plan: Plan):
     """Identities and sums of targets: the weight, the weighted targets, and the weighted moment of every entry."""
-    criterion, num_entries = measure.criterion, weight.size
+    measure, criterion = plan.rules.measure, plan.rules.measure.criterion
+    exponent_of = lambda values: greatest(exponent(values), plan)  # noqa: E731
     used = real_weight > 0
     center = units.center
     if not criterion.needs_positive:
         low, high = (jnp.where(used, target, bound) for bound in (jnp.inf, -jnp.inf))
-        center = jnp.where(jnp.any(used), jnp.min(low, axis=1) / 2 + jnp.max(high, axis=1) / 2, 0.0)
+        low, high = least(jnp.min(low, axis=1), plan), greatest(jnp.max(high, axis=1), plan)
+        center = jnp.where(low <= high, low / 2 + high / 2, 0.0)
     shifted = jnp.where(used, target - center[:, None], 0.0)
     moment = jnp.sum(jnp.where(used, criterion.moment(shifted), 0.0), axis=0) * real_weight
-    size = exponent(shifted)
+    size = exponent_of(shifted)
     if measure.is_scaled:
-        target_unit = unit_of(num_entries, exponent(shifted * real_weight))
+        target_unit = unit_of(num_terms, exponent_of(shifted * real_weight))
         sums = to_fixed_point(shifted * real_weight, target_unit)
     else:
-        target_unit = unit_of(num_entries, size, exponent(real_weight.astype(jnp.float64)))
+        target_unit = unit_of(num_terms, size, exponent_of(real_weight.astype(jnp.float64)))
         sums = to_fixed_point(shifted, target_unit) * weight.astype(jnp.int64)
-    moment_unit = unit_of(num_entries, exponent(moment))
+    moment_unit = unit_of(num_terms, exponent_of(moment))
     values = [weight.astype(jnp.int64)[None], sums, to_fixed_point(moment, moment_unit)[None]]
     units = Units(units.weight, target_unit, moment_unit, center)
     return _identity(to_fixed_point(shifted, unit_of(1, size))), jnp.concatenate(values), units
@@ -258,6 +279,14 @@ def _may_be_missing(features: Features) -> bool:
         return False
     known = is_concrete(features.num_values, features.num_codes)
     return not known or bool(np.any(np.asarray(features.num_codes) > np.asarray(features.num_values)))
+
+
+def _num_drawn(limits: Limits, num_features: int) -> int:
+    """Features that a node looks at in a round: as many as any tree wants; 0, for all, if that is not known or many."""
+    if not is_concrete(limits.max_features):
+        return 0
+    most = feature_round(int(np.max(limits.max_features)))
+    return most if 2 * most <= num_features else 0
 
 
 def _are_thresholds(features: Features) -> bool:

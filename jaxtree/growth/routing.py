@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Int, Int32, Int64, Shaped, UInt
 
 from jaxtree.growth.candidates import NO_BRANCH
 from jaxtree.growth.frontier import RETIRED, Entries, Frontier
+from jaxtree.growth.mesh import combine_nodes, greatest, least, total
 from jaxtree.growth.nodes import Nodes
 from jaxtree.growth.orders import Expansion, Orders, expand_orders
 from jaxtree.growth.plan import Plan
@@ -29,9 +30,16 @@ class _Counted(NamedTuple):
 
 
 def move_entries(
-    codes: UInt[Array, "feature row"], tree: Tree, nodes: Nodes, entries: Entries, frontier: Frontier, *, plan: Plan
+    codes: UInt[Array, "feature row"],
+    tree: Tree,
+    nodes: Nodes,
+    entries: Entries,
+    frontier: Frontier,
+    first_node: Int32[Array, ""],
+    *,
+    plan: Plan,
 ) -> tuple[Tree, Nodes, Int32[Array, " entry"]]:
-    """Sends every entry to its child, and counts it there.
+    """Sends every entry to its child, and counts it there; the children are the nodes from `first_node` on.
 
     Returns:
         The tree and the nodes with the sums of the children, and each entry's child, or `RETIRED` where its node
@@ -46,7 +54,7 @@ def move_entries(
 
     carry = (_open_count(tree, nodes), entries.slot)
     counted, node = lax.fori_loop(0, -(-entries.size // size), move_block, carry)
-    return *_close_count(counted, tree, nodes), node
+    return *_close_count(counted, tree, nodes, first_node, plan), node
 
 
 def send_entries(
@@ -62,16 +70,22 @@ def send_entries(
 
 
 def count_entries(
-    tree: Tree, nodes: Nodes, entries: Entries, node: Int32[Array, " entry"], *, plan: Plan
+    tree: Tree,
+    nodes: Nodes,
+    entries: Entries,
+    node: Int32[Array, " entry"],
+    first_node: Int32[Array, ""],
+    *,
+    plan: Plan,
 ) -> tuple[Tree, Nodes]:
-    """Adds every entry to the sums and the number of rows of its node."""
+    """Adds every entry to the sums and the number of rows of its node, which are those from `first_node` on."""
     size = plan.entries_per_move
 
     def count_block(block, counted):
         return _count_block(counted, entries, lax.dynamic_slice(node, (block * size,), (size,)), block, plan)
 
     counted = lax.fori_loop(0, -(-entries.size // size), count_block, _open_count(tree, nodes))
-    return _close_count(counted, tree, nodes)
+    return _close_count(counted, tree, nodes, first_node, plan)
 
 
 def _send_block(codes, tree: Tree, entries: Entries, frontier: Frontier, block, plan: Plan) -> Int32[Array, " sent"]:
@@ -107,11 +121,19 @@ def _open_count(tree: Tree, nodes: Nodes) -> _Counted:
     return _Counted(nodes.sums.reshape(-1), tree.num_rows, nodes.low, nodes.high)
 
 
-def _close_count(counted: _Counted, tree: Tree, nodes: Nodes) -> tuple[Tree, Nodes]:
-    sums = counted.sums.reshape(nodes.sums.shape)
-    return dataclasses.replace(tree, num_rows=counted.num_rows), nodes._replace(
-        sums=sums, low=counted.low, high=counted.high
+def _close_count(counted: _Counted, tree: Tree, nodes: Nodes, first_node, plan: Plan) -> tuple[Tree, Nodes]:
+    """The tree and nodes with what all devices counted at the nodes from `first_node` on."""
+    combined = (
+        combine_nodes(combine, values, first_node, tree.num_nodes, plan)
+        for combine, values in (
+            (total, counted.sums.reshape(nodes.sums.shape)),
+            (total, counted.num_rows),
+            (least, counted.low),
+            (greatest, counted.high),
+        )
     )
+    sums, num_rows, low, high = combined
+    return dataclasses.replace(tree, num_rows=num_rows), nodes._replace(sums=sums, low=low, high=high)
 
 
 def _take_block(values: Shaped[Array, "*axis entry"], block, size: int) -> Shaped[Array, "*axis sent"]:
@@ -188,6 +210,7 @@ def _copy_entries(
     """The entries in their new places, and the child of each."""
     size = plan.entries_per_block
     known = jnp.zeros(plan.capacity, entries.value.dtype).at[node].add(entries.value[0], mode="drop")
+    known = total(known, plan)
     up_to = jnp.cumsum(known)
 
     def copy_block(block, carry):

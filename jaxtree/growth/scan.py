@@ -13,11 +13,12 @@ from jaxtyping import Array, Float, Int, Int32
 
 from jaxtree.growth.candidates import Feature, Place, threshold_candidates, tie_tolerance
 from jaxtree.growth.frontier import Entries, Frontier
-from jaxtree.growth.level import Level, Scene, take_features
+from jaxtree.growth.level import Level
 from jaxtree.growth.measure import Measure
 from jaxtree.growth.nodes import place_of
 from jaxtree.growth.orders import Orders, most_large_slots
 from jaxtree.growth.plan import Plan
+from jaxtree.growth.scene import Scene, take_features
 from jaxtree.growth.split import NO_CODE, Split, corrected, no_split, trimmed
 from jaxtree.growth.sums import cumulative_sum
 

@@ -22,11 +22,17 @@ def in_original_units(tree: Tree, schema: Schema, *, on_values: bool = False) ->
     split = np.flatnonzero(~tree.is_leaf)
     by_threshold = split[tree.split_kind[split] == SplitKind.THRESHOLD]
     codes = (tree.feature[by_threshold], tree.code[by_threshold], tree.next_code[by_threshold])
-    threshold = np.where(tree.is_leaf, float(LEAF_MARK), tree.code.astype(np.float64))
+    threshold = tree.code.astype(np.float64)
     threshold[by_threshold] = schema.value_thresholds(*codes) if on_values else schema.thresholds(*codes)
     # Codes that no row of the node has fall on the side where their values do.
     code = tree.code.copy()
     code[by_threshold] = schema.split_codes(*codes)
+    return mark_leaves(dataclasses.replace(tree, code=code, threshold=threshold))
+
+
+def mark_leaves(tree: Tree) -> Tree:
+    """The tree with scikit-learn's mark in the splits of leaves."""
+    feature = np.where(tree.is_leaf, LEAF_MARK, tree.feature).astype(np.int32)
     return dataclasses.replace(
-        tree, feature=np.where(tree.is_leaf, LEAF_MARK, tree.feature).astype(np.int32), code=code, threshold=threshold
+        tree, feature=feature, threshold=np.where(tree.is_leaf, float(LEAF_MARK), tree.threshold)
     )

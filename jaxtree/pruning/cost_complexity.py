@@ -3,19 +3,36 @@ r"""Minimal cost-complexity pruning (Breiman et al., *Classification and Regress
 The *risk* of a node is $R(t) = i(t)\, w_t / w_{\text{root}}$, with its impurity i and weight w; of a tree T it is the
 sum over the leaves. At a price alpha for a leaf a tree costs $R(T) + \alpha\,|T|$. The subtree T_t below a node is
 cheaper as a leaf from its *link* $g(t) = (R(t) - R(T_t)) / (|T_t| - 1)$ on, where T_t has been pruned for all lower
-prices.
+prices. With cost "error" the risk is the share of the whole weight that is not of the node's majority class, the book's
+own choice for classes.
 """
 
-import dataclasses
 import heapq
 from typing import NamedTuple
 
+import jax
 import numpy as np
-from jaxtyping import Bool, Float, Int, PRNGKeyArray
+from jax.core import Tracer
+from jaxtyping import Bool, Float, Int
 
-from jaxtree.arrays import FloatLike
-from jaxtree.errors import InvalidInputError
-from jaxtree.tree import Tree
+from jaxtree.arrays import AnyArray
+from jaxtree.pruning.from_below import collapse_to_cheapest, sum_over_leaves
+from jaxtree.pruning.inputs import (
+    Number,
+    as_float64,
+    check_choice,
+    check_classes,
+    check_numbers,
+    in_float64,
+    slack_of,
+)
+from jaxtree.tree import Tree, output_counts
+
+ROUNDING = 1e-12
+"""Risks that differ by less than this share of the node's are equal: those of exact arithmetic differ by 1e-15."""
+
+COSTS = ("impurity", "error")
+"""What a risk may be made of."""
 
 Links = list[tuple[float, int]]
 """A heap of links with their nodes, the greatest link first: they are stored with a minus."""
@@ -46,44 +63,21 @@ class WeakestLinks(NamedTuple):
     rise: Float[np.ndarray, " node"]
 
 
-@dataclasses.dataclass(frozen=True)
-class CostComplexity:
-    """Prunes a fitted tree to the smallest subtree that is cheapest at a price for every leaf.
-
-    Attributes:
-        ccp_alpha: The price, 0 or more.
-
-    Raises:
-        InvalidInputError: The price is negative or no number.
-
-    Example:
-        >>> CostComplexity(ccp_alpha=0.01)
-        CostComplexity(ccp_alpha=0.01)
-    """
-
-    ccp_alpha: float | int
-
-    def __post_init__(self):
-        """Checks the price."""
-        _check_alpha(self.ccp_alpha)
-
-    def collapsed(self, tree: Tree, *, key: PRNGKeyArray | None = None) -> Bool[np.ndarray, " node"]:
-        """The nodes that this pruning collapses; nothing is drawn with the key."""
-        return cost_complexity(tree, self.ccp_alpha)
-
-
-def cost_complexity(tree: Tree, ccp_alpha: FloatLike) -> Bool[np.ndarray, "... node"]:
+def cost_complexity(tree: Tree, ccp_alpha: Number, *, cost: str = "impurity") -> Bool[AnyArray, "... node"]:
     """Returns the nodes collapsed in the smallest subtree that is cheapest at a price for every leaf.
 
     A node is collapsed if its link is at most the price, as in scikit-learn; so at price 0, other than in
     scikit-learn's estimators, splits are undone that gain nothing. One price or many: the tree is looked at once.
+    For a traced tree the cheapest subtree at each price is found from the leaves up instead, which is the same but for
+    rounding where a price is a link exactly, and marks nodes below collapsed ones too.
 
     Args:
-        tree: A tree alone in its table with its root at node 0, on the host.
-        ccp_alpha: The price, in units of the tree's impurity; an array gives a mask for each.
+        tree: A tree alone in its table with its root at node 0.
+        ccp_alpha: The price, in units of the cost; an array gives a mask for each.
+        cost: "impurity" for the tree's own, or "error" for the misclassified share, of several outputs their mean.
 
     Raises:
-        InvalidInputError: A price is negative or no number.
+        InvalidInputError: A price is negative or no number, the cost another word, or the error that of numbers.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -92,16 +86,24 @@ def cost_complexity(tree: Tree, ccp_alpha: FloatLike) -> Bool[np.ndarray, "... n
         >>> take_tree(tree, collapsed=cost_complexity(tree, 0.02)).n_leaves
         4
     """
-    return weakest_links(tree).alpha <= _check_alpha(ccp_alpha)[..., None]
+    price = check_numbers("ccp_alpha", ccp_alpha)[..., None]
+    if any(isinstance(field, Tracer) for field in jax.tree.leaves(tree)):
+        risk = node_risks(tree, cost)
+        return collapse_to_cheapest(tree, risk + as_float64(price), slack=slack_of(tree.impurity, ROUNDING) * risk[0])
+    return weakest_links(tree, cost).alpha <= price
 
 
-def cost_complexity_path(tree: Tree) -> CostComplexityPath:
+def cost_complexity_path(tree: Tree, *, cost: str = "impurity") -> CostComplexityPath:
     """Returns all prices at which `cost_complexity` prunes more, one step a node, and the risks of the pruned trees.
 
-    Links lower than 0, which rounding alone makes, are 0.
+    Links that rounding alone parts from 0, or from each other on one path, are equal.
 
     Args:
         tree: A tree alone in its table with its root at node 0, on the host.
+        cost: "impurity" or "error", as in `cost_complexity`.
+
+    Raises:
+        InvalidInputError: The cost is another word, or the error that of numbers.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -111,17 +113,17 @@ def cost_complexity_path(tree: Tree) -> CostComplexityPath:
         >>> path.ccp_alphas.round(4), path.impurities.round(4)
         (array([0.    , 0.2598, 0.3333]), array([0.0735, 0.3333, 0.6667]))
     """
-    links = weakest_links(tree)
+    links = weakest_links(tree, cost)
     pruned = np.flatnonzero(np.isfinite(links.alpha))
     pruned = pruned[np.argsort(links.alpha[pruned], kind="stable")]
-    whole = _risk(tree)[tree.is_leaf].sum()
+    whole = sum_over_leaves(tree, node_risks(tree, cost))[0]
     return CostComplexityPath(
         np.concatenate([[0.0], links.alpha[pruned]]),
         whole + np.concatenate([[0.0], np.cumsum(links.rise[pruned])]),
     )
 
 
-def weakest_links(tree: Tree) -> WeakestLinks:
+def weakest_links(tree: Tree, cost: str = "impurity") -> WeakestLinks:
     r"""Returns the price at which every node is collapsed, from the leaves up.
 
     Below a node, seen from the highest price downwards, its children are leaves first, and then are split again one
@@ -129,28 +131,41 @@ def weakest_links(tree: Tree) -> WeakestLinks:
     passed by then are never used, since the node is collapsed before. So a link is put into heaps and taken out
     $O(\log n)$ times, however deep the tree.
     """
-    risk, first_child, num_children = _risk(tree).tolist(), tree.first_child.tolist(), tree.num_children.tolist()
-    alpha, rise, more_leaves = [np.inf] * len(risk), [0.0] * len(risk), [0] * len(risk)
-    links: dict[int, Links] = {}
+    risk, first_child, num_children = (
+        np.asarray(values).tolist() for values in (node_risks(tree, cost), tree.first_child, tree.num_children)
+    )
+    rise, more_leaves = [0.0] * len(risk), [0] * len(risk)
+    share, links = slack_of(tree.impurity, ROUNDING), dict[int, Links]()
     for node in _inner_nodes_from_below(tree).tolist():
         children = range(first_child[node], first_child[node] + num_children[node])
         below, leaves = sum(risk[child] for child in children), len(children)
         heap = _meld([links.pop(child, []) for child in children])
-        while heap and risk[node] - below <= -heap[0][0] * (leaves - 1):
+        slack = share * risk[node]
+        while heap and risk[node] - below <= -heap[0][0] * (leaves - 1) + slack:
             passed = heapq.heappop(heap)[1]
             below, leaves = below - rise[passed], leaves + more_leaves[passed]
-            alpha[passed], rise[passed] = np.inf, 0.0
-        rise[node], more_leaves[node] = max(risk[node] - below, 0.0), leaves - 1
-        alpha[node] = rise[node] / more_leaves[node]
-        heapq.heappush(heap, (-alpha[node], node))
+        gap = risk[node] - below
+        rise[node], more_leaves[node] = gap if gap > slack else 0.0, leaves - 1
+        heapq.heappush(heap, (-rise[node] / more_leaves[node], node))
         links[node] = heap
-    return WeakestLinks(np.array(alpha), np.array(rise))
+    # What is not among the root's links is taken along, or lies where no walk comes.
+    alpha = np.full(len(risk), np.inf)
+    for link, node in links.get(0, []):
+        alpha[node] = -link
+    return WeakestLinks(alpha, np.where(np.isfinite(alpha), rise, 0.0))
 
 
-def _risk(tree: Tree) -> Float[np.ndarray, " node"]:
-    """Impurity times share of the whole weight."""
-    weight = np.asarray(tree.weight, np.float64)
-    return np.asarray(tree.impurity, np.float64) * weight / weight[0]
+@in_float64
+def node_risks(tree: Tree, cost: str = "impurity") -> Float[AnyArray, " node"]:
+    """Returns impurity, or error, times share of the whole weight."""
+    check_choice("cost", cost, COSTS)
+    weight = as_float64(tree.weight)
+    if cost == "impurity":
+        return as_float64(tree.impurity) * weight / weight[0]
+    check_classes(tree, 'cost="error"')
+    outputs = len(tree.num_classes)
+    right = sum(as_float64(output_counts(tree, output)).max(axis=1) for output in range(outputs))
+    return (weight - right / outputs) / weight[0]
 
 
 def _inner_nodes_from_below(tree: Tree) -> Int[np.ndarray, " inner"]:
@@ -166,10 +181,3 @@ def _meld(heaps: list[Links]) -> Links:
         for entry in heap:
             heapq.heappush(largest, entry)
     return largest
-
-
-def _check_alpha(ccp_alpha: FloatLike) -> Float[np.ndarray, "..."]:
-    values = np.asarray(ccp_alpha)
-    if values.dtype.kind not in "fiu" or not np.all(values >= 0):
-        raise InvalidInputError(f"ccp_alpha must be a number of 0 or more, got {ccp_alpha!r}")
-    return values

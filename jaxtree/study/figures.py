@@ -61,7 +61,7 @@ _STYLE: dict[Any, Any] = {
 
 
 @contextmanager
-def _house_style() -> Iterator[None]:
+def house_style() -> Iterator[None]:
     """Draws in this module's style alone, whatever settings the user has."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
@@ -69,7 +69,7 @@ def _house_style() -> Iterator[None]:
         yield
 
 
-@_house_style()
+@house_style()
 def render_png(figure: Figure) -> bytes:
     """Returns the figure as a PNG file, the same bytes for the same figure."""
     buffer = io.BytesIO()
@@ -77,7 +77,7 @@ def render_png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-@_house_style()
+@house_style()
 def figure_roc(results: dict[str, Any]) -> Figure:
     """Figure 2: the ROC curve of the tree of depth 3, one point for each threshold."""
     roc, area = results["roc"], results["auc"]
@@ -106,7 +106,7 @@ def figure_roc(results: dict[str, Any]) -> Figure:
     return figure
 
 
-@_house_style()
+@house_style()
 def figure_p_alone(results: dict[str, Any], draws: dict[str, np.ndarray]) -> Figure:
     """Figure 3: test accuracy against p at q = 0, with the paper's single draws."""
     dropout, test = results["dropout"], draws["test"][:, 0]
@@ -124,7 +124,7 @@ def figure_p_alone(results: dict[str, Any], draws: dict[str, np.ndarray]) -> Fig
     return figure
 
 
-@_house_style()
+@house_style()
 def figure_p_and_q(results: dict[str, Any], draws: dict[str, np.ndarray], part: str) -> Figure:
     """Figure 4 (`part="test"`) and figure 5 (`part="train"`): accuracy against q, one panel for each p."""
     dropout = results["dropout"]
@@ -143,7 +143,7 @@ def figure_p_and_q(results: dict[str, Any], draws: dict[str, np.ndarray], part: 
     return figure
 
 
-@_house_style()
+@house_style()
 def figure_shuffled(results: dict[str, Any]) -> Figure:
     """Figure 6: test accuracy after shuffling the rows, box plots over the shuffles for each p."""
     shuffled = results["shuffled"]
@@ -163,7 +163,7 @@ def figure_shuffled(results: dict[str, Any]) -> Figure:
     return figure
 
 
-@_house_style()
+@house_style()
 def figure_share_above(results: dict[str, Any]) -> Figure:
     """Share of draws whose test accuracy is above the unpruned tree's, at every setting."""
     dropout = results["dropout"]

@@ -3,20 +3,17 @@
 `results` is a plain dictionary of the study's numbers, `draws` the test and training accuracies of every draw.
 """
 
-import base64
-import json
 import os
-import struct
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jaxtree.errors import InvalidInputError, MissingExtraError
+from jaxtree.errors import MissingExtraError
 from jaxtree.study import figures
 from jaxtree.study.verdict import verdict
+from jaxtree.study.writing import duration, embed, typeset, write_files
 
 try:
     import jinja2
@@ -25,25 +22,6 @@ except ImportError as error:
 
 # The paper prints its accuracies with six digits.
 _PRINTED = 5e-7
-
-
-def check_output_dir(out_dir: str | os.PathLike) -> Path:
-    """Returns the folder for the report, made if it was missing; to be called before the long work.
-
-    Raises `InvalidInputError` if it, or the folder `figures` in it, cannot be made or written to.
-    """
-    folder = Path(out_dir)
-    try:
-        for place in (folder, folder / "figures"):
-            place.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=place):
-                pass
-    except OSError as error:
-        reason = error.strerror or error
-        raise InvalidInputError(
-            f"out_dir must be a folder that can be written to, got {str(folder)!r}: {reason}"
-        ) from error
-    return folder
 
 
 def write_report(results: dict[str, Any], draws: dict[str, np.ndarray], out_dir: str | os.PathLike) -> list[Path]:
@@ -55,14 +33,22 @@ def write_report(results: dict[str, Any], draws: dict[str, np.ndarray], out_dir:
     Raises:
         InvalidInputError: `out_dir` cannot be made or written to.
     """
-    folder = check_output_dir(out_dir)
     pictures = {name: figures.render_png(draw(results, draws)) for name, draw in _FIGURES.items()}
-    files = {folder / "report.html": _page(results, draws, pictures).encode()}
-    files[folder / "report.json"] = _json(results).encode()
-    files |= {folder / "figures" / f"{name}.png": picture for name, picture in pictures.items()}
-    for path, content in files.items():
-        _write_atomically(path, content)
-    return list(files)
+    return write_files(out_dir, _page(results, draws, pictures), _stated(results), pictures)
+
+
+def render(template: str, **values: Any) -> str:
+    """Returns a page made from a template and its values."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"duration": duration, "typeset": typeset}
+    return environment.get_template(template).render(**values)
 
 
 _FIGURES: dict[str, Callable[[dict, dict], figures.Figure]] = {
@@ -76,17 +62,9 @@ _FIGURES: dict[str, Callable[[dict, dict], figures.Figure]] = {
 
 
 def _page(results: dict[str, Any], draws: dict[str, np.ndarray], pictures: dict[str, bytes]) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"duration": _duration, "typeset": _typeset}
     test, train = draws["test"], draws["train"]
-    return environment.get_template("report.html").render(
+    return render(
+        "report.html",
         **results,
         verdict=verdict(results),
         table2_rows=_table2_rows(results["table2"]),
@@ -96,7 +74,7 @@ def _page(results: dict[str, Any], draws: dict[str, np.ndarray], pictures: dict[
         lowest_draw=test.min(),
         highest_draw=test.max(),
         points_per_setting=figures.POINTS_PER_SETTING,
-        pictures={name: _embed(picture) for name, picture in pictures.items()},
+        pictures={name: embed(picture) for name, picture in pictures.items()},
     )
 
 
@@ -111,44 +89,13 @@ def _table2_rows(table2: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"criterion": criterion, "cells": cells} for criterion, cells in rows.items()]
 
 
-def _embed(picture: bytes) -> dict[str, Any]:
-    """A PNG as a data address, with the size that its header states, so that the page does not jump while loading."""
-    width, height = struct.unpack(">II", picture[16:24])
-    return {"address": f"data:image/png;base64,{base64.b64encode(picture).decode()}", "width": width, "height": height}
-
-
 def _num_values(accuracy: np.ndarray) -> int:
     """How many accuracies differ by at least a row; five digits tell 1296 rows apart."""
     return len(np.unique(np.round(accuracy, 5)))
 
 
-def _typeset(sentence: str) -> str:
-    """Keeps "q = 1" and "5 %" on one line, and curls the apostrophes."""
-    for loose, tight in [(" = ", "\xa0=\xa0"), (" > ", "\xa0>\xa0"), (" %", "\xa0%"), ("'", "’")]:
-        sentence = sentence.replace(loose, tight)
-    return sentence
-
-
-def _duration(seconds: float) -> str:
-    if seconds >= 3600:
-        return f"{seconds / 3600:.1f} hours"
-    if seconds >= 120:
-        return f"{seconds / 60:.1f} minutes"
-    return f"{seconds:.2f} seconds"
-
-
-def _json(results: dict[str, Any]) -> str:
+def _stated(results: dict[str, Any]) -> dict[str, Any]:
     """The results with every measured time under `seconds`, so that all the rest repeats byte for byte."""
     cost = dict(results["cost"])
     seconds = {**results["seconds"], "our_seconds_sweep": cost.pop("our_seconds_sweep")}
-    stated = {**results, "cost": cost, "seconds": seconds}
-    return json.dumps(stated, indent=1, sort_keys=True, allow_nan=False) + "\n"
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_bytes(content)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    return {**results, "cost": cost, "seconds": seconds}

@@ -7,13 +7,15 @@ missing.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Int32, Num
+from jaxtyping import Bool, Float, Int32, Num
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table.threads import ROWS_AT_A_TIME, block_starts, map_in_threads
 
 LARGEST_EXACT_INTEGER = 2**53  # float64 holds every integer up to here
 MAX_CODES = 65_535  # a uint16 holds as many codes, and one for missing
@@ -45,6 +47,7 @@ class WordColumn:
     kind: str  # "categorical", "ordered" or "boolean"
     words: tuple
     codes: Int32[np.ndarray, " row"]
+    is_declared: bool = False  # whether the words are those that a dtype declares, with or without rows
 
     @property
     def has_missing(self) -> bool:
@@ -63,14 +66,19 @@ def check_numbers(X: Num[np.ndarray, "row column"], names: Sequence[str]) -> Boo
     """Says which columns have missing values; raises InvalidInputError for numbers that a float64 cannot hold."""
     no_column = np.zeros(X.shape[1], bool)
     if X.dtype.kind == "f":
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(X.sum()):  # one cheap pass settles nearly every table
-                return no_column
+        sums = map_in_threads(partial(_sum_of_block, X), block_starts(len(X)), num_rows=len(X))
+        if np.isfinite(sums).all():  # one cheap pass settles nearly every table
+            return no_column
         _refuse(np.isinf(X), names, "Input X contains infinity in column {}: replace it, or make it NaN")
         return np.any(np.isnan(X), axis=0)
     if X.dtype.itemsize == 8 and (X.max() > LARGEST_EXACT_INTEGER or X.min() < -LARGEST_EXACT_INTEGER):
         _refuse((X > LARGEST_EXACT_INTEGER) | (X < -LARGEST_EXACT_INTEGER), names, _BEYOND_EXACT)
     return no_column
+
+
+def _sum_of_block(X: Float[np.ndarray, "row column"], start: int) -> np.floating:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return X[start : start + ROWS_AT_A_TIME].sum()
 
 
 def _refuse(is_wrong: Bool[np.ndarray, "row column"], names: Sequence[str], message: str) -> None:
@@ -122,7 +130,8 @@ def column_of_categories(name: str, declared: Declared, values: list, max_catego
     if not declared.is_ordered:
         check_num_categories(name, len(declared.categories), max_categories)
     column_of_values(name, list(declared.categories))
-    return _look_up(name, "ordered" if declared.is_ordered else "categorical", declared.categories, values)
+    column = _look_up(name, "ordered" if declared.is_ordered else "categorical", declared.categories, values)
+    return replace(column, is_declared=True)
 
 
 def check_num_categories(name: str, num_categories: int, max_categories: int | None) -> None:

@@ -1,28 +1,25 @@
 """Tables to codes, and back: learning a schema from one table, and applying it to others."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int32, Int64, Num, Shaped, UInt8, UInt16
+from jaxtyping import Float, Float64, Int32, Int64, Num, Shaped
 from sklearn.exceptions import NotFittedError
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.table.binning import (
-    MAX_EXACT_ROWS,
-    NUM_BINS_OF_LONG_TABLE,
-    ROWS_AT_A_TIME,
-    bin_columns,
-    map_in_threads,
-    midpoint,
-)
+from jaxtree.table.binning import MAX_EXACT_ROWS, NUM_BINS_OF_LONG_TABLE, midpoint
+from jaxtree.table.codes import Codes, empty_codes
+from jaxtree.table.coding import bin_and_widen, bin_columns
 from jaxtree.table.columns import MAX_CODES, NumberColumn, WordColumn
-from jaxtree.table.fitting import fit_schema, widen_schema, with_categorical
+from jaxtree.table.fitting import bin_ranges, fit_schema, widen_to, with_bins, with_categorical
 from jaxtree.table.matching import match_columns
 from jaxtree.table.reading import Table, read_table
 from jaxtree.table.schema import Column, Feature, Schema
-
-Codes = UInt8[np.ndarray, "feature row"] | UInt16[np.ndarray, "feature row"]
+from jaxtree.table.source import Source, is_source, naming, open_repeatable, open_source
+from jaxtree.table.summary import Summary, summarise, summarise_tables
+from jaxtree.table.threads import ROWS_AT_A_TIME, block_starts, map_in_threads
 
 _ENCODINGS = ("categorical", "onehot")
 _UNSEEN = ("missing", "error")
@@ -86,25 +83,100 @@ class Encoder:
         self.unseen = unseen
 
     def fit(self, X: Any) -> "Encoder":
-        """Learns the schema of a table.
+        """Learns the schema of a table, or of a source such as a Parquet file (see `open_source`).
 
         Raises:
             InvalidInputError: If an option is not allowed, or a column has too many categories; and see `read_table`.
+                Of a source also if parts differ in their columns, or if it can be read only once.
             InvalidTypeError: If a column is of a type that has no meaning for a tree; see `read_table`.
         """
-        self.fit_transform(X)
+        if not is_source(X):
+            self.fit_transform(X)
+            return self
+        source = open_repeatable(X)
+        self.fit_summary(self.summarise(source))
+        if self._is_sampled:
+            for table in self._read_parts(source):
+                self._encode(table, widen=True)
         return self
 
     def transform(self, X: Any) -> Codes:
-        """Returns the codes of a table with the columns of the fitted one."""
-        return self._encode(self._read(X))
+        """Returns the codes of a table, or of a source, with the columns of the fitted one."""
+        return self._encode_parts(open_source(X)) if is_source(X) else self._encode(self._read(X))
 
     def fit_transform(self, X: Any) -> Codes:
-        """Returns what `fit(X).transform(X)` does, but reads the table once."""
-        table = self._fit_table(X)
-        codes = self._encode(table)
-        self.schema_ = widen_schema(self.schema_, table, codes)
-        return codes
+        """Returns what `fit(X).transform(X)` does, but reads a table once, and a source twice."""
+        if is_source(X):
+            source = open_repeatable(X)
+            summary = self.summarise(source)
+            return self.fit_summary(summary).encode_part(replace(source, num_rows=summary.num_rows))
+        table = self._read_to_fit(X)
+        self._set_schema(summarise(table))
+        return self._encode(table, widen=True)
+
+    def summarise(self, X: Any, *, first_row: int = 0) -> Summary:
+        """Returns the summary of a part of a table: what `fit_summary` learns from, after merging those of all parts.
+
+        Where several processes have a part of a table each, every one summarises its own, gets the summaries of all,
+        and learns the same schema as one process would from the whole table:
+
+        >>> from jaxtree.table import merge_summaries
+        >>> parts = [[1.5, "a"], [2.5, "b"]], [[4.0, "c"]]
+        >>> summaries = [Encoder().summarise(parts[0], first_row=0), Encoder().summarise(parts[1], first_row=2)]
+        >>> encoders = [Encoder().fit_summary(merge_summaries(summaries)) for _ in parts]
+        >>> [encoder.encode_part(part).tolist() for encoder, part in zip(encoders, parts)]
+        [[[0, 1], [0, 1]], [[2], [2]]]
+        >>> ranges = [encoder.bin_ranges() for encoder in encoders]
+        >>> encoders[0].widen(*ranges).schema_ == Encoder().fit(parts[0] + parts[1]).schema_
+        True
+
+        Args:
+            X: A table, or a source. It may have no rows.
+            first_row: The number of rows in the parts before it.
+
+        Raises:
+            InvalidInputError: See `fit`.
+            InvalidTypeError: See `fit`.
+        """
+        self._check_options()
+        limit = int(self.max_categories or MAX_CODES)
+        if not is_source(X):
+            return summarise(self._read_to_fit(X), first_row=first_row)
+        return summarise_tables(self._read_parts_to_fit(open_source(X)), first_row, limit)
+
+    def fit_summary(self, summary: Summary) -> "Encoder":
+        """Learns the schema of the table that was summarised.
+
+        Bins are those of the whole table. Where that has more rows than edges are fitted on, `encode_part` widens
+        them to the rows that it encodes, and `widen` to those that others have encoded.
+
+        Raises:
+            InvalidInputError: If an option is not allowed, or the table has no rows.
+        """
+        self._check_options()
+        self._set_schema(summary)
+        return self
+
+    def encode_part(self, X: Any) -> Codes:
+        """Returns the codes of a part of the table that was summarised, and widens the bins to its rows.
+
+        Args:
+            X: A table, or a source.
+        """
+        if is_source(X):
+            return self._encode_parts(open_source(X), widen=True)
+        return self._encode(self._read(X), widen=True)
+
+    def bin_ranges(self) -> Float64[np.ndarray, "end bin"]:
+        """Returns the lowest value (end 0) and the highest (end 1) of the bins of all numeric columns, side by side."""
+        self._check_fitted()
+        return bin_ranges(self.schema_)
+
+    def widen(self, *ranges: Float64[np.ndarray, "end _bin"]) -> "Encoder":
+        """Widens the bins to the ranges of encoders that have learned from the same summary; see `bin_ranges`."""
+        self._check_fitted()
+        self.schema_ = widen_to(self.schema_, ranges)
+        return self
 
     def values(self, X: Any) -> Float[np.ndarray, "row feature"]:
         """Returns what thresholds are compared with: the numbers of numeric columns, the codes of all other features.
@@ -113,6 +185,9 @@ class Encoder:
         it is 0 unless fit saw a missing value. A table of float32 stays so, any other becomes float64. An array of
         float32 or float64 with contiguous rows is not copied.
         """
+        if is_source(X):
+            parts = [self._fill_values(table) for table in self._read_parts(open_source(X))]
+            return np.concatenate([np.zeros((0, self.schema_.num_features), np.float32), *parts])
         table = self._read(X)
         matrix = table.matrix
         is_numeric = all(feature.kind == "numeric" for feature in self.schema_.features)
@@ -145,34 +220,84 @@ class Encoder:
 
     def _read(self, X: Any) -> Table:
         self._check_fitted()
-        table = read_table(X)
+        return self._matched(read_table(X))
+
+    def _matched(self, table: Table) -> Table:
         return replace(table, columns=match_columns(table, self.schema_, unseen=self.unseen))
 
-    def _fit_table(self, X: Any) -> Table:
-        """Learns the schema, and returns the table as the schema has it."""
+    def _read_parts(self, source: Source) -> Iterator[Table]:
+        """Reads the tables of a source as the schema has them."""
+        self._check_fitted()
+        for part in source:
+            with naming(part.label):
+                yield self._matched(read_table(part.table))
+
+    def _read_to_fit(self, X: Any) -> Table:
+        self._check_options()
+        table = read_table(X, max_categories=int(self.max_categories or MAX_CODES))
+        return with_categorical(table, self.categorical_features)
+
+    def _read_parts_to_fit(self, source: Source) -> Iterator[tuple[str, Table]]:
+        for part in source:
+            with naming(part.label):
+                yield part.label, self._read_to_fit(part.table)
+
+    def _check_options(self) -> None:
         _check_choice("encoding", self.encoding, _ENCODINGS)
         _check_choice("unseen", self.unseen, _UNSEEN)
         _check_max_bins(self.max_bins)
         _check_limit("max_categories", self.max_categories, 1)
-        limit = int(self.max_categories or MAX_CODES)
-        table = with_categorical(read_table(X, max_categories=limit), self.categorical_features)
-        max_bins = _num_bins(self.max_bins, table.num_rows)
-        self.schema_ = fit_schema(table, onehot=self.encoding == "onehot", max_bins=max_bins, max_categories=limit)
-        return table
 
-    def _encode(self, table: Table) -> Codes:
-        schema = self.schema_
-        codes = np.empty((schema.num_features, table.num_rows), schema.code_dtype)
+    def _set_schema(self, summary: Summary) -> None:
+        max_bins, limit = _num_bins(self.max_bins, summary.num_rows), int(self.max_categories or MAX_CODES)
+        self._is_sampled = summary.is_sampled
+        self.schema_ = fit_schema(summary, onehot=self.encoding == "onehot", max_bins=max_bins, max_categories=limit)
+
+    def _encode_parts(self, source: Source, *, widen: bool = False) -> Codes:
+        """Returns the codes of a source; if it says how many rows it has, they are written straight into place."""
+        tables = self._read_parts(source)
+        if source.num_rows is None:
+            blocks = [self._encode(table, widen=widen) for table in tables]
+            return np.concatenate([self._empty_codes(0), *blocks], axis=1)
+        codes, start = self._empty_codes(source.num_rows), 0
+        for table in tables:
+            stop = start + table.num_rows
+            if stop <= source.num_rows:
+                self._encode(table, codes[:, start:stop], widen=widen)
+            start = stop
+        if start != source.num_rows:
+            raise InvalidInputError(
+                f"X gave {start} rows when it was read again, and {source.num_rows} before: it must give the same rows "
+                "whenever it is read"
+            )
+        return codes
+
+    def _empty_codes(self, num_rows: int) -> Codes:
+        return empty_codes(self.schema_.num_features, num_rows, self.schema_.code_dtype)
+
+    def _encode(self, table: Table, codes: Codes | None = None, *, widen: bool = False) -> Codes:
+        """Returns the codes of a table, and writes them into an array if given one.
+
+        Args:
+            table: The table, as the schema has it.
+            codes: Where to write.
+            widen: Whether its rows are some of those that bins are to be as wide as.
+        """
+        codes = self._empty_codes(table.num_rows) if codes is None else codes
         numbers, bins, number_codes = [], [], []
-        for feature, feature_codes in zip(schema.features, codes, strict=True):
-            column = table.columns[feature.column]
-            if isinstance(column, NumberColumn):
+        for feature, feature_codes in zip(self.schema_.features, codes, strict=True):
+            column, fitted = table.columns[feature.column], self.schema_.columns[feature.column]
+            if isinstance(column, NumberColumn) and fitted.bins is not None:
                 numbers.append(column)
-                bins.append(schema.columns[feature.column].bins)
+                bins.append(fitted.bins)
                 number_codes.append(feature_codes)
-            else:
+            elif isinstance(column, WordColumn):
                 feature_codes[:] = _codes_of_words(feature, column.words)[column.codes]
-        bin_columns(numbers, bins, number_codes)
+        matrix = table.matrix if len(numbers) == len(table.columns) else None
+        if widen and self._is_sampled:
+            self.schema_ = with_bins(self.schema_, bin_and_widen(numbers, bins, number_codes, matrix))
+        else:
+            bin_columns(numbers, bins, number_codes, matrix)
         return codes
 
     def _fill_values(self, table: Table) -> Float[np.ndarray, "row feature"]:
@@ -185,7 +310,7 @@ class Encoder:
             for feature, out in zip(features, values[block].T, strict=True):
                 out[:] = _values_of(feature, columns[feature.column], block)
 
-        map_in_threads(fill_block, range(0, table.num_rows, ROWS_AT_A_TIME), num_rows=table.num_rows)
+        map_in_threads(fill_block, block_starts(table.num_rows), num_rows=table.num_rows)
         return values
 
 

@@ -1,17 +1,20 @@
-"""A schema, learned from the columns of a table."""
+"""A schema, learned from the summary of a table."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, UInt
+from jaxtyping import Bool, Float64, Num
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.binning import Bins, fit_columns, widen_bins
-from jaxtree.table.columns import MAX_CODES, NumberColumn, WordColumn, as_categorical, check_num_categories
+from jaxtree.table.binning import Bins, comparison_dtype, fit_bins
+from jaxtree.table.columns import MAX_CODES, WordColumn, as_categorical, check_num_categories
 from jaxtree.table.reading import Table
 from jaxtree.table.schema import Column, Feature, Schema, value_in_words
+from jaxtree.table.summary import ColumnSummary, Summary
+from jaxtree.table.threads import map_in_threads
 
 
 def with_categorical(table: Table, categorical_features: Any) -> Table:
@@ -69,22 +72,28 @@ def _among(listed: list, columns: Sequence) -> Bool[np.ndarray, " column"]:
     return np.array([column in listed for column in columns], bool)
 
 
-def fit_schema(table: Table, *, onehot: bool, max_bins: int, max_categories: int = MAX_CODES) -> Schema:
+def fit_schema(summary: Summary, *, onehot: bool, max_bins: int, max_categories: int = MAX_CODES) -> Schema:
     """Learns bins and categories.
 
     Args:
-        table: The table to fit.
+        summary: What is known of the table to fit.
         onehot: Whether a categorical column becomes a feature for each category.
         max_bins: The most bins of a numeric column.
         max_categories: The most categories of a categorical column; an ordered one may have 65,535.
 
     Raises:
-        InvalidInputError: If a column has more categories than that.
+        InvalidInputError: If a column has more categories than that, or there are no rows.
     """
-    bins = iter(fit_columns([column for column in table.columns if isinstance(column, NumberColumn)], max_bins))
+    if not summary.num_rows:
+        raise InvalidInputError("X has no rows in any of its parts, while a minimum of 1 is required")
+    values = [column.values for column in summary.columns if column.kind == "numeric"]
+    fit = partial(_fit_values, max_bins=max_bins)
+    bins = iter(map_in_threads(fit, values, num_rows=len(summary.rows)))
     columns = tuple(
-        _numeric(column, next(bins)) if isinstance(column, NumberColumn) else _worded(column, max_categories)
-        for column in table.columns
+        Column(column.name, "numeric", (), next(bins), column.has_missing)
+        if column.kind == "numeric"
+        else _worded(column, max_categories)
+        for column in summary.columns
     )
     features = (
         feature for position, column in enumerate(columns) for feature in _features(position, column, onehot=onehot)
@@ -92,24 +101,45 @@ def fit_schema(table: Table, *, onehot: bool, max_bins: int, max_categories: int
     return Schema(columns, tuple(features))
 
 
-def widen_schema(schema: Schema, table: Table, codes: UInt[np.ndarray, "feature row"]) -> Schema:
-    """Returns the schema with every bin as wide as the rows of the fitted table make it; see `widen_bins`."""
-    numeric = [(row, feature.column) for row, feature in enumerate(schema.features) if feature.kind == "numeric"]
-    fitted: Any = [table.columns[column] for _, column in numeric]
-    bins: Any = [schema.columns[column].bins for _, column in numeric]
-    columns = list(schema.columns)
-    for (_, column), widened in zip(numeric, widen_bins(fitted, bins, [codes[row] for row, _ in numeric]), strict=True):
-        columns[column] = replace(columns[column], bins=widened)
+def with_bins(schema: Schema, bins: Sequence[Bins]) -> Schema:
+    """Returns the schema with other bins of its numeric columns, in their order."""
+    new = iter(bins)
+    columns = (column if column.bins is None else replace(column, bins=next(new)) for column in schema.columns)
     return replace(schema, columns=tuple(columns))
 
 
-def _numeric(column: NumberColumn, bins: Bins) -> Column:
-    return Column(column.name, "numeric", (), bins, column.has_missing)
+def bin_ranges(schema: Schema) -> Float64[np.ndarray, "end bin"]:
+    """Returns the lowest value (end 0) and the highest (end 1) of the bins of all numeric columns, side by side."""
+    bins = [column.bins for column in schema.columns if column.bins is not None]
+    return np.concatenate([np.zeros((2, 0)), *(np.stack([b.low, b.high]) for b in bins)], axis=1)
 
 
-def _worded(column: WordColumn, max_categories: int) -> Column:
-    check_num_categories(column.name, len(column.words), max_categories if column.kind == "categorical" else MAX_CODES)
-    return Column(column.name, column.kind, column.words, None, column.has_missing)
+def widen_to(schema: Schema, ranges: Sequence[Float64[np.ndarray, "end _bin"]]) -> Schema:
+    """Returns the schema with every bin widened to the ranges of the same bins elsewhere.
+
+    Raises:
+        InvalidInputError: If ranges are those of other bins.
+    """
+    own = bin_ranges(schema)
+    if any(other.shape != own.shape for other in ranges):
+        shapes = [other.shape for other in ranges]
+        raise InvalidInputError(f"ranges must be of the schema's {own.shape[1]} bins, got shapes {shapes}")
+    low = np.min([own[0], *(other[0] for other in ranges)], axis=0)
+    high = np.max([own[1], *(other[1] for other in ranges)], axis=0)
+    present = [column.bins for column in schema.columns if column.bins is not None]
+    ends = np.cumsum([bins.num_bins for bins in present])[:-1]
+    widened = zip(present, np.split(low, ends), np.split(high, ends), strict=True)
+    return with_bins(schema, [Bins(low, high, bins.edges, np.array_equal(low, high)) for bins, low, high in widened])
+
+
+def _fit_values(values: Num[np.ndarray, " row"], max_bins: int) -> Bins:
+    return fit_bins(values.astype(comparison_dtype(values.dtype), copy=False), max_bins)
+
+
+def _worded(column: ColumnSummary, max_categories: int) -> Column:
+    words = column.ordered_words
+    check_num_categories(column.name, len(words), max_categories if column.kind == "categorical" else MAX_CODES)
+    return Column(column.name, column.kind, words, None, column.has_missing)
 
 
 def _features(position: int, column: Column, *, onehot: bool) -> list[Feature]:

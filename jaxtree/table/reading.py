@@ -27,6 +27,7 @@ from jaxtree.table.columns import (
     column_of_values,
     number_column,
 )
+from jaxtree.table.source import is_source
 
 _ROW_TYPES = (list, tuple, np.ndarray)
 _UNREADABLE = (nw.Int128, nw.UInt128, nw.Binary)
@@ -87,9 +88,16 @@ def read_table(X: Any, *, max_categories: int | None = None) -> Table:
 def take_rows(X: Any, rows: Int[np.ndarray, " taken"]) -> Any:
     """Returns some rows of a table that `read_table` reads, as a table.
 
+    Raises InvalidInputError for a table in parts, whose rows are not at hand.
+
     >>> take_rows([["a", 1], ["b", 2], ["c", 3]], np.array([2, 0]))
     [['c', 3], ['a', 1]]
     """
+    if is_source(X):
+        raise InvalidInputError(
+            "X is a table in parts, whose rows are not at hand: write it without rows of weight 0, and give rows to "
+            "prune with as X_val and y_val"
+        )
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()

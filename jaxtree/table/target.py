@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-from jaxtyping import Float64, Int32, Shaped
+from jaxtyping import Float64, Int, Int32, Integer, Shaped
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 from sklearn.exceptions import DataConversionWarning
@@ -17,14 +17,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.columns import is_missing
+from jaxtree.table.columns import NumberColumn, WordColumn, as_numbers, is_missing
 from jaxtree.table.reading import declared_categories
+from jaxtree.table.threads import ROWS_AT_A_TIME
 from jaxtree.table.vectors import finite_numbers, read_array
 
 _COLUMN_WARNING = (  # scikit-learn's words
     "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ), for "
     "example using ravel()."
 )
+
+
+_MOST_COUNTED = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +68,7 @@ class NumberTarget:
 
 
 class _Output(NamedTuple):
-    values: Shaped[np.ndarray, " row"]
+    values: Shaped[np.ndarray, " row"] | WordColumn
     categories: tuple | None  # what its dtype declares
 
 
@@ -116,7 +120,7 @@ def encode_numbers(y: Any) -> NumberTarget:
     """
     outputs, _ = _read_outputs(y)
     names = (_prefix(position, outputs) + "y" for position in range(len(outputs)))
-    values = np.stack([finite_numbers(name, output.values) for name, output in zip(names, outputs, strict=True)])
+    values = np.stack([finite_numbers(name, _numbers_of(output)) for name, output in zip(names, outputs, strict=True)])
     return NumberTarget(values, len(outputs) == 1)
 
 
@@ -138,6 +142,10 @@ def _read_outputs(y: Any) -> tuple[list[_Output], int]:
         raise InvalidInputError("y should be a 1d array: fit requires y to be passed, but the target y is None")
     if issparse(y):
         raise InvalidTypeError("y is a sparse matrix, which is not supported: pass y.toarray()")
+    if isinstance(y, NumberColumn | WordColumn):
+        return [_output_of_column(y)], 1
+    if isinstance(y, list) and y and all(isinstance(column, NumberColumn | WordColumn) for column in y):
+        return [_output_of_column(column) for column in y], 2
     frame = _as_frame(y)
     if isinstance(frame, nw.Series):
         return [_output_of_series(frame)], 1
@@ -168,6 +176,20 @@ def _output_of_series(series: nw.Series) -> _Output:
     return _Output(read_array("y", series.to_native()), declared and declared.categories)
 
 
+def _output_of_column(column: NumberColumn | WordColumn) -> _Output:
+    if isinstance(column, NumberColumn):
+        return _Output(column.values, None)
+    return _Output(column, column.words if column.is_declared else None)
+
+
+def _numbers_of(output: _Output) -> Shaped[np.ndarray, " row"]:
+    """The values of an output; words as they are, for the message that refuses them."""
+    column = output.values
+    if not isinstance(column, WordColumn):
+        return column
+    return as_numbers(column) if column.kind == "boolean" else np.array([*column.words, None], object)[column.codes]
+
+
 def _prefix(position: int, outputs: list[_Output]) -> str:
     """Returns how a message names an output, if there are several."""
     return f"output {position} of " if len(outputs) > 1 else ""
@@ -175,10 +197,7 @@ def _prefix(position: int, outputs: list[_Output]) -> str:
 
 def _encode(output: _Output, prefix: str) -> _Encoded:
     try:
-        _refuse_missing(output.values)
-        y = column_or_1d(output.values)
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = _classes_of(output.values)
     except TypeError as error:
         raise InvalidTypeError(f"{prefix}y must be all strings, all numbers or all booleans: {error}") from error
     except ValueError as error:
@@ -187,7 +206,50 @@ def _encode(output: _Output, prefix: str) -> _Encoded:
     categories = position if output.categories is None else output.categories
     declared = np.array([position[category] for category in categories if category in position], np.int32)
     absent = tuple(category for category in categories if category not in position)
-    return _Encoded(classes, codes.astype(np.int32), declared, absent)
+    return _Encoded(classes, codes.astype(np.int32, copy=False), declared, absent)
+
+
+def _classes_of(
+    y: Shaped[np.ndarray, " row"] | WordColumn,
+) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray, " row"]]:
+    """The distinct values in ascending order, and the position of every row's among them."""
+    if isinstance(y, WordColumn):
+        return _classes_of_words(y)
+    _refuse_missing(y)
+    values: Any = column_or_1d(y)
+    if values.size and values.dtype.kind in "iu" and values.dtype != np.uint64:
+        low, high = int(values.min()), int(values.max())
+        if high - low < _MOST_COUNTED:
+            return _classes_of_integers(values, low, high)
+    check_classification_targets(values)
+    return np.unique(values, return_inverse=True)
+
+
+def _classes_of_words(y: WordColumn) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray, " row"]]:
+    present = np.zeros(len(y.words) + 1, bool)
+    present[y.codes] = True
+    if present[-1]:
+        row = int((y.codes == len(y.words)).argmax())
+        raise InvalidInputError(f"Input y contains NaN or another missing value in row {row}: every row needs a class")
+    words = np.array([word for word, is_present in zip(y.words, present, strict=False) if is_present])
+    classes, position = np.unique(words, return_inverse=True)
+    position_of_word = np.zeros(len(present), np.int32)
+    position_of_word[present] = position
+    return classes, position_of_word[y.codes]
+
+
+def _classes_of_integers(
+    y: Integer[np.ndarray, " row"], low: int, high: int
+) -> tuple[Integer[np.ndarray, " class"], Int32[np.ndarray, " row"]]:
+    """Counts integers that lie close together, which is faster than to sort them, and takes less memory."""
+    present, codes = np.zeros(high - low + 1, bool), np.empty(len(y), np.int32)
+    blocks = [slice(start, start + ROWS_AT_A_TIME) for start in range(0, len(y), ROWS_AT_A_TIME)]
+    for block in blocks:
+        present[np.subtract(y[block], low, dtype=np.int64)] = True
+    code = (np.cumsum(present) - 1).astype(np.int32)
+    for block in blocks:
+        codes[block] = code[np.subtract(y[block], low, dtype=np.int64)]
+    return (np.flatnonzero(present) + low).astype(y.dtype), codes
 
 
 def _refuse_missing(y: Shaped[np.ndarray, " row"]) -> None:

@@ -3,24 +3,38 @@
 The logs stand beside a checkout, as the data do; the trees of the textbooks stand here too.
 """
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from jaxtree import C45Classifier, ID3Classifier, export_text
 from jaxtree.datasets import load_contact_lenses, load_play_tennis
-from tests.reference.weka import printed_sizes, printed_text, read_arff, read_r8
+from jaxtree.pruning.pessimistic import added_errors, pessimistic_errors
+from tests.reference.weka import printed_numbers, printed_sizes, printed_text, read_arff, read_r8, simplified_text
 
 WEKA_DATA = ["weather.nominal", "weather.numeric", "contact-lenses", "iris", "labor"]
-J48 = {"J48_unpruned": {}, "J48_unpruned_nocollapse": {"collapse": False}}
-# Pruned by J48, but pruning found nothing to prune.
-UNTOUCHED_BY_PRUNING = [
-    ("weather.numeric", "J48_binary", {"binary_splits": True}),
-    ("labor", "J48_binary", {"binary_splits": True}),
-    ("iris", "J48_noMDL", {"mdl_correction": False}),
-    ("iris", "J48_M5", {"min_samples_leaf": 5}),
-]
-RELEASE_8 = {"default": {}, "gain": {"gain": "information"}, "m5": {"min_samples_leaf": 5}}
+J48 = {
+    "J48_default": {},
+    "J48_C0.1": {"confidence": 0.1},
+    "J48_C0.5": {"confidence": 0.5},
+    "J48_M5": {"min_samples_leaf": 5},
+    "J48_noraise": {"subtree_raising": False},
+    "J48_noMDL": {"mdl_correction": False},
+    "J48_binary": {"binary_splits": True},
+    "J48_laplace": {"laplace": True},
+    "J48_unpruned": {"confidence": None},
+    "J48_unpruned_nocollapse": {"confidence": None, "collapse": False},
+}
+RELEASE_8_DATA = ["golf", "monk1", "monk2", "monk3"]
+RELEASE_8 = {
+    "default": {},
+    "c10": {"confidence": 0.1},
+    "c50": {"confidence": 0.5},
+    "gain": {"gain": "information"},
+    "m5": {"min_samples_leaf": 5},
+}
 
 
 @pytest.fixture(scope="module")
@@ -39,17 +53,16 @@ def read_weka(real_data, name):
 
 @pytest.mark.parametrize("config", J48)
 @pytest.mark.parametrize("name", WEKA_DATA)
-def test_j48_unpruned(real_data, logs, name, config):
-    path, tree = logs / "j48" / f"{name}__{config}.txt", C45Classifier(**J48[config])
-    tree.fit(*read_weka(real_data, name))
+def test_j48(real_data, logs, name, config):
+    """The tree with its sizes, the training rows that it predicts rightly, and the mean error of its probabilities."""
+    path, (X, y) = logs / "j48" / f"{name}__{config}.txt", read_weka(real_data, name)
+    tree = C45Classifier(**J48[config]).fit(X, y)
     assert export_text(tree, style="weka") == printed_text(path)
     assert (tree.get_n_leaves(), tree.tree_.node_count) == printed_sizes(path)
-
-
-@pytest.mark.parametrize(("name", "config", "options"), UNTOUCHED_BY_PRUNING)
-def test_j48_with_options_where_pruning_changes_nothing(real_data, logs, name, config, options):
-    tree = C45Classifier(**options).fit(*read_weka(real_data, name))
-    assert export_text(tree, style="weka") == printed_text(logs / "j48" / f"{name}__{config}.txt")
+    assert np.sum(tree.predict(X) == y) == printed_numbers(path, "Correctly Classified Instances")[0]
+    is_class = np.asarray(y.astype(str))[:, None] == tree.classes_
+    error = np.abs(tree.predict_proba(X) - is_class).mean()
+    assert error == pytest.approx(printed_numbers(path, "Mean absolute error")[0], abs=5.1e-5)
 
 
 @pytest.mark.parametrize("name", ["weather.nominal", "contact-lenses"])
@@ -58,31 +71,76 @@ def test_id3(real_data, logs, name):
     assert export_text(tree, style="id3") == printed_text(logs / "j48" / f"{name}__Id3.txt")
 
 
+@pytest.fixture(scope="module")
+def release_8_summary(logs):
+    return pd.read_csv(logs / "c45_r8" / "summary.csv").set_index(["dataset", "config"])
+
+
+def both_trees(real_data, name, config):
+    """The estimators before and after pruning, and the training table."""
+    X, y = read_r8(real_data, name)
+    unpruned = C45Classifier(**{**RELEASE_8[config], "confidence": None}).fit(X, y)
+    return unpruned, C45Classifier(z="release8", **RELEASE_8[config]).fit(X, y), (X, y)
+
+
 @pytest.mark.parametrize("config", RELEASE_8)
-@pytest.mark.parametrize("name", ["golf", "monk1", "monk2", "monk3"])
-def test_c45_release_8_before_pruning(real_data, logs, name, config):
-    if (name, config) == ("monk2", "gain"):
-        pytest.skip("Release 8's rounding decides a tie: see the next test")
-    tree = C45Classifier(**RELEASE_8[config]).fit(*read_r8(real_data, name))
-    assert export_text(tree, style="c45") == printed_text(logs / "c45_r8" / f"{name}__{config}.txt")
+@pytest.mark.parametrize("name", RELEASE_8_DATA)
+def test_c45_release_8(real_data, logs, name, config):
+    """Both trees; where pruning changed nothing Release 8 prints one."""
+    path = logs / "c45_r8" / f"{name}__{config}.txt"
+    unpruned, pruned, _ = both_trees(real_data, name, config)
+    before, after = export_text(unpruned, style="c45"), export_text(pruned, style="c45")
+    simplified = simplified_text(path)
+    assert (after == before) == (simplified is None)
+    if simplified is not None:
+        assert with_estimates(after, RELEASE_8[config].get("confidence", 0.25)) == simplified
+    if (name, config) != ("monk2", "gain"):
+        assert before == printed_text(path)
+
+
+def with_estimates(text, confidence):
+    """Labels with the errors that are estimated of a leaf, which Release 8 prints of a pruned tree."""
+
+    def label(match):
+        weight, wrong = float(match[1]), float(match[2] or 0)
+        estimate = wrong + added_errors(weight, wrong, confidence, z="release8")
+        return f"({match[1]}/{estimate:.1f})" if weight else match[0]
+
+    return re.sub(r"\((\d+\.\d)(?:/(\d+\.\d))?\)", label, text)
+
+
+@pytest.mark.parametrize("config", RELEASE_8)
+@pytest.mark.parametrize("name", RELEASE_8_DATA)
+def test_sizes_and_errors_of_c45_release_8(real_data, release_8_summary, name, config):
+    """Of both trees on the training rows, with the errors estimated of the pruned one, and on the monks' test rows."""
+    printed = release_8_summary.loc[(name, config)]
+    unpruned, pruned, table = both_trees(real_data, name, config)
+    for when, tree in (("before", unpruned), ("after", pruned)):
+        assert tree.tree_.node_count == printed[f"size_{when}"]
+        assert number_of_errors(tree, table) == printed[f"err_{when}"]
+        if name != "golf":
+            assert number_of_errors(tree, read_r8(real_data, name, "test")) == printed[f"test_err_{when}"]
+    estimate = pessimistic_errors(pruned.tree_, RELEASE_8[config].get("confidence", 0.25), z="release8")[0]
+    assert round(100 * estimate / len(table[1]), 1) == printed["estimate%"]
+
+
+def number_of_errors(tree, table):
+    return np.sum(tree.predict(table[0]) != table[1])
 
 
 def test_c45_release_8_where_its_rounding_decides_a_tie(real_data, logs):
     """Below attribute#2 = 3 of monk2, attributes 3 and 4 gain exactly as much; Release 8's single precision takes 4.
 
     Both make two tests in the place, of the same nodes in all: the tree is as large and errs as often as Release 8
-    prints (`summary.csv`), and all lines but those five are its lines.
+    prints, and all lines but those five are its lines. Pruning takes the place away.
     """
     X, y = read_r8(real_data, "monk2")
-    tree = C45Classifier(gain="information").fit(X, y)
+    tree = C45Classifier(gain="information", confidence=None).fit(X, y)
     ours = export_text(tree, style="c45").splitlines()
     theirs = printed_text(logs / "c45_r8" / "monk2__gain.txt").splitlines()
     differ = [line for line, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b]
     assert differ == list(range(differ[0], differ[0] + 5))
     assert ours[differ[0] - 1] == "|   attribute#2 = 3:"
-    summary = pd.read_csv(logs / "c45_r8" / "summary.csv").set_index(["dataset", "config"]).loc[("monk2", "gain")]
-    assert tree.tree_.node_count == summary["size_before"] == 72
-    assert np.sum(tree.predict(X) != y) == summary["err_before"] == 24
 
 
 # The same trees, on the tables that come with jaxtree
@@ -122,7 +180,7 @@ def test_play_tennis_with_numbers(style):
 
 
 def test_contact_lenses():
-    """J48's unpruned tree and Id3's, as Weka 3.9 prints them (of Weka's classes soft, hard, none)."""
+    """J48's trees and Id3's, as Weka 3.9 prints them (of Weka's classes soft, hard, none)."""
     X, y = declared(load_contact_lenses)
     y = y.cat.reorder_categories(["soft", "hard", "none"])
     assert export_text(C45Classifier().fit(X, y), style="weka").splitlines() == [
@@ -137,6 +195,14 @@ def test_contact_lenses():
         "",
         "Size of the tree : \t7",
     ]
+    # With a confidence of 0.1 (`-C 0.1`), or at least five rows in two branches (`-M 5`):
+    for options in ({"confidence": 0.1}, {"min_samples_leaf": 5}):
+        assert export_text(C45Classifier(**options).fit(X, y), style="weka").splitlines()[:4] == [
+            "tears = reduced: none (12.0)",
+            "tears = normal",
+            "|   astigmatism = no: soft (6.0/1.0)",
+            "|   astigmatism = yes: hard (6.0/2.0)",
+        ]
     assert export_text(ID3Classifier().fit(X, y), style="id3").splitlines() == [
         "tears = reduced: none",
         "tears = normal",
@@ -158,7 +224,8 @@ def test_contact_lenses():
 def gain_ratios(load):
     """Corrected gain and gain ratio of every column at the root, from C4.5 trees of one split on one column."""
     X, y = declared(load)
-    gains = [C45Classifier(max_depth=1, collapse=False).fit(X[[name]], y).tree_.gain[0] for name in X.columns]
+    one_split = C45Classifier(max_depth=1, collapse=False, confidence=None)
+    gains = [one_split.fit(X[[name]], y).tree_.gain[0] for name in X.columns]
     shares = [X[name].value_counts(normalize=True).to_numpy() for name in X.columns]
     information = np.array([-(share * np.log2(share)).sum() for share in shares])
     return np.array(gains), information
@@ -184,7 +251,7 @@ def test_the_ratio_decides_against_the_gain():
     X = pd.DataFrame({"many": pd.Categorical(number % 8), "two": pd.Categorical(number // 8)})
     y = pd.Series(pd.Categorical(np.where((number // 8 == 1) ^ (number == 3), "b", "a")))
     wide = X.assign(many=pd.Categorical(np.where(number == 3, 9, number // 2)))
-    by_ratio = C45Classifier(min_samples_leaf=1).fit(wide, y)
-    by_gain = C45Classifier(min_samples_leaf=1, gain="information").fit(wide, y)
+    by_ratio = C45Classifier(min_samples_leaf=1, confidence=None).fit(wide, y)
+    by_gain = C45Classifier(min_samples_leaf=1, confidence=None, gain="information").fit(wide, y)
     assert wide.columns[by_gain.tree_.feature[0]] == "many"
     assert wide.columns[by_ratio.tree_.feature[0]] == "two"

@@ -13,6 +13,8 @@ from jaxtree.growth.criteria import poisson, squared_error
 from jaxtree.growth.rules import Missing
 from tests.reference import weighted_oracle as oracle
 
+pytestmark = pytest.mark.exhaustive
+
 ROWS, CODES = 24, 8
 KINDS = np.array(
     [SplitKind.THRESHOLD, SplitKind.MULTIWAY, SplitKind.ONE_VS_REST, SplitKind.SUBSET, SplitKind.THRESHOLD]

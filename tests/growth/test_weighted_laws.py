@@ -155,6 +155,7 @@ def test_many_roots_grow_the_trees_that_they_grow_alone(setting):
 # Under jit in x32 mode, and vmap
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [Missing.LEARN, Missing.FRACTION])
 def test_jit_in_x32_mode_and_vmap_with_weights_numbers_and_missing_values(missing):
     assert not jax.config.jax_enable_x64
@@ -236,3 +237,17 @@ def test_equal_targets_are_a_leaf_however_they_are_written(criterion):
     assert float(tree.impurity[0]) == 0
     tree = grow(codes, np.where(codes[0] == 1, 0.1 + 0.2, 0.3), np.full(10, 0.3), **sizes).tree
     assert int(tree.num_nodes) == 3
+
+
+def test_trees_that_are_done_do_not_count_in_the_others():
+    """Of three trees on rows side by side the first is done after one split; with more rows than a block."""
+    rng, size = np.random.default_rng(0), 4096 + 100
+    codes = rng.integers(0, 8, (4, 3 * size)).astype(np.uint8)
+    root = np.repeat(np.arange(3, dtype=np.int32), size)
+    label = np.where(root == 0, codes[0] > 3, rng.random(3 * size) < codes[1] / 8).astype(np.int32)
+    rules = {"num_bins": 8, "capacity": 8192, "num_classes": 2, "entry_root": root, "num_roots": 3}
+    in_order = grow(codes, label, None, None, Limits(min_samples_leaf=20), **rules)
+    looked_up = grow(codes, label, None, None, Limits(min_samples_leaf=20), entry_row=np.arange(3 * size), **rules)
+    assert in_order.complete and looked_up.complete and in_order.tree.num_nodes > 100
+    assert np.sum(np.asarray(in_order.tree.root)[: in_order.tree.num_nodes] == 0) == 3
+    assert_identical(in_order.tree, looked_up.tree, ["feature", "code", "first_child", "count", "num_rows"])

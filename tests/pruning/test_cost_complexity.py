@@ -1,6 +1,7 @@
 """Cost-complexity pruning: scikit-learn's path, all subtrees of small trees, worked numbers, laws of the path."""
 
 import dataclasses
+import functools
 import time
 
 import jax
@@ -10,32 +11,27 @@ import sklearn.tree
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 import jaxtree
-from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier, take_tree
+from jaxtree import CostComplexity, DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier, take_tree
 from jaxtree.errors import InvalidInputError
-from jaxtree.prune import CostComplexity, cost_complexity, cost_complexity_path
+from jaxtree.prune import cost_complexity, cost_complexity_path
+from tests.pruning.growths import (
+    assert_nodes_out_of_reach_do_not_count,
+    assert_one_by_one,
+    assert_same_traced,
+    leaves_of,
+    subtrees,
+    tree_of,
+)
 
 
 def risk(tree):
     return np.asarray(tree.impurity * tree.weight / tree.weight[0], np.float64)
 
 
-def subtrees(tree, node=0):
-    """The leaves of every subtree that keeps the node, as tuples."""
-    yield (node,)
-    if tree.num_children[node]:
-        parts = [()]
-        for child in range(tree.first_child[node], tree.first_child[node] + tree.num_children[node]):
-            parts = [left + right for left in parts for right in subtrees(tree, child)]
-        yield from parts
+TRACED = [("classes", "impurity"), ("multiway", "impurity"), ("multiway", "error"), ("numbers", "impurity")]
 
 
-def leaves_of(tree, collapsed, node=0):
-    if collapsed[node] or not tree.num_children[node]:
-        return (node,)
-    children = range(tree.first_child[node], tree.first_child[node] + tree.num_children[node])
-    return sum((leaves_of(tree, collapsed, child) for child in children), ())
-
-
+@functools.cache
 def small_trees():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
@@ -50,17 +46,59 @@ def small_trees():
     }
 
 
-@pytest.mark.parametrize("name", list(small_trees()))
-def test_the_cheapest_of_all_subtrees_at_any_price(name):
+def error(tree):
+    """The share of the whole weight that is not of the majority, the mean over outputs."""
+    tables = np.split(np.asarray(tree.count, np.float64), np.cumsum(tree.num_classes)[:-1], axis=1)
+    return np.mean([table.sum(axis=1) - table.max(axis=1) for table in tables], axis=0) / tree.weight[0]
+
+
+RISKS = {"impurity": risk, "error": error}
+CASES = [(name, cost) for name in small_trees() for cost in RISKS if (name, cost) != ("weights", "error")]
+
+
+@pytest.mark.parametrize(("name", "cost"), CASES)
+def test_the_cheapest_of_all_subtrees_at_any_price(name, cost):
     """At prices between the links, and at the links, where the smallest of the cheapest is asked for."""
     tree = small_trees()[name]
-    own, steps = risk(tree), cost_complexity_path(tree).ccp_alphas
+    own, steps = RISKS[cost](tree), cost_complexity_path(tree, cost=cost).ccp_alphas
     all_leaves = list(subtrees(tree))
     for alpha in [0.0, *((steps[1:] + steps[:-1]) / 2), *steps, steps[-1] + 1]:
-        cost = np.array([own[list(leaves)].sum() + alpha * len(leaves) for leaves in all_leaves])
-        ours = leaves_of(tree, cost_complexity(tree, alpha * (1 + 1e-12)))
-        cheapest = [leaves for leaves, price in zip(all_leaves, cost, strict=True) if price < cost.min() + 1e-9]
+        price = np.array([own[list(leaves)].sum() + alpha * len(leaves) for leaves in all_leaves])
+        ours = leaves_of(tree, cost_complexity(tree, alpha * (1 + 1e-12), cost=cost))
+        cheapest = [leaves for leaves, p in zip(all_leaves, price, strict=True) if p < price.min() + 1e-9]
         assert set(ours) == set(min(cheapest, key=len)), alpha
+
+
+def prices_between(tree, cost):
+    """Prices that are no links, below, between and above them."""
+    steps = np.unique(cost_complexity_path(tree, cost=cost).ccp_alphas.round(9))
+    return np.concatenate([(steps[1:] + steps[:-1]) / 2, [steps[-1] + 1]])
+
+
+@pytest.mark.parametrize(("kind", "cost"), TRACED)
+def test_trees_that_are_traced_are_pruned_from_the_leaves_up_to_the_same(kind, cost):
+    """At price 0 too, where the risks of a node and of those below it may be equal."""
+    tree = tree_of(kind)
+    prices = np.append(0.0, prices_between(tree, cost)[[0, 1, 3, -4, -1]])
+    assert_same_traced(lambda tree, price: cost_complexity(tree, price, cost=cost), tree, prices)
+
+
+@pytest.mark.parametrize(("kind", "cost"), TRACED)
+def test_nodes_out_of_reach_do_not_count(kind, cost):
+    tree = tree_of(kind)
+    prices = prices_between(tree, cost)
+    assert_nodes_out_of_reach_do_not_count(lambda tree: cost_complexity(tree, prices, cost=cost), tree)
+    assert_nodes_out_of_reach_do_not_count(
+        lambda tree: np.stack(cost_complexity_path(tree, cost=cost)), tree, masks=False
+    )
+
+
+def test_many_prices_are_the_masks_of_each():
+    tree = tree_of("classes")
+    for cost in RISKS:
+        assert_one_by_one(
+            lambda tree, price, c=cost: cost_complexity(tree, price, cost=c), tree, prices_between(tree, cost)
+        )
 
 
 DATA = {
@@ -119,6 +157,17 @@ def test_price_zero_undoes_splits_that_gain_nothing_and_the_estimator_s_default_
     np.testing.assert_array_equal(cost_complexity_path(tree).ccp_alphas, [0, 0])
 
 
+def test_rounding_does_not_decide_whether_a_split_gains_nothing():
+    """Errors of 0.1 and 0.3 in 3.1 and 3.3 add up to less than 0.4 in 6.4, as float64 has them."""
+    tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]).tree_
+    count = np.array([[6.0, 0.4], [3.0, 0.1], [3.0, 0.3]])
+    tree = dataclasses.replace(tree, count=count, weight=count.sum(axis=1))
+    assert cost_complexity_path(tree, cost="error").ccp_alphas.tolist() == [0, 0]
+    assert cost_complexity(tree, 0.0, cost="error")[0]
+    # From the leaves up, a price of 0 asks for the same.
+    assert jax.jit(lambda tree: cost_complexity(tree, 0.0, cost="error"))(tree)[0]
+
+
 def test_a_split_that_gains_nothing_by_itself_is_kept_for_those_below_it():
     """Exclusive or: three leaves more take away the whole risk of 1/2."""
     X, y = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0, 1, 1, 0]
@@ -164,6 +213,15 @@ def test_as_an_estimator_s_pruning():
 @pytest.mark.parametrize("alpha", [-0.1, np.nan])
 def test_what_is_no_price(alpha):
     with pytest.raises(InvalidInputError, match="ccp_alpha must be a number of 0 or more"):
+        cost_complexity(tree_of("classes"), alpha)
+    with pytest.raises(InvalidInputError, match="ccp_alpha"):
         CostComplexity(alpha)
     with pytest.raises(InvalidInputError, match="ccp_alpha"):
         DecisionTreeClassifier(ccp_alpha=alpha).fit(*load_iris(return_X_y=True))
+
+
+def test_what_is_no_cost():
+    with pytest.raises(InvalidInputError, match="cost must be one of 'impurity', 'error', got 'gini'"):
+        cost_complexity(tree_of("classes"), 0.1, cost="gini")
+    with pytest.raises(InvalidInputError, match='cost="error" needs a tree of classes, got one of numbers'):
+        cost_complexity_path(tree_of("numbers"), cost="error")

@@ -56,9 +56,9 @@ def read_golf(data: pathlib.Path) -> tuple[pd.DataFrame, pd.Series]:
     return X, y.cat.rename_categories(_GOLF_WORDS)
 
 
-def read_monk(data: pathlib.Path, number: int) -> tuple[pd.DataFrame, pd.Series]:
-    """Returns the training table of a monks problem with its attributes as categories 1, 2, ..."""
-    text = (data / "monks" / f"monks-{number}.train").read_text()
+def read_monk(data: pathlib.Path, number: int, part: str = "train") -> tuple[pd.DataFrame, pd.Series]:
+    """Returns the training or the test table of a monks problem with its attributes as categories 1, 2, ..."""
+    text = (data / "monks" / f"monks-{number}.{part}").read_text()
     rows = [line.split() for line in text.splitlines() if line.strip()]
     columns = {
         f"attribute#{position}": pd.Categorical(
@@ -69,9 +69,9 @@ def read_monk(data: pathlib.Path, number: int) -> tuple[pd.DataFrame, pd.Series]
     return pd.DataFrame(columns), pd.Series(pd.Categorical([row[0] for row in rows], categories=["0", "1"]))
 
 
-def read_r8(data: pathlib.Path, name: str) -> tuple[pd.DataFrame, pd.Series]:
-    """Returns golf, monk1, monk2 or monk3."""
-    return read_golf(data) if name == "golf" else read_monk(data, int(name.removeprefix("monk")))
+def read_r8(data: pathlib.Path, name: str, part: str = "train") -> tuple[pd.DataFrame, pd.Series]:
+    """Returns golf, monk1, monk2 or monk3; the test rows of a monk if asked for."""
+    return read_golf(data) if name == "golf" else read_monk(data, int(name.removeprefix("monk")), part)
 
 
 def printed_text(path: pathlib.Path) -> str:
@@ -80,6 +80,19 @@ def printed_text(path: pathlib.Path) -> str:
     if "Decision Tree:\n" in text:
         return _between(text, r"\nDecision Tree:\n", r"\n\n(?:\n|Tree saved)")
     return _between(text, r"\A.*\n.*\n(?:-+\n)?", r"\n=== Training set")
+
+
+def simplified_text(path: pathlib.Path) -> str | None:
+    """Returns the pruned tree in a log of C4.5, None if it printed one tree alone."""
+    text = path.read_text()
+    heading = r"\nSimplified Decision Tree:\n"
+    return _between(text, heading, r"\n\n(?:\n|Tree saved)") if re.search(heading, text) else None
+
+
+def printed_numbers(path: pathlib.Path, name: str) -> list[float]:
+    """Returns the numbers that a log of Weka has in the line of the name."""
+    line = re.search(rf"^{name}(.*)$", path.read_text(), re.MULTILINE)
+    return [float(number) for number in re.findall(r"[-\d.]+", line[1])] if line else []
 
 
 def printed_tree(path: pathlib.Path) -> str:

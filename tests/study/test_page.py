@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from jaxtree.errors import InvalidInputError, MissingExtraError
-from jaxtree.study import figures, page
+from jaxtree.study import figures, page, writing
 from jaxtree.study.verdict import verdict
 
 FIGURES = ["figure2", "figure3", "figure4", "figure5", "figure6", "share_above_classic"]
@@ -177,7 +177,7 @@ def test_a_failed_write_leaves_the_old_file(study, tmp_path, monkeypatch, plain_
 
 
 def test_makes_the_folder(tmp_path):
-    folder = page.check_output_dir(tmp_path / "new" / "report")
+    folder = writing.check_output_dir(tmp_path / "new" / "report")
     assert folder.is_dir() and list(folder.rglob("*")) == [folder / "figures"]
 
 
@@ -187,7 +187,7 @@ def test_a_file_in_the_way_is_named(tmp_path, place):
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / "figures").write_text("")
     with pytest.raises(InvalidInputError, match=f"out_dir must be a folder that can be written to, got '.*{place}'"):
-        page.check_output_dir(tmp_path / place)
+        writing.check_output_dir(tmp_path / place)
 
 
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
@@ -196,7 +196,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     with pytest.raises(InvalidInputError, match="Permission denied"):
-        page.check_output_dir(tmp_path)
+        writing.check_output_dir(tmp_path)
 
 
 @pytest.mark.parametrize(("module", "missing"), [("page", "jinja2"), ("figures", "matplotlib")])

@@ -6,9 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from jaxtree.table import binning
-from jaxtree.table.binning import Bins, bin_columns, fit_bins, fit_columns, midpoint, round_down_to_float32, sample_rows
+from jaxtree.table import coding
+from jaxtree.table.binning import Bins, fit_bins, midpoint, round_down_to_float32
+from jaxtree.table.coding import bin_columns
 from jaxtree.table.columns import NumberColumn
+from jaxtree.table.fitting import fit_schema
+from jaxtree.table.reading import Table
+from jaxtree.table.sampling import sample_rows
+from jaxtree.table.summary import summarise
 
 FIRST_SAMPLED_ROWS = [2, 4, 6, 32, 33]  # of a million
 
@@ -21,6 +26,12 @@ def numbers(dtype, size=SIZES, allow_nan=True):
     elements = st.floats(width=width, allow_infinity=False, allow_nan=allow_nan)
     few = st.sampled_from([-1.5, -0.0, 0.0, 1.0, 2.0])  # so that values repeat
     return hnp.arrays(dtype, size, elements=elements | few)
+
+
+def fitted(columns, max_bins):
+    """The bins of numeric columns, as a schema has them."""
+    table = Table(tuple(NumberColumn("x", values, bool(np.isnan(values).any())) for values in columns), is_named=True)
+    return [c.bins for c in fit_schema(summarise(table), onehot=False, max_bins=max_bins).columns]
 
 
 def codes_of(values, bins, code_dtype=np.uint8):
@@ -162,7 +173,7 @@ def test_many_rows_of_every_dtype(dtype, offset):
     scale = 1 if np.issubdtype(dtype, np.floating) else 100
     low, high = (-60000, 60000) if np.issubdtype(dtype, np.floating) else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     values = np.clip(offset + scale * rng.normal(size=70_000), low, high).astype(dtype)
-    bins = fit_columns([NumberColumn("x", values, False)], 255)[0]
+    bins = fitted([values], 255)[0]
     codes = codes_of(values, bins)
     np.testing.assert_array_equal(codes, np.searchsorted(bins.edges, values.astype(np.float64)))
 
@@ -192,13 +203,13 @@ def test_threads_bin_as_one_thread_does(monkeypatch):
     columns = [NumberColumn(f"x{column}", X[:, column], False) for column in range(5)]
 
     def fit_and_bin():
-        bins = fit_columns(columns, 255)
+        bins = fitted(X.T, 255)
         codes = np.empty((5, len(X)), np.uint8)
         bin_columns(columns, bins, list(codes))
         return bins, codes
 
     bins, codes = fit_and_bin()
-    monkeypatch.setattr(binning, "map_in_threads", lambda function, *items, num_rows: list(map(function, *items)))
+    monkeypatch.setattr(coding, "map_in_threads", lambda function, *items, num_rows: list(map(function, *items)))
     bins_of_one_thread, codes_of_one_thread = fit_and_bin()
     assert bins == bins_of_one_thread
     np.testing.assert_array_equal(codes, codes_of_one_thread)
@@ -230,5 +241,4 @@ def test_sampled_rows_are_fixed_for_good():
 
 def test_edges_of_a_large_table_are_those_of_its_sample():
     values = np.random.default_rng(0).normal(size=300_000)
-    fitted = fit_columns([NumberColumn("x", values, False)], 255)[0]
-    assert fitted == fit_bins(values[sample_rows(300_000)], 255)
+    assert fitted([values], 255)[0] == fit_bins(values[sample_rows(300_000)], 255)

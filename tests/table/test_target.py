@@ -8,11 +8,14 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table import check_same_length, encode_classes, encode_numbers
+from jaxtree.table.columns import NumberColumn, WordColumn
 
 NAN = np.nan
 LEVELS = ["b", "c", "a"]
@@ -278,3 +281,44 @@ def test_as_many_targets_as_rows():
     check_same_length(2, np.ones(2))
     with pytest.raises(InvalidInputError, match=r"inconsistent numbers of samples: \[3, 2\]"):
         check_same_length(3, [1, 2])
+
+
+@given(data=st.data(), dtype=st.sampled_from([np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint32]))
+def test_integers_are_counted_as_they_would_be_sorted(data, dtype):
+    """Close together they are counted, far apart sorted; at the ends of their dtype, too."""
+    limits = np.iinfo(dtype)
+    low = data.draw(st.sampled_from([limits.min, 0, max(limits.min, limits.max - 200)]))
+    near = st.integers(low, min(low + 200, limits.max))
+    y = np.array(data.draw(st.lists(near | st.sampled_from([limits.min, limits.max]), min_size=1, max_size=9)), dtype)
+    classes, codes = np.unique(y, return_inverse=True)
+    target = encode_classes(y)
+    np.testing.assert_array_equal(target.classes[0], classes)
+    np.testing.assert_array_equal(target.codes[0], codes)
+    assert target.classes[0].dtype == dtype and target.codes.dtype == np.int32
+
+
+def word_column(words, codes, is_declared=False):
+    return WordColumn("kind", "categorical", words, np.array(codes, np.int32), is_declared)
+
+
+def test_columns_of_a_source_are_targets():
+    target = encode_classes(word_column(("a", "b", "c"), [2, 0, 2]))
+    assert target.classes[0].tolist() == ["a", "c"] and target.codes.tolist() == [[1, 0, 1]]
+    assert target.absent == ((),) and target.declared[0].tolist() == [0, 1]
+    declared = encode_classes(word_column(("z", "b", "a"), [2, 0, 2], is_declared=True))
+    assert declared.classes[0].tolist() == ["a", "z"] and declared.codes.tolist() == [[0, 1, 0]]
+    assert declared.absent == (("b",),) and declared.declared[0].tolist() == [1, 0]
+    numbers = NumberColumn("y", np.array([2.0, 1.0, 2.0]), False)
+    assert encode_numbers(numbers).values.tolist() == [[2.0, 1.0, 2.0]]
+    both = encode_classes([numbers, word_column(("b", "a"), [0, 1, 1])])
+    assert [classes.tolist() for classes in both.classes] == [[1.0, 2.0], ["a", "b"]]
+    flags = WordColumn("y", "boolean", (False, True), np.array([1, 0], np.int32))
+    assert encode_numbers(flags).values.tolist() == [[1.0, 0.0]]
+    assert encode_classes(flags).classes[0].tolist() == [False, True]
+
+
+def test_columns_of_a_source_that_are_no_targets():
+    with pytest.raises(InvalidInputError, match="missing value in row 1: every row needs a class"):
+        encode_classes(word_column(("a",), [0, 1]))
+    with pytest.raises(InvalidTypeError, match="y must be numbers: row 0 has 'a'"):
+        encode_numbers(word_column(("a",), [0]))

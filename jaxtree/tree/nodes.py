@@ -1,10 +1,4 @@
-"""The node table, and walking it.
-
-A *tree* is a table with one row a node, parents before children, the children of a node side by side,
-so that `child = first_child + branch`. Several trees may share one table; node t is then the root of
-tree t. A *leaf* has no children. Every pruning is a mask `collapsed` over the table: a walk stops at
-the first collapsed node.
-"""
+"""The node table: what it holds, what follows for a node, and trees taken out of it."""
 
 import dataclasses
 import enum
@@ -12,13 +6,11 @@ import enum
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jax.core import Tracer
-from jaxtyping import Array, Bool, Float, Int, Int32, Real, UInt
+from jaxtyping import Bool, Float, Int, Int32, Real, UInt
 
 from jaxtree.arrays import AnyArray
 from jaxtree.buckets import node_bucket, row_bucket
-from jaxtree.errors import InvalidInputError
 
 
 class SplitKind(enum.IntEnum):
@@ -177,6 +169,8 @@ class Tree:
 
         A column of numbers is a feature as it is; see `Encoder.values` for the features of other tables.
         """
+        from jaxtree.tree.walking import apply_to_values  # which is written for this table
+
         padding = row_bucket(len(X)) - len(X)
         values = np.pad(np.asarray(X, np.float64), ((0, padding), (0, 0)))
         return np.asarray(apply_to_values(self, values))[: len(X)].astype(np.int64)
@@ -196,110 +190,6 @@ class Tree:
         if np.any(np.asarray(self.num_children) > 2):
             raise AttributeError("children_left and children_right exist for binary trees only; see first_child")
         return np.where(self.is_leaf, -1, np.asarray(self.first_child) + branch).astype(np.int64)
-
-
-def branch_of_code(
-    tree: Tree, node: Int32[Array, " row"], code: Int32[Array, " row"], *, has_missing: bool = True
-) -> Int[Array, " row"]:
-    """The branch that a code takes at a node's split; see `SplitKind`.
-
-    Args:
-        tree: The tree.
-        node: The node where every row is.
-        code: The row's code of the node's feature.
-        has_missing: Whether any code may mean missing.
-    """
-    kind, split_code = tree.split_kind[node], tree.code[node]
-    branch = jnp.where(kind == SplitKind.THRESHOLD, code > split_code, code == split_code).astype(jnp.int32)
-    branch = jnp.where(kind == SplitKind.MULTIWAY, code, branch)
-    if tree.subset.shape[-1]:
-        word = tree.subset.at[node, code // CODES_PER_WORD].get(mode="clip")
-        member = (word >> (code % CODES_PER_WORD).astype(word.dtype)) & 1
-        branch = jnp.where(kind == SplitKind.SUBSET, member.astype(jnp.int32), branch)
-    if has_missing:
-        branch = jnp.where(code == tree.missing_code[node], tree.missing_branch[node], branch)
-    return branch
-
-
-def apply(
-    tree: Tree,
-    codes: UInt[AnyArray, "feature row"],
-    collapsed: Bool[AnyArray, " node"] | None = None,
-) -> Int32[Array, " row"]:
-    """Returns the node where the walk of every row from node 0 ends.
-
-    A walk ends at a leaf, at a collapsed node, or where the split has no branch for the row's code.
-
-    Raises InvalidInputError if the tree splits on a feature that the codes do not have.
-    """
-    padded = pad_nodes(tree)
-    if isinstance(padded.feature, np.ndarray) and np.max(padded.feature) >= len(codes):
-        raise InvalidInputError(
-            f"the tree splits on feature {np.max(padded.feature)}, got codes of {len(codes)} features"
-        )
-    if collapsed is None:
-        collapsed = np.zeros(padded.feature.shape, bool)
-    elif collapsed.shape != padded.feature.shape:
-        library = jnp if isinstance(collapsed, jax.Array) else np
-        collapsed = library.pad(collapsed, (0, padded.feature.size - collapsed.size))
-    return _apply_to_codes(padded, codes, collapsed)
-
-
-@jax.jit
-def _apply_to_codes(tree: Tree, codes, collapsed) -> Int32[Array, " row"]:
-    row = jnp.arange(codes.shape[1], dtype=jnp.int32)
-
-    def branch(node, feature):
-        code = codes.at[feature, row].get(mode="promise_in_bounds").astype(jnp.int32)
-        return branch_of_code(tree, node, code)
-
-    return _walk(tree, tree.is_leaf | collapsed, branch, jnp.zeros(codes.shape[1], jnp.int32))
-
-
-def apply_to_values(
-    tree: Tree, values: Float[AnyArray, "row feature"], start: Int32[AnyArray, " row"] | None = None
-) -> Int32[Array, " row"]:
-    """Returns the node where the walk of every row ends, comparing values with thresholds.
-
-    Args:
-        tree: A tree whose thresholds are of the values' type.
-        values: Numbers, or the codes of categorical features; NaN is a missing value.
-        start: Where every walk begins; node 0 if not given.
-    """
-    start = np.zeros(values.shape[0], np.int32) if start is None else start
-    with jax.enable_x64(values.dtype == np.float64):
-        return _apply_to_values(pad_nodes(tree), values, start)
-
-
-@jax.jit
-def _apply_to_values(tree: Tree, values, start) -> Int32[Array, " row"]:
-    row = jnp.arange(values.shape[0], dtype=jnp.int32)
-
-    def branch(node, feature):
-        value = values.at[row, feature].get(mode="promise_in_bounds")
-        upper = (value > tree.threshold[node]).astype(jnp.int32)
-        code = jnp.where(jnp.isnan(value), 0, value).astype(jnp.int32)
-        known = jnp.where(
-            tree.split_kind[node] == SplitKind.THRESHOLD,
-            upper,
-            branch_of_code(tree, node, code, has_missing=False),
-        )
-        return jnp.where(jnp.isnan(value), tree.missing_branch[node], known)
-
-    return _walk(tree, tree.is_leaf, branch, start)
-
-
-def _walk(tree: Tree, stops: Bool[Array, " node"], branch_at, start: Int32[Array, " row"]) -> Int32[Array, " row"]:
-    """Moves every row one level at a time until all have stopped."""
-    # Leaves carry scikit-learn's negative mark, which must not be looked up.
-    split_feature = jnp.maximum(tree.feature, 0)
-
-    def step(_, node):
-        branch = branch_at(node, split_feature[node])
-        stays = stops[node] | (branch >= tree.num_children[node])
-        return jnp.where(stays, node, tree.first_child[node] + branch).astype(jnp.int32)
-
-    return lax.fori_loop(0, jnp.max(tree.depth).astype(jnp.int32), step, start)
 
 
 def majority_class(tree: Tree) -> Int32[AnyArray, " node"]:
@@ -346,7 +236,7 @@ def take_tree(tree: Tree, *, root: int = 0, collapsed: Bool[np.ndarray, " node"]
     level, levels = np.array([root]), []
     while level.size:
         levels.append(level)
-        level = _children(tree, level[~stops[level]])
+        level = children_of(tree, level[~stops[level]])
     old = np.concatenate(levels)
     new = np.zeros(stops.size, np.int32)
     new[old] = np.arange(old.size)
@@ -363,7 +253,7 @@ def take_tree(tree: Tree, *, root: int = 0, collapsed: Bool[np.ndarray, " node"]
     )
 
 
-def _children(tree: Tree, nodes: Int[np.ndarray, " parent"]) -> Int[np.ndarray, " child"]:
+def children_of(tree: Tree, nodes: Int[np.ndarray, " parent"]) -> Int[np.ndarray, " child"]:
     """The children of the nodes, in order."""
     size = tree.num_children[nodes]
     before = np.cumsum(size) - size

@@ -1,0 +1,1 @@
+"""jaxtree beside its peers: the same data, the same task, one process, taking turns."""

@@ -1,0 +1,78 @@
+"""jaxtree: the estimators from the raw table, and their two parts by themselves."""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import jaxtree
+from benchmarks.suite.contenders.base import Contender, Timing, timed
+from jaxtree.estimators.base import Encoded as TableInCodes
+from jaxtree.estimators.base import FitStart
+from jaxtree.estimators.growing import grow_tables
+
+SEED = 0
+
+
+class Encoded(NamedTuple):
+    """What a fit has made of a table when growth begins.
+
+    Attributes:
+        estimator: The tree or the forest.
+        tree: The tree, or one that stands for those of the forest.
+        start: The codes, and how to grow.
+    """
+
+    estimator: Any
+    tree: Any
+    start: FitStart
+
+
+class JaxTree(Contender):
+    """Level-wise growth on codes."""
+
+    def encode(self, X: Any, y: np.ndarray) -> Encoded:
+        """What growth works on: the codes of the table."""
+        estimator = self._estimator()
+        tree = estimator._blank_tree() if self.task.is_forest else estimator
+        encoder = tree._encoder()
+        start = tree._begin(X, y, encoded=TableInCodes(encoder, encoder.fit_transform(X)))
+        return Encoded(estimator, tree, start)
+
+    def grow(self, encoded: Encoded) -> Any:
+        """The tree with codes as thresholds, or the trees of a forest."""
+        estimator, tree, start = encoded
+        if not self.task.is_forest:
+            return grow_tables([start.encoded])
+        estimator._key = jax.random.key(SEED)
+        return estimator._grow(tree, start, 0)
+
+    def predict(self, model: Any, X: Any) -> np.ndarray:
+        """Numbers or classes."""
+        return model.predict(X)
+
+    def fit(self, X: Any, y: np.ndarray) -> Any:
+        """The fitted estimator."""
+        estimator = self._estimator().fit(X, y)
+        jax.block_until_ready(getattr(estimator, "tree_", None))
+        return estimator
+
+    def timed_fit(self, X: Any, y: np.ndarray) -> tuple[Any, Timing]:
+        """The whole fit, and then encoding and growth once more by themselves."""
+        model, together = timed(lambda: self.fit(X, y))
+        encoded, encoding = timed(lambda: self.encode(X, y))
+        return model, Timing(together, encoding, timed(lambda: self.grow(encoded))[1])
+
+    def _estimator(self) -> Any:
+        task = self.task
+        family = "Classifier" if task.num_classes else "Regressor"
+        options: dict[str, Any] = {
+            "max_depth": task.max_depth,
+            "max_bins": task.max_bins,
+            "max_features": task.max_features,
+            "random_state": SEED,
+        }
+        if not task.is_forest:
+            return getattr(jaxtree, f"DecisionTree{family}")(**options)
+        kind = "RandomForest" if task.kind == "forest" else "ExtraTrees"
+        return getattr(jaxtree, kind + family)(n_estimators=task.num_trees, **options)

@@ -1,0 +1,121 @@
+"""Growth of a forest: many trees on one table, as roots of few growths.
+
+Tree t of a key is the same whatever the number of trees, of batches and of threads: its rows and the seed of its random
+splits follow from the key and t, and its sums are exact.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float64, PRNGKeyArray, Real, UInt
+
+from jaxtree.ensemble.batches import make_batches, run_batches
+from jaxtree.ensemble.drawing import Drawing, make_drawing
+from jaxtree.ensemble.growing import ForestGrowth, Sample
+from jaxtree.ensemble.packing import Forest, join_forests
+from jaxtree.growth.inputs import Features, Limits
+
+
+class Rows(NamedTuple):
+    """The table that a forest is grown on.
+
+    Attributes:
+        codes: The codes of every feature.
+        target: Classes of every output, or numbers.
+        num_classes: The number of classes of the output that has most; 0 for numbers.
+        weight: The weight of every row, with bootstrap samples its chance; None is 1.
+    """
+
+    codes: UInt[np.ndarray, "feature row"]
+    target: Real[np.ndarray, "output row"]
+    num_classes: int
+    weight: Float64[np.ndarray, " row"] | None = None
+
+
+class Sampling(NamedTuple):
+    """The rows that each tree is grown on.
+
+    Attributes:
+        num_draws: Draws of a bootstrap sample; None for all rows, each with its weight.
+        balances_classes: Whether a tree weights the classes of its sample so that all count alike.
+        least_share: The least share of a tree's whole weight in a branch.
+    """
+
+    num_draws: int | None = None
+    balances_classes: bool = False
+    least_share: float = 0.0
+
+
+class Course(NamedTuple):
+    """How the work is done, on which the forest does not depend.
+
+    Attributes:
+        num_threads: Batches that grow at the same time.
+        trees_per_batch: The most trees of a batch; chosen by memory and threads if not given.
+        on_grown: Called with the number of trees of every batch that is done.
+    """
+
+    num_threads: int = 1
+    trees_per_batch: int | None = None
+    on_grown: Callable[[int], Any] | None = None
+
+
+def grow_forest(
+    rows: Rows,
+    features: Features,
+    limits: Limits = Limits(),
+    sampling: Sampling = Sampling(),
+    *,
+    key: PRNGKeyArray,
+    num_trees: int,
+    first_tree: int = 0,
+    course: Course = Course(),
+    **rules: Any,
+) -> Forest:
+    """Grows trees `first_tree` to `first_tree + num_trees - 1` of a key's forest; thresholds are codes.
+
+    Args:
+        rows: The table.
+        features: How the features may be split.
+        limits: When a node is not split: numbers, or arrays with one number for every tree. A row of a bootstrap sample
+            counts as often as it was drawn.
+        sampling: The rows of each tree.
+        key: The key of the forest.
+        num_trees: How many trees to grow.
+        first_tree: How many trees of the forest there are already.
+        course: Threads and batches.
+        rules: Further keywords of `jaxtree.grow`: `num_bins`, and such as `criterion` and `draws_features`.
+
+    Returns:
+        The trees; after an interrupt (Ctrl-C) those that come before the first that was not grown.
+
+    Raises:
+        KeyboardInterrupt: An interrupt came before the first batch was done.
+        MemoryError: There is not enough memory for one tree; or JAX's own error of the kind.
+
+    Example:
+        >>> rows = Rows(np.array([[0, 0, 1, 1]], np.uint8), np.array([[0, 0, 1, 1]]), num_classes=2)
+        >>> features = Features(np.zeros(1, np.int32), np.full(1, 2))
+        >>> forest = grow_forest(
+        ...     rows, features, sampling=Sampling(num_draws=4), key=jax.random.key(0), num_trees=3, num_bins=2
+        ... )
+        >>> len(forest), [int(tree.count[0].sum()) for tree in forest]
+        (3, [4, 4, 4])
+    """
+    sample_key, growth_key = jax.random.split(key)
+    drawing = None if sampling.num_draws is None else _drawing(rows, sampling.num_draws, sample_key)
+    sample = Sample(*rows, drawing, sampling.balances_classes, sampling.least_share)
+    growth = ForestGrowth(sample, features, limits, rules, key=growth_key, first_tree=first_tree)
+    batches = make_batches(num_trees, growth.size_of_tree, course.num_threads, course.trees_per_batch)
+    return join_forests(run_batches(batches, growth, num_threads=course.num_threads, on_grown=course.on_grown))
+
+
+def drawing_of(rows: Rows, num_draws: int, key: PRNGKeyArray) -> Drawing:
+    """Returns how the trees of a key's forest draw their rows, for those who ask which rows a tree has not seen."""
+    return _drawing(rows, num_draws, jax.random.split(key)[0])
+
+
+def _drawing(rows: Rows, num_draws: int, sample_key: PRNGKeyArray) -> Drawing:
+    return make_drawing(sample_key, rows.target.shape[1], num_draws, rows.weight)

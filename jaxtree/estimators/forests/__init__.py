@@ -1,0 +1,1 @@
+"""Forests with scikit-learn's conventions."""

@@ -1,0 +1,290 @@
+"""What all forests share: one table, many trees of one kind, and what they say together."""
+
+import abc
+import warnings
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+import scipy.sparse
+from jaxtyping import Float, Float64, Int, PRNGKeyArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from jaxtree.ensemble.drawing import Drawing
+from jaxtree.ensemble.forest import Course, Sampling, drawing_of
+from jaxtree.ensemble.out_of_bag import out_of_bag_means
+from jaxtree.ensemble.packing import Forest, join_forests
+from jaxtree.ensemble.walking import PredictingForest
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.base import BaseTree, FitStart, allow_tables, ancestors, importances, key_of
+from jaxtree.estimators.checks import check_parameters
+from jaxtree.estimators.forests.growing import grow_sample, number_of_draws, number_of_threads, rows_of
+from jaxtree.estimators.forests.members import Members, prune_forest, pruning_seeds
+from jaxtree.estimators.forests.progress import progress_of_trees
+from jaxtree.estimators.parts import part_by_part
+from jaxtree.estimators.prunings import Pruning
+from jaxtree.table.encoder import Encoder
+from jaxtree.table.schema import Schema
+
+BINS_OF_FORESTS = 255
+"""Bins of a numeric column, unless `max_bins` says otherwise: many trees smooth the steps."""
+
+_LEARNT = (
+    *("n_features_in_", "feature_names_in_", "n_outputs_", "max_features_", "classes_", "n_classes_", "encoder_"),
+    "_beside",
+)
+"""What a forest learns from a table as a tree does."""
+
+
+class BaseForest(BaseEstimator, abc.ABC):
+    """A forest on any table. A subclass has the parameters; those of its trees have the names that they have there."""
+
+    n_estimators: int
+    bootstrap: bool
+    max_samples: Any
+    oob_score: Any
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+    warm_start: bool
+    max_bins: int | str | None
+    min_weight_fraction_leaf: float
+    pruning: Pruning | None
+    n_features_in_: int
+    n_outputs_: int
+    max_features_: int
+    encoder_: Encoder
+    forest_: Forest
+
+    _beside: tuple[str, ...] = ()
+    """Columns of the fitted source that are no features: target and weights."""
+    _tree_class: ClassVar[type[BaseTree]]
+    _splitter: ClassVar[str | None] = None
+    """How thresholds are found, where that is no parameter."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grows the trees, and prunes each if the estimator has a pruning.
+
+        An interrupt (Ctrl-C) keeps the trees that have grown, with a warning; before the first it is raised.
+
+        Args:
+            X: A table of shape (rows, columns): a NumPy array, nested lists, or a data frame. Or a source that is read
+                in parts, such as the path of a Parquet file (see `jaxtree.table.open_source`).
+            y: The target of every row; several columns for several outputs. Of a source also the name of its column.
+            sample_weight: The weight of every row; a row of weight 0 is left out. Bootstrap samples draw rows with
+                chances in proportion to their weights. Of a source also the name of a column.
+
+        Raises:
+            InvalidInputError: The table, the target, the weights or a parameter is not allowed.
+            InvalidTypeError: The table holds what cannot be read.
+        """
+        self._check_parameters()
+        blank = self._blank_tree()
+        start = blank._begin(X, y, sample_weight)
+        old = self._kept_trees(blank)
+        if old is None:
+            self._key = key_of(self.random_state)
+            forest = self._grow(blank, start, 0)
+        elif len(old) == self.n_estimators:
+            warnings.warn("warm_start with as many trees as there are: no tree was grown", stacklevel=2)
+            forest = old
+        else:
+            forest = join_forests([old, self._grow(blank, start, len(old))])
+        self._learn_from(blank)
+        self.forest_ = forest
+        self._predicting = PredictingForest(forest)
+        self._members = Members(forest, blank, self.pruning, self._keys()[1])
+        if self.oob_score:
+            self._score_out_of_bag(start)
+        return self
+
+    @part_by_part
+    def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
+        """Returns the node of every tree where the walk of every row ends, counted from the tree's root."""
+        values = self._values(X)
+        return self._predicting.apply(values)
+
+    def decision_path(self, X: Any) -> tuple[scipy.sparse.csr_matrix, Int[np.ndarray, " boundary"]]:
+        """Returns the nodes on the paths of every row, as a sparse matrix of shape (rows, nodes of all trees).
+
+        Behind it stand the columns where the trees begin, and the number of all.
+        """
+        end = self.apply(X) + self.forest_.first_node[:-1]
+        shape = (len(end), int(self.forest_.first_node[-1]))
+        rows = np.repeat(np.arange(len(end)), end.shape[1])
+        ends = scipy.sparse.csr_matrix((np.ones(end.size, np.int64), (rows, end.ravel())), shape=shape)
+        return ends @ ancestors(self.forest_.nodes), self.forest_.first_node
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The trees as fitted estimators, made when they are first asked for."""
+        check_is_fitted(self, "forest_")
+        return self._members.trees
+
+    @property
+    def schema_(self) -> Schema:
+        """The columns and features of the fitted table: all that turns codes back into words."""
+        return self.encoder_.schema_
+
+    @property
+    def feature_importances_(self) -> Float[np.ndarray, " column"]:
+        """The mean over the trees that split of `feature_importances_` of each, with the sum 1; 0 if none splits."""
+        check_is_fitted(self, "forest_")
+        column = np.array([feature.column for feature in self.schema_.features])
+        forest = self.forest_
+        of_tree = importances(forest.nodes, column, self.n_features_in_, forest.tree_of_node)[forest.num_nodes > 1]
+        total = of_tree.mean(axis=0) if len(of_tree) else np.zeros(self.n_features_in_)
+        return total / total.sum() if total.sum() > 0 else total
+
+    def __sklearn_tags__(self):
+        """Tells scikit-learn that tables may hold words and missing values, and targets several columns."""
+        return allow_tables(super().__sklearn_tags__())
+
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+        number_of_threads(self.n_jobs)
+        if not self.bootstrap and self.max_samples is not None:
+            raise InvalidInputError(
+                "`max_samples` cannot be set if `bootstrap=False`: only bootstrap samples are of another size than the "
+                f"table, got max_samples={self.max_samples!r}"
+            )
+        if not self.bootstrap and self.oob_score:
+            raise InvalidInputError(
+                "Out of bag estimation only available if bootstrap=True: without it every tree has seen every row"
+            )
+        if self.pruning is None:
+            return
+        self.pruning.check()
+        if not (self.pruning.is_mask or self.pruning.votes):
+            raise InvalidInputError(
+                f"trees of a forest are not cross-validated one by one, got {self.pruning}; give a number"
+            )
+        if self.pruning.needs_validation and not self.bootstrap:
+            raise InvalidInputError(
+                f"{self.pruning} looks at rows that a tree has not seen: with bootstrap=True it takes those not drawn"
+            )
+
+    def _blank_tree(self) -> BaseTree:
+        """A tree with the parameters that it shares with the forest, but for those that the forest heeds itself."""
+        names = set(self._tree_class._get_param_names()) & set(self._get_param_names())
+        parameters: dict[str, Any] = {name: getattr(self, name) for name in names}
+        parameters |= {"pruning": None, "random_state": 0}
+        if self._splitter is not None:
+            parameters["splitter"] = self._splitter
+        if self.max_bins == "auto":
+            parameters["max_bins"] = BINS_OF_FORESTS
+        return self._tree_class(**parameters)
+
+    def _kept_trees(self, blank: BaseTree) -> Forest | None:
+        """The trees that a warm start goes on from.
+
+        Raises InvalidInputError if there are more of them than asked for, or if the new table has other columns,
+        categories or classes.
+        """
+        if not self.warm_start or not hasattr(self, "forest_"):
+            return None
+        if self.n_estimators < len(self.forest_):
+            raise InvalidInputError(
+                f"n_estimators={self.n_estimators} must be larger or equal to len(estimators_)={len(self.forest_)} "
+                "when warm_start==True"
+            )
+        old, new = (
+            [(column.name, column.kind, column.categories) for column in schema.columns]
+            for schema in (self.schema_, blank.schema_)
+        )
+        if old != new or not _are_equal(getattr(self, "classes_", None), getattr(blank, "classes_", None)):
+            raise InvalidInputError("warm_start needs the columns, categories and classes of the first fit")
+        return self.forest_
+
+    def _learn_from(self, blank: BaseTree) -> None:
+        for name in _LEARNT:
+            vars(self).pop(name, None)
+            if hasattr(blank, name):
+                setattr(self, name, getattr(blank, name))
+
+    def _keys(self) -> PRNGKeyArray:
+        """The key of growth, and that of prunings that draw."""
+        return jax.random.split(self._key)
+
+    def _sampling(self, start: FitStart) -> Sampling:
+        """How the trees draw their rows."""
+        if not self.bootstrap:
+            return Sampling()
+        sample = start.sample
+        num_draws = number_of_draws(self.max_samples, sample.num_rows, sample.weight)
+        return Sampling(num_draws, least_share=self.min_weight_fraction_leaf)
+
+    def _drawing(self, start: FitStart) -> Drawing | None:
+        num_draws = self._sampling(start).num_draws
+        return None if num_draws is None else drawing_of(rows_of(start.encoded), num_draws, self._keys()[0])
+
+    def _grow(self, blank: BaseTree, start: FitStart, first_tree: int) -> Forest:
+        """The new trees, pruned and in units of the table."""
+        encoded, sampling = start.encoded, self._sampling(start)
+        if self.bootstrap:
+            # Weights are chances here: a limit counts a row as often as it was drawn.
+            weight = np.ones(start.sample.num_rows) if sampling.balances_classes else None
+            recipe = blank._recipe(start.sample.num_rows, weight)
+            recipe = recipe._replace(limits=recipe.limits._replace(min_weight_leaf=0.0))
+            encoded = encoded._replace(recipe=recipe)
+        num_trees = self.n_estimators - first_tree
+        with progress_of_trees(self.verbose, num_trees) as on_grown:
+            course = Course(number_of_threads(self.n_jobs), on_grown=on_grown)
+            grown = grow_sample(
+                encoded, sampling, key=self._keys()[0], num_trees=num_trees, first_tree=first_tree, course=course
+            )
+        if len(grown) < num_trees:
+            warnings.warn(
+                f"fit was interrupted: the forest has {first_tree + len(grown)} of {self.n_estimators} trees",
+                stacklevel=3,
+            )
+        seeds = pruning_seeds(self._keys()[1], first_tree, len(grown))
+        pruned = prune_forest(grown, blank, self.pruning, seeds, start, self._drawing(start), first_tree)
+        return Forest(blank._in_units(pruned.nodes, start), pruned.first_node)
+
+    @part_by_part
+    def _values(self, X: Any) -> Float[np.ndarray, "row feature"]:
+        """What thresholds are compared with."""
+        check_is_fitted(self, "forest_")
+        values = self.encoder_.values(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return values
+
+    @abc.abstractmethod
+    def _say(self, output: int) -> Float[np.ndarray, "node column"]:
+        """What the nodes of all trees say of an output of classes, or of all outputs of numbers."""
+
+    @abc.abstractmethod
+    def _score_out_of_bag(self, start: FitStart) -> None:
+        """Predicts every row by the trees that have not drawn it, and scores that."""
+
+    def _means_out_of_bag(self, start: FitStart, output: int) -> Float64[np.ndarray, "row column"]:
+        """The means of what trees say of the rows that they have not drawn, for the rows of some weight."""
+        drawing = self._drawing(start)
+        assert drawing is not None
+        means = out_of_bag_means(self.forest_, self._values(start.sample.X), self._say(output), drawing)
+        missing = int(np.sum(np.isnan(means[:, 0])))
+        if missing:
+            warnings.warn(
+                f"{missing} rows have no out-of-bag prediction, because every tree has drawn them: they are NaN and do "
+                "not count for the score; more trees would help",
+                stacklevel=4,
+            )
+        return means
+
+
+def _are_equal(classes: Any, others: Any) -> bool:
+    """Whether two targets have the same classes, in one output or several."""
+    if isinstance(classes, list) and isinstance(others, list):
+        return len(classes) == len(others) and all(map(np.array_equal, classes, others))
+    return np.array_equal(classes, others)
+
+
+def with_weightless_rows(values: Float[np.ndarray, "row *column"], start: FitStart) -> Float[np.ndarray, "row *column"]:
+    """The values of the rows of some weight, with NaN for all other rows of the table."""
+    if start.has_weight is None:
+        return values
+    whole = np.full((start.has_weight.size, *values.shape[1:]), np.nan)
+    whole[start.has_weight] = values
+    return whole

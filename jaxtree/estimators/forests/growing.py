@@ -1,0 +1,71 @@
+"""From an encoded table to the trees of a forest, and how many rows and cores they take."""
+
+from typing import Any
+
+import jax
+import joblib
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from jaxtree.buckets import bin_bucket, class_bucket, feature_bucket
+from jaxtree.ensemble.forest import Course, Rows, Sampling, grow_forest
+from jaxtree.ensemble.packing import Forest
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.growing import EncodedSample, features_of, own_widths, trimmed
+
+
+def grow_sample(
+    encoded: EncodedSample, sampling: Sampling, *, key: PRNGKeyArray, num_trees: int, first_tree: int, course: Course
+) -> Forest:
+    """Grows trees of a key's forest on a sample, with all sizes padded to buckets; thresholds are codes."""
+    recipe, widths = encoded.recipe, own_widths(encoded)
+    padding = feature_bucket(len(encoded.codes)) - len(encoded.codes)
+    forest = grow_forest(
+        rows_of(encoded)._replace(codes=np.pad(encoded.codes, ((0, padding), (0, 0)))),
+        features_of(encoded.schema, recipe, widths, padding),
+        recipe.limits,
+        sampling,
+        key=key,
+        num_trees=num_trees,
+        first_tree=first_tree,
+        course=course,
+        num_bins=bin_bucket(max(int(widths.num_codes.max()), 2)),
+        criterion=recipe.criterion,
+        missing=recipe.missing,
+        selection=recipe.selection,
+        counts_rows=recipe.counts_rows,
+        draws_features=recipe.draws_features,
+        draws_thresholds=recipe.draws_thresholds,
+    )
+    return Forest(trimmed(forest.nodes, encoded.num_classes), forest.first_node)
+
+
+def rows_of(encoded: EncodedSample) -> Rows:
+    """The table of a sample as growth of forests takes it."""
+    num_classes = class_bucket(max(encoded.num_classes)) if encoded.num_classes else 0
+    return Rows(encoded.codes, encoded.target, num_classes, encoded.weight)
+
+
+def number_of_draws(max_samples: Any, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> int:
+    """How many rows a bootstrap sample has: a number, a share of the rows or of their weight, or as many as all."""
+    if max_samples is None:
+        return num_rows
+    if isinstance(max_samples, int | np.integer):
+        return int(max_samples)
+    return max(1, int(max_samples * (num_rows if weight is None else weight.sum())))
+
+
+def number_of_threads(n_jobs: int | None) -> int:
+    """How many batches grow at the same time: as many as there are cores, or as asked; one on an accelerator.
+
+    Raises:
+        InvalidInputError: 0 was asked for.
+    """
+    if n_jobs == 0:
+        raise InvalidInputError("n_jobs must be None, an integer >= 1, or a negative one (-1: all cores), got 0")
+    if jax.default_backend() != "cpu":
+        return 1
+    cores = joblib.cpu_count()
+    if n_jobs is None:
+        return cores
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)

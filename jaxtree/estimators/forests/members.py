@@ -1,0 +1,90 @@
+"""The trees of a forest as estimators of their own: their prunings, and what each says."""
+
+import copy
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int, PRNGKeyArray
+
+from jaxtree.ensemble.drawing import Drawing, draw_counts
+from jaxtree.ensemble.packing import Forest, take_trees
+from jaxtree.estimators.base import BaseTree, FitStart
+from jaxtree.estimators.prunings import Pruning
+
+
+class Members:
+    """The trees of a fitted forest, made into estimators when these are first asked for.
+
+    Args:
+        forest: The trees, in units of the table.
+        blank: A tree that has learnt from the table, but has not grown.
+        pruning: The pruning of every tree.
+        key: The key of what prunings draw.
+    """
+
+    def __init__(self, forest: Forest, blank: BaseTree, pruning: Pruning | None, key: PRNGKeyArray):
+        self._forest = forest
+        self._blank = blank
+        self._pruning = pruning
+        self._seeds = pruning_seeds(key, 0, len(forest))
+
+    @functools.cached_property
+    def trees(self) -> list[Any]:
+        """The trees as fitted estimators."""
+        members = (member_of(self._blank, self._pruning, int(seed)) for seed in self._seeds)
+        return [member._settle(tree) for member, tree in zip(members, self._forest, strict=True)]
+
+
+def member_of(blank: BaseTree, pruning: Pruning | None, seed: int) -> Any:
+    """A tree of a forest before it has grown, with the seed of what its pruning draws."""
+    member = copy.copy(blank)
+    member.pruning = member.pruning_ = pruning
+    member.random_state = seed
+    return member
+
+
+def prune_forest(
+    grown: Forest,
+    blank: BaseTree,
+    pruning: Pruning | None,
+    seeds: Int[np.ndarray, " tree"],
+    start: FitStart,
+    drawing: Drawing | None,
+    first_tree: int,
+) -> Forest:
+    """Prunes every tree as an estimator of its own would, with the rows that it has not drawn held out.
+
+    Args:
+        grown: The trees, with thresholds in codes.
+        blank: A tree that has learnt from the table, but has not grown.
+        pruning: The pruning of every tree, beside those of the blank tree's other parameters.
+        seeds: Of what the pruning of each tree draws.
+        start: What the trees were grown on.
+        drawing: How they drew their rows.
+        first_tree: The number of the first of them.
+    """
+    if not member_of(blank, pruning, 0)._prunings():
+        return grown
+    masks = []
+    for number, (tree, seed) in enumerate(zip(grown, seeds, strict=True)):
+        own = start
+        if pruning is not None and pruning.needs_validation and drawing is not None:
+            unseen = np.flatnonzero(draw_counts(drawing, first_tree + number, 1)[0] == 0)
+            own = start._replace(validation=start.sample.take(unseen))
+        masks.append(member_of(blank, pruning, int(seed))._collapsed(tree, own))
+    return take_trees(grown.nodes, grown.first_node[:-1], collapsed=np.concatenate(masks))
+
+
+def pruning_seeds(key: PRNGKeyArray, first_tree: int, num_trees: int) -> Int[np.ndarray, " tree"]:
+    """A seed for every tree, which follows from its number."""
+    return (
+        np.asarray(_bits(key, jnp.arange(first_tree, first_tree + num_trees, dtype=jnp.uint32))).astype(np.int64) >> 1
+    )
+
+
+@jax.jit
+def _bits(key, number):
+    return jax.vmap(lambda n: jax.random.bits(jax.random.fold_in(key, n), (), jnp.uint32))(number)

@@ -1,0 +1,100 @@
+"""Fits and predictions of sources: tables in parts, whose columns may also be the target and the weights."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.table.columns import NumberColumn, WordColumn
+from jaxtree.table.gathering import read_column
+from jaxtree.table.source import is_source, naming, open_repeatable, open_source
+
+
+class Arguments(NamedTuple):
+    """What `fit` is given, with the columns of a source in the place of their names.
+
+    Attributes:
+        X: The table; a source without the columns beside it.
+        y: The target.
+        sample_weight: The weights.
+        beside: The columns of a source that are no features: target and weights.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    beside: tuple[str, ...]
+
+
+def read_arguments(X: Any, y: Any, sample_weight: Any = None) -> Arguments:
+    """Reads the target and the weights where X is a source and they are names of its columns.
+
+    Args:
+        X: A table, or a source.
+        y: A target, or the name of a column, or a list of several names.
+        sample_weight: Weights, or the name of a column.
+
+    Raises:
+        InvalidInputError: If there is no such column, or the source can be read only once.
+    """
+    if not is_source(X):
+        return Arguments(X, y, sample_weight, ())
+    source = open_repeatable(X)
+    beside: list[str] = []
+    if isinstance(y, str):
+        beside.append(y)
+        y = read_column(source, y)
+    elif isinstance(y, list | tuple) and y and all(isinstance(name, str) and name in source.names for name in y):
+        beside.extend(y)
+        y = [read_column(source, name) for name in y]
+    if isinstance(sample_weight, str):
+        beside.append(sample_weight)
+        sample_weight = values_of(read_column(source, sample_weight))
+    return Arguments(source.without(beside), y, sample_weight, tuple(beside))
+
+
+def values_of(y: Any) -> Any:
+    """Returns the values of a column that was read from a source, or of several; anything else as it is.
+
+    >>> values_of(WordColumn("kind", "categorical", ("a", "b"), np.array([1, 0, 2], np.int32)))
+    array(['b', 'a', None], dtype=object)
+    """
+    if isinstance(y, NumberColumn):
+        return y.values
+    if isinstance(y, WordColumn):
+        return np.array([*y.words, None], object)[y.codes]
+    if isinstance(y, list) and y and all(isinstance(column, NumberColumn | WordColumn) for column in y):
+        return np.stack([values_of(column) for column in y], axis=1)
+    return y
+
+
+def part_by_part(method: Callable) -> Callable:
+    """Makes a method of a table take a source, too: it is called with every part, and the results are joined."""
+
+    @functools.wraps(method)
+    def of_table_or_source(self: Any, X: Any) -> Any:
+        if not is_source(X):
+            return method(self, X)
+        check_is_fitted(self)
+        results = []
+        for part in open_source(X).without(self._beside):
+            with naming(part.label):
+                results.append(method(self, part.table))
+        return _join(results)
+
+    return of_table_or_source
+
+
+def _join(results: Sequence[Any]) -> Any:
+    """Puts the rows of results one below the other; several outputs are lists of them."""
+    if not results:
+        raise InvalidInputError("X has no rows in any of its parts, while a minimum of 1 is required")
+    if isinstance(results[0], list):
+        return [_join(parts) for parts in zip(*results, strict=True)]
+    if scipy.sparse.issparse(results[0]):
+        return scipy.sparse.vstack(results, format="csr")
+    return np.concatenate(results)

@@ -1,0 +1,153 @@
+"""Fits on tables of which every process has a part.
+
+All processes call `fit`, each with its own rows, and with a mesh of the devices of all (see `jax.distributed`). They
+exchange summaries of their parts, from which each learns the same schema, and then grow one tree together; every
+process ends with the whole estimator. Its tree is the one that a single process would grow on all rows, bit for bit.
+"""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+from jaxtyping import Float, Shaped, UInt
+
+from jaxtree.errors import DistributedError, InvalidInputError
+from jaxtree.growth.mesh import check_mesh
+from jaxtree.table.encoder import Encoder
+from jaxtree.table.summary import Summary, merge_summaries
+from jaxtree.table.target import ClassTarget
+
+
+def spans_processes(mesh: Mesh | None) -> bool:
+    """Whether the devices of a mesh belong to several processes.
+
+    Raises:
+        InvalidInputError: The mesh is none that growth can use, or lacks the devices of some process.
+    """
+    if mesh is None:
+        return False
+    check_mesh(mesh)
+    owners = {device.process_index for device in mesh.devices.flat}
+    if len(owners) > 1 and len(owners) != jax.process_count():
+        raise InvalidInputError(
+            f"a mesh of several processes must have devices of all {jax.process_count()}, got those of {sorted(owners)}"
+        )
+    return len(owners) > 1
+
+
+def gather(data: bytes) -> list[bytes]:
+    """Returns what every process gave, in the order of the processes.
+
+    Raises:
+        DistributedError: A process is gone.
+    """
+    with naming_lost_processes():
+        sizes = np.asarray(multihost_utils.process_allgather(np.int64(len(data)))).reshape(-1)
+        padded = np.zeros(int(sizes.max()), np.uint8)
+        padded[: len(data)] = np.frombuffer(data, np.uint8)
+        gathered = np.asarray(multihost_utils.process_allgather(padded)).reshape(len(sizes), -1)
+    return [row[:size].tobytes() for row, size in zip(gathered, sizes, strict=True)]
+
+
+@contextmanager
+def naming_lost_processes() -> Iterator[None]:
+    """Says what the failure of a collective operation means, in the place of JAX's own error."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        raise DistributedError(
+            f"process {jax.process_index()} of {jax.process_count()} lost touch with another one, which may have "
+            f"died; nothing was fitted. JAX said: {str(error).splitlines()[0]}"
+        ) from error
+
+
+def gather_arrays(values: Shaped[np.ndarray, "..."] | np.generic) -> list[Shaped[np.ndarray, "..."]]:
+    """Returns the array that every process gave; they may differ in shape, but hold no Python objects."""
+    buffer = io.BytesIO()
+    np.save(buffer, np.asarray(values), allow_pickle=False)
+    return [np.load(io.BytesIO(data), allow_pickle=False) for data in gather(buffer.getvalue())]
+
+
+def common_classes(target: ClassTarget) -> ClassTarget:
+    """The target with the classes that rows of any process have, and the codes that they then have.
+
+    Raises:
+        InvalidInputError: Processes have different numbers of outputs.
+    """
+    numbers = [int(number) for number in gather_arrays(np.int64(len(target.classes)))]
+    if len(set(numbers)) > 1:
+        raise InvalidInputError(f"y must have one number of outputs in all processes, got {numbers}")
+    classes, codes = [], []
+    for own, own_codes in zip(target.classes, target.codes, strict=True):
+        all_classes = np.unique(np.concatenate(gather_arrays(own)))
+        classes.append(all_classes)
+        codes.append(np.searchsorted(all_classes, own)[own_codes])
+    order = tuple(np.arange(len(names), dtype=np.int32) for names in classes)
+    return ClassTarget(tuple(classes), np.stack(codes).astype(np.int32), order, ((),) * len(classes))
+
+
+def encode_together(encoder: Encoder, X: Any, num_rows: int) -> UInt[np.ndarray, "feature row"]:
+    """Fits an encoder on the parts of all processes, and returns the codes of this one's.
+
+    Args:
+        encoder: An encoder with the same parameters in all processes.
+        X: The rows of this process, a table or a source.
+        num_rows: How many they are.
+    """
+    numbers = np.array(gather_arrays(np.int64(num_rows)))
+    first_row = int(numbers[: jax.process_index()].sum())
+    summary = replace(encoder.summarise(X, first_row=first_row), label=f"process {jax.process_index()}")
+    encoder.fit_summary(merge_summaries([Summary.from_bytes(data) for data in gather(summary.to_bytes())]))
+    codes = encoder.encode_part(X)
+    encoder.widen(*gather_arrays(encoder.bin_ranges()))
+    return codes
+
+
+class Division(NamedTuple):
+    """How the rows of all processes lie on a mesh.
+
+    Attributes:
+        mesh: The devices.
+        rows_of_process: Rows of every process, padding included: as many as of any other.
+    """
+
+    mesh: Mesh
+    rows_of_process: int
+
+    def place(self, values: Shaped[np.ndarray, "*axis row"]) -> jax.Array:
+        """One array of the rows of all processes, from the rows of this one."""
+        padding = self.rows_of_process - values.shape[-1]
+        values = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, padding)])
+        spec = P(*[None] * (values.ndim - 1), self.mesh.axis_names[0])
+        return jax.make_array_from_process_local_data(NamedSharding(self.mesh, spec), values)
+
+
+def divide(mesh: Mesh, num_rows: int) -> Division:
+    """How rows are to be divided, given those of this process, padding to a bucket included."""
+    most = int(np.max(gather_arrays(np.int64(num_rows))))
+    devices = len(mesh.local_devices)
+    return Division(mesh, -(-most // devices) * devices)
+
+
+def total_rows(num_rows: int) -> int:
+    """The number of rows of all processes."""
+    return int(np.sum(gather_arrays(np.int64(num_rows))))
+
+
+def all_weights(weight: Float[np.ndarray, " row"] | None) -> Float[np.ndarray, " _row"] | None:
+    """The weights of the rows of all processes; ones where only others have some.
+
+    Raises:
+        InvalidInputError: Some processes have weights, and others none.
+    """
+    have = [bool(flag) for flag in gather_arrays(np.bool_(weight is not None))]
+    if any(have) and not all(have):
+        raise InvalidInputError(f"sample_weight must be given in all processes or in none, got {have}")
+    return None if weight is None else np.concatenate(gather_arrays(weight))

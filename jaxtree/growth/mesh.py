@@ -1,0 +1,142 @@
+"""Growth with the rows divided among the devices of a mesh.
+
+Every device holds the codes and entries of its own rows, and the whole node table. What is summed over entries is
+summed over devices too, always in whole numbers, so that each takes the same decisions and the tree is that of one
+device bit for bit. Entries and their windows are a device's own; slots, nodes and splits are common to all.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.core import Tracer
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+from jaxtyping import Array, Int32, Shaped
+
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.growth.plan import Plan
+
+ROWS = "rows"
+"""The axis over which devices sum; the name that the mesh gives to its own does not matter."""
+
+NODES_AT_A_TIME = 4096
+"""Nodes whose sums are added up over the devices together."""
+
+
+def total(values: Shaped[Array, "*shape"], plan: Plan) -> Shaped[Array, "*shape"]:
+    """The sum over all devices."""
+    return lax.psum(values, ROWS) if plan.num_devices > 1 else values
+
+
+def greatest(values: Shaped[Array, "*shape"], plan: Plan) -> Shaped[Array, "*shape"]:
+    """The greatest over all devices."""
+    return lax.pmax(values, ROWS) if plan.num_devices > 1 else values
+
+
+def least(values: Shaped[Array, "*shape"], plan: Plan) -> Shaped[Array, "*shape"]:
+    """The least over all devices."""
+    return lax.pmin(values, ROWS) if plan.num_devices > 1 else values
+
+
+def combine_nodes(
+    combine: Callable[[Array, Plan], Array],
+    values: Shaped[Array, "node *channel"],
+    first: Int32[Array, ""],
+    stop: Int32[Array, ""],
+    plan: Plan,
+) -> Shaped[Array, "node *channel"]:
+    """Combines over the devices what stands at the nodes from `first` to `stop`, and leaves the others."""
+    if plan.num_devices == 1 or not values.size:
+        return values
+    size = min(plan.capacity, NODES_AT_A_TIME)
+
+    def combine_block(block, values):
+        # A block at the table's end begins earlier, among nodes that are combined already.
+        start = jnp.minimum(first + block * size, plan.capacity - size)
+        at = start + jnp.arange(size, dtype=jnp.int32)
+        own = lax.dynamic_slice_in_dim(values, start, size)
+        is_due = (at >= first + block * size).reshape((size,) + (1,) * (values.ndim - 1))
+        return lax.dynamic_update_slice_in_dim(values, jnp.where(is_due, combine(own, plan), own), start, axis=0)
+
+    return lax.fori_loop(0, -(-(stop - first) // size), combine_block, values)
+
+
+def check_mesh(mesh: Any) -> None:
+    """Checks that a mesh is one that growth can use.
+
+    Raises:
+        InvalidInputError: It has several axes, or devices of several kinds.
+        InvalidTypeError: It is no mesh.
+    """
+    if not isinstance(mesh, Mesh):
+        raise InvalidTypeError(f"mesh must be a jax.sharding.Mesh or None, got {mesh!r}")
+    if mesh.devices.ndim != 1:
+        raise InvalidInputError(f"mesh must have one axis, over which rows are divided, got {dict(mesh.shape)}")
+    kinds = sorted({device.device_kind for device in mesh.devices.flat})
+    if len(kinds) > 1:
+        raise InvalidInputError(f"the devices of a mesh must be of one kind, got {', '.join(kinds)}")
+
+
+def num_devices(mesh: Mesh | None) -> int:
+    """The number of devices, 1 without a mesh."""
+    return 1 if mesh is None else mesh.devices.size
+
+
+def platform_of(codes: Any, mesh: Mesh | None) -> str:
+    """JAX's name for the kind of device that a growth runs on."""
+    if mesh is not None:
+        return mesh.devices.flat[0].platform
+    if isinstance(codes, jax.Array) and not isinstance(codes, Tracer):
+        return next(iter(codes.devices())).platform
+    return jax.default_backend()
+
+
+def divide_rows(mesh: Mesh, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Places arrays, whose last axis is the rows, on the devices of a mesh, each with an equal part.
+
+    Arrays on the host are padded with zeros if the devices do not divide the rows.
+
+    Raises:
+        InvalidInputError: The devices do not divide the rows of an array that is not on the host.
+    """
+    return {name: None if values is None else _divide(mesh, name, values) for name, values in arrays.items()}
+
+
+def as_rows(mesh: Mesh) -> Mesh:
+    """The mesh with the name of its axis that growth uses."""
+    return Mesh(mesh.devices, (ROWS,))
+
+
+def _divide(mesh: Mesh, name: str, values: Any) -> Any:
+    missing = -values.shape[-1] % mesh.devices.size
+    if missing and isinstance(values, jax.Array):
+        raise InvalidInputError(
+            f"{name} must have a multiple of {mesh.devices.size} rows, as many as the mesh has devices, got "
+            f"{values.shape[-1]}; pad them with rows of weight 0, or pass NumPy arrays"
+        )
+    if isinstance(values, jax.Array):
+        return values
+    values = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)]) if missing else values
+    return jax.device_put(values, NamedSharding(as_rows(mesh), _spec(values.ndim)))
+
+
+def _spec(num_axes: int) -> P:
+    """How an array whose last axis is the rows lies on the devices; every device has one without axes whole."""
+    return P(*[None] * (num_axes - 1), ROWS) if num_axes else P()
+
+
+def on_mesh(function: Callable[..., Any], mesh: Mesh, divided: Any) -> Callable[..., Any]:
+    """The function run on every device, on its part of the arrays that are divided.
+
+    Args:
+        function: From one tree of arrays to one that is the same on all devices.
+        mesh: The devices.
+        divided: A tree like the argument: the number of axes of an array whose last is the rows, 0 for one that every
+            device has whole.
+    """
+    specs = jax.tree.map(_spec, divided)
+    return jax.shard_map(function, mesh=as_rows(mesh), in_specs=(specs,), out_specs=P(), check_vma=False)

@@ -1,0 +1,1 @@
+"""Search over settings of a tree: grow once, score every setting."""

@@ -1,0 +1,213 @@
+"""Search with scikit-learn's interface."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
+from sklearn.utils import indexable
+from sklearn.utils.validation import _check_method_params
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.base import BaseTree
+from jaxtree.search.evaluation import Results, Search, evaluate
+from jaxtree.search.scoring import even_out
+
+
+class TreeSearchCV(BaseSearchCV):
+    """Cross-validated grid search that grows once a fold and scores every setting as a mask.
+
+    The scores and the winner are those of `sklearn.model_selection.GridSearchCV` on the same folds. A parameter that
+    only says whether a split is made (`max_depth`, `min_samples_split`, `min_impurity_decrease`, `min_gain`,
+    `max_leaf_nodes`, `ccp_alpha`, `collapse`, `pruning` and all `pruning__...`) never makes another tree grow; others,
+    which change splits, do once for each of their values. The folds are roots of one growth, each encoded by its own
+    training rows. Accuracy, balanced accuracy, log loss, Brier score, ROC AUC of two classes, squared error, R^2 and
+    all metrics of labels come from class counts at the nodes; any other scorer, and whatever does not follow from
+    counts (several outputs, rows shared out, subtree raising, a price found by cross-validation), is scored on the
+    rows.
+
+    Fits that fail score `error_score`, as in scikit-learn. A `random_state` that is a generator makes every setting
+    grow. `mean_fit_time` is a setting's part of the shared growth. An interrupt (Ctrl-C) leaves `cv_results_`,
+    `best_params_` and `best_score_` of the settings that were scored on all folds, and is raised again.
+
+    Args:
+        estimator: A tree of jaxtree.
+        param_grid: A dict of lists, or a list of such.
+        cv: Number of folds, or a splitter of scikit-learn.
+        scoring: A name, a scorer, several in a list or dict, a function; the estimator's `score` if None.
+        refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses.
+        error_score: The score of a fit that fails, or "raise".
+        return_train_score: Whether `cv_results_` has scores on the training rows, too.
+        progress: Whether to show a progress bar.
+
+    Attributes:
+        cv_results_: Scores and times as in scikit-learn.
+        best_estimator_: The estimator fitted on all rows with the best parameters.
+        best_score_: Their mean score.
+        best_params_: They.
+        best_index_: Their place in `cv_results_`.
+
+    Raises:
+        InvalidInputError: The estimator is no tree of jaxtree.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> grid = {"max_depth": range(1, 6), "ccp_alpha": [0, 0.01, 0.02]}
+        >>> search = TreeSearchCV(DecisionTreeClassifier(), grid, cv=5).fit(X, y)
+        >>> search.best_params_, round(float(search.best_score_), 3)
+        ({'ccp_alpha': 0, 'max_depth': 4}, 0.967)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **{name: BaseSearchCV._parameter_constraints[name] for name in ("scoring", "refit", "cv", "error_score")},
+        "estimator": [BaseTree],
+        "param_grid": [dict, list],
+        "return_train_score": ["boolean"],
+        "progress": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        cv: Any = 10,
+        scoring: Any = None,
+        refit: Any = True,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        progress: bool = False,
+    ):
+        super().__init__(
+            estimator, scoring=scoring, refit=refit, cv=cv, error_score=error_score,
+            return_train_score=return_train_score,
+        )  # fmt: skip
+        self.param_grid = param_grid
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Scores every setting, and fits the best one on all rows.
+
+        Args:
+            X: A table.
+            y: Its target.
+            **params: What `fit` is given beside, such as `sample_weight`, split like the rows where it has a value
+                for each; and `groups` for the splitter.
+        """
+        if not isinstance(self.estimator, BaseTree):
+            raise InvalidInputError(
+                f"TreeSearchCV searches over trees of jaxtree, got {type(self.estimator).__name__}; "
+                "sklearn.model_selection.GridSearchCV searches over anything"
+            )
+        self._validate_params()
+        scorers, refit_metric = self._get_scorers()
+        X, y = indexable(X, y)
+        params = _check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        cv: Any = self.cv
+        splitter: Any = check_cv(cv, y, classifier=is_classifier(self.estimator))
+        splits = list(splitter.split(X, y, **routed.splitter.split))
+        self.n_splits_ = len(splits)
+        candidates = list(ParameterGrid(self.param_grid))
+        self._check_names(candidates)
+        search = Search(
+            _cloned(self.estimator), candidates, X, y, splits, scorers, routed.estimator.fit, routed.scorer.score,
+            self.error_score, self.return_train_score,
+        )  # fmt: skip
+        results: Results = [[None] * len(splits) for _ in candidates]
+        try:
+            with _progress_bar(self.progress, len(candidates) * len(splits)) as advance:
+                evaluate(search, results, advance)
+        except KeyboardInterrupt:
+            # Whatever is wrong with the results, the interrupt is what the caller is to see.
+            with contextlib.suppress(Exception):
+                self._keep_scored(search, results, refit_metric)
+            raise
+        self._choose(search, results, refit_metric)
+        if self.refit:
+            self._refit(search)
+        return self
+
+    def _check_names(self, candidates: list[dict[str, Any]]) -> None:
+        """Raises scikit-learn's error if a parameter is none of the estimator's."""
+        for names in {tuple(sorted(parameters)) for parameters in candidates}:
+            own: Any = clone(next(p for p in candidates if tuple(sorted(p)) == names), safe=False)
+            _cloned(self.estimator).set_params(**own)
+
+    def _choose(self, search: Search, results: Results, refit_metric: Any) -> None:
+        """Puts the results in scikit-learn's form, and finds the best."""
+        flat: Any = [result for row in results for result in row]
+        _warn_or_raise_about_fit_failures(flat, self.error_score)
+        if callable(self.scoring):
+            _insert_error_scores(flat, self.error_score)
+        _even_out(results)
+        self.cv_results_ = self._format_results(search.candidates, len(search.splits), flat)
+        first = flat[0]["test_scores"]
+        self.multimetric_ = isinstance(first, dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(first)
+            refit_metric = self.refit
+        self.scorer_ = getattr(search.scorer, "_scorers", search.scorer)
+        if not self.refit and self.multimetric_:
+            return
+        self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
+        if not callable(self.refit):
+            self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+
+    def _keep_scored(self, search: Search, results: Results, refit_metric: Any) -> None:
+        """Keeps the settings that were scored on all folds before an interrupt."""
+        scored = [i for i, row in enumerate(results) if None not in row]
+        if scored:
+            kept = search._replace(candidates=[search.candidates[i] for i in scored])
+            self._choose(kept, [results[i] for i in scored], refit_metric)
+
+    def _refit(self, search: Search) -> None:
+        began = time.perf_counter()
+        best: Any = clone(self.best_params_, safe=False)
+        self.best_estimator_ = _cloned(search.estimator).set_params(**best)
+        self.best_estimator_.fit(search.X, search.y, **search.fit_params)
+        self.refit_time_ = time.perf_counter() - began
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def _even_out(results: Results) -> None:
+    """Makes scores on a fold equal that rounding alone tells apart."""
+    for fold in zip(*results, strict=True):
+        made: list[Any] = list(fold)
+        scored = [result["test_scores"] for result in made]
+        if isinstance(scored[0], dict):
+            evened = {name: even_out(np.array([own[name] for own in scored], np.float64)) for name in scored[0]}
+            for number, own in enumerate(scored):
+                own.update({name: float(scores[number]) for name, scores in evened.items()})
+        else:
+            for result, score in zip(made, even_out(np.array(scored, np.float64)), strict=True):
+                result["test_scores"] = float(score)
+
+
+def _cloned(estimator: Any) -> Any:
+    """scikit-learn's clone, whose type says less than it does."""
+    return clone(estimator)
+
+
+@contextlib.contextmanager
+def _progress_bar(shown: bool, total: int) -> Iterator[Callable[[int], None]]:
+    """Gives what to call with the number of further results."""
+    if not shown:
+        yield lambda number: None
+        return
+    try:
+        from rich.progress import Progress
+    except ImportError:
+        raise InvalidInputError("progress=True needs rich: pip install 'jaxtree[cli]'") from None
+    with Progress(transient=True) as progress:
+        task = progress.add_task("scoring settings", total=total)
+        yield lambda number: progress.advance(task, number)

@@ -1,0 +1,85 @@
+"""One of two processes that fit together, run by `test_processes.py`: `one_process.py RANK PORT WHAT`."""
+
+import dataclasses
+import os
+import sys
+import time
+
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+from sklearn.base import clone
+
+import jaxtree
+
+ROWS, FIRST_PART = 2500, 1000
+
+
+def tables():
+    """Numbers of which some are missing in one part only, words that differ between the parts, and both targets."""
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(ROWS, 3)).round(2)
+    numbers[:50, 1] = np.nan
+    words = np.where(np.arange(ROWS) < FIRST_PART, rng.choice(["a", "c"], ROWS), rng.choice(["b", "c"], ROWS))
+    X = np.column_stack([numbers.astype(object), words.astype(object)])
+    label = np.array(["x", "y", "z"])[(numbers[:, 0] + numbers[:, 2] > 0) + (words == "a").astype(int)]
+    target = 2 * numbers[:, 0] + (words == "b") + rng.normal(size=ROWS)
+    return X, label, target, rng.exponential(size=ROWS)
+
+
+def assert_same(together, alone):
+    assert together.schema_ == alone.schema_
+    for field in dataclasses.fields(alone.tree_):
+        a, b = getattr(together.tree_, field.name), getattr(alone.tree_, field.name)
+        if field.name in ("gain", "impurity"):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+        else:
+            np.testing.assert_array_equal(a, b, err_msg=field.name)
+
+
+def fit_both(part, mesh):
+    X, label, target, weight = tables()
+    classifier = jaxtree.DecisionTreeClassifier(max_depth=4, max_bins=64, ccp_alpha=0.001)
+    regressor = jaxtree.DecisionTreeRegressor(max_depth=4, max_bins=64)
+    assert_same(classifier.fit(X[part], label[part], mesh=mesh), clone(classifier).fit(X, label))
+    assert_same(regressor.fit(X[part], target[part], weight[part], mesh=mesh), clone(regressor).fit(X, target, weight))
+    print("same trees")
+
+
+def fit_while_the_other_dies(part, mesh):
+    X, label, _, _ = tables()
+    tree = jaxtree.DecisionTreeClassifier(max_depth=4)
+    if jax.process_index():
+        os._exit(1)
+    start = time.perf_counter()
+    try:
+        tree.fit(X[part], label[part], mesh=mesh)
+    except jaxtree.errors.DistributedError as error:
+        assert not hasattr(tree, "tree_") and not hasattr(tree, "classes_")
+        print(f"{time.perf_counter() - start:.1f} s: {error}", flush=True)
+    # The service of a process that died takes this one along when it ends.
+    os._exit(0)
+
+
+def fit_other_columns(part, mesh):
+    X, label, _, _ = tables()
+    try:
+        jaxtree.DecisionTreeClassifier().fit(X[part, : 3 + jax.process_index()], label[part], mesh=mesh)
+    except jaxtree.errors.InvalidInputError as error:
+        print(error)
+
+
+def main(rank, port, what):
+    jax.config.update("jax_num_cpu_devices", 1)
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.config.update("jax_enable_recoverability", True)
+    jax.distributed.initialize(f"127.0.0.1:{port}", 2, rank, heartbeat_timeout_seconds=10)
+    part = slice(0, FIRST_PART) if rank == 0 else slice(FIRST_PART, ROWS)
+    fits = {"same": fit_both, "dies": fit_while_the_other_dies, "columns": fit_other_columns}
+    fits[what](part, Mesh(np.array(jax.devices()), ("rows",)))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3])

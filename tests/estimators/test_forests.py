@@ -1,0 +1,358 @@
+"""Forests as estimators: votes, out-of-bag scores, warm starts, prunings and interrupts."""
+
+import pickle
+import sys
+import warnings
+
+import jax
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.ensemble import ExtraTreesClassifier as PeerExtraTrees
+from sklearn.ensemble import RandomForestClassifier as PeerForest
+from sklearn.ensemble import RandomForestRegressor as PeerRegressor
+from sklearn.metrics import balanced_accuracy_score, r2_score
+
+import jaxtree.ensemble.growing as growing
+from jaxtree import (
+    CostComplexity,
+    Dropout,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    ReducedError,
+)
+from jaxtree.ensemble.drawing import draw_counts
+from jaxtree.ensemble.forest import Rows, drawing_of
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.base import key_of
+from jaxtree.growth.grow import num_programs
+
+X, CLASS = make_classification(
+    900, 8, n_informative=5, n_classes=3, n_clusters_per_class=2, flip_y=0.05, class_sep=1.5, random_state=3
+)
+X = np.round(X, 1)
+WORD = np.array(["ash", "birch", "cedar"])[CLASS]
+NUMBER = 2 * X[:, 0] - np.abs(X[:, 1]) + 0.3 * np.random.default_rng(0).normal(size=900) + 100
+TRAIN, TEST = slice(None, 600), slice(600, None)
+FEW = dict(n_estimators=12, random_state=4, max_bins=8)
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    # With 12 trees some rows are drawn by all.
+    return RandomForestClassifier(oob_score=True, **FEW).fit(X[TRAIN], WORD[TRAIN])
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    return RandomForestRegressor(oob_score=True, **FEW).fit(X[TRAIN], NUMBER[TRAIN])
+
+
+@pytest.fixture(scope="module", params=["classifier", "regressor"])
+def fitted(request):
+    return request.getfixturevalue(request.param)
+
+
+def target_of(forest):
+    return WORD if hasattr(forest, "classes_") else NUMBER
+
+
+def says(forest, table=X):
+    return forest.predict_proba(table) if hasattr(forest, "classes_") else forest.predict(table)
+
+
+def drawn_by(forest, num_rows=600):
+    """How often every tree has drawn every row, from the key that the seed gives."""
+    key = jax.random.split(key_of(forest.random_state))[0]
+    rows = Rows(np.zeros((1, num_rows), np.uint8), np.zeros((1, num_rows), np.int32), 2)
+    return draw_counts(drawing_of(rows, num_rows, key), 0, len(forest.forest_))
+
+
+def test_the_forest_says_the_mean_of_its_trees(fitted):
+    mean = np.mean([says(tree) for tree in fitted.estimators_], axis=0)
+    np.testing.assert_allclose(says(fitted), mean, rtol=0, atol=1e-12)
+    ends = np.stack([tree.apply(X) for tree in fitted.estimators_], axis=1)
+    assert (fitted.apply(X) == ends).all()
+
+
+def test_the_class_of_greatest_share_is_predicted(classifier):
+    assert (classifier.predict(X) == classifier.classes_[classifier.predict_proba(X).argmax(axis=1)]).all()
+    assert classifier.score(X[TEST], WORD[TEST]) > 0.7
+    np.testing.assert_allclose(np.exp(classifier.predict_log_proba(X)), classifier.predict_proba(X), rtol=1e-12)
+
+
+def test_paths_are_those_of_the_trees(classifier):
+    paths, boundaries = classifier.decision_path(X[TEST])
+    for number, tree in enumerate(classifier.estimators_):
+        own = paths[:, boundaries[number] : boundaries[number + 1]]
+        assert (own != tree.decision_path(X[TEST])).nnz == 0
+
+
+def test_importances_are_the_mean_of_the_trees(fitted):
+    mean = np.mean([tree.feature_importances_ for tree in fitted.estimators_], axis=0)
+    np.testing.assert_allclose(fitted.feature_importances_, mean / mean.sum(), rtol=1e-12)
+    assert abs(fitted.feature_importances_.sum() - 1) < 1e-12
+
+
+def test_out_of_bag_predictions_are_those_of_a_slow_loop(fitted):
+    counts, target = drawn_by(fitted), target_of(fitted)[TRAIN]
+    ours = fitted.oob_decision_function_ if hasattr(fitted, "classes_") else fitted.oob_prediction_
+    said = [says(tree, X[TRAIN]) for tree in fitted.estimators_]
+    known = counts.min(axis=0) == 0
+    for row in range(600):
+        parts = [of_tree[row] for of_tree, count in zip(said, counts, strict=True) if not count[row]]
+        slow = np.mean(parts, axis=0) if parts else np.nan
+        np.testing.assert_allclose(ours[row], slow, rtol=1e-12)
+    assert 580 < known.sum() < 600
+    if hasattr(fitted, "classes_"):
+        right = fitted.classes_[ours[known].argmax(axis=1)] == target[known]
+        assert fitted.oob_score_ == right.mean()
+    else:
+        assert fitted.oob_score_ == r2_score(target[known], ours[known])
+
+
+def test_rows_without_weight_have_no_out_of_bag_prediction(classifier):
+    weight = np.ones(900)
+    weight[600:] = 0
+    forest = clone(classifier).fit(X, WORD, sample_weight=weight)
+    assert np.isnan(forest.oob_decision_function_[600:]).all()
+    np.testing.assert_array_equal(forest.oob_decision_function_[:600], classifier.oob_decision_function_)
+    assert forest.oob_score_ == classifier.oob_score_
+
+
+def test_another_score_may_be_given(classifier):
+    forest = clone(classifier).set_params(oob_score=balanced_accuracy_score).fit(X[TRAIN], WORD[TRAIN])
+    shares = classifier.oob_decision_function_
+    known = ~np.isnan(shares[:, 0])
+    label = classifier.classes_[shares[known].argmax(axis=1)]
+    assert forest.oob_score_ == balanced_accuracy_score(WORD[TRAIN][known], label)
+
+
+def test_too_few_trees_leave_rows_without_a_prediction(classifier):
+    with pytest.warns(UserWarning, match="rows have no out-of-bag prediction"):
+        forest = clone(classifier).set_params(n_estimators=2).fit(X[TRAIN], WORD[TRAIN])
+    missing = np.isnan(forest.oob_decision_function_[:, 0])
+    assert (missing == (drawn_by(forest) > 0).all(axis=0)).all()
+    assert 0 < forest.oob_score_ < 1
+
+
+def test_the_forest_does_not_depend_on_the_number_of_jobs(fitted):
+    for n_jobs in (1, 2):
+        again = clone(fitted).set_params(n_jobs=n_jobs, oob_score=False).fit(X[TRAIN], target_of(fitted)[TRAIN])
+        assert (says(again) == says(fitted)).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*rows have no out-of-bag")
+def test_a_warm_start_ends_where_one_fit_does(fitted):
+    target = target_of(fitted)[TRAIN]
+    forest = clone(fitted).set_params(warm_start=True, n_estimators=5, oob_score=False).fit(X[TRAIN], target)
+    first = list(forest.estimators_)
+    assert len(first) == 5
+    forest.set_params(n_estimators=12, oob_score=True).fit(X[TRAIN], target)
+    assert (says(forest) == says(fitted)).all()
+    assert forest.oob_score_ == fitted.oob_score_
+    assert (says(forest.estimators_[3]) == says(first[3])).all()
+    with pytest.warns(UserWarning, match="no tree was grown"):
+        forest.fit(X[TRAIN], target)
+    with pytest.raises(InvalidInputError, match="n_estimators=3 must be larger"):
+        forest.set_params(n_estimators=3).fit(X[TRAIN], target)
+
+
+def test_a_warm_start_needs_the_same_classes(classifier):
+    forest = clone(classifier).set_params(warm_start=True, oob_score=False).fit(X[TRAIN], WORD[TRAIN])
+    with pytest.raises(InvalidInputError, match="warm_start needs the columns, categories and classes"):
+        forest.set_params(n_estimators=14).fit(X[TRAIN], np.char.upper(WORD[TRAIN]))
+
+
+def test_a_fitted_forest_can_be_stored(fitted):
+    again = pickle.loads(pickle.dumps(fitted))
+    assert (says(again) == says(fitted)).all()
+    assert len(again.estimators_) == 12
+
+
+def test_an_interrupt_keeps_the_trees_that_have_grown(classifier, monkeypatch):
+    calls = []
+
+    def interrupted(*arrays, **keywords):
+        if calls:
+            raise KeyboardInterrupt
+        calls.append(keywords)
+        return whole(*arrays, **keywords)
+
+    whole = growing.grow
+    monkeypatch.setattr(growing, "grow", interrupted)
+    monkeypatch.setattr("jaxtree.ensemble.batches.MOST_ENTRIES", 2000)
+    forest = clone(classifier).set_params(n_jobs=1, oob_score=False)
+    with pytest.warns(UserWarning, match="fit was interrupted: the forest has 4 of 12 trees"):
+        forest.fit(X[TRAIN], WORD[TRAIN])
+    mean = np.mean([says(tree) for tree in classifier.estimators_[:4]], axis=0)
+    np.testing.assert_allclose(says(forest), mean, atol=1e-12)
+    calls.clear()
+    calls.append(None)
+    with pytest.raises(KeyboardInterrupt):
+        forest.fit(X[TRAIN], WORD[TRAIN])
+
+
+def test_weights_are_chances_of_rows(classifier):
+    """A class that is never drawn is never predicted; a row drawn nine times as often counts as much as nine."""
+    table, words = X[TRAIN], WORD[TRAIN]
+    forest = clone(classifier).set_params(oob_score=False)
+    forest.fit(table, words, sample_weight=np.where(words == "ash", 1e-12, 1.0))
+    assert forest.predict_proba(X)[:, 0].max() == 0
+    forest.fit(table, words, sample_weight=np.where(words == "ash", 9.0, 1.0))
+    root, part = np.mean([tree.count[0] for tree in forest.forest_], axis=0), np.mean(words == "ash")
+    assert abs(root[0] / root.sum() - 9 * part / (9 * part + 1 - part)) < 0.02
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {"ash": 2.0, "birch": 0.5}])
+def test_class_weights_are_chances_too(classifier, class_weight):
+    forest = clone(classifier).set_params(class_weight=class_weight, oob_score=False).fit(X[TRAIN], WORD[TRAIN])
+    number = np.unique(WORD[TRAIN], return_counts=True)[1]
+    chance = np.ones(3) if class_weight == "balanced" else number * [2.0, 0.5, 1.0]
+    root = np.mean([tree.count[0] for tree in forest.forest_], axis=0)
+    np.testing.assert_allclose(root / root.sum(), chance / chance.sum(), atol=0.03)
+
+
+@pytest.mark.parametrize("max_samples,expected", [(550, 550), (0.9, 540), (None, 600)])
+def test_trees_draw_as_many_rows_as_asked(classifier, max_samples, expected):
+    forest = clone(classifier).set_params(max_samples=max_samples, oob_score=False).fit(X[TRAIN], WORD[TRAIN])
+    assert [tree.weight[0] for tree in forest.forest_] == [expected] * 12
+
+
+def test_prunings_are_masks_of_every_tree(classifier):
+    whole = clone(classifier).set_params(oob_score=False)
+    few = clone(whole).set_params(max_leaf_nodes=7).fit(X[TRAIN], WORD[TRAIN])
+    assert {tree.get_n_leaves() for tree in few.estimators_} == {7}
+    by_price = clone(whole).set_params(ccp_alpha=0.01).fit(X[TRAIN], WORD[TRAIN])
+    by_pruning = clone(whole).set_params(pruning=CostComplexity(0.01)).fit(X[TRAIN], WORD[TRAIN])
+    assert (by_price.forest_.num_nodes < classifier.forest_.num_nodes).all()
+    assert (says(by_price) == says(by_pruning)).all()
+
+
+def test_rows_that_a_tree_has_not_drawn_prune_it(classifier):
+    forest = clone(classifier).set_params(pruning=ReducedError(), oob_score=False).fit(X[TRAIN], WORD[TRAIN])
+    counts = drawn_by(forest)
+    for number in (0, 7):
+        unseen = counts[number] == 0
+        whole, pruned = classifier.estimators_[number], forest.estimators_[number]
+        assert pruned.tree_.node_count < whole.tree_.node_count
+        assert pruned.score(X[TRAIN][unseen], WORD[TRAIN][unseen]) >= whole.score(X[TRAIN][unseen], WORD[TRAIN][unseen])
+
+
+def test_dropout_draws_for_every_tree(classifier):
+    dropout = clone(classifier).set_params(pruning=Dropout(0.2, 0.2), oob_score=False)
+    one, other = (clone(dropout).fit(X[TRAIN], WORD[TRAIN]) for _ in range(2))
+    assert (says(one) == says(other)).all()
+    kept = one.forest_.num_nodes / classifier.forest_.num_nodes
+    assert kept.max() < 1
+    assert np.unique(kept).size > 6
+    voting = clone(dropout).set_params(pruning=Dropout(0.2, 0.2, draws=5)).fit(X[TRAIN], WORD[TRAIN])
+    assert (voting.forest_.num_nodes == classifier.forest_.num_nodes).all()
+    mean = np.mean([says(tree) for tree in voting.estimators_], axis=0)
+    np.testing.assert_allclose(says(voting), mean, atol=1e-12)
+    assert not np.allclose(says(voting), says(classifier))
+
+
+@pytest.mark.parametrize(
+    "parameters,message",
+    [
+        (dict(n_estimators=0), "n_estimators"),
+        (dict(n_jobs=0), "n_jobs must be None, an integer >= 1"),
+        (dict(bootstrap=False, max_samples=0.5), "`max_samples` cannot be set if `bootstrap=False`"),
+        (dict(bootstrap=False, oob_score=True), "only available if bootstrap=True"),
+        (dict(max_samples=1.5), "max_samples"),
+        (dict(pruning=CostComplexity("cv")), "not cross-validated one by one"),
+        (dict(pruning=ReducedError(), bootstrap=False), "with bootstrap=True it takes those not drawn"),
+        (dict(max_depth=-3), "The 'max_depth' parameter of RandomForestClassifier must be"),
+        (dict(class_weight="balance"), "class_weight"),
+    ],
+)
+def test_wrong_parameters_are_told_before_work_is_done(parameters, message, monkeypatch):
+    monkeypatch.setattr(growing, "grow", None)
+    with pytest.raises(InvalidInputError, match=message):
+        RandomForestClassifier(**parameters).fit(X, CLASS)
+
+
+def test_a_progress_bar_counts_trees(classifier, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    clone(classifier).set_params(verbose=1, oob_score=False, n_jobs=1).fit(X[TRAIN], WORD[TRAIN])
+    assert "12 of 12 trees have grown" in capsys.readouterr().err
+
+
+def test_settings_that_are_numbers_compile_nothing(classifier):
+    forest = clone(classifier).set_params(oob_score=False).fit(X[TRAIN], WORD[TRAIN])
+    before = num_programs()
+    for setting in (dict(n_estimators=11), dict(max_depth=9), dict(min_samples_leaf=3), dict(max_samples=590)):
+        clone(forest).set_params(**setting, random_state=6).fit(X[:595], WORD[:595])
+    assert num_programs() == before
+
+
+def test_the_user_s_settings_stay(classifier):
+    assert not jax.config.jax_enable_x64
+    assert says(classifier).dtype == np.float64
+
+
+@pytest.mark.slow
+def test_missing_values_and_words_in_all_ways():
+    rng = np.random.default_rng(2)
+    table = np.round(X[:, :3], 1).astype(object)
+    table[:, 2] = np.array(["a", "b", "c", "d"])[rng.integers(0, 4, 900)]
+    table[rng.random(900) < 0.2, 0] = np.nan
+    for missing in ("learn", "fraction", "branch"):
+        forest = RandomForestClassifier(missing=missing, max_depth=6, **FEW).fit(table[TRAIN], WORD[TRAIN])
+        mean = np.mean([tree.predict_proba(table[TEST]) for tree in forest.estimators_], axis=0)
+        np.testing.assert_allclose(forest.predict_proba(table[TEST]), mean, atol=1e-12)
+        assert forest.score(table[TRAIN], WORD[TRAIN]) > 0.5
+
+
+@pytest.mark.slow
+def test_several_outputs():
+    both = np.stack([WORD, np.where(X[:, 0] > 0, "high", "low")], axis=1)
+    forest = RandomForestClassifier(oob_score=True, **FEW).fit(X[TRAIN], both[TRAIN])
+    assert [share.shape for share in forest.predict_proba(X[TEST])] == [(300, 3), (300, 2)]
+    assert np.mean(forest.predict(X[TEST]) == both[TEST]) > 0.8
+    assert len(forest.oob_decision_function_) == 2
+    numbers = RandomForestRegressor(oob_score=True, **FEW).fit(X[TRAIN], np.stack([NUMBER, -NUMBER], axis=1)[TRAIN])
+    said = numbers.predict(X[TEST])
+    assert said.shape == (300, 2)
+    assert numbers.oob_prediction_.shape == (600, 2)
+    np.testing.assert_allclose(said[:, 0], -said[:, 1])
+
+
+@pytest.mark.slow
+def test_monotone_constraints_hold_for_the_mean():
+    up = RandomForestRegressor(monotonic_cst=[1] + [0] * 7, **FEW).fit(X[TRAIN], NUMBER[TRAIN])
+    rows = np.repeat(X[TEST][:20], 30, axis=0)
+    rows[:, 0] = np.tile(np.linspace(-4, 4, 30), 20)
+    assert (np.diff(up.predict(rows).reshape(20, 30), axis=1) >= -1e-12).all()
+
+
+@pytest.mark.slow
+def test_forests_are_as_good_as_scikit_learn_s():
+    pairs = [
+        (RandomForestClassifier, PeerForest, CLASS, {}),
+        (ExtraTreesClassifier, PeerExtraTrees, CLASS, {}),
+        (RandomForestRegressor, PeerRegressor, NUMBER, dict(max_features=0.5)),
+    ]
+    for ours, peer, target, parameters in pairs:
+        scores = [
+            np.mean([f(40, random_state=seed, **parameters).fit(X[TRAIN], target[TRAIN]).score(X[TEST], target[TEST])
+                     for seed in range(2)])
+            for f in (ours, peer)
+        ]  # fmt: skip
+        assert abs(scores[0] - scores[1]) < 0.025, (ours, scores)
+
+
+@pytest.mark.slow
+def test_letters_are_told_apart_as_well_as_by_scikit_learn(real_data):
+    table = np.loadtxt(real_data / "letter" / "letter-recognition.data", dtype=str, delimiter=",")
+    y, features = table[:, 0], table[:, 1:].astype(np.float32)
+    rows = np.random.default_rng(0).permutation(len(y))
+    train, test = rows[:8000], rows[8000:14000]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ours = RandomForestClassifier(50, random_state=0).fit(features[train], y[train])
+    peer = PeerForest(50, random_state=0).fit(features[train], y[train])
+    assert abs(ours.score(features[test], y[test]) - peer.score(features[test], y[test])) < 0.015

@@ -1,0 +1,38 @@
+"""scikit-learn's own checks of estimators, for all forests."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from jaxtree import (
+    BaggingTreeClassifier,
+    BaggingTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+
+FEW = dict(n_estimators=5, random_state=0)
+RANDOM_FORESTS = [RandomForestClassifier(**FEW), RandomForestRegressor(**FEW)]
+OTHERS = [
+    forest(**FEW) for forest in (ExtraTreesClassifier, ExtraTreesRegressor, BaggingTreeClassifier, BaggingTreeRegressor)
+]
+
+
+def expected_to_fail(forest):
+    """A row of weight 2 is drawn twice as often as one of weight 1, which is not the draws of a copied row."""
+    if not forest.bootstrap:
+        return {}
+    return {"check_sample_weight_equivalence_on_dense_data": "draws differ, as in scikit-learn's forests"}
+
+
+@pytest.mark.slow
+@parametrize_with_checks(RANDOM_FORESTS, expected_failed_checks=expected_to_fail)
+def test_scikit_learn_s_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.exhaustive
+@parametrize_with_checks(OTHERS, expected_failed_checks=expected_to_fail)
+def test_scikit_learn_s_own_checks_of_other_forests(estimator, check):
+    check(estimator)

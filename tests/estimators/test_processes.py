@@ -1,0 +1,81 @@
+"""Fits by two processes on this machine, over loopback."""
+
+import pathlib
+import socket
+import subprocess
+import sys
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import Mesh
+
+import jaxtree
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators import together
+
+SCRIPT = pathlib.Path(__file__).parent / "one_process.py"
+SECONDS = 240
+
+
+def run_both(what):
+    """What both processes print on their standard output, without what JAX's transport says there."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    processes = [
+        subprocess.Popen([sys.executable, SCRIPT, str(rank), port, what], stdout=subprocess.PIPE, text=True)
+        for rank in range(2)
+    ]
+    try:
+        said = [process.communicate(timeout=SECONDS)[0].splitlines() for process in processes]
+        return ["\n".join(line for line in lines if not line.startswith("[Gloo]")) for lines in said]
+    finally:
+        for process in processes:
+            process.kill()
+
+
+@pytest.mark.slow
+def test_two_processes_grow_the_tree_of_one():
+    """Classes and numbers, weights, values missing in one part, and words that only one part has."""
+    assert run_both("same") == ["same trees"] * 2
+
+
+@pytest.mark.slow
+def test_parts_with_other_columns_are_refused_in_both_processes():
+    for said in run_both("columns"):
+        assert "process 1 has ['x0', 'x1', 'x2', 'x3'], and process 0 has ['x0', 'x1', 'x2']" in said
+
+
+@pytest.mark.slow
+def test_the_death_of_a_process_is_told_and_leaves_no_half_fitted_tree():
+    survivor, dead = run_both("dies")
+    assert not dead
+    seconds, message = survivor.split(" s: ")
+    assert float(seconds) < 60
+    assert message.startswith("process 0 of 2 lost touch with another one")
+
+
+def test_one_process_with_a_mesh_grows_the_same_tree():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = X[:, 0] + X[:, 1] > 0
+    mesh = Mesh(np.array(jax.devices()[:2]), ("rows",))
+    alone, divided = jaxtree.DecisionTreeClassifier().fit(X, y), jaxtree.DecisionTreeClassifier().fit(X, y, mesh=mesh)
+    for name in ("feature", "threshold", "first_child", "count", "num_rows"):
+        np.testing.assert_array_equal(getattr(alone.tree_, name), getattr(divided.tree_, name))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (jaxtree.C45Classifier(), "C45Classifier is not fitted over several processes"),
+        (jaxtree.DecisionTreeClassifier(pruning=jaxtree.ReducedError()), "a pruning must follow from the grown tree"),
+        (jaxtree.DecisionTreeClassifier(class_weight="balanced"), "class_weight must be None"),
+        (jaxtree.DecisionTreeClassifier(max_features=1), "random_state must be an integer"),
+    ],
+)
+def test_what_several_processes_cannot_do_is_refused_before_they_meet(estimator, message):
+    mesh = Mesh(np.array(jax.devices()[:2]), ("rows",))
+    with pytest.raises(InvalidInputError, match=message):
+        together.fit_together(estimator, [[0], [1]], [0, 1], None, mesh)

@@ -1,0 +1,349 @@
+"""The search is scikit-learn's, setting by setting; and grows once for all of them."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import rich.progress
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.model_selection import GroupKFold
+from sklearn.utils._param_validation import InvalidParameterError
+
+import jaxtree
+from jaxtree import (
+    ChiSquared,
+    Collapse,
+    CostComplexity,
+    CriticalValue,
+    DecisionTreeClassifier,
+    Dropout,
+    ID3Classifier,
+    MaxLeafNodes,
+    MinimumError,
+    Pessimistic,
+    Pessimistic1987,
+    ReducedError,
+    TreeSearchCV,
+    ValidationGate,
+)
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators import growing
+from jaxtree.growth.grow import num_programs
+from tests.search.beside import FOLDS, ROWS, assert_same_results, compare, numbers, weights
+
+pytestmark = pytest.mark.slow
+
+X, Y = numbers()
+LIMITS = {
+    "max_depth": [1, 2, 4, None],
+    "min_samples_split": [2, 5, 0.1, 30],
+    "min_impurity_decrease": [0.0, 0.01, 0.03],
+}
+DEPTHS = {"max_depth": [1, 2, 4, None]}
+MASKS = [
+    None,
+    Pessimistic(),
+    Pessimistic1987(),
+    MinimumError(),
+    ChiSquared(),
+    CriticalValue(0.1),
+    MaxLeafNodes(5),
+    CostComplexity(0.01),
+    Collapse(),
+    Collapse() | ChiSquared(0.3),
+    Dropout(0.2),
+    Dropout(0.2, 0.3, draws=7),
+    Dropout(0.2, draws="all"),
+]
+
+
+@pytest.fixture
+def growths(monkeypatch):
+    """The number of roots of every growth."""
+    roots = []
+
+    def count(*args, num_roots, **kwargs):
+        roots.append(num_roots)
+        return grow(*args, num_roots=num_roots, **kwargs)
+
+    grow = growing.grow_completely
+    monkeypatch.setattr(growing, "grow_completely", count)
+    return roots
+
+
+# The same results as scikit-learn's search
+
+
+def test_limits_of_growth():
+    compare(DecisionTreeClassifier(), LIMITS, X, Y, return_train_score=True)
+
+
+@pytest.mark.parametrize("estimator", [DecisionTreeClassifier(), DecisionTreeClassifier(class_weight="balanced")])
+def test_limits_count_rows_where_rows_have_weights(estimator):
+    compare(estimator, LIMITS, X, Y, fit_params={"sample_weight": weights()})
+
+
+def test_class_weights_without_weights_of_rows():
+    compare(DecisionTreeClassifier(class_weight="balanced"), LIMITS, X, Y)
+
+
+def test_prunings_that_are_masks():
+    compare(DecisionTreeClassifier(), {"pruning": MASKS, "max_depth": [3, None], "random_state": [0]}, X, Y)
+
+
+def test_parameters_of_one_pruning():
+    compare(DecisionTreeClassifier(pruning=Pessimistic()), {"pruning__confidence": [0.01, 0.1, 0.25, 0.5]}, X, Y)
+    rates = {"pruning__p": [0, 0.1, 0.3], "pruning__q": [0.0, 0.5], "random_state": [0, 1]}
+    for draws in (1, 7, "all"):
+        compare(DecisionTreeClassifier(pruning=Dropout(0.1, draws=draws)), rates, X, Y, scoring="neg_log_loss")
+    both = {"pruning": [Pessimistic(0.1) | ChiSquared(0.5)], "pruning__second__p_value": [0.01, 0.2, 1.0]}
+    compare(DecisionTreeClassifier(), both, X, Y)
+
+
+def test_prunings_that_follow_one_another():
+    grid = {
+        "max_leaf_nodes": [None, 4, 9],
+        "ccp_alpha": [0.0, 0.004, 0.02],
+        "pruning": [None, MinimumError(), Dropout(0.2), MaxLeafNodes(3)],
+        "max_depth": [3, None],
+    }
+    compare(DecisionTreeClassifier(random_state=1), grid, X, Y)
+
+
+def test_prices_found_by_cross_validation():
+    prunings = [CostComplexity("cv", folds=3), CostComplexity("cv", rule="1se", folds=3), CostComplexity(0.01)]
+    compare(DecisionTreeClassifier(random_state=0), {"pruning": prunings, "max_depth": [3, None]}, X, Y)
+
+
+def test_held_out_parts_of_the_training_rows():
+    grid = {
+        "pruning": [ReducedError(), ValidationGate()],
+        "pruning__validation_fraction": [0.2, 0.3],
+        "max_depth": [3, None],
+        "random_state": [0, 1],
+    }
+    compare(DecisionTreeClassifier(), grid, X, Y)
+
+
+def test_held_out_rows_given_to_fit():
+    """The same rows in every fold; a pruning that asks for none fails with them."""
+    held = {"X_val": X[:50] + 0.1, "y_val": Y[:50]}
+    compare(DecisionTreeClassifier(), {"pruning": [ReducedError(), ValidationGate()], **DEPTHS}, X, Y, fit_params=held)
+    ours = compare(DecisionTreeClassifier(), {"pruning": [ReducedError(), None]}, X, Y, fit_params=held)
+    assert np.isnan(ours.cv_results_["mean_test_score"]).tolist() == [False, True]
+
+
+def test_an_encoding_that_several_growths_share_is_not_spoilt_by_held_out_rows():
+    """Columns with fewer values in a part of the rows: that part's codes are no one else's."""
+    grid = [{"max_depth": [2, None]}, {"pruning": [ReducedError(0.4)]}, {"min_samples_leaf": [1, 2, 5]}]
+    compare(DecisionTreeClassifier(random_state=0), grid, X + np.arange(ROWS)[:, None] % 7 / 100, Y)
+
+
+def test_a_list_of_grids_and_parameters_that_change_splits():
+    grid = [
+        {"min_samples_leaf": [1, 4, 0.05], "max_depth": [2, None], "ccp_alpha": [0, 0.01]},
+        {"min_weight_fraction_leaf": [0.1], "pruning": [None, Collapse()]},
+        {"max_leaf_nodes": [3]},
+    ]
+    compare(DecisionTreeClassifier(), grid, X, Y)
+
+
+def test_several_scores():
+    scoring = {"right": "accuracy", "loss": "neg_log_loss", "area": "roc_auc_ovr"}
+    compare(DecisionTreeClassifier(), DEPTHS, X, Y, scoring=scoring, refit="loss", return_train_score=True)
+    compare(DecisionTreeClassifier(), DEPTHS, X, Y, scoring=["accuracy", "f1_macro"], refit=False)
+    compare(DecisionTreeClassifier(), DEPTHS, X, Y, scoring={"score": "accuracy"}, refit="score")
+
+
+def test_functions_as_scores():
+    def small(estimator, X, y):
+        return estimator.score(X, y) - 0.01 * estimator.get_n_leaves()
+
+    compare(DecisionTreeClassifier(), DEPTHS, X, Y, scoring=small)
+    several = lambda estimator, X, y: {"small": small(estimator, X, y), "depth": estimator.get_depth()}  # noqa: E731
+    compare(DecisionTreeClassifier(), DEPTHS, X, Y, scoring=several, refit="small")
+
+
+@pytest.mark.parametrize("refit", [False, True, lambda results: 2])
+def test_refitting(refit):
+    ours = compare(DecisionTreeClassifier(), DEPTHS, X, Y, refit=refit)
+    assert hasattr(ours, "best_estimator_") == bool(refit)
+
+
+def test_groups_of_rows():
+    compare(DecisionTreeClassifier(), DEPTHS, X, Y, cv=GroupKFold(3), fit_params={"groups": np.arange(ROWS) % 7})
+
+
+def test_a_generator_as_random_state():
+    grid = {"pruning": [Dropout(0.2), ReducedError()], **DEPTHS}
+    compare(DecisionTreeClassifier(random_state=np.random.RandomState(3)), grid, X, Y)
+
+
+def test_classes_that_one_part_of_a_fold_lacks():
+    """Row 0 is the only one of its class, and those of two classes are in one fold's test rows alone."""
+    y = np.array(["a", "b", "c"])[Y].astype(object)
+    y[0] = "single"
+    halves = [(np.arange(60, ROWS), np.arange(60)), (np.arange(60), np.arange(60, ROWS))]
+    for scoring in (None, "f1_macro"):
+        compare(DecisionTreeClassifier(), DEPTHS, X, y, cv=halves, scoring=scoring)
+
+
+def test_values_that_are_not_allowed():
+    estimator = DecisionTreeClassifier(pruning=Dropout(0.1), random_state=0)
+    grid = {"max_depth": [2, -1, 2.5], "pruning__p": [0.1, 2, "x"], "min_samples_split": [1, 2]}
+    ours = compare(estimator, grid, X, Y, scoring=["accuracy", "neg_log_loss"], refit="accuracy")
+    assert np.isfinite(ours.cv_results_["mean_test_accuracy"]).sum() == 1
+    with pytest.warns(FitFailedWarning, match="3 fits failed out of a total of 6"):
+        TreeSearchCV(estimator, {"max_depth": [2, -1]}, cv=FOLDS).fit(X, Y)
+    with pytest.warns(FitFailedWarning):
+        failed = TreeSearchCV(estimator, {"max_depth": [2, -1]}, cv=FOLDS, error_score=-7.0).fit(X, Y)
+    assert failed.cv_results_["mean_test_score"][1] == -7
+    with pytest.raises(InvalidInputError, match=r"'max_depth' parameter of DecisionTreeClassifier.*-1"):
+        TreeSearchCV(estimator, {"max_depth": [2, -1]}, cv=FOLDS, error_score="raise").fit(X, Y)
+    with warnings.catch_warnings(), pytest.raises(ValueError, match="All the 3 fits failed"):
+        warnings.simplefilter("ignore")
+        TreeSearchCV(estimator, {"max_depth": [-1]}, cv=FOLDS).fit(X, Y)
+
+
+def test_names_that_are_no_parameters():
+    for grid, words in (({"depth": [1]}, "Invalid parameter 'depth'"), ({"pruning__r": [1]}, "Invalid parameter 'r'")):
+        with pytest.raises(ValueError, match=words):
+            TreeSearchCV(DecisionTreeClassifier(pruning=Dropout(0.1)), grid, cv=FOLDS).fit(X, Y)
+
+
+def test_what_is_not_searched():
+    with pytest.raises(InvalidInputError, match="trees of jaxtree, got RandomForestClassifier"):
+        TreeSearchCV(RandomForestClassifier(), DEPTHS).fit(X, Y)
+    with pytest.raises(InvalidParameterError, match="'progress' parameter"):
+        TreeSearchCV(DecisionTreeClassifier(), DEPTHS, progress="yes").fit(X, Y)
+
+
+# Growing once
+
+
+@pytest.mark.slow
+def test_masks_never_cause_another_growth(growths):
+    grid = {
+        "pruning": MASKS,
+        "max_depth": [3, None],
+        "min_samples_split": [2, 0.2],
+        "min_impurity_decrease": [0, 0.02],
+        "max_leaf_nodes": [None, 5],
+        "ccp_alpha": [0, 0.01],
+        "random_state": [0, 1],
+    }
+    TreeSearchCV(DecisionTreeClassifier(), grid, cv=FOLDS, refit=False).fit(X, Y)
+    assert growths == [3]
+
+
+def test_a_growth_for_every_value_that_changes_splits_however_it_is_named(growths):
+    grid = [
+        {"min_samples_leaf": [1, 4], "max_depth": [1, 2, 3]},
+        {"min_samples_leaf": [4], "ccp_alpha": [0.01]},
+        {"max_depth": [5], "pruning": [None, Dropout(0.1)]},
+    ]
+    TreeSearchCV(DecisionTreeClassifier(random_state=0), grid, cv=FOLDS, refit=False).fit(X, Y)
+    assert growths == [3, 3]
+
+
+def test_a_value_that_is_not_allowed_grows_nothing_and_spoils_nothing(growths):
+    with pytest.warns(FitFailedWarning):
+        TreeSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2, -1]}, cv=FOLDS, refit=False).fit(X, Y)
+    assert growths == [3]
+
+
+def test_ten_times_the_settings_compile_no_growth():
+    search = TreeSearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS).fit(X, Y)
+    before = num_programs()
+    search.set_params(param_grid={**LIMITS, "ccp_alpha": np.arange(10) / 100}).fit(X, Y)
+    assert len(search.cv_results_["params"]) == 480
+    assert num_programs() == before
+
+
+# Interrupts and progress
+
+
+def test_an_interrupt_keeps_what_was_scored():
+    """The second growth's settings are interrupted: those of the first have been scored on all folds."""
+
+    def interrupting(estimator, X, y):
+        if estimator.min_samples_leaf == 4 and estimator.max_depth == 2:
+            raise KeyboardInterrupt
+        return estimator.score(X, y)
+
+    grid = {"min_samples_leaf": [1, 4], "max_depth": [1, 2]}
+    search = TreeSearchCV(DecisionTreeClassifier(), grid, cv=FOLDS, scoring=interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    whole = TreeSearchCV(DecisionTreeClassifier(), {**grid, "min_samples_leaf": [1]}, cv=FOLDS).fit(X, Y)
+    assert_same_results(search.cv_results_, whole.cv_results_)
+    assert (search.best_params_, search.best_score_) == (whole.best_params_, whole.best_score_)
+    with pytest.raises((NotFittedError, AttributeError)):
+        search.predict(X)
+
+
+def test_an_interrupt_is_raised_where_nothing_was_scored_or_all_has_failed():
+    def interrupting(estimator, X, y):
+        raise KeyboardInterrupt
+
+    grid = [{"max_depth": [-1]}, {"max_depth": [2]}]
+    search = TreeSearchCV(DecisionTreeClassifier(), grid, cv=FOLDS, scoring=interrupting)
+    with warnings.catch_warnings(), pytest.raises(KeyboardInterrupt):
+        warnings.simplefilter("ignore")
+        search.fit(X, Y)
+    assert not hasattr(search, "cv_results_")
+
+
+def test_progress_is_shown_and_changes_nothing(monkeypatch):
+    advances = []
+    monkeypatch.setattr(rich.progress.Progress, "advance", lambda self, task, number: advances.append(number))
+    shown = TreeSearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS, progress=True).fit(X, Y)
+    assert sum(advances) == 12
+    hidden = TreeSearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS).fit(X, Y)
+    assert_same_results(shown.cv_results_, hidden.cv_results_)
+
+
+# scikit-learn's conventions
+
+
+def test_conventions():
+    search = TreeSearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS)
+    assert clone(search).get_params().keys() == search.get_params().keys()
+    assert search.get_params()["estimator__max_depth"] is None
+    assert clone(search.set_params(estimator__criterion="entropy")).estimator.criterion == "entropy"
+    search.set_params(estimator__criterion="gini").fit(X, Y)
+    assert search.n_features_in_ == 3
+    assert list(search.classes_) == [0, 1, 2]
+    again = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(again.predict_proba(X), search.predict_proba(X))
+    np.testing.assert_array_equal(again.predict(X), search.best_estimator_.predict(X))
+    assert search.score(X, Y) == search.best_estimator_.score(X, Y)
+    assert search.refit_time_ > 0 and np.all(search.cv_results_["mean_fit_time"] > 0)
+
+
+def test_the_estimator_and_the_grid_are_left_alone():
+    estimator, pruning = DecisionTreeClassifier(random_state=0), Dropout(0.1)
+    TreeSearchCV(estimator, {"pruning": [pruning], "pruning__p": [0.3, 0.4], "max_depth": [2]}, cv=FOLDS).fit(X, Y)
+    assert not hasattr(estimator, "tree_") and estimator.pruning is None
+    assert pruning.p == 0.1
+
+
+# Real data
+
+
+@pytest.mark.slow
+def test_cars():
+    """3,240 settings of a fold: scikit-learn's search fits each."""
+    table, y = jaxtree.datasets.load_car_evaluation(return_X_y=True, binary=True)
+    grid = {
+        "max_depth": [2, 4, 6, 8, 10, None],
+        "min_samples_split": [2, 10, 40],
+        "min_gain": [0, 0.01, 0.05],
+        "pruning__p": [0, 0.05, 0.1],
+        "pruning__q": [0, 0.5],
+    }
+    ours = compare(ID3Classifier(encoding="onehot", pruning=Dropout(0.1), random_state=0), grid, table, y, cv=10)
+    assert len(ours.cv_results_["params"]) * 10 == 3240
