@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, TypeVar
 
@@ -10,15 +10,28 @@ import jax
 
 Grown = TypeVar("Grown")
 
-MOST_ENTRIES = 2**17
-"""Entries of a batch at most, unless one tree has more: few enough for a core's cache, and enough for small trees.
+
+class BatchLimits(NamedTuple):
+    """How large a batch may be, unless one tree is larger.
+
+    Attributes:
+        num_entries: Entries at most.
+        num_bytes: Bytes that its arrays may take.
+    """
+
+    num_entries: int
+    num_bytes: int
+
+
+CPU_LIMITS = BatchLimits(2**17, 2**30)
+"""Few enough entries for a core's cache, and enough for small trees.
 
 Of 100 trees on 63,000 rows each, batches of 2**21 entries take twice as long; of trees on 800 rows, 2**16 half as long
 again.
 """
 
-BYTES_OF_A_BATCH = 2**30
-"""Bytes that the arrays of a batch may take, unless one tree takes more."""
+ACCELERATOR_LIMITS = BatchLimits(2**21, 2**33)
+"""Large pieces of work, within a small part of a device's memory; `exact` reckons with no more entries."""
 
 BYTES_PER_NODE = 200
 """Bytes of a node while it grows, beside its sums."""
@@ -69,7 +82,13 @@ class Batch(NamedTuple):
     room: int
 
 
-def make_batches(num_trees: int, size: TreeSize, num_threads: int, trees_per_batch: int | None = None) -> list[Batch]:
+def make_batches(
+    num_trees: int,
+    size: TreeSize,
+    num_threads: int,
+    trees_per_batch: int | None = None,
+    limits: BatchLimits = CPU_LIMITS,
+) -> list[Batch]:
     """Divides trees into batches of nearly equal length, as many as keep the memory bounded and all cores busy.
 
     Args:
@@ -77,6 +96,7 @@ def make_batches(num_trees: int, size: TreeSize, num_threads: int, trees_per_bat
         size: What one takes.
         num_threads: Batches that grow at the same time.
         trees_per_batch: The most trees of a batch; chosen if not given.
+        limits: How large a batch may be.
 
     Example:
         >>> make_batches(10, TreeSize(1000, 500, 2, 0), num_threads=2)
@@ -85,7 +105,7 @@ def make_batches(num_trees: int, size: TreeSize, num_threads: int, trees_per_bat
         [1, 2, 3]
     """
     if trees_per_batch is None:
-        by_memory = min(MOST_ENTRIES // max(size.num_entries, 1), BYTES_OF_A_BATCH // size.num_bytes)
+        by_memory = min(limits.num_entries // max(size.num_entries, 1), limits.num_bytes // size.num_bytes)
         trees_per_batch = max(1, min(by_memory, -(-num_trees // (num_threads * BATCHES_A_CORE))))
         rounds = -(-num_trees // (trees_per_batch * num_threads))
         trees_per_batch = max(1, -(-num_trees // (rounds * num_threads)))
@@ -95,32 +115,30 @@ def make_batches(num_trees: int, size: TreeSize, num_threads: int, trees_per_bat
 
 def run_batches(
     batches: list[Batch],
-    grow: Callable[[Batch], Grown],
+    workers: Sequence[Callable[[Batch], Grown]],
     *,
-    num_threads: int,
     on_grown: Callable[[int], Any] | None = None,
 ) -> list[Grown]:
-    """Grows batches in threads, and returns what became of them in their order.
+    """Grows batches in as many threads as there are workers, and returns what became of them in their order.
 
     A batch for which there is not enough memory is halved, and so are all longer ones after it. An interrupt
     (Ctrl-C) lets the batches that are under way come to their end, and returns those before the first that is missing.
 
     Args:
         batches: The batches.
-        grow: Grows one; called from several threads.
-        num_threads: Batches that grow at the same time.
+        workers: Grow a batch, each in a thread of its own; they may be one and the same.
         on_grown: Called with the number of trees of every batch that is done.
 
     Raises:
         KeyboardInterrupt: The first batch is missing after an interrupt.
         MemoryError: There is not enough memory for one tree; or JAX's own error of the kind.
     """
-    work = _Work(batches, grow, on_grown)
-    if num_threads == 1:
-        _until_interrupted(work, work.run)
+    work = _Work(batches, on_grown)
+    if len(workers) == 1:
+        _until_interrupted(work, lambda: work.run(workers[0]))
     else:
-        with ThreadPoolExecutor(num_threads) as pool:
-            futures = [pool.submit(work.run) for _ in range(min(num_threads, len(batches)))]
+        with ThreadPoolExecutor(len(workers)) as pool:
+            futures = [pool.submit(work.run, grow) for grow in workers[: len(batches)]]
             _until_interrupted(work, lambda: wait(futures))
         for future in futures:
             future.result()
@@ -137,20 +155,19 @@ def is_out_of_memory(error: BaseException) -> bool:
 class _Work:
     """Batches that are left, and those that are done; shared by threads."""
 
-    def __init__(self, batches: list[Batch], grow: Callable[[Batch], Any], on_grown: Callable[[int], Any] | None):
+    def __init__(self, batches: list[Batch], on_grown: Callable[[int], Any] | None):
         self._left = deque(batches)
-        self._grow = grow
         self._on_grown = on_grown
         self._done: dict[int, tuple[Batch, Any]] = {}
         self._most_trees = max(batch.room for batch in batches)
         self._lock = threading.Lock()
         self.stopped = False
 
-    def run(self) -> None:
+    def run(self, grow: Callable[[Batch], Any]) -> None:
         """Grows batches until none is left."""
         while (batch := self._next()) is not None:
             try:
-                grown = self._grow(batch)
+                grown = grow(batch)
             except Exception as error:
                 if not is_out_of_memory(error) or batch.room == 1:
                     self.stopped = True

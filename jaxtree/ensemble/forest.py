@@ -1,9 +1,10 @@
 """Growth of a forest: many trees on one table, as roots of few growths.
 
-Tree t of a key is the same whatever the number of trees, of batches and of threads: its rows and the seed of its random
+Tree t of a key is the same whatever the number of trees, of batches, threads and devices: its rows and the seed of its random
 splits follow from the key and t, and its sums are exact.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import Float64, PRNGKeyArray, Real, UInt
 
-from jaxtree.ensemble.batches import make_batches, run_batches
+from jaxtree.ensemble.batches import ACCELERATOR_LIMITS, CPU_LIMITS, make_batches, run_batches
 from jaxtree.ensemble.drawing import Drawing, make_drawing
 from jaxtree.ensemble.growing import ForestGrowth, Sample
 from jaxtree.ensemble.packing import Forest, join_forests
@@ -52,12 +53,14 @@ class Course(NamedTuple):
     """How the work is done, on which the forest does not depend.
 
     Attributes:
-        num_threads: Batches that grow at the same time.
+        num_threads: Batches that grow at the same time, where there is one device.
+        devices: The devices to divide the batches among; the default one if not given.
         trees_per_batch: The most trees of a batch; chosen by memory and threads if not given.
         on_grown: Called with the number of trees of every batch that is done.
     """
 
     num_threads: int = 1
+    devices: tuple[jax.Device, ...] = ()
     trees_per_batch: int | None = None
     on_grown: Callable[[int], Any] | None = None
 
@@ -108,8 +111,18 @@ def grow_forest(
     drawing = None if sampling.num_draws is None else _drawing(rows, sampling.num_draws, sample_key)
     sample = Sample(*rows, drawing, sampling.balances_classes, sampling.least_share)
     growth = ForestGrowth(sample, features, limits, rules, key=growth_key, first_tree=first_tree)
-    batches = make_batches(num_trees, growth.size_of_tree, course.num_threads, course.trees_per_batch)
-    return join_forests(run_batches(batches, growth, num_threads=course.num_threads, on_grown=course.on_grown))
+    # A thread does not see the device that its caller has chosen in a context.
+    devices = course.devices or (_default_device(),) * course.num_threads
+    limits = CPU_LIMITS if devices[0].platform == "cpu" else ACCELERATOR_LIMITS
+    batches = make_batches(num_trees, growth.size_of_tree, len(devices), course.trees_per_batch, limits)
+    workers = [functools.partial(growth, device=device) for device in devices]
+    return join_forests(run_batches(batches, workers, on_grown=course.on_grown))
+
+
+def _default_device() -> jax.Device:
+    """The device that arrays are made on."""
+    chosen = jax.config.values["jax_default_device"]
+    return chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0]
 
 
 def drawing_of(rows: Rows, num_draws: int, key: PRNGKeyArray) -> Drawing:

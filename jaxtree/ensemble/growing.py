@@ -97,20 +97,25 @@ class ForestGrowth:
         self.size_of_tree = self._size_of_tree()
         self._rounded = None if sample.num_classes else self._round_targets()
         self._weight = _rounded_weight(sample)
-        self._codes, self._target = self._arrays()
+        self._codes, self._target = self._padded_arrays()
+        self._on_devices: dict[jax.Device, tuple[Any, Any]] = {}
         self._share_of_nodes = NODES_PER_ENTRY if sample.num_classes else 1.0
         self._spread = 2
 
-    def __call__(self, batch: Batch) -> Forest:
-        """Grows the trees of a batch."""
+    def __call__(self, batch: Batch, device: jax.Device) -> Forest:
+        """Grows the trees of a batch on a device."""
+        with jax.default_device(device):
+            return self._grow(batch, *self._arrays_on(device))
+
+    def _grow(self, batch: Batch, codes: Any, target: Any) -> Forest:
         entries = self._entries(batch)
         num_entries = row_bucket(max(entries.row.size, self._room_for_entries(batch.room)))
         row, tree, weight = (np.pad(values, (0, num_entries - entries.row.size)) for values in entries)
         num_roots = _root_bucket(batch.room)
         grow_once = functools.partial(
             grow,
-            self._codes,
-            self._target,
+            codes,
+            target,
             weight,
             self._features,
             self._limits_of(batch, num_roots, entries),
@@ -176,18 +181,23 @@ class ForestGrowth:
         centred = not self._rules["criterion"].needs_positive
         return round_targets(sample.target, total=sample.total, most_count=most_count, centred=centred)
 
-    def _arrays(self) -> tuple[Any, Any]:
-        """Codes and target padded to a bucket of rows, on the device once for all batches.
+    def _padded_arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """Codes and target padded to a bucket of rows."""
+        target = self._sample.target if self._rounded is None else self._rounded.values
+        padding = ((0, 0), (0, row_bucket(self._sample.num_rows) - self._sample.num_rows))
+        return np.pad(self._sample.codes, padding), np.pad(target, padding)
+
+    def _arrays_on(self, device: jax.Device) -> tuple[Any, Any]:
+        """Codes and target on a device, once for all its batches; its threads may race to put them there.
 
         Where features are scanned they stay on the host, which sorts the entries.
         """
-        target = self._sample.target if self._rounded is None else self._rounded.values
-        padding = ((0, 0), (0, row_bucket(self._sample.num_rows) - self._sample.num_rows))
-        codes, target = np.pad(self._sample.codes, padding), np.pad(target, padding)
         if self.size_of_tree.num_scanned:
-            return codes, target
-        with jax.enable_x64(True):
-            return jnp.asarray(codes), jnp.asarray(target)
+            return self._codes, self._target
+        if device not in self._on_devices:
+            with jax.enable_x64(True):
+                self._on_devices[device] = jax.device_put((self._codes, self._target), device)
+        return self._on_devices[device]
 
 
 def _on_host(tree: Tree) -> Tree:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import pytest
 
-from jaxtree.ensemble.batches import MOST_ENTRIES, Batch, TreeSize, make_batches, run_batches
+from jaxtree.ensemble.batches import CPU_LIMITS, Batch, TreeSize, make_batches, run_batches
 
 SMALL = TreeSize(1000, 500, 2, 0)
 
@@ -23,7 +23,7 @@ def test_batches_hold_every_tree_once(num_trees, num_threads, size):
     batches = make_batches(num_trees, size, num_threads)
     assert [tree for batch in batches for tree in trees_of(batch)] == list(range(num_trees))
     lengths = [batch.end - batch.first for batch in batches]
-    assert max(lengths) * size.num_entries <= max(MOST_ENTRIES, size.num_entries)
+    assert max(lengths) * size.num_entries <= max(CPU_LIMITS.num_entries, size.num_entries)
     assert {batch.room for batch in batches} == {max(lengths)}
 
 
@@ -36,7 +36,7 @@ def test_a_batch_keeps_every_core_busy():
 def test_results_come_in_order(num_threads):
     batches = make_batches(20, SMALL, num_threads, trees_per_batch=3)
     told = []
-    grown = run_batches(batches, trees_of, num_threads=num_threads, on_grown=told.append)
+    grown = run_batches(batches, [trees_of] * num_threads, on_grown=told.append)
     assert list(itertools.chain(*grown)) == list(range(20))
     assert sorted(told) == [2, 3, 3, 3, 3, 3, 3]
 
@@ -55,7 +55,7 @@ def test_too_large_batches_are_halved(num_threads, error):
             raise error
         return trees_of(batch)
 
-    grown = run_batches([Batch(0, 13, 13), Batch(13, 20, 13)], grow, num_threads=num_threads)
+    grown = run_batches([Batch(0, 13, 13), Batch(13, 20, 13)], [grow] * num_threads)
     assert list(itertools.chain(*grown)) == list(range(20))
     assert rooms[0] == 13
     assert set(rooms) <= {13, 6, 3}
@@ -66,7 +66,7 @@ def test_memory_for_one_tree_must_be_there():
         raise MemoryError("not even one")
 
     with pytest.raises(MemoryError, match="not even one"):
-        run_batches([Batch(0, 8, 8)], grow, num_threads=1)
+        run_batches([Batch(0, 8, 8)], [grow])
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])
@@ -77,7 +77,7 @@ def test_other_errors_are_raised(num_threads):
         return trees_of(batch)
 
     with pytest.raises(ValueError, match="something else"):
-        run_batches(make_batches(9, SMALL, 1, trees_per_batch=3), grow, num_threads=num_threads)
+        run_batches(make_batches(9, SMALL, 1, trees_per_batch=3), [grow] * num_threads)
 
 
 def test_an_interrupt_keeps_what_has_grown():
@@ -87,9 +87,9 @@ def test_an_interrupt_keeps_what_has_grown():
         return trees_of(batch)
 
     batches = make_batches(12, SMALL, 1, trees_per_batch=3)
-    assert run_batches(batches, grow, num_threads=1) == [[0, 1, 2], [3, 4, 5]]
+    assert run_batches(batches, [grow]) == [[0, 1, 2], [3, 4, 5]]
     with pytest.raises(KeyboardInterrupt):
-        run_batches(batches[2:], grow, num_threads=1)
+        run_batches(batches[2:], [grow])
 
 
 def test_an_interrupt_waits_for_the_threads(monkeypatch):
@@ -113,4 +113,4 @@ def test_an_interrupt_waits_for_the_threads(monkeypatch):
     monkeypatch.setattr("jaxtree.ensemble.batches.wait", wait)
     monkeypatch.setattr("jaxtree.ensemble.batches.ThreadPoolExecutor", Threads)
     batches = make_batches(12, SMALL, 2, trees_per_batch=3)
-    assert run_batches(batches, grow, num_threads=2) == [[0, 1, 2], [3, 4, 5]]
+    assert run_batches(batches, [grow] * 2) == [[0, 1, 2], [3, 4, 5]]

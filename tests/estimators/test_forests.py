@@ -23,11 +23,13 @@ from jaxtree import (
     RandomForestRegressor,
     ReducedError,
 )
+from jaxtree.ensemble.batches import BatchLimits
 from jaxtree.ensemble.drawing import draw_counts
 from jaxtree.ensemble.forest import Rows, drawing_of
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.base import key_of
 from jaxtree.growth.grow import num_programs
+from tests.estimators.comparing import assert_same_tree
 
 X, CLASS = make_classification(
     900, 8, n_informative=5, n_classes=3, n_clusters_per_class=2, flip_y=0.05, class_sep=1.5, random_state=3
@@ -183,7 +185,7 @@ def test_an_interrupt_keeps_the_trees_that_have_grown(classifier, monkeypatch):
 
     whole = growing.grow
     monkeypatch.setattr(growing, "grow", interrupted)
-    monkeypatch.setattr("jaxtree.ensemble.batches.MOST_ENTRIES", 2000)
+    monkeypatch.setattr("jaxtree.ensemble.forest.CPU_LIMITS", BatchLimits(2000, 2**30))
     forest = clone(classifier).set_params(n_jobs=1, oob_score=False)
     with pytest.warns(UserWarning, match="fit was interrupted: the forest has 4 of 12 trees"):
         forest.fit(X[TRAIN], WORD[TRAIN])
@@ -193,6 +195,41 @@ def test_an_interrupt_keeps_the_trees_that_have_grown(classifier, monkeypatch):
     calls.append(None)
     with pytest.raises(KeyboardInterrupt):
         forest.fit(X[TRAIN], WORD[TRAIN])
+
+
+def test_trees_divided_among_devices_are_those_of_one(classifier, monkeypatch):
+    used = set()
+
+    def told(*arrays, **keywords):
+        (device,) = arrays[0].devices()
+        used.add(device)
+        return whole(*arrays, **keywords)
+
+    whole = growing.grow
+    monkeypatch.setattr(growing, "grow", told)
+    devices = jax.devices()[1:4]
+    forest = clone(classifier).fit(X[TRAIN], WORD[TRAIN], mesh=jax.sharding.Mesh(devices, ("trees",)))
+    assert used == set(devices)
+    for one, other in zip(forest.forest_, classifier.forest_, strict=True):
+        assert_same_tree(one, other)
+    np.testing.assert_array_equal(forest.oob_decision_function_, classifier.oob_decision_function_)
+
+
+def test_threads_keep_to_the_device_that_the_caller_chose(classifier, monkeypatch):
+    used = set()
+    whole = growing.grow
+    monkeypatch.setattr(growing, "grow", lambda *arrays, **k: used.update(arrays[0].devices()) or whole(*arrays, **k))
+    with jax.default_device(jax.devices()[2]):
+        clone(classifier).set_params(n_jobs=2, oob_score=False).fit(X[TRAIN], WORD[TRAIN])
+    assert used == {jax.devices()[2]}
+
+
+def test_a_mesh_must_have_devices_of_one_axis(classifier):
+    with pytest.raises(InvalidTypeError, match=r"mesh must be a jax.sharding.Mesh or None, got 'cpu'"):
+        clone(classifier).fit(X, WORD, mesh="cpu")
+    square = jax.sharding.Mesh(np.array(jax.devices()).reshape(2, 2), ("a", "b"))
+    with pytest.raises(InvalidInputError, match="mesh must have one axis"):
+        clone(classifier).fit(X, WORD, mesh=square)
 
 
 def test_weights_are_chances_of_rows(classifier):

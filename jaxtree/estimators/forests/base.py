@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import jax
 import numpy as np
 import scipy.sparse
+from jax.sharding import Mesh
 from jaxtyping import Float, Float64, Int, PRNGKeyArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -19,7 +20,8 @@ from jaxtree.ensemble.walking import PredictingForest
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree, FitStart, allow_tables, ancestors, importances, key_of
 from jaxtree.estimators.checks import check_parameters
-from jaxtree.estimators.forests.growing import grow_sample, number_of_draws, number_of_threads, rows_of
+from jaxtree.estimators.files.registry import KeptInFiles
+from jaxtree.estimators.forests.growing import devices_of, grow_sample, number_of_draws, number_of_threads, rows_of
 from jaxtree.estimators.forests.members import Members, prune_forest, pruning_seeds
 from jaxtree.estimators.forests.progress import progress_of_trees
 from jaxtree.estimators.parts import part_by_part
@@ -37,7 +39,7 @@ _LEARNT = (
 """What a forest learns from a table as a tree does."""
 
 
-class BaseForest(BaseEstimator, abc.ABC):
+class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
     """A forest on any table. A subclass has the parameters; those of its trees have the names that they have there."""
 
     n_estimators: int
@@ -63,7 +65,7 @@ class BaseForest(BaseEstimator, abc.ABC):
     _splitter: ClassVar[str | None] = None
     """How thresholds are found, where that is no parameter."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, mesh: Mesh | None = None) -> Self:
         """Grows the trees, and prunes each if the estimator has a pruning.
 
         An interrupt (Ctrl-C) keeps the trees that have grown, with a warning; before the first it is raised.
@@ -74,23 +76,25 @@ class BaseForest(BaseEstimator, abc.ABC):
             y: The target of every row; several columns for several outputs. Of a source also the name of its column.
             sample_weight: The weight of every row; a row of weight 0 is left out. Bootstrap samples draw rows with
                 chances in proportion to their weights. Of a source also the name of a column.
+            mesh: Devices of one kind, in one axis, to divide the trees among; the forest is that of one device.
 
         Raises:
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
         """
         self._check_parameters()
+        devices = devices_of(mesh)
         blank = self._blank_tree()
         start = blank._begin(X, y, sample_weight)
         old = self._kept_trees(blank)
         if old is None:
             self._key = key_of(self.random_state)
-            forest = self._grow(blank, start, 0)
+            forest = self._grow(blank, start, 0, devices)
         elif len(old) == self.n_estimators:
             warnings.warn("warm_start with as many trees as there are: no tree was grown", stacklevel=2)
             forest = old
         else:
-            forest = join_forests([old, self._grow(blank, start, len(old))])
+            forest = join_forests([old, self._grow(blank, start, len(old), devices)])
         self._learn_from(blank)
         self.forest_ = forest
         self._predicting = PredictingForest(forest)
@@ -219,7 +223,7 @@ class BaseForest(BaseEstimator, abc.ABC):
         num_draws = self._sampling(start).num_draws
         return None if num_draws is None else drawing_of(rows_of(start.encoded), num_draws, self._keys()[0])
 
-    def _grow(self, blank: BaseTree, start: FitStart, first_tree: int) -> Forest:
+    def _grow(self, blank: BaseTree, start: FitStart, first_tree: int, devices: tuple[jax.Device, ...] = ()) -> Forest:
         """The new trees, pruned and in units of the table."""
         encoded, sampling = start.encoded, self._sampling(start)
         if self.bootstrap:
@@ -230,7 +234,7 @@ class BaseForest(BaseEstimator, abc.ABC):
             encoded = encoded._replace(recipe=recipe)
         num_trees = self.n_estimators - first_tree
         with progress_of_trees(self.verbose, num_trees) as on_grown:
-            course = Course(number_of_threads(self.n_jobs), on_grown=on_grown)
+            course = Course(number_of_threads(self.n_jobs), devices, on_grown=on_grown)
             grown = grow_sample(
                 encoded, sampling, key=self._keys()[0], num_trees=num_trees, first_tree=first_tree, course=course
             )

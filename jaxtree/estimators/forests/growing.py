@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import joblib
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Float, PRNGKeyArray
 
 from jaxtree.buckets import bin_bucket, class_bucket, feature_bucket
@@ -12,6 +13,7 @@ from jaxtree.ensemble.forest import Course, Rows, Sampling, grow_forest
 from jaxtree.ensemble.packing import Forest
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.growing import EncodedSample, features_of, own_widths, trimmed
+from jaxtree.estimators.processes import spans_processes
 
 
 def grow_sample(
@@ -53,6 +55,23 @@ def number_of_draws(max_samples: Any, num_rows: int, weight: Float[np.ndarray, "
     if isinstance(max_samples, int | np.integer):
         return int(max_samples)
     return max(1, int(max_samples * (num_rows if weight is None else weight.sum())))
+
+
+def devices_of(mesh: Mesh | None) -> tuple[jax.Device, ...]:
+    """The devices that trees are divided among; none without a mesh.
+
+    Raises:
+        InvalidInputError: The mesh is none that growth can use, or has devices of other processes.
+        InvalidTypeError: It is no mesh.
+    """
+    if mesh is None:
+        return ()
+    if spans_processes(mesh):
+        raise InvalidInputError(
+            "a forest is grown by one process, whose mesh has its own devices only, such as jax.local_devices(); a "
+            "single tree may grow over several processes"
+        )
+    return tuple(mesh.devices.flat)
 
 
 def number_of_threads(n_jobs: int | None) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Int, PRNGKeyArray
+from jaxtyping import Float, Int, PRNGKeyArray
 
 from jaxtree.ensemble.drawing import Drawing, draw_counts
 from jaxtree.ensemble.packing import Forest, take_trees
@@ -23,19 +23,29 @@ class Members:
         blank: A tree that has learnt from the table, but has not grown.
         pruning: The pruning of every tree.
         key: The key of what prunings draw.
+        said: What votes of prunings say at the nodes, if that is known.
     """
 
-    def __init__(self, forest: Forest, blank: BaseTree, pruning: Pruning | None, key: PRNGKeyArray):
+    def __init__(
+        self,
+        forest: Forest,
+        blank: BaseTree,
+        pruning: Pruning | None,
+        key: PRNGKeyArray,
+        said: Float[np.ndarray, "node column"] | None = None,
+    ):
         self._forest = forest
         self._blank = blank
         self._pruning = pruning
+        self._said = said
         self._seeds = pruning_seeds(key, 0, len(forest))
 
     @functools.cached_property
     def trees(self) -> list[Any]:
         """The trees as fitted estimators."""
         members = (member_of(self._blank, self._pruning, int(seed)) for seed in self._seeds)
-        return [member._settle(tree) for member, tree in zip(members, self._forest, strict=True)]
+        said = [None] * len(self._forest) if self._said is None else np.split(self._said, self._forest.first_node[1:-1])
+        return [member._settle(tree, its) for member, tree, its in zip(members, self._forest, said, strict=True)]
 
 
 def member_of(blank: BaseTree, pruning: Pruning | None, seed: int) -> Any:
