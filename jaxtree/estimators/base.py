@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.alpha import find_alpha
 from jaxtree.estimators.checks import check_parameters
+from jaxtree.estimators.files.registry import KeptInFiles
 from jaxtree.estimators.growing import EncodedSample, Recipe, in_units
 from jaxtree.estimators.holding import hold_out_rows
 from jaxtree.estimators.monotone import clip_to_bounds
@@ -72,7 +73,7 @@ class FitStart(NamedTuple):
     has_weight: Bool[np.ndarray, " row"] | None
 
 
-class BaseTree(BaseEstimator, abc.ABC):
+class BaseTree(KeptInFiles, BaseEstimator, abc.ABC):
     """A single tree on any table.
 
     A subclass has the parameters, and says by `_encoder` and `_recipe` what they mean to growth.
@@ -88,8 +89,6 @@ class BaseTree(BaseEstimator, abc.ABC):
 
     _beside: tuple[str, ...] = ()
     """Columns of the fitted source that are no features: target and weights."""
-    _fits_in_processes: ClassVar[bool] = False
-    """Whether `fit` takes a mesh of the devices of several processes."""
     _limit_parameters: ClassVar[dict[str, Callable[[list], Any]]] = {}
     """Parameters that only end growth sooner, and how the loosest of several is found."""
     _pruning_parameters: ClassVar[frozenset[str]] = frozenset({"pruning"})
@@ -247,11 +246,11 @@ class BaseTree(BaseEstimator, abc.ABC):
         """Prunes the grown tree and makes it ready for prediction."""
         return self._settle(self._in_units(self._prune(grown, start), start))
 
-    def _settle(self, tree: Tree) -> Self:
-        """Takes a tree in units of the table as the fitted one."""
+    def _settle(self, tree: Tree, said: Float[np.ndarray, "node column"] | None = None) -> Self:
+        """Takes a tree in units of the table as the fitted one, and what a vote says at its nodes if that is known."""
         self.tree_ = tree
         self._predicting = PredictingTree(tree)
-        self._said = self._vote(tree)
+        self._said = self._vote(tree) if said is None else said
         return self
 
     def _in_units(self, tree: Tree, start: "FitStart") -> Tree:
@@ -307,9 +306,19 @@ class BaseTree(BaseEstimator, abc.ABC):
         """The class that every node predicts; None for numbers."""
         return None
 
+    def _needs_all_rows(self) -> str | None:
+        """The parameter for which one process must have all rows, in words; None if there is none."""
+        if self.pruning is not None and (self.pruning.needs_validation or not self.pruning.is_mask):
+            return f"pruning={self.pruning}"
+        return None
+
     @abc.abstractmethod
-    def _read_target_of_all(self, y: Any) -> tuple[Shaped[np.ndarray, "output row"], tuple[int, ...]]:
-        """The target of this process's rows, as all processes have it, and the numbers of classes."""
+    def _read_target_of_part(self, y: Any) -> Any:
+        """The target of this process's rows, by itself."""
+
+    @abc.abstractmethod
+    def _agree_on_target(self, target: Any) -> Any:
+        """The target of this process's rows as all processes have it: an `AgreedTarget`."""
 
     @abc.abstractmethod
     def _read_target(self, y: Any) -> Shaped[np.ndarray, "output row"]:

@@ -210,6 +210,10 @@ class C45Classifier(BaseTreeClassifier):
     def _is_pessimistic(self) -> bool:
         return self.confidence is not None and self.pruning is None and self.n_outputs_ == 1
 
+    def _needs_all_rows(self) -> str | None:
+        raises = self.confidence is not None and self.pruning is None and self.subtree_raising
+        return "subtree_raising=True" if raises else super()._needs_all_rows()
+
     def _prunes_by_masks(self) -> bool:
         return super()._prunes_by_masks() and not (self._is_pessimistic() and self.subtree_raising)
 

@@ -11,7 +11,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree, FitStart, Said
 from jaxtree.estimators.growing import grow_tables
 from jaxtree.estimators.parts import part_by_part, read_arguments, values_of
-from jaxtree.estimators.processes import common_classes, spans_processes
+from jaxtree.estimators.processes import AgreedTarget, common_classes, spans_processes, sum_of_all
 from jaxtree.estimators.sample import Sample
 from jaxtree.table.target import ClassTarget, encode_classes
 from jaxtree.table.weights import check_sample_weight, class_weights
@@ -111,10 +111,15 @@ class BaseTreeClassifier(ClassifierMixin, BaseTree):
         sample = Sample(X, target.codes, num_classes, weight)
         return self._start(sample, codes, self._validation(X_val, y_val, num_classes))
 
-    def _read_target_of_all(self, y: Any) -> tuple[Int[np.ndarray, "output row"], tuple[int, ...]]:
-        target = common_classes(encode_classes(y))
+    def _read_target_of_part(self, y: Any) -> ClassTarget:
+        return encode_classes(y)
+
+    def _agree_on_target(self, target: ClassTarget) -> AgreedTarget:
+        target = common_classes(target)
         self._set_classes(target)
-        return target.codes, tuple(len(classes) for classes in target.classes)
+        num_classes = tuple(len(classes) for classes in target.classes)
+        counts = [sum_of_all(np.bincount(c, minlength=n)) for c, n in zip(target.codes, num_classes, strict=True)]
+        return AgreedTarget(target.codes, num_classes, class_weights(self.class_weight, target, counts))
 
     def _read_target(self, y: Any) -> Int[np.ndarray, "output row"]:
         """The codes of classes; -1 for a class that fit has not seen."""
@@ -125,8 +130,8 @@ class BaseTreeClassifier(ClassifierMixin, BaseTree):
         parts = zip(known, target.classes, target.codes, strict=True)
         return np.stack([_positions(ours, classes)[codes] for ours, classes, codes in parts])
 
-    def _settle(self, tree: Tree) -> Self:
-        super()._settle(tree)
+    def _settle(self, tree: Tree, said: Float[np.ndarray, "node column"] | None = None) -> Self:
+        super()._settle(tree, said)
         self._label = [self._label_of_rows_at(output) for output in range(self.n_outputs_)]
         return self
 

@@ -6,23 +6,25 @@ process ends with the whole estimator. Its tree is the one that a single process
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import jax
 import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Float, Shaped, UInt
+from jaxtyping import Float, Int, Real, Shaped, UInt
 
 from jaxtree.errors import DistributedError, InvalidInputError
 from jaxtree.growth.mesh import check_mesh
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.summary import Summary, merge_summaries
-from jaxtree.table.target import ClassTarget
+from jaxtree.table.target import ClassTarget, check_same_length
+
+Done = TypeVar("Done")
 
 
 def spans_processes(mesh: Mesh | None) -> bool:
@@ -75,15 +77,54 @@ def gather_arrays(values: Shaped[np.ndarray, "..."] | np.generic) -> list[Shaped
     return [np.load(io.BytesIO(data), allow_pickle=False) for data in gather(buffer.getvalue())]
 
 
+def _encode_rows(encoder: Encoder, X: Any, num_rows: int) -> UInt[np.ndarray, "feature row"]:
+    codes = encoder.encode_part(X)
+    check_same_length(codes.shape[1], np.empty(num_rows))
+    return codes
+
+
+def all_or_none(work: Callable[[], Done]) -> Done:
+    """Returns what work on this process's part gives, if it succeeds in all processes; if not, all raise.
+
+    So no process waits for one that has given up.
+
+    Raises:
+        DistributedError: It failed in another process. Where it failed, its own error is raised.
+    """
+    done, failure = None, None
+    try:
+        done = work()
+    except Exception as error:
+        failure = error
+    told = gather(b"" if failure is None else f"{type(failure).__name__}: {failure}".encode())
+    if failure is not None:
+        raise failure
+    for process, message in enumerate(told):
+        if message:
+            raise DistributedError(
+                f"process {process} of {len(told)} gave up, so nothing was fitted: {message.decode()}"
+            )
+    return cast(Done, done)
+
+
+def common_number_of_outputs(number: int) -> None:
+    """Checks that targets have as many outputs in all processes.
+
+    Raises:
+        InvalidInputError: They have not.
+    """
+    numbers = [int(of_process) for of_process in gather_arrays(np.int64(number))]
+    if len(set(numbers)) > 1:
+        raise InvalidInputError(f"y must have one number of outputs in all processes, got {numbers}")
+
+
 def common_classes(target: ClassTarget) -> ClassTarget:
     """The target with the classes that rows of any process have, and the codes that they then have.
 
     Raises:
         InvalidInputError: Processes have different numbers of outputs.
     """
-    numbers = [int(number) for number in gather_arrays(np.int64(len(target.classes)))]
-    if len(set(numbers)) > 1:
-        raise InvalidInputError(f"y must have one number of outputs in all processes, got {numbers}")
+    common_number_of_outputs(len(target.classes))
     classes, codes = [], []
     for own, own_codes in zip(target.classes, target.codes, strict=True):
         all_classes = np.unique(np.concatenate(gather_arrays(own)))
@@ -103,11 +144,26 @@ def encode_together(encoder: Encoder, X: Any, num_rows: int) -> UInt[np.ndarray,
     """
     numbers = np.array(gather_arrays(np.int64(num_rows)))
     first_row = int(numbers[: jax.process_index()].sum())
-    summary = replace(encoder.summarise(X, first_row=first_row), label=f"process {jax.process_index()}")
+    summary = all_or_none(lambda: encoder.summarise(X, first_row=first_row))
+    summary = replace(summary, label=f"process {jax.process_index()}")
     encoder.fit_summary(merge_summaries([Summary.from_bytes(data) for data in gather(summary.to_bytes())]))
-    codes = encoder.encode_part(X)
+    codes = all_or_none(lambda: _encode_rows(encoder, X, num_rows))
     encoder.widen(*gather_arrays(encoder.bin_ranges()))
     return codes
+
+
+class AgreedTarget(NamedTuple):
+    """The target of one process's rows, in the classes that all processes agree on.
+
+    Attributes:
+        values: Classes as codes, or numbers.
+        num_classes: The number of classes of every output; empty for numbers.
+        factor: By what the class of every row multiplies its weight; None is 1.
+    """
+
+    values: Real[np.ndarray, "output row"]
+    num_classes: tuple[int, ...]
+    factor: Float[np.ndarray, " row"] | None
 
 
 class Division(NamedTuple):
@@ -136,9 +192,9 @@ def divide(mesh: Mesh, num_rows: int) -> Division:
     return Division(mesh, -(-most // devices) * devices)
 
 
-def total_rows(num_rows: int) -> int:
-    """The number of rows of all processes."""
-    return int(np.sum(gather_arrays(np.int64(num_rows))))
+def sum_of_all(values: Int[np.ndarray, " *axis"] | np.integer) -> Int[np.ndarray, " *axis"]:
+    """The sum of what all processes gave, of one shape."""
+    return np.sum(gather_arrays(values), axis=0)
 
 
 def all_weights(weight: Float[np.ndarray, " row"] | None) -> Float[np.ndarray, " _row"] | None:

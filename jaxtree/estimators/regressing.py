@@ -11,9 +11,9 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree, FitStart, Said
 from jaxtree.estimators.growing import grow_tables
 from jaxtree.estimators.parts import part_by_part, read_arguments, values_of
-from jaxtree.estimators.processes import spans_processes
+from jaxtree.estimators.processes import AgreedTarget, common_number_of_outputs, spans_processes
 from jaxtree.estimators.sample import Sample
-from jaxtree.table.target import encode_numbers
+from jaxtree.table.target import NumberTarget, encode_numbers
 from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import Tree, target_means
 
@@ -73,11 +73,15 @@ class BaseTreeRegressor(RegressorMixin, BaseTree):
         given = read_arguments(X, y, sample_weight)
         return super().score(given.X, values_of(given.y), given.sample_weight)
 
-    def _read_target_of_all(self, y: Any) -> tuple[Float[np.ndarray, "output row"], tuple[int, ...]]:
+    def _read_target_of_part(self, y: Any) -> NumberTarget:
         target = encode_numbers(y)
         self._check_target(target.values)
+        return target
+
+    def _agree_on_target(self, target: NumberTarget) -> AgreedTarget:
+        common_number_of_outputs(len(target.values))
         self._is_vector, self.n_outputs_ = target.is_vector, len(target.values)
-        return target.values, ()
+        return AgreedTarget(target.values, (), None)
 
     def _begin(self, X, y, sample_weight=None, X_val=None, y_val=None, encoded=None) -> FitStart:
         self._check_parameters()

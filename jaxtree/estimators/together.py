@@ -23,16 +23,16 @@ from jaxtree.estimators.growing import (
     trimmed,
 )
 from jaxtree.estimators.processes import (
+    all_or_none,
     all_weights,
     divide,
     encode_together,
     naming_lost_processes,
-    total_rows,
+    sum_of_all,
 )
-from jaxtree.estimators.sample import Sample
+from jaxtree.estimators.sample import Sample, without_weightless_rows
 from jaxtree.growth.grow import grow_completely
 from jaxtree.table.codes import pad_codes
-from jaxtree.table.target import check_same_length
 from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import Tree, take_tree
 
@@ -51,41 +51,42 @@ def fit_together(estimator: Any, X: Any, y: Any, sample_weight: Any, mesh: Mesh)
         DistributedError: Another process is gone.
         InvalidInputError: A parameter is one that needs all rows in one process; and see `fit`.
     """
-    _check_parameters(estimator)
     worker: Any = clone(estimator)
     with naming_lost_processes():
-        X, y, sample_weight = worker._open(X, y, sample_weight)
-        target, num_classes = worker._read_target_of_all(y)
-        weight = check_sample_weight(sample_weight, target.shape[1])
+        X, target, weight = all_or_none(lambda: _read_part(worker, X, y, sample_weight))
+        values, num_classes, factor = worker._agree_on_target(target)
+        if factor is not None:
+            weight = factor if weight is None else weight * factor
+        part = without_weightless_rows(Sample(X, values, num_classes, weight))
         worker.encoder_ = worker._encoder()
-        codes = encode_together(worker.encoder_, X, target.shape[1])
-        check_same_length(codes.shape[1], target[0])
+        codes = encode_together(worker.encoder_, part.X, part.num_rows)
         worker._set_column_names(worker.schema_.column_names)
-        weights, num_rows = all_weights(weight), total_rows(codes.shape[1])
+        weights, num_rows = all_weights(part.weight), int(sum_of_all(np.int64(part.num_rows)))
         recipe = worker._recipe(num_rows, weights)
-        sample = EncodedSample(codes, worker.schema_, target, num_classes, weight, recipe)
-        grown = _grow_divided(sample, weights, num_rows, mesh)
-    worker._finish(grown, FitStart(Sample(X, target, num_classes, weight), sample, None, None))
+        encoded = EncodedSample(codes, worker.schema_, part.target, num_classes, part.weight, recipe)
+        grown = _grow_divided(encoded, weights, num_rows, mesh)
+    worker._finish(grown, FitStart(part, encoded, None, None))
     vars(estimator).update(vars(worker))
     return estimator
 
 
+def _read_part(worker: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Float[np.ndarray, " row"] | None]:
+    """The rows of this process, their target, and their weights."""
+    _check_parameters(worker)
+    X, y, sample_weight = worker._open(X, y, sample_weight)
+    target = worker._read_target_of_part(y)
+    if not target.num_rows:
+        raise InvalidInputError("every process must have at least one row, got none")
+    return X, target, check_sample_weight(sample_weight, target.num_rows)
+
+
 def _check_parameters(estimator: Any) -> None:
     estimator._check_parameters()
-    if not estimator._fits_in_processes:
+    needs_all = estimator._needs_all_rows()
+    if needs_all is not None:
         raise InvalidInputError(
-            f"{type(estimator).__name__} is not fitted over several processes; DecisionTreeClassifier and "
-            "DecisionTreeRegressor are"
-        )
-    pruning = estimator.pruning
-    if pruning is not None and (pruning.needs_validation or not pruning.is_mask):
-        raise InvalidInputError(
-            f"over several processes a pruning must follow from the grown tree alone, got {pruning}; prune afterwards "
-            "with jaxtree.prune_to"
-        )
-    if getattr(estimator, "class_weight", None) is not None:
-        raise InvalidInputError(
-            f"class_weight must be None over several processes, got {estimator.class_weight!r}; pass sample_weight"
+            f"over several processes the fitted tree must follow from the grown one alone, which {needs_all} does not "
+            "allow; prune afterwards with jaxtree.prune_to"
         )
     if estimator._draws_growth() and not isinstance(estimator.random_state, int | np.integer):
         raise InvalidInputError(

@@ -68,7 +68,6 @@ class _CART(BaseTree):
     }
     _pruning_parameters = frozenset({"max_leaf_nodes", "ccp_alpha", "pruning"})
     _split_limit_counts = "rows"
-    _fits_in_processes = True
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Returns the prices `ccp_alphas` at which cost-complexity pruning prunes more, and the trees' `impurities`.

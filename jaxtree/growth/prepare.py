@@ -12,7 +12,7 @@ from jaxtree.growth.backends import backend_of, for_entries
 from jaxtree.growth.candidates import C45_TOLERANCE, Feature
 from jaxtree.growth.criteria import NumberCriterion
 from jaxtree.growth.fixed_point import exponent, to_fixed_point, unit_of
-from jaxtree.growth.frontier import Entries
+from jaxtree.growth.frontier import RETIRED, Entries
 from jaxtree.growth.inputs import LIMIT_TYPES, Features, Limits, as_type, is_concrete
 from jaxtree.growth.measure import Measure, Units
 from jaxtree.growth.mesh import greatest, least, total
@@ -202,7 +202,9 @@ def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
     padding = plan.entry_capacity - num_entries
     pad = lambda x: jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, padding)])  # noqa: E731
     size = -(-num_entries // plan.entries_per_block) * plan.entries_per_block
-    return Entries(pad(row), pad(label), pad(value), pad(root), jnp.int32(size)), units
+    # What is not read yet must not pass for an entry of the first tree when entries are sorted.
+    slot = jnp.pad(root, (0, padding), constant_values=RETIRED)
+    return Entries(pad(row), pad(label), pad(value), slot, jnp.int32(size)), units
 
 
 def _quantise_numbers(target, real_weight, weight, num_terms, units: Units, plan: Plan):

@@ -95,6 +95,16 @@ def fit_schema(summary: Summary, *, onehot: bool, max_bins: int, max_categories:
         else _worded(column, max_categories)
         for column in summary.columns
     )
+    return make_schema(columns, onehot=onehot)
+
+
+def make_schema(columns: tuple[Column, ...], *, onehot: bool) -> Schema:
+    """Returns the schema of some columns.
+
+    Args:
+        columns: What was learned of every column.
+        onehot: Whether a categorical column becomes a feature for each category.
+    """
     features = (
         feature for position, column in enumerate(columns) for feature in _features(position, column, onehot=onehot)
     )

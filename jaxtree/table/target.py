@@ -53,6 +53,11 @@ class ClassTarget:
         """The number of declared classes of every output; of all its classes if none are declared."""
         return tuple(len(classes) + len(absent) for classes, absent in zip(self.classes, self.absent, strict=True))
 
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return self.codes.shape[1]
+
 
 @dataclass(frozen=True, eq=False)
 class NumberTarget:
@@ -65,6 +70,11 @@ class NumberTarget:
 
     values: Float64[np.ndarray, "output row"]
     is_vector: bool
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return self.values.shape[1]
 
 
 class _Output(NamedTuple):

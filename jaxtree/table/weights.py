@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int32, Shaped
+from jaxtyping import Float64, Int, Shaped
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.target import ClassTarget
@@ -65,7 +65,9 @@ def _check_shape(shape: tuple[int, ...], num_rows: int) -> None:
         raise InvalidInputError(f"sample_weight.shape == {shape}, expected {(num_rows,)}!")
 
 
-def class_weights(class_weight: Any, target: ClassTarget) -> Float64[np.ndarray, " row"] | None:
+def class_weights(
+    class_weight: Any, target: ClassTarget, counts: Sequence[Int[np.ndarray, " _class"]] | None = None
+) -> Float64[np.ndarray, " row"] | None:
     r"""Returns the factor by which the class of every row multiplies its weight; None stays None.
 
     Args:
@@ -74,6 +76,7 @@ def class_weights(class_weight: Any, target: ClassTarget) -> Float64[np.ndarray,
             have, of $k$ classes that any row has. As in scikit-learn's trees, rows count once here whatever their
             sample weight.
         target: The classes.
+        counts: The rows of every class, an array an output, if the target has a part of the rows only.
 
     Raises:
         InvalidInputError: If it is something else, if a dict names a class that the target does not have, if a factor
@@ -90,9 +93,10 @@ def class_weights(class_weight: Any, target: ClassTarget) -> Float64[np.ndarray,
     weight = np.ones(target.codes.shape[1])
     for output, given in enumerate(_by_output(class_weight, len(target.codes))):
         classes, codes = target.classes[output].tolist(), target.codes[output]
-        factor = _balanced(codes) if given == "balanced" else _listed(given, classes, target.absent[output])
+        count = np.bincount(codes) if counts is None else counts[output]
+        factor = _balanced(count) if given == "balanced" else _listed(given, classes, target.absent[output])
         weight *= factor[codes]
-    if not weight.any():
+    if counts is None and not weight.any():
         raise InvalidInputError(f"{_ALL_ZERO} class_weight is zero for the classes of all rows")
     return weight
 
@@ -118,9 +122,8 @@ def _by_output(class_weight: Any, num_outputs: int) -> Sequence:
     return class_weight
 
 
-def _balanced(codes: Int32[np.ndarray, " row"]) -> Float64[np.ndarray, " class"]:
-    count = np.bincount(codes)
-    return len(codes) / (len(count) * count)
+def _balanced(count: Int[np.ndarray, " class"]) -> Float64[np.ndarray, " class"]:
+    return count.sum() / (len(count) * count)
 
 
 def _listed(given: Mapping, classes: list, absent: tuple) -> Float64[np.ndarray, " class"]:

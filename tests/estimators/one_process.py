@@ -13,6 +13,7 @@ from jax.sharding import Mesh
 from sklearn.base import clone
 
 import jaxtree
+from jaxtree.estimators import together
 
 ROWS, FIRST_PART = 2500, 1000
 
@@ -48,11 +49,35 @@ def fit_both(part, mesh):
     print("same trees")
 
 
+def fit_classical(part, mesh):
+    """Multiway splits, rows shared out, weights of classes, and rows without weight."""
+    X, label, _, weight = tables()
+    weight = np.where(np.arange(ROWS) % 7, weight, 0)
+    trees = [
+        jaxtree.C45Classifier(subtree_raising=False, max_depth=4, class_weight="balanced"),
+        jaxtree.ID3Classifier(max_depth=3, max_bins=16),
+    ]
+    for tree in trees:
+        assert_same(tree.fit(X[part], label[part], weight[part], mesh=mesh), clone(tree).fit(X, label, weight))
+    print("same trees")
+
+
 def fit_while_the_other_dies(part, mesh):
+    fit_beside_a_dead_process(part, mesh, lambda: os._exit(1))
+
+
+def fit_while_the_other_dies_in_growth(part, mesh):
+    def die_in_growth():
+        together.grow_completely = lambda *arrays, **keywords: os._exit(1)
+
+    fit_beside_a_dead_process(part, mesh, die_in_growth)
+
+
+def fit_beside_a_dead_process(part, mesh, die):
     X, label, _, _ = tables()
     tree = jaxtree.DecisionTreeClassifier(max_depth=4)
     if jax.process_index():
-        os._exit(1)
+        die()
     start = time.perf_counter()
     try:
         tree.fit(X[part], label[part], mesh=mesh)
@@ -71,13 +96,29 @@ def fit_other_columns(part, mesh):
         print(error)
 
 
+def fit_without_rows(part, mesh):
+    X, label, _, _ = tables()
+    part = part if jax.process_index() == 0 else slice(0, 0)
+    try:
+        jaxtree.DecisionTreeClassifier().fit(X[part], label[part], mesh=mesh)
+    except jaxtree.errors.JaxtreeError as error:
+        print(f"{type(error).__name__}: {error}")
+
+
 def main(rank, port, what):
     jax.config.update("jax_num_cpu_devices", 1)
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.config.update("jax_enable_recoverability", True)
     jax.distributed.initialize(f"127.0.0.1:{port}", 2, rank, heartbeat_timeout_seconds=10)
     part = slice(0, FIRST_PART) if rank == 0 else slice(FIRST_PART, ROWS)
-    fits = {"same": fit_both, "dies": fit_while_the_other_dies, "columns": fit_other_columns}
+    fits = {
+        "same": fit_both,
+        "classical": fit_classical,
+        "dies": fit_while_the_other_dies,
+        "dies in growth": fit_while_the_other_dies_in_growth,
+        "columns": fit_other_columns,
+        "no rows": fit_without_rows,
+    }
     fits[what](part, Mesh(np.array(jax.devices()), ("rows",)))
 
 

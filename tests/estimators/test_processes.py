@@ -36,9 +36,10 @@ def run_both(what):
 
 
 @pytest.mark.slow
-def test_two_processes_grow_the_tree_of_one():
+@pytest.mark.parametrize("what", ["same", "classical"])
+def test_two_processes_grow_the_tree_of_one(what):
     """Classes and numbers, weights, values missing in one part, and words that only one part has."""
-    assert run_both("same") == ["same trees"] * 2
+    assert run_both(what) == ["same trees"] * 2
 
 
 @pytest.mark.slow
@@ -48,8 +49,16 @@ def test_parts_with_other_columns_are_refused_in_both_processes():
 
 
 @pytest.mark.slow
-def test_the_death_of_a_process_is_told_and_leaves_no_half_fitted_tree():
-    survivor, dead = run_both("dies")
+def test_a_process_without_rows_is_told_to_both():
+    whole, empty = run_both("no rows")
+    assert empty == "InvalidInputError: every process must have at least one row, got none"
+    assert whole == f"DistributedError: process 1 of 2 gave up, so nothing was fitted: {empty}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["dies", "dies in growth"])
+def test_the_death_of_a_process_is_told_and_leaves_no_half_fitted_tree(when):
+    survivor, dead = run_both(when)
     assert not dead
     seconds, message = survivor.split(" s: ")
     assert float(seconds) < 60
@@ -69,9 +78,8 @@ def test_one_process_with_a_mesh_grows_the_same_tree():
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (jaxtree.C45Classifier(), "C45Classifier is not fitted over several processes"),
-        (jaxtree.DecisionTreeClassifier(pruning=jaxtree.ReducedError()), "a pruning must follow from the grown tree"),
-        (jaxtree.DecisionTreeClassifier(class_weight="balanced"), "class_weight must be None"),
+        (jaxtree.C45Classifier(), "which subtree_raising=True does not allow"),
+        (jaxtree.DecisionTreeClassifier(pruning=jaxtree.ReducedError()), r"which pruning=ReducedError\(.*does not"),
         (jaxtree.DecisionTreeClassifier(max_features=1), "random_state must be an integer"),
     ],
 )

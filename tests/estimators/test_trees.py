@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import jaxtree
-from jaxtree import DecisionTreeClassifier, ID3Classifier, export_text
+from jaxtree import C45Classifier, DecisionTreeClassifier, ID3Classifier, export_text
 from jaxtree.errors import InvalidInputError, InvalidTypeError, JaxtreeError
 from jaxtree.estimators.classifying import BaseTreeClassifier
 from jaxtree.growth.grow import num_programs
@@ -344,3 +344,23 @@ def test_real_mushrooms(real_data):
             )
             == 1
         )
+
+
+def test_room_for_shared_rows_counts_nowhere():
+    """Rows shared out need room behind the entries, which sorting by slot must not take for rows of the root.
+
+    There is a sort only where a column has more values than a histogram has bins.
+    """
+    rng = np.random.default_rng(0)
+    number, size = rng.normal(size=2100), rng.normal(size=2100)
+    word = rng.choice(["ash", "birch", "cedar"], 2100)
+    label = np.where(word == "ash", number > 0, size > 0)
+    number[:40] = np.nan
+    table = pd.DataFrame({"n": number, "s": size, "w": word})
+    tree = C45Classifier(max_depth=3, confidence=None).fit(table, label).tree_
+    assert tree.feature[0] == 2
+    complete = np.flatnonzero((tree.feature == 1) | (tree.feature == 2))
+    for node in complete[tree.num_rows[complete] > 0]:
+        children = slice(tree.first_child[node], tree.first_child[node] + tree.num_children[node])
+        assert tree.num_rows[children].sum() == tree.num_rows[node]
+    assert tree.n_leaves > 6
