@@ -6,6 +6,9 @@ from jaxtree import dropout as dropout
 from jaxtree import errors as errors
 from jaxtree import prune as prune
 from jaxtree.estimators.c45 import C45Classifier as C45Classifier
+from jaxtree.estimators.files import forests as _forests_in_files  # noqa: F401, which registers forests
+from jaxtree.estimators.files import trees as _trees_in_files  # noqa: F401, which registers trees
+from jaxtree.estimators.files.registry import load as load
 from jaxtree.estimators.forests.bagging import BaggingTreeClassifier as BaggingTreeClassifier
 from jaxtree.estimators.forests.bagging import BaggingTreeRegressor as BaggingTreeRegressor
 from jaxtree.estimators.forests.extra_trees import ExtraTreesClassifier as ExtraTreesClassifier
@@ -26,6 +29,12 @@ from jaxtree.estimators.prunings import Pessimistic1987 as Pessimistic1987
 from jaxtree.estimators.prunings import Pruning as Pruning
 from jaxtree.estimators.prunings import ReducedError as ReducedError
 from jaxtree.estimators.prunings import ValidationGate as ValidationGate
+from jaxtree.estimators.soft.forests import SoftForestClassifier as SoftForestClassifier
+from jaxtree.estimators.soft.forests import SoftForestRegressor as SoftForestRegressor
+from jaxtree.estimators.soft.hardened import HardTreeClassifier as HardTreeClassifier
+from jaxtree.estimators.soft.hardened import HardTreeRegressor as HardTreeRegressor
+from jaxtree.estimators.soft.trees import SoftTreeClassifier as SoftTreeClassifier
+from jaxtree.estimators.soft.trees import SoftTreeRegressor as SoftTreeRegressor
 from jaxtree.estimators.trees import DecisionTreeClassifier as DecisionTreeClassifier
 from jaxtree.estimators.trees import DecisionTreeRegressor as DecisionTreeRegressor
 from jaxtree.estimators.tuning import tune_dropout as tune_dropout

@@ -26,3 +26,11 @@ class CapacityError(JaxtreeError, RuntimeError):
 
 class DistributedError(JaxtreeError, RuntimeError):
     """A process of several that work together is gone, or does not do what the others do."""
+
+
+class ModelFileError(JaxtreeError, ValueError):
+    """A model file is damaged, newer than the reader, or holds what no model has; the message names file and reason."""
+
+
+class TrainingError(JaxtreeError, ArithmeticError):
+    """The training of a soft tree has left the numbers: its loss is infinite or not a number."""

@@ -11,8 +11,8 @@ PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 FLOORS = [
     {"arrays", "errors", "buckets", "compilation", "hashing"},
     {"table", "tree", "datasets"},
-    {"growth", "pruning", "export", "sklearn_tree"},
-    {"ensemble"},
+    {"growth", "pruning", "soft", "export", "sklearn_tree"},
+    {"ensemble", "explain"},
     {"estimators", "criteria", "prune", "dropout"},
     {"search"},
     {"study"},

@@ -160,8 +160,9 @@ def _through_any_split(
     other = steps.other
     assert other is not None
     kind, limit, is_missing = take(other.kind, node), take(steps.limit, node), _is_missing(steps, node, value)
-    code = _where(is_missing, 0, value).astype(np.int32)
-    branch = _where(kind == SplitKind.THRESHOLD, value > limit, value == limit).astype(np.int32)
+    is_threshold = kind == SplitKind.THRESHOLD
+    code = _where(is_missing | is_threshold, 0, value).astype(np.int32)  # a number may be none that a code could be
+    branch = _where(is_threshold, value > limit, value == limit).astype(np.int32)
     branch = _where(kind == SplitKind.MULTIWAY, code, branch)
     num_words = other.subset.shape[1]
     if num_words:
