@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree, FitStart, Said
 from jaxtree.estimators.growing import grow_tables
-from jaxtree.estimators.parts import part_by_part, read_arguments, values_of
+from jaxtree.estimators.parts import ScoresSources, part_by_part
 from jaxtree.estimators.processes import AgreedTarget, common_classes, spans_processes, sum_of_all
 from jaxtree.estimators.sample import Sample
 from jaxtree.table.target import ClassTarget, encode_classes
@@ -21,7 +21,7 @@ PROBABILITY_TOLERANCE = 1e-6
 """By how much shares of classes may differ that are mixed from several leaves and count as equal."""
 
 
-class BaseTreeClassifier(ClassifierMixin, BaseTree):
+class BaseTreeClassifier(ScoresSources, ClassifierMixin, BaseTree):
     """A single classification tree; the parts of several outputs are lists."""
 
     class_weight: Any = None
@@ -85,17 +85,6 @@ class BaseTreeClassifier(ClassifierMixin, BaseTree):
         shares = self.predict_proba(X)
         with np.errstate(divide="ignore"):
             return [np.log(share) for share in shares] if isinstance(shares, list) else np.log(shares)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Returns the share of rows that are predicted right.
-
-        Args:
-            X: A table, or a source.
-            y: The target; of a source also the name of its column.
-            sample_weight: The weight of every row; of a source also the name of its column.
-        """
-        given = read_arguments(X, y, sample_weight)
-        return super().score(given.X, values_of(given.y), given.sample_weight)
 
     def _begin(self, X, y, sample_weight=None, X_val=None, y_val=None, encoded=None) -> FitStart:
         self._check_parameters()

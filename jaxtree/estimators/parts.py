@@ -72,6 +72,22 @@ def values_of(y: Any) -> Any:
     return y
 
 
+class ScoresSources:
+    """Lets scikit-learn's `score`, of the mixin that stands behind, take a source."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Returns the share of rows that are predicted right; of numbers the coefficient of determination.
+
+        Args:
+            X: A table, or a source.
+            y: The target; of a source also the name of its column.
+            sample_weight: The weight of every row; of a source also the name of its column.
+        """
+        given = read_arguments(X, y, sample_weight)
+        mixin: Any = super()
+        return mixin.score(given.X, values_of(given.y), given.sample_weight)
+
+
 def part_by_part(method: Callable) -> Callable:
     """Makes a method of a table take a source, too: it is called with every part, and the results are joined."""
 

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree, FitStart, Said
 from jaxtree.estimators.growing import grow_tables
-from jaxtree.estimators.parts import part_by_part, read_arguments, values_of
+from jaxtree.estimators.parts import ScoresSources, part_by_part
 from jaxtree.estimators.processes import AgreedTarget, common_number_of_outputs, spans_processes
 from jaxtree.estimators.sample import Sample
 from jaxtree.table.target import NumberTarget, encode_numbers
@@ -18,7 +18,7 @@ from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import Tree, target_means
 
 
-class BaseTreeRegressor(RegressorMixin, BaseTree):
+class BaseTreeRegressor(ScoresSources, RegressorMixin, BaseTree):
     """A single regression tree."""
 
     def fit(
@@ -61,17 +61,6 @@ class BaseTreeRegressor(RegressorMixin, BaseTree):
         values, end = self._walk(X)
         mean = self._predicting.mean(values, end, target_means(self.tree_) if self._said is None else self._said)
         return mean[:, 0] if self._is_vector else mean
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Returns the coefficient of determination of the predictions.
-
-        Args:
-            X: A table, or a source.
-            y: The target; of a source also the name of its column.
-            sample_weight: The weight of every row; of a source also the name of its column.
-        """
-        given = read_arguments(X, y, sample_weight)
-        return super().score(given.X, values_of(given.y), given.sample_weight)
 
     def _read_target_of_part(self, y: Any) -> NumberTarget:
         target = encode_numbers(y)

@@ -14,8 +14,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from sklearn import metrics
 from sklearn.base import is_classifier
 
-from jaxtree.estimators.classifying import BaseTreeClassifier
-from jaxtree.estimators.regressing import BaseTreeRegressor
+from jaxtree.estimators.parts import ScoresSources
 from jaxtree.pruning.masks import survivors
 from jaxtree.pruning.validation import HeldOut
 from jaxtree.tree import Tree, target_means
@@ -104,9 +103,9 @@ def outcome(
 def metric_of(scorer: Any, estimator: Any) -> NodeMetric | None:
     """Returns how to compute a scorer of scikit-learn from sums at nodes; None if it takes the rows themselves."""
     if type(scorer).__name__ == "_PassthroughScorer":
-        if type(estimator).score is BaseTreeClassifier.score:
-            return NodeMetric(accuracy, 1)
-        return NodeMetric(r2, 1) if type(estimator).score is BaseTreeRegressor.score else None
+        if type(estimator).score is not ScoresSources.score:
+            return None
+        return NodeMetric(accuracy if is_classifier(estimator) else r2, 1)
     function, kwargs = getattr(scorer, "_score_func", None), getattr(scorer, "_kwargs", None)
     if function is None or kwargs is None:
         return None

@@ -6,7 +6,15 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
 
-from jaxtree import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor, ReducedError, export_text
+from jaxtree import (
+    C45Classifier,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    ReducedError,
+    export_text,
+)
 from jaxtree.errors import InvalidInputError
 from jaxtree.table import sampling
 
@@ -66,6 +74,14 @@ def test_a_regressor_of_a_path_is_that_of_its_table(only):
     assert export_text(one) == export_text(other)
     assert_array_equal(one.predict(path), other.predict(X))
     assert one.score(path, "number") == other.score(X, y)
+
+
+@pytest.mark.parametrize(("make", "column"), [(RandomForestClassifier, "label"), (ExtraTreesRegressor, "number")])
+def test_a_forest_of_a_path_is_that_of_its_table(only, make, column):
+    path, X, y = only(column), TABLE.select(FEATURES), TABLE[column].to_numpy()
+    one, other = (make(5, max_depth=4, random_state=0).fit(*given) for given in ((path, column), (X, y)))
+    assert_array_equal(one.predict(path), other.predict(X))
+    assert one.score(path, column) == other.score(X, y)
 
 
 @pytest.mark.slow

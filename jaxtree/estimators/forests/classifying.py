@@ -11,12 +11,12 @@ from jaxtree.ensemble.forest import Sampling
 from jaxtree.estimators.base import FitStart
 from jaxtree.estimators.forests.base import BaseForest, with_weightless_rows
 from jaxtree.estimators.forests.parameters import FOREST_CONSTRAINTS
-from jaxtree.estimators.parts import part_by_part
+from jaxtree.estimators.parts import ScoresSources, part_by_part
 from jaxtree.estimators.trees import DecisionTreeClassifier
 from jaxtree.tree import class_shares
 
 
-class BaseForestClassifier(ClassifierMixin, BaseForest):
+class BaseForestClassifier(ScoresSources, ClassifierMixin, BaseForest):
     """A forest of classification trees; the parts of several outputs are lists."""
 
     class_weight: Any

@@ -10,12 +10,12 @@ from sklearn.metrics import r2_score
 from jaxtree.estimators.base import FitStart
 from jaxtree.estimators.forests.base import BaseForest, with_weightless_rows
 from jaxtree.estimators.forests.parameters import FOREST_CONSTRAINTS
-from jaxtree.estimators.parts import part_by_part
+from jaxtree.estimators.parts import ScoresSources, part_by_part
 from jaxtree.estimators.trees import DecisionTreeRegressor
 from jaxtree.tree import target_means
 
 
-class BaseForestRegressor(RegressorMixin, BaseForest):
+class BaseForestRegressor(ScoresSources, RegressorMixin, BaseForest):
     """A forest of regression trees."""
 
     criterion: str
