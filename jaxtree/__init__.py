@@ -4,6 +4,7 @@ from jaxtree import criteria as criteria
 from jaxtree import datasets as datasets
 from jaxtree import dropout as dropout
 from jaxtree import errors as errors
+from jaxtree import explain as explain
 from jaxtree import prune as prune
 from jaxtree.estimators.c45 import C45Classifier as C45Classifier
 from jaxtree.estimators.files import forests as _forests_in_files  # noqa: F401, which registers forests
@@ -16,6 +17,7 @@ from jaxtree.estimators.forests.extra_trees import ExtraTreesRegressor as ExtraT
 from jaxtree.estimators.forests.random_forests import RandomForestClassifier as RandomForestClassifier
 from jaxtree.estimators.forests.random_forests import RandomForestRegressor as RandomForestRegressor
 from jaxtree.estimators.id3 import ID3Classifier as ID3Classifier
+from jaxtree.estimators.leaves import LeafEncoder as LeafEncoder
 from jaxtree.estimators.pruned import prune_to as prune_to
 from jaxtree.estimators.prunings import ChiSquared as ChiSquared
 from jaxtree.estimators.prunings import Collapse as Collapse
@@ -38,6 +40,14 @@ from jaxtree.estimators.soft.trees import SoftTreeRegressor as SoftTreeRegressor
 from jaxtree.estimators.trees import DecisionTreeClassifier as DecisionTreeClassifier
 from jaxtree.estimators.trees import DecisionTreeRegressor as DecisionTreeRegressor
 from jaxtree.estimators.tuning import tune_dropout as tune_dropout
+from jaxtree.explain.rows import explain_row as explain_row
+from jaxtree.export.c_code import to_c as to_c
+from jaxtree.export.frame import to_dataframe as to_dataframe
+from jaxtree.export.graphviz import to_graphviz as to_graphviz
+from jaxtree.export.jax_function import to_jax_export as to_jax_export
+from jaxtree.export.onnx_model import to_onnx as to_onnx
+from jaxtree.export.sklearn_model import to_sklearn as to_sklearn
+from jaxtree.export.sql import to_sql as to_sql
 from jaxtree.export.text import export_text as export_text
 from jaxtree.growth.grow import grow as grow
 from jaxtree.growth.inputs import Features as Features

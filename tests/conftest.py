@@ -18,7 +18,19 @@ jax.config.update("jax_num_cpu_devices", 4)
 jax.config.update("jax_compilation_cache_dir", os.environ.get("JAXTREE_TEST_CACHE", str(ROOT / ".cache" / "jax")))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 # Estimators check their parameters themselves, and their tests hand them wrong ones.
-CHECKED = ("tree", "buckets", "table", "datasets", "growth", "pruning", "soft", "ensemble", "export", "study")
+CHECKED = (
+    "tree",
+    "buckets",
+    "table",
+    "datasets",
+    "growth",
+    "pruning",
+    "soft",
+    "ensemble",
+    "export",
+    "explain",
+    "study",
+)
 install_import_hook([f"jaxtree.{room}" for room in CHECKED], "beartype.beartype")
 
 settings.register_profile("jaxtree", deadline=None, max_examples=25, derandomize=True)

@@ -13,7 +13,7 @@ FLOORS = [
     {"table", "tree", "datasets"},
     {"growth", "pruning", "soft", "export", "sklearn_tree"},
     {"ensemble", "explain"},
-    {"estimators", "criteria", "prune", "dropout"},
+    {"estimators", "criteria", "prune", "dropout", "plot"},
     {"search"},
     {"study"},
     {"cli", "__init__"},

@@ -1,0 +1,1 @@
+"""Fitted estimators in files and back: no code is kept, none is executed."""

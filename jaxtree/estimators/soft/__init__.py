@@ -1,0 +1,1 @@
+"""Soft trees and soft forests as estimators."""

@@ -1,0 +1,87 @@
+"""Parameters that all soft estimators have: what is allowed, and what they mean to training."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import optax
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from jaxtree.errors import InvalidTypeError
+from jaxtree.soft.courses import Course, Method, Rates
+from jaxtree.soft.gates import GATES, SELECTORS, STEPS
+from jaxtree.soft.losses import Loss
+from jaxtree.soft.model import LEAVES
+from jaxtree.soft.regularisers import Penalties
+from jaxtree.soft.scaling import SCALINGS
+
+_STRENGTH = [Interval(Real, 0, None, closed="left"), None]
+_RATE = [Interval(Real, 0, None, closed="neither")]
+
+SOFT_CONSTRAINTS = {
+    "depth": [Interval(Integral, 0, 16, closed="both")],
+    "gate": [StrOptions(set(GATES))],
+    "step": [StrOptions(set(STEPS))],
+    "selector": [StrOptions(set(SELECTORS))],
+    "leaf": [StrOptions(set(LEAVES))],
+    "max_epochs": [Interval(Integral, 1, None, closed="left")],
+    "batch_size": [Interval(Integral, 1, None, closed="left")],
+    "gate_rate": _RATE,
+    "leaf_rate": _RATE,
+    "optimizer": [optax.GradientTransformation, None],
+    "first_temperature": _RATE,
+    "last_temperature": _RATE,
+    "noise": _STRENGTH,
+    "averaging": [Interval(Real, 0, 1, closed="left")],
+    "balance": _STRENGTH,
+    "feature_l1": _STRENGTH,
+    "feature_entropy": _STRENGTH,
+    "leaf_decay": _STRENGTH,
+    "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
+    "patience": [Interval(Integral, 1, None, closed="left"), None],
+    "scaling": [StrOptions(set(SCALINGS))],
+    "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+    "max_categories": [Interval(Integral, 1, 65_535, closed="both"), None],
+    "warm_start": ["boolean"],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+TREE_CONSTRAINTS = {
+    "n_restarts": [Interval(Integral, 1, None, closed="left")],
+    "init": [object],
+    "init_width": _RATE,
+}
+FOREST_CONSTRAINTS = {
+    "n_estimators": [Interval(Integral, 1, None, closed="left")],
+    "mixture": [StrOptions({"mean", "learned"})],
+}
+
+
+def course_of(estimator: Any) -> Course:
+    """The numbers of the training that an estimator's parameters ask for."""
+    rates = Rates(gate=estimator.gate_rate, leaf=estimator.leaf_rate, stop=estimator.gate_rate)
+    penalties = Penalties(
+        balance=estimator.balance,
+        feature_l1=estimator.feature_l1,
+        feature_entropy=estimator.feature_entropy,
+        leaf_decay=estimator.leaf_decay,
+    )
+    return Course(
+        rates=rates,
+        first_temperature=estimator.first_temperature,
+        last_temperature=estimator.last_temperature,
+        noise=estimator.noise or None,
+        averaging=estimator.averaging,
+        penalties=penalties,
+    )
+
+
+def method_of(estimator: Any, loss: Loss, predict: Any) -> Method:
+    """What the training of an estimator is compiled for.
+
+    Raises:
+        InvalidTypeError: The loss is no function.
+    """
+    if not callable(loss):
+        raise InvalidTypeError(f"loss must be a name or a function of outputs and targets, got {loss!r}")
+    method = Method(loss=loss, predict=predict, batch_size=int(estimator.batch_size))
+    return method if estimator.optimizer is None else method._replace(optimizer=estimator.optimizer)

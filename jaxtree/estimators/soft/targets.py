@@ -1,0 +1,275 @@
+"""Targets of soft estimators: classes, and numbers brought to a size that suits training."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int, Real, Shaped
+from sklearn.base import ClassifierMixin, RegressorMixin
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.parts import part_by_part, read_arguments, values_of
+from jaxtree.estimators.soft.base import BaseSoft
+from jaxtree.soft import losses
+from jaxtree.soft.model import Leaf
+from jaxtree.table.target import ClassTarget, encode_classes, encode_numbers
+from jaxtree.table.weights import check_sample_weight, class_weights
+
+LEAST_RATE = 1e-3
+"""The least mean that a leaf of a Poisson tree begins with, as a share of the mean of all."""
+REGRESSION_LOSSES = ("squared_error", "absolute_error", "quantile", "poisson")
+
+
+class SoftClassifier(ClassifierMixin, BaseSoft):
+    """Soft models of classes, of one output."""
+
+    loss: Any
+    label_smoothing: float
+    class_weight: Any
+    classes_: Shaped[np.ndarray, " class"]
+    n_classes_: int
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Goes over some rows once, at the last temperature.
+
+        Columns, categories and scales are learned from the rows of the first call, or of an earlier `fit`.
+
+        Args:
+            X: A table.
+            y: The class of every row.
+            classes: All classes that there will be; needed in the first call, unless y has them all.
+            sample_weight: The weight of every row.
+
+        Raises:
+            InvalidInputError: As in `fit`; or a class is not known, or other classes are given than before.
+        """
+        self._declared = None if classes is None else np.unique(np.asarray(classes))
+        try:
+            if self._declared is not None and hasattr(self, "model_"):
+                self._check_declared(self._declared)
+            return self._partial_fit(X, y, sample_weight)
+        finally:
+            del self._declared
+
+    def distil(self, teacher: Any, X: Any, sample_weight: Any = None) -> Any:
+        """Trains the model to say what a teacher says.
+
+        Args:
+            teacher: A fitted classifier with `classes_` and `predict_proba`, such as a forest.
+            X: A table; it needs no targets.
+            sample_weight: The weight of every row.
+
+        Raises:
+            InvalidInputError: The teacher has several outputs; and as in `fit`.
+        """
+        shares = teacher.predict_proba(X)
+        if isinstance(shares, list):
+            raise InvalidInputError("a teacher must have one output, got one with several")
+        self._taught = True
+        try:
+            return self.fit(X, _Shares(np.asarray(teacher.classes_), np.asarray(shares, np.float32)), sample_weight)
+        finally:
+            del self._taught
+
+    @part_by_part
+    def predict(self, X: Any) -> Shaped[np.ndarray, " row"]:
+        """Returns the most probable class of every row."""
+        label = self._outputs(X).argmax(axis=1)
+        return self.classes_[label]
+
+    @part_by_part
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"]:
+        """Returns the probability of every class, classes in the order of `classes_`."""
+        share = np.exp(self._outputs(X).astype(np.float64))
+        return share / share.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "row class"]:
+        """Returns the logarithms of what `predict_proba` returns."""
+        return np.log(self.predict_proba(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Returns the share of rows that are predicted right."""
+        given = read_arguments(X, y, sample_weight)
+        return super().score(given.X, values_of(given.y), given.sample_weight)
+
+    def __sklearn_tags__(self):
+        """Tells scikit-learn that there is one output."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+    def _check_declared(self, declared: Shaped[np.ndarray, " class"]) -> None:
+        if not np.array_equal(declared, self.classes_):
+            raise InvalidInputError(
+                f"classes must be those of the first call, {self.classes_.tolist()}, got {declared.tolist()}"
+            )
+
+    def _read_target(self, y: Any, sample_weight: Any) -> Real[np.ndarray, "row *class"]:
+        if isinstance(y, _Shares):
+            self.classes_, self.n_classes_ = y.classes, len(y.classes)
+            return y.shares
+        target = self._one_output(y)
+        self.classes_ = target.classes[0]
+        declared = getattr(self, "_declared", None)
+        if declared is not None:
+            unknown = np.setdiff1d(self.classes_, declared)
+            if unknown.size:
+                raise InvalidInputError(f"y has the classes {unknown.tolist()}, which `classes` does not name")
+            self.classes_ = declared
+        self.n_classes_ = len(self.classes_)
+        return self._codes(target)
+
+    def _read_known_target(self, y: Any) -> Int[np.ndarray, " row"]:
+        return self._codes(self._one_output(y))
+
+    def _one_output(self, y: Any) -> ClassTarget:
+        target = encode_classes(y)
+        if len(target.classes) != 1:
+            raise InvalidInputError(f"y must have one output, got {len(target.classes)}: fit an estimator for each")
+        return target
+
+    def _codes(self, target: ClassTarget) -> Int[np.ndarray, " row"]:
+        position = {name: code for code, name in enumerate(self.classes_.tolist())}
+        unknown = [name for name in target.classes[0].tolist() if name not in position]
+        if unknown:
+            raise InvalidInputError(f"y has the classes {unknown}; known are {self.classes_.tolist()}")
+        codes = np.array([position[name] for name in target.classes[0].tolist()], np.int32)
+        return codes[target.codes[0]]
+
+    def _weight_of_target(self, target: Real[np.ndarray, "row *class"]) -> Float[np.ndarray, " row"] | None:
+        if self.class_weight is None:
+            return None
+        if target.ndim == 2:
+            raise InvalidInputError("class_weight is for classes, and a teacher gives shares of them")
+        return class_weights(self.class_weight, encode_classes(self.classes_[target]))
+
+    def _hard_leaf(self, leaf: Leaf) -> Leaf:
+        """Leaves that hold shares; linear models say logits, which are mixed as they are."""
+        return leaf if leaf.weight is not None else leaf._replace(value=jax.nn.softmax(leaf.value))
+
+    def _num_outputs(self) -> int:
+        return self.n_classes_
+
+    def _loss(self) -> Any:
+        if getattr(self, "_taught", False):
+            return losses.distillation
+        if self.loss != "log_loss":
+            return self.loss
+        return (
+            losses.smoothed_cross_entropy(float(self.label_smoothing)) if self.label_smoothing else losses.cross_entropy
+        )
+
+
+class _Shares:
+    """A teacher's probabilities in the place of a target."""
+
+    def __init__(self, classes: Shaped[np.ndarray, " class"], shares: Float[np.ndarray, "row class"]):
+        self.classes = classes
+        self.shares = shares
+
+    def __len__(self) -> int:
+        return len(self.shares)
+
+
+class SoftRegressor(RegressorMixin, BaseSoft):
+    """Soft models of numbers, of one output or several."""
+
+    loss: Any
+    quantile: float
+    n_outputs_: int
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Goes over some rows once, at the last temperature.
+
+        Columns, categories and scales are learned from the rows of the first call, or of an earlier `fit`.
+
+        Args:
+            X: A table.
+            y: The number of every row; several columns for several outputs.
+            sample_weight: The weight of every row.
+        """
+        return self._partial_fit(X, y, sample_weight)
+
+    @part_by_part
+    def predict(self, X: Any) -> Float[np.ndarray, "row *output"]:
+        """Returns the number of every row, of shape (rows,) or for several outputs (rows, outputs)."""
+        return self._in_units(self._outputs(X).astype(np.float64))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Returns the coefficient of determination of the predictions."""
+        given = read_arguments(X, y, sample_weight)
+        return super().score(given.X, values_of(given.y), given.sample_weight)
+
+    def _in_units(self, output: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row *output"]:
+        """Outputs of the model as numbers of the target."""
+        said = np.exp(output) * self._deviation if self.loss == "poisson" else output * self._deviation + self._mean
+        return said[:, 0] if self._is_vector else said
+
+    def _as_outputs(self, values: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row output"]:
+        """The way back from `_in_units`."""
+        if self.loss == "poisson":
+            return np.log(np.maximum(values / self._deviation, LEAST_RATE))
+        return self._scaled(values)
+
+    def _read_target(self, y: Any, sample_weight: Any) -> Float[np.ndarray, "row output"]:
+        target = encode_numbers(y)
+        self.n_outputs_, self._is_vector = len(target.values), target.is_vector
+        values = target.values.T
+        weight = check_sample_weight(sample_weight, len(values))
+        self._mean, self._deviation = np.zeros(self.n_outputs_), np.ones(self.n_outputs_)
+        if self.loss == "poisson":
+            self._check_counts(values)
+            self._deviation = np.average(values, axis=0, weights=weight)
+        elif self.loss in REGRESSION_LOSSES:
+            self._mean = np.average(values, axis=0, weights=weight)
+            deviation = np.sqrt(np.average(np.square(values - self._mean), axis=0, weights=weight))
+            self._deviation = np.where(deviation > 1e-12 * np.abs(self._mean), deviation, 1.0)
+        return self._scaled(values)
+
+    def _read_known_target(self, y: Any) -> Float[np.ndarray, "row output"]:
+        values = encode_numbers(y).values.T
+        if values.shape[1] != self.n_outputs_:
+            raise InvalidInputError(f"y must have {self.n_outputs_} outputs, as in fit, got {values.shape[1]}")
+        if self.loss == "poisson":
+            self._check_counts(values)
+        return self._scaled(values)
+
+    def _scaled(self, values: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row output"]:
+        return (values - self._mean) / self._deviation
+
+    def _check_counts(self, values: Float[np.ndarray, "row output"]) -> None:
+        """Refuses what no Poisson distribution has."""
+        if values.min() < 0:
+            raise InvalidInputError(
+                "Some value(s) of y are negative which is not allowed for Poisson regression: "
+                f"the least is {values.min()}"
+            )
+        if (values.sum(axis=0) <= 0).any():
+            raise InvalidInputError("Sum of y is not positive which is necessary for Poisson regression: all are 0")
+
+    def _hard_leaf(self, leaf: Leaf) -> Leaf:
+        """Leaves that hold numbers in units of the target."""
+        value = np.asarray(leaf.value, np.float64)
+        if self.loss == "poisson":
+            return leaf._replace(value=np.exp(value) * self._deviation)
+        weight = None if leaf.weight is None else leaf.weight * self._deviation
+        return Leaf(value * self._deviation + self._mean, weight)
+
+    def _in_units_of_table(self, target: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row output"]:
+        """The way back from `_scaled`."""
+        return target * self._deviation + self._mean
+
+    def _num_outputs(self) -> int:
+        return self.n_outputs_
+
+    def _loss(self) -> Any:
+        match self.loss:
+            case "squared_error":
+                return losses.squared_error
+            case "poisson":
+                return losses.poisson
+            case "absolute_error":
+                return losses.quantile(0.5)
+            case "quantile":
+                return losses.quantile(float(self.quantile))
+        return self.loss

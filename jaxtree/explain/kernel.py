@@ -1,0 +1,214 @@
+r"""Shapley values of trees, for many rows at once.
+
+Of the leaves of a tree, each with what it says $v$, with columns $D$ on its path, and with presences $o_j$ for the row
+and $z_j$ for what it is compared with, the value of column $i$ is
+
+$$\phi_i = \sum_\text{leaves} v\,(o_i - z_i) \int_0^1 \prod_{j \in D \setminus i} \bigl(t\,o_j + (1-t)\,z_j\bigr)\,dt,$$
+
+because the integral of $t^s (1-t)^{d-s}$ is the weight $s!\,(d-s)!/(d+1)!$ of a set of $s$ others. The integrand is a
+polynomial, so Gauss-Legendre's rule with $\lceil |D|/2 \rceil$ points has the integral exactly. At every point products
+go down the tree and sums go up it, and the edges of one column on a path take out what those above put in (Yu et al.,
+*Linear TreeShap*, 2022, has the sums in another basis).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Float64, Int
+
+from jaxtree.explain.edges import Edges, Level, Splits
+from jaxtree.tree import CODES_PER_WORD, SplitKind
+
+_TINY = 1e-30
+"""Stands for a factor that is 0, so that it can be taken out again."""
+
+
+_Presence = Float[Array, "edge row"] | float
+
+
+class Rule(NamedTuple):
+    """Points of Gauss-Legendre's rule between 0 and 1, and their weights."""
+
+    point: Float64[Array, " point"]
+    weight: Float64[Array, " point"]
+
+
+class _Weights(NamedTuple):
+    """What the edges of a level do to products and sums, at every point and for every row.
+
+    Attributes:
+        down: By what the product over all columns on the path changes at the edge.
+        up: What a column gets of a sum that comes up the edge.
+    """
+
+    down: Float[Array, "edge point row"]
+    up: Float[Array, "edge point row"]
+
+
+def sum_of_trees(
+    edges: Edges, rule: Rule, values: Float64[Array, "feature row"], num_columns: int, *, is_plain: bool
+) -> Float64[Array, "column output row"]:
+    """The sum over the trees of the Shapley values of rows, compared with the training rows.
+
+    Args:
+        edges: The trees.
+        rule: Where the integrand is looked at.
+        values: The rows.
+        num_columns: The number of columns.
+        is_plain: Whether all splits are thresholds that send a missing value to a branch.
+    """
+
+    def add(phi, tree):
+        splits, levels = tree
+        taken = branches_of(splits, values, is_plain=is_plain)
+        weigh = _whole_weights if taken.is_shared is None else _shared_weights
+        return _add_tree(phi, levels, weigh(levels, rule, taken)), None
+
+    phi = jnp.zeros((num_columns, edges.base.shape[0], values.shape[1]))
+    return lax.scan(add, phi, (edges.splits, edges.levels))[0]
+
+
+def sum_against_rows(
+    edges: Edges,
+    rule: Rule,
+    values: Float64[Array, "feature row"],
+    background: Float64[Array, "feature other"],
+    num_columns: int,
+    *,
+    is_plain: bool,
+) -> Float64[Array, "column output row"]:
+    """The sum over the trees, and over other rows, of the Shapley values of rows compared with each of these."""
+
+    def add(phi, tree):
+        splits, levels = tree
+        taken = branches_of(splits, values, is_plain=is_plain)
+
+        def add_row(number, phi):
+            other = branches_of(splits, lax.dynamic_slice_in_dim(background, number, 1, axis=1), is_plain=is_plain)
+            return _add_tree(phi, levels, _weights_against(levels, rule, taken, other))
+
+        return lax.fori_loop(0, background.shape[1], add_row, phi), None
+
+    phi = jnp.zeros((num_columns, edges.base.shape[0], values.shape[1]))
+    return lax.scan(add, phi, (edges.splits, edges.levels))[0]
+
+
+class _Taken(NamedTuple):
+    """The branch that every row takes at every split, or that it is shared out among all."""
+
+    branch: Int[Array, "split row"]
+    is_shared: Bool[Array, "split row"] | None
+
+
+def branches_of(splits: Splits, values: Float64[Array, "feature row"], *, is_plain: bool) -> _Taken:
+    """The branches of rows at all splits of a tree."""
+    value = values[splits.feature]
+    is_above = value > splits.threshold[:, None]
+    is_missing = jnp.isnan(value)
+    missing_branch = splits.missing_branch[:, None]
+    if is_plain:
+        return _Taken(jnp.where(is_missing, missing_branch, is_above.astype(jnp.int32)), None)
+    kind = splits.kind[:, None]
+    is_threshold = kind == SplitKind.THRESHOLD
+    code = jnp.where(is_missing | is_threshold, 0, value).astype(jnp.int32)
+    branch = jnp.where(is_threshold, is_above, code == splits.code[:, None]).astype(jnp.int32)
+    branch = jnp.where(kind == SplitKind.MULTIWAY, code, branch)
+    if splits.subset.shape[1]:
+        place = jnp.minimum(code // CODES_PER_WORD, splits.subset.shape[1] - 1)
+        word = jnp.take_along_axis(splits.subset, place, axis=1)
+        member = (word >> (code % CODES_PER_WORD).astype(word.dtype)) & 1
+        branch = jnp.where(kind == SplitKind.SUBSET, member.astype(jnp.int32), branch)
+    branch = jnp.where(is_missing, missing_branch, branch)
+    is_shared = (branch >= splits.num_children[:, None]) & splits.shares_out[:, None]
+    return _Taken(jnp.minimum(branch, splits.num_children[:, None]), is_shared)
+
+
+def _add_tree(
+    phi: Float64[Array, "column output row"], levels: tuple[Level, ...], weights: list[_Weights]
+) -> Float64[Array, "column output row"]:
+    """Adds the Shapley values of one tree."""
+    product, products = jnp.ones((1, *weights[0].down.shape[1:])), []
+    for level, weight in zip(levels, weights, strict=True):
+        product = product[level.parent] * weight.down
+        products.append(product)
+    below = jnp.zeros((1, phi.shape[1], *product.shape[1:]))
+    for level, weight, product in zip(reversed(levels), reversed(weights), reversed(products), strict=True):
+        said = level.value[:, :, None, None] * product[:, None] + below[level.pair]
+        phi = phi.at[level.column].add(jnp.sum(said * weight.up[:, None], axis=2))
+        pairs = said.reshape(said.shape[0] // 2, 2, *said.shape[1:]).sum(axis=1)
+        below = jnp.concatenate([pairs, jnp.zeros((1, *pairs.shape[1:]))])
+    return phi
+
+
+def _whole_weights(levels: tuple[Level, ...], rule: Rule, taken: _Taken) -> list[_Weights]:
+    """Of rows that take one branch at every split, compared with the training rows: one of three numbers an edge."""
+    present, theirs, weights = jnp.ones((1, taken.branch.shape[1]), bool), jnp.ones((1, 1)), []
+    for level in levels:
+        before, their_before = present[level.previous], theirs[level.previous]
+        own, their_own = before & _takes(level, taken), their_before * level.share[:, None]
+        present, theirs = jnp.concatenate([present, own]), jnp.concatenate([theirs, their_own])
+        both, lost, never = (
+            _weights(rule, mine, their_own, mine_before, their_before)
+            for mine, mine_before in ((1.0, 1.0), (0.0, 1.0), (0.0, 0.0))
+        )
+        own, before = own[:, None], before[:, None]
+        down = jnp.where(own, both.down, jnp.where(before, lost.down, never.down))
+        weights.append(_Weights(down, jnp.where(own, both.up, jnp.where(before, lost.up, never.up))))
+    return weights
+
+
+def _shared_weights(levels: tuple[Level, ...], rule: Rule, taken: _Taken) -> list[_Weights]:
+    """Of rows that may be shared out among branches, compared with the training rows."""
+    everywhere = jnp.ones((taken.branch.shape[0], 1), bool)
+    return _weights_against(levels, rule, taken, _Taken(jnp.zeros(everywhere.shape, jnp.int32), everywhere))
+
+
+def _weights_against(levels: tuple[Level, ...], rule: Rule, taken: _Taken, other: _Taken) -> list[_Weights]:
+    """Of rows compared with another one, or with such as take all branches in the proportion of the training rows."""
+    ours, theirs, weights = jnp.ones((1, taken.branch.shape[1])), jnp.ones((1, other.branch.shape[1])), []
+    for level in levels:
+        before, their_before = ours[level.previous], theirs[level.previous]
+        own, their_own = before * _share(level, taken), their_before * _share(level, other)
+        ours, theirs = jnp.concatenate([ours, own]), jnp.concatenate([theirs, their_own])
+        weights.append(_weights(rule, own, their_own, before, their_before))
+    return weights
+
+
+def _weights(
+    rule: Rule,
+    own: _Presence,
+    other: Float[Array, "edge other"],
+    before: _Presence,
+    other_before: Float[Array, "edge other"],
+) -> _Weights:
+    """The weights of edges at which a column has these presences, and had those at the nearest edge above."""
+    point, weight = rule.point[:, None], rule.weight[:, None]
+    own, other, before, other_before = (_with_points(x) for x in (own, other, before, other_before))
+    factor, factor_before = (point * x + (1 - point) * y + _TINY for x, y in ((own, other), (before, other_before)))
+    return _Weights(factor / factor_before, weight * ((own - other) / factor - (before - other_before) / factor_before))
+
+
+def _with_points(presence: Float[Array, "edge _row"] | float) -> Float[Array, "..."]:
+    """A presence with an axis for the points before that of the rows."""
+    presence = jnp.asarray(presence)
+    return presence[:, None] if presence.ndim else presence
+
+
+def _takes(level: Level, taken: _Taken) -> Bool[Array, "edge row"]:
+    """Whether every row takes every edge, at its split."""
+    branch = taken.branch[level.split]
+    return (branch >= level.first_branch[:, None]) & (branch < level.end_branch[:, None])
+
+
+def _share(level: Level, taken: _Taken) -> Float[Array, "edge row"]:
+    """The part of every row that takes every edge, at its split."""
+    share = _takes(level, taken).astype(jnp.float64)
+    if taken.is_shared is None:
+        return share
+    return jnp.where(taken.is_shared[level.split], level.share[:, None], share)
+
+
+sums = jax.jit(sum_of_trees, static_argnames=("num_columns", "is_plain"))
+sums_against_rows = jax.jit(sum_against_rows, static_argnames=("num_columns", "is_plain"))

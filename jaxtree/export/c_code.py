@@ -1,0 +1,212 @@
+"""A tree or forest as a C99 file: tables of questions, and a loop that walks through them."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.export.questions import Question, questions_of
+from jaxtree.export.spoken import Spoken, spoken
+from jaxtree.table.schema import Schema
+
+_WORD = 32
+_PER_LINE = 12
+
+_TEMPLATE = """\
+/* {title}, made by jaxtree. It needs C99, <math.h> and <string.h>, and no memory but the stack.
+
+   A row is one double a column, in this order:
+{columns}
+   A missing value, and a word that is not listed, is NAN. */
+
+#include <math.h>
+#include <string.h>
+
+enum {{ {name}_num_columns = {num_columns}, {name}_num_outputs = {num_outputs} }};
+
+{tables}
+
+/* The code of a word in a column of words; NAN if it is not listed, or the column has numbers. */
+double {name}_code(int column, const char *word) {{
+  for (int code = {name}_first_word[column]; code < {name}_first_word[column + 1]; code++)
+    if (strcmp({name}_word[code], word) == 0) return code - {name}_first_word[column];
+  return NAN;
+}}
+
+/* The end of a row's walk from a question on: the number of what is said there. */
+static int {name}_walk(const double *row, int at) {{
+  while ({name}_column[at] >= 0) {{
+    double value = row[{name}_column[at]];
+    int yes;
+    if (isnan(value)) yes = {name}_missing_is_yes[at];
+    else if ({name}_first_bits[at] < 0) yes = value <= {name}_limit[at];
+    else {{
+      int code = (int)value;
+      yes = code >= 0 && code < {name}_num_codes[{name}_column[at]] &&
+            ({name}_bits[{name}_first_bits[at] + code / {word}] >> (code % {word}) & 1u);
+    }}
+    at = yes ? {name}_yes[at] : {name}_no[at];
+  }}
+  return {name}_yes[at];
+}}
+
+/* {what}. */
+void {name}_predict{suffix}(const double *row, double *output) {{
+  for (int column = 0; column < {name}_num_outputs; column++) output[column] = 0;
+  for (int tree = 0; tree < {num_trees}; tree++) {{
+    const double *said = {name}_said + (long){name}_num_outputs * {name}_walk(row, {name}_root[tree]);
+    for (int column = 0; column < {name}_num_outputs; column++) output[column] += said[column];
+  }}
+  for (int column = 0; column < {name}_num_outputs; column++) output[column] /= {num_trees};
+}}
+"""
+
+_LABEL_OF_TREE = """
+/* The place of the predicted class among: {classes}. */
+int {name}_predict(const double *row) {{
+  return {name}_label[{name}_walk(row, {name}_root[0])];
+}}
+"""
+
+_LABEL_OF_FOREST = """
+/* The place of the predicted class among: {classes}. */
+int {name}_predict(const double *row) {{
+  double share[{name}_num_outputs];
+  int best = 0;
+  {name}_predict_proba(row, share);
+  for (int column = 1; column < {name}_num_outputs; column++)
+    if (share[column] > share[best]) best = column;
+  return best;
+}}
+"""
+
+
+def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str:
+    """Returns a fitted tree or forest as the text of a C99 file.
+
+    It has the functions `<name>_predict_proba(row, shares)` and `int <name>_predict(row)` of classes, or
+    `<name>_predict(row, output)` of numbers, and `<name>_code(column, word)` for the code of a word. A row is one
+    double a column; a missing value is NAN. They predict what the estimator does, in the same arithmetic.
+
+    Args:
+        estimator: A fitted tree or forest of one output.
+        name: What the names in the file begin with.
+        no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and
+            unseen words.
+
+    Raises:
+        InvalidInputError: The name is none of C; the estimator has several outputs, or shares out rows with missing
+            values.
+        InvalidTypeError: It is no tree or forest of jaxtree.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> text = to_c(DecisionTreeClassifier(max_depth=2).fit(*load_iris(return_X_y=True)), name="iris")
+        >>> "int iris_predict(const double *row)" in text
+        True
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        raise InvalidInputError(f"name must be letters, digits and underscores, got {name!r}")
+    said = spoken(estimator)
+    num_outputs = said.trees[0].shares.shape[1]
+    text = _TEMPLATE.format(
+        title="A forest" if said.is_forest else "A decision tree",
+        columns="\n".join(_column_lines(said.schema)),
+        name=name,
+        num_columns=len(said.schema.columns),
+        num_outputs=num_outputs,
+        tables=_tables(said, name, no_missing=no_missing),
+        what="The number that is predicted" if said.classes is None else "The share of every class",
+        suffix="" if said.classes is None else "_proba",
+        num_trees=len(said.trees),
+        word=_WORD,
+    )
+    if said.classes is None:
+        return text
+    label = _LABEL_OF_FOREST if said.is_forest else _LABEL_OF_TREE
+    return text + label.format(name=name, classes=_comment(", ".join(map(str, said.classes))))
+
+
+def _column_lines(schema: Schema) -> Iterable[str]:
+    for place, column in enumerate(schema.columns):
+        words = "a number" if column.kind == "numeric" else f"the code of one of {len(column.categories)} words"
+        if column.kind == "boolean":
+            words = "0 or 1"
+        yield f"   {place}: {_comment(column.name)}, {words}"
+
+
+def _comment(text: str) -> str:
+    """A text that does not end a comment, nor begin one, nor break a line."""
+    printable = "".join(letter if letter.isprintable() and letter != "\\" else "?" for letter in text)
+    return printable.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+
+
+def _tables(said: Spoken, name: str, *, no_missing: bool) -> str:
+    questions: list[Question] = []
+    roots, shares, labels, bits, first_bits, ends = [], [], [], [], [], 0
+    for tree in said.trees:
+        first = len(questions)
+        roots.append(first)
+        for asked in questions_of(tree.tree, said.schema, no_missing=no_missing):
+            if asked.is_end:
+                questions.append(asked._replace(yes=ends))
+                shares += tree.shares[asked.node].tolist()
+                labels += [] if tree.labels is None else [int(tree.labels[asked.node])]
+                ends += 1
+            else:
+                questions.append(asked._replace(yes=asked.yes + first, no=asked.no + first))
+            is_group = not asked.is_end and said.schema.columns[asked.column].kind != "numeric" and asked.limit < np.inf
+            first_bits.append(len(bits) if is_group else -1)
+            bits += _bits(asked.codes, said.schema.columns[asked.column].num_values) if is_group else []
+    words = [
+        [str(word) for word in column.categories] if column.kind != "numeric" else [] for column in said.schema.columns
+    ]
+    first_word = np.cumsum([0, *(len(part) for part in words)]).tolist()
+    tables = [
+        _table("const char *const", f"{name}_word", [_string(word) for part in words for word in part]),
+        _table("int", f"{name}_first_word", first_word),
+        _table("int", f"{name}_num_codes", np.diff(first_word).tolist()),
+        _table("int", f"{name}_root", roots),
+        _table("int", f"{name}_column", [asked.column for asked in questions]),
+        _table("double", f"{name}_limit", [_number(asked.limit) for asked in questions]),
+        _table("int", f"{name}_yes", [asked.yes for asked in questions]),
+        _table("int", f"{name}_no", [asked.no for asked in questions]),
+        _table("char", f"{name}_missing_is_yes", [int(asked.missing_is_yes) for asked in questions]),
+        _table("int", f"{name}_first_bits", first_bits),
+        _table("unsigned int", f"{name}_bits", [f"{word}u" for word in bits]),
+        _table("double", f"{name}_said", [_number(share) for share in shares]),
+    ]
+    return "\n".join([*tables, *([_table("int", f"{name}_label", labels)] if labels else [])])
+
+
+def _bits(codes: tuple[int, ...], num_values: int) -> list[int]:
+    words = [0] * (num_values // _WORD + 1)
+    for code in codes:
+        words[code // _WORD] |= 1 << code % _WORD
+    return words
+
+
+def _table(kind: str, name: str, values: list) -> str:
+    """An array; C has none without elements."""
+    texts = [str(value) for value in values] or ['""' if "*" in kind else "0"]
+    lines = [", ".join(texts[first : first + _PER_LINE]) for first in range(0, len(texts), _PER_LINE)]
+    kind = kind if kind.startswith("const") else f"const {kind}"
+    return f"static {kind} {name}[] = {{\n  " + ",\n  ".join(lines) + "};"
+
+
+def _number(value: float) -> str:
+    if np.isinf(value):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    return float(value).hex()
+
+
+def _string(text: str) -> str:
+    """A string of C, byte by byte where it is not plain."""
+    data = text.encode("utf-8", "surrogatepass")
+    if b"\0" in data:
+        raise InvalidInputError(f"the word {text!r} has a zero character, which strings of C have not")
+    plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-+.,:;()<>=/"
+    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in data) + '"'

@@ -1,0 +1,116 @@
+"""Soft forests: several soft trees that say one thing together, their mean or a mixture with weights for every row."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from jaxtree.arrays import AnyArray, FloatLike
+from jaxtree.errors import InvalidInputError
+from jaxtree.soft.model import SoftForm, SoftTree, apply, init
+from jaxtree.soft.outputs import log_mixture
+
+MIXTURES = ("mean", "learned")
+
+
+class Mixing(NamedTuple):
+    """The logits of the trees' weights, linear in the row."""
+
+    weight: Float[AnyArray, "feature tree"]
+    bias: Float[AnyArray, " tree"]
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class SoftForest:
+    """The parameters of a soft forest.
+
+    Attributes:
+        trees: The trees, every array with an axis of trees in front.
+        mixing: How much each counts for a row; None is all the same.
+    """
+
+    trees: SoftTree
+    mixing: Mixing | None
+
+    @property
+    def num_trees(self) -> int:
+        """The number of trees."""
+        return self.trees.leaf.value.shape[0]
+
+
+def init_forest(form: SoftForm, *, num_trees: int, mixture: str = "mean", key: PRNGKeyArray) -> SoftForest:
+    """Returns a forest to train from.
+
+    Args:
+        form: What each tree is made of.
+        num_trees: The number of trees.
+        mixture: "mean"; or "learned", with weights for every row, all the same to begin with.
+        key: A typed key.
+
+    Raises:
+        InvalidInputError: The mixture is neither, or there is no tree.
+
+    Example:
+        >>> forest = init_forest(SoftForm(2, num_features=4, num_outputs=3), num_trees=5, key=jax.random.key(0))
+        >>> apply_forest(forest, jnp.ones((7, 4))).shape
+        (7, 3)
+    """
+    if mixture not in MIXTURES:
+        raise InvalidInputError(f"mixture must be one of {', '.join(map(repr, MIXTURES))}, got {mixture!r}")
+    if num_trees < 1:
+        raise InvalidInputError(f"num_trees must be at least 1, got {num_trees}")
+    trees = jax.vmap(lambda key: init(form, key=key))(jax.random.split(key, num_trees))
+    return SoftForest(trees, no_mixing(form, num_trees) if mixture == "learned" else None)
+
+
+def no_mixing(form: SoftForm, num_trees: int) -> Mixing:
+    """Weights that are all the same, to learn from."""
+    return Mixing(jnp.zeros((form.num_features, num_trees)), jnp.zeros(num_trees))
+
+
+def apply_forest(
+    forest: SoftForest, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0
+) -> Float[Array, "row output"]:
+    r"""Returns what the forest says of every row: $\sum_t w_t(x) f_t(x)$ over its trees.
+
+    Args:
+        forest: The forest.
+        x: Rows without missing values.
+        temperature: Of the trees' gates.
+    """
+    said = _of_trees(apply, forest, x, temperature)
+    return jnp.einsum("tro,rt->ro", said, jnp.exp(log_tree_weights(forest, x)))
+
+
+def forest_log_mixture(
+    forest: SoftForest, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0
+) -> Float[Array, "row class"]:
+    r"""Returns the log probabilities of classes: $\log \sum_t w_t(x) p_t(x)$ over the trees' `log_mixture`.
+
+    Args:
+        forest: The forest.
+        x: Rows without missing values.
+        temperature: Of the trees' gates.
+    """
+    said = _of_trees(log_mixture, forest, x, temperature)
+    return jax.nn.logsumexp(said + log_tree_weights(forest, x).T[:, :, None], axis=0)
+
+
+def log_tree_weights(forest: SoftForest, x: Float[AnyArray, "row feature"]) -> Float[Array, "row tree"]:
+    """The logarithm of the weight of every tree for every row; the weights of a row sum to 1."""
+    if forest.mixing is None:
+        return jnp.full((x.shape[0], forest.num_trees), -jnp.log(forest.num_trees * 1.0))
+    return jax.nn.log_softmax(x @ forest.mixing.weight + forest.mixing.bias)
+
+
+def _of_trees(
+    predict: Callable[..., Float[Array, "row output"]],
+    forest: SoftForest,
+    x: Float[AnyArray, "row feature"],
+    temperature: FloatLike,
+) -> Float[Array, "tree row output"]:
+    return jax.vmap(lambda tree: predict(tree, x, temperature=temperature))(forest.trees)

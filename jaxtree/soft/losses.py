@@ -1,0 +1,87 @@
+"""What training makes small: a loss says, for every row, how bad an output is beside its target.
+
+A loss is a function `(output, target) -> loss of every row`. An *output* is what `apply` returns: the logits of classes
+(or their log probabilities), or numbers. A target is a class code a row, or a row of numbers as wide as the output.
+Any such function will do; those that take a parameter are made once a value, so that programs are shared.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from jaxtree.errors import InvalidInputError
+
+Loss: TypeAlias = Callable[[Float[Array, "row output"], Any], Float[Array, " row"]]
+
+
+def cross_entropy(output: Float[Array, "row class"], target: Int[Array, " row"]) -> Float[Array, " row"]:
+    r"""Minus the log probability of the row's class, $-\log p_y$, the output's softmax being $p$.
+
+    >>> round(float(cross_entropy(jnp.log(jnp.array([[0.25, 0.75]])), jnp.array([1]))[0]), 3)
+    0.288
+    """
+    log_probability = jax.nn.log_softmax(output)
+    return -jnp.take_along_axis(log_probability, target[:, None], axis=1)[:, 0]
+
+
+@functools.cache
+def smoothed_cross_entropy(smoothing: float) -> Loss:
+    r"""Makes the cross entropy with smoothed labels (Szegedy et al., 2016).
+
+    It is $-(1-\epsilon)\log p_y - \frac{\epsilon}{k} \sum_c \log p_c$ for $k$ classes.
+
+    Raises:
+        InvalidInputError: The smoothing is below 0, or 1 or more.
+    """
+    if not 0 <= smoothing < 1:
+        raise InvalidInputError(f"the smoothing of labels must be at least 0 and below 1, got {smoothing}")
+
+    def loss(output: Float[Array, "row class"], target: Int[Array, " row"]) -> Float[Array, " row"]:
+        spread = -jax.nn.log_softmax(output).mean(axis=1)
+        return (1 - smoothing) * cross_entropy(output, target) + smoothing * spread
+
+    return loss
+
+
+def distillation(output: Float[Array, "row class"], target: Float[Array, "row class"]) -> Float[Array, " row"]:
+    r"""Cross entropy with a teacher's probabilities, $-\sum_c t_c \log p_c$ (Hinton, Vinyals and Dean, 2015).
+
+    It is least where $p = t$; a row of ones and zeros makes it `cross_entropy`.
+    """
+    return -jnp.sum(target * jax.nn.log_softmax(output), axis=1)
+
+
+def squared_error(output: Float[Array, "row output"], target: Float[Array, "row output"]) -> Float[Array, " row"]:
+    r"""The mean over outputs of $(f - y)^2 / 2$; the least expected loss has the mean."""
+    return jnp.mean((output - target) ** 2, axis=1) / 2
+
+
+def poisson(output: Float[Array, "row output"], target: Float[Array, "row output"]) -> Float[Array, " row"]:
+    r"""The mean over outputs of $e^f - y f$: a Poisson likelihood, the output being the log of the mean."""
+    return jnp.mean(jnp.exp(output) - target * output, axis=1)
+
+
+@functools.cache
+def quantile(level: float) -> Loss:
+    r"""Makes the pinball loss, whose least expected value has the quantile of a level (Koenker and Bassett, 1978).
+
+    It is the mean over outputs of $\max(\tau (y - f), (\tau - 1)(y - f))$.
+
+    Raises:
+        InvalidInputError: The level is not between 0 and 1.
+
+    >>> quantile(0.75)(jnp.array([[0.0], [0.0]]), jnp.array([[1.0], [-1.0]])).tolist()
+    [0.75, 0.25]
+    """
+    if not 0 < level < 1:
+        raise InvalidInputError(f"the level of a quantile must lie between 0 and 1, got {level}")
+
+    def loss(output: Float[Array, "row output"], target: Float[Array, "row output"]) -> Float[Array, " row"]:
+        above = target - output
+        return jnp.mean(jnp.maximum(level * above, (level - 1) * above), axis=1)
+
+    return loss

@@ -1,0 +1,164 @@
+"""Shapley values beside their definition, beside another library, and the sums that they must have."""
+
+import itertools
+import math
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import is_classifier
+
+import jaxtree
+from jaxtree.errors import InvalidInputError
+from jaxtree.explain import shap_values
+from jaxtree.export.questions import SHARED_OUT
+from jaxtree.export.sklearn_model import to_sklearn
+from jaxtree.export.spoken import spoken
+from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows, kept
+from tests.reference.walks import _branch_of_value
+
+SINGLE = (*TREES, *SHARING)
+
+
+def rows_of(estimator, number):
+    """Rows on all sides of the thresholds, with missing and unseen values."""
+    return edge_rows(estimator, number)
+
+
+def predictions(estimator, X):
+    """What is explained: shares, or the mean."""
+    return estimator.predict_proba(X) if is_classifier(estimator) else estimator.predict(X)
+
+
+def unknowing(said, row, known, node=0):
+    """What a tree says of a row of which some columns are known: the mean over training rows where one is not."""
+    tree, shares, _ = said.trees[0]
+    number = int(tree.num_children[node])
+    if not number:
+        return shares[node]
+    children = np.arange(tree.first_child[node], tree.first_child[node] + number)
+    feature = tree.feature[node]
+    if said.schema.features[feature].column in known:
+        value = row[feature]
+        branch = tree.missing_branch[node] if np.isnan(value) else _branch_of_value(tree, node, value)
+        if branch < number:
+            return unknowing(said, row, known, children[branch])
+        if tree.missing_branch[node] != SHARED_OUT:
+            return shares[node]
+    weight = tree.weight[children].astype(float)
+    parts = [w * unknowing(said, row, known, c) for w, c in zip(weight, children, strict=True) if w > 0]
+    return np.sum(parts, axis=0) / weight.sum()
+
+
+def by_definition(worth, num_columns):
+    """The Shapley values of a game, as means over all sets of the other columns."""
+    columns = range(num_columns)
+    worth = {
+        known: worth(set(known)) for size in range(num_columns + 1) for known in itertools.combinations(columns, size)
+    }
+    values = []
+    for column in columns:
+        total = 0.0
+        for known in worth:
+            if column not in known:
+                weight = math.factorial(len(known)) * math.factorial(num_columns - len(known) - 1)
+                with_it = tuple(sorted((*known, column)))
+                total = total + weight / math.factorial(num_columns) * (worth[with_it] - worth[known])
+        values.append(total)
+    return np.array(values)
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_values_are_those_of_the_definition(name):
+    estimator = kept(name)
+    said, X = spoken(estimator), rows_of(estimator, 12)
+    values = estimator.encoder_.values(X)
+    expected = [by_definition(partial(unknowing, said, row), len(said.schema.columns)) for row in values]
+    found = shap_values(estimator, X)
+    np.testing.assert_allclose(found.values.reshape(np.shape(expected)), expected, atol=1e-12)
+    np.testing.assert_allclose(np.ravel(found.base), unknowing(said, values[0], set()), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["cart", "c45", "id3_onehot", "regression", "forest"])
+def test_values_against_a_background_are_those_of_the_definition(name):
+    """Where a column is not known, the row has what the rows of the background have there."""
+    estimator = kept(name)
+    X = rows_of(estimator, 5)
+    background = rows_of(estimator, 9).iloc[5:]
+    columns = list(X.columns)
+
+    def worth_of(row):
+        def worth(known):
+            mixed = background.copy()
+            for place in known:
+                mixed[columns[place]] = pd.Series(
+                    [row[columns[place]]] * len(mixed), mixed.index, dtype=X.dtypes.iloc[place]
+                )
+            return predictions(estimator, mixed).mean(axis=0)
+
+        return worth
+
+    expected = [by_definition(worth_of(row), len(columns)) for _, row in X.iterrows()]
+    found = shap_values(estimator, X, background=background)
+    np.testing.assert_allclose(found.values, expected, atol=1e-12)
+    np.testing.assert_allclose(found.base, predictions(estimator, background).mean(axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [*SINGLE, *FORESTS])
+def test_values_and_base_add_up_to_the_prediction(name):
+    estimator = kept(name)
+    X = rows_of(estimator, 40)
+    found = shap_values(estimator, X)
+    np.testing.assert_allclose(found.base + found.values.sum(axis=1), predictions(estimator, X), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_values_are_those_of_another_library(name):
+    shap = pytest.importorskip("shap")
+    estimator = kept(name)
+    trees = getattr(estimator, "estimators_", [estimator])
+    X = edge_rows(estimator, 60, known=True, dtype=np.float32)
+    theirs = [
+        shap.TreeExplainer(to_sklearn(tree), feature_perturbation="tree_path_dependent").shap_values(X)
+        for tree in trees
+    ]
+    np.testing.assert_allclose(shap_values(estimator, X).values, np.mean(theirs, axis=0), atol=1e-6)
+
+
+def test_deep_trees_are_those_of_another_library():
+    """More columns on a path than two points would do for, and columns that are asked for several times on one."""
+    shap = pytest.importorskip("shap")
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(300, 7)).astype(np.float32)
+    y = np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 2] * X[:, 3] - X[:, 4] + 0.5 * X[:, 5] * X[:, 6]
+    tree = jaxtree.DecisionTreeRegressor(max_depth=12).fit(X, y)
+    assert tree.get_depth() > 8
+    found, exported = shap_values(tree, X[:50]), to_sklearn(tree)
+    theirs = shap.TreeExplainer(exported, feature_perturbation="tree_path_dependent")
+    np.testing.assert_allclose(found.values, theirs.shap_values(X[:50]), atol=1e-6)
+    np.testing.assert_allclose(found.base, np.ravel(theirs.expected_value)[0], atol=1e-6)
+    against = shap.TreeExplainer(exported, X[50:60], feature_perturbation="interventional").shap_values(X[:20])
+    np.testing.assert_allclose(shap_values(tree, X[:20], background=X[50:60]).values, against, atol=1e-6)
+
+
+def test_blocks_make_no_difference(monkeypatch):
+    estimator = kept("forest_regression")
+    X = rows_of(estimator, 40)
+    whole = shap_values(estimator, X).values
+    monkeypatch.setattr("jaxtree.explain.shap._NUMBERS_OF_BLOCK", 1)
+    np.testing.assert_allclose(shap_values(estimator, X).values, whole, atol=1e-12)
+
+
+def test_a_leaf_explains_nothing():
+    tree = jaxtree.prune_to(kept("cart_plain"), np.arange(kept("cart_plain").tree_.node_count) == 0)
+    found = shap_values(tree, np.zeros((3, 2)))
+    assert not found.values.any() and found.values.shape == (3, 2, 3)
+    np.testing.assert_allclose(found.base, tree.predict_proba(np.zeros((1, 2)))[0])
+
+
+def test_what_has_no_values_is_refused():
+    with pytest.raises(InvalidInputError, match="one output"):
+        shap_values(kept("cart_outputs"), rows_of(kept("cart_outputs"), 2))
+    with pytest.raises(InvalidInputError, match="0 sample"):
+        shap_values(kept("cart_plain"), np.zeros((1, 2)), background=np.zeros((0, 2)))

@@ -1,0 +1,91 @@
+"""Small fitted estimators of every kind that goes into files, and what they say of some rows."""
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier
+
+import jaxtree
+from jaxtree.datasets import load_play_tennis
+
+ROWS = 60
+
+
+def mixed_table():
+    """Numbers, words, ordered words and truth values, some of each missing; the last rows are for prediction alone."""
+    row = np.arange(ROWS)
+    numbers = np.round(np.sin(row * 1.7) * 10, 2)
+    colors = pd.Series(np.array(["red", "green", "blue", "grey"], object)[(row * 7) % 4])
+    sizes = pd.Categorical(np.array(["s", "m", "l"])[(row * 5) % 3], ["s", "m", "l"], ordered=True)
+    return pd.DataFrame(
+        {
+            "number": np.where(row % 11 == 3, np.nan, numbers),
+            "color": colors.where(row % 13 != 5, None),
+            "size": sizes,
+            "is_new": row % 3 == 0,
+        }
+    )
+
+
+def mixed_classes(table):
+    score = table["number"].fillna(4.0) + 3 * (table["color"] == "red") - 2 * (table["size"] == "m")
+    return np.array(["low", "middle", "high"])[np.digitize(score, [-2.0, 3.0])]
+
+
+def mixed_numbers(table):
+    return np.round(table["number"].fillna(1.5).to_numpy() * 2 + (table["color"] == "blue") - 3 * table["is_new"], 2)
+
+
+def fitted():
+    """A name, a fitted estimator, and rows, for every kind."""
+    table = mixed_table()
+    classes, numbers = mixed_classes(table), mixed_numbers(table)
+    weather, play = load_play_tennis(return_X_y=True, as_frame=True)
+    plain = table[["number", "is_new"]].to_numpy(np.float64)
+    two = np.stack([numbers, -numbers], axis=1)
+    signs = np.digitize(numbers, [0])
+    declared = pd.Categorical(classes, ["middle", "low", "high", "never"])
+    few = {"n_estimators": 3, "max_depth": 3, "random_state": 0}
+    estimators = {
+        "cart": (jaxtree.DecisionTreeClassifier(max_depth=4), table, classes),
+        "cart_plain": (jaxtree.DecisionTreeClassifier(max_depth=3, class_weight={"low": 2.0}), plain, classes),
+        "cart_fraction": (
+            jaxtree.DecisionTreeClassifier(
+                missing="fraction", categorical_splits="one_vs_rest", pruning=jaxtree.CostComplexity(0.001)
+            ),
+            table,
+            classes,
+        ),
+        "cart_vote": (
+            jaxtree.DecisionTreeClassifier(missing="branch", pruning=jaxtree.Dropout(0.2, 0.5, draws=5)),
+            table,
+            classes,
+        ),
+        "cart_outputs": (
+            jaxtree.DecisionTreeClassifier(max_depth=3),
+            table,
+            np.stack([classes, np.where(numbers > 0, "up", "down")], axis=1),
+        ),
+        "regression": (jaxtree.DecisionTreeRegressor(max_depth=4, categorical_splits="multiway"), table, numbers),
+        "regression_outputs": (jaxtree.DecisionTreeRegressor(max_depth=3, ccp_alpha=0.01), table, two),
+        "c45": (jaxtree.C45Classifier(laplace=True), table, declared),
+        "c45_words": (jaxtree.C45Classifier(), weather, play),
+        "id3": (jaxtree.ID3Classifier(), weather, play),
+        "id3_onehot": (jaxtree.ID3Classifier(encoding="onehot", max_depth=3), table, classes),
+        "forest": (jaxtree.RandomForestClassifier(**few, oob_score=True), table, classes),
+        "forest_vote": (jaxtree.RandomForestClassifier(**few, pruning=jaxtree.Dropout(0.3, draws=4)), table, classes),
+        "forest_regression": (jaxtree.RandomForestRegressor(**few, oob_score=True), table, numbers),
+        "extra": (jaxtree.ExtraTreesClassifier(**few), table, classes == "low"),
+        "extra_regression": (jaxtree.ExtraTreesRegressor(**few), table, two),
+        "bagging": (jaxtree.BaggingTreeClassifier(**few, pruning=jaxtree.ReducedError()), table, signs),
+        "bagging_regression": (jaxtree.BaggingTreeRegressor(**few), plain, numbers),
+    }
+    for name, (estimator, X, y) in estimators.items():
+        yield name, estimator.fit(X, y), X
+
+
+def said(estimator, X):
+    """All that an estimator says of rows, by name."""
+    names = ["apply", "predict", *(["predict_proba"] if is_classifier(estimator) else [])]
+    results = {name: getattr(estimator, name)(X) for name in names}
+    flat = {name: value if isinstance(value, list) else [value] for name, value in results.items()}
+    return {f"{name} {number}": part for name, parts in flat.items() for number, part in enumerate(parts)}

@@ -1,0 +1,307 @@
+"""Trees in other programs: each predicts what jaxtree does, on rows that lie on every threshold, or is refused."""
+
+import ctypes
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+import jaxtree
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.export.c_code import to_c
+from jaxtree.export.frame import to_dataframe
+from jaxtree.export.jax_function import to_jax_export
+from jaxtree.export.sklearn_model import to_sklearn
+from jaxtree.export.sql import to_sql
+from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows, kept
+
+EXPORTS = (to_c, to_sql, to_jax_export)
+
+
+def as_frame(X):
+    return X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, columns=[f"x{place}" for place in range(X.shape[1])])
+
+
+def run_sql(expression, X):
+    """The value of an expression for every row, in SQLite."""
+    frame = as_frame(X)
+    names = ", ".join(f'"{name}"' for name in frame.columns)
+    with sqlite3.connect(":memory:") as database:
+        database.execute(f"CREATE TABLE rows ({names})")
+        rows = frame.astype(object).where(frame.notna(), None).values.tolist()
+        database.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * frame.shape[1])})", rows)
+        return [value for (value,) in database.execute(f"SELECT {expression} FROM rows ORDER BY rowid")]
+
+
+@pytest.mark.parametrize("name", [*TREES, "forest_regression", "bagging_regression"])
+def test_sql_predicts_the_same(name):
+    estimator = kept(name)
+    X = edge_rows(estimator)
+    assert run_sql(to_sql(estimator), X) == estimator.predict(X).tolist()
+
+
+@pytest.mark.parametrize("name", ["cart", "cart_vote", "forest", "extra", "forest_vote"])
+def test_sql_has_the_same_shares(name):
+    estimator = kept(name)
+    X = edge_rows(estimator)
+    shares = [run_sql(to_sql(estimator, share_of=label), X) for label in estimator.classes_.tolist()]
+    np.testing.assert_allclose(np.array(shares).T, estimator.predict_proba(X), rtol=1e-15)
+
+
+def test_sql_quotes_names_and_words():
+    X = pd.DataFrame({'a "name"': ["it's", "b", "it's", "b"], "order": [1.5, 2.5, 3.5, 4.5]})
+    tree = jaxtree.DecisionTreeClassifier().fit(X, ["x'; DROP TABLE rows; --", "y", "x'; DROP TABLE rows; --", "y"])
+    assert run_sql(to_sql(tree), X.rename(columns={'a "name"': 'a ""name""'})) == tree.predict(X).tolist()
+
+
+@pytest.fixture(scope="module")
+def compiler():
+    found = shutil.which("cc")
+    if found is None:
+        pytest.skip("there is no C compiler")
+    return found
+
+
+def compile_c(compiler, text, folder):
+    (folder / "tree.c").write_text(text)
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wno-unused-function", "-pedantic", "-Werror", "-O1", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, "tree.c", "-o", "tree.so", "-lm"], cwd=folder, check=True)
+    return ctypes.CDLL(str(folder / "tree.so"))
+
+
+def run_c(library, estimator, X):
+    """What the compiled functions say of every row: outputs, and classes if it has some."""
+    library.tree_code.restype = ctypes.c_double
+    frame, columns = as_frame(X), estimator.schema_.columns
+    outputs, labels = [], []
+    num_outputs = len(estimator.classes_) if is_classifier(estimator) else 1
+    predict = library.tree_predict_proba if is_classifier(estimator) else library.tree_predict
+    for values in frame.astype(object).where(frame.notna(), None).values.tolist():
+        row = (ctypes.c_double * len(values))(
+            *(
+                _number(library, place, column, value)
+                for place, (column, value) in enumerate(zip(columns, values, strict=True))
+            )
+        )
+        output = (ctypes.c_double * num_outputs)()
+        predict(row, output)
+        outputs.append(list(output))
+        if is_classifier(estimator):
+            labels.append(library.tree_predict(row))
+    return np.array(outputs), labels
+
+
+def _number(library, place, column, value):
+    if value is None:
+        return float("nan")
+    if column.kind in ("numeric", "boolean"):
+        return float(value)
+    return library.tree_code(place, value.encode())
+
+
+@pytest.mark.parametrize("name", [*TREES, *FORESTS])
+def test_c_predicts_the_same(name, compiler, tmp_path):
+    estimator = kept(name)
+    X = edge_rows(estimator)
+    outputs, labels = run_c(compile_c(compiler, to_c(estimator), tmp_path), estimator, X)
+    if not is_classifier(estimator):
+        np.testing.assert_array_equal(outputs[:, 0], estimator.predict(X))
+        return
+    np.testing.assert_array_equal(outputs, estimator.predict_proba(X))
+    np.testing.assert_array_equal(estimator.classes_[labels], estimator.predict(X))
+
+
+def test_c_survives_odd_names(compiler, tmp_path):
+    X = pd.DataFrame({"*/ int x; /*": ['"\\\n??/', "ünï", '"\\\n??/', "ünï"], "two\nlines\\": [1.0, 2.0, 3.0, 4.0]})
+    tree = jaxtree.DecisionTreeClassifier().fit(X, ["*/", "\\", "*/", "\\"])
+    outputs, _ = run_c(compile_c(compiler, to_c(tree), tmp_path), tree, X)
+    np.testing.assert_array_equal(outputs, tree.predict_proba(X))
+    with pytest.raises(InvalidInputError, match="name must be"):
+        to_c(tree, name="a b")
+
+
+def test_scikit_learn_predicts_the_same():
+    estimator = kept("cart_plain")
+    X = edge_rows(estimator, dtype=np.float32)
+    exported = to_sklearn(estimator)
+    check_is_fitted(exported)
+    np.testing.assert_array_equal(exported.predict(X), estimator.predict(X))
+    np.testing.assert_array_equal(exported.predict_proba(X), estimator.predict_proba(X))
+    np.testing.assert_array_equal(exported.apply(X), estimator.apply(X))
+    assert exported.get_n_leaves() == estimator.get_n_leaves() and exported.get_depth() == estimator.get_depth()
+
+
+def test_scikit_learn_has_trees_of_numbers_too():
+    member = kept("bagging_regression").estimators_[1]
+    X = edge_rows(member, dtype=np.float32)
+    np.testing.assert_array_equal(to_sklearn(member).predict(X), member.predict(X))
+
+
+def test_a_tree_goes_to_scikit_learn_and_back():
+    tree = kept("cart_plain").tree_
+    back = jaxtree.from_sklearn(to_sklearn(kept("cart_plain")))
+    for name in ("feature", "threshold", "first_child", "num_children", "depth", "num_rows", "missing_branch"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(tree, name))
+    np.testing.assert_allclose(back.count, tree.count, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [*TREES, *SHARING, *FORESTS])
+def test_a_frame_has_a_row_for_every_node(name):
+    estimator = kept(name)
+    frame = to_dataframe(estimator, backend="polars")
+    nodes = estimator.forest_.nodes if hasattr(estimator, "forest_") else estimator.tree_
+    assert len(frame) == nodes.node_count
+    assert frame["num_rows"].to_list() == nodes.num_rows.tolist()
+    assert frame.filter(frame["is_leaf"])["column"].null_count() == int(nodes.is_leaf.sum())
+
+
+def test_a_frame_says_what_a_tree_says():
+    estimator = kept("cart_plain")
+    frame, X = to_dataframe(estimator), edge_rows(estimator)
+    end = frame.iloc[estimator.apply(X)]
+    assert end["prediction"].tolist() == estimator.predict(X).tolist()
+    shares = end[[f"share of {name}" for name in estimator.classes_]].to_numpy()
+    np.testing.assert_array_equal(shares, estimator.predict_proba(X))
+    assert set(frame["condition"].dropna()) <= {line.split("-- ")[1].split(":")[0] for line in lines(estimator)}
+    with pytest.raises(InvalidInputError, match="backend must be one of 'pandas'"):
+        to_dataframe(estimator, backend="excel")
+
+
+def lines(estimator):
+    return jaxtree.export_text(estimator).splitlines()[1:]
+
+
+@pytest.mark.parametrize("name", ["cart", "id3", "id3_onehot", "regression", "forest", "forest_regression"])
+def test_a_program_of_jax_predicts_the_same(name):
+    from jax import export
+
+    estimator = kept(name)
+    X = edge_rows(estimator, dtype=np.float32)
+    values = estimator.encoder_.values(X).astype(np.float32)
+    said = export.deserialize(to_jax_export(estimator).serialize()).call(values)
+    if not is_classifier(estimator):
+        np.testing.assert_allclose(said, estimator.predict(X), rtol=1e-5, atol=1e-5)
+        return
+    np.testing.assert_allclose(said[1], estimator.predict_proba(X), atol=1e-6)
+    if name not in FORESTS:
+        np.testing.assert_array_equal(estimator.classes_[np.asarray(said[0])], estimator.predict(X))
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_shared_rows_are_refused_unless_nothing_is_missing(name, compiler, tmp_path):
+    estimator = kept(name)
+    for export in EXPORTS:
+        with pytest.raises(InvalidInputError, match="missing"):
+            export(estimator)
+    X = edge_rows(estimator, known=True)
+    assert run_sql(to_sql(estimator, no_missing=True), X) == estimator.predict(X).tolist()
+    outputs, _ = run_c(compile_c(compiler, to_c(estimator, no_missing=True), tmp_path), estimator, X)
+    np.testing.assert_array_equal(outputs, estimator.predict_proba(X))
+
+
+def test_what_cannot_be_said_is_refused():
+    for export in (*EXPORTS, to_dataframe, to_sklearn):
+        with pytest.raises(InvalidInputError, match="one output"):
+            export(kept("cart_outputs"))
+        with pytest.raises(InvalidTypeError, match="list"):
+            export([])
+    with pytest.raises(InvalidInputError, match="'color' are words"):
+        to_sklearn(kept("cart"))
+    with pytest.raises(InvalidInputError, match="estimators_"):
+        to_sklearn(kept("bagging_regression"))
+    with pytest.raises(InvalidInputError, match="share_of"):
+        to_sql(kept("forest"))
+    with pytest.raises(InvalidInputError, match="share_of must be a class"):
+        to_sql(kept("cart"), share_of="unknown")
+
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+
+def run_onnx(estimator, X, dtype, **options):
+    """The outputs of a model by name."""
+    from jaxtree.export.onnx_model import to_onnx
+
+    session = runtime.InferenceSession(to_onnx(estimator, dtype=dtype, **options).SerializeToString())
+    given = {}
+    for column in session.get_inputs():
+        if column.name == "X":
+            given["X"] = np.asarray(X, dtype)
+        elif column.type == "tensor(string)":
+            words = ["" if word is None or word != word else word for word in X[column.name].astype(object)]
+            given[column.name] = np.array(words, object)[:, None]
+        else:
+            given[column.name] = X[column.name].to_numpy(dtype)[:, None]
+    return dict(zip([output.name for output in session.get_outputs()], session.run(None, given), strict=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", [*TREES, *FORESTS])
+def test_onnx_predicts_the_same(name, dtype):
+    estimator = kept(name)
+    X = edge_rows(estimator, dtype=dtype)
+    assert_same_as_onnx(estimator, X, run_onnx(estimator, X, dtype))
+
+
+def assert_same_as_onnx(estimator, X, said):
+    if not is_classifier(estimator):
+        np.testing.assert_array_equal(said["variable"][:, 0], estimator.predict(X))
+        return
+    np.testing.assert_array_equal(said["probabilities"], estimator.predict_proba(X))
+    np.testing.assert_array_equal(said["label"], estimator.predict(X))
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_onnx_predicts_the_same_of_100_000_rows(name):
+    """A tenth of them are extreme: infinities, the least and greatest numbers, and both zeros."""
+    estimator, draw = kept(name), np.random.default_rng(1)
+    X = edge_rows(estimator, 100_000, dtype=np.float32)
+    extreme = [np.inf, -np.inf, 3.4e38, -3.4e38, 1.2e-38, -0.0, 0.0, np.nan, 2.0**24 + 1]
+    chosen = draw.integers(len(X), size=10_000)
+    X[chosen, draw.integers(X.shape[1], size=10_000)] = draw.choice(np.array(extreme, np.float32), 10_000)
+    X = X[~np.isinf(X).any(axis=1)] if not reads_infinity(estimator) else X
+    assert_same_as_onnx(estimator, X, run_onnx(estimator, X, np.float32))
+
+
+def reads_infinity(estimator):
+    try:
+        estimator.predict(np.full((1, estimator.n_features_in_), np.inf, np.float32))
+    except InvalidInputError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_onnx_of_shared_rows(name):
+    estimator = kept(name)
+    with pytest.raises(InvalidInputError, match="no_missing=True"):
+        run_onnx(estimator, None, np.float32)
+    X = edge_rows(estimator, known=True)
+    assert_same_as_onnx(estimator, X, run_onnx(estimator, X, np.float64, no_missing=True))
+
+
+def test_onnx_of_a_single_leaf():
+    X, y = np.array([[1.0], [2.0]]), np.array([True, True])
+    tree = jaxtree.DecisionTreeClassifier().fit(X, y)
+    assert run_onnx(tree, X, np.float32)["label"].tolist() == [1, 1]
+
+
+def test_onnx_refuses_classes_and_names_that_it_does_not_have():
+    tree = jaxtree.DecisionTreeClassifier().fit(pd.DataFrame({"label": ["a", "b"]}), [0.0, 1.0])
+    with pytest.raises(InvalidInputError, match="labels of integers and words"):
+        run_onnx(jaxtree.DecisionTreeClassifier().fit([[1.0], [2.0]], [0.0, 1.0]), None, np.float32)
+    tree.classes_ = np.array([0, 1])
+    with pytest.raises(InvalidInputError, match=r"'label'.*rename"):
+        run_onnx(tree, None, np.float32)
+
+
+def test_importing_jaxtree_imports_no_onnx():
+    code = "import jaxtree, sys; assert 'onnx' not in sys.modules and 'safetensors' in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
