@@ -1,7 +1,7 @@
 """Growth of a forest: many trees on one table, as roots of few growths.
 
-Tree t of a key is the same whatever the number of trees, of batches, threads and devices: its rows and the seed of its random
-splits follow from the key and t, and its sums are exact.
+Tree t of a key is the same whatever the number of trees, of batches, threads and devices: its rows and the seed of its
+random splits follow from the key and t, and its sums are exact.
 """
 
 import functools
@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import Float64, PRNGKeyArray, Real, UInt
 
+from jaxtree.arrays import Device
 from jaxtree.ensemble.batches import ACCELERATOR_LIMITS, CPU_LIMITS, make_batches, run_batches
 from jaxtree.ensemble.drawing import Drawing, make_drawing
 from jaxtree.ensemble.growing import ForestGrowth, Sample
@@ -60,7 +61,7 @@ class Course(NamedTuple):
     """
 
     num_threads: int = 1
-    devices: tuple[jax.Device, ...] = ()
+    devices: tuple[Device, ...] = ()
     trees_per_batch: int | None = None
     on_grown: Callable[[int], Any] | None = None
 
@@ -113,13 +114,13 @@ def grow_forest(
     growth = ForestGrowth(sample, features, limits, rules, key=growth_key, first_tree=first_tree)
     # A thread does not see the device that its caller has chosen in a context.
     devices = course.devices or (_default_device(),) * course.num_threads
-    limits = CPU_LIMITS if devices[0].platform == "cpu" else ACCELERATOR_LIMITS
-    batches = make_batches(num_trees, growth.size_of_tree, len(devices), course.trees_per_batch, limits)
+    batch_limits = CPU_LIMITS if devices[0].platform == "cpu" else ACCELERATOR_LIMITS
+    batches = make_batches(num_trees, growth.size_of_tree, len(devices), course.trees_per_batch, batch_limits)
     workers = [functools.partial(growth, device=device) for device in devices]
     return join_forests(run_batches(batches, workers, on_grown=course.on_grown))
 
 
-def _default_device() -> jax.Device:
+def _default_device() -> Device:
     """The device that arrays are made on."""
     chosen = jax.config.values["jax_default_device"]
     return chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0]

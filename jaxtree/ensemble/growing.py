@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float64, Int32, Key, PRNGKeyArray, Real, UInt
 
+from jaxtree.arrays import Device
 from jaxtree.buckets import capacity_bucket, row_bucket
 from jaxtree.ensemble.batches import Batch, TreeSize
 from jaxtree.ensemble.drawing import Drawing, draw_rows, expected_rows, largest_count
@@ -98,11 +99,11 @@ class ForestGrowth:
         self._rounded = None if sample.num_classes else self._round_targets()
         self._weight = _rounded_weight(sample)
         self._codes, self._target = self._padded_arrays()
-        self._on_devices: dict[jax.Device, tuple[Any, Any]] = {}
+        self._on_devices: dict[Device, tuple[Any, Any]] = {}
         self._share_of_nodes = NODES_PER_ENTRY if sample.num_classes else 1.0
         self._spread = 2
 
-    def __call__(self, batch: Batch, device: jax.Device) -> Forest:
+    def __call__(self, batch: Batch, device: Device) -> Forest:
         """Grows the trees of a batch on a device."""
         with jax.default_device(device):
             return self._grow(batch, *self._arrays_on(device))
@@ -187,7 +188,7 @@ class ForestGrowth:
         padding = ((0, 0), (0, row_bucket(self._sample.num_rows) - self._sample.num_rows))
         return np.pad(self._sample.codes, padding), np.pad(target, padding)
 
-    def _arrays_on(self, device: jax.Device) -> tuple[Any, Any]:
+    def _arrays_on(self, device: Device) -> tuple[Any, Any]:
         """Codes and target on a device, once for all its batches; its threads may race to put them there.
 
         Where features are scanned they stay on the host, which sorts the entries.

@@ -68,9 +68,10 @@ class LeafEncoder(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
             raise InvalidTypeError(
                 f"estimator must be a tree or forest of jaxtree, got {type(self.estimator).__name__}"
             )
-        self.estimator_ = clone(self.estimator).fit(X, y, sample_weight=sample_weight)
+        estimator: Any = clone(self.estimator)
+        self.estimator_ = estimator.fit(X, y, sample_weight=sample_weight)
         # The encoder learns the leaves from the trees, not from rows: some leaves may have none.
-        leaves = self._leaves()
+        leaves: Any = self._leaves()
         self._encoder = OneHotEncoder(categories=leaves, handle_unknown="ignore", sparse_output=self.sparse_output).fit(
             np.stack([ends[:1] for ends in leaves], axis=1)
         )

@@ -12,6 +12,7 @@ from jaxtyping import Float, Float64, Int, PRNGKeyArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from jaxtree.arrays import Device
 from jaxtree.ensemble.drawing import Drawing
 from jaxtree.ensemble.forest import Course, Sampling, drawing_of
 from jaxtree.ensemble.out_of_bag import out_of_bag_means
@@ -223,7 +224,7 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         num_draws = self._sampling(start).num_draws
         return None if num_draws is None else drawing_of(rows_of(start.encoded), num_draws, self._keys()[0])
 
-    def _grow(self, blank: BaseTree, start: FitStart, first_tree: int, devices: tuple[jax.Device, ...] = ()) -> Forest:
+    def _grow(self, blank: BaseTree, start: FitStart, first_tree: int, devices: tuple[Device, ...] = ()) -> Forest:
         """The new trees, pruned and in units of the table."""
         encoded, sampling = start.encoded, self._sampling(start)
         if self.bootstrap:

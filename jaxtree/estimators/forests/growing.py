@@ -8,6 +8,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float, PRNGKeyArray
 
+from jaxtree.arrays import Device
 from jaxtree.buckets import bin_bucket, class_bucket, feature_bucket
 from jaxtree.ensemble.forest import Course, Rows, Sampling, grow_forest
 from jaxtree.ensemble.packing import Forest
@@ -57,7 +58,7 @@ def number_of_draws(max_samples: Any, num_rows: int, weight: Float[np.ndarray, "
     return max(1, int(max_samples * (num_rows if weight is None else weight.sum())))
 
 
-def devices_of(mesh: Mesh | None) -> tuple[jax.Device, ...]:
+def devices_of(mesh: Mesh | None) -> tuple[Device, ...]:
     """The devices that trees are divided among; none without a mesh.
 
     Raises:
