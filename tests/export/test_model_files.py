@@ -120,7 +120,7 @@ def test_a_tree_goes_on_after_loading(tmp_path):
         jaxtree.CostComplexity("cv", folds=[([0, 1], [2]), ([2], [0, 1])]),
         jaxtree.criteria.gini,
     ],
-    ids=repr,
+    ids=lambda value: getattr(value, "__name__", None) or repr(value),
 )
 def test_parameters_come_back_as_they_were(value):
     from jaxtree.estimators.files.parameters import read_parameter, write_parameter

@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import allow_tables
-from jaxtree.estimators.parts import part_by_part, read_arguments, values_of
+from jaxtree.estimators.parts import ScoresSources, part_by_part
 from jaxtree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.soft.harden import Hardened
 from jaxtree.soft.oblique import ObliqueTree
@@ -76,7 +76,7 @@ class _HardTree(BaseEstimator):
         return values
 
 
-class HardTreeClassifier(ClassifierMixin, _HardTree):
+class HardTreeClassifier(ScoresSources, ClassifierMixin, _HardTree):
     """A hardened oblique tree of classes: the `harden()` of a `SoftTreeClassifier`."""
 
     classes_: Shaped[np.ndarray, " class"]
@@ -91,13 +91,8 @@ class HardTreeClassifier(ClassifierMixin, _HardTree):
         """Returns the share of every class in the row's leaf, classes in the order of `classes_`."""
         return self.tree_.predict(self._values(X))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Returns the share of rows that are predicted right."""
-        given = read_arguments(X, y, sample_weight)
-        return super().score(given.X, values_of(given.y), given.sample_weight)
 
-
-class HardTreeRegressor(RegressorMixin, _HardTree):
+class HardTreeRegressor(ScoresSources, RegressorMixin, _HardTree):
     """A hardened oblique tree of numbers: the `harden()` of a `SoftTreeRegressor`."""
 
     _is_vector: bool
@@ -107,11 +102,6 @@ class HardTreeRegressor(RegressorMixin, _HardTree):
         """Returns what every row's leaf says."""
         said = self.tree_.predict(self._values(X))
         return said[:, 0] if self._is_vector else said
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Returns the coefficient of determination of the predictions."""
-        given = read_arguments(X, y, sample_weight)
-        return super().score(given.X, values_of(given.y), given.sample_weight)
 
 
 OF_TABLE = ("n_features_in_", "feature_names_in_", "classes_", "n_classes_", "n_outputs_", "_beside", "_is_vector")

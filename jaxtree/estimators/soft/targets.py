@@ -8,7 +8,7 @@ from jaxtyping import Float, Int, Real, Shaped
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.parts import part_by_part, read_arguments, values_of
+from jaxtree.estimators.parts import ScoresSources, part_by_part
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.soft import losses
 from jaxtree.soft.model import Leaf
@@ -20,7 +20,7 @@ LEAST_RATE = 1e-3
 REGRESSION_LOSSES = ("squared_error", "absolute_error", "quantile", "poisson")
 
 
-class SoftClassifier(ClassifierMixin, BaseSoft):
+class SoftClassifier(ScoresSources, ClassifierMixin, BaseSoft):
     """Soft models of classes, of one output."""
 
     loss: Any
@@ -86,11 +86,6 @@ class SoftClassifier(ClassifierMixin, BaseSoft):
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "row class"]:
         """Returns the logarithms of what `predict_proba` returns."""
         return np.log(self.predict_proba(X))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Returns the share of rows that are predicted right."""
-        given = read_arguments(X, y, sample_weight)
-        return super().score(given.X, values_of(given.y), given.sample_weight)
 
     def __sklearn_tags__(self):
         """Tells scikit-learn that there is one output."""
@@ -171,7 +166,7 @@ class _Shares:
         return len(self.shares)
 
 
-class SoftRegressor(RegressorMixin, BaseSoft):
+class SoftRegressor(ScoresSources, RegressorMixin, BaseSoft):
     """Soft models of numbers, of one output or several."""
 
     loss: Any
@@ -194,11 +189,6 @@ class SoftRegressor(RegressorMixin, BaseSoft):
     def predict(self, X: Any) -> Float[np.ndarray, "row *output"]:
         """Returns the number of every row, of shape (rows,) or for several outputs (rows, outputs)."""
         return self._in_units(self._outputs(X).astype(np.float64))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Returns the coefficient of determination of the predictions."""
-        given = read_arguments(X, y, sample_weight)
-        return super().score(given.X, values_of(given.y), given.sample_weight)
 
     def _in_units(self, output: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row *output"]:
         """Outputs of the model as numbers of the target."""
