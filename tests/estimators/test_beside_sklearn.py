@@ -89,6 +89,7 @@ def test_regressors_with_weights_and_limits(name):
     compare("regressor", X, y, weights(y), min_samples_leaf=5, **REGRESSORS[name])
 
 
+@pytest.mark.slow
 def test_several_outputs():
     X, y = load_breast_cancer(return_X_y=True)
     both = np.stack([y, X[:, 0] > 14], axis=1).astype(int)

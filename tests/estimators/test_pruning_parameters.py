@@ -128,7 +128,7 @@ def test_unknown_classes_of_validation_rows_count_as_errors(table):
 
 
 @pytest.mark.parametrize("rule", ["min", "1se"])
-@pytest.mark.parametrize("kind", ["classes", "numbers"])
+@pytest.mark.parametrize("kind", ["classes", pytest.param("numbers", marks=pytest.mark.slow)])
 def test_the_price_found_by_cross_validation(table, rule, kind):
     """Against one fit a price and fold."""
     X, y = table

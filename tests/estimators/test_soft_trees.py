@@ -23,6 +23,8 @@ from jaxtree import (
 )
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 
+pytestmark = pytest.mark.slow
+
 IRIS, SPECIES = load_iris(return_X_y=True)
 DRAW = np.random.default_rng(0)
 X = DRAW.normal(size=(300, 3))

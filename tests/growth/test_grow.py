@@ -58,7 +58,9 @@ def grow_padded(codes, labels, kinds, num_codes, criterion, limits=NO_LIMITS):
     return take_tree(grown.tree)
 
 
-@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize(
+    "name", [name if name == "gini" else pytest.param(name, marks=pytest.mark.slow) for name in CRITERIA]
+)
 @given(table=small_tables(), kind_seed=st.integers(0, 1000))
 def test_same_tree_as_the_oracle(name, table, kind_seed):
     codes, labels, num_codes = table

@@ -47,7 +47,9 @@ def grown(codes, num_values, signal, weight, has_weights=True, **rules):
     return take_tree(growth.tree)
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if "," in name else name for name in RULES]
+)
 def test_a_scan_gives_the_tree_of_a_histogram(name):
     wide, dense, signal, weight = table()
     scanned, tabled = grown(wide, MOST, signal, weight, **RULES[name]), grown(dense, 60, signal, weight, **RULES[name])
@@ -62,6 +64,7 @@ def test_a_scan_gives_the_tree_of_a_histogram(name):
     np.testing.assert_array_equal(scanned.code[known], values[tabled.code[known]])
 
 
+@pytest.mark.slow
 def test_codes_too_close_are_not_cut_apart():
     """With every code close to the next three, fewer cuts are left, the same for scans and histograms."""
     wide, dense, signal, _ = table(1)

@@ -76,7 +76,9 @@ def limits_of(kind, tree):
     return [*settings, {"max_depth": 3, "min_samples_split": 12}]
 
 
-@pytest.mark.parametrize("kind", ESTIMATORS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind == "numbers" else kind for kind in ESTIMATORS]
+)
 def test_limits_leave_the_tree_that_grows_with_them(kind):
     estimator, start, tree = grown(kind)
     parameters = limits_of(kind, tree)

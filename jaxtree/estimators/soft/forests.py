@@ -64,7 +64,7 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
     Example:
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
-        >>> forest = SoftForestClassifier(3, depth=2, max_epochs=60, random_state=0).fit(X, y)
+        >>> forest = SoftForestClassifier(3, depth=2, max_epochs=200, random_state=0).fit(X, y)
         >>> forest.score(X, y) > 0.9
         True
     """
@@ -165,6 +165,7 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
         best_epoch_: The number of epochs after which the model stood as it is.
 
     Example:
+        >>> import numpy as np
         >>> X = np.linspace(-1, 1, 200)[:, None]
         >>> y = np.abs(X[:, 0])
         >>> forest = SoftForestRegressor(3, depth=2, max_epochs=200, random_state=0).fit(X, y)

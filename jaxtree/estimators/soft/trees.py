@@ -68,7 +68,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
     Example:
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
-        >>> tree = SoftTreeClassifier(depth=2, max_epochs=60, random_state=0).fit(X, y)
+        >>> tree = SoftTreeClassifier(depth=2, max_epochs=200, random_state=0).fit(X, y)
         >>> tree.score(X, y) > 0.9
         True
     """
@@ -172,6 +172,7 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
         best_epoch_: The number of epochs after which the model stood as it is.
 
     Example:
+        >>> import numpy as np
         >>> X = np.linspace(-1, 1, 200)[:, None]
         >>> y = np.abs(X[:, 0])
         >>> tree = SoftTreeRegressor(depth=2, max_epochs=200, random_state=0).fit(X, y)
