@@ -126,6 +126,7 @@ def test_values_are_those_of_another_library(name):
     np.testing.assert_allclose(shap_values(estimator, X).values, np.mean(theirs, axis=0), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_deep_trees_are_those_of_another_library():
     """More columns on a path than two points would do for, and columns that are asked for several times on one."""
     shap = pytest.importorskip("shap")

@@ -109,6 +109,7 @@ def test_all_kinds_of_splits_with_missing_values(table, missing):
     assert_same(one.tree, many.tree)
 
 
+@pytest.mark.slow
 def test_drawn_features(table):
     codes, label, _ = table
     keywords = {**OF_CLASSES, "draws_features": True, "key": jax.random.key(7)}

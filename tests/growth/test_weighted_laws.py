@@ -138,6 +138,7 @@ def setting_criterion(setting):
     return CRITERIA[setting.criterion][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", [FRACTION, SETTINGS[6]], ids=name)
 def test_many_roots_grow_the_trees_that_they_grow_alone(setting):
     setting = dataclasses.replace(setting, is_monotone=False)
@@ -184,6 +185,7 @@ def test_jit_in_x32_mode_and_vmap_with_weights_numbers_and_missing_values(missin
 # Ties of numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", [squared_error, poisson])
 def test_rounding_never_decides_a_tie_of_numbers(criterion):
     """Exclusive or with targets and weights that no binary fraction holds: no split gains; the lowest column wins."""

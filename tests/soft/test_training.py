@@ -149,6 +149,7 @@ def test_patience_ends_training_early():
     assert trained.best_epoch <= 2 and len(trained.loss) < 200
 
 
+@pytest.mark.slow
 def test_many_models_are_what_each_is_alone():
     x, y = made_up()
     rows, validation = make_rows(x, y), make_rows(*made_up(50, seed=1))
