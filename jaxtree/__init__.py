@@ -8,6 +8,8 @@ from jaxtree import explain as explain
 from jaxtree import prune as prune
 from jaxtree.estimators.c45 import C45Classifier as C45Classifier
 from jaxtree.estimators.files import forests as _forests_in_files  # noqa: F401, which registers forests
+from jaxtree.estimators.files import hardened as _hardened_in_files  # noqa: F401, which registers hardened trees
+from jaxtree.estimators.files import soft as _soft_in_files  # noqa: F401, which registers soft trees and forests
 from jaxtree.estimators.files import trees as _trees_in_files  # noqa: F401, which registers trees
 from jaxtree.estimators.files.registry import load as load
 from jaxtree.estimators.forests.bagging import BaggingTreeClassifier as BaggingTreeClassifier
@@ -49,12 +51,14 @@ from jaxtree.export.onnx_model import to_onnx as to_onnx
 from jaxtree.export.sklearn_model import to_sklearn as to_sklearn
 from jaxtree.export.sql import to_sql as to_sql
 from jaxtree.export.text import export_text as export_text
+from jaxtree.export.treelite_model import to_treelite as to_treelite
 from jaxtree.growth.grow import grow as grow
 from jaxtree.growth.inputs import Features as Features
 from jaxtree.growth.inputs import Limits as Limits
 from jaxtree.growth.loop import Growth as Growth
 from jaxtree.growth.rules import Missing as Missing
 from jaxtree.growth.rules import Selection as Selection
+from jaxtree.page import to_html as to_html
 from jaxtree.search.tree_search import TreeSearchCV as TreeSearchCV
 from jaxtree.sklearn_tree import from_sklearn as from_sklearn
 from jaxtree.table.encoder import Encoder as Encoder

@@ -30,6 +30,7 @@ CHECKED = (
     "export",
     "explain",
     "study",
+    "page",
 )
 install_import_hook([f"jaxtree.{room}" for room in CHECKED], "beartype.beartype")
 

@@ -14,9 +14,10 @@ FLOORS = [
     {"growth", "pruning", "soft", "export", "sklearn_tree"},
     {"ensemble", "explain"},
     {"estimators", "criteria", "prune", "dropout", "plot"},
-    {"search"},
+    {"search", "page"},
     {"study"},
     {"cli", "__init__"},
+    {"__main__"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -14,11 +14,11 @@ import scipy.sparse
 from jaxtyping import Bool, Float, Int, PRNGKeyArray, Shaped, UInt
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.alpha import find_alpha
-from jaxtree.estimators.checks import check_parameters
+from jaxtree.estimators.checks import check_names, check_parameters
 from jaxtree.estimators.files.registry import KeptInFiles
 from jaxtree.estimators.growing import EncodedSample, Recipe, in_units
 from jaxtree.estimators.holding import hold_out_rows
@@ -27,6 +27,7 @@ from jaxtree.estimators.parts import part_by_part, read_arguments
 from jaxtree.estimators.predicting import PredictingTree
 from jaxtree.estimators.prunings import CostComplexity, MaxLeafNodes, Pruning
 from jaxtree.estimators.sample import Sample, split_sample, without_weightless_rows
+from jaxtree.estimators.shown import ShownWithTree
 from jaxtree.growth.inputs import Limits
 from jaxtree.pruning.masks import stop_at
 from jaxtree.pruning.validation import HeldOut
@@ -73,7 +74,7 @@ class FitStart(NamedTuple):
     has_weight: Bool[np.ndarray, " row"] | None
 
 
-class BaseTree(KeptInFiles, BaseEstimator, abc.ABC):
+class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
     """A single tree on any table.
 
     A subclass has the parameters, and says by `_encoder` and `_recipe` what they mean to growth.
@@ -176,7 +177,7 @@ class BaseTree(KeptInFiles, BaseEstimator, abc.ABC):
         if is_source(X):
             self._set_column_names(self.schema_.column_names, is_named=bool(open_source(X).names))
         else:
-            validate_data(self, X, skip_check_array=True)
+            check_names(self, X)
         return codes
 
     def _set_column_names(self, names: tuple[str, ...], *, is_named: bool | None = None) -> None:
@@ -348,7 +349,7 @@ class BaseTree(KeptInFiles, BaseEstimator, abc.ABC):
         """What thresholds are compared with, and the node where every row ends."""
         check_is_fitted(self)
         values = self.encoder_.values(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        check_names(self, X, reset=False)
         return values, self._predicting.apply(values)
 
 

@@ -35,7 +35,7 @@ class Rule(NamedTuple):
     weight: Float64[Array, " point"]
 
 
-class _Weights(NamedTuple):
+class Weights(NamedTuple):
     """What the edges of a level do to products and sums, at every point and for every row.
 
     Attributes:
@@ -62,9 +62,7 @@ def sum_of_trees(
 
     def add(phi, tree):
         splits, levels = tree
-        taken = branches_of(splits, values, is_plain=is_plain)
-        weigh = _whole_weights if taken.is_shared is None else _shared_weights
-        return _add_tree(phi, levels, weigh(levels, rule, taken)), None
+        return _add_tree(phi, levels, weights_of(levels, rule, branches_of(splits, values, is_plain=is_plain))), None
 
     phi = jnp.zeros((num_columns, edges.base.shape[0], values.shape[1]))
     return lax.scan(add, phi, (edges.splits, edges.levels))[0]
@@ -95,21 +93,21 @@ def sum_against_rows(
     return lax.scan(add, phi, (edges.splits, edges.levels))[0]
 
 
-class _Taken(NamedTuple):
+class Taken(NamedTuple):
     """The branch that every row takes at every split, or that it is shared out among all."""
 
     branch: Int[Array, "split row"]
     is_shared: Bool[Array, "split row"] | None
 
 
-def branches_of(splits: Splits, values: Float64[Array, "feature row"], *, is_plain: bool) -> _Taken:
+def branches_of(splits: Splits, values: Float64[Array, "feature row"], *, is_plain: bool) -> Taken:
     """The branches of rows at all splits of a tree."""
     value = values[splits.feature]
     is_above = value > splits.threshold[:, None]
     is_missing = jnp.isnan(value)
     missing_branch = splits.missing_branch[:, None]
     if is_plain:
-        return _Taken(jnp.where(is_missing, missing_branch, is_above.astype(jnp.int32)), None)
+        return Taken(jnp.where(is_missing, missing_branch, is_above.astype(jnp.int32)), None)
     kind = splits.kind[:, None]
     is_threshold = kind == SplitKind.THRESHOLD
     code = jnp.where(is_missing | is_threshold, 0, value).astype(jnp.int32)
@@ -122,27 +120,41 @@ def branches_of(splits: Splits, values: Float64[Array, "feature row"], *, is_pla
         branch = jnp.where(kind == SplitKind.SUBSET, member.astype(jnp.int32), branch)
     branch = jnp.where(is_missing, missing_branch, branch)
     is_shared = (branch >= splits.num_children[:, None]) & splits.shares_out[:, None]
-    return _Taken(jnp.minimum(branch, splits.num_children[:, None]), is_shared)
+    return Taken(jnp.minimum(branch, splits.num_children[:, None]), is_shared)
 
 
 def _add_tree(
-    phi: Float64[Array, "column output row"], levels: tuple[Level, ...], weights: list[_Weights]
+    phi: Float64[Array, "column output row"], levels: tuple[Level, ...], weights: list[Weights]
 ) -> Float64[Array, "column output row"]:
     """Adds the Shapley values of one tree."""
+    said = said_below(levels, weights)
+    for level, weight, here in zip(reversed(levels), reversed(weights), reversed(said), strict=True):
+        phi = phi.at[level.column].add(jnp.sum(here * weight.up[:, None], axis=2))
+    return phi
+
+
+def said_below(levels: tuple[Level, ...], weights: list[Weights]) -> list[Float[Array, "edge output point row"]]:
+    """The sums, over the leaves below every edge of a level, of what they say times the product over all columns."""
     product, products = jnp.ones((1, *weights[0].down.shape[1:])), []
     for level, weight in zip(levels, weights, strict=True):
         product = product[level.parent] * weight.down
         products.append(product)
-    below = jnp.zeros((1, phi.shape[1], *product.shape[1:]))
-    for level, weight, product in zip(reversed(levels), reversed(weights), reversed(products), strict=True):
+    below = jnp.zeros((1, levels[0].value.shape[1], *product.shape[1:]))
+    sums = []
+    for level, product in zip(reversed(levels), reversed(products), strict=True):
         said = level.value[:, :, None, None] * product[:, None] + below[level.pair]
-        phi = phi.at[level.column].add(jnp.sum(said * weight.up[:, None], axis=2))
+        sums.append(said)
         pairs = said.reshape(said.shape[0] // 2, 2, *said.shape[1:]).sum(axis=1)
         below = jnp.concatenate([pairs, jnp.zeros((1, *pairs.shape[1:]))])
-    return phi
+    return sums[::-1]
 
 
-def _whole_weights(levels: tuple[Level, ...], rule: Rule, taken: _Taken) -> list[_Weights]:
+def weights_of(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[Weights]:
+    """The weights of all levels for rows compared with the training rows."""
+    return (_whole_weights if taken.is_shared is None else _shared_weights)(levels, rule, taken)
+
+
+def _whole_weights(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[Weights]:
     """Of rows that take one branch at every split, compared with the training rows: one of three numbers an edge."""
     present, theirs, weights = jnp.ones((1, taken.branch.shape[1]), bool), jnp.ones((1, 1)), []
     for level in levels:
@@ -155,17 +167,17 @@ def _whole_weights(levels: tuple[Level, ...], rule: Rule, taken: _Taken) -> list
         )
         own, before = own[:, None], before[:, None]
         down = jnp.where(own, both.down, jnp.where(before, lost.down, never.down))
-        weights.append(_Weights(down, jnp.where(own, both.up, jnp.where(before, lost.up, never.up))))
+        weights.append(Weights(down, jnp.where(own, both.up, jnp.where(before, lost.up, never.up))))
     return weights
 
 
-def _shared_weights(levels: tuple[Level, ...], rule: Rule, taken: _Taken) -> list[_Weights]:
+def _shared_weights(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[Weights]:
     """Of rows that may be shared out among branches, compared with the training rows."""
     everywhere = jnp.ones((taken.branch.shape[0], 1), bool)
-    return _weights_against(levels, rule, taken, _Taken(jnp.zeros(everywhere.shape, jnp.int32), everywhere))
+    return _weights_against(levels, rule, taken, Taken(jnp.zeros(everywhere.shape, jnp.int32), everywhere))
 
 
-def _weights_against(levels: tuple[Level, ...], rule: Rule, taken: _Taken, other: _Taken) -> list[_Weights]:
+def _weights_against(levels: tuple[Level, ...], rule: Rule, taken: Taken, other: Taken) -> list[Weights]:
     """Of rows compared with another one, or with such as take all branches in the proportion of the training rows."""
     ours, theirs, weights = jnp.ones((1, taken.branch.shape[1])), jnp.ones((1, other.branch.shape[1])), []
     for level in levels:
@@ -182,12 +194,12 @@ def _weights(
     other: Float[Array, "edge other"],
     before: _Presence,
     other_before: Float[Array, "edge other"],
-) -> _Weights:
+) -> Weights:
     """The weights of edges at which a column has these presences, and had those at the nearest edge above."""
     point, weight = rule.point[:, None], rule.weight[:, None]
     own, other, before, other_before = (_with_points(x) for x in (own, other, before, other_before))
     factor, factor_before = (point * x + (1 - point) * y + _TINY for x, y in ((own, other), (before, other_before)))
-    return _Weights(factor / factor_before, weight * ((own - other) / factor - (before - other_before) / factor_before))
+    return Weights(factor / factor_before, weight * ((own - other) / factor - (before - other_before) / factor_before))
 
 
 def _with_points(presence: Float[Array, "edge _row"] | float) -> Float[Array, "..."]:
@@ -196,13 +208,13 @@ def _with_points(presence: Float[Array, "edge _row"] | float) -> Float[Array, ".
     return presence[:, None] if presence.ndim else presence
 
 
-def _takes(level: Level, taken: _Taken) -> Bool[Array, "edge row"]:
+def _takes(level: Level, taken: Taken) -> Bool[Array, "edge row"]:
     """Whether every row takes every edge, at its split."""
     branch = taken.branch[level.split]
     return (branch >= level.first_branch[:, None]) & (branch < level.end_branch[:, None])
 
 
-def _share(level: Level, taken: _Taken) -> Float[Array, "edge row"]:
+def _share(level: Level, taken: Taken) -> Float[Array, "edge row"]:
     """The part of every row that takes every edge, at its split."""
     share = _takes(level, taken).astype(jnp.float64)
     if taken.is_shared is None:

@@ -28,7 +28,8 @@ def to_jax_export(
     It is a function of a float32 table of shape (rows, features), of NaN where a value is missing: what
     `estimator.encoder_.values(X)` returns, the numbers of numeric columns and the codes of the others. It returns the
     place of every row's class and the shares of all classes, or the means, in float32. Walks are those of jaxtree
-    itself: thresholds are rounded down, so that every float32 falls on the side where it does there.
+    itself: thresholds are rounded down, so that every float32 falls on the side where it does there. A CPU may
+    take numbers closer to 0 than 1.2e-38 for 0.
 
     Args:
         estimator: A fitted tree or forest of one output.

@@ -77,7 +77,7 @@ def write_model_file(path: str | os.PathLike, content: ModelFile) -> None:
         raise InvalidInputError(
             f"names and categories of the model take more than {LONGEST_HEADER // 2**20} MiB, which is the most"
         )
-    _replace(Path(os.path.realpath(path)), data)
+    replace_file(Path(os.path.realpath(path)), data)
 
 
 def read_model_file(path: str | os.PathLike) -> ModelFile:
@@ -99,7 +99,7 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
     return ModelFile(header, arrays)
 
 
-def _replace(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes) -> None:
     """Writes a file beside the path, and moves it there when it is complete."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:

@@ -118,7 +118,7 @@ def _class_colours(estimator: Any) -> list[str]:
     share = np.divide(count.max(axis=1), total, out=np.zeros_like(total), where=total > 0)
     least = 1 / count.shape[1]
     strength = (share - least) / (1 - least) if least < 1 else share
-    return [_mixed(_colour_of_class(own), part) for own, part in zip(label.tolist(), strength.tolist(), strict=True)]
+    return [_mixed(colour_of_class(own), part) for own, part in zip(label.tolist(), strength.tolist(), strict=True)]
 
 
 def _mean_colours(tree: Tree) -> list[str]:
@@ -128,7 +128,8 @@ def _mean_colours(tree: Tree) -> list[str]:
     return [_mixed(CLASS_COLOURS[0], part) for part in strength.tolist()]
 
 
-def _colour_of_class(number: int) -> str:
+def colour_of_class(number: int) -> str:
+    """The colour of the class at a place in the order of classes: "#rrggbb"."""
     turn, place = divmod(number, len(CLASS_COLOURS))
     hue, light, saturation = colorsys.rgb_to_hls(*_parts(CLASS_COLOURS[place]))
     return _written(colorsys.hls_to_rgb((hue + 0.07 * turn) % 1, light, saturation))

@@ -40,7 +40,7 @@ _TABLES = ("subset", "count", "target_sum")
 _Array = Shaped[np.ndarray, "..."]
 
 
-class _Links(NamedTuple):
+class Links(NamedTuple):
     """What follows from the children of the nodes."""
 
     parent: Int32[np.ndarray, " node"]
@@ -86,7 +86,7 @@ def join_trees(
     num_columns = sum(num_classes), 0 if num_classes else kept["target_sum"].shape[1]
     if (kept["count"].shape[1], kept["target_sum"].shape[1]) != num_columns or sum(num_columns) == 0:
         raise ModelFileError("its nodes do not have one weight a class, or one sum an output")
-    links = _links(kept["first_child"], kept["num_children"], first_node)
+    links = node_links(kept["first_child"], kept["num_children"], first_node)
     tree = Tree(**kept, **links._asdict(), num_nodes=np.array(size, np.int32), num_classes=num_classes)
     _check_statistics(tree)
     _check_splits(tree, schema)
@@ -100,12 +100,12 @@ def _array(parts: ModelFile, name: str) -> _Array:
     return array
 
 
-def _links(
+def node_links(
     first_child: Int32[np.ndarray, " node"],
     num_children: Int32[np.ndarray, " node"],
     first_node: Int64[np.ndarray, " boundary"],
-) -> _Links:
-    """Parents, depths and roots; raises ModelFileError unless every node but a root has one parent, before it."""
+) -> Links:
+    """Returns parents, depths and roots; raises ModelFileError unless all but roots have one parent, before them."""
     size, number = first_child.size, np.arange(first_child.size)
     split = np.flatnonzero(num_children)
     first, children = first_child[split].astype(np.int64), num_children[split].astype(np.int64)
@@ -125,7 +125,7 @@ def _links(
     above, depth = parent, (parent != number).astype(np.int64)
     while (above[above] != above).any():
         depth, above = depth + depth[above], above[above]
-    return _Links(parent.astype(np.int32), depth.astype(np.int32), above.astype(np.int32))
+    return Links(parent.astype(np.int32), depth.astype(np.int32), above.astype(np.int32))
 
 
 def _check_statistics(tree: Tree) -> None:

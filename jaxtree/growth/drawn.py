@@ -14,6 +14,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int32, UInt32
 
 from jaxtree.growth.candidates import Place
+from jaxtree.growth.packed_sort import sort_pairs
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.scene import Scene
 from jaxtree.growth.split import Split, best_of_features, no_split, trimmed
@@ -73,7 +74,7 @@ def feature_orders(scene: Scene, place: Place, *, plan: Plan) -> Int32[Array, "p
     number = jnp.arange(scene.num_codes.size, dtype=jnp.int32)[:, None]
     rank = jnp.where(_is_listed(scene)[:, None], _ranks(place, number), jnp.uint32(NOT_DRAWN))
     numbers = jnp.broadcast_to(number, rank.shape)
-    order = lax.sort((rank, numbers), dimension=0, num_keys=2)[1]
+    order = sort_pairs(rank.T, numbers.T)[1].T
     padding = -order.shape[0] % plan.num_drawn
     return jnp.pad(order, ((0, padding), (0, 0)), constant_values=scene.num_codes.size)
 

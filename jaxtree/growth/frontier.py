@@ -16,14 +16,15 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Int32
 
+from jaxtree.growth.packed_sort import sort_pairs
 from jaxtree.growth.plan import WINDOW, Plan
 from jaxtree.tree import Tree
 
 RETIRED = 2**31 - 1
 """The slot of an entry that has reached a leaf; it sorts behind every other."""
 
-SORT_COST = 60.0
-"""Cost of sorting an entry, in additions to a cell of entries looked up (on a CPU: 200 ns against 3.5 ns)."""
+SORT_COST = 20.0
+"""Cost of sorting an entry, in additions to a cell of entries looked up (on a CPU: 75 ns against 3.7 ns)."""
 
 SCORE_COST = 3.0
 """Cost of scoring a cell, in the same unit."""
@@ -103,7 +104,8 @@ def sort_by_slot(
 ) -> tuple[Entries, Frontier]:
     """Brings the entries of every slot together, rows in their old order, and retired ones to the end."""
     position = jnp.arange(entries.slot.size, dtype=jnp.int32)
-    slot, order = lax.sort((entries.slot, position), num_keys=1, is_stable=True)
+    slot, order = sort_pairs(entries.slot, position)
+    slot = slot.astype(jnp.int32)
     if plan.num_devices > 1:
         place = jnp.arange(frontier.node.size, dtype=jnp.int32)
         start, stop = (jnp.searchsorted(slot, place, side=side).astype(jnp.int32) for side in ("left", "right"))

@@ -163,8 +163,7 @@ def _plan_table(
     shape: TableShape,
 ) -> TablePlan:
     in_turn = backend.accumulation == Accumulation.SCATTER
-    has_pairs = in_turn and shape.num_features % 2 == 0 and num_entries >= MIN_ENTRIES_SIDE_BY_SIDE
-    side_by_side = 2 if has_pairs else 1
+    side_by_side = 4 if in_turn and num_entries >= MIN_ENTRIES_SIDE_BY_SIDE and shape.num_features % 4 == 0 else 1
     # A subset is found by comparing all pairs of codes.
     cells = channels * shape.num_bins * (shape.num_bins if SplitKind.SUBSET in shape.kinds else 1)
     divisors = (n for n in range(shape.num_features, 0, -1) if shape.num_features % n == 0 and n % side_by_side == 0)

@@ -44,7 +44,9 @@ class Course(NamedTuple):
     Attributes:
         rates: The learning rates.
         first_temperature: The temperature of the gates in the first step.
-        last_temperature: That in the last step, at which checkpoints are judged.
+        last_temperature: That in the last step.
+        judging_temperature: That at which checkpoints are judged; None is the last one. Close to 0 it judges the tree
+            that decides at every gate.
         noise: The standard deviation of normal noise that is added to the inputs of every step: a penalty on curvature
             (Bishop, *Training with noise is equivalent to Tikhonov regularization*, 1995). None leaves it out.
         averaging: How much of the average of the parameters remains in a step; 0 keeps the last parameters, 0.99 an
@@ -55,6 +57,7 @@ class Course(NamedTuple):
     rates: Rates = Rates()
     first_temperature: FloatLike = 1.0
     last_temperature: FloatLike = 0.3
+    judging_temperature: FloatLike | None = None
     noise: FloatLike | None = None
     averaging: FloatLike = 0.0
     penalties: Penalties = Penalties()
@@ -65,6 +68,7 @@ class Method(NamedTuple):
 
     Attributes:
         loss: The loss of every row, see `jaxtree.soft.losses`.
+        judge: The loss that checkpoints are judged by; None is `loss`.
         predict: The model's outputs.
         optimizer: Any optimiser of optax that needs gradients alone. Its learning rate is multiplied by those of the
             course, so that it should be 1.
@@ -74,6 +78,7 @@ class Method(NamedTuple):
     """
 
     loss: Loss = cross_entropy
+    judge: Loss | None = None
     predict: Predict = apply
     optimizer: optax.GradientTransformation = _ADAM
     batch_size: int = 256

@@ -72,6 +72,13 @@ def run_epochs(
     return jax.lax.map(lambda one: run(*one), (progress, courses, keys), batch_size=width)
 
 
+@partial(jax.jit, static_argnames="method")
+def judge_start(progress: Progress, validation: Rows, courses: Course, method: Method) -> Progress:
+    """Makes the models to begin with the first candidates for the best."""
+    judged = jax.lax.map(lambda one: _judge(one[0].average, validation, one[1], method), (progress, courses))
+    return progress._replace(best_loss=judged)
+
+
 def models_at_once(models: PyTree, batch_size: int, backend: str) -> int:
     """How many models take a step side by side; the others of the program follow one after another.
 
@@ -102,7 +109,7 @@ def _run_one(
         progress, losses, validation_losses = carry
         progress, loss = _epoch(progress, rows, course, jax.random.fold_in(key, epoch), epoch, num_epochs, method)
         if validation is not None:
-            judged = mean_loss(progress.average, validation, course.last_temperature, method)
+            judged = _judge(progress.average, validation, course, method)
             progress = _keep_best(progress, judged, epoch, patience)
             validation_losses = validation_losses.at[epoch - first].set(judged)
         return progress, losses.at[epoch - first].set(loss), validation_losses
@@ -110,6 +117,13 @@ def _run_one(
     nothing = jnp.zeros(MOST_EPOCHS_A_CALL)
     progress, *losses = jax.lax.fori_loop(first, stop, one_epoch, (progress, nothing, nothing))
     return progress, (losses[0], losses[1])
+
+
+def _judge(model: PyTree, validation: Rows, course: Course, method: Method) -> Float[Array, ""]:
+    """How bad a checkpoint is."""
+    temperature = course.last_temperature if course.judging_temperature is None else course.judging_temperature
+    judge = method.loss if method.judge is None else method.judge
+    return mean_loss(model, validation, temperature, method._replace(loss=judge))
 
 
 def _keep_best(progress: Progress, loss: Float[Array, ""], epoch: IntLike, patience: IntLike) -> Progress:

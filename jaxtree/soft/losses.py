@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Shaped
 
 from jaxtree.errors import InvalidInputError
 
@@ -45,6 +45,18 @@ def smoothed_cross_entropy(smoothing: float) -> Loss:
         return (1 - smoothing) * cross_entropy(output, target) + smoothing * spread
 
     return loss
+
+
+def zero_one(output: Float[Array, "row class"], target: Shaped[Array, "row *class"]) -> Float[Array, " row"]:
+    r"""1 where the most probable class is not the row's, or not a teacher's, else 0.
+
+    It has no gradient: checkpoints are judged by it.
+
+    >>> zero_one(jnp.log(jnp.array([[0.25, 0.75], [0.25, 0.75]])), jnp.array([1, 0])).tolist()
+    [0.0, 1.0]
+    """
+    label = target if target.ndim == 1 else target.argmax(axis=1)
+    return (output.argmax(axis=1) != label).astype(output.dtype)
 
 
 def distillation(output: Float[Array, "row class"], target: Float[Array, "row class"]) -> Float[Array, " row"]:

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
 from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.soft.courses import Course, Method, Rows
-from jaxtree.soft.epochs import MOST_EPOCHS_A_CALL, Progress, run_epochs
+from jaxtree.soft.epochs import MOST_EPOCHS_A_CALL, Progress, judge_start, run_epochs
 from jaxtree.soft.regularisers import no_shares
 
 SECONDS_A_CALL = 1.0
@@ -52,6 +52,7 @@ def train(
     course: Course = Course(),
     validation: Rows | None = None,
     patience: int | None = None,
+    keeps_start: bool = False,
     start: Progress | None = None,
     report: Callable[[int], Any] | None = None,
 ) -> Trained:
@@ -69,6 +70,8 @@ def train(
         course: The numbers.
         validation: Rows to judge by.
         patience: After how many epochs without a better validation loss training ends; None is never.
+        keeps_start: Whether the model as it is given is a candidate, too, so that fine-tuning never makes a good one
+            worse on validation rows; the best epoch is then 0.
         start: Where an earlier training of the model ended: its averages and the state of the optimiser.
         report: What is called with the number of further epochs.
 
@@ -84,6 +87,7 @@ def train(
         course=course,
         validation=validation,
         patience=patience,
+        keeps_start=keeps_start,
         start=None if start is None else jax.tree.map(lambda leaf: leaf[None], start),
         report=report,
     )
@@ -100,6 +104,7 @@ def train_many(
     course: Course = Course(),
     validation: Rows | None = None,
     patience: int | None = None,
+    keeps_start: bool = False,
     start: Progress | None = None,
     report: Callable[[int], Any] | None = None,
 ) -> Trained:
@@ -114,6 +119,7 @@ def train_many(
         course: The numbers. Those that are arrays have a value for every model.
         validation: As in `train`; every model keeps its own best.
         patience: Training ends when every model's patience has.
+        keeps_start: As in `train`.
         start: As in `train`, with an axis of models.
         report: As in `train`.
 
@@ -124,6 +130,8 @@ def train_many(
         raise InvalidInputError(f"num_epochs must be at least 1, got {num_epochs}")
     courses = jax.tree.map(lambda number: jnp.broadcast_to(jnp.asarray(number, float), keys.shape), course)
     progress = _begin(models, method, courses.penalties.balance is not None) if start is None else _go_on(start)
+    if keeps_start and validation is not None:
+        progress = judge_start(progress, validation, courses, method)
     told: list[_Told] = []
     done, at_once = 0, 1
     try:

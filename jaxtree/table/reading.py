@@ -5,7 +5,7 @@ and for Python objects from the values.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
@@ -57,8 +57,9 @@ def read_table(X: Any, *, max_categories: int | None = None) -> Table:
     """Reads a table.
 
     Args:
-        X: A two-dimensional NumPy array (also masked), a list of rows, a pandas, polars or pyarrow table, or
-            anything else that narwhals or `numpy.asarray` understands.
+        X: A two-dimensional NumPy array (also masked), a structured array of one axis, whose fields are columns, a
+            list of rows, a pandas, polars or pyarrow table, or anything else that narwhals or `numpy.asarray`
+            understands.
         max_categories: The most categories of a column of strings or of a categorical dtype; None allows any number.
 
     Raises:
@@ -80,6 +81,8 @@ def read_table(X: Any, *, max_categories: int | None = None) -> Table:
         check_shape(frame.shape)
     if isinstance(X, list | tuple):
         return _read_rows(X, max_categories)
+    if _is_structured(X):
+        return _read_structured(X, max_categories)
     if hasattr(X, "__array__"):
         return _read_array(X, max_categories)
     raise InvalidTypeError(f"X must be a two-dimensional array, a list of rows or a data frame, got {type(X).__name__}")
@@ -104,6 +107,18 @@ def take_rows(X: Any, rows: Int[np.ndarray, " taken"]) -> Any:
     if isinstance(frame, nw.DataFrame):
         return frame[rows.tolist()].to_native()
     return [X[row] for row in rows] if isinstance(X, list | tuple) else np.asanyarray(X)[rows]
+
+
+def names_apart(X: Any) -> tuple[str, ...] | None:
+    """Returns the names of the columns of a table whose names scikit-learn does not see; None for any other.
+
+    >>> names_apart(np.zeros(2, [("age", float), ("size", float)])), names_apart(np.zeros((2, 2)))
+    (('age', 'size'), None)
+    """
+    if _is_structured(X):
+        return X.dtype.names
+    frame = nw.from_native(X, pass_through=True)
+    return tuple(frame.collect_schema().names()) if isinstance(frame, nw.LazyFrame) else None
 
 
 def check_shape(shape: tuple[int, ...]) -> None:
@@ -145,6 +160,27 @@ def _read_array(X: Any, max_categories: int | None) -> Table:
         )
     has_missing = check_numbers(X, names).tolist()
     return Table(tuple(map(NumberColumn, names, X.T, has_missing)), False, matrix=X)
+
+
+def _is_structured(X: Any) -> bool:
+    return isinstance(X, np.ndarray) and X.dtype.names is not None
+
+
+def _read_structured(X: np.ndarray, max_categories: int | None) -> Table:
+    """Reads an array of one axis whose fields are columns, each by its own type."""
+    names = X.dtype.names or ()
+    if X.ndim != 1:
+        raise InvalidInputError(f"a structured array must have one axis, of rows, got shape {X.shape}")
+    columns: list[NumberColumn | WordColumn] = []
+    for name in names:
+        if X[name].ndim != 1:
+            raise InvalidTypeError(
+                f"field {name!r} of the structured array has axes of its own, of shape {X.dtype[name].shape}: make "
+                "every number a field"
+            )
+        (column,) = _read_array(X[name][:, None], max_categories).columns
+        columns.append(replace(column, name=name))
+    return Table(tuple(columns), True)
 
 
 def _fill_masked(X: np.ma.MaskedArray, names: Sequence[str]) -> np.ndarray:

@@ -73,6 +73,8 @@ def test_validation_rows_choose_the_epoch_and_end_training():
     assert len(held_out.history_["validation_loss"]) == 60
     with pytest.raises(InvalidInputError, match="patience is for validation rows"):
         a_tree(patience=3).fit(IRIS, SPECIES)
+    with pytest.raises(InvalidInputError, match="judge is for validation rows"):
+        a_tree(judge="hardened").fit(IRIS, SPECIES)
     with pytest.raises(InvalidInputError, match="go together"):
         a_tree().fit(IRIS, SPECIES, X_val=IRIS)
 
@@ -157,6 +159,20 @@ def test_fine_tuning_betters_a_shallow_tree():
     assert soft.harden().score(X, label) > hard.score(X, label) + 0.02
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_fine_tuning_judged_as_hardened_is_no_worse_on_validation_rows(seed):
+    draw = np.random.default_rng(seed)
+    x = draw.normal(size=(400, 4))
+    label = (np.sin(2 * x[:, 0]) + x[:, 1] + draw.normal(size=400) > 0).astype(int)
+    hard = DecisionTreeClassifier(max_depth=4).fit(x[:200], label[:200])
+    held = x[200:], label[200:]
+    soft = a_tree(depth=4, gate="axis", init=hard, judge="hardened", gate_rate=0.1, max_epochs=30)
+    soft.fit(x[:200], label[:200], X_val=held[0], y_val=held[1])
+    tuned = soft.harden()
+    assert tuned.score(*held) >= hard.score(*held)
+    assert 1 - min(soft.history_["validation_loss"]) <= tuned.score(*held) + 1e-6
+
+
 def test_a_tree_to_begin_with_must_fit():
     with pytest.raises(InvalidTypeError, match="must be a fitted tree of jaxtree, got DecisionTreeClassifier"):
         a_tree(init=ScikitLearnTree().fit(IRIS, SPECIES)).fit(IRIS, SPECIES)
@@ -189,9 +205,9 @@ def test_partial_fit_learns_row_by_row():
 
 def test_a_student_says_what_its_teacher_says():
     teacher = RandomForestClassifier(20, max_depth=3, random_state=0).fit(IRIS, SPECIES)
-    student = a_tree(depth=3, max_epochs=150, averaging=0.9).distil(teacher, IRIS)
+    student = a_tree(depth=3, max_epochs=300, averaging=0.9).distil(teacher, IRIS)
     far = np.abs(student.predict_proba(IRIS) - teacher.predict_proba(IRIS)).mean()
-    labels_only = a_tree(depth=3, max_epochs=150, averaging=0.9).fit(IRIS, SPECIES)
+    labels_only = a_tree(depth=3, max_epochs=300, averaging=0.9).fit(IRIS, SPECIES)
     assert far < 0.03 < np.abs(labels_only.predict_proba(IRIS) - teacher.predict_proba(IRIS)).mean() + 0.02
     assert student.harden().score(IRIS, SPECIES) > 0.9
     assert student.fit(IRIS, SPECIES).score(IRIS, SPECIES) > 0.9, "it can be fitted again as usual"

@@ -147,7 +147,7 @@ def test_blocks_make_no_difference(monkeypatch):
     estimator = kept("forest_regression")
     X = rows_of(estimator, 40)
     whole = shap_values(estimator, X).values
-    monkeypatch.setattr("jaxtree.explain.shap._NUMBERS_OF_BLOCK", 1)
+    monkeypatch.setattr("jaxtree.explain.blocks._NUMBERS_OF_BLOCK", 1)
     np.testing.assert_allclose(shap_values(estimator, X).values, whole, atol=1e-12)
 
 

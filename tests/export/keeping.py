@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-from sklearn.base import is_classifier
 
 import jaxtree
 from jaxtree.datasets import load_play_tennis
@@ -78,14 +77,37 @@ def fitted():
         "extra_regression": (jaxtree.ExtraTreesRegressor(**few), table, two),
         "bagging": (jaxtree.BaggingTreeClassifier(**few, pruning=jaxtree.ReducedError()), table, signs),
         "bagging_regression": (jaxtree.BaggingTreeRegressor(**few), plain, numbers),
+        **_soft(table, plain, classes, numbers, two),
     }
     for name, (estimator, X, y) in estimators.items():
         yield name, estimator.fit(X, y), X
+    for name, (gates, X, y) in _hardened(table, plain, classes, numbers).items():
+        yield name, gates.fit(X, y).harden(), X
+
+
+def _soft(table, plain, classes, numbers, two):
+    few = {"depth": 2, "max_epochs": 3, "random_state": 0}
+    return {
+        "soft": (jaxtree.SoftTreeClassifier(**few, class_weight={"low": 2.0}), table, classes),
+        "soft_regression": (jaxtree.SoftTreeRegressor(**few, gate="axis", scaling="quantile"), table, numbers),
+        "soft_poisson": (jaxtree.SoftTreeRegressor(**few, loss="poisson", leaf="linear"), plain, np.abs(numbers)),
+        "soft_forest": (jaxtree.SoftForestClassifier(3, **few, mixture="learned"), table, classes == "low"),
+        "soft_forest_regression": (jaxtree.SoftForestRegressor(3, **few, validation_fraction=0.2), plain, two),
+    }
+
+
+def _hardened(table, plain, classes, numbers):
+    few = {"depth": 2, "max_epochs": 3, "random_state": 0}
+    return {
+        "hardened": (jaxtree.SoftTreeClassifier(**few), table, classes),
+        "hardened_regression": (jaxtree.SoftTreeRegressor(**few, scaling="quantile"), plain, numbers),
+        "hardened_axis": (jaxtree.SoftTreeClassifier(**few, gate="axis"), table, classes),
+    }
 
 
 def said(estimator, X):
     """All that an estimator says of rows, by name."""
-    names = ["apply", "predict", *(["predict_proba"] if is_classifier(estimator) else [])]
+    names = [name for name in ("apply", "predict", "predict_proba") if hasattr(estimator, name)]
     results = {name: getattr(estimator, name)(X) for name in names}
     flat = {name: value if isinstance(value, list) else [value] for name, value in results.items()}
     return {f"{name} {number}": part for name, parts in flat.items() for number, part in enumerate(parts)}

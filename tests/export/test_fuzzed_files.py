@@ -41,14 +41,17 @@ def try_to_load(path, rows):
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < MOST_MEMORY
-    for use in (estimator.predict, estimator.apply, getattr(estimator, "predict_proba", estimator.predict)):
+    for name in ("predict", "apply", "predict_proba"):
         try:
-            use(rows)
+            getattr(estimator, name, estimator.predict)(rows)
         except JaxtreeError:  # the rows are not such as this model knows
             continue
-    if hasattr(estimator, "tree_"):
+    if isinstance(estimator, jaxtree.HardTreeClassifier | jaxtree.HardTreeRegressor):
+        assert estimator.export_text()
+    elif hasattr(estimator, "tree_"):
         assert jaxtree.export_text(estimator)
-    assert estimator.feature_importances_.shape == (estimator.n_features_in_,)
+    if hasattr(estimator, "feature_importances_"):
+        assert estimator.feature_importances_.shape == (estimator.n_features_in_,)
     return False
 
 
@@ -150,9 +153,9 @@ def test_some_broken_files(tmp_path):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_thousands_of_broken_files(tmp_path):
-    damaged, made_up = load_damaged(tmp_path, 5000, seed=1)
-    assert damaged >= 4800
-    assert made_up >= 2500
+    damaged, made_up = load_damaged(tmp_path, 3000, seed=1)
+    assert damaged >= 2880
+    assert made_up >= 1500
 
 
 @pytest.mark.parametrize("length", [2**63, 2**40, 100_000_001, 2**25 + 1, 3, 0])

@@ -19,6 +19,7 @@ from jaxtree.export.frame import to_dataframe
 from jaxtree.export.jax_function import to_jax_export
 from jaxtree.export.sklearn_model import to_sklearn
 from jaxtree.export.sql import to_sql
+from jaxtree.export.treelite_model import to_treelite
 from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows, kept
 
 EXPORTS = (to_c, to_sql, to_jax_export)
@@ -191,6 +192,39 @@ def test_a_program_of_jax_predicts_the_same(name):
     np.testing.assert_allclose(said[1], estimator.predict_proba(X), atol=1e-6)
     if name not in FORESTS:
         np.testing.assert_array_equal(estimator.classes_[np.asarray(said[0])], estimator.predict(X))
+
+
+def as_numbers(estimator, X):
+    """Rows as models of numbers alone read them: words as places among the categories, NaN for what is missing."""
+    columns = []
+    for column, (_, values) in zip(estimator.schema_.columns, as_frame(X).items(), strict=True):
+        if column.kind in ("numeric", "boolean"):
+            columns.append(values.to_numpy(np.float64))
+        else:
+            place = {word: number for number, word in enumerate(column.categories)}
+            columns.append(np.array([place.get(word, np.nan) for word in values.astype(object)]))
+    return np.stack(columns, axis=1)
+
+
+@pytest.mark.parametrize("name", [*TREES, *FORESTS])
+def test_treelite_predicts_the_same(name):
+    treelite = pytest.importorskip("treelite")
+    estimator = kept(name)
+    X = edge_rows(estimator)
+    said = treelite.gtil.predict(to_treelite(estimator), as_numbers(estimator, X))
+    expected = estimator.predict_proba(X) if is_classifier(estimator) else estimator.predict(X)
+    np.testing.assert_array_equal(said.reshape(expected.shape), expected)
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_treelite_of_shared_rows(name):
+    treelite = pytest.importorskip("treelite")
+    estimator = kept(name)
+    with pytest.raises(InvalidInputError, match="missing"):
+        to_treelite(estimator)
+    X = edge_rows(estimator, known=True)
+    said = treelite.gtil.predict(to_treelite(estimator, no_missing=True), as_numbers(estimator, X))
+    np.testing.assert_array_equal(said[:, 0], estimator.predict_proba(X))
 
 
 @pytest.mark.parametrize("name", SHARING)

@@ -334,16 +334,25 @@ def test_the_estimator_and_the_grid_are_left_alone():
 # Real data
 
 
-@pytest.mark.slow
-def test_cars():
-    """3,240 settings of a fold: scikit-learn's search fits each."""
+SOME_LIMITS = {"max_depth": [2, 6, None], "min_samples_split": [2, 40], "min_gain": [0, 0.05], "pruning__p": [0, 0.1]}
+ALL_LIMITS = {
+    "max_depth": [2, 4, 6, 8, 10, None],
+    "min_samples_split": [2, 10, 40],
+    "min_gain": [0, 0.01, 0.05],
+    "pruning__p": [0, 0.05, 0.1],
+    "pruning__q": [0, 0.5],
+}
+
+
+@pytest.mark.parametrize(
+    ("grid", "number"),
+    [
+        pytest.param(SOME_LIMITS, 240, marks=pytest.mark.slow),
+        pytest.param(ALL_LIMITS, 3240, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_cars(grid, number):
+    """Settings times folds, up to 3,240: scikit-learn's search fits each."""
     table, y = jaxtree.datasets.load_car_evaluation(return_X_y=True, binary=True)
-    grid = {
-        "max_depth": [2, 4, 6, 8, 10, None],
-        "min_samples_split": [2, 10, 40],
-        "min_gain": [0, 0.01, 0.05],
-        "pruning__p": [0, 0.05, 0.1],
-        "pruning__q": [0, 0.5],
-    }
     ours = compare(ID3Classifier(encoding="onehot", pruning=Dropout(0.1), random_state=0), grid, table, y, cv=10)
-    assert len(ours.cv_results_["params"]) * 10 == 3240
+    assert len(ours.cv_results_["params"]) * 10 == number

@@ -1,6 +1,7 @@
 """Training: what it reaches, what it keeps, what it repeats, and how it ends."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from jaxtree.soft import epochs as epochs_module
 from jaxtree.soft import training as training_module
 from jaxtree.soft.courses import Course, Method, Rates, Rows, make_rows
 from jaxtree.soft.epochs import mean_loss, rates_of_parts
-from jaxtree.soft.losses import cross_entropy, quantile, squared_error
+from jaxtree.soft.losses import cross_entropy, quantile, squared_error, zero_one
 from jaxtree.soft.outputs import log_mixture
 from jaxtree.soft.regularisers import Penalties
 from jaxtree.soft.training import train, train_many
@@ -133,6 +134,32 @@ def test_the_best_epoch_on_validation_rows_is_kept():
     assert trained.validation_loss[trained.best_epoch - 1] == trained.validation_loss.min()
     judged = mean_loss(trained.model, validation, 0.2, MIXTURE)
     np.testing.assert_allclose(judged, trained.validation_loss.min(), rtol=1e-3)
+
+
+def test_a_good_model_is_not_made_worse():
+    """The model to begin with may be a candidate, too: steps that are far too long leave it as it is."""
+    x, y = made_up(200)
+    rows = make_rows(x, y)
+    good = train(a_tree(), rows, key=KEY, num_epochs=40, method=MIXTURE).model
+    wild = Course(rates=Rates(gate=50.0, leaf=50.0))
+    fine_tune = functools.partial(
+        train, good, rows, key=KEY, num_epochs=3, method=MIXTURE, course=wild, validation=rows
+    )
+    trained = fine_tune(keeps_start=True)
+    assert trained.best_epoch == 0
+    same(trained.model, good)
+    assert fine_tune().best_epoch > 0
+
+
+def test_checkpoints_are_judged_by_what_decides():
+    x, y = made_up(200)
+    held = make_rows(*made_up(100, seed=1))
+    method = MIXTURE._replace(judge=zero_one)
+    course = Course(judging_temperature=1e-6)
+    trained = train(a_tree(), make_rows(x, y), key=KEY, num_epochs=20, method=method, course=course, validation=held)
+    told = log_mixture(trained.model, held.x[:100], temperature=1e-6).argmax(axis=1)
+    assert np.mean(np.asarray(told) != np.asarray(held.target[:100])) == pytest.approx(trained.validation_loss.min())
+    assert trained.best_epoch == trained.validation_loss.argmin() + 1
 
 
 def test_patience_ends_training_early():

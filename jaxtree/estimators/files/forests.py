@@ -2,14 +2,12 @@
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
 
 from jaxtree.ensemble.packing import Forest
 from jaxtree.ensemble.walking import PredictingForest
 from jaxtree.errors import ModelFileError
+from jaxtree.estimators.files.keys import read_key, write_key
 from jaxtree.estimators.files.learnt import join_learnt, split_learnt
 from jaxtree.estimators.files.parameters import read_parameter, write_parameter
 from jaxtree.estimators.files.registry import Kind, register
@@ -22,17 +20,15 @@ from jaxtree.export.model_file import ModelFile
 from jaxtree.export.tree_parts import join_trees, split_trees
 
 _OUT_OF_BAG = ("oob_decision_function_", "oob_prediction_")
-_KEY_IMPLEMENTATIONS = {"threefry2x32": 2, "rbg": 4, "unsafe_rbg": 4}
-"""JAX's kinds of random keys, and the numbers that each is made of."""
 
 
 def split_forest(estimator: Any) -> ModelFile:
     """Takes a fitted forest apart."""
     learnt = split_learnt(estimator)
-    forest, key = estimator.forest_, estimator._key
+    forest = estimator.forest_
     header = {
         **learnt.header,
-        "key": [str(jax.random.key_impl(key)), np.asarray(jax.random.key_data(key)).tolist()],
+        "key": write_key(estimator._key),
         "oob_score": write_parameter("oob_score_", getattr(estimator, "oob_score_", None)),
         "oob_outputs": {},
     }
@@ -56,19 +52,11 @@ def join_forest(estimator: Any, parts: ModelFile) -> None:
     set_outputs(blank, nodes)
     said = read_said(estimator, parts, len(nodes.feature), sum(num_classes) or blank.n_outputs_)
     estimator._learn_from(blank)
-    estimator._key = _join_key(parts.header.get("key"))
+    estimator._key = read_key(parts.header.get("key"))
     estimator.forest_ = Forest(nodes, first_node)
     estimator._predicting = PredictingForest(estimator.forest_)
     estimator._members = Members(estimator.forest_, blank, estimator.pruning, estimator._keys()[1], said)
     _join_out_of_bag(estimator, parts)
-
-
-def _join_key(given: Any) -> PRNGKeyArray:
-    match given:
-        case [str(name), list(numbers)] if len(numbers) == _KEY_IMPLEMENTATIONS.get(name):
-            if all(type(number) is int and 0 <= number < 2**32 for number in numbers):
-                return jax.random.wrap_key_data(jnp.array(numbers, jnp.uint32), impl=name)
-    raise ModelFileError("its random key is none")
 
 
 def _join_out_of_bag(estimator: Any, parts: ModelFile) -> None:

@@ -1,9 +1,9 @@
 """What estimators learn from a table beside their trees: schema, classes, and the shape of the target."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Int32, Shaped
 
 from jaxtree.errors import ModelFileError
 from jaxtree.estimators.files.parameters import read_parameter, write_parameter
@@ -24,14 +24,26 @@ _OPTIONS: dict[str, tuple[type, ...]] = {
 """The options of encoders, and the types that they may have."""
 
 
+class Classes(NamedTuple):
+    """The classes of every output, as a file has them.
+
+    Attributes:
+        names: Those of each output in ascending order.
+        places: The place of each among the names, in the order in which they were declared.
+    """
+
+    names: list[Shaped[np.ndarray, " class"]]
+    places: list[Int32[np.ndarray, " class"]]
+
+
 def split_learnt(estimator: Any) -> ModelFile:
-    """Returns what a fitted tree or forest has learned beside its nodes."""
-    parts = split_schema(estimator.schema_)
+    """Returns what a fitted estimator has learned beside its nodes or parameters."""
+    parts = split_schema(estimator.encoder_.schema_)
     options = {name: write_parameter(name, getattr(estimator.encoder_, name)) for name in _OPTIONS}
     header = {
         **parts.header,
         "encoder": options,
-        "is_sampled": bool(estimator.encoder_._is_sampled),
+        "is_sampled": bool(getattr(estimator.encoder_, "_is_sampled", False)),
         "is_named": hasattr(estimator, "feature_names_in_"),
         "beside": list(estimator._beside),
         "max_features": getattr(estimator, "max_features_", None),
@@ -49,7 +61,29 @@ def split_learnt(estimator: Any) -> ModelFile:
 
 
 def join_learnt(estimator: Any, parts: ModelFile) -> tuple[int, ...]:
-    """Gives an estimator what it has learned beside its nodes; returns the numbers of classes, empty for numbers.
+    """Gives a tree what it has learned beside its nodes; returns the numbers of classes, empty for numbers.
+
+    Raises:
+        ModelFileError: The parts do not fit, or not each other.
+    """
+    join_columns(estimator, parts)
+    for name, attribute in (("max_features", "max_features_"), ("num_declared", "_num_declared")):
+        if parts.header.get(name) is not None:
+            setattr(estimator, attribute, _count(parts.header, name))
+    if not hasattr(type(estimator), "predict_proba"):
+        estimator._is_vector = read_truth(parts.header, "is_vector")
+        return ()
+    names, places = read_classes(parts.header)
+    is_one = len(names) == 1
+    estimator.n_outputs_ = len(names)
+    estimator.classes_ = names[0] if is_one else names
+    estimator.n_classes_ = len(names[0]) if is_one else np.array([len(classes) for classes in names])
+    estimator.class_order_ = places[0] if is_one else places
+    return tuple(len(classes) for classes in names)
+
+
+def join_columns(estimator: Any, parts: ModelFile) -> None:
+    """Gives an estimator its encoder, and the columns of its table.
 
     Raises:
         ModelFileError: The parts do not fit, or not each other.
@@ -58,15 +92,29 @@ def join_learnt(estimator: Any, parts: ModelFile) -> tuple[int, ...]:
     estimator.encoder_ = _join_encoder(parts)
     names = estimator.encoder_.schema_.column_names
     estimator.n_features_in_ = len(names)
-    if _truth(header, "is_named"):
+    if read_truth(header, "is_named"):
         estimator.feature_names_in_ = np.array(names, object)
     elif names != default_names(len(names)):
         raise ModelFileError("its columns have names, and it says that they have none")
     estimator._beside = _names(header.get("beside"))
-    for name, attribute in (("max_features", "max_features_"), ("num_declared", "_num_declared")):
-        if header.get(name) is not None:
-            setattr(estimator, attribute, _count(header, name))
-    return _join_classes(estimator, header)
+
+
+def read_classes(header: dict[str, Any]) -> Classes:
+    """Returns the classes of every output.
+
+    Raises:
+        ModelFileError: They are none.
+    """
+    given = header.get("classes")
+    if not isinstance(given, list) or not given:
+        raise ModelFileError("it has no classes")
+    classes = [_classes(names) for names in given]
+    order = header.get("class_order")
+    if order is None:
+        order = [list(range(len(names))) for names in classes]
+    if not isinstance(order, list) or len(order) != len(classes):
+        raise ModelFileError("its classes have no order")
+    return Classes(classes, [_order(place, len(names)) for place, names in zip(order, classes, strict=True)])
 
 
 def join_pruning(estimator: Any, parts: ModelFile) -> None:
@@ -75,6 +123,14 @@ def join_pruning(estimator: Any, parts: ModelFile) -> None:
     if pruning is not None and not isinstance(pruning, Pruning):
         raise ModelFileError("its pruning is none")
     estimator.pruning_ = pruning
+
+
+def read_truth(header: dict[str, Any], name: str) -> bool:
+    """Returns what a header says of something; raises ModelFileError if that is neither true nor false."""
+    value = header.get(name)
+    if not isinstance(value, bool):
+        raise ModelFileError(f"it says of {name} neither true nor false")
+    return value
 
 
 def _join_encoder(parts: ModelFile) -> Encoder:
@@ -87,30 +143,8 @@ def _join_encoder(parts: ModelFile) -> Encoder:
     encoder = Encoder(**values)
     encoder._check_options()
     encoder.schema_ = join_schema(parts, onehot=encoder.encoding == "onehot")
-    encoder._is_sampled = _truth(parts.header, "is_sampled")
+    encoder._is_sampled = read_truth(parts.header, "is_sampled")
     return encoder
-
-
-def _join_classes(estimator: Any, header: dict[str, Any]) -> tuple[int, ...]:
-    if not hasattr(type(estimator), "predict_proba"):
-        estimator._is_vector = _truth(header, "is_vector")
-        return ()
-    given = header.get("classes")
-    if not isinstance(given, list) or not given:
-        raise ModelFileError("it has no classes")
-    classes = [_classes(names) for names in given]
-    order = header.get("class_order")
-    if order is None:
-        order = [list(range(len(names))) for names in classes]
-    if not isinstance(order, list) or len(order) != len(classes):
-        raise ModelFileError("its classes have no order")
-    places = [_order(place, len(names)) for place, names in zip(order, classes, strict=True)]
-    is_one = len(classes) == 1
-    estimator.n_outputs_ = len(classes)
-    estimator.classes_ = classes[0] if is_one else classes
-    estimator.n_classes_ = len(classes[0]) if is_one else np.array([len(names) for names in classes])
-    estimator.class_order_ = places[0] if is_one else places
-    return tuple(len(names) for names in classes)
 
 
 def _classes(given: Any) -> Shaped[np.ndarray, " class"]:
@@ -132,7 +166,7 @@ def _order(place: Any, size: int) -> Shaped[np.ndarray, " class"]:
 
 def _by_output(estimator: Any, name: str) -> list:
     parts = getattr(estimator, name)
-    return [parts] if estimator.n_outputs_ == 1 else list(parts)
+    return list(parts) if isinstance(parts, list | tuple) else [parts]
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -145,11 +179,4 @@ def _count(header: dict[str, Any], name: str) -> int:
     value = header[name]
     if type(value) is not int or not 0 <= value < 2**31:
         raise ModelFileError(f"its {name} is no number of things")
-    return value
-
-
-def _truth(header: dict[str, Any], name: str) -> bool:
-    value = header.get(name)
-    if not isinstance(value, bool):
-        raise ModelFileError(f"it says of {name} neither true nor false")
     return value

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidTypeError, JaxtreeError, ModelFileError
+from jaxtree.estimators.checks import check_parameters
 from jaxtree.estimators.files.parameters import join_parameters, split_parameters
 from jaxtree.export.model_file import ModelFile, read_model_file, write_model_file
 
@@ -116,8 +117,13 @@ class KeptInFiles:
             path: Where to write, such as "model.jaxtree".
 
         Raises:
-            InvalidInputError: A parameter cannot be kept: a function that is not jaxtree's, a random generator, a
-                splitter of scikit-learn. Set it to something else first; the fitted tree does not change.
+            InvalidInputError: A parameter cannot be kept: a function that is not jaxtree's, such as a loss; a random
+                generator; an optimiser; a splitter of scikit-learn; the tree that a soft one began with. Set it to
+                something else first; what is fitted does not change.
             InvalidTypeError: The estimator is of a class that is not jaxtree's own.
         """
         save(self, path)
+
+    def _check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed."""
+        check_parameters(self)

@@ -56,7 +56,7 @@ class BaggingTreeClassifier(BaseForestClassifier):
 
     Attributes:
         forest_: The trees in one table of nodes, a `Forest` of which `forest_[i]` is the i-th `jaxtree.Tree`.
-        estimators_: The trees as fitted `DecisionTreeClassifier`s.
+        estimators_: Every tree as a fitted `DecisionTreeClassifier`.
         classes_: The classes in ascending order; a list for several outputs.
         feature_importances_: The mean importance of every column.
         oob_score_: The score of out-of-bag predictions; with `oob_score` alone.
@@ -147,7 +147,7 @@ class BaggingTreeRegressor(BaseForestRegressor):
 
     Attributes:
         forest_: The trees in one table of nodes, a `Forest` of which `forest_[i]` is the i-th `jaxtree.Tree`.
-        estimators_: The trees as fitted `DecisionTreeRegressor`s.
+        estimators_: Every tree as a fitted `DecisionTreeRegressor`.
         feature_importances_: The mean importance of every column.
         oob_score_: The score of out-of-bag predictions; with `oob_score` alone.
         oob_prediction_: Those predictions; NaN for rows that every tree has drawn.

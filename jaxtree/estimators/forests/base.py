@@ -10,7 +10,7 @@ import scipy.sparse
 from jax.sharding import Mesh
 from jaxtyping import Float, Float64, Int, PRNGKeyArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import Device
 from jaxtree.ensemble.drawing import Drawing
@@ -20,7 +20,7 @@ from jaxtree.ensemble.packing import Forest, join_forests
 from jaxtree.ensemble.walking import PredictingForest
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree, FitStart, allow_tables, ancestors, importances, key_of
-from jaxtree.estimators.checks import check_parameters
+from jaxtree.estimators.checks import check_names, check_parameters
 from jaxtree.estimators.files.registry import KeptInFiles
 from jaxtree.estimators.forests.growing import devices_of, grow_sample, number_of_draws, number_of_threads, rows_of
 from jaxtree.estimators.forests.members import Members, prune_forest, pruning_seeds
@@ -253,7 +253,7 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         """What thresholds are compared with."""
         check_is_fitted(self, "forest_")
         values = self.encoder_.values(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        check_names(self, X, reset=False)
         return values
 
     @abc.abstractmethod

@@ -9,15 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, Real
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.buckets import row_bucket
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import allow_tables, key_of
-from jaxtree.estimators.checks import check_parameters
+from jaxtree.estimators.checks import check_names
+from jaxtree.estimators.files.registry import KeptInFiles
 from jaxtree.estimators.forests.progress import progress_of_trees
 from jaxtree.estimators.parts import read_arguments
-from jaxtree.estimators.soft.history import plot_curves
 from jaxtree.estimators.soft.parameters import course_of, method_of
 from jaxtree.estimators.soft.preparing import Sample, split_sample
 from jaxtree.soft.courses import Course, Method, Predict
@@ -36,7 +36,7 @@ ROWS_A_BLOCK = 8192
 """Rows that are predicted at once."""
 
 
-class BaseSoft(BaseEstimator, abc.ABC):
+class BaseSoft(KeptInFiles, BaseEstimator, abc.ABC):
     """A soft model on any table. A subclass has the parameters, and knows targets and models."""
 
     depth: int
@@ -47,6 +47,7 @@ class BaseSoft(BaseEstimator, abc.ABC):
     max_epochs: int
     last_temperature: float
     validation_fraction: float | None
+    judge: str
     patience: int | None
     scaling: str
     categorical_features: Any
@@ -142,7 +143,7 @@ class BaseSoft(BaseEstimator, abc.ABC):
             InvalidTypeError: The table holds what cannot be read.
             TrainingError: The loss has become infinite or not a number.
         """
-        check_parameters(self)
+        self._check_parameters()
         sample = self._read_sample(X, y, sample_weight)
         return self._fit_sample(sample, self._read_validation(X_val, y_val))
 
@@ -150,8 +151,9 @@ class BaseSoft(BaseEstimator, abc.ABC):
         """Trains on rows that are read."""
         if validation is None and self.validation_fraction is not None:
             sample, validation = split_sample(sample, self.validation_fraction, self.random_state)
-        if self.patience is not None and validation is None:
-            raise InvalidInputError("patience is for validation rows: give X_val and y_val, or validation_fraction")
+        for name, is_asked in (("patience", self.patience is not None), ("judge", self.judge != "loss")):
+            if is_asked and validation is None:
+                raise InvalidInputError(f"{name} is for validation rows: give X_val and y_val, or validation_fraction")
         models = self._begin(sample)
         self._rows = sample
         method = self._method()
@@ -216,6 +218,7 @@ class BaseSoft(BaseEstimator, abc.ABC):
                 course=course_of(self) if course is None else course,
                 validation=None if validation is None else validation.as_rows(self.inputs_),
                 patience=self.patience,
+                keeps_start=getattr(self, "init", None) is not None,
                 start=start,
                 report=report,
             )
@@ -225,7 +228,7 @@ class BaseSoft(BaseEstimator, abc.ABC):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Goes over some further rows once, at the last temperature and with rates that do not fall."""
-        check_parameters(self)
+        self._check_parameters()
         if not hasattr(self, "model_"):
             sample = self._read_sample(X, y, sample_weight)
             models, start, self._rows = self._begin(sample), None, sample
@@ -244,8 +247,9 @@ class BaseSoft(BaseEstimator, abc.ABC):
         self.best_epoch_ = len(self.history_["loss"])
         return self
 
-    def _stacked_progress(self) -> Progress:
-        return self._stacked(self.progress_)
+    def _stacked_progress(self) -> Progress | None:
+        """Where training ended; None of an estimator from a file, which does not keep it."""
+        return self._stacked(self.progress_) if hasattr(self, "progress_") else None
 
     @property
     def schema_(self) -> Schema:
@@ -253,7 +257,9 @@ class BaseSoft(BaseEstimator, abc.ABC):
         return self.encoder_.schema_
 
     def plot_history(self, ax: Any = None) -> Any:
-        """Draws the losses over the epochs, with matplotlib, and returns the Axes."""
+        """Draws the losses over the epochs and returns the Axes; see `jaxtree.plot.plot_learning_curve`."""
+        from jaxtree.export.curves import plot_curves  # which needs Matplotlib
+
         check_is_fitted(self)
         return plot_curves(self.history_, self.best_epoch_, ax)
 
@@ -285,7 +291,7 @@ class BaseSoft(BaseEstimator, abc.ABC):
         if is_source(given.X):
             self.n_features_in_ = len(open_source(given.X).names or self.schema_.columns)
         else:
-            validate_data(self, given.X, skip_check_array=True)
+            check_names(self, given.X)
         return self._sample(values, target, given.sample_weight)
 
     def _read_further_sample(self, X: Any, y: Any, sample_weight: Any) -> Sample:
@@ -315,7 +321,7 @@ class BaseSoft(BaseEstimator, abc.ABC):
     def _values(self, X: Any) -> Real[np.ndarray, "row value"]:
         values = self.encoder_.values(X)
         if not is_source(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
+            check_names(self, X, reset=False)
         return values
 
     def _outputs(self, X: Any) -> Float[np.ndarray, "row output"]:

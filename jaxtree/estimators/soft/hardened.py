@@ -1,15 +1,16 @@
 """What `harden` makes of soft trees: ordinary trees, whose gates decide."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import validate_data
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import allow_tables
+from jaxtree.estimators.checks import check_names
+from jaxtree.estimators.files.registry import KeptInFiles
 from jaxtree.estimators.parts import ScoresSources, part_by_part
 from jaxtree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.soft.harden import Hardened
@@ -19,7 +20,7 @@ from jaxtree.table.source import is_source
 from jaxtree.tree import Tree
 
 
-class _HardTree(BaseEstimator):
+class _HardTree(KeptInFiles, BaseEstimator):
     """An oblique tree on any table; it is made by `harden`, not by `fit`.
 
     Attributes:
@@ -31,6 +32,7 @@ class _HardTree(BaseEstimator):
     tree_: ObliqueTree
     agreement_: float
     encoder_: Encoder
+    _parameter_constraints: ClassVar[dict] = {}
 
     def fit(self, X: Any, y: Any) -> Any:
         """Raises InvalidInputError: fit a soft tree, and harden it."""
@@ -72,7 +74,7 @@ class _HardTree(BaseEstimator):
         self._check()
         values = self.encoder_.values(X)
         if not is_source(X):
-            validate_data(self, X, reset=False, skip_check_array=True)
+            check_names(self, X, reset=False)
         return values
 
 

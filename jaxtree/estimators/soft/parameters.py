@@ -4,15 +4,19 @@ from numbers import Integral, Real
 from typing import Any
 
 import optax
+from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from jaxtree.errors import InvalidTypeError
 from jaxtree.soft.courses import Course, Method, Rates
 from jaxtree.soft.gates import GATES, SELECTORS, STEPS
-from jaxtree.soft.losses import Loss
+from jaxtree.soft.losses import Loss, zero_one
 from jaxtree.soft.model import LEAVES
 from jaxtree.soft.regularisers import Penalties
 from jaxtree.soft.scaling import SCALINGS
+
+DECIDED = 1e-6
+"""A temperature at which gates decide."""
 
 _STRENGTH = [Interval(Real, 0, None, closed="left"), None]
 _RATE = [Interval(Real, 0, None, closed="neither")]
@@ -37,6 +41,7 @@ SOFT_CONSTRAINTS = {
     "feature_entropy": _STRENGTH,
     "leaf_decay": _STRENGTH,
     "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
+    "judge": [StrOptions({"loss", "hardened"})],
     "patience": [Interval(Integral, 1, None, closed="left"), None],
     "scaling": [StrOptions(set(SCALINGS))],
     "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
@@ -69,6 +74,7 @@ def course_of(estimator: Any) -> Course:
         rates=rates,
         first_temperature=estimator.first_temperature,
         last_temperature=estimator.last_temperature,
+        judging_temperature=DECIDED if estimator.judge == "hardened" else None,
         noise=estimator.noise or None,
         averaging=estimator.averaging,
         penalties=penalties,
@@ -83,5 +89,6 @@ def method_of(estimator: Any, loss: Loss, predict: Any) -> Method:
     """
     if not callable(loss):
         raise InvalidTypeError(f"loss must be a name or a function of outputs and targets, got {loss!r}")
-    method = Method(loss=loss, predict=predict, batch_size=int(estimator.batch_size))
+    judge = zero_one if estimator.judge == "hardened" and is_classifier(estimator) else None
+    method = Method(loss=loss, judge=judge, predict=predict, batch_size=int(estimator.batch_size))
     return method if estimator.optimizer is None else method._replace(optimizer=estimator.optimizer)

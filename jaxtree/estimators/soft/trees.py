@@ -43,6 +43,8 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         leaf_decay: The strength of the penalty on large leaves.
         validation_fraction: The share of the rows that is held out to judge by, where `fit` is given none; None for no
             rows. With any, the parameters after the best epoch are kept.
+        judge: How validation rows judge an epoch: "loss", by the loss of the soft model; or "hardened", by the share of
+            wrong classes, or the loss of numbers, of the model whose gates decide.
         patience: After how many epochs without a better validation loss training ends; None is never.
         scaling: What numbers of the table become: "standard", "quantile" or "none".
         categorical_features: "from_dtype", None, or which columns are categorical; categories are one-hot.
@@ -105,6 +107,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         feature_entropy: float | None = None,
         leaf_decay: float | None = None,
         validation_fraction: float | None = None,
+        judge: str = "loss",
         patience: int | None = None,
         scaling: str = "standard",
         categorical_features: Any = "from_dtype",
@@ -151,6 +154,8 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
         leaf_decay: The strength of the penalty on large leaves.
         validation_fraction: The share of the rows that is held out to judge by, where `fit` is given none; None for no
             rows. With any, the parameters after the best epoch are kept.
+        judge: How validation rows judge an epoch: "loss", by the loss of the soft model; or "hardened", by the share of
+            wrong classes, or the loss of numbers, of the model whose gates decide.
         patience: After how many epochs without a better validation loss training ends; None is never.
         scaling: What numbers of the table become: "standard", "quantile" or "none".
         categorical_features: "from_dtype", None, or which columns are categorical; categories are one-hot.
@@ -211,6 +216,7 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
         feature_entropy: float | None = None,
         leaf_decay: float | None = None,
         validation_fraction: float | None = None,
+        judge: str = "loss",
         patience: int | None = None,
         scaling: str = "standard",
         categorical_features: Any = "from_dtype",

@@ -117,6 +117,27 @@ def draws(
     return trim(_collapse_often(skeleton, rates, key, num_draws=num_draws), tree.depth.shape[-1])
 
 
+def node_numbers(tree: Tree, *, key: PRNGKeyArray) -> UInt32[np.ndarray, " node"]:
+    """Returns the number of every node in the draw of a key; `dropout` collapses it where that is below rate x 2^31.
+
+    So all draws that rates can make with one key are comparisons with these numbers.
+
+    Args:
+        tree: A tree with its root at node 0, on the host.
+        key: A typed key, `jax.random.key(seed)`.
+
+    Example:
+        >>> from jaxtree import ID3Classifier
+        >>> from jaxtree.datasets import load_play_tennis
+        >>> table = load_play_tennis()
+        >>> tree = ID3Classifier().fit(table.data, table.target).tree_
+        >>> inner = np.asarray(tree.num_children > 0) & (tree.depth > 0)
+        >>> (inner & (node_numbers(tree, key=jax.random.key(0)) < 0.5 * 2**31))[:4]
+        array([False, False,  True,  True])
+    """
+    return trim(_numbers_of_draw(skeleton_of(tree), key), tree.depth.shape[-1])
+
+
 def check_whole_number(name: str, value: int) -> None:
     """Raises InvalidInputError if a value is not a whole number of 1 or more."""
     if not isinstance(value, int | np.integer) or value < 1:
@@ -167,6 +188,11 @@ def _take_inner(skeleton: Skeleton, inner: Inner, rates, key) -> Drawing:
 def _collapse(skeleton: Skeleton, rates, key) -> Bool[Array, "... node"]:
     number = _numbers(_path_hashes(skeleton), key)
     return (number < _limits(rates)) & (skeleton.num_children > 0)
+
+
+@jax.jit
+def _numbers_of_draw(skeleton: Skeleton, key: PRNGKeyArray) -> UInt32[Array, " node"]:
+    return _numbers(_path_hashes(skeleton), key)
 
 
 @functools.partial(jax.jit, static_argnames="num_draws")

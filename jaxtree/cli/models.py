@@ -1,0 +1,188 @@
+"""Estimators, parameters and prunings as the user writes them: "c45", "max_depth=5", "dropout:p=0.1,q=0.5"."""
+
+import dataclasses
+import functools
+import operator
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from jaxtree.errors import InvalidInputError
+
+ALGORITHMS = {
+    "cart": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
+    "c45": ("C45Classifier", None),
+    "id3": ("ID3Classifier", None),
+    "forest": ("RandomForestClassifier", "RandomForestRegressor"),
+    "soft": ("SoftTreeClassifier", "SoftTreeRegressor"),
+}
+"""Names of algorithms, and the estimators of classes and of numbers."""
+
+_WORDS = {"none": None, "true": True, "false": False}
+_RANGE = re.compile(r"(-?\d+):(-?\d+)(?::(\d+))?")
+_MOST_VALUES = 100_000
+
+
+def make_estimator(
+    algorithm: str, task: str, *, seed: int, settings: Sequence[str] = (), prunings: Sequence[str] = ()
+) -> Any:
+    """Returns an unfitted estimator.
+
+    Args:
+        algorithm: One of `ALGORITHMS`.
+        task: "classification" or "regression".
+        seed: What is drawn depends on it.
+        settings: Parameters, such as "max_depth=5".
+        prunings: Prunings, such as "pessimistic:0.25", which unite; "none" is no pruning, also not by default.
+
+    Raises:
+        InvalidInputError: The algorithm has no regression.
+        typer.BadParameter: A parameter or pruning is none.
+
+    Example:
+        >>> make_estimator("cart", "regression", seed=0, settings=["max_depth=5"])
+        DecisionTreeRegressor(max_depth=5, random_state=0)
+        >>> make_estimator("id3", "classification", seed=0, prunings=["dropout:p=0.1,q=0.5"])
+        ID3Classifier(pruning=Dropout(p=0.1, q=0.5), random_state=0)
+    """
+    import jaxtree
+
+    for_classes, for_numbers = ALGORITHMS[algorithm]
+    name = for_classes if task == "classification" else for_numbers
+    if name is None:
+        raise InvalidInputError(
+            f"{algorithm} predicts classes, and the target has numbers: --algorithm cart predicts numbers, and "
+            "--task classification reads them as classes"
+        )
+    estimator = getattr(jaxtree, name)(random_state=seed)
+    estimator.set_params(
+        **{
+            parameter: parse_value(text)
+            for parameter, text in map(_name_and_value, settings)
+            if _check_name(estimator, parameter)
+        }
+    )
+    if prunings:
+        _set_pruning(estimator, prunings)
+    estimator._check_parameters()
+    return estimator
+
+
+def make_grid(estimator: Any, settings: Sequence[str]) -> dict[str, list[Any]]:
+    """Returns the values of every parameter of a search, such as those of "max_depth=2:20" and "ccp_alpha=0,0.01".
+
+    Raises:
+        typer.BadParameter: A parameter is none of the estimator's, or stands there twice.
+
+    Example:
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> make_grid(DecisionTreeClassifier(), ["max_depth=2:8:3,none", "ccp_alpha=0,0.01"])
+        {'max_depth': [2, 5, 8, None], 'ccp_alpha': [0, 0.01]}
+    """
+    grid: dict[str, list[Any]] = {}
+    for name, text in map(_name_and_value, settings):
+        _check_name(estimator, name)
+        if name in grid:
+            raise typer.BadParameter(f"parameter {name!r} stands there twice", param_hint="--set")
+        grid[name] = [value for part in text.split(",") for value in _range(part)]
+    return grid
+
+
+def make_pruning(text: str) -> Any:
+    """Returns the pruning that a text names, with its parameters in order or by name; None for "none".
+
+    Raises:
+        typer.BadParameter: There is no such pruning, or its parameters are none.
+
+    Example:
+        >>> make_pruning("cost-complexity:cv,rule=1se")
+        CostComplexity(rule='1se')
+    """
+    kinds = _kinds_of_prunings()
+    name, _, arguments = text.partition(":")
+    if name == "none" and not arguments:
+        return None
+    if name not in kinds:
+        raise typer.BadParameter(f"must be one of none, {', '.join(kinds)}, got {name!r}", param_hint="--prune")
+    fields = [field.name for field in dataclasses.fields(kinds[name])]
+    given: dict[str, Any] = {}
+    for place, argument in enumerate(arguments.split(",") if arguments else ()):
+        field, sign, value = argument.partition("=")
+        if not sign:
+            field, value = (fields[place] if place < len(fields) else ""), argument
+        if field not in fields or field in given:
+            raise typer.BadParameter(
+                f"parameters of {name} are {', '.join(fields)}, got {argument!r}", param_hint="--prune"
+            )
+        given[field] = parse_value(value)
+    try:
+        return kinds[name](**given)
+    except (InvalidInputError, TypeError) as error:
+        message = str(error) if isinstance(error, InvalidInputError) else f"{name} needs {', '.join(fields)}"
+        raise typer.BadParameter(message, param_hint="--prune") from None
+
+
+def parse_value(text: str) -> Any:
+    """Returns the value that a text is: a whole number, a number, none, true, false, else the text.
+
+    >>> [parse_value(text) for text in ("5", "1e-3", "none", "gini")]
+    [5, 0.001, None, 'gini']
+    """
+    text = text.strip()
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return _WORDS.get(text.lower(), text)
+
+
+def _range(text: str) -> list[Any]:
+    """The values of "2:20", both ends among them, or of "2:20:3" in steps of 3; else the one value."""
+    match = _RANGE.fullmatch(text.strip())
+    if match is None:
+        return [parse_value(text)]
+    start, stop, step = int(match[1]), int(match[2]), int(match[3] or 1)
+    if not step or not 0 <= stop - start < _MOST_VALUES * step:
+        raise typer.BadParameter(
+            f"a range is first:last or first:last:step, ascending, got {text!r}", param_hint="--set"
+        )
+    return list(range(start, stop + 1, step))
+
+
+def _set_pruning(estimator: Any, texts: Sequence[str]) -> None:
+    name = type(estimator).__name__
+    if "pruning" not in estimator.get_params(deep=False):
+        raise typer.BadParameter(f"{name} is not pruned", param_hint="--prune")
+    prunings = [make_pruning(text) for text in texts]
+    if None in prunings:
+        if len(prunings) > 1:
+            raise typer.BadParameter("none stands alone", param_hint="--prune")
+        estimator.set_params(pruning=None, **({"confidence": None} if "confidence" in estimator.get_params() else {}))
+        return
+    estimator.set_params(pruning=functools.reduce(operator.or_, prunings))
+
+
+def _kinds_of_prunings() -> dict[str, Any]:
+    from jaxtree.estimators import prunings
+
+    kinds = [kind for kind in vars(prunings).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
+    return {re.sub(r"(?<=[a-z])(?=[A-Z0-9])", "-", kind.__name__).lower(): kind for kind in kinds}
+
+
+def _name_and_value(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not value:
+        raise typer.BadParameter(f"a parameter is written NAME=VALUE, got {text!r}", param_hint="--set")
+    return name.strip().replace("-", "_"), value
+
+
+def _check_name(estimator: Any, name: str) -> bool:
+    names = sorted(estimator.get_params(deep=False))
+    if name not in names:
+        raise typer.BadParameter(
+            f"{type(estimator).__name__} has no parameter {name!r}; it has {', '.join(names)}", param_hint="--set"
+        )
+    return True

@@ -1,0 +1,50 @@
+// Elements and words. What comes from a table is set as text, never as markup.
+
+const byId = (id) => document.getElementById(id);
+const SVG_SPACE = byId("space").namespaceURI;
+
+/** Makes an element with attributes (of a function: a listener) and children, which are elements or texts. */
+function make(name, attributes = {}, ...children) {
+  return furnish(document.createElement(name), attributes, children);
+}
+
+/** The same in a drawing. */
+function draw(name, attributes = {}, ...children) {
+  return furnish(document.createElementNS(SVG_SPACE, name), attributes, children);
+}
+
+function furnish(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/** A number in words: thousands apart, and no more digits than one reads. */
+function inWords(number, digits = 4) {
+  if (number === null || !Number.isFinite(number)) return "–";
+  const size = Math.abs(number);
+  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return number.toExponential(2);
+  const options = Number.isInteger(number) ? {} : { maximumSignificantDigits: Math.max(digits, Math.ceil(Math.log10(size + 1))) };
+  return number.toLocaleString("en", options).replace("-", "−");
+}
+
+const percent = (share) => `${(100 * share).toFixed(share > 0.9995 || share < 0.0005 ? 0 : 1)}%`;
+
+/** The colour of a theme, for canvases. */
+const themeColour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** Calls a function once before the next picture, however often it is asked for. */
+function oncePerFrame(work) {
+  let waits = false;
+  return () => {
+    if (waits) return;
+    waits = true;
+    requestAnimationFrame(() => {
+      waits = false;
+      work();
+    });
+  };
+}

@@ -1,0 +1,144 @@
+"""The page: what it is given in Python, put into its template."""
+
+import base64
+import hashlib
+import json
+from importlib import resources
+from typing import Any
+
+from jaxtree.errors import MissingExtraError
+from jaxtree.export.picture import CLASS_COLOURS, colour_of_class
+from jaxtree.page import facts
+from jaxtree.page.histograms import histograms
+from jaxtree.page.nodes import node_columns
+from jaxtree.page.rows import Rows, columns_of_growth, read_rows, row_columns
+from jaxtree.page.subject import Subject, subject_of
+from jaxtree.table.schema import value_in_words
+
+SCRIPTS = (
+    "elements.js",
+    "tree.js",
+    "scores.js",
+    "histogram.js",
+    "outline.js",
+    "map.js",
+    "details.js",
+    "charts.js",
+    "main.js",
+)
+"""The parts of the page's one script, in their order."""
+
+
+def to_html(
+    estimator: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    X_val: Any = None,
+    y_val: Any = None,
+    title: str | None = None,
+    tree: int = 0,
+) -> str:
+    """Returns one interactive page of a fitted tree, which needs no network and no other file.
+
+    It has the tree to walk through by mouse or keyboard, sliders that prune it (cost complexity, depth, and a draw of
+    dropout) with its accuracy beside them, the path of every row, and importances, confusion matrix and ROC curves, or
+    predictions beside targets. Rows whose missing value is shared out among branches count with their parts.
+
+    Args:
+        estimator: A fitted tree of one output, or a forest, of which the page shows one tree.
+        X: The rows that it was fitted on, for histograms and for rows to follow. Without them the page knows what the
+            tree itself does: of classes how its training weight is predicted.
+        y: Their target.
+        X_val: Rows that it has not seen.
+        y_val: Their target.
+        title: The page's; the class of the estimator if not given.
+        tree: Which tree of a forest is shown.
+
+    Raises:
+        InvalidInputError: The estimator has several outputs, X or y is given alone or not as in fit, or there is no
+            such tree.
+        InvalidTypeError: The estimator is no tree or forest of jaxtree with hard splits along the axes.
+        MissingExtraError: jinja2 is not installed.
+        sklearn.exceptions.NotFittedError: The estimator is not fitted.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> page = to_html(DecisionTreeClassifier().fit(X[::2], y[::2]), X[::2], y[::2], X_val=X[1::2], y_val=y[1::2])
+        >>> page[:15], "://" in page
+        ('<!doctype html>', False)
+    """
+    template = _template()
+    subject = subject_of(estimator, tree)
+    tables = [("training", X, y), ("validation", X_val, y_val)]
+    read = [(read_rows(subject, name, *table), table) for name, *table in tables]
+    rows = [own for own, _ in read if own is not None]
+    script = "\n".join(_asset(name) for name in SCRIPTS)
+    return template.render(
+        title=type(estimator).__name__ if title is None else title,
+        subject=subject,
+        estimator=type(estimator).__name__,
+        num_trees=0 if subject.number is None else len(estimator.estimators_),
+        summary=facts.summary(subject, rows),
+        scores=facts.scores_of_forest(subject, rows, [(X, y) for own, (X, y) in read if own is not None]),
+        parameters=facts.parameters(estimator),
+        importances=facts.importances(subject),
+        has_sums=bool(rows) or subject.labels is not None,
+        has_rows=bool(rows),
+        style=_asset("page.css"),
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        data=_as_json(page_data(subject, rows)),
+    )
+
+
+def page_data(subject: Subject, rows: list[Rows]) -> dict[str, Any]:
+    """Everything that the page's script is told."""
+    sets = [row_columns(subject, own) for own in rows]
+    if not any(own.name == "training" for own in rows):
+        of_growth = columns_of_growth(subject)
+        sets = sets if of_growth is None else [of_growth, *sets]
+    num_classes = len(subject.classes)
+    return {
+        "classes": subject.classes,
+        "colours": [colour_of_class(place) for place in range(num_classes)] or [CLASS_COLOURS[0]],
+        "columns": [
+            {"name": column.name, "categories": None if column.bins is not None else _in_words(column.categories)}
+            for column in subject.schema.columns
+        ],
+        "canPrune": not subject.is_vote,
+        "nodes": node_columns(subject),
+        "histograms": histograms(subject, rows[0]) if rows else [],
+        "sets": sets,
+    }
+
+
+def _in_words(categories: tuple) -> list[str]:
+    return [value_in_words(category) for category in categories]
+
+
+def _as_json(told: dict[str, Any]) -> str:
+    """JSON that can stand in a script element, whatever names are in it."""
+    text = json.dumps(told, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+
+
+def _asset(name: str) -> str:
+    return resources.files("jaxtree.page").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _template() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise MissingExtraError('the page needs jinja2: pip install "jaxtree[plot]"') from error
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html")

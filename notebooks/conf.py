@@ -1,0 +1,80 @@
+"""The documentation: `sphinx-build -W -b html notebooks site`."""
+
+import re
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+import jaxtree
+
+project = "jaxtree"
+author = "the jaxtree authors"
+project_copyright = author
+version = release = jaxtree.__version__
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb", "sphinx_copybutton"]
+exclude_patterns = ["**/.ipynb_checkpoints", "README.md"]
+
+html_theme = "furo"
+html_title = f"jaxtree {release}"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_copyright = False
+html_math_renderer = "mathml"
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#00695c", "color-brand-content": "#00695c"},
+    "dark_css_variables": {"color-brand-primary": "#4db6ac", "color-brand-content": "#4db6ac"},
+}
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+
+# Notebooks are shown with the outputs that they were committed with.
+nb_execution_mode = "off"
+nb_merge_streams = True
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# What docstrings put between single backticks becomes a link if it is a name of these pages, else code.
+default_role = "py:obj"
+autodoc_default_options = {"members": True, "member-order": "bysource"}
+autodoc_typehints_format = "short"
+autodoc_class_signature = "mixed"
+python_maximum_signature_line_length = 88
+python_use_unqualified_type_names = True
+toc_object_entries_show_parents = "hide"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
+napoleon_custom_sections = [("Attributes", "params_style")]
+
+_FORMULA = re.compile(r"(?<![\\$\w])\$([^$]+?)\$", re.DOTALL)
+
+
+def formulas_as_roles(app, what, name, obj, options, lines):
+    r"""Writes `$x$`, as docstrings have formulas, in the words of reStructuredText."""
+    text = "\n".join(lines)
+    lines[:] = _FORMULA.sub(lambda found: rf":math:`{' '.join(found[1].split())}`\ ", text).split("\n")
+
+
+def skip_member(app, what, name, obj, skip, options):
+    """Leaves out what is scikit-learn's own, and fields, which docstrings list as attributes."""
+    function = getattr(obj, "fget", None) or obj
+    if not callable(function):
+        return True
+    is_foreign = (getattr(function, "__module__", None) or "").startswith("sklearn.")
+    return True if is_foreign or name.endswith("_request") else None
+
+
+def write_formula(writer, node):
+    """Writes a formula as MathML, which browsers show without a script from elsewhere."""
+    writer.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
+
+
+def setup(app):
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
+    # Before napoleon, which would see a formula's asterisks.
+    app.connect("autodoc-process-docstring", formulas_as_roles, priority=400)
+    app.connect("autodoc-skip-member", skip_member)

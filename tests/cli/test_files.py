@@ -1,0 +1,164 @@
+"""Files of all kinds become the same columns, with the same types at predict as at fit."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import jaxtree
+from jaxtree.cli.columns import Wishes, read_labelled, task_of
+from jaxtree.cli.files import Reading, read_contents
+from jaxtree.errors import InvalidInputError
+
+CSV = "size,colour,kind\n1.5,red,a\n,blue,b\n3,?,a\n"
+ARFF = """% a comment
+@relation 'some things'
+@attribute size real
+@attribute 'colour' {red, blue, "dark green"}
+@attribute kind {a,b}
+@data
+1.5, red, a
+?,'blue',b
+3,?,a
+"""
+FRAME = pl.DataFrame({"size": [1.5, None, 3.0], "colour": ["red", "blue", None], "kind": ["a", "b", "a"]})
+
+
+def written(path, kind):
+    match kind:
+        case "csv":
+            path.write_text(CSV)
+        case "semicolons":
+            path.write_text(CSV.replace(",", " ; "))
+        case "tabs with blank lines":
+            path.write_text("\n" + CSV.replace(",", "\t") + "\n\n")
+        case "quoted":
+            path.write_text('"size","colour","kind"\r\n1.5,"red",a\r\n,"blue",b\r\n3,NA,"a"\r\n')
+        case "byte order mark":
+            path.write_bytes(b"\xef\xbb\xbf" + CSV.encode())
+        case "gzipped":
+            path.write_bytes(gzip.compress(CSV.encode()))
+        case "arff":
+            path.write_text(ARFF)
+        case "parquet":
+            FRAME.write_parquet(path)
+        case "arrow":
+            FRAME.write_ipc(path)
+        case "feather of categories":
+            FRAME.with_columns(pl.col("colour").cast(pl.Categorical)).write_ipc(path, compression="lz4")
+    return str(path)
+
+
+KINDS = [
+    "csv",
+    "semicolons",
+    "tabs with blank lines",
+    "quoted",
+    "byte order mark",
+    "gzipped",
+    "arff",
+    "parquet",
+    "arrow",
+]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "feather of categories"])
+def test_all_kinds_of_files_say_the_same(tmp_path, kind):
+    rows = read_labelled(read_contents(written(tmp_path / "things", kind), Reading()), "kind", Wishes())
+    np.testing.assert_array_equal(rows.X["size"], [1.5, np.nan, 3])
+    assert [None if pd.isna(word) else word for word in rows.X["colour"]] == ["red", "blue", None]
+    assert list(rows.y) == ["a", "b", "a"] and task_of(rows.y) == "classification"
+
+
+def test_arff_declares_categories(tmp_path):
+    rows = read_labelled(read_contents(written(tmp_path / "a.arff", "arff"), Reading()), "kind", Wishes())
+    assert list(rows.X["colour"].cat.categories) == ["red", "blue", "dark green"]
+
+
+TARGETS = [
+    ([0, 1, 0, 2], "classification"),
+    (["1", "0", None, "1"], "classification"),
+    ([0.5, 1, 0, 2], "regression"),
+    (list(range(11)), "regression"),
+    ([True, False], "classification"),
+    (["a", "b"], "classification"),
+]
+
+
+@pytest.mark.parametrize(("values", "task"), TARGETS)
+def test_the_target_tells_the_task(tmp_path, values, task):
+    path = str(tmp_path / "t.csv")
+    pl.DataFrame({"x": range(len(values)), "y": values}, strict=False).write_csv(path)
+    rows = read_labelled(read_contents(path, Reading()), "y", Wishes())
+    assert task_of(rows.y) == task and rows.num_left_out == values.count(None)
+
+
+def test_types_of_the_fit_hold_at_predict(run, tmp_path):
+    """Codes that were words stay words, though here they could be numbers; columns come in another order."""
+    (tmp_path / "fit.csv").write_text("zip,age,y\n" + "01,10,a\n02,20,b\nX,30,b\n" * 3)
+    run("fit", "fit.csv", "-t", "y", "-o", "m.jaxtree")
+    (tmp_path / "new.csv").write_text("note,age,zip\nhello,10,01\nhello,?,02\nhello,10,77\n")
+    done = run("predict", "m.jaxtree", "new.csv")
+    assert done.stdout.split()[1:3] == ["a", "b"]
+    assert "zip: 1 rows have a word that the fit has not seen, such as '77'" in done.stderr
+    (tmp_path / "bad.csv").write_text("age,zip\nten,01\n")
+    done = run("predict", "m.jaxtree", "bad.csv", status=1)
+    assert "column 'age' of bad.csv must have numbers, and has 'ten' in row 1" in done.stderr
+    (tmp_path / "less.csv").write_text("age\n1\n")
+    assert "has no column 'zip'" in run("predict", "m.jaxtree", "less.csv", status=1).stderr
+
+
+def test_wishes_and_words_for_missing(run, tmp_path):
+    (tmp_path / "t.csv").write_text("id,code,size,y\n" + "1,7,-,a\n2,8,5,b\n3,7,6,a\n4,8,-,b\n" * 4)
+    run(*["fit", "t.csv", "-t", "y", "-o", "m.jaxtree", "--categorical", "code", "--ignore", "id", "--missing", "-"])
+    code, size = jaxtree.load("m.jaxtree").schema_.columns
+    assert code.kind == "categorical" and code.categories == ("7", "8")
+    assert size.kind == "numeric" and size.has_missing
+    assert "words: size" in run(*["fit", "t.csv", "-t", "y", "-o", "m.jaxtree", "--ignore", "id,code"]).stderr
+
+
+def test_without_a_header_columns_are_numbered(run, tmp_path):
+    (tmp_path / "t.csv").write_text("1,a\n2,b\n3,a\n")
+    run(*["fit", "t.csv", "--no-header", "-t", "x1", "-o", "m.jaxtree"])
+    assert run(*["predict", "m.jaxtree", "t.csv", "--no-header", "--quiet"]).stdout.split() == [
+        "prediction",
+        "a",
+        "b",
+        "a",
+    ]
+
+
+def test_row_numbers_are_pointed_out(run, tmp_path):
+    lines = [f"{row},{row % 3},{'ab'[row % 2]}" for row in range(20)]
+    (tmp_path / "t.csv").write_text("\n".join(["row,x,y", *lines]))
+    assert "row has another value in every row" in run(*["fit", "t.csv", "-t", "y", "-o", "m.jaxtree"]).stderr
+
+
+WRONG = {
+    "is empty": b"",
+    "has no rows": b"a,b\n",
+    "'a' stands there twice": b"a,a\n1,2\n",
+    "cannot be read": b"a,b\n1,2,3,4\n1,2\n",
+    "damaged gzip": gzip.compress(b"a,b\n1,2\n" * 99)[:30],
+    "has no @data": b"@relation r\n@attribute a real\n",
+    "sparse rows": b"@relation r\n@attribute a real\n@data\n{0 1}\n",
+    "kind 'date'": b"@relation r\n@attribute a date\n@data\n1\n",
+    "2 cells instead of 1": b"@relation r\n@attribute a real\n@data\n1,2\n",
+}
+
+
+@pytest.mark.parametrize(("said", "content"), WRONG.items(), ids=WRONG)
+def test_files_that_are_none(tmp_path, said, content):
+    (tmp_path / "wrong").write_bytes(content)
+    with pytest.raises(InvalidInputError, match=said):
+        read_contents(str(tmp_path / "wrong"), Reading())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "nodes"), [("labor", 5), ("vote", 11)])
+def test_files_of_weka_give_its_trees(run, real_data, name, nodes):
+    target = {"labor": "class", "vote": "Class"}[name]
+    run("fit", real_data / name / f"{name}.arff", "-t", target, "-a", "c45", "-o", "m.jaxtree")
+    assert run("show", "m.jaxtree", "--style", "weka").stdout.rstrip().endswith(f"Size of the tree : \t{nodes}")

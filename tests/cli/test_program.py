@@ -1,0 +1,49 @@
+"""The program as a shell starts it: standard streams, exit statuses, Ctrl-C, and how soon it helps."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import jaxtree
+from tests.cli.conftest import PATIENTS
+
+PROGRAM = [sys.executable, "-m", "jaxtree"]
+
+
+@pytest.mark.slow
+def test_a_pipe_of_two_programs(tmp_path):
+    fit = [*PROGRAM, "fit", "-", "--target", "ill", "-o", "-", "--cores", "1", "--device", "cpu"]
+    fitted = subprocess.run(fit, input=PATIENTS.encode(), capture_output=True, check=True)
+    (tmp_path / "m.jaxtree").write_bytes(fitted.stdout)
+    assert b"so classification" in fitted.stderr and b"accuracy 1.0000" in fitted.stderr
+    predict = [*PROGRAM, "predict", str(tmp_path / "m.jaxtree"), "-"]
+    said = subprocess.run(predict, input=PATIENTS.encode(), capture_output=True, check=True)
+    assert said.stdout.split() == b"prediction yes no yes no yes no no yes".split()
+    refused = subprocess.run([*predict, "--keep", "name"], input=PATIENTS.encode(), capture_output=True)
+    assert refused.returncode == 1 and refused.stderr.startswith(b"error: standard input has no column 'name'")
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_the_old_file_and_no_half_one(tmp_path):
+    (tmp_path / "p.csv").write_text(PATIENTS)
+    (tmp_path / "m.jaxtree").write_bytes(b"old")
+    slow = ["-a", "soft", "--set", "depth=8", "--set", "max_epochs=1000000"]
+    command = [*PROGRAM, "fit", "p.csv", "-t", "ill", "-o", "m.jaxtree", *slow]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stderr is not None
+    while b"target ill" not in process.stderr.readline():
+        assert process.poll() is None
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and said.splitlines()[-1] == b"interrupted; nothing was written"
+    assert (tmp_path / "m.jaxtree").read_bytes() == b"old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.jaxtree", "p.csv"]
+
+
+def test_the_version_and_python_m():
+    said = subprocess.run([*PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
+    assert said == f"jaxtree {jaxtree.__version__}\n"

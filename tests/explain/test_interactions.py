@@ -1,0 +1,86 @@
+"""Shapley interaction values beside their definition, beside another library, and the sums that they must have."""
+
+import itertools
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+import jaxtree
+from jaxtree.errors import InvalidInputError
+from jaxtree.explain import shap_interaction_values, shap_values
+from jaxtree.export.sklearn_model import to_sklearn
+from jaxtree.export.spoken import spoken
+from tests.explain.test_shap import predictions, rows_of, unknowing
+from tests.export.shipping import FORESTS, PLAIN, edge_rows, kept
+
+
+def by_definition(worth, num_columns):
+    """The interaction values of a game, as means over all sets of the other columns; nothing for a column itself."""
+    columns = range(num_columns)
+    sets = itertools.chain.from_iterable(itertools.combinations(columns, size) for size in range(num_columns + 1))
+    worth = {frozenset(known): worth(set(known)) for known in sets}
+    values = np.zeros((num_columns, num_columns, *np.shape(worth[frozenset()])))
+    for first, second in itertools.permutations(columns, 2):
+        for known in worth:
+            if not known & {first, second}:
+                weight = math.factorial(len(known)) * math.factorial(num_columns - len(known) - 2)
+                alone = worth[known | {first}] + worth[known | {second}]
+                change = worth[known | {first, second}] - alone + worth[known]
+                values[first, second] += weight / (2 * math.factorial(num_columns - 1)) * change
+    return values
+
+
+@pytest.mark.parametrize("name", ["cart", "c45", "id3_onehot", "regression"])
+def test_values_are_those_of_the_definition(name):
+    estimator = kept(name)
+    said, X = spoken(estimator), rows_of(estimator, 8)
+    found = shap_interaction_values(estimator, X).values
+    num_columns = len(said.schema.columns)
+    for row, own in zip(estimator.encoder_.values(X), found, strict=True):
+        expected = by_definition(partial(unknowing, said, row), num_columns)
+        apart = ~np.eye(num_columns, dtype=bool)
+        np.testing.assert_allclose(own[apart].reshape(expected[apart].shape), expected[apart], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["cart", "cart_fraction", *FORESTS])
+def test_values_add_up(name):
+    """Over one column to the Shapley value of the other, over both and with the base to the prediction."""
+    estimator = kept(name)
+    X = rows_of(estimator, 30)
+    found, main = shap_interaction_values(estimator, X), shap_values(estimator, X)
+    np.testing.assert_allclose(found.values.sum(axis=2), main.values, atol=1e-10)
+    np.testing.assert_allclose(found.values, found.values.swapaxes(1, 2), atol=1e-15)
+    np.testing.assert_allclose(found.base + found.values.sum(axis=(1, 2)), predictions(estimator, X), atol=1e-10)
+    assert np.abs(found.values).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_values_are_those_of_another_library(name):
+    shap = pytest.importorskip("shap")
+    estimator = kept(name)
+    X = edge_rows(estimator, 40, known=True, dtype=np.float32)
+    trees = getattr(estimator, "estimators_", [estimator])
+    theirs = np.mean([shap.TreeExplainer(to_sklearn(tree)).shap_interaction_values(X) for tree in trees], axis=0)
+    np.testing.assert_allclose(shap_interaction_values(estimator, X).values, theirs, atol=1e-6)
+    assert np.abs(theirs[:, 0, 1]).max() > 1e-3
+
+
+@pytest.mark.slow
+def test_deep_trees_are_those_of_another_library():
+    """More columns on a path than two points would do for, and columns that are asked for several times on one."""
+    shap = pytest.importorskip("shap")
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(300, 6)).astype(np.float32)
+    y = np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 2] * X[:, 3] - X[:, 4] * X[:, 5]
+    tree = jaxtree.DecisionTreeRegressor(max_depth=9).fit(X, y)
+    theirs = shap.TreeExplainer(to_sklearn(tree)).shap_interaction_values(X[:20])
+    np.testing.assert_allclose(shap_interaction_values(tree, X[:20]).values, theirs, atol=1e-6)
+
+
+def test_a_leaf_and_no_rows_have_no_interactions():
+    tree = jaxtree.prune_to(kept("cart_plain"), np.arange(kept("cart_plain").tree_.node_count) == 0)
+    assert not shap_interaction_values(tree, np.zeros((3, 2))).values.any()
+    with pytest.raises(InvalidInputError, match="one output"):
+        shap_interaction_values(kept("cart_outputs"), rows_of(kept("cart_outputs"), 2))

@@ -1,0 +1,178 @@
+"""Drawings of what trees say and of their pruning: the numbers that are drawn are those of the estimators."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+from matplotlib.colors import to_rgb
+from sklearn.datasets import load_iris
+
+import jaxtree
+from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, prune, prune_to
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.explain import PermutationImportances
+from jaxtree.export.picture import colour_of_class
+from jaxtree.plot import (
+    plot_decision_boundary,
+    plot_dropout,
+    plot_importances,
+    plot_learning_curve,
+    plot_pruning_path,
+)
+from tests.export.shipping import kept
+
+X, NUMBER = load_iris(return_X_y=True)
+CLASS = np.array(["setosa", "versicolor", "virginica"])[NUMBER]
+TRAIN, TEST = slice(0, None, 2), slice(1, None, 2)
+
+
+@pytest.fixture(autouse=True)
+def figures_are_closed():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def tree():
+    return DecisionTreeClassifier().fit(X[TRAIN], CLASS[TRAIN])
+
+
+@pytest.fixture(scope="module")
+def plane_tree():
+    return DecisionTreeClassifier(max_depth=3).fit(pd.DataFrame(X[:, 2:], columns=["long", "wide"]), CLASS)
+
+
+def drawn_colours(ax, resolution):
+    return ax.collections[0].get_array().reshape(resolution, resolution, -1)
+
+
+def test_the_plane_has_the_colours_of_the_shares(plane_tree):
+    table = pd.DataFrame(X[:, 2:], columns=["long", "wide"])
+    ax = plot_decision_boundary(plane_tree, table, CLASS, resolution=20, margin=0.0)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("long", "wide")
+    corner = pd.DataFrame({"long": [table["long"].max()], "wide": [table["wide"].min()]})
+    colours = np.array([to_rgb(colour_of_class(place)) for place in range(3)])
+    expected = 1 - 0.55 * (1 - plane_tree.predict_proba(corner) @ colours)
+    np.testing.assert_allclose(drawn_colours(ax, 20)[0, -1, :3], expected[0], atol=1e-6)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == plane_tree.classes_.tolist()
+    assert sum(len(points.get_offsets()) for points in ax.collections[1:]) == len(table)
+
+
+def test_the_plane_of_numbers_has_what_is_predicted():
+    tree = DecisionTreeRegressor(max_depth=2).fit(X[:, 2:], X[:, 0])
+    ax = pyplot.subplots()[1]
+    assert plot_decision_boundary(tree, X[:, 2:], resolution=15, margin=0.0, ax=ax) is ax
+    sides = [np.linspace(side.min(), side.max(), 15) for side in X[:, 2:].T]
+    plane = np.stack([part.ravel() for part in np.meshgrid(*sides)], axis=1)
+    np.testing.assert_array_equal(drawn_colours(ax, 15).ravel(), tree.predict(plane))
+
+
+def test_soft_and_hardened_trees_have_planes():
+    soft = jaxtree.SoftTreeClassifier(depth=1, max_epochs=2, random_state=0).fit(X[:, 2:], CLASS)
+    soft_colours = drawn_colours(plot_decision_boundary(soft, X[:, 2:], resolution=12), 12)
+    hard_colours = drawn_colours(plot_decision_boundary(soft.harden(), X[:, 2:], resolution=12), 12)
+    assert len(np.unique(soft_colours.reshape(-1, 3), axis=0)) > 50
+    assert len(np.unique(hard_colours.reshape(-1, 3), axis=0)) <= 2
+
+
+def test_what_has_no_plane_is_refused(tree, plane_tree):
+    with pytest.raises(InvalidInputError, match="two columns of numbers, and the estimator has 4: 'x0'"):
+        plot_decision_boundary(tree, X)
+    with pytest.raises(InvalidInputError, match=r"'number' \(numeric\), 'is_new' \(numeric\)|estimator has 4"):
+        plot_decision_boundary(kept("cart"), X)
+    with pytest.raises(InvalidInputError, match="resolution must be at least 2"):
+        plot_decision_boundary(plane_tree, X[:, 2:], resolution=1)
+
+
+def test_the_path_has_the_leaves_and_scores_of_pruned_trees(tree):
+    ax = plot_pruning_path(tree, X[TEST], CLASS[TEST])
+    path = prune.cost_complexity_path(tree.tree_)
+    alphas = np.unique(path.ccp_alphas)
+    pruned = [prune_to(tree, prune.cost_complexity(tree.tree_, alpha)) for alpha in alphas]
+    score = [one.score(X[TEST], CLASS[TEST]) for one in pruned]
+    leaves = [one.get_n_leaves() for one in pruned]
+    beside = next(other for other in ax.figure.axes if other is not ax)
+    np.testing.assert_allclose(ax.lines[0].get_ydata()[:-1], score)
+    np.testing.assert_array_equal(beside.lines[0].get_ydata()[:-1], leaves)
+    np.testing.assert_array_equal(ax.lines[0].get_xdata()[1:-1], alphas[1:])
+    assert len(set(leaves)) > 2
+    best = max(alpha for alpha, own in zip(alphas, score, strict=True) if own == max(score))
+    assert ax.lines[1].get_xdata()[0] == best
+
+
+def test_the_path_of_numbers_has_their_impurity_or_r2():
+    tree = DecisionTreeRegressor(max_depth=5).fit(X[TRAIN, 1:], X[TRAIN, 0])
+    alphas = np.unique(prune.cost_complexity_path(tree.tree_).ccp_alphas)
+    ax = plot_pruning_path(tree)
+    np.testing.assert_allclose(ax.lines[0].get_ydata()[-1], np.var(X[TRAIN, 0]), rtol=1e-6)
+    assert ax.get_ylabel() == "impurity of the leaves"
+    drawn = plot_pruning_path(tree, X[TEST, 1:], X[TEST, 0]).lines[0].get_ydata()
+    for step in (0, len(alphas) // 2, -1):
+        pruned = prune_to(tree, prune.cost_complexity(tree.tree_, alphas[step]))
+        np.testing.assert_allclose(drawn[:-1][step], pruned.score(X[TEST, 1:], X[TEST, 0]), atol=1e-10)
+
+
+def test_what_has_no_path_is_refused(tree):
+    with pytest.raises(InvalidInputError, match="go together"):
+        plot_pruning_path(tree, X)
+    with pytest.raises(InvalidInputError, match="estimators_"):
+        plot_pruning_path(kept("forest"))
+    with pytest.raises(InvalidTypeError, match="list"):
+        plot_pruning_path([])
+
+
+def test_the_map_has_expected_accuracies_and_marks_the_best(tree):
+    p, q = [0.0, 0.2, 0.5], [0.0, 1.0]
+    ax = plot_dropout(tree, X[TEST], CLASS[TEST], p=p, q=q)
+    codes, label = tree.encode(X[TEST]), np.searchsorted(tree.classes_, CLASS[TEST])
+    expected = [[jaxtree.dropout.expected_accuracy(tree.tree_, codes, label, a, b) for a in p] for b in q]
+    np.testing.assert_allclose(ax.collections[0].get_array().reshape(2, 3), expected, rtol=1e-6)
+    best = np.unravel_index(np.argmax(expected), (2, 3))
+    assert ax.lines[0].get_xdata()[0] == p[best[1]] and ax.lines[0].get_ydata()[0] == q[best[0]]
+    assert ax.texts[0].get_text() == f"{np.max(expected):.4g}"
+
+
+def test_the_map_of_numbers_marks_the_least_error():
+    tree = DecisionTreeRegressor().fit(X[TRAIN, 1:], X[TRAIN, 0])
+    ax = plot_dropout(tree, X[TEST, 1:], X[TEST, 0], p=[0.0, 0.3, 0.6], q=[0.0, 0.5])
+    drawn = ax.collections[0].get_array().reshape(2, 3)
+    assert ax.texts[0].get_text() == f"{drawn.min():.4g}"
+    codes = tree.encode(X[TEST, 1:])
+    expected = jaxtree.dropout.expected_squared_error(tree.tree_, codes, X[TEST, 0], 0.6, 0.5)
+    np.testing.assert_allclose(drawn[1, 2], expected, rtol=1e-5)
+
+
+def test_what_has_no_map_is_refused(tree):
+    with pytest.raises(InvalidInputError, match="p must be two or more ascending rates"):
+        plot_dropout(tree, X, CLASS, p=[0.5])
+    with pytest.raises(InvalidInputError, match="single tree"):
+        plot_dropout(kept("forest"), X, CLASS)
+
+
+def test_bars_are_in_descending_order(tree):
+    ax = plot_importances(tree, max_columns=3)
+    width = [bar.get_width() for bar in ax.patches]
+    assert width == sorted(tree.feature_importances_, reverse=True)[:3]
+    order = np.argsort(-tree.feature_importances_, kind="stable")[:3]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [f"x{column}" for column in order]
+    permuted = PermutationImportances(np.zeros((4, 2)), np.array([0.1, 0.4, 0.2, 0.3]), np.full(4, 0.05))
+    ax = plot_importances(tree, permuted)
+    assert [bar.get_width() for bar in ax.patches] == [0.4, 0.3, 0.2, 0.1]
+    assert "shuffled" in ax.get_xlabel() and len(ax.collections) == 1
+    with pytest.raises(InvalidInputError, match=r"each of 4 columns.*shape \(3,\)"):
+        plot_importances(tree, [1.0, 2.0, 3.0])
+
+
+def test_the_learning_curve_is_the_history():
+    soft = jaxtree.SoftTreeClassifier(depth=1, max_epochs=3, random_state=0)
+    soft.fit(X[TRAIN], CLASS[TRAIN], X_val=X[TEST], y_val=CLASS[TEST])
+    ax = plot_learning_curve(soft)
+    for line, name in zip(ax.lines, ("loss", "validation_loss"), strict=False):
+        np.testing.assert_allclose(line.get_ydata(), soft.history_[name])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["loss", "validation loss", "kept"]
+    with pytest.raises(InvalidInputError, match="DecisionTreeClassifier has not learned in epochs"):
+        plot_learning_curve(kept("cart"))

@@ -1,0 +1,141 @@
+"""The pages of `notebooks/`: their examples run, and they name everything public."""
+
+import doctest
+import importlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import types
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+PAGES = ROOT / "notebooks"
+ANSWERS = sorted(page for page in (PAGES / "how_do_i").glob("*.md") if page.stem != "index")
+NOTEBOOKS = sorted(PAGES.glob("*.ipynb"))
+PUBLIC_ROOMS = (
+    "jaxtree",
+    "jaxtree.compilation",
+    "jaxtree.criteria",
+    "jaxtree.datasets",
+    "jaxtree.dropout",
+    "jaxtree.errors",
+    "jaxtree.explain",
+    "jaxtree.plot",
+    "jaxtree.prune",
+    "jaxtree.soft",
+    "jaxtree.soft.losses",
+    "jaxtree.table",
+    "jaxtree.tree",
+)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto\w+):: (\S+)", re.MULTILINE)
+
+
+def examples(page):
+    """The Python examples of a page, one below the other; their output ends where a fence does."""
+    return "\n".join(text for language, text in FENCE.findall(page) if language == "python")
+
+
+def commands(page):
+    """The commands of a page, in order, each with what it prints."""
+    sessions = "".join(text for language, text in FENCE.findall(page) if language == "sh")
+    for session in re.split(r"^\$ ", sessions, flags=re.MULTILINE)[1:]:
+        command, _, output = session.partition("\n")
+        yield command, output
+
+
+def documented():
+    """What stands on the pages of the reference, by its last name and identity: rooms hand on what others made."""
+    found = set()
+    for page in (PAGES / "api").glob("*.md"):
+        room = None
+        for directive, name in DIRECTIVE.findall(page.read_text()):
+            if directive == "currentmodule":
+                room = importlib.import_module(name)
+            else:
+                found.add((name, id(getattr(room, name))))
+    return found
+
+
+def public(room):
+    """The same of what a room makes or hands on, without modules and what it uses itself."""
+    module = importlib.import_module(room)
+    source = pathlib.Path(module.__file__).read_text()
+    for name, value in vars(module).items():
+        is_own = re.search(rf"\bas {name}$|^(class|def) {name}\b|^{name}\b.* = ", source, re.MULTILINE)
+        if is_own and not name.startswith("_") and not isinstance(value, types.ModuleType):
+            yield name, id(value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [PAGES / "index.md", *ANSWERS], ids=lambda page: page.stem)
+def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    test = doctest.DocTestParser().get_doctest(examples(page.read_text()), {}, page.stem, str(page), 0)
+    said = []
+    results = doctest.DocTestRunner(optionflags=flags).run(test, out=said.append)
+    assert results.failed == 0, "".join(said)
+
+
+@pytest.mark.parametrize("page", ANSWERS, ids=lambda page: page.stem)
+def test_python_on_a_page_is_an_example_with_its_output(page):
+    """A fence of Python without a prompt would be shown and never run."""
+    for language, text in FENCE.findall(page.read_text()):
+        if language == "python":
+            assert text.startswith(">>> "), text
+        else:
+            assert language in ("sh", "text", "sql", "c"), language
+
+
+@pytest.mark.slow
+def test_the_commands_of_a_page_print_what_stands_there(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from jaxtree.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    sessions = list(commands((PAGES / "how_do_i" / "use_the_command_line.md").read_text()))
+    assert len(sessions) == 4
+    for command, output in sessions:
+        program, *arguments = command.split()
+        result = CliRunner().invoke(app, arguments)
+        assert (program, result.exit_code) == ("jaxtree", 0), result.output
+        assert result.output.split() == output.split()
+
+
+def test_an_example_that_is_wrong_is_seen():
+    page = "# A page\n\n```python\n>>> 1 + 1\n3\n```\n\n```python\n>>> 2\n2\n```\n"
+    test = doctest.DocTestParser().get_doctest(examples(page), {}, "page", None, 0)
+    assert doctest.DocTestRunner().run(test, out=lambda line: None) == (1, 2)
+
+
+@pytest.mark.parametrize("room", PUBLIC_ROOMS)
+def test_the_reference_has_every_public_name(room):
+    names = set(public(room))
+    assert names, f"{room} has no public names"
+    assert sorted(name for name, _ in names - documented()) == []
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_kept_as_it_ran(notebook):
+    """Whole, in order, without warnings, and small; the site shows it as it is."""
+    cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    assert outputs
+    assert not [output for output in outputs if output["output_type"] == "error" or output.get("name") == "stderr"]
+    assert notebook.stat().st_size < 300_000
+    assert str(pathlib.Path.home()) not in notebook.read_text()
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("sphinx", reason='the site needs pip install "jaxtree[docs]"')
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", tmp_path / "trees"]
+    built = subprocess.run([*command, PAGES, tmp_path / "site"], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    assert "DecisionTreeClassifier" in (tmp_path / "site" / "api" / "trees.html").read_text()
