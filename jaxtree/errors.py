@@ -1,6 +1,7 @@
 """What jaxtree raises at its border: one family, each member also the built-in kind a caller would catch.
 
-A message says what was given and what is allowed, and comes before any work is done.
+A message says what was given and what is allowed, and comes before any work is done. A program that wants one of the
+warnings as an error turns it into one, as with any of Python's.
 """
 
 
@@ -34,3 +35,7 @@ class ModelFileError(JaxtreeError, ValueError):
 
 class TrainingError(JaxtreeError, ArithmeticError):
     """The training of a soft tree has left the numbers: its loss is infinite or not a number."""
+
+
+class InterruptedFitWarning(UserWarning):
+    """A fit was interrupted, and keeps what it had: the finished trees, or the best parameters."""

@@ -19,7 +19,7 @@ import typer
 from rich.progress import Progress
 
 from jaxtree.cli.progress import progress_bar
-from jaxtree.errors import InvalidInputError, JaxtreeError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, JaxtreeError
 
 _DEVICES = ("cpu", "gpu", "tpu")
 _PANEL = "The run"
@@ -77,7 +77,7 @@ def in_session(command: Callable[..., None]) -> Callable[..., None]:
         device, cores, quiet, debug = (given.pop(name) for name in _OPTIONS)
         if device is not None and device not in _DEVICES:
             raise typer.BadParameter(f"allowed are {', '.join(_DEVICES)}, got {device!r}", param_hint="--device")
-        with _failing_in_one_line(debug), _on(device, cores), _without_warnings(debug):
+        with _failing_in_one_line(debug), _on(device, cores), _warnings(debug):
             command(Session(quiet), **given)
 
     first, *others = inspect.signature(command).parameters.values()
@@ -108,7 +108,7 @@ def _failing_in_one_line(debug: bool) -> Iterator[None]:
             raise
         print_plainly(f"error: {_in_one_line(error)}", to_stderr=True)
         raise typer.Exit(1) from None
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, InterruptedFitWarning):
         if debug:
             raise
         print_plainly("interrupted; nothing was written", to_stderr=True)
@@ -161,9 +161,13 @@ def _use_cores(cores: int, allowed: set[int] | None) -> None:
 
 
 @contextlib.contextmanager
-def _without_warnings(debug: bool) -> Iterator[None]:
-    """Keeps warnings that are written for programmers from users of a command."""
+def _warnings(debug: bool) -> Iterator[None]:
+    """Keeps warnings that are written for programmers from users of a command, and ends an interrupted command.
+
+    An interrupted fit would go on with what it has, which a shell script could not tell from a whole one.
+    """
     with warnings.catch_warnings():
         if not debug:
             warnings.simplefilter("ignore")
+        warnings.simplefilter("error", InterruptedFitWarning)
         yield

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
-from jaxtree.errors import InvalidInputError, TrainingError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.soft.courses import Course, Method, Rows
 from jaxtree.soft.epochs import MOST_EPOCHS_A_CALL, Progress, judge_start, run_epochs
 from jaxtree.soft.regularisers import no_shares
@@ -149,7 +149,8 @@ def train_many(
             if report is not None:
                 report(number)
     except KeyboardInterrupt:
-        warnings.warn(f"interrupted: training has ended after {done} of {num_epochs} epochs", stacklevel=2)
+        text = f"interrupted: training has ended after {done} of {num_epochs} epochs"
+        warnings.warn(text, InterruptedFitWarning, stacklevel=2)
     return _ended(progress, told, done, validation is not None)
 
 

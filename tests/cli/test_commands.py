@@ -197,3 +197,15 @@ def test_what_is_wrong_with_data_is_one_line_and_status_1(run, patients, tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["patients.csv"]
     assert done.exception is None or isinstance(done.exception, SystemExit)
     assert not isinstance(run(*arguments, "--quiet", "--debug", status=1).exception, SystemExit)
+
+
+def test_an_interrupted_training_ends_the_command(run, patients, tmp_path, monkeypatch):
+    """In Python it returns the best parameters; a script could not tell them from those of a whole training."""
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jaxtree.soft.training.run_epochs", interrupted)
+    done = run("fit", patients, "-t", "ill", "-o", "m.jaxtree", "-a", "soft", "--set", "depth=2", status=130)
+    assert done.stderr.splitlines()[-1] == "interrupted; nothing was written"
+    assert [path.name for path in tmp_path.iterdir()] == ["patients.csv"]

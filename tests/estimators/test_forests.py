@@ -26,7 +26,7 @@ from jaxtree import (
 from jaxtree.ensemble.batches import BatchLimits
 from jaxtree.ensemble.drawing import draw_counts
 from jaxtree.ensemble.forest import Rows, drawing_of
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
 from jaxtree.estimators.base import key_of
 from jaxtree.growth.grow import num_programs
 from tests.estimators.comparing import assert_same_tree
@@ -187,7 +187,7 @@ def test_an_interrupt_keeps_the_trees_that_have_grown(classifier, monkeypatch):
     monkeypatch.setattr(growing, "grow", interrupted)
     monkeypatch.setattr("jaxtree.ensemble.forest.CPU_LIMITS", BatchLimits(2000, 2**30))
     forest = clone(classifier).set_params(n_jobs=1, oob_score=False)
-    with pytest.warns(UserWarning, match="fit was interrupted: the forest has 4 of 12 trees"):
+    with pytest.warns(InterruptedFitWarning, match="fit was interrupted: the forest has 4 of 12 trees"):
         forest.fit(X[TRAIN], WORD[TRAIN])
     mean = np.mean([says(tree) for tree in classifier.estimators_[:4]], axis=0)
     np.testing.assert_allclose(says(forest), mean, atol=1e-12)

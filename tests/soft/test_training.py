@@ -9,7 +9,7 @@ import numpy as np
 import optax
 import pytest
 
-from jaxtree.errors import InvalidInputError, TrainingError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.soft import SoftForm, apply, init, with_dropout, with_rates
 from jaxtree.soft import epochs as epochs_module
 from jaxtree.soft import training as training_module
@@ -316,7 +316,7 @@ def test_an_interrupt_keeps_the_best_so_far():
 
     told: list[int] = []
     rows = make_rows(x, y)
-    with pytest.warns(UserWarning, match="after 3 of 500 epochs"):
+    with pytest.warns(InterruptedFitWarning, match="after 3 of 500 epochs"):
         trained = train(a_tree(), rows, key=KEY, num_epochs=500, method=MIXTURE, validation=rows, report=interrupt)
     assert len(trained.loss) == 3 and 1 <= trained.best_epoch <= 3
     assert np.isfinite(trained.model.leaf.value).all()

@@ -18,7 +18,7 @@ from jaxtree.ensemble.forest import Course, Sampling, drawing_of
 from jaxtree.ensemble.out_of_bag import out_of_bag_means
 from jaxtree.ensemble.packing import Forest, join_forests
 from jaxtree.ensemble.walking import PredictingForest
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.base import BaseTree, FitStart, allow_tables, ancestors, importances, key_of
 from jaxtree.estimators.checks import check_names, check_parameters
 from jaxtree.estimators.files.registry import KeptInFiles
@@ -242,6 +242,7 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         if len(grown) < num_trees:
             warnings.warn(
                 f"fit was interrupted: the forest has {first_tree + len(grown)} of {self.n_estimators} trees",
+                InterruptedFitWarning,
                 stacklevel=3,
             )
         seeds = pruning_seeds(self._keys()[1], first_tree, len(grown))
