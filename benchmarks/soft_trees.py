@@ -13,11 +13,11 @@ validation rows of 7 depths and 3 least leaf sizes. The forest has 100 trees. Va
 best of several restarts, and whether leaves are refitted when the tree is hardened; nobody trains on them. On adult and
 covtype-20k training begins with a CART tree.
 
-What was looked at before: recipes of letter and the wines, and the judge of magic04, were settled with test rows of some of
-these seeds in sight; the recipe of adult was changed after a first one had failed on the test rows of seed 0. The settings
-of adult and covtype-20k were then compared on validation rows of seed 7, which are test rows of other seeds in part. Five
-settings of fine-tuning were compared on test rows of seeds 0 to 2; the study keeps those that had stood here before.
-Fine-tuning is judged by validation rows, which CART has no use for.
+What was looked at before: recipes of letter and the wines, and the judge of magic04, were settled with test rows of
+some of these seeds in sight; the recipe of adult was changed after a first one had failed on the test rows of seed 0.
+The settings of adult and covtype-20k were then compared on validation rows of seed 7, which are test rows of other
+seeds in part. Five settings of fine-tuning were compared on test rows of seeds 0 to 2; the study keeps those that had
+stood here before. Fine-tuning is judged by validation rows, which CART has no use for.
 """
 
 import argparse
