@@ -47,7 +47,7 @@ from benchmarks.suite.tasks import Case
 REPEATS, QUICK_REPEATS = 5, 2
 WIDTH = 110
 """Columns of what is printed into a file."""
-PACKAGES = ("jaxtree", "jax", "jaxlib", "numpy", "lightgbm", "xgboost-cpu", "ydf", "scikit-learn")
+PACKAGES = ("jaxtree", "jaxtree-native", "jax", "jaxlib", "numpy", "lightgbm", "xgboost-cpu", "ydf", "scikit-learn")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -12,6 +12,12 @@ from jaxtree.growth.backends import Accumulation
 from jaxtree.growth.measure import Measure
 from jaxtree.growth.plan import Plan, TablePlan
 
+NO_LABEL = -1
+"""In place of an output: the channel is the same for all entries."""
+
+COUNTS_ROW = -1
+"""In place of a value: whether the entry has weight."""
+
 
 def add_by_scatter(
     table: Int[Array, " cell"],
@@ -60,16 +66,24 @@ def _add_by_comparing(tables, base, code, value, table: TablePlan, measure: Meas
     return tables
 
 
+def channels_of_entry(measure: Measure) -> tuple[tuple[int, int, int], ...]:
+    """What an entry adds to, a triple each: the output whose label is added to the channel, the channel, the value.
+
+    Values are weights and targets. `NO_LABEL` stands for no label, `COUNTS_ROW` for 1 where the weight is positive.
+    """
+    if measure.num_classes:
+        added = [(output, output * measure.num_classes, 0) for output in range(measure.num_outputs)]
+    else:
+        added = [(NO_LABEL, channel, channel) for channel in range(1 + measure.num_outputs)]
+    rows = [(NO_LABEL, measure.num_channels - 1, COUNTS_ROW)] if measure.counts_rows else []
+    return (*added, *rows)
+
+
 def _additions(base, value, num_bins: int, measure: Measure):
     """The cells, but for the code, that every entry adds to, and what it adds: weights, targets, and rows."""
-    if measure.num_classes:
-        pairs = [(base[output], value[0]) for output in range(measure.num_outputs)]
-    else:
-        pairs = [(base[0] + channel * num_bins, value[channel]) for channel in range(1 + measure.num_outputs)]
-    if measure.counts_rows:
-        cell = base[-1] if measure.num_classes else base[0] + (measure.num_channels - 1) * num_bins
-        pairs.append((cell, (value[0] > 0).astype(value.dtype)))
-    return pairs
+    for number, (_, channel, added) in enumerate(channels_of_entry(measure)):
+        cell = base[number] if measure.num_classes else base[0] + channel * num_bins
+        yield cell, (value[0] > 0).astype(value.dtype) if added == COUNTS_ROW else value[added]
 
 
 def copy_stride(num_used: Int32[Array, ""], plan: Plan) -> Int32[Array, ""]:

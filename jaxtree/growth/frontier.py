@@ -16,18 +16,14 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Int32
 
+from jaxtree.growth import native
+from jaxtree.growth.backends import Accumulation
 from jaxtree.growth.packed_sort import sort_pairs
 from jaxtree.growth.plan import WINDOW, Plan
 from jaxtree.tree import Tree
 
 RETIRED = 2**31 - 1
 """The slot of an entry that has reached a leaf; it sorts behind every other."""
-
-SORT_COST = 20.0
-"""Cost of sorting an entry, in additions to a cell of entries looked up (on a CPU: 75 ns against 3.7 ns)."""
-
-SCORE_COST = 3.0
-"""Cost of scoring a cell, in the same unit."""
 
 
 class Entries(NamedTuple):
@@ -95,7 +91,7 @@ def excess_work(entries: Entries, frontier: Frontier, *, plan: Plan) -> Float[Ar
 
     read = lax.while_loop(lambda c: c[0] < frontier.num_large, add_chunk, (jnp.int32(0), jnp.float32(0)))[1]
     channels = plan.rules.measure.num_channels
-    cells_per_slot = SCORE_COST * channels * max((table.num_bins for table in plan.tables), default=0)
+    cells_per_slot = plan.backend.score_cost * channels * max((table.num_bins for table in plan.tables), default=0)
     return read - entries.size.astype(jnp.float32) + cells_per_slot * frontier.num_crowded.astype(jnp.float32)
 
 
@@ -103,9 +99,7 @@ def sort_by_slot(
     entries: Entries, frontier: Frontier, num_rows: Int32[Array, " node"], *, plan: Plan
 ) -> tuple[Entries, Frontier]:
     """Brings the entries of every slot together, rows in their old order, and retired ones to the end."""
-    position = jnp.arange(entries.slot.size, dtype=jnp.int32)
-    slot, order = sort_pairs(entries.slot, position)
-    slot = slot.astype(jnp.int32)
+    slot, row, label, value = _columns_by_slot(entries, frontier.node.size, plan)
     if plan.num_devices > 1:
         place = jnp.arange(frontier.node.size, dtype=jnp.int32)
         start, stop = (jnp.searchsorted(slot, place, side=side).astype(jnp.int32) for side in ("left", "right"))
@@ -113,8 +107,16 @@ def sort_by_slot(
         size = jnp.where(is_in_use(frontier), num_rows[frontier.node], 0)
         stop = jnp.cumsum(size, dtype=jnp.int32)
         start = stop - size
-    entries = Entries(entries.row[order], entries.label[:, order], entries.value[:, order], slot, stop[-1])
+    entries = Entries(row, label, value, slot, stop[-1])
     return entries, frontier._replace(start=start, stop=stop, num_crowded=jnp.int32(0))
+
+
+def _columns_by_slot(entries: Entries, num_slots: int, plan: Plan) -> native.Columns:
+    columns = (entries.slot, entries.row, entries.label, entries.value)
+    if plan.backend.accumulation == Accumulation.NATIVE:
+        return native.sort_by_slot(columns, num_slots=num_slots)
+    slot, order = sort_pairs(entries.slot, jnp.arange(entries.slot.size, dtype=jnp.int32))
+    return slot.astype(jnp.int32), entries.row[order], entries.label[:, order], entries.value[:, order]
 
 
 def next_frontier(

@@ -12,13 +12,18 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, UInt
 
-from jaxtree.growth.accumulate import add_by_scatter, add_to_all, copy_stride
+from jaxtree.growth import native
+from jaxtree.growth.accumulate import add_by_scatter, add_to_all, channels_of_entry, copy_stride
 from jaxtree.growth.backends import Accumulation
 from jaxtree.growth.frontier import Entries
 from jaxtree.growth.measure import Measure
 from jaxtree.growth.plan import Plan, TablePlan
+from jaxtree.growth.scene import Scene
 
 Tables = tuple[Int[Array, " cell"], ...]
+Window = tuple[Int32[Array, ""], Int32[Array, ""]]
+"""The first and the last (exclusive) of some entries."""
+
 AddPart = Callable[[Int32[Array, ""], int, Tables], Tables]
 """Adds the entries from a place on, so many of them, to tables."""
 
@@ -36,13 +41,15 @@ def cell_bases(
     entries: Entries,
     first_slot: Int32[Array, ""],
     num_used: Int32[Array, ""],
-    blocks: tuple[Int32[Array, ""], Int32[Array, ""]],
+    window: Window,
     base: Int32[Array, "base entry"],
     *,
     table: TablePlan,
     plan: Plan,
 ) -> Int32[Array, "base entry"]:
-    """Writes the cell bases of every entry of the blocks (first and last, exclusive) into `base`."""
+    """Writes the cell bases of every entry of the window's blocks into `base`."""
+    if not base.size:
+        return base
     size = plan.entries_per_block
     measure = plan.rules.measure
     strip = plan.num_slots * measure.num_channels * table.num_bins
@@ -60,12 +67,20 @@ def cell_bases(
         cell = (own * measure.num_channels + _first_channels(label, measure)) * table.num_bins
         return lax.dynamic_update_slice(base, jnp.where(inside, cell, strip), (jnp.zeros_like(block), block * size))
 
-    return lax.fori_loop(*blocks, write_block, base)
+    return lax.fori_loop(*_blocks(window, plan), write_block, base)
 
 
-def num_bases(measure: Measure) -> int:
-    """How many cell bases an entry has."""
-    return measure.num_outputs + measure.counts_rows if measure.num_classes else 1
+def blank_bases(entries: Entries, plan: Plan) -> Int32[Array, "base entry"]:
+    """Room for the cell bases of all entries; the kernel in C++ needs none."""
+    measure = plan.rules.measure
+    number = measure.num_outputs + measure.counts_rows if measure.num_classes else 1
+    is_native = plan.backend.accumulation == Accumulation.NATIVE
+    return jnp.zeros((0 if is_native else number, entries.row.size), jnp.int32)
+
+
+def _blocks(window: Window, plan: Plan) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
+    """The first and the last (exclusive) block that a window lies in."""
+    return window[0] // plan.entries_per_block, -(-window[1] // plan.entries_per_block)
 
 
 def _first_channels(label: Int[Array, "label entry"], measure: Measure) -> Int32[Array, "base entry"]:
@@ -79,11 +94,12 @@ def _first_channels(label: Int[Array, "label entry"], measure: Measure) -> Int32
 
 
 def group_histograms(
-    codes: UInt[Array, "feature row"],
+    scene: Scene,
     entries: Entries,
     base: Int32[Array, "base entry"],
     features: Int32[Array, " grouped"],
-    blocks: tuple[Int32[Array, ""], Int32[Array, ""]],
+    first_slot: Int32[Array, ""],
+    window: Window,
     in_row_order: Bool[Array, ""],
     *,
     table: TablePlan,
@@ -93,7 +109,11 @@ def group_histograms(
 
     Reshaped to (slot, channel, bin), with the strip cut off, a table is the chunk's histogram.
     """
-    num_cells = _num_cells(table, plan)
+    codes, num_cells, blocks = scene.codes, _num_cells(table, plan), _blocks(window, plan)
+    if plan.backend.accumulation == Accumulation.NATIVE:
+        is_there = scene.num_codes.at[features].get(mode="fill", fill_value=0) > 0
+        features = jnp.where(is_there, features, native.NO_FEATURE)
+        return _native_tables(codes, entries, features, first_slot, window, in_row_order, table=table, plan=plan)
     empty = jnp.zeros((table.features_per_group, num_cells), entries.value.dtype)
     if plan.backend.accumulation != Accumulation.SCATTER:
         at = lambda row, slot: (features[:, None], row)  # noqa: E731
@@ -114,13 +134,16 @@ def place_histograms(
     base: Int32[Array, "base entry"],
     features: Int32[Array, "drawn slot"],
     first_slot: Int32[Array, ""],
-    blocks: tuple[Int32[Array, ""], Int32[Array, ""]],
+    window: Window,
     *,
     table: TablePlan,
     plan: Plan,
 ) -> Int[Array, "drawn cell"]:
     """Sums the cells where every slot looks at features of its own, a table for the first of each, the second ..."""
-    size, num_cells = plan.entries_per_block, _num_cells(table, plan)
+    size, num_cells, blocks = plan.entries_per_block, _num_cells(table, plan), _blocks(window, plan)
+    if plan.backend.accumulation == Accumulation.NATIVE:
+        not_in_order = jnp.bool_(False)
+        return _native_tables(codes, entries, features, first_slot, window, not_in_order, table=table, plan=plan)
     empty = jnp.zeros((len(features), num_cells), entries.value.dtype)
     slot_in_chunk = lambda slot: jnp.clip(slot - first_slot, 0, plan.num_slots - 1)  # noqa: E731
     if plan.backend.accumulation != Accumulation.SCATTER:
@@ -146,6 +169,21 @@ def place_histograms(
         return lax.dynamic_update_slice(tables, filled[None], (i, jnp.zeros_like(i)))
 
     return lax.fori_loop(0, jnp.int32(len(features)), fill, empty)
+
+
+def _native_tables(
+    codes, entries: Entries, features, first_slot, window: Window, in_row_order, *, table: TablePlan, plan: Plan
+) -> Int[Array, "looked cell"]:
+    """The tables of all given features, by the kernel in C++."""
+    return native.sum_tables(
+        codes,
+        (entries.slot, entries.row, entries.label, entries.value),
+        features,
+        native.Place(*window, in_row_order, first_slot),
+        channels=channels_of_entry(plan.rules.measure),
+        shape=native.TableShape(plan.num_slots, plan.rules.measure.num_channels, table.num_bins),
+        num_cells=_num_cells(table, plan),
+    )
 
 
 def _tables_at_once(

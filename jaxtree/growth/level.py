@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int32
 from jaxtree.growth.candidates import UNRESOLVED, Place, default_branch
 from jaxtree.growth.drawn import best_of_drawn, is_drawn
 from jaxtree.growth.frontier import Entries, Frontier, chunk_stop
-from jaxtree.growth.histogram import cell_bases, num_bases
+from jaxtree.growth.histogram import blank_bases, cell_bases
 from jaxtree.growth.nodes import Nodes, hand_down_seeds, place_of
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.scene import Scene
@@ -47,7 +47,7 @@ def split_level(
 
     They are among the nodes from `first_node` on, which make up the level.
     """
-    bases = tuple(jnp.zeros((num_bases(plan.rules.measure), entries.row.size), jnp.int32) for _ in plan.tables)
+    bases = tuple(blank_bases(entries, plan) for _ in plan.tables)
 
     def split_large(carry):
         first, level, bases = carry
@@ -76,17 +76,16 @@ def _open_chunk(
     """The chunk of the slots from `first` to `stop`, with the cell bases of its entries written."""
     slot = first + jnp.arange(plan.num_slots, dtype=jnp.int32)
     node = frontier.node.at[slot].get(mode="clip")
-    size = plan.entries_per_block
     # In row order all entries are read, and those of trees that are done have a cell from an earlier level.
     begin = jnp.where(in_row_order, 0, frontier.start[first])
     end = jnp.where(in_row_order, entries.size, frontier.stop[stop - 1])
-    blocks = (begin // size, -(-end // size))
+    window = (begin, end)
     written = (
-        cell_bases(entries, first, stop - first, blocks, base, table=table, plan=plan)
+        cell_bases(entries, first, stop - first, window, base, table=table, plan=plan)
         for table, base in zip(plan.tables, bases, strict=True)
     )
     place = place_of(level.nodes, level.tree, node, scene.leaf_limits, scene.units, plan.rules)
-    return Chunk(slot, node, place, stop - first, blocks, tuple(written))
+    return Chunk(slot, node, place, stop - first, window, tuple(written))
 
 
 def _best_of_chunk(

@@ -10,7 +10,6 @@ from jaxtyping import Array, Bool, Int32
 
 from jaxtree.growth.frontier import (
     RETIRED,
-    SORT_COST,
     Entries,
     Frontier,
     excess_work,
@@ -176,7 +175,7 @@ def _order(scene: Scene, state: _State, *, plan: Plan) -> _State:
         return lax.cond(state.frontier.num_large > 0, divide, lambda: state)
     num_features = plan.num_drawn or jnp.sum(scene.num_codes > 0).astype(jnp.float32)
     saved = excess_work(state.entries, state.frontier, plan=plan) * num_features
-    return lax.cond(saved > SORT_COST * state.entries.slot.size, sort, lambda: state)
+    return lax.cond(saved > plan.backend.sort_cost * state.entries.slot.size, sort, lambda: state)
 
 
 def _move(scene: Scene, state: _State, first_child, *, plan: Plan) -> tuple[_State, Int32[Array, " entry"]]:

@@ -7,6 +7,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, Int64, Shaped, UInt
 
+from jaxtree.growth import native
+from jaxtree.growth.accumulate import COUNTS_ROW, channels_of_entry
+from jaxtree.growth.backends import Accumulation
 from jaxtree.growth.candidates import NO_BRANCH
 from jaxtree.growth.frontier import RETIRED, Entries, Frontier
 from jaxtree.growth.mesh import combine_nodes, greatest, least, total
@@ -45,6 +48,9 @@ def move_entries(
         The tree and the nodes with the sums of the children, and each entry's child, or `RETIRED` where its node
         was not split.
     """
+    if plan.backend.accumulation == Accumulation.NATIVE:
+        node = send_entries(codes, tree, entries, frontier, plan=plan)
+        return *count_entries(tree, nodes, entries, node, first_node, plan=plan), node
     size = plan.entries_per_move
 
     def move_block(block, carry):
@@ -61,6 +67,8 @@ def send_entries(
     codes: UInt[Array, "feature row"], tree: Tree, entries: Entries, frontier: Frontier, *, plan: Plan
 ) -> Int32[Array, " entry"]:
     """The child that every entry goes to: `RETIRED` where its node was not split, `SHARED` where it goes to all."""
+    if plan.backend.accumulation == Accumulation.NATIVE:
+        return native.send(codes, entries.row, entries.slot, entries.size, frontier.node, tree)
     size = plan.entries_per_move
 
     def send_block(block, node):
@@ -79,12 +87,23 @@ def count_entries(
     plan: Plan,
 ) -> tuple[Tree, Nodes]:
     """Adds every entry to the sums and the number of rows of its node, which are those from `first_node` on."""
+    if plan.backend.accumulation == Accumulation.NATIVE and plan.rules.measure.num_classes:
+        return _count_natively(tree, nodes, entries, node, first_node, plan=plan)
     size = plan.entries_per_move
 
     def count_block(block, counted):
         return _count_block(counted, entries, lax.dynamic_slice(node, (block * size,), (size,)), block, plan)
 
     counted = lax.fori_loop(0, -(-entries.size // size), count_block, _open_count(tree, nodes))
+    return _close_count(counted, tree, nodes, first_node, plan)
+
+
+def _count_natively(tree: Tree, nodes: Nodes, entries: Entries, node, first_node, *, plan: Plan) -> tuple[Tree, Nodes]:
+    columns = (entries.slot, entries.row, entries.label, entries.value)
+    arrived = (first_node, tree.num_nodes)
+    channels = tuple(x for x in channels_of_entry(plan.rules.measure) if x[-1] != COUNTS_ROW)
+    sums, num_rows = native.count(columns, node, entries.size, arrived, nodes.sums, tree.num_rows, channels=channels)
+    counted = _Counted(sums.reshape(-1), num_rows, nodes.low, nodes.high)
     return _close_count(counted, tree, nodes, first_node, plan)
 
 

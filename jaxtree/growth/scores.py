@@ -30,7 +30,7 @@ class Chunk(NamedTuple):
         node: Their nodes.
         place: What holds at each for its candidates.
         num_used: How many there are.
-        blocks: The first and last (exclusive) block of entries that the nodes' windows lie in.
+        window: The first and the last (exclusive) entry that the nodes' windows lie in.
         bases: The cell bases of all entries, for every table plan.
     """
 
@@ -38,7 +38,7 @@ class Chunk(NamedTuple):
     node: Int32[Array, " slot"]
     place: Place
     num_used: Int32[Array, ""]
-    blocks: tuple[Int32[Array, ""], Int32[Array, ""]]
+    window: tuple[Int32[Array, ""], Int32[Array, ""]]
     bases: tuple[Int32[Array, "base entry"], ...]
 
 
@@ -52,7 +52,7 @@ def splits_by_histogram(
         def score_group(group, splits, table=table, listed=listed, base=base):
             features = lax.dynamic_slice(listed, (group * table.features_per_group,), (table.features_per_group,))
             tables = group_histograms(
-                scene.codes, entries, base, features, chunk.blocks, in_row_order, table=table, plan=plan
+                scene, entries, base, features, chunk.slot[0], chunk.window, in_row_order, table=table, plan=plan
             )
             tables = total(fold_copies(tables, chunk.num_used, table=table, plan=plan), plan)
             taken = take_features(scene.features, features)
@@ -72,7 +72,7 @@ def splits_of_drawn(
     served_by = _table_of_feature(scene, plan)[jnp.minimum(features, scene.num_codes.size - 1)]
     for number, (table, base) in enumerate(zip(plan.tables, chunk.bases, strict=True)):
         tables = place_histograms(
-            scene.codes, entries, base, features, chunk.slot[0], chunk.blocks, table=table, plan=plan
+            scene.codes, entries, base, features, chunk.slot[0], chunk.window, table=table, plan=plan
         )
         tables = total(fold_copies(tables, chunk.num_used, table=table, plan=plan), plan)
         taken = take_features(scene.features, jnp.minimum(features, scene.num_codes.size - 1))

@@ -1,0 +1,58 @@
+// Work divided among the threads that XLA has already.
+
+#ifndef JAXTREE_NATIVE_PARALLEL_H_
+#define JAXTREE_NATIVE_PARALLEL_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <algorithm>
+
+#include "xla/ffi/api/ffi.h"
+
+namespace jaxtree {
+
+// Calls work(0), ..., work(count - 1), on as many threads as are free, and returns when all have ended.
+//
+// The caller takes pieces too, and waits for begun ones only: it may itself be a thread of the pool, and others of the
+// pool may never come to help. A helper that comes late finds nothing left and touches nothing.
+template <typename Work>
+void ForEach(xla::ffi::ThreadPool& pool, int64_t count, const Work& work) {
+  struct Progress {
+    std::atomic<int64_t> next{0};
+    std::mutex mutex;
+    std::condition_variable all_done;
+    int64_t done = 0;
+  };
+  const int64_t helpers = std::min(pool.num_threads(), count) - 1;
+  if (helpers < 1) {
+    for (int64_t piece = 0; piece < count; ++piece) work(piece);
+    return;
+  }
+  auto progress = std::make_shared<Progress>();
+  auto take_pieces = [progress, count, &work]() {
+    int64_t own = 0;
+    for (int64_t piece; (piece = progress->next.fetch_add(1)) < count; ++own) work(piece);
+    if (own == 0) return;
+    std::lock_guard<std::mutex> lock(progress->mutex);
+    progress->done += own;
+    if (progress->done == count) progress->all_done.notify_all();
+  };
+  for (int64_t helper = 0; helper < helpers; ++helper) pool.Schedule(decltype(take_pieces)(take_pieces));
+  take_pieces();
+  std::unique_lock<std::mutex> lock(progress->mutex);
+  progress->all_done.wait(lock, [&] { return progress->done == count; });
+}
+
+// The same, on one thread where it does not pay.
+template <typename Work>
+void ForEachIf(bool pays, xla::ffi::ThreadPool& pool, int64_t count, const Work& work) {
+  if (pays) return ForEach(pool, count, work);
+  for (int64_t piece = 0; piece < count; ++piece) work(piece);
+}
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_PARALLEL_H_

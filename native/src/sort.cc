@@ -1,0 +1,92 @@
+// Entries of growth brought into the order of their slots.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "parallel.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace ffi = xla::ffi;
+
+namespace jaxtree {
+namespace {
+
+// With fewer entries, another thread costs more to wake than it saves.
+constexpr int64_t kLeastEntriesPerPart = 1 << 14;
+
+// Copies every row of a matrix with its columns in a new order.
+template <typename Item>
+void MoveColumns(const ffi::AnyBuffer& from, ffi::AnyBuffer to, const std::vector<int32_t>& place, int64_t begin,
+                 int64_t end) {
+  const int64_t num_entries = place.size(), num_rows = from.element_count() / std::max<int64_t>(num_entries, 1);
+  for (int64_t row = 0; row < num_rows; ++row) {
+    const Item* source = static_cast<const Item*>(from.untyped_data()) + row * num_entries;
+    Item* target = static_cast<Item*>(to.untyped_data()) + row * num_entries;
+    for (int64_t entry = begin; entry < end; ++entry) target[place[entry]] = source[entry];
+  }
+}
+
+void MoveEntries(const ffi::AnyBuffer& from, ffi::AnyBuffer to, const std::vector<int32_t>& place, int64_t begin,
+                 int64_t end) {
+  if (ffi::ByteWidth(from.element_type()) == 8) {
+    MoveColumns<int64_t>(from, to, place, begin, end);
+  } else {
+    MoveColumns<int32_t>(from, to, place, begin, end);
+  }
+}
+
+// A counting sort. Every part of the entries counts its own, so that each knows where its entries of a slot begin;
+// entries of a slot stay in their order, and those without a slot below `num_slots` come last.
+ffi::Error SortBySlot(ffi::ThreadPool pool, ffi::AnyBuffer slot, ffi::AnyBuffer row, ffi::AnyBuffer label,
+                      ffi::AnyBuffer value, int32_t num_slots,
+                      ffi::Result<ffi::AnyBuffer> sorted_slot, ffi::Result<ffi::AnyBuffer> sorted_row,
+                      ffi::Result<ffi::AnyBuffer> sorted_label, ffi::Result<ffi::AnyBuffer> sorted_value) {
+  const int64_t num_entries = slot.element_count();
+  const int32_t* slot_of = static_cast<const int32_t*>(slot.untyped_data());
+  const int64_t num_keys = int64_t{num_slots} + 1;
+  const int64_t num_parts =
+      std::clamp<int64_t>(num_entries / kLeastEntriesPerPart, 1, std::max<int64_t>(pool.num_threads(), 1));
+  const auto first_of = [&](int64_t part) { return num_entries * part / num_parts; };
+  const auto key_of = [&](int64_t entry) { return std::min(slot_of[entry], num_slots); };
+
+  std::vector<std::vector<int32_t>> next(num_parts);
+  ForEach(pool, num_parts, [&](int64_t part) {
+    next[part].assign(num_keys, 0);
+    for (int64_t entry = first_of(part); entry < first_of(part + 1); ++entry) ++next[part][key_of(entry)];
+  });
+  int32_t before = 0;
+  for (int64_t key = 0; key < num_keys; ++key) {
+    for (auto& starts : next) {
+      const int32_t count = starts[key];
+      starts[key] = before;
+      before += count;
+    }
+  }
+  std::vector<int32_t> place(num_entries);
+  ForEach(pool, num_parts, [&](int64_t part) {
+    const int64_t begin = first_of(part), end = first_of(part + 1);
+    for (int64_t entry = begin; entry < end; ++entry) place[entry] = next[part][key_of(entry)]++;
+    MoveEntries(slot, *sorted_slot, place, begin, end);
+    MoveEntries(row, *sorted_row, place, begin, end);
+    MoveEntries(label, *sorted_label, place, begin, end);
+    MoveEntries(value, *sorted_value, place, begin, end);
+  });
+  return ffi::Error::Success();
+}
+
+}  // namespace
+}  // namespace jaxtree
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_sort_by_slot, jaxtree::SortBySlot,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::ThreadPool>()
+                                  .Arg<ffi::AnyBuffer>()  // slot: [entry]
+                                  .Arg<ffi::AnyBuffer>()  // row: [entry]
+                                  .Arg<ffi::AnyBuffer>()  // label: [label, entry]
+                                  .Arg<ffi::AnyBuffer>()  // value: [value, entry]
+                                  .Attr<int32_t>("num_slots")
+                                  .Ret<ffi::AnyBuffer>()  // the same four, sorted
+                                  .Ret<ffi::AnyBuffer>()
+                                  .Ret<ffi::AnyBuffer>()
+                                  .Ret<ffi::AnyBuffer>());

@@ -1,0 +1,116 @@
+"""The kernels of `jaxtree-native`: the tree of XLA's own code, bit for bit."""
+
+import dataclasses
+import sys
+import types
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxtree.growth import backends, native, prepare
+from jaxtree.growth.criteria import squared_error
+from jaxtree.growth.grow import grow
+from jaxtree.growth.inputs import Features, Limits
+from jaxtree.growth.rules import Missing
+from jaxtree.tree import SplitKind
+
+NUM_FEATURES, NUM_BINS = 8, 64
+KINDS = np.array([SplitKind.THRESHOLD] * 5 + [SplitKind.SUBSET, SplitKind.MULTIWAY, SplitKind.ONE_VS_REST], np.int32)
+NUM_VALUES = np.where(KINDS == SplitKind.THRESHOLD, NUM_BINS - 2, 6).astype(np.int32)
+LARGE = 20_000
+"""Rows enough for entries to be sorted, and for work to be divided among threads."""
+
+needs_kernels = pytest.mark.skipif(not native.is_available(), reason="jaxtree-native is not installed")
+
+
+def table(num_rows, dtype=np.uint8):
+    """Codes, some of them missing, and a class and a number that depend on them."""
+    rng = np.random.default_rng(0)
+    codes = np.minimum(rng.integers(0, NUM_BINS, (NUM_FEATURES, num_rows)), NUM_VALUES[:, None]).astype(dtype)
+    label = ((codes[0] > 20) ^ (codes[5] % 3 == 1) ^ (codes[6] > 4) ^ (rng.random(num_rows) < 0.1)).astype(np.int32)
+    return codes, label, rng.normal(size=(2, num_rows)) + label
+
+
+def grown(backend, monkeypatch, *, num_rows=600, of_numbers=False, dtype=np.uint8, kinds=KINDS, seed=None, **keywords):
+    codes, label, numbers = table(num_rows, dtype)
+    target = {"criterion": squared_error} if of_numbers else {"num_classes": 2}
+    weight = np.arange(num_rows, dtype=np.int32) % 3
+    features = Features(kinds, NUM_VALUES + 1, NUM_VALUES)
+    limits = Limits(min_samples_leaf=3, max_features=NUM_FEATURES if seed is None else 3)
+    drawn = {} if seed is None else {"key": jax.random.key(seed), "draws_features": True}
+    monkeypatch.setattr(prepare, "backend_of", lambda platform: backend)
+    growth = grow(
+        codes, numbers if of_numbers else label, weight, features, limits,
+        num_bins=NUM_BINS, capacity=2**15, **target, **drawn, **keywords,
+    )  # fmt: skip
+    assert growth.complete and growth.tree.num_nodes > 60
+    return growth.tree
+
+
+def assert_same(expected, tree):
+    for field in dataclasses.fields(tree):
+        np.testing.assert_array_equal(getattr(expected, field.name), getattr(tree, field.name), err_msg=field.name)
+
+
+ALL_THRESHOLDS = np.zeros(NUM_FEATURES, np.int32)
+GROWTHS = {
+    "classes, rows counted": {"counts_rows": True},
+    "shared rows, wide codes": {"missing": Missing.FRACTION, "dtype": np.uint16},
+    "entries sorted": {"num_rows": LARGE},
+    "numbers, rows counted, entries sorted": {
+        "num_rows": LARGE, "of_numbers": True, "counts_rows": True, "kinds": ALL_THRESHOLDS,
+    },
+    "drawn features, entries sorted": {"num_rows": LARGE, "seed": 3},
+}  # fmt: skip
+
+
+@needs_kernels
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GROWTHS)
+def test_the_tree_is_that_without_kernels(name, monkeypatch):
+    expected = grown(backends.CPU, monkeypatch, **GROWTHS[name])
+    assert_same(expected, grown(backends.NATIVE_CPU, monkeypatch, **GROWTHS[name]))
+
+
+@needs_kernels
+@pytest.mark.slow
+def test_several_trees_and_targets_at_once(monkeypatch):
+    codes, label, _ = table(600)
+    targets = jnp.stack([label, 1 - label, (label + codes[1]) % 2])
+    trees = []
+    for backend in (backends.CPU, backends.NATIVE_CPU):
+        monkeypatch.setattr(prepare, "backend_of", lambda platform, backend=backend: backend)
+        one = lambda target: grow(codes, target, num_classes=2, num_bins=NUM_BINS, capacity=2048).tree  # noqa: E731
+        trees.append(jax.vmap(one)(targets))
+    assert_same(*trees)
+
+
+@needs_kernels
+def test_the_kernels_are_in_use():
+    assert backends.backend_of("cpu").accumulation == backends.Accumulation.NATIVE
+
+
+@pytest.fixture
+def anew():
+    """What has been found out about the kernels is forgotten, before and after."""
+    native.is_available.cache_clear()
+    yield
+    native.is_available.cache_clear()
+
+
+def test_they_can_be_switched_off(monkeypatch, anew):
+    monkeypatch.setenv("JAXTREE_NATIVE", "0")
+    assert not native.is_available() and backends.backend_of("cpu") == backends.CPU
+
+
+def test_kernels_of_another_version_are_left_alone(monkeypatch, anew):
+    package = types.SimpleNamespace(INTERFACE=native.INTERFACE + 1, LIBRARY="nowhere")
+    monkeypatch.setitem(sys.modules, "jaxtree_native", package)
+    assert not native.is_available()
+
+
+def test_nothing_is_installed(monkeypatch, anew):
+    monkeypatch.setitem(sys.modules, "jaxtree_native", None)
+    assert not native.is_available()
