@@ -43,11 +43,12 @@ from benchmarks.suite.measuring import ROOT, Settings, measure
 from benchmarks.suite.plot import draw
 from benchmarks.suite.report import show_case
 from benchmarks.suite.tasks import Case
+from jaxtree.growth import native
 
 REPEATS, QUICK_REPEATS = 5, 2
 WIDTH = 110
 """Columns of what is printed into a file."""
-PACKAGES = ("jaxtree", "jaxtree-native", "jax", "jaxlib", "numpy", "lightgbm", "xgboost-cpu", "ydf", "scikit-learn")
+PACKAGES = ("jaxtree", "jax", "jaxlib", "numpy", "lightgbm", "xgboost-cpu", "ydf", "scikit-learn")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -143,6 +144,7 @@ def _write(results: Sequence[dict[str, Any]], options: argparse.Namespace) -> li
     report = {
         "date": date.today().isoformat(),
         "versions": {package: _version(package) for package in PACKAGES},
+        "native_kernels": native.is_available(),
         "machine": platform.machine(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
