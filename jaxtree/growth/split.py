@@ -311,7 +311,9 @@ def _drawn_threshold(
     high = jnp.max(jnp.where(known, position, -jnp.inf))
     number = child_hash(place.seed, feature.number.astype(jnp.uint32))
     share = (number >> 8).astype(jnp.float64) / 2**24
-    threshold = jnp.where(low < high, low + share * (high - low), low)
+    threshold = low + share * (high - low)
+    # Between neighbouring numbers the sum may round to the greatest value, above which there is no row.
+    threshold = jnp.where(threshold < high, threshold, low)
     return jnp.max(jnp.where(known & (position <= threshold), code, -1))
 
 

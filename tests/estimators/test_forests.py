@@ -1,5 +1,6 @@
 """Forests as estimators: votes, out-of-bag scores, warm starts, prunings and interrupts."""
 
+import itertools
 import pickle
 import sys
 import warnings
@@ -17,8 +18,10 @@ from sklearn.metrics import balanced_accuracy_score, r2_score
 import jaxtree.ensemble.growing as growing
 from jaxtree import (
     CostComplexity,
+    DecisionTreeRegressor,
     Dropout,
     ExtraTreesClassifier,
+    ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     ReducedError,
@@ -367,6 +370,24 @@ def test_monotone_constraints_hold_for_the_mean():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RandomForestRegressor(8, bootstrap=False, max_features=1, random_state=0),
+        ExtraTreesRegressor(8, max_features=1, random_state=0),
+        DecisionTreeRegressor(max_features=1, random_state=0),
+        DecisionTreeRegressor(max_features=1, splitter="random", random_state=0),
+        RandomForestRegressor(8, bootstrap=False, max_features=1, random_state=0, categorical_features=[0, 2]),
+    ],
+    ids=lambda estimator: f"{type(estimator).__name__}-{getattr(estimator, 'splitter', estimator.max_features)}",
+)
+def test_rows_that_differ_are_told_apart_however_few_columns_a_node_draws(estimator):
+    table = np.array(list(itertools.product(range(3), repeat=4)), float)
+    number = np.random.default_rng(0).permutation(81).astype(float)
+    np.testing.assert_array_equal(estimator.fit(table, number).predict(table), number)
+
+
 def test_forests_are_as_good_as_scikit_learn_s():
     pairs = [
         (RandomForestClassifier, PeerForest, CLASS, {}),

@@ -39,9 +39,10 @@ def test_entries_of_blocks_are_added_once_and_no_others(first, number):
     np.testing.assert_array_equal(seen, (entry >= first * size) & (entry < last * size))
 
 
-def test_pairs_are_sorted_as_whole_pairs():
+@pytest.mark.parametrize("dtype, most", [(np.int32, 2**31 - 1), (np.uint32, 2**32 - 1)])
+def test_pairs_are_sorted_as_whole_pairs(dtype, most):
     rng = np.random.default_rng(0)
-    first = np.append(rng.integers(0, 5, 100), 2**31 - 1).astype(np.int32)
+    first = np.append(rng.integers(0, 5, 100) * (most // 5), most).astype(dtype)
     second = rng.permutation(101).astype(np.int32)
     with jax.enable_x64(True):
         found = sort_pairs(jnp.asarray(first), jnp.asarray(second))
