@@ -1,5 +1,9 @@
 """Decision trees in JAX, on CPU, GPU and TPU."""
 
+import importlib
+from typing import TYPE_CHECKING
+
+from jaxtree import compilation as compilation
 from jaxtree import criteria as criteria
 from jaxtree import datasets as datasets
 from jaxtree import dropout as dropout
@@ -70,4 +74,20 @@ from jaxtree.tree import majority_class as majority_class
 from jaxtree.tree import predict_proba as predict_proba
 from jaxtree.tree import take_tree as take_tree
 
+if TYPE_CHECKING:
+    from jaxtree import plot as plot
+
 __version__ = "0.1.0"
+
+_LATER = ("plot",)
+"""Modules that are imported when they are first asked for, because of the libraries that they bring: Matplotlib."""
+
+
+def __getattr__(name: str):
+    if name in _LATER:
+        return importlib.import_module(f"jaxtree.{name}")
+    raise AttributeError(f"module 'jaxtree' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

@@ -11,6 +11,8 @@ import types
 
 import pytest
 
+import jaxtree
+
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = ROOT / "notebooks"
 ANSWERS = sorted(page for page in (PAGES / "how_do_i").glob("*.md") if page.stem != "index")
@@ -30,6 +32,7 @@ PUBLIC_ROOMS = (
     "jaxtree.table",
     "jaxtree.tree",
 )
+NAME = re.compile(r"(?<![\w.])jaxtree(?:\.[a-z]\w*)+")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto\w+):: (\S+)", re.MULTILINE)
 
@@ -139,3 +142,19 @@ def test_the_site_builds_without_a_warning(tmp_path):
     built = subprocess.run([*command, PAGES, tmp_path / "site"], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     assert "DecisionTreeClassifier" in (tmp_path / "site" / "api" / "trees.html").read_text()
+
+
+def test_what_the_readme_names_is_there_after_import_jaxtree_alone():
+    """Matplotlib, which takes longer than the rest, is imported only when `jaxtree.plot` is asked for."""
+    names = sorted({*NAME.findall((ROOT / "README.md").read_text()), *PUBLIC_ROOMS})
+    assert "jaxtree.compilation.enable_compilation_cache" in names and "jaxtree.plot" in names
+    code = (
+        "import sys, jaxtree; assert 'matplotlib' not in sys.modules and 'plot' in dir(jaxtree)\n"
+        f"for name in {names}: eval(name)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_name_that_jaxtree_does_not_have_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'jaxtree' has no attribute 'compile'"):
+        jaxtree.compile  # noqa: B018
