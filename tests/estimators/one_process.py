@@ -5,8 +5,6 @@ import os
 import sys
 import time
 
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
-
 import jax
 import numpy as np
 from jax.sharding import Mesh
