@@ -8,7 +8,6 @@
 The tests are those of `sklearn/tree/tests/test_tree.py`. One test is one pytest node id, that is, one case of a
 parametrized function. The rule of counting: a test is left out if its id says that it is about
 
-- sparse matrices: "sparse", "csc_" or "csr_" stands in the id;
 - extra trees: a class or function of them stands in the id, or the function (the random splitter's) uses nothing else;
 - the absolute error: "absolute_error" stands in the id, or the function is `test_mae`;
 - Cython internals: the function hands Cython structs, splitters or criteria around, or damages their pickles.
@@ -35,7 +34,6 @@ LEAST_SHARE = 0.9
 REPLACED = ("DecisionTreeClassifier", "DecisionTreeRegressor")
 
 LEFT_OUT = {
-    "sparse matrices": ("sparse", "csc_", "csr_"),
     "extra trees": ("ExtraTree", "extra_tree", "random_splitter"),
     "absolute error": ("absolute_error", "test_mae"),
     "Cython internals": (
@@ -58,7 +56,6 @@ EXPLAINED = {
     "test_almost_constant_feature": "values are told apart however close they lie; scikit-learn takes values within "
     "1e-7 for equal, so that its tree depends on the unit of a column",
     "test_big_input": "numbers are compared in float64, where 1e40 is no overflow; scikit-learn casts to float32",
-    "test_memory_layout": "its last part fits sparse matrices, which are refused",
 }
 """Failures that are known, by words of their ids."""
 

@@ -109,6 +109,11 @@ def _strata(codes: Int[np.ndarray, " row"]) -> Int[np.ndarray, " row"] | None:
 
 
 def _as_categories(X: Any) -> Any:
+    """Words and truth values as categories, and times as days, which the other programs read alike."""
+    for name in X.columns:
+        if X[name].dtype.kind in "mM":
+            days = (X[name] - X[name].min()) if X[name].dtype.kind == "M" else X[name]
+            X = X.assign(**{name: days.dt.total_seconds() / 86_400})
     words = [name for name in X.columns if X[name].dtype.kind not in "iuf" or X[name].dtype == "boolean"]
     return X.astype({name: str for name in words if X[name].dtype == "boolean"}).astype(
         dict.fromkeys(words, "category")

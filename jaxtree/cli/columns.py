@@ -1,6 +1,7 @@
 """Columns of a file with types: for a fit those that their cells tell, for a prediction those of the fit.
 
-A column is one of numbers if all its known cells are, of truth values if they are true and false, else of words.
+A column is one of numbers if all its known cells are, of truth values if they are true and false, of dates if all are
+dates of ISO 8601, else of words.
 """
 
 from collections.abc import Iterable
@@ -12,11 +13,15 @@ from jaxtyping import Float, Shaped
 from jaxtree.cli.files import Contents, import_polars
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.schema import Column, value_in_words
+from jaxtree.table.times import KINDS
 
 MOST_CLASSES = 10
 """Of how many distinct whole numbers a target has at most, for them to be classes."""
 
 _TRUTH = ("true", "false")
+_DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
+_NAIVE, _ZONED = rf"^{_DATE})?$", rf"^{_DATE}(Z|[+-]\d{{2}}:\d{{2}}))$"
+"""Dates of ISO 8601 that can be read in one way alone: year, month, day; without a time zone, and with one."""
 
 
 class Wishes(NamedTuple):
@@ -116,6 +121,8 @@ def typed(contents: Contents, name: str, wishes: Wishes) -> Any:
         return _words(series)
     if dtype == polars.Boolean:
         return _truth(series)
+    if dtype in (polars.Date, polars.Datetime, polars.Duration):
+        return _times(series)
     if dtype.is_numeric() and not dtype.is_decimal():
         return series.to_numpy() if dtype.is_integer() and not series.null_count() else _numbers(contents, name)
     raise InvalidTypeError(
@@ -149,6 +156,8 @@ def features_like(contents: Contents, columns: tuple[Column, ...], *, are_named:
 
 
 def _like(contents: Contents, name: str, column: Column) -> Any:
+    if column.time is not None:
+        return _times_like(contents, name, column.time.kind)
     if column.bins is not None:
         return _numbers(contents, name)
     categories = column.categories
@@ -174,7 +183,8 @@ def _target(contents: Contents, name: str, wishes: Wishes, task: str | None) -> 
     pandas = import_pandas()
     if task == "regression":
         return pandas.Series(_numbers(contents, name), name=name)
-    column = pandas.Series(typed(contents, name, wishes), name=name)
+    words = wishes._replace(categorical=(*wishes.categorical, name)) if _has_dates(contents.frame[name]) else wishes
+    column = pandas.Series(typed(contents, name, words), name=name)
     if column.dtype.kind == "f" and bool((column % 1 == 0).all()) and float(column.abs().max()) < 2**53:
         column = column.astype(np.int64)
     if task == "classification" and column.dtype.kind == "f":
@@ -211,7 +221,52 @@ def _of_text(contents: Contents, name: str) -> Any:
         return _numbers(contents, name)
     if known.str.to_lowercase().is_in(_TRUTH).all():
         return _truth(series)
+    if _has_dates(series) and (dates := _dates(series)) is not None:
+        return dates
     return _words(series)
+
+
+def _has_dates(series: Any) -> bool:
+    """Whether all known cells of text are written as dates, all with a time zone or all without one."""
+    known = series.drop_nulls()
+    if series.dtype != import_polars().String or not len(known):
+        return False
+    return bool(known.str.contains(_NAIVE).all() or known.str.contains(_ZONED).all())
+
+
+def _dates(series: Any) -> Any | None:
+    """Cells that are written as dates; None if one is no day of the calendar."""
+    known = series.drop_nulls()
+    has_zone = bool(known.str.contains(_ZONED).all())
+    dates = import_pandas().to_datetime(
+        import_pandas().Series(series.to_list(), dtype=object), format="ISO8601", utc=has_zone, errors="coerce"
+    )
+    return None if int(dates.notna().sum()) < len(known) else dates
+
+
+def _times(series: Any) -> Any:
+    """Dates and durations of a file that has such; those with a time zone in UTC."""
+    zone = getattr(series.dtype, "time_zone", None)
+    if zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    times = import_pandas().Series(series.to_numpy())
+    return times if zone is None else times.dt.tz_localize("UTC")
+
+
+def _times_like(contents: Contents, name: str, kind: str) -> Any:
+    """Times where the fit had some of a kind; a duration is written in no one way, so that no text is one."""
+    series = contents.frame[name]
+    if series.dtype.is_temporal():
+        return _times(series)
+    if series.null_count() == len(series):
+        return _numbers(contents, name)
+    dates = _dates(series) if kind != "duration" and _has_dates(series) else None
+    if dates is None:
+        raise InvalidInputError(
+            f"column {name!r} of {contents.name} must have {KINDS[kind]}, as in the fit (text as 2020-01-31, "
+            f"2020-01-31 12:00:00, or with a time zone 2020-01-31T12:00:00Z), and has {series.drop_nulls()[0]!r}"
+        )
+    return dates
 
 
 def _numbers(contents: Contents, name: str) -> Float[np.ndarray, " row"]:

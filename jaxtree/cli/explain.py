@@ -10,6 +10,8 @@ from jaxtree.cli import options
 from jaxtree.cli.fitted import load_model, read_features
 from jaxtree.cli.session import Session, in_session, print_plainly
 from jaxtree.errors import InvalidInputError
+from jaxtree.table.schema import value_in_words
+from jaxtree.table.times import Days
 
 _FORMATS = ("text", "jsonl")
 _FIRST_ROWS = 5
@@ -80,11 +82,17 @@ def _reasons(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
                 "share": why.share,
                 "because": list(why.conditions),
                 "held_up": why.held_up,
-                "contrast": None if why.contrast is None else why.contrast._asdict(),
+                "contrast": None if why.contrast is None else _told(why.contrast),
             },
         )
         for why in said
     ]
+
+
+def _told(contrast: Any) -> dict[str, Any]:
+    """A change as values of JSON: dates and durations in words."""
+    value = contrast.value
+    return {**contrast._asdict(), "value": value_in_words(value) if isinstance(value, Days) else value}
 
 
 def _contributions(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:

@@ -57,12 +57,11 @@ def read_training(
 def _say(session: Session, contents: Contents, rows: Labelled, target: str, task: str, *, is_given: bool) -> None:
     left_out = [name for name in contents.frame.columns if name not in rows.X and name != target]
     session.note(f"{contents.name}: {contents.frame.height} rows, {rows.X.shape[1]} features")
-    kinds: dict[str, list[str]] = {"numbers": [], "words": [], "true or false": []}
+    kinds: dict[str, list[str]] = {"numbers": [], "dates": [], "durations": [], "words": [], "true or false": []}
     for name in rows.X.columns:
         column = rows.X[name]
         missing = int(column.isna().sum())
-        is_number = column.dtype.kind in "iuf" and column.dtype != "boolean"
-        kind = "numbers" if is_number else "true or false" if column.dtype == "boolean" else "words"
+        kind = _kind_of(column)
         remarks = ([f"{column.nunique()}"] if kind == "words" else []) + ([f"{missing} missing"] if missing else [])
         kinds[kind].append(f"{name} ({', '.join(remarks)})" if remarks else str(name))
     for kind, names in {**kinds, "left out": left_out}.items():
@@ -78,9 +77,17 @@ def _say(session: Session, contents: Contents, rows: Labelled, target: str, task
             session.note(f"  {name} has another value in every row: if it is a name or number of rows, --ignore {name}")
 
 
+def _kind_of(column: Any) -> str:
+    if column.dtype == "boolean":
+        return "true or false"
+    return {"i": "numbers", "u": "numbers", "f": "numbers", "M": "dates", "m": "durations"}.get(
+        column.dtype.kind, "words"
+    )
+
+
 def _names_rows(column: Any) -> bool:
     """Whether every row has another word or whole number."""
-    if column.nunique() < len(column):
+    if column.nunique() < len(column) or column.dtype.kind in "mM":
         return False
     return column.dtype.kind not in "f" or bool((column % 1 == 0).all())
 

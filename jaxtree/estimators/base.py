@@ -354,8 +354,9 @@ class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
 
 
 def allow_tables(tags: Tags) -> Tags:
-    """scikit-learn's tags, changed: tables may hold words and missing values, and targets several columns."""
+    """scikit-learn's tags, changed: tables may hold words and missing values, or be sparse; several targets."""
     tags.input_tags.allow_nan = True
+    tags.input_tags.sparse = True
     tags.input_tags.categorical = True
     tags.input_tags.string = True
     tags.target_tags.multi_output = True

@@ -12,6 +12,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.table.columns import NumberColumn, WordColumn
 from jaxtree.table.gathering import read_column
 from jaxtree.table.source import is_source, naming, open_repeatable, open_source
+from jaxtree.table.sparse import blocks_of_rows
 
 
 class Arguments(NamedTuple):
@@ -89,10 +90,16 @@ class ScoresSources:
 
 
 def part_by_part(method: Callable) -> Callable:
-    """Makes a method of a table take a source, too: it is called with every part, and the results are joined."""
+    """Makes a method of a table take a source, too: it is called with every part, and the results are joined.
+
+    So are the blocks of rows of a sparse matrix, of which one at a time is held with its zeros.
+    """
 
     @functools.wraps(method)
     def of_table_or_source(self: Any, X: Any) -> Any:
+        if scipy.sparse.issparse(X) and X.ndim == 2:
+            check_is_fitted(self)
+            return _join([method(self, block) for block in blocks_of_rows(X)])
         if not is_source(X):
             return method(self, X)
         check_is_fitted(self)

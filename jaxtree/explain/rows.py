@@ -189,7 +189,7 @@ def _contrast(
         for candidate, label in zip(candidates, labels.tolist(), strict=True):
             size = _size(column, schema, values[0], place, candidate)
             if label != prediction and (best is None or size < best[0]):
-                value = candidate if column.bins is not None else column.categories[int(candidate)]
+                value = column.number(candidate) if column.bins is not None else column.categories[int(candidate)]
                 best = size, Contrast(column.name, value, label)
     return None if best is None else best[1]
 

@@ -132,7 +132,8 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
 
 def _column_lines(schema: Schema) -> Iterable[str]:
     for place, column in enumerate(schema.columns):
-        words = "a number" if column.kind == "numeric" else f"the code of one of {len(column.categories)} words"
+        number = column.unit or "a number"
+        words = number if column.kind == "numeric" else f"the code of one of {len(column.categories)} words"
         if column.kind == "boolean":
             words = "0 or 1"
         yield f"   {place}: {_comment(column.name)}, {words}"

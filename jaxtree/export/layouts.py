@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxtree.export.words import Condition, child_nodes, class_names, condition, node_class, subset_codes
 from jaxtree.table.schema import Schema, value_in_words
+from jaxtree.table.times import Days
 from jaxtree.tree import SplitKind, Tree, output_counts
 
 _NOISE = 1e-6
@@ -148,7 +149,8 @@ def _group_first(tree: Tree, node: int) -> list[int]:
 
 
 def _plain_test(asked: Condition, number: Callable[[float], str]) -> str:
-    values = [number(value) if isinstance(value, float) else value for value in asked.values]
+    as_words = (value_in_words(value) if isinstance(value, Days) else value for value in asked.values)
+    values = [number(value) if isinstance(value, float) else value for value in as_words]
     if asked.relation in ("in", "not in"):
         return f"{asked.column} {asked.relation} {{{','.join(values)}}}"
     return " ".join([asked.column, asked.relation, *values])
@@ -176,7 +178,7 @@ def _categories_of_branch(tree: Tree, schema: Schema, node: int) -> list[str]:
 
 
 def _simplecart_test(asked: Condition) -> str:
-    if asked.relation in ("<=", ">") and isinstance(asked.values[0], float):
+    if asked.relation in ("<=", ">") and isinstance(asked.values[0], float) and not isinstance(asked.values[0], Days):
         return f"{asked.column} {'<' if asked.relation == '<=' else '>='} {_java_double(asked.values[0])}"
     if asked.relation in ("=", "!=", "in", "not in"):
         relation = "=" if asked.relation in ("=", "in") else "!="

@@ -12,9 +12,11 @@ from jaxtree.table.binning import Bins
 from jaxtree.table.columns import MAX_CODES
 from jaxtree.table.fitting import make_schema
 from jaxtree.table.schema import Column, Schema
+from jaxtree.table.times import KINDS, NANOSECONDS, TimeScale
 
 _KINDS = ("numeric", "ordered", "categorical", "boolean")
 _ARRAYS = ("low", "high", "edges")
+_MOST_DAYS = 2**63 // 86_400
 
 _Array = Shaped[np.ndarray, "..."]
 
@@ -24,11 +26,12 @@ def split_schema(schema: Schema) -> ModelFile:
     columns = [
         {
             "name": to_json(column.name),
-            "kind": column.kind,
+            "kind": column.kind if column.time is None else column.time.kind,
             "categories": to_json(list(column.categories)),
             "num_bins": None if column.bins is None else column.bins.num_bins,
             "is_exact": column.bins is not None and bool(column.bins.exact),
             "has_missing": bool(column.has_missing),
+            **({} if column.time is None else {"origin": list(column.time.origin)}),
         }
         for column in schema.columns
     ]
@@ -92,6 +95,8 @@ def _bins(low: _Array, high: _Array, edges: _Array, column: dict[str, Any]) -> B
 def _column(column: dict[str, Any], bins: Bins | None) -> Column:
     name, kind = column.get("name"), column.get("kind")
     categories = from_json(column.get("categories"))
+    time = _time(column) if isinstance(kind, str) and kind in KINDS else None
+    kind = kind if time is None else "numeric"
     if not isinstance(name, str) or kind not in _KINDS or not isinstance(categories, list):
         raise ModelFileError("a column has no name, kind or categories")
     if not all(map(_is_category, categories)):
@@ -100,7 +105,18 @@ def _column(column: dict[str, Any], bins: Bins | None) -> Column:
         raise ModelFileError(f"column {name[:40]!r} has bins or categories that do not fit its kind")
     if len(set(categories)) != len(categories) or (kind == "boolean" and categories != [False, True]):
         raise ModelFileError(f"column {name[:40]!r} has categories that do not fit its kind")
-    return Column(name, kind, tuple(categories), bins, _truth(column, "has_missing"))
+    return Column(name, kind, tuple(categories), bins, _truth(column, "has_missing"), time)
+
+
+def _time(column: dict[str, Any]) -> TimeScale:
+    """How times become numbers; a file that says so is refused by readers that know of no times."""
+    origin = column.get("origin")
+    if not isinstance(origin, list) or len(origin) != 2 or not all(type(part) is int for part in origin):
+        raise ModelFileError("a column of dates or durations has no origin")
+    day, nanosecond = origin
+    if abs(day) > _MOST_DAYS or not 0 <= nanosecond < NANOSECONDS or (column["kind"] == "duration" and any(origin)):
+        raise ModelFileError("a column of dates or durations has an impossible origin")
+    return TimeScale(column["kind"], (day, nanosecond))
 
 
 def _is_category(value: Any) -> bool:

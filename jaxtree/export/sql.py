@@ -14,9 +14,10 @@ def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) ->
     """Returns what a fitted estimator predicts as an expression of SQL: `CASE WHEN ... THEN ... ELSE ... END`.
 
     Names of columns are quoted, and so are words. A missing value is NULL (a NaN is to be made one), and so is a word
-    that fit has not seen. Numbers compare as the database compares doubles; truth values as TRUE and FALSE. The
-    expression is standard SQL, as SQLite, PostgreSQL, MySQL, DuckDB and others read it; how deep it may be nested is up
-    to them.
+    that fit has not seen. Numbers compare as the database compares doubles; truth values as TRUE and FALSE; dates as
+    the database compares its own with a text such as '2020-01-02 12:00', to the microsecond; durations as numbers of
+    days. The expression is standard SQL, as SQLite, PostgreSQL, MySQL, DuckDB and others read it; how deep it may be
+    nested is up to them.
 
     Args:
         estimator: A fitted tree or forest of one output.
@@ -95,7 +96,7 @@ def _condition(column: Column, asked: Question) -> tuple[str, bool]:
         if asked.limit == np.inf:
             return (f"{name} IS NOT NULL", False) if not asked.missing_is_yes else ("1 = 1", False)
         sign = ">" if asked.missing_is_yes else "<="
-        return f"{name} {sign} {_literal(asked.limit)}", asked.missing_is_yes
+        return f"{name} {sign} {_limit(column, asked.limit)}", asked.missing_is_yes
     codes = range(len(column.categories)) if asked.limit == np.inf else asked.codes
     if asked.missing_is_yes:
         codes = sorted(set(range(len(column.categories))) - set(codes))
@@ -103,6 +104,13 @@ def _condition(column: Column, asked: Question) -> tuple[str, bool]:
         return "1 = 0", asked.missing_is_yes
     values = ", ".join(_literal(column.categories[code]) for code in codes)
     return f"{name} IN ({values})", asked.missing_is_yes
+
+
+def _limit(column: Column, limit: float) -> str:
+    """A threshold; of dates as a text, which databases compare with their own dates."""
+    if column.time is None or column.time.kind == "duration":
+        return _literal(limit)
+    return _literal(column.time.literal(limit) + ("+00:00" if column.time.kind == "utc" else ""))
 
 
 def _literal(value: Any) -> str:

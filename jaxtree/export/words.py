@@ -116,12 +116,12 @@ def _threshold_condition(column: Column, feature: Feature, threshold: float, bra
         return Condition(column.name, "=" if branch else "!=", (value_in_words(feature.category),))
     if feature.kind == "boolean":
         return Condition(column.name, "=", (str(bool(branch)),))
-    limit = threshold if column.bins is not None else value_in_words(column.categories[int(threshold)])
+    limit = column.number(threshold) if column.bins is not None else value_in_words(column.categories[int(threshold)])
     return Condition(column.name, ">" if branch else "<=", (limit,))
 
 
 def _category_condition(column: Column, code: int, *, is_it: bool) -> Condition:
     if code == column.num_values:
         return Condition(column.name, "is missing" if is_it else "is known", ())
-    value = column.categories[code] if column.bins is None else float(column.bins.low[code])
+    value = column.categories[code] if column.bins is None else column.number(float(column.bins.low[code]))
     return Condition(column.name, "=" if is_it else "!=", (value_in_words(value),))

@@ -105,7 +105,10 @@ def page_data(subject: Subject, rows: list[Rows]) -> dict[str, Any]:
         "classes": subject.classes,
         "colours": [colour_of_class(place) for place in range(num_classes)] or [CLASS_COLOURS[0]],
         "columns": [
-            {"name": column.name, "categories": None if column.bins is not None else _in_words(column.categories)}
+            {
+                "name": column.name if column.unit is None else f"{column.name} ({column.unit})",
+                "categories": None if column.bins is not None else _in_words(column.categories),
+            }
             for column in subject.schema.columns
         ],
         "canPrune": not subject.is_vote,

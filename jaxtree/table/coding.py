@@ -10,6 +10,7 @@ from jaxtyping import Float, Float64, Int64, Num
 from jaxtree.table.binning import Bins, comparison_dtype, round_down_to_float32
 from jaxtree.table.cells import CellTable, Codes, Scratch, count_edges_below, make_cell_table, take
 from jaxtree.table.columns import NumberColumn
+from jaxtree.table.sparse import SparseVector
 from jaxtree.table.threads import ROWS_AT_A_TIME, block_starts, map_in_threads
 
 _SMALL_COLUMN = 4096  # rows; up to here a binary search is done before the table of cells is made
@@ -83,6 +84,34 @@ def bin_and_widen(
         rows = np.concatenate([start + block[number] for start, block in zip(starts, blocks, strict=True)])
         widened.append(_widen(column.values[rows], bins[number], codes[number], rows))
     return widened
+
+
+def bin_parts(
+    bin_them: Callable, columns: Sequence[NumberColumn], bins: Sequence[Bins], codes: Sequence[Codes]
+) -> list[Any]:
+    """Bins columns of which some are sparse: of these a zero and the entries alone, so that zeros cost a fill.
+
+    Args:
+        bin_them: A function of columns, their bins, and the arrays that it writes codes to.
+        columns: The columns.
+        bins: Their bins.
+        codes: Where to write.
+
+    Returns:
+        What the function returns, column by column.
+    """
+
+    def bin_one(column: NumberColumn, own: Bins, out: Codes) -> Any:
+        vector = column.values
+        if not isinstance(vector, SparseVector):
+            return bin_them([column], [own], [out])
+        parts = vector.distinct_parts()
+        part_codes = np.empty(len(parts), out.dtype)
+        result = bin_them([NumberColumn(column.name, parts, column.has_missing)], [own], [part_codes])
+        vector.spread(part_codes, out)
+        return result
+
+    return map_in_threads(bin_one, columns, bins, codes, num_rows=len(codes[0]) if len(codes) else 0)
 
 
 def _make_counters(

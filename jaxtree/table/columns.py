@@ -5,6 +5,7 @@ its distinct words and, for every row, the position of the row's word among them
 missing.
 """
 
+import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +16,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int32, Num
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table.sparse import SparseVector
 from jaxtree.table.threads import ROWS_AT_A_TIME, block_starts, map_in_threads
+from jaxtree.table.times import KINDS, TimeColumn, time_column_of_values
 
 LARGEST_EXACT_INTEGER = 2**53  # float64 holds every integer up to here
 MAX_CODES = 65_535  # a uint16 holds as many codes, and one for missing
@@ -23,6 +26,8 @@ MAX_CODES = 65_535  # a uint16 holds as many codes, and one for missing
 _BOOLEANS = (bool, np.bool_)
 _INTEGERS = (int, np.integer)
 _FLOATS = (float, np.floating)
+_INSTANTS = (datetime.date, np.datetime64)
+_DURATIONS = (datetime.timedelta, np.timedelta64)
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # by name, so that pandas need not be installed
 
 _BEYOND_EXACT = (
@@ -35,7 +40,7 @@ class NumberColumn:
     """Numbers, NaN where one is missing."""
 
     name: str
-    values: Num[np.ndarray, " row"]
+    values: Num[np.ndarray, " row"] | SparseVector
     has_missing: bool
 
 
@@ -46,13 +51,13 @@ class WordColumn:
     name: str
     kind: str  # "categorical", "ordered" or "boolean"
     words: tuple
-    codes: Int32[np.ndarray, " row"]
+    codes: Int32[np.ndarray, " row"] | SparseVector
     is_declared: bool = False  # whether the words are those that a dtype declares, with or without rows
 
     @property
     def has_missing(self) -> bool:
         """Whether any row's word is missing."""
-        return bool((self.codes == len(self.words)).any())
+        return bool((np.asarray(self.codes) == len(self.words)).any())
 
 
 class Declared(NamedTuple):
@@ -97,8 +102,11 @@ def boolean_column(name: str, values: Bool[np.ndarray, " row"]) -> WordColumn:
     return WordColumn(name, "boolean", (False, True), values.astype(np.int32))
 
 
-def column_of_values(name: str, values: list, max_categories: int | None = None) -> NumberColumn | WordColumn:
-    """Makes a column of Python values that are, where not missing, all numbers, all truth values or all strings.
+AnyColumn = NumberColumn | WordColumn | TimeColumn
+
+
+def column_of_values(name: str, values: list, max_categories: int | None = None) -> AnyColumn:
+    """Makes a column of Python values that are, where not missing, all numbers or truth values, strings or times.
 
     A column without any known value is a number column. Strings become categories in ascending order; InvalidInputError
     is raised if they are more than `max_categories`, before anything else is done with them.
@@ -108,12 +116,14 @@ def column_of_values(name: str, values: list, max_categories: int | None = None)
         words = {str(word) for word in set(values) if isinstance(word, str)}
         check_num_categories(name, len(words), max_categories)
         return _look_up(name, "categorical", tuple(sorted(words)), values)
+    if kinds in ({"dates"}, {"durations"}):
+        return time_column_of_values(name, values, are_instants=kinds == {"dates"})
     if kinds == {"booleans"}:
         return _look_up(name, "boolean", (False, True), values)
     if not kinds <= {"integers", "numbers"}:
         raise InvalidTypeError(
-            f"column {name!r} mixes {' and '.join(sorted(kinds))}: make it all numbers, all booleans or all strings, "
-            "where not missing"
+            f"column {name!r} mixes {' and '.join(sorted(kinds))}: make it all numbers, all booleans or all strings "
+            "(or all dates, or all durations), where not missing"
         )
     if any(abs(int(value)) > LARGEST_EXACT_INTEGER for value in values if isinstance(value, _INTEGERS)):
         raise InvalidInputError(_BEYOND_EXACT.format(repr(name)))
@@ -129,7 +139,8 @@ def column_of_categories(name: str, declared: Declared, values: list, max_catego
     """
     if not declared.is_ordered:
         check_num_categories(name, len(declared.categories), max_categories)
-    column_of_values(name, list(declared.categories))
+    if isinstance(column_of_values(name, list(declared.categories)), TimeColumn):
+        raise InvalidTypeError(f"column {name!r} has dates or durations as categories: turn them into strings")
     column = _look_up(name, "ordered" if declared.is_ordered else "categorical", declared.categories, values)
     return replace(column, is_declared=True)
 
@@ -154,19 +165,23 @@ def _kinds_of_values(name: str, values: list) -> set[str]:
 
 
 def _kind_of_type(name: str, value_type: type) -> str:
+    if value_type.__name__ in _MISSING_TYPES:  # before the dates: pandas' NaT says that it is one
+        return "missing"
     if issubclass(value_type, str):
         return "strings"
+    if issubclass(value_type, _INSTANTS):
+        return "dates"
+    if issubclass(value_type, _DURATIONS):  # before the integers: NumPy's are such
+        return "durations"
     if issubclass(value_type, _BOOLEANS):  # before the integers: a bool is an int
         return "booleans"
     if issubclass(value_type, _INTEGERS):
         return "integers"
     if issubclass(value_type, _FLOATS):
         return "numbers"
-    if value_type.__name__ in _MISSING_TYPES:
-        return "missing"
     raise InvalidTypeError(
-        f"column {name!r}: each argument must be a string, a boolean or a number, got a {value_type.__name__}; "
-        "turn dates into numbers, and anything else into strings"
+        f"column {name!r}: each argument must be a string, a boolean or a number (or a date or duration), got a "
+        f"{value_type.__name__}; turn it into a string"
     )
 
 
@@ -186,17 +201,25 @@ def _look_up(name: str, kind: str, words: tuple, values: list) -> WordColumn:
     return WordColumn(name, kind, words, codes)
 
 
-def as_categorical(column: NumberColumn | WordColumn) -> WordColumn:
-    """Reads a column as categories without order; distinct numbers, in ascending order, become words."""
+def as_categorical(column: AnyColumn) -> WordColumn:
+    """Reads a column as categories without order; distinct numbers, in ascending order, become words.
+
+    Raises InvalidTypeError of dates and durations.
+    """
+    if isinstance(column, TimeColumn):
+        raise InvalidTypeError(
+            f"column {column.name!r} has {KINDS[column.kind]}, which are numbers to a tree: turn them into strings to "
+            "make them categories"
+        )
     if isinstance(column, WordColumn):
         return replace(column, kind="categorical")
-    distinct, codes = np.unique(column.values, return_inverse=True)  # NaN comes last, and once
+    distinct, codes = np.unique(np.asarray(column.values), return_inverse=True)  # NaN comes last, and once
     words = distinct[~np.isnan(distinct)] + distinct.dtype.type(0)  # -0.0 becomes 0.0
     return WordColumn(column.name, "categorical", tuple(words.tolist()), codes.astype(np.int32))
 
 
-def as_numbers(column: NumberColumn | WordColumn) -> Num[np.ndarray, " row"]:
+def as_numbers(column: NumberColumn | WordColumn) -> Num[np.ndarray, " row"] | SparseVector:
     """Reads a column of numbers or truth values (False is 0, True is 1) as numbers."""
     if isinstance(column, NumberColumn):
         return column.values
-    return np.array([0.0, 1.0, np.nan])[column.codes]
+    return np.array([0.0, 1.0, np.nan])[np.asarray(column.codes)]

@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float64, Int32, Int64, Num, Shaped
+from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import MAX_EXACT_ROWS, NUM_BINS_OF_LONG_TABLE, midpoint
 from jaxtree.table.codes import Codes, empty_codes
-from jaxtree.table.coding import bin_and_widen, bin_columns
+from jaxtree.table.coding import bin_and_widen, bin_columns, bin_parts
 from jaxtree.table.columns import MAX_CODES, NumberColumn, WordColumn
 from jaxtree.table.fitting import bin_ranges, fit_schema, widen_to, with_bins, with_categorical
-from jaxtree.table.matching import match_columns
+from jaxtree.table.matching import in_numbers, match_columns
 from jaxtree.table.reading import Table, read_table
 from jaxtree.table.schema import Column, Feature, Schema
 from jaxtree.table.source import Source, is_source, naming, open_repeatable, open_source
+from jaxtree.table.sparse import SparseVector
 from jaxtree.table.summary import Summary, summarise, summarise_tables
 from jaxtree.table.threads import ROWS_AT_A_TIME, block_starts, map_in_threads
 
@@ -32,6 +34,10 @@ class Encoder:
     order. A categorical dtype of pandas or pyarrow, an ordered one, and an Enum of polars keep all the categories that
     they declare, in that order; a Categorical of polars declares none, and is read as strings are. Truth values are 0
     False, 1 True. The code after a feature's last means missing.
+
+    Dates (datetime64 of NumPy, and those of pandas, polars, pyarrow and Python) are numbers, too: days since the first
+    one of the fitted column, which `schema_` keeps as the column's `time`. Those with a time zone are read as UTC, and
+    those without one are another kind of column. Durations are days.
 
     The edges of bins are fitted on all rows, or on 200,000 of them (see `sample_rows`). Numbers outside the fitted
     range fall in the first or last bin. Numbers compare as float64: scikit-learn, which casts to float32, and ONNX
@@ -112,7 +118,8 @@ class Encoder:
             return self.fit_summary(summary).encode_part(replace(source, num_rows=summary.num_rows))
         table = self._read_to_fit(X)
         self._set_schema(summarise(table))
-        return self._encode(table, widen=True)
+        pairs = zip(table.columns, self.schema_.columns, strict=True)
+        return self._encode(replace(table, columns=tuple(in_numbers(*pair) for pair in pairs)), widen=True)
 
     def summarise(self, X: Any, *, first_row: int = 0) -> Summary:
         """Returns the summary of a part of a table: what `fit_summary` learns from, after merging those of all parts.
@@ -183,12 +190,15 @@ class Encoder:
 
         A missing value, and an unseen category, is NaN, which like the missing code is above every threshold; one-hot
         it is 0 unless fit saw a missing value. A table of float32 stays so, any other becomes float64. An array of
-        float32 or float64 with contiguous rows is not copied.
+        float32 or float64 with contiguous rows is not copied; a sparse matrix is given its zeros.
         """
         if is_source(X):
             parts = [self._fill_values(table) for table in self._read_parts(open_source(X))]
             return np.concatenate([np.zeros((0, self.schema_.num_features), np.float32), *parts])
         table = self._read(X)
+        if issparse(X) and all(isinstance(column, NumberColumn) for column in table.columns):
+            # In one step: columns would be written one by one between one another.
+            return X.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False).toarray(order="C")
         matrix = table.matrix
         is_numeric = all(feature.kind == "numeric" for feature in self.schema_.features)
         if matrix is not None and is_numeric and matrix.dtype in (np.float32, np.float64) and matrix.flags.c_contiguous:
@@ -292,10 +302,17 @@ class Encoder:
                 bins.append(fitted.bins)
                 number_codes.append(feature_codes)
             elif isinstance(column, WordColumn):
-                feature_codes[:] = _codes_of_words(feature, column.words)[column.codes]
+                feature_codes[:] = _codes_of_words(feature, column.words)[np.asarray(column.codes)]
         matrix = table.matrix if len(numbers) == len(table.columns) else None
+        is_sparse = any(isinstance(column.values, SparseVector) for column in numbers)
         if widen and self._is_sampled:
-            self.schema_ = with_bins(self.schema_, bin_and_widen(numbers, bins, number_codes, matrix))
+            if is_sparse:
+                (bins,) = zip(*bin_parts(bin_and_widen, numbers, bins, number_codes), strict=True)
+            else:
+                bins = bin_and_widen(numbers, bins, number_codes, matrix)
+            self.schema_ = with_bins(self.schema_, bins)
+        elif is_sparse:
+            bin_parts(bin_columns, numbers, bins, number_codes)
         else:
             bin_columns(numbers, bins, number_codes, matrix)
         return codes
@@ -372,4 +389,6 @@ def _values_of_codes(column: Column) -> Shaped[np.ndarray, " code"]:
     values = column.categories
     if column.bins is not None:
         values = midpoint(column.bins.low, column.bins.high).tolist()
+        if column.time is not None:
+            values = list(map(column.time.value, values))
     return np.array([*values, None], dtype=object)

@@ -13,8 +13,10 @@ from jaxtree.table.binning import Bins, comparison_dtype, fit_bins
 from jaxtree.table.columns import MAX_CODES, WordColumn, as_categorical, check_num_categories
 from jaxtree.table.reading import Table
 from jaxtree.table.schema import Column, Feature, Schema, value_in_words
+from jaxtree.table.sparse import SparseVector
 from jaxtree.table.summary import ColumnSummary, Summary
 from jaxtree.table.threads import map_in_threads
+from jaxtree.table.times import KINDS
 
 
 def with_categorical(table: Table, categorical_features: Any) -> Table:
@@ -86,12 +88,12 @@ def fit_schema(summary: Summary, *, onehot: bool, max_bins: int, max_categories:
     """
     if not summary.num_rows:
         raise InvalidInputError("X has no rows in any of its parts, while a minimum of 1 is required")
-    values = [column.values for column in summary.columns if column.kind == "numeric"]
+    values = [_numbers(column) for column in summary.columns if column.kind == "numeric" or column.kind in KINDS]
     fit = partial(_fit_values, max_bins=max_bins)
     bins = iter(map_in_threads(fit, values, num_rows=len(summary.rows)))
     columns = tuple(
-        Column(column.name, "numeric", (), next(bins), column.has_missing)
-        if column.kind == "numeric"
+        Column(column.name, "numeric", (), next(bins), column.has_missing, column.time)
+        if column.kind == "numeric" or column.kind in KINDS
         else _worded(column, max_categories)
         for column in summary.columns
     )
@@ -142,7 +144,12 @@ def widen_to(schema: Schema, ranges: Sequence[Float64[np.ndarray, "end _bin"]]) 
     return with_bins(schema, [Bins(low, high, bins.edges, np.array_equal(low, high)) for bins, low, high in widened])
 
 
-def _fit_values(values: Num[np.ndarray, " row"], max_bins: int) -> Bins:
+def _numbers(column: ColumnSummary) -> Num[np.ndarray, " row"] | SparseVector:
+    return column.values if column.time is None else column.time.numbers(np.asarray(column.values))
+
+
+def _fit_values(values: Num[np.ndarray, " row"] | SparseVector, max_bins: int) -> Bins:
+    values = np.asarray(values)
     return fit_bins(values.astype(comparison_dtype(values.dtype), copy=False), max_bins)
 
 

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int32
 
-from jaxtree.errors import InvalidInputError
-from jaxtree.table.columns import NumberColumn, WordColumn
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table.columns import AnyColumn, NumberColumn, WordColumn
 from jaxtree.table.reading import read_table
 from jaxtree.table.source import Source, naming
 from jaxtree.table.summary import Summary, merge_summaries, summarise
+from jaxtree.table.times import KINDS
 
 
 def read_column(source: Source, name: str) -> NumberColumn | WordColumn:
@@ -17,6 +18,7 @@ def read_column(source: Source, name: str) -> NumberColumn | WordColumn:
 
     Raises:
         InvalidInputError: If there is no such column, or no row, or parts have columns of different kinds.
+        InvalidTypeError: If it has dates or durations.
 
     >>> import pandas as pd
     >>> from jaxtree.table.source import open_source
@@ -37,18 +39,20 @@ def read_column(source: Source, name: str) -> NumberColumn | WordColumn:
     return _join(parts, merge_summaries(summaries))
 
 
-def _join(parts: Sequence[NumberColumn | WordColumn], summary: Summary) -> NumberColumn | WordColumn:
+def _join(parts: Sequence[AnyColumn], summary: Summary) -> NumberColumn | WordColumn:
     (column,) = summary.columns
     if column.kind == "numeric":
         values = [part.values for part in parts if isinstance(part, NumberColumn)]
         return NumberColumn(column.name, np.concatenate(values), column.has_missing)
+    if column.kind in KINDS:
+        raise InvalidTypeError(f"column {column.name!r} has {KINDS[column.kind]}: targets and weights cannot")
     position = {word: code for code, word in enumerate(column.ordered_words)}
     codes = np.concatenate([_recoded(part, position) for part in parts])
     return WordColumn(column.name, column.kind, column.ordered_words, codes, column.is_declared)
 
 
-def _recoded(part: NumberColumn | WordColumn, position: dict) -> Int32[np.ndarray, " row"]:
+def _recoded(part: AnyColumn, position: dict) -> Int32[np.ndarray, " row"]:
     missing = len(position)
-    if isinstance(part, NumberColumn):  # no value of the part is known
+    if not isinstance(part, WordColumn):  # no value of the part is known
         return np.full(len(part.values), missing, np.int32)
     return np.array([*(position[word] for word in part.words), missing], np.int32)[part.codes]

@@ -1,15 +1,23 @@
 """A table's columns matched with those of the table that was fitted."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.columns import NumberColumn, WordColumn, as_categorical, as_numbers
+from jaxtree.table.columns import AnyColumn, NumberColumn, WordColumn, as_categorical, as_numbers
 from jaxtree.table.reading import Table, default_names
 from jaxtree.table.schema import Column, Schema, value_in_words
+from jaxtree.table.times import KINDS, TimeColumn
 
 _NAMES_SHOWN = 5
+_KINDS_IN_WORDS = {
+    "numeric": "numbers",
+    "boolean": "truth values",
+    "categorical": "categories",
+    "ordered": "ordered categories",
+}
 
 
 def match_columns(table: Table, schema: Schema, *, unseen: str) -> tuple[NumberColumn | WordColumn, ...]:
@@ -22,7 +30,8 @@ def match_columns(table: Table, schema: Schema, *, unseen: str) -> tuple[NumberC
 
     Raises:
         InvalidInputError: If the table has other columns than the schema, or an unseen category that is an error.
-        InvalidTypeError: If a column has words where there were numbers in fit, or numbers where there were words.
+        InvalidTypeError: If a column has words where there were numbers in fit, or numbers where there were words; or
+            times where there were none, of another kind, or none where there were some.
     """
     _check_names(table, schema.column_names)
     pairs = zip(table.columns, schema.columns, strict=True)
@@ -52,7 +61,22 @@ def _list_names(names: Sequence[str]) -> str:
     return "".join(f"- {name}\n" for name in shown)
 
 
-def _match(column: NumberColumn | WordColumn, fitted: Column, unseen: str) -> NumberColumn | WordColumn:
+def in_numbers(column: AnyColumn, fitted: Column) -> NumberColumn | WordColumn:
+    """Returns a column of the fitted table, with numbers in the place of times."""
+    if not isinstance(column, TimeColumn):
+        return column
+    if fitted.time is None:  # no time is known
+        return _all_missing(column.name, len(column.values))
+    return NumberColumn(column.name, fitted.time.numbers(column.values), column.has_missing)
+
+
+def _all_missing(name: str, num_rows: int) -> NumberColumn:
+    return NumberColumn(name, np.full(num_rows, np.nan), True)
+
+
+def _match(column: AnyColumn, fitted: Column, unseen: str) -> NumberColumn | WordColumn:
+    if isinstance(column, TimeColumn) or fitted.time is not None:
+        return _match_times(column, fitted, unseen)
     if fitted.kind != "numeric" or not fitted.num_values:
         return _match_words(as_categorical(column), fitted, unseen)
     if isinstance(column, NumberColumn):
@@ -65,7 +89,34 @@ def _match(column: NumberColumn | WordColumn, fitted: Column, unseen: str) -> Nu
             f"column {fitted.name!r} had numbers in fit, and now has words such as "
             f"{column.words[column.codes[is_known.argmax()]]!r}: turn them into numbers, or into NaN"
         )
-    return NumberColumn(column.name, np.full(len(column.codes), np.nan), True)
+    return _all_missing(column.name, len(column.codes))
+
+
+def _match_times(column: AnyColumn, fitted: Column, unseen: str) -> NumberColumn | WordColumn:
+    """Matches a column where the fitted one had times, or this one has."""
+    values = column.codes if isinstance(column, WordColumn) else column.values
+    if isinstance(column, TimeColumn) and fitted.time is not None and column.kind == fitted.time.kind:
+        return in_numbers(column, fitted)
+    was_known = fitted.num_values > 0
+    if was_known and (present := _known_in_words(column)) is not None:
+        was = KINDS[fitted.time.kind] if fitted.time is not None else _KINDS_IN_WORDS[fitted.kind]
+        raise InvalidTypeError(
+            f"column {fitted.name!r} had {was} in fit, and now has {present}: turn them into what they were"
+        )
+    return _match(_all_missing(column.name, len(values)), replace(fitted, time=None), unseen)
+
+
+def _known_in_words(column: AnyColumn) -> str | None:
+    """What a column has, in words; None if no value is known."""
+    if isinstance(column, TimeColumn):
+        return KINDS[column.kind] if column.is_known else None
+    if isinstance(column, NumberColumn):
+        known = np.asarray(column.values)
+        known = known[~np.isnan(known)]
+        return f"numbers such as {value_in_words(float(known[0]))}" if len(known) else None
+    codes = np.asarray(column.codes)
+    known = codes[codes < len(column.words)]
+    return f"words such as {column.words[known[0]]!r}" if len(known) else None
 
 
 def _match_words(column: WordColumn, fitted: Column, unseen: str) -> WordColumn:
@@ -81,7 +132,7 @@ def _match_words(column: WordColumn, fitted: Column, unseen: str) -> WordColumn:
         _refuse_unseen(column, fitted)
     missing = len(fitted.categories)
     recode = np.array([*(position.get(word, missing) for word in column.words), missing], np.int32)
-    return WordColumn(column.name, fitted.kind, fitted.categories, recode[column.codes])
+    return WordColumn(column.name, fitted.kind, fitted.categories, recode[np.asarray(column.codes)])
 
 
 def _has_strings(words: tuple) -> bool:
@@ -89,7 +140,7 @@ def _has_strings(words: tuple) -> bool:
 
 
 def _refuse_unseen(column: WordColumn, fitted: Column) -> None:
-    present = (column.words[code] for code in np.unique(column.codes) if code < len(column.words))
+    present = (column.words[code] for code in np.unique(np.asarray(column.codes)) if code < len(column.words))
     unseen = [value_in_words(word) for word in present if word not in fitted.categories]
     if unseen:
         shown = ", ".join(unseen[:_NAMES_SHOWN]) + (", ..." if len(unseen) > _NAMES_SHOWN else "")

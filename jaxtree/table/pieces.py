@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 from narwhals.exceptions import DuplicateError
+from scipy.sparse import issparse
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, MissingExtraError
 
@@ -134,10 +135,15 @@ def pieces_of_tables(tables: Iterable[Any]) -> Iterator[Piece]:
         if isinstance(frame, nw.LazyFrame):
             frame = frame.collect()
         is_frame = isinstance(frame, nw.DataFrame)
-        if not is_frame and not hasattr(table, "__len__"):
+        if not is_frame and not (hasattr(table, "__len__") or issparse(table)):
             raise InvalidTypeError(f"{label} must be a table or a record batch, got {type(given).__name__}")
         names = tuple(frame.columns) if is_frame else None
-        yield Piece(label, len(frame), names, partial(_load_table, frame))
+        yield Piece(label, number_of_rows(frame), names, partial(_load_table, frame))
+
+
+def number_of_rows(table: Any) -> int:
+    """Returns how many rows a table has; a sparse matrix has no length."""
+    return table.shape[0] if issparse(table) else len(table)
 
 
 def _load_table(frame: Any, names: Names | None) -> list:

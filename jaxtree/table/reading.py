@@ -17,6 +17,7 @@ from scipy.sparse import issparse
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.columns import (
+    AnyColumn,
     Declared,
     NumberColumn,
     WordColumn,
@@ -28,6 +29,8 @@ from jaxtree.table.columns import (
     number_column,
 )
 from jaxtree.table.source import is_source
+from jaxtree.table.sparse import sparse_vectors
+from jaxtree.table.times import TimeColumn, time_column
 
 _ROW_TYPES = (list, tuple, np.ndarray)
 _UNREADABLE = (nw.Int128, nw.UInt128, nw.Binary)
@@ -37,7 +40,7 @@ _UNREADABLE = (nw.Int128, nw.UInt128, nw.Binary)
 class Table:
     """The columns of a table, all of the same length."""
 
-    columns: tuple[NumberColumn | WordColumn, ...]
+    columns: tuple[AnyColumn, ...]
     is_named: bool  # the names came with the table
     matrix: Num[np.ndarray, "row column"] | None = None  # what was read, if it was one array of numbers
 
@@ -50,7 +53,7 @@ class Table:
     def num_rows(self) -> int:
         """The number of rows, at least one."""
         column = self.columns[0]
-        return len(column.values if isinstance(column, NumberColumn) else column.codes)
+        return len(column.codes if isinstance(column, WordColumn) else column.values)
 
 
 def read_table(X: Any, *, max_categories: int | None = None) -> Table:
@@ -58,8 +61,8 @@ def read_table(X: Any, *, max_categories: int | None = None) -> Table:
 
     Args:
         X: A two-dimensional NumPy array (also masked), a structured array of one axis, whose fields are columns, a
-            list of rows, a pandas, polars or pyarrow table, or anything else that narwhals or `numpy.asarray`
-            understands.
+            list of rows, a pandas, polars or pyarrow table, a sparse matrix or array of scipy in any format, or
+            anything else that narwhals or `numpy.asarray` understands.
         max_categories: The most categories of a column of strings or of a categorical dtype; None allows any number.
 
     Raises:
@@ -68,7 +71,7 @@ def read_table(X: Any, *, max_categories: int | None = None) -> Table:
         InvalidTypeError: If a column is of a type that has no meaning for a tree, or mixes types.
     """
     if issparse(X):
-        raise InvalidTypeError("X is a sparse matrix, which is not supported: pass X.toarray()")
+        return _read_sparse(X)
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
     except DuplicateError as error:
@@ -106,6 +109,8 @@ def take_rows(X: Any, rows: Int[np.ndarray, " taken"]) -> Any:
         frame = frame.collect()
     if isinstance(frame, nw.DataFrame):
         return frame[rows.tolist()].to_native()
+    if issparse(X):
+        return X.tocsr()[rows]
     return [X[row] for row in rows] if isinstance(X, list | tuple) else np.asanyarray(X)[rows]
 
 
@@ -151,15 +156,39 @@ def _read_array(X: Any, max_categories: int | None) -> Table:
         return Table(tuple(map(column_of_values, names, (x.tolist() for x in X.T), repeat(max_categories))), False)
     if X.dtype.kind == "b":
         return Table(tuple(map(boolean_column, names, X.T)), False)
-    if X.dtype.kind == "c":
-        raise InvalidInputError(f"Complex data not supported: X has dtype {X.dtype}; pass real and imaginary parts.")
-    if X.dtype.kind not in "iuf" or X.dtype.itemsize > 8:
-        raise InvalidTypeError(
-            f"X has dtype {X.dtype}; allowed are numbers of up to 64 bits, booleans, strings and objects. "
-            "Turn dates and durations into numbers, such as days since a date."
-        )
+    if X.dtype.kind in "mM":
+        return Table(tuple(map(time_column, names, X.T)), False)
+    _check_numeric(X.dtype)
     has_missing = check_numbers(X, names).tolist()
     return Table(tuple(map(NumberColumn, names, X.T, has_missing)), False, matrix=X)
+
+
+def _check_numeric(dtype: np.dtype) -> None:
+    """Raises unless an array of this dtype has numbers that a float64 can hold."""
+    if dtype.kind == "c":
+        raise InvalidInputError(f"Complex data not supported: X has dtype {dtype}; pass real and imaginary parts.")
+    if dtype.kind not in "iuf" or dtype.itemsize > 8:
+        raise InvalidTypeError(
+            f"X has dtype {dtype}; allowed are numbers of up to 64 bits, booleans, strings, dates, durations and "
+            "objects."
+        )
+
+
+def _read_sparse(X: Any) -> Table:
+    """Reads a sparse matrix column by column; the dtype says what they are, as that of a dense one does."""
+    check_shape(X.shape)
+    names = default_names(X.shape[1])
+    if X.dtype.kind == "b":
+        columns = (replace(v, entry=v.entry.astype(np.int32)) for v in sparse_vectors(X))
+        words = [WordColumn(name, "boolean", (False, True), codes) for name, codes in zip(names, columns, strict=True)]
+        return Table(tuple(words), False)
+    _check_numeric(X.dtype)
+    vectors = sparse_vectors(X)
+    # A number column checks its numbers.
+    has_missing = (
+        len(v.entry) > 0 and number_column(n, v.entry).has_missing for n, v in zip(names, vectors, strict=True)
+    )
+    return Table(tuple(map(NumberColumn, names, vectors, has_missing)), False)
 
 
 def _is_structured(X: Any) -> bool:
@@ -171,7 +200,7 @@ def _read_structured(X: np.ndarray, max_categories: int | None) -> Table:
     names = X.dtype.names or ()
     if X.ndim != 1:
         raise InvalidInputError(f"a structured array must have one axis, of rows, got shape {X.shape}")
-    columns: list[NumberColumn | WordColumn] = []
+    columns: list[AnyColumn] = []
     for name in names:
         if X[name].ndim != 1:
             raise InvalidTypeError(
@@ -185,6 +214,8 @@ def _read_structured(X: np.ndarray, max_categories: int | None) -> Table:
 
 def _fill_masked(X: np.ma.MaskedArray, names: Sequence[str]) -> np.ndarray:
     """Puts NaN, or None, where an array is masked."""
+    if X.dtype.kind in "mM":
+        return np.ma.filled(X, np.array("NaT", X.dtype))
     if X.dtype.kind not in "iuf":
         filled = np.ma.getdata(X).astype(object)
         filled[np.ma.getmaskarray(X)] = None
@@ -217,12 +248,14 @@ def _read_frame(frame: nw.DataFrame, max_categories: int | None) -> Table:
     return Table(tuple(map(_read_series, names, frame.iter_columns(), repeat(max_categories))), is_named)
 
 
-def _read_series(name: str, series: nw.Series, max_categories: int | None) -> NumberColumn | WordColumn:
+def _read_series(name: str, series: nw.Series, max_categories: int | None) -> AnyColumn:
     dtype = series.dtype
+    if dtype in (nw.Date, nw.Datetime, nw.Duration):
+        return _read_times(name, series)
     if dtype.is_temporal() or dtype.is_decimal() or dtype.is_nested() or dtype in _UNREADABLE:
         raise InvalidTypeError(
-            f"column {name!r} has dtype {dtype}, which is not read: turn dates and durations into numbers (such as "
-            "days since a date), decimals and wide integers into floats, anything else into strings"
+            f"column {name!r} has dtype {dtype}, which is not read: turn times of day into numbers (such as hours), "
+            "decimals and wide integers into floats, anything else into strings"
         )
     if dtype.is_float():
         return number_column(name, series.to_numpy())
@@ -235,6 +268,17 @@ def _read_series(name: str, series: nw.Series, max_categories: int | None) -> Nu
         return column_of_categories(name, declared, series.to_list(), max_categories)
     column = column_of_values(name, series.to_list(), max_categories)
     return as_categorical(column) if isinstance(dtype, nw.Categorical) else column
+
+
+def _read_times(name: str, series: nw.Series) -> AnyColumn:
+    is_utc = isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None
+    if is_utc:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    values = series.to_numpy()
+    if values.dtype.kind in "mM":
+        return time_column(name, values, is_utc=is_utc)
+    column = column_of_values(name, series.to_list())  # pandas has Arrow's dates as objects
+    return replace(column, kind="utc") if isinstance(column, TimeColumn) and is_utc else column
 
 
 def declared_categories(series: nw.Series) -> Declared | None:

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float64, Int, Int32, UInt
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import Bins, midpoint
+from jaxtree.table.times import Days, TimeScale
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Column:
             the fitted column declares, else those seen in fit, in ascending order.
         bins: The bins of a numeric column.
         has_missing: Whether a value was missing in fit.
+        time: How dates or durations become the numbers of a numeric column; None if it had numbers in fit.
     """
 
     name: str
@@ -35,11 +37,21 @@ class Column:
     categories: tuple
     bins: Bins | None
     has_missing: bool
+    time: TimeScale | None = None
 
     @property
     def num_values(self) -> int:
         """The number of bins or categories."""
         return self.bins.num_bins if self.bins is not None else len(self.categories)
+
+    @property
+    def unit(self) -> str | None:
+        """What the numbers of a column of dates or durations are, such as "days since 2020-01-01"; else None."""
+        return None if self.time is None else self.time.unit
+
+    def number(self, value: float) -> float:
+        """A number of the column that `value_in_words` writes as a date or duration if it is one."""
+        return value if self.time is None else Days.of(self.time, value)
 
 
 @dataclass(frozen=True)
@@ -255,7 +267,7 @@ class Schema:
             return f"{column.name} {'=' if branch else '!='} {value_in_words(described.category)}"
         if described.kind == "boolean":
             return f"{column.name} = {bool(branch)}"
-        limit = threshold if column.bins is not None else column.categories[int(threshold)]
+        limit = column.number(threshold) if column.bins is not None else column.categories[int(threshold)]
         return f"{column.name} {'>' if branch else '<='} {value_in_words(limit)}"
 
     def category_in_words(self, feature: int, code: int) -> str:
@@ -267,7 +279,7 @@ class Schema:
         if described.kind == "onehot":
             return self.branch_in_words(feature, 0.5, code)
         if column.bins is not None and not column.bins.exact:
-            return _range_in_words(column.bins, code, column.name)
+            return _range_in_words(column, column.bins, code, column.name)
         return f"{column.name} = {self.code_in_words(feature, code)}"
 
     def rest_in_words(self, feature: int, code: int) -> str:
@@ -302,8 +314,8 @@ class Schema:
         if column.bins is None:
             return value_in_words(column.categories[code])
         if column.bins.exact:
-            return value_in_words(float(column.bins.low[code]))
-        return _range_in_words(column.bins, code, "x")
+            return value_in_words(column.number(float(column.bins.low[code])))
+        return _range_in_words(column, column.bins, code, "x")
 
     def check_codes(self, codes: UInt[np.ndarray, "feature row"]) -> None:
         """Raises InvalidInputError if codes have another number of features, or a code that no value has."""
@@ -321,18 +333,20 @@ class Schema:
 
 
 def value_in_words(value: str | int | float | bool | None) -> str:
-    """Writes a category as it is, and a number with up to six significant digits.
+    """Writes a category as it is, a number with up to six significant digits, and `Days` as a date or duration.
 
     >>> [value_in_words(value) for value in (0.38150001, 2.0, 1e6, "sunny", True)]
     ['0.3815', '2', '1e+06', 'sunny', 'True']
     """
+    if isinstance(value, Days):
+        return value.scale.in_words(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     return f"{value + 0.0:.6g}"  # + 0.0 turns -0.0 into 0.0
 
 
-def _range_in_words(bins: Bins, code: int, symbol: str) -> str:
-    edges = [value_in_words(edge) for edge in bins.edges[max(code - 1, 0) : code + 1].tolist()]
+def _range_in_words(column: Column, bins: Bins, code: int, symbol: str) -> str:
+    edges = [value_in_words(column.number(edge)) for edge in bins.edges[max(code - 1, 0) : code + 1].tolist()]
     if code == 0:
         return f"{symbol} <= {edges[0]}"
     if code == bins.num_bins - 1:

@@ -21,6 +21,7 @@ from jaxtree.table.pieces import (
     Piece,
     check_columns,
     is_record_batch,
+    number_of_rows,
     pieces_of_dataset,
     pieces_of_file,
     pieces_of_path,
@@ -123,12 +124,13 @@ class Source:
 def _rows_of(tables: Iterable[Any], start: int, num_wanted: int) -> Iterator[tuple[Any, int]]:
     """Yields so many rows of tables that follow one another, from a row on, with the number of rows of each table."""
     for table in tables:
-        num_rows = len(table)
+        num_rows = number_of_rows(table)
         taken = range(num_rows)[start : start + num_wanted]
         if len(taken) == num_rows and num_rows:
             yield table, num_rows
         elif taken:
-            sliced = nw.from_native(table, pass_through=True)[taken.start : taken.stop]
+            whole = table.tocsr() if issparse(table) else nw.from_native(table, pass_through=True)
+            sliced = whole[taken.start : taken.stop]
             yield (sliced.to_native() if isinstance(sliced, nw.DataFrame) else sliced), len(taken)
         start, num_wanted = max(start - num_rows, 0), num_wanted - len(taken)
         if not num_wanted:
@@ -223,7 +225,7 @@ def _opener_of_list(X: list | tuple) -> Callable[[Any], Source] | None:
         return None
     if all(map(_is_path, X)):
         return lambda paths: _counted([piece for path in paths for piece in pieces_of_path(path)])
-    if all(_is_frame(item) or is_record_batch(item) for item in X):
+    if all(_is_frame(item) or is_record_batch(item) or issparse(item) for item in X):
         return lambda tables: _counted(list(pieces_of_tables(tables)))
     return None
 

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int64, Num
+from jaxtyping import Int64, Shaped
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.table import sampling
-from jaxtree.table.columns import NumberColumn, WordColumn, check_num_categories
+from jaxtree.table.columns import AnyColumn, WordColumn, check_num_categories
 from jaxtree.table.reading import Table
 from jaxtree.table.sampling import lowest_hashes, row_hash
+from jaxtree.table.sparse import SparseVector
 from jaxtree.table.threads import map_in_threads
+from jaxtree.table.times import KINDS, TimeColumn, TimeScale, origin_of
 
 _MOST_PENDING = 64
 _ROWS_GATHERED = 4096  # of a matrix: few enough to be in cache when they become columns
@@ -28,6 +30,7 @@ _KINDS_IN_WORDS = {
     "boolean": "truth values",
     "categorical": "categories",
     "ordered": "ordered words",
+    **KINDS,
 }
 
 
@@ -37,21 +40,28 @@ class ColumnSummary:
 
     Attributes:
         name: Its name.
-        kind: "numeric", "ordered", "categorical" or "boolean".
+        kind: "numeric", "ordered", "categorical" or "boolean"; or a kind of times, see `TimeScale`.
         has_missing: Whether a value is missing.
         is_known: Whether any value is known, or its dtype says what kind it is; else it may turn out to be any.
-        values: The numbers of the sampled rows; none of words.
+        values: The numbers or times of the sampled rows; none of words.
         words: The categories, each with the first row of the part that first has it and its position there.
         is_declared: Whether the categories are those that a dtype declares, in its order.
+        origin: The first date of all rows, see `TimeScale`; (0, 0) for all other columns.
     """
 
     name: str
     kind: str
     has_missing: bool
     is_known: bool
-    values: Num[np.ndarray, " sampled"]
+    values: Shaped[np.ndarray, " sampled"] | SparseVector
     words: dict[Any, tuple[int, int]]
     is_declared: bool
+    origin: tuple[int, int] = (0, 0)
+
+    @property
+    def time(self) -> TimeScale | None:
+        """How its times become numbers; None if it has none."""
+        return TimeScale(self.kind, self.origin) if self.kind in KINDS else None
 
     @property
     def ordered_words(self) -> tuple:
@@ -85,12 +95,14 @@ class Summary:
     def to_bytes(self) -> bytes:
         """Returns the summary as an archive of NumPy arrays, without pickles, for another process."""
         columns = [
-            [c.name, c.kind, c.has_missing, c.is_known, list(c.words), list(c.words.values()), c.is_declared]
+            [c.name, c.kind, c.has_missing, c.is_known, list(c.words), list(c.words.values()), c.is_declared, c.origin]
             for c in self.columns
         ]
         text = json.dumps([self.label, self.num_rows, self.is_named, columns]).encode()
         buffer = io.BytesIO()
-        arrays: dict[str, Any] = {f"values{position}": column.values for position, column in enumerate(self.columns)}
+        arrays: dict[str, Any] = {
+            f"values{position}": np.asarray(column.values) for position, column in enumerate(self.columns)
+        }
         np.savez(buffer, text=np.frombuffer(text, np.uint8), rows=self.rows, **arrays)
         return buffer.getvalue()
 
@@ -107,10 +119,12 @@ class Summary:
 def _summary_of_arrays(arrays: Mapping[str, np.ndarray]) -> Summary:
     label, num_rows, is_named, described = json.loads(arrays["text"].tobytes())
     columns = []
-    for position, (name, kind, has_missing, is_known, words, places, is_declared) in enumerate(described):
+    for position, (name, kind, has_missing, is_known, words, places, is_declared, origin) in enumerate(described):
         word_places = dict(zip(words, map(tuple, places), strict=True))
         values = arrays[f"values{position}"]
-        columns.append(ColumnSummary(name, kind, has_missing, is_known, values, word_places, is_declared))
+        columns.append(
+            ColumnSummary(name, kind, has_missing, is_known, values, word_places, is_declared, tuple(origin))
+        )
     return Summary(label, num_rows, is_named, arrays["rows"], tuple(columns))
 
 
@@ -161,7 +175,7 @@ def summarise(table: Table, label: str = "X", first_row: int = 0, limit: np.uint
 
 def _sampled_numbers(
     table: Table, taken: Int64[np.ndarray, " taken"] | slice
-) -> Iterable[Num[np.ndarray, " _sampled"]]:
+) -> Iterable[Shaped[np.ndarray, " _sampled"] | SparseVector]:
     """The sampled numbers of every column; a matrix is read row by row, as it lies in memory."""
     matrix = table.matrix
     if matrix is not None and not isinstance(taken, slice):
@@ -173,17 +187,35 @@ def _sampled_numbers(
 
         map_in_threads(gather, range(0, len(taken), _ROWS_GATHERED), num_rows=len(taken))
         return sampled
-    return [column.values[taken] if isinstance(column, NumberColumn) else np.zeros(0) for column in table.columns]
+    return [_taken(column, taken) for column in table.columns]
+
+
+def _taken(
+    column: AnyColumn, taken: Int64[np.ndarray, " taken"] | slice
+) -> Shaped[np.ndarray, " sampled"] | SparseVector:
+    if isinstance(column, WordColumn):
+        return np.zeros(0)
+    return column.values.take(taken) if isinstance(column.values, SparseVector) else column.values[taken]
 
 
 def _summarise_column(
-    column: NumberColumn | WordColumn, sampled: Num[np.ndarray, " sampled"], first_row: int
+    column: AnyColumn, sampled: Shaped[np.ndarray, " sampled"] | SparseVector, first_row: int
 ) -> ColumnSummary:
     if isinstance(column, WordColumn):
         words = {word: (first_row, position) for position, word in enumerate(column.words)}
         return ColumnSummary(column.name, column.kind, column.has_missing, True, np.zeros(0), words, column.is_declared)
-    is_known = not (column.has_missing and bool(np.isnan(column.values).all()))
+    if isinstance(column, TimeColumn):
+        return _summarise_times(column, np.asarray(sampled))
+    is_known = not (column.has_missing and bool(np.isnan(np.asarray(column.values)).all()))
     return ColumnSummary(column.name, "numeric", column.has_missing, is_known, sampled, {}, False)
+
+
+def _summarise_times(column: TimeColumn, sampled: Shaped[np.ndarray, " sampled"]) -> ColumnSummary:
+    """Of times of which none is known nothing is said: other parts may have anything."""
+    if not column.is_known:
+        return ColumnSummary(column.name, "numeric", True, False, np.full(len(sampled), np.nan), {}, False)
+    origin = (0, 0) if column.kind == "duration" else origin_of(column.values)
+    return ColumnSummary(column.name, column.kind, column.has_missing, True, sampled, {}, False, origin)
 
 
 def merge_summaries(summaries: Sequence[Summary], max_categories: int | None = None) -> Summary:
@@ -240,8 +272,13 @@ def _merge_columns(
     for position in known:
         _check_kind(labels[known[0]], typed, labels[position], columns[position])
     if typed.kind == "numeric":
-        values = np.concatenate([column.values for column in columns])[order]
+        values = np.concatenate([np.asarray(column.values) for column in columns])[order]
         return ColumnSummary(name, "numeric", has_missing, bool(known), values, {}, False)
+    if typed.kind in KINDS:
+        no_times = np.array("NaT", typed.values.dtype)
+        times = [c.values if c.is_known else np.full(len(c.values), no_times) for c in columns]
+        origin = min(columns[position].origin for position in known)
+        return ColumnSummary(name, typed.kind, has_missing, True, np.concatenate(times)[order], {}, False, origin)
     words: dict[Any, tuple[int, int]] = {}
     for position in known:
         for word, place in columns[position].words.items():

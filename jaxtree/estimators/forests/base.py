@@ -195,11 +195,11 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
                 "when warm_start==True"
             )
         old, new = (
-            [(column.name, column.kind, column.categories) for column in schema.columns]
+            [(column.name, column.kind, column.categories, column.time) for column in schema.columns]
             for schema in (self.schema_, blank.schema_)
         )
         if old != new or not _are_equal(getattr(self, "classes_", None), getattr(blank, "classes_", None)):
-            raise InvalidInputError("warm_start needs the columns, categories and classes of the first fit")
+            raise InvalidInputError("warm_start needs columns, categories, classes and first dates of the first fit")
         return self.forest_
 
     def _learn_from(self, blank: BaseTree) -> None:

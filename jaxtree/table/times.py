@@ -1,0 +1,224 @@
+"""Dates and durations as numbers of days.
+
+A *time* is an instant (a date, or a date and a time of day) or a duration. Instants become days since the first one of
+the fitted column, its *origin*; durations become days. Instants with a time zone are those of UTC; instants without one
+are another kind of column. What is finer than a nanosecond is cut off.
+
+The same time gives the same number whatever its unit: whole days are subtracted as integers, and the rest, a whole
+number of nanoseconds, is divided by those of a day. So float64 tells apart nanoseconds within a day or so of the
+origin, and microseconds within 280 years.
+"""
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64, Int64, Shaped
+
+from jaxtree.errors import InvalidTypeError
+
+NANOSECONDS = 86_400 * 10**9
+"""Of a day."""
+
+KINDS = {"instant": "dates", "utc": "dates with a time zone", "duration": "durations"}
+"""Kinds of times, and how messages call them."""
+
+_TICKS = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": NANOSECONDS}
+_COARSE, _FINE = ("Y", "M", "W", "D", "h", "m"), ("ps", "fs", "as")
+_UNITS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
+_MOST_DAYS_OF_NANOSECONDS = 100_000
+_TOLERANCE = 0.25  # of a microsecond, beyond the rounding of days within 280 years of the origin
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """A column of times, NaT where one is missing.
+
+    Attributes:
+        name: Its name.
+        kind: "instant", "utc" for instants of UTC, or "duration".
+        values: NumPy's datetime64 or timedelta64 in seconds, or in milli-, micro- or nanoseconds.
+    """
+
+    name: str
+    kind: str
+    values: Shaped[np.ndarray, " row"]
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether any time is missing."""
+        return bool(np.isnat(self.values).any())
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any time is known."""
+        return not np.isnat(self.values).all()
+
+
+@dataclass(frozen=True)
+class TimeScale:
+    """How the times of a column become numbers.
+
+    Attributes:
+        kind: "instant", "utc" for instants of UTC, or "duration".
+        origin: Where days are counted from: whole days since 1970-01-01, and nanoseconds of that day; (0, 0) for
+            durations.
+
+    >>> scale = TimeScale("instant", (18_262, 0))
+    >>> scale.numbers(np.array(["2020-01-01", "2020-01-02T12"], "datetime64[s]"))
+    array([0. , 1.5])
+    >>> scale.in_words(1.5), scale.unit
+    ('2020-01-02 12:00', 'days since 2020-01-01')
+    >>> TimeScale("duration", (0, 0)).in_words(0.25)
+    '6 h'
+    """
+
+    kind: str
+    origin: tuple[int, int]
+
+    def numbers(self, values: Shaped[np.ndarray, " row"]) -> Float64[np.ndarray, " row"]:
+        """Returns the number of days of every time, NaN where it is missing."""
+        day, nanosecond = _split(values)
+        # Both differences are exact, and so is the sum's order: a later time is never a smaller number.
+        numbers = (day - self.origin[0]) + (nanosecond - self.origin[1]) / NANOSECONDS
+        return np.where(np.isnat(values), np.nan, numbers)
+
+    def value(self, number: float) -> Any:
+        """Returns the time that a number stands for: NumPy's, or Python's own in UTC."""
+        if self.kind == "duration":
+            if abs(number) < _MOST_DAYS_OF_NANOSECONDS:
+                return np.timedelta64(round(number * NANOSECONDS), "ns")
+            return np.timedelta64(round(number * _TICKS["us"]), "us")
+        instant = self._instant(number)
+        return instant.item().replace(tzinfo=datetime.UTC) if self.kind == "utc" else instant
+
+    def in_words(self, number: float) -> str:
+        """Writes the time that a number stands for: "2020-01-02 12:00", or "6 h"."""
+        if self.kind == "duration":
+            return _duration_in_words(number)
+        return self.literal(number) + (" UTC" if self.kind == "utc" else "")
+
+    def literal(self, number: float) -> str:
+        """Writes an instant in the order of ISO 8601, as exactly as it asks for, without its time zone."""
+        date, _, clock = str(self._instant(number)).partition("T")
+        hour_and_minute, second = clock[:5], clock[6:].rstrip("0").rstrip(".")
+        if second not in ("", "00"):
+            return f"{date} {hour_and_minute}:{clock[6:] if '.' in second else second}"
+        return date if hour_and_minute == "00:00" else f"{date} {hour_and_minute}"
+
+    @property
+    def unit(self) -> str:
+        """What the numbers are: "days since 2020-01-01", or "days"."""
+        return "days" if self.kind == "duration" else f"days since {self.in_words(0.0)}"
+
+    def _instant(self, number: float) -> np.datetime64:
+        """The instant, to the microsecond; one that rounding has moved a little below a microsecond lies on it."""
+        whole = np.floor(number)
+        microseconds = (number - whole) * _TICKS["us"] + self.origin[1] / 1000
+        days = np.datetime64(self.origin[0] + int(whole), "D").astype("datetime64[us]")
+        return days + np.timedelta64(int(np.floor(microseconds + _TOLERANCE)), "us")
+
+
+class Days(float):
+    """A number of days that knows which time it is, for words."""
+
+    scale: TimeScale
+
+    @classmethod
+    def of(cls, scale: TimeScale, number: float) -> "Days":
+        """Returns a number on a scale."""
+        days = cls(number)
+        days.scale = scale
+        return days
+
+
+def time_column(name: str, values: Shaped[np.ndarray, " row"], *, is_utc: bool = False) -> TimeColumn:
+    """Makes a column of NumPy's times, in any unit.
+
+    Raises InvalidTypeError of durations in months or years, which have no fixed length.
+    """
+    kind = "duration" if values.dtype.kind == "m" else "utc" if is_utc else "instant"
+    return TimeColumn(name, kind, _in_ticks(name, values))
+
+
+def time_column_of_values(name: str, values: Sequence, *, are_instants: bool) -> TimeColumn:
+    """Makes a column of Python's dates, or its durations, and those of NumPy and pandas; None is a missing one.
+
+    Raises InvalidTypeError if some have a time zone and others none.
+    """
+    if not are_instants:
+        missing = np.timedelta64("NaT", "s")
+        return time_column(name, np.array([missing if _is_missing(v) else _as_timedelta64(v) for v in values]))
+    has_zone = {_zone(value) is not None for value in values if not _is_missing(value)}
+    if len(has_zone) > 1:
+        raise InvalidTypeError(
+            f"column {name!r} mixes dates with and without a time zone: give all of them one, or none"
+        )
+    missing = np.datetime64("NaT", "s")
+    instants = np.array([missing if _is_missing(value) else _as_datetime64(value) for value in values])
+    return time_column(name, instants, is_utc=has_zone == {True})
+
+
+def origin_of(values: Shaped[np.ndarray, " row"]) -> tuple[int, int]:
+    """Returns the first of some instants: days since 1970-01-01, and nanoseconds of that day.
+
+    >>> origin_of(np.array(["2020-01-02T00:00:01", "NaT"], "datetime64[s]"))
+    (18263, 1000000000)
+    """
+    day, nanosecond = _split(np.nanmin(values)[None])
+    return int(day[0]), int(nanosecond[0])
+
+
+def _split(values: Shaped[np.ndarray, " row"]) -> tuple[Int64[np.ndarray, " row"], Int64[np.ndarray, " row"]]:
+    """Whole days and the nanoseconds beyond them, of a negative duration both negative; of NaT anything."""
+    ticks = _TICKS[np.datetime_data(values.dtype)[0]]
+    count = values.view(np.int64)
+    rest = (np.fmod if values.dtype.kind == "m" else np.mod)(count, ticks)
+    return (count - rest) // ticks, rest * (NANOSECONDS // ticks)
+
+
+def _in_ticks(name: str, values: Shaped[np.ndarray, " row"]) -> Shaped[np.ndarray, " row"]:
+    """The times in one of the units that are counted."""
+    unit, multiple = np.datetime_data(values.dtype)
+    letter = values.dtype.kind
+    if letter == "m" and unit in ("Y", "M"):
+        raise InvalidTypeError(
+            f"column {name!r} has dtype {values.dtype}: months and years have no fixed length, turn them into days or "
+            "numbers"
+        )
+    if unit == "generic" and not np.isnat(values).all():
+        raise InvalidTypeError(f"column {name!r} has dtype {values.dtype}, without a unit: give it one, such as 's'")
+    if unit in (*_COARSE, "generic"):
+        unit = "s"
+    elif unit in _FINE:
+        unit = "ns"
+    elif multiple == 1 and values.dtype.isnative:
+        return np.ascontiguousarray(values)
+    return np.ascontiguousarray(values.astype(f"{letter}8[{unit}]"))
+
+
+def _is_missing(value: Any) -> bool:
+    is_nothing = type(value).__name__ in ("NoneType", "NAType", "NaTType", "MaskedConstant")
+    return is_nothing or value != value  # NaN, and NumPy's NaT
+
+
+def _zone(value: Any) -> Any:
+    return getattr(value, "tzinfo", None)
+
+
+def _as_datetime64(value: Any) -> np.datetime64:
+    if _zone(value) is not None:
+        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return value.to_datetime64() if hasattr(value, "to_datetime64") else np.datetime64(value)
+
+
+def _as_timedelta64(value: Any) -> np.timedelta64:
+    return value.to_timedelta64() if hasattr(value, "to_timedelta64") else np.timedelta64(value)
+
+
+def _duration_in_words(days: float) -> str:
+    seconds = days * 86_400.0
+    name, size = next(((n, s) for n, s in _UNITS if abs(seconds) >= s * (1 - 1e-9)), _UNITS[-1])
+    return f"{seconds / size + 0.0:.6g} {name}" if seconds else "0 days"
