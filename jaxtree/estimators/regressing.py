@@ -33,7 +33,8 @@ class BaseTreeRegressor(ScoresSources, RegressorMixin, BaseTree):
         """Grows the tree, and prunes it if the estimator has a pruning.
 
         Args:
-            X: A table of shape (rows, columns): a NumPy array, nested lists, or a data frame. Or a source that is read
+            X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy,
+                of which one or two bytes a cell are held, and floats of a column at a time. Or a source that is read
                 in parts, such as the path of a Parquet file (see `jaxtree.table.open_source`).
             y: The number of every row; several columns for several outputs. Of a
                 source also the name of its column, or a list of names.

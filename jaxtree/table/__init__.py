@@ -18,5 +18,6 @@ from jaxtree.table.target import NumberTarget as NumberTarget
 from jaxtree.table.target import check_same_length as check_same_length
 from jaxtree.table.target import encode_classes as encode_classes
 from jaxtree.table.target import encode_numbers as encode_numbers
+from jaxtree.table.times import TimeScale as TimeScale
 from jaxtree.table.weights import check_sample_weight as check_sample_weight
 from jaxtree.table.weights import class_weights as class_weights

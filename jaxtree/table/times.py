@@ -104,8 +104,8 @@ class TimeScale:
         """Writes an instant in the order of ISO 8601, as exactly as it asks for, without its time zone."""
         date, _, clock = str(self._instant(number)).partition("T")
         hour_and_minute, second = clock[:5], clock[6:].rstrip("0").rstrip(".")
-        if second not in ("", "00"):
-            return f"{date} {hour_and_minute}:{clock[6:] if '.' in second else second}"
+        if second != "00":
+            return f"{date} {hour_and_minute}:{second}"
         return date if hour_and_minute == "00:00" else f"{date} {hour_and_minute}"
 
     @property
@@ -201,7 +201,7 @@ def _in_ticks(name: str, values: Shaped[np.ndarray, " row"]) -> Shaped[np.ndarra
 
 def _is_missing(value: Any) -> bool:
     is_nothing = type(value).__name__ in ("NoneType", "NAType", "NaTType", "MaskedConstant")
-    return is_nothing or value != value  # NaN, and NumPy's NaT
+    return is_nothing or bool(value != value)  # NaN, and NumPy's NaT
 
 
 def _zone(value: Any) -> Any:

@@ -27,9 +27,7 @@ def arrow_column(values, kind):
 
 
 NAIVE = {
-    **{
-        f"numpy {unit}": DAYS.astype(f"datetime64[{unit}]")[:, None] for unit in ("D", "h", "s", "ms", "us", "ns")
-    },
+    **{f"numpy {unit}": DAYS.astype(f"datetime64[{unit}]")[:, None] for unit in ("D", "h", "s", "ms", "us", "ns")},
     "big endian": DAYS.astype(">M8[s]")[:, None],
     "of 30 minutes": DAYS.astype("M8[30m]")[:, None],
     "masked": np.ma.array(DAYS.astype("M8[s]"), mask=np.isnat(DAYS))[:, None],
@@ -190,7 +188,7 @@ def test_every_microsecond_is_written_as_it_is():
         assert np.datetime64(scale.literal(number)) == instant
 
 
-@pytest.mark.parametrize(("days", "words"), {400: "400 days", 0.5: "12 h", -1 / 1440: "-1 min", 0: "0 days"}.items())
+@pytest.mark.parametrize(("days", "words"), {400.0: "400 days", 0.5: "12 h", -1 / 1440: "-1 min", 0.0: "0 days"}.items())
 def test_durations_in_words(days, words):
     assert TimeScale("duration", (0, 0)).in_words(days) == words
 

@@ -72,7 +72,8 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         An interrupt (Ctrl-C) keeps the trees that have grown, with a warning; before the first it is raised.
 
         Args:
-            X: A table of shape (rows, columns): a NumPy array, nested lists, or a data frame. Or a source that is read
+            X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy,
+                of which one or two bytes a cell are held, and floats of a column at a time. Or a source that is read
                 in parts, such as the path of a Parquet file (see `jaxtree.table.open_source`).
             y: The target of every row; several columns for several outputs. Of a source also the name of its column.
             sample_weight: The weight of every row; a row of weight 0 is left out. Bootstrap samples draw rows with

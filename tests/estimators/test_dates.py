@@ -1,0 +1,123 @@
+"""Trees of dates are trees of days, and say dates wherever they speak."""
+
+import io
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import jaxtree
+from jaxtree.errors import InvalidTypeError
+
+CHANCE = np.random.default_rng(0)
+DAY = CHANCE.integers(0, 700, 60)
+JOINED = np.datetime64("2020-01-01", "s") + np.append(0, DAY[1:]).astype("timedelta64[D]")
+JOINED[[5, 9]] = np.datetime64("NaT")
+WAITED = pd.to_timedelta(CHANCE.integers(1, 90, 60), "min")
+TABLE = pd.DataFrame({"joined": JOINED, "waited": WAITED})
+IN_DAYS = pd.DataFrame({"joined": (TABLE["joined"] - JOINED[0]).dt.days, "waited": WAITED.total_seconds() / 86_400})
+Y = np.where((np.datetime64("2020-09-01") < JOINED) & (pd.Timedelta("1h") > WAITED), "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def tree():
+    return jaxtree.DecisionTreeClassifier(max_depth=4).fit(TABLE, Y)
+
+
+def test_dates_give_the_tree_of_their_days(tree):
+    numbers = jaxtree.DecisionTreeClassifier(max_depth=4).fit(IN_DAYS, Y)
+    np.testing.assert_array_equal(tree.tree_.threshold, numbers.tree_.threshold)
+    np.testing.assert_array_equal(tree.tree_.feature, numbers.tree_.feature)
+    np.testing.assert_array_equal(tree.predict_proba(TABLE), numbers.predict_proba(IN_DAYS))
+    assert tree.score(TABLE, Y) == 1
+
+
+def test_shuffled_rows_and_other_frames_give_the_same_tree(tree):
+    order = CHANCE.permutation(60)
+    frames = [TABLE.iloc[order], pl.from_pandas(TABLE)[order.tolist()]]
+    for frame in frames:
+        fitted = jaxtree.DecisionTreeClassifier(max_depth=4).fit(frame, Y[order])
+        assert jaxtree.export_text(fitted) == jaxtree.export_text(tree)
+        np.testing.assert_array_equal(fitted.predict(TABLE), tree.predict(TABLE))
+
+
+def test_forests_take_them():
+    forests = [jaxtree.RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, Y) for X in (TABLE, IN_DAYS)]
+    np.testing.assert_array_equal(forests[0].predict_proba(TABLE), forests[1].predict_proba(IN_DAYS))
+
+
+def test_a_warm_start_keeps_the_origin():
+    forest = jaxtree.RandomForestClassifier(1, max_depth=3, random_state=0, warm_start=True).fit(TABLE, Y)
+    forest.n_estimators = 2
+    with pytest.raises(ValueError, match="first dates of the first fit"):
+        forest.fit(TABLE.iloc[1:], Y[1:])
+
+
+def test_every_text_has_dates(tree):
+    threshold = float(tree.tree_.threshold[0])
+    words = tree.schema_.columns[0].time.in_words(threshold)
+    assert words.startswith("2020-") and tree.tree_.feature[0] == 0
+    texts = [jaxtree.export_text(tree), jaxtree.to_graphviz(tree), str(jaxtree.explain_row(tree, TABLE.iloc[[1]]))]
+    texts += [jaxtree.to_dataframe(tree)["condition"].iloc[1], jaxtree.to_html(tree, TABLE, Y)]
+    for text in texts:
+        assert words in str(text)
+    assert "joined (days since 2020-01-01)" in texts[-1]
+    assert " min" in texts[0]  # thresholds of durations
+    assert "joined, days since 2020-01-01" in jaxtree.to_c(tree)
+
+
+def test_weka_s_layouts_have_dates():
+    tree = jaxtree.C45Classifier().fit(TABLE, Y)
+    for style in ("weka", "c45"):
+        assert "joined <= 20" in jaxtree.export_text(tree, style=style)
+
+
+def test_a_row_given_by_its_values(tree):
+    row = {"joined": pd.Timestamp("2021-01-05"), "waited": pd.Timedelta("10min")}
+    assert jaxtree.explain_row(tree, row).prediction == "yes"
+    assert jaxtree.explain_row(tree, list(row.values())).prediction == "yes"
+
+
+def test_files_keep_the_origin(tree, tmp_path):
+    tree.save(tmp_path / "dates.jaxtree")
+    loaded = jaxtree.load(tmp_path / "dates.jaxtree")
+    assert loaded.schema_ == tree.schema_ and jaxtree.export_text(loaded) == jaxtree.export_text(tree)
+    np.testing.assert_array_equal(loaded.predict_proba(TABLE[7:]), tree.predict_proba(TABLE[7:]))
+
+
+def test_databases_compare_their_own_dates(tree):
+    rows = TABLE.assign(joined=TABLE["joined"].dt.strftime("%Y-%m-%d"), waited=IN_DAYS["waited"])
+    with sqlite3.connect(":memory:") as connection:
+        rows.to_sql("rows", connection, index=False)
+        answers = [answer for (answer,) in connection.execute(f"SELECT {jaxtree.to_sql(tree)} FROM rows")]
+    assert answers == tree.predict(TABLE).tolist()
+
+
+def test_parts_give_the_tree_of_the_whole(tree, tmp_path):
+    file = io.BytesIO()
+    pl.from_pandas(TABLE.assign(left=Y)).write_parquet(file, row_group_size=25)
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(file.getvalue())
+    fitted = jaxtree.DecisionTreeClassifier(max_depth=4).fit(path, y="left")
+    assert jaxtree.export_text(fitted) == jaxtree.export_text(tree)
+    np.testing.assert_array_equal(fitted.predict(path), tree.predict(TABLE))
+    with pytest.raises(InvalidTypeError, match="'joined' has dates: targets and weights cannot"):
+        jaxtree.DecisionTreeRegressor().fit(path, y="joined")
+
+
+def test_other_kinds_are_refused(tree):
+    with pytest.raises(InvalidTypeError, match="'joined' had dates in fit, and now has numbers such as 0"):
+        tree.predict(IN_DAYS)
+    with pytest.raises(InvalidTypeError, match="and now has dates with a time zone"):
+        tree.predict(TABLE.assign(joined=TABLE["joined"].dt.tz_localize("UTC")))
+
+
+def test_a_search_has_an_origin_for_every_fold():
+    searches = [
+        jaxtree.TreeSearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2, 4]}, cv=2).fit(X, Y)
+        for X in (TABLE, IN_DAYS)
+    ]
+    scores = [search.cv_results_["mean_test_score"].tolist() for search in searches]
+    assert scores[0] == scores[1]
