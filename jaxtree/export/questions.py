@@ -26,7 +26,8 @@ class Question(NamedTuple):
     Attributes:
         column: The column that it is about; -1 for an end.
         limit: Whether the number is at most this; infinite: whether the value is known at all.
-        codes: Whether the code of the category is one of these, for columns of words, unless the limit is infinite.
+        codes: Whether the code of the category is one of these, for columns of words, unless the limit is infinite; at
+            least one, for not every program knows an empty set.
         yes: The number of the question that follows on yes.
         no: That which follows on no.
         missing_is_yes: Whether yes is what follows on a missing value.
@@ -137,13 +138,14 @@ def _threshold(threshold: float, missing: int) -> _Split:
 
 def _two_groups(group: tuple[int, ...], num_values: int, missing: int) -> _Split:
     """One of some categories, or one of the others; or the value is missing."""
-    if group == (num_values,):  # what is asked is whether the value is missing
+    known = tuple(code for code in group if code < num_values)
+    if not known:  # what is asked is whether the value is missing
         return _Split([_Test(np.inf, (), missing == 0, 0)], 1 if missing <= 1 else STAYS)
-    among = _Test(0.0, group, missing == 1, 1)
+    among = _Test(0.0, known, missing == 1, 1)
     if missing <= 1:
         return _Split([among], 0)
-    others = tuple(code for code in range(num_values) if code not in group)
-    return _Split([among, _Test(0.0, others, False, 0)], STAYS)
+    others = tuple(code for code in range(num_values) if code not in known)
+    return _Split([among, *([_Test(0.0, others, False, 0)] if others else [])], STAYS)
 
 
 def _multiway(num_values: int, num_children: int, missing: int) -> _Split:

@@ -16,8 +16,8 @@ def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) ->
     Names of columns are quoted, and so are words. A missing value is NULL (a NaN is to be made one), and so is a word
     that fit has not seen. Numbers compare as the database compares doubles; truth values as TRUE and FALSE; dates as
     the database compares its own with a text such as '2020-01-02 12:00', to the microsecond; durations as numbers of
-    days. The expression is standard SQL, as SQLite, PostgreSQL, MySQL, DuckDB and others read it; how deep it may be
-    nested is up to them.
+    days. The expression is standard SQL, as SQLite, PostgreSQL, MySQL, DuckDB and others read it. However deep a tree
+    is, the CASEs of one with n leaves are nested at most log2(n) times; SQLite reads some fifteen.
 
     Args:
         estimator: A fitted tree or forest of one output.
@@ -36,9 +36,9 @@ def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) ->
         >>> X, y = load_play_tennis(return_X_y=True, as_frame=True)
         >>> print(to_sql(ID3Classifier(max_depth=1).fit(X, y)))
         CASE WHEN "outlook" IN ('overcast') THEN 'yes'
-        ELSE CASE WHEN "outlook" IN ('rainy') THEN 'yes'
-        ELSE CASE WHEN "outlook" IN ('sunny') THEN 'no'
-        ELSE 'yes' END END END
+        WHEN "outlook" IN ('rainy') THEN 'yes'
+        WHEN "outlook" IN ('sunny') THEN 'no'
+        ELSE 'yes' END
     """
     said = spoken(estimator)
     place = _place_of(said, share_of)
@@ -69,41 +69,59 @@ def _words(said: Spoken, tree: SpokenTree, place: int | None) -> list[str]:
 
 
 def _expression(schema: Schema, spoken_tree: SpokenTree, words: list[str], *, no_missing: bool) -> str:
-    """The expression of one tree, written from the front to the back without recursion."""
+    """The expression of one tree, written from the front to the back without recursion.
+
+    A CASE goes on with the last branch of every question, and nests its first.
+    """
     questions = questions_of(spoken_tree.tree, schema, no_missing=no_missing)
+    nesting = _nesting(questions)
     parts: list[str] = []
-    waiting: list[int | str] = [0]
+    waiting = [(0, True)]
     while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            parts.append(item)
-            continue
-        asked = questions[item]
+        place, begins = waiting.pop()
+        asked = questions[place]
         if asked.is_end:
-            parts.append(words[asked.node])
+            parts.append(words[asked.node] if begins else f"\nELSE {words[asked.node]} END")
             continue
-        condition, is_turned = _condition(schema.columns[asked.column], asked)
-        yes, no = (asked.no, asked.yes) if is_turned else (asked.yes, asked.no)
-        parts.append(f"CASE WHEN {condition} THEN ")
-        waiting += [" END", no, "\nELSE ", yes]
+        # Missing values are simplest in the last branch, unless that costs a level.
+        last_is_yes = asked.missing_is_yes
+        if nesting[asked.yes] != nesting[asked.no]:
+            last_is_yes = nesting[asked.yes] > nesting[asked.no]
+        first, last = (asked.no, asked.yes) if last_is_yes else (asked.yes, asked.no)
+        condition = _condition(schema.columns[asked.column], asked, is_yes=not last_is_yes)
+        parts.append(f"{'CASE ' if begins else chr(10)}WHEN {condition} THEN ")
+        waiting += [(last, False), (first, True)]
     return "".join(parts)
 
 
-def _condition(column: Column, asked: Question) -> tuple[str, bool]:
-    """What is asked, in such a way that NULL and unseen words mean no; and whether yes and no have changed places."""
-    name = '"' + column.name.replace('"', '""') + '"'
+def _nesting(questions: list[Question]) -> list[int]:
+    """How many CASEs the part of the tree from each question on must nest: its Horton-Strahler number."""
+    nesting = [0] * len(questions)
+    for place in reversed(range(len(questions))):
+        asked = questions[place]
+        if not asked.is_end:
+            yes, no = nesting[asked.yes], nesting[asked.no]
+            nesting[place] = max(yes, no, min(yes, no) + 1)
+    return nesting
+
+
+def _condition(column: Column, asked: Question, *, is_yes: bool) -> str:
+    """What holds of the rows that go to yes, or to no; an unseen word counts as NULL, and is known to no list."""
+    name, takes_missing = '"' + column.name.replace('"', '""') + '"', asked.missing_is_yes == is_yes
     if column.kind == "numeric":
-        if asked.limit == np.inf:
-            return (f"{name} IS NOT NULL", False) if not asked.missing_is_yes else ("1 = 1", False)
-        sign = ">" if asked.missing_is_yes else "<="
-        return f"{name} {sign} {_limit(column, asked.limit)}", asked.missing_is_yes
-    codes = range(len(column.categories)) if asked.limit == np.inf else asked.codes
-    if asked.missing_is_yes:
-        codes = sorted(set(range(len(column.categories))) - set(codes))
-    if not codes:
-        return "1 = 0", asked.missing_is_yes
-    values = ", ".join(_literal(column.categories[code]) for code in codes)
-    return f"{name} IN ({values})", asked.missing_is_yes
+        if asked.limit < np.inf:
+            known = f"{name} {'<=' if is_yes else '>'} {_limit(column, asked.limit)}"
+            return f"{known} OR {name} IS NULL" if takes_missing else known
+        if is_yes:
+            return "1 = 1" if takes_missing else f"{name} IS NOT NULL"
+        return f"{name} IS NULL" if takes_missing else "1 = 0"
+    all_codes = range(len(column.categories))
+    yes = set(all_codes if asked.limit == np.inf else asked.codes)
+    listed = [code for code in all_codes if (code in yes) == (is_yes != takes_missing)]
+    values = ", ".join(_literal(column.categories[code]) for code in listed)
+    if takes_missing:
+        return f"{name} NOT IN ({values}) OR {name} IS NULL" if listed else "1 = 1"
+    return f"{name} IN ({values})" if listed else "1 = 0"
 
 
 def _limit(column: Column, limit: float) -> str:

@@ -69,6 +69,8 @@ def condition(tree: Tree, schema: Schema, node: int) -> Condition:
             return _category_condition(column, code, is_it=bool(branch))
         case SplitKind.SUBSET:
             categories = tuple(value_in_words(column.categories[code]) for code in subset_codes(tree, schema, parent))
+            if not categories:  # what is asked is whether the value is missing
+                return Condition(column.name, "is missing" if branch else "is known", ())
             return Condition(column.name, "in" if branch else "not in", categories)
 
 
@@ -106,7 +108,7 @@ def _known_in_words(tree: Tree, schema: Schema, node: int) -> str:
             return in_words(feature, int(tree.code[parent]))
         case SplitKind.SUBSET:
             name, relation, categories = condition(tree, schema, node)
-            return f"{name} {relation} {{{', '.join(categories)}}}"
+            return f"{name} {relation} {{{', '.join(categories)}}}" if categories else f"{name} {relation}"
 
 
 def _threshold_condition(column: Column, feature: Feature, threshold: float, branch: int) -> Condition:

@@ -61,6 +61,24 @@ def test_sql_quotes_names_and_words():
     assert run_sql(to_sql(tree), X.rename(columns={'a "name"': 'a ""name""'})) == tree.predict(X).tolist()
 
 
+def test_sql_of_a_deep_tree_can_be_parsed():
+    """Every split takes one row off: 63 CASEs in one another would overflow SQLite's parser."""
+    X = np.arange(64.0)[:, None]
+    tree = jaxtree.DecisionTreeClassifier().fit(X, np.resize([0, 1], 64))
+    assert tree.get_depth() == 63
+    rows = np.concatenate([edge_rows(tree), [[np.nan]]])
+    assert run_sql(to_sql(tree), rows) == tree.predict(rows).tolist()
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_sql_puts_the_smaller_branch_first_though_missing_values_take_it(side):
+    X = side * np.array([[1.0, 1.0], [1.0, 2.0], [2.0, 1.0], [2.0, 2.0], [3.0, 0.0], [np.nan, 0.0]])
+    tree = jaxtree.DecisionTreeClassifier().fit(X, [0, 1, 1, 0, 2, 2])
+    expression = to_sql(tree)
+    assert expression.startswith(f'CASE WHEN "x0" {"> 2.5" if side > 0 else "<= -2.5"} OR "x0" IS NULL THEN 2\n')
+    assert run_sql(expression, X) == tree.predict(X).tolist()
+
+
 @pytest.fixture(scope="module")
 def compiler():
     found = shutil.which("cc")
