@@ -7,9 +7,10 @@ from jaxtyping import Int, Shaped
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils._param_validation import HasMethods
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.errors import InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.base import BaseTree, allow_tables
 from jaxtree.estimators.checks import check_parameters
 from jaxtree.estimators.forests.base import BaseForest
@@ -25,7 +26,7 @@ class LeafEncoder(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
 
     Args:
         estimator: A tree or forest of jaxtree; a copy is fitted.
-        sparse_output: Whether `transform` returns a sparse matrix, or a dense array, as `set_output` needs.
+        sparse_output: Whether `transform` returns a sparse matrix, or a dense array, as `set_output` needs for frames.
 
     Attributes:
         estimator_: The fitted tree or forest.
@@ -78,8 +79,18 @@ class LeafEncoder(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Returns 1 in the columns of every row's leaves and 0 elsewhere, of shape (rows, leaves of all trees)."""
+        """Returns 1 in the columns of every row's leaves and 0 elsewhere, of shape (rows, leaves of all trees).
+
+        Raises:
+            InvalidInputError: `set_output` asks for frames, which cannot hold the sparse matrix.
+        """
         check_is_fitted(self, "estimator_")
+        container = _get_output_config("transform", self)["dense"]
+        if self.sparse_output and container != "default":
+            raise InvalidInputError(
+                f"{container} output does not support sparse data: set sparse_output=False to output {container} "
+                'dataframes, or disable them by set_output(transform="default")'
+            )
         ends = self.estimator_.apply(X)
         return self._encoder.transform(ends.reshape(len(ends), -1))
 

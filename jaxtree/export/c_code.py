@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.export.planes import Planes, TermKind
 from jaxtree.export.questions import Question, questions_of
 from jaxtree.export.spoken import Spoken, spoken
 from jaxtree.table.schema import Schema
@@ -35,10 +36,10 @@ double {name}_code(int column, const char *word) {{
   return NAN;
 }}
 
-/* The end of a row's walk from a question on: the number of what is said there. */
+{planes}/* The end of a row's walk from a question on: the number of what is said there. */
 static int {name}_walk(const double *row, int at) {{
   while ({name}_column[at] >= 0) {{
-    double value = row[{name}_column[at]];
+    double value = {value};
     int yes;
     if (isnan(value)) yes = {name}_missing_is_yes[at];
     else if ({name}_first_bits[at] < 0) yes = value <= {name}_limit[at];
@@ -61,6 +62,24 @@ void {name}_predict{suffix}(const double *row, double *output) {{
   }}
   for (int column = 0; column < {name}_num_outputs; column++) output[column] /= {num_trees};
 }}
+"""
+
+_PLANES = """\
+/* A plane: a weighted sum of scaled numbers, categories (1 or 0) and missing values (1 or 0). */
+static double {name}_plane(const double *row, int plane) {{
+  double sum = 0;
+  for (int term = 0; term < {num_terms}; term++) {{
+    double value = row[{name}_term_column[term]];
+    float x = 0;
+    if ({name}_term_kind[term] == {missing}) x = isnan(value) ? 1 : 0;
+    else if (isnan(value)) x = 0;
+    else if ({name}_term_kind[term] == {category}) x = value == {name}_middle[term] ? 1 : 0;
+    else x = (float)((value - {name}_middle[term]) / {name}_unit[term]);
+    sum += {name}_weight[plane * {num_terms} + term] * x;
+  }}
+  return sum + {name}_offset[plane];
+}}
+
 """
 
 _LABEL_OF_TREE = """
@@ -88,7 +107,8 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
 
     It has the functions `<name>_predict_proba(row, shares)` and `int <name>_predict(row)` of classes, or
     `<name>_predict(row, output)` of numbers, and `<name>_code(column, word)` for the code of a word. A row is one
-    double a column; a missing value is NAN. They predict what the estimator does, in the same arithmetic.
+    double a column; a missing value is NAN. They predict what the estimator does, in the same arithmetic; of an oblique
+    tree sums may be rounded otherwise, which tells for rows that lie on a plane.
 
     Args:
         estimator: A fitted tree or forest of one output.
@@ -110,15 +130,17 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise InvalidInputError(f"name must be letters, digits and underscores, got {name!r}")
-    said = spoken(estimator)
+    said = spoken(estimator, knows_planes=True)
     num_outputs = said.trees[0].shares.shape[1]
     text = _TEMPLATE.format(
         title="A forest" if said.is_forest else "A decision tree",
-        columns="\n".join(_column_lines(said.schema)),
+        columns="\n".join(_column_lines(said.table)),
         name=name,
-        num_columns=len(said.schema.columns),
+        num_columns=len(said.table.columns),
         num_outputs=num_outputs,
-        tables=_tables(said, name, no_missing=no_missing),
+        tables="\n".join([*_tables(said, name, no_missing=no_missing), *_tables_of_planes(said.planes, name)]),
+        planes=_planes(said.planes, name),
+        value=f"row[{name}_column[at]]" if said.planes is None else f"{name}_plane(row, {name}_column[at])",
         what="The number that is predicted" if said.classes is None else "The share of every class",
         suffix="" if said.classes is None else "_proba",
         num_trees=len(said.trees),
@@ -145,7 +167,31 @@ def _comment(text: str) -> str:
     return printable.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 
 
-def _tables(said: Spoken, name: str, *, no_missing: bool) -> str:
+def _planes(planes: Planes | None, name: str) -> str:
+    """The function that sums a plane."""
+    if planes is None:
+        return ""
+    kinds = {"missing": int(TermKind.MISSING), "category": int(TermKind.CATEGORY)}
+    return _PLANES.format(name=name, num_terms=planes.num_terms, **kinds)
+
+
+def _tables_of_planes(planes: Planes | None, name: str) -> list[str]:
+    if planes is None:
+        return []
+    numbers = {
+        "middle": planes.middle,
+        "unit": planes.unit,
+        "weight": planes.weight.ravel(),
+        "offset": planes.offset,
+    }
+    return [
+        _table("int", f"{name}_term_column", planes.column.tolist()),
+        _table("int", f"{name}_term_kind", planes.kind.tolist()),
+        *(_table("double", f"{name}_{of}", [_number(value) for value in values]) for of, values in numbers.items()),
+    ]
+
+
+def _tables(said: Spoken, name: str, *, no_missing: bool) -> list[str]:
     questions: list[Question] = []
     roots, shares, labels, bits, first_bits, ends = [], [], [], [], [], 0
     for tree in said.trees:
@@ -163,7 +209,7 @@ def _tables(said: Spoken, name: str, *, no_missing: bool) -> str:
             first_bits.append(len(bits) if is_group else -1)
             bits += _bits(asked.codes, said.schema.columns[asked.column].num_values) if is_group else []
     words = [
-        [str(word) for word in column.categories] if column.kind != "numeric" else [] for column in said.schema.columns
+        [str(word) for word in column.categories] if column.kind != "numeric" else [] for column in said.table.columns
     ]
     first_word = np.cumsum([0, *(len(part) for part in words)]).tolist()
     tables = [
@@ -180,7 +226,7 @@ def _tables(said: Spoken, name: str, *, no_missing: bool) -> str:
         _table("unsigned int", f"{name}_bits", [f"{word}u" for word in bits]),
         _table("double", f"{name}_said", [_number(share) for share in shares]),
     ]
-    return "\n".join([*tables, *([_table("int", f"{name}_label", labels)] if labels else [])])
+    return [*tables, *([_table("int", f"{name}_label", labels)] if labels else [])]
 
 
 def _bits(codes: tuple[int, ...], num_values: int) -> list[int]:

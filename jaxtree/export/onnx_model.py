@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxtree.errors import InvalidInputError, MissingExtraError
+from jaxtree.export.planes import Planes, TermKind
 from jaxtree.export.questions import Question, questions_of
 from jaxtree.export.spoken import Spoken, spoken
 from jaxtree.table.binning import round_down_to_float32
@@ -73,12 +74,14 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
     number = np.dtype(dtype)
     if number not in (np.float32, np.float64):
         raise InvalidInputError(f"dtype must be float32 or float64, got {number}")
-    said = spoken(estimator)
+    said = spoken(estimator, knows_planes=True)
     graph = _Graph(onnx, number)
-    values = graph.read(said.schema)
+    values = graph.read(said.table)
+    if said.planes is not None:
+        values = graph.sum_planes(values, said.planes)
     ends = graph.walk(values, said, no_missing=no_missing)
     graph.say(said, ends)
-    _check_names(said.schema)
+    _check_names(said.table)
     made = onnx.helper.make_graph(graph.nodes, "jaxtree", graph.inputs, graph.outputs, graph.tables)
     opsets = [onnx.helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
     model = onnx.helper.make_model(made, opset_imports=opsets, producer_name="jaxtree", ir_version=10)
@@ -113,6 +116,33 @@ class _Graph:
         parts = [self._read_column(place, column) for place, column in enumerate(schema.columns)]
         self._node("Concat", parts, ["jaxtree/values of all columns"], axis=1)
         return "jaxtree/values of all columns"
+
+    def sum_planes(self, values: str, planes: Planes) -> str:
+        """The planes of every row as a matrix of doubles: a linear operator on the terms, which are of float32."""
+        tensor = self._onnx.TensorProto
+        column = self._table("jaxtree/columns of terms", planes.column.astype(np.int64))
+        self._node("Cast", [values], ["jaxtree/doubles"], to=tensor.DOUBLE)
+        self._node("Gather", ["jaxtree/doubles", column], ["jaxtree/values of terms"], axis=1)
+        middle = self._table("jaxtree/middles", planes.middle)
+        self._node("IsNaN", ["jaxtree/values of terms"], ["jaxtree/is missing"])
+        self._node("Equal", ["jaxtree/values of terms", middle], ["jaxtree/is category"])
+        self._node("Sub", ["jaxtree/values of terms", middle], ["jaxtree/centred"])
+        self._node("Div", ["jaxtree/centred", self._table("jaxtree/units", planes.unit)], ["jaxtree/scaled"])
+        zero = self._table("jaxtree/zero", np.zeros(1))
+        self._node("Where", ["jaxtree/is missing", zero, "jaxtree/scaled"], ["jaxtree/numbers"])
+        terms = "jaxtree/numbers"
+        for kind, found in ((TermKind.CATEGORY, "jaxtree/is category"), (TermKind.MISSING, "jaxtree/is missing")):
+            is_kind = self._table(f"jaxtree/terms of kind {kind}", planes.kind == kind)
+            self._node("Cast", [found], [f"{found}, 0 or 1"], to=tensor.DOUBLE)
+            self._node("Where", [is_kind, f"{found}, 0 or 1", terms], [f"jaxtree/terms with kind {kind}"])
+            terms = f"jaxtree/terms with kind {kind}"
+        self._node("Cast", [terms], ["jaxtree/terms of float32"], to=tensor.FLOAT)
+        self._node("Cast", ["jaxtree/terms of float32"], ["jaxtree/terms"], to=tensor.DOUBLE)
+        normal = self._table("jaxtree/normals", np.ascontiguousarray(planes.weight.T))
+        self._node("MatMul", ["jaxtree/terms", normal], ["jaxtree/sums of terms"])
+        self._node("Add", ["jaxtree/sums of terms", self._table("jaxtree/offsets", planes.offset)], ["jaxtree/planes"])
+        self._dtype = np.dtype(np.float64)
+        return "jaxtree/planes"
 
     def walk(self, values: str, said: Spoken, *, no_missing: bool) -> _Ends:
         """The end of every row in every tree, as the value "jaxtree/ends"."""

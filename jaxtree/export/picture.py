@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.export.spoken import in_drawings
 from jaxtree.export.words import branch_in_words, child_nodes, class_names, node_class
 from jaxtree.table.schema import Schema, value_in_words
 from jaxtree.tree import Tree, output_counts, target_means
@@ -58,7 +58,7 @@ def picture(
         InvalidInputError: There is not one name a column, or the depth is negative.
         sklearn.exceptions.NotFittedError: The estimator is not fitted.
     """
-    check_is_fitted(estimator)
+    estimator = in_drawings(estimator)
     if max_depth is not None and max_depth < 0:
         raise InvalidInputError(f"max_depth must be None or an integer >= 0, got {max_depth}")
     schema = estimator.schema_ if feature_names is None else estimator.schema_.renamed(feature_names)

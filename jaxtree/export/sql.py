@@ -3,11 +3,13 @@
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float64
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.export.planes import Planes, TermKind
 from jaxtree.export.questions import Question, questions_of
 from jaxtree.export.spoken import Spoken, SpokenTree, spoken
-from jaxtree.table.schema import Column, Schema
+from jaxtree.table.schema import Column
 
 
 def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) -> str:
@@ -17,7 +19,8 @@ def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) ->
     that fit has not seen. Numbers compare as the database compares doubles; truth values as TRUE and FALSE; dates as
     the database compares its own with a text such as '2020-01-02 12:00', to the microsecond; durations as numbers of
     days. The expression is standard SQL, as SQLite, PostgreSQL, MySQL, DuckDB and others read it. However deep a tree
-    is, the CASEs of one with n leaves are nested at most log2(n) times; SQLite reads some fifteen.
+    is, the CASEs of one with n leaves are nested at most log2(n) times; SQLite reads some fifteen. The planes of an
+    oblique tree are sums of doubles, so that a row within a millionth of one may fall on its other side.
 
     Args:
         estimator: A fitted tree or forest of one output.
@@ -40,9 +43,9 @@ def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) ->
         WHEN "outlook" IN ('sunny') THEN 'no'
         ELSE 'yes' END
     """
-    said = spoken(estimator)
+    said = spoken(estimator, knows_planes=True)
     place = _place_of(said, share_of)
-    trees = [_expression(said.schema, tree, _words(said, tree, place), no_missing=no_missing) for tree in said.trees]
+    trees = [_expression(said, tree, _words(said, tree, place), no_missing=no_missing) for tree in said.trees]
     if not said.is_forest:
         return trees[0]
     return "(" + "\n+ ".join(trees) + f") / {float(len(trees))!r}"
@@ -68,12 +71,12 @@ def _words(said: Spoken, tree: SpokenTree, place: int | None) -> list[str]:
     return [_literal(name) for name in said.classes[tree.labels].tolist()]
 
 
-def _expression(schema: Schema, spoken_tree: SpokenTree, words: list[str], *, no_missing: bool) -> str:
+def _expression(said: Spoken, spoken_tree: SpokenTree, words: list[str], *, no_missing: bool) -> str:
     """The expression of one tree, written from the front to the back without recursion.
 
     A CASE goes on with the last branch of every question, and nests its first.
     """
-    questions = questions_of(spoken_tree.tree, schema, no_missing=no_missing)
+    questions = questions_of(spoken_tree.tree, said.schema, no_missing=no_missing)
     nesting = _nesting(questions)
     parts: list[str] = []
     waiting = [(0, True)]
@@ -88,7 +91,7 @@ def _expression(schema: Schema, spoken_tree: SpokenTree, words: list[str], *, no
         if nesting[asked.yes] != nesting[asked.no]:
             last_is_yes = nesting[asked.yes] > nesting[asked.no]
         first, last = (asked.no, asked.yes) if last_is_yes else (asked.yes, asked.no)
-        condition = _condition(schema.columns[asked.column], asked, is_yes=not last_is_yes)
+        condition = _condition(said, asked, is_yes=not last_is_yes)
         parts.append(f"{'CASE ' if begins else chr(10)}WHEN {condition} THEN ")
         waiting += [(last, False), (first, True)]
     return "".join(parts)
@@ -105,9 +108,12 @@ def _nesting(questions: list[Question]) -> list[int]:
     return nesting
 
 
-def _condition(column: Column, asked: Question, *, is_yes: bool) -> str:
+def _condition(said: Spoken, asked: Question, *, is_yes: bool) -> str:
     """What holds of the rows that go to yes, or to no; an unseen word counts as NULL, and is known to no list."""
-    name, takes_missing = '"' + column.name.replace('"', '""') + '"', asked.missing_is_yes == is_yes
+    if said.planes is not None:
+        return f"{_plane(said.planes, asked.column)} {'<=' if is_yes else '>'} 0"
+    column = said.schema.columns[asked.column]
+    name, takes_missing = _name(column), asked.missing_is_yes == is_yes
     if column.kind == "numeric":
         if asked.limit < np.inf:
             known = f"{name} {'<=' if is_yes else '>'} {_limit(column, asked.limit)}"
@@ -129,6 +135,47 @@ def _limit(column: Column, limit: float) -> str:
     if column.time is None or column.time.kind == "duration":
         return _literal(limit)
     return _literal(column.time.literal(limit) + ("+00:00" if column.time.kind == "utc" else ""))
+
+
+def _name(column: Column) -> str:
+    return '"' + column.name.replace('"', '""') + '"'
+
+
+def _plane(planes: Planes, plane: int) -> str:
+    """The sum of a plane, a column after the other; it is never NULL."""
+    parts = [_literal(float(planes.offset[plane]))]
+    weight = planes.weight[plane]
+    for place, column in enumerate(planes.schema.columns):
+        if column.time is not None and column.time.kind != "duration":
+            raise InvalidInputError(f"a plane sums column {column.name!r}, whose dates SQL does not add to numbers")
+        name = _name(column)
+        terms = [term for term in np.flatnonzero(planes.column == place).tolist() if weight[term]]
+        numbers = [term for term in terms if planes.kind[term] == TermKind.NUMBER]
+        missing = _literal(float(sum(weight[term] for term in terms if planes.kind[term] == TermKind.MISSING)))
+        if column.kind == "numeric" and numbers:
+            (term,) = numbers
+            middle, unit = (_literal(float(part[term])) for part in (planes.middle, planes.unit))
+            parts.append(f"COALESCE(({name} - {middle}) / {unit} * {_literal(float(weight[term]))}, {missing})")
+        elif column.kind == "numeric" and terms:
+            parts.append(f"CASE WHEN {name} IS NULL THEN {missing} ELSE 0.0 END")
+        elif terms:
+            parts.append(f"CASE {name}{_worth_of_words(planes, weight, terms, column)} ELSE {missing} END")
+    return " + ".join(parts)
+
+
+def _worth_of_words(planes: Planes, weight: Float64[np.ndarray, " term"], terms: list[int], column: Column) -> str:
+    """What every word of a column adds to a plane."""
+    worth = np.zeros(len(column.categories))
+    codes = np.arange(len(worth))
+    for term in terms:
+        if planes.kind[term] == TermKind.NUMBER:
+            worth += weight[term] * ((codes - planes.middle[term]) / planes.unit[term])
+        elif planes.kind[term] == TermKind.CATEGORY:
+            worth += weight[term] * (codes == planes.middle[term])
+    return "".join(
+        f" WHEN {_literal(word)} THEN {_literal(value)}"
+        for word, value in zip(column.categories, worth.tolist(), strict=True)
+    )
 
 
 def _literal(value: Any) -> str:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.layouts import c45_lines, id3_lines, simplecart_lines, weka_lines
+from jaxtree.export.spoken import in_drawings
 from jaxtree.export.words import branch_in_words, child_nodes, class_names, node_class
 from jaxtree.table.schema import Schema, value_in_words
 from jaxtree.tree import Tree, output_counts, target_means
@@ -63,7 +63,7 @@ def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, s
         |   humidity = high: no (3.0)
         |   humidity = normal: yes (2.0)
     """
-    check_is_fitted(estimator)
+    estimator = in_drawings(estimator)
     if style not in STYLES:
         raise InvalidInputError(f"style must be one of {', '.join(map(repr, STYLES))}, got {style!r}")
     num_outputs = len(estimator.tree_.num_classes)

@@ -106,11 +106,11 @@ class ObliqueTree:
             return "root"
         above = int(self.parent[node])
         relation = ">" if node > self.first_child[above] else "<="
-        words, limit = self._plane_in_words(above)
+        words, limit = self.plane_in_words(above)
         return f"{words} {relation} {value_in_words(limit)}"
 
-    def _plane_in_words(self, node: int) -> tuple[str, float]:
-        """The sum that a node looks at, and its limit."""
+    def plane_in_words(self, node: int) -> tuple[str, float]:
+        """The sum that a node looks at, as `export_text` writes it, and its limit."""
         normal, limit = self.normal[node].copy(), -float(self.offset[node])
         shown = np.abs(normal) >= LEAST_SHARE * np.abs(normal).max()
         names = list(self.inputs.names)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Bool, Float, Int, Int32, Real, UInt
+from jaxtyping import Bool, Float, Int, Int32, Real, UInt, UInt8
 
 from jaxtree.arrays import AnyArray
 from jaxtree.buckets import node_bucket, row_bucket
@@ -42,9 +42,10 @@ class Tree:
     Under `jax.vmap` the fields have the batch's axes in front.
     A leaf has no split: what stands in its split's fields has no meaning to jaxtree.
 
-    For binary trees the table also answers to the names of scikit-learn's `sklearn.tree` trees
-    (`children_left`, `value`, ...), read-only, so that tools made for those work on it; an estimator's
-    tree therefore has scikit-learn's mark -2 in `feature` and `threshold` of a leaf.
+    The table also answers to the names of scikit-learn's `sklearn.tree` trees (`children_left`, `value`, ...),
+    read-only, so that tools made for those work on it; an estimator's tree therefore has scikit-learn's mark -2 in
+    `feature` and `threshold` of a leaf. Those that a walk needs raise AttributeError unless every split is a
+    threshold, for a walk that compares values with `threshold` would be wrong.
 
     Attributes:
         feature: The feature that a node splits on.
@@ -117,13 +118,29 @@ class Tree:
 
     @property
     def children_left(self) -> Int[np.ndarray, " node"]:
-        """The child of branch 0; -1 for a leaf."""
+        """The child of branch 0; -1 for a leaf. Raises AttributeError unless every split is a threshold."""
         return self._binary_child(0)
 
     @property
     def children_right(self) -> Int[np.ndarray, " node"]:
-        """The child of branch 1; -1 for a leaf."""
+        """The child of branch 1; -1 for a leaf. Raises AttributeError unless every split is a threshold."""
         return self._binary_child(1)
+
+    @property
+    def missing_go_to_left(self) -> UInt8[np.ndarray, " node"]:
+        """1 where a missing value takes branch 0, else 0; 0 for a leaf.
+
+        Raises AttributeError as `children_left` does, and where a missing value takes no branch but stays or is shared
+        out.
+        """
+        self._check_walkable()
+        is_leaf, branch = np.asarray(self.is_leaf), np.asarray(self.missing_branch)
+        if np.any(~is_leaf & (branch > 1)):
+            raise AttributeError(
+                "missing_go_to_left exists for trees that send every missing value to a branch, and this tree shares it "
+                "out or keeps it at the node; see missing_branch"
+            )
+        return (~is_leaf & (branch == 0)).astype(np.uint8)
 
     @property
     def n_node_samples(self) -> Int[np.ndarray, " node"]:
@@ -186,9 +203,22 @@ class Tree:
         value = self.value[self.apply(X)]
         return value[:, 0] if self.n_outputs == 1 else value
 
+    def _check_walkable(self) -> None:
+        """Raises AttributeError if the walk of some row is another than `x <= threshold` says.
+
+        Every walk of scikit-learn's tools needs the children, so that these names are enough to stop it; `feature` and
+        `threshold` are fields, which jaxtree itself reads.
+        """
+        is_threshold = (np.asarray(self.split_kind) == SplitKind.THRESHOLD) & (np.asarray(self.num_children) == 2)
+        if not np.all(is_threshold | np.asarray(self.is_leaf)):
+            raise AttributeError(
+                "scikit-learn's names for children exist for trees whose splits all are x <= threshold, and this tree "
+                "splits by category: jaxtree.export_text and jaxtree.plot.plot_tree draw it, split_kind and first_child "
+                "tell its splits; jaxtree.to_sklearn exports the trees that scikit-learn can have"
+            )
+
     def _binary_child(self, branch: int) -> Int[np.ndarray, " node"]:
-        if np.any(np.asarray(self.num_children) > 2):
-            raise AttributeError("children_left and children_right exist for binary trees only; see first_child")
+        self._check_walkable()
         return np.where(self.is_leaf, -1, np.asarray(self.first_child) + branch).astype(np.int64)
 
 

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -42,12 +44,20 @@ def test_a_forest_has_columns_of_every_tree():
     assert model.score(X, Y) > 0.9
 
 
-def test_frames_come_out_with_names():
-    leaves = LeafEncoder(DecisionTreeClassifier(max_depth=2), sparse_output=False).set_output(transform="pandas")
+@pytest.mark.parametrize(("container", "kind"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_frames_come_out_with_names(container, kind):
+    leaves = LeafEncoder(DecisionTreeClassifier(max_depth=2), sparse_output=False).set_output(transform=container)
     frame = leaves.fit_transform(X, Y)
-    assert isinstance(frame, pd.DataFrame)
-    assert list(frame) == leaves.get_feature_names_out().tolist()
+    assert isinstance(frame, kind)
+    assert list(frame.columns) == leaves.get_feature_names_out().tolist()
     assert make_pipeline(leaves, LogisticRegression()).fit(X, Y).score(X, Y) > 0.9
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_frames_of_sparse_output_are_refused_by_the_parameter_s_name(leaves, container):
+    asked = clone(leaves).set_output(transform=container)
+    with pytest.raises(InvalidInputError, match=f"sparse_output=False to output {container} dataframes"):
+        asked.fit_transform(X, Y)
 
 
 def test_a_row_that_no_branch_takes_has_no_leaf():

@@ -196,10 +196,29 @@ def test_scikit_learn_s_names_and_tools():
     np.testing.assert_allclose(ours.feature_importances_.sum(), 1)
 
 
-def test_multiway_trees_have_no_left_and_right():
+@pytest.mark.parametrize("kind", ["subset", "one_vs_rest", "multiway"])
+def test_trees_by_category_have_no_children_for_scikit_learn_s_tools(kind):
+    """These compare values with `threshold`, which such a split has not."""
+    matplotlib.use("Agg")
     table = jaxtree.datasets.load_play_tennis()
-    with pytest.raises(AttributeError, match="binary trees only"):
-        _ = ID3Classifier().fit(table.data, table.target).tree_.children_left
+    tree = DecisionTreeClassifier(categorical_splits=kind).fit(table.data, table.target)
+    for name in ("children_left", "children_right", "missing_go_to_left"):
+        with pytest.raises(AttributeError, match="to_sklearn"):
+            getattr(tree.tree_, name)
+    for draw in (sklearn.tree.plot_tree, sklearn.tree.export_text, sklearn.tree.export_graphviz):
+        with pytest.raises(AttributeError, match=r"jaxtree\.export_text and jaxtree\.plot\.plot_tree draw it"):
+            draw(tree)
+    stump = DecisionTreeClassifier(max_leaf_nodes=2, categorical_splits=kind).fit([[1.0], [2.0]], [0, 1]).tree_
+    assert stump.children_left.tolist() == [1, -1, -1]
+
+
+def test_missing_values_go_where_scikit_learn_s_name_says():
+    X = np.array([[1.0], [2.0], [3.0], [np.nan]])
+    for y, left in (([0, 1, 1, 0], 1), ([0, 1, 1, 1], 0)):
+        tree = DecisionTreeClassifier(max_depth=1).fit(X, y).tree_
+        assert tree.missing_go_to_left.tolist() == [left, 0, 0]
+    with pytest.raises(AttributeError, match="shares it out"):
+        _ = DecisionTreeClassifier(missing="fraction").fit(X, [0, 1, 1, 0]).tree_.missing_go_to_left
 
 
 def test_clone_pipeline_cross_validation_and_pickle(cars):

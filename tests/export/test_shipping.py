@@ -97,7 +97,7 @@ def compile_c(compiler, text, folder):
 def run_c(library, estimator, X):
     """What the compiled functions say of every row: outputs, and classes if it has some."""
     library.tree_code.restype = ctypes.c_double
-    frame, columns = as_frame(X), estimator.schema_.columns
+    frame, columns = as_frame(X), estimator.encoder_.schema_.columns
     outputs, labels = [], []
     num_outputs = len(estimator.classes_) if is_classifier(estimator) else 1
     predict = library.tree_predict_proba if is_classifier(estimator) else library.tree_predict

@@ -250,6 +250,27 @@ def test_a_small_screen_needs_no_scrolling_sideways(show, html):
     assert view.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+@pytest.mark.parametrize("width", [1200, 360])
+def test_long_names_are_cut_and_told_whole(show, width):
+    """Names of columns, classes and categories, without and with places to break."""
+    long = {name: f"{name} {'<i>long</i>' * 400} {name}" for name in ("tall", "wide", "low", "blue")}
+    rows = X.rename(columns=long).assign(hue=X["hue"].cat.rename_categories(long))
+    classes = np.where(Y == "low", long["low"], Y)
+    tree = DecisionTreeClassifier(max_depth=4).fit(rows, classes)
+    view = show(to_html(tree, rows, classes, title=long["low"]), viewport={"width": width, "height": 800})
+    assert view.evaluate("document.documentElement.scrollWidth") <= width
+    view.hover('[data-node="1"] > .row')
+    view.fill("#row-number", "0")
+    view.press("#row-number", "Enter")
+    tallest = "all => Math.max(...all.map(cut => cut.getBoundingClientRect().height))"
+    assert view.eval_on_selector_all(".cut", tallest) <= 150
+    assert view.eval_on_selector("#details", "card => card.scrollWidth <= card.clientWidth")
+    branch = view.locator('[data-node="1"] > .row .branch')
+    branch.hover()
+    assert branch.get_attribute("title") == branch.inner_text() and long["tall"] in branch.inner_text()
+    assert not view.locator("i", has_text="long").count()
+
+
 @pytest.mark.slow
 def test_five_thousand_nodes_open_in_seconds(show):
     rng = np.random.default_rng(0)

@@ -12,7 +12,9 @@ from jaxtree.estimators.base import allow_tables
 from jaxtree.estimators.checks import check_names
 from jaxtree.estimators.files.registry import KeptInFiles
 from jaxtree.estimators.parts import ScoresSources, part_by_part
+from jaxtree.estimators.soft.over_planes import planes_in_terms, thresholds_on_planes
 from jaxtree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from jaxtree.export.planes import Planes
 from jaxtree.soft.harden import Hardened
 from jaxtree.soft.oblique import ObliqueTree
 from jaxtree.table.encoder import Encoder
@@ -63,6 +65,29 @@ class _HardTree(KeptInFiles, BaseEstimator):
         tags = allow_tables(super().__sklearn_tags__())
         tags.requires_fit = False
         return tags
+
+    def _planes(self) -> Planes:
+        """The planes, in terms of the table."""
+        return planes_in_terms(self.tree_)
+
+    def _over_planes(self) -> Any:
+        """The same tree as one of thresholds on a table of its planes, which is what printed forms know."""
+        self._check()
+        tree, schema = thresholds_on_planes(self.tree_)
+        of_classes = is_classifier(self)
+        over: Any = DecisionTreeClassifier() if of_classes else DecisionTreeRegressor()
+        for name in ("classes_", "n_classes_"):
+            if hasattr(self, name):
+                setattr(over, name, getattr(self, name))
+        num_classes = tree.num_classes
+        over.n_features_in_ = schema.num_features
+        over.n_outputs_ = len(num_classes) if of_classes else tree.target_sum.shape[1]
+        if of_classes:
+            order = [np.arange(number) for number in num_classes]
+            over.class_order_ = order[0] if len(order) == 1 else order
+        over.encoder_ = Encoder()
+        over.encoder_.schema_ = schema
+        return over._settle(tree)
 
     def _check(self) -> None:
         if not hasattr(self, "tree_"):

@@ -15,9 +15,9 @@ function confusionTable(tree, sums, pruned) {
       cell.style.setProperty("--share", whole ? rows / whole : 0);
       return cell;
     });
-    return [make("tr", {}, make("th", { scope: "row" }, names[truth]), ...cells, make("td", { class: "recall" }, whole ? percent((line[truth] ?? 0) / whole) : "–"))];
+    return [make("tr", {}, make("th", { scope: "row", class: "cut" }, names[truth]), ...cells, make("td", { class: "recall" }, whole ? percent((line[truth] ?? 0) / whole) : "–"))];
   });
-  const head = make("tr", {}, make("th", { scope: "col" }, "class"), ...tree.classes.map((name) => make("th", { scope: "col" }, name)), make("th", { scope: "col" }, "recall"));
+  const head = make("tr", {}, make("th", { scope: "col" }, "class"), ...tree.classes.map((name) => make("th", { scope: "col", class: "cut" }, name)), make("th", { scope: "col" }, "recall"));
   const caption = make("caption", {}, `${sums.set.name} rows, by class and by prediction`);
   return make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Confusion matrix, may be scrolled sideways" }, make("table", { class: "confusion" }, caption, make("thead", {}, head), make("tbody", {}, ...lines)));
 }
@@ -48,7 +48,7 @@ function rocPicture(tree, sums, pruned, chosen) {
   picture.append(draw("text", { x: -36, y: size / 2, class: "tick", "text-anchor": "middle", transform: `rotate(-90 -36 ${size / 2})` }, "true positive rate"));
   const words = Number.isNaN(area) ? "no area: all rows are of one kind" : `area ${area.toFixed(4)}`;
   picture.setAttribute("aria-label", `ROC curve of ${tree.classes[chosen]} on ${sums.set.name} rows, ${words}`);
-  return make("figure", {}, picture, make("figcaption", { "data-area": area }, `${tree.classes[chosen]} against the rest, ${sums.set.name} rows: ${words}`));
+  return make("figure", {}, picture, make("figcaption", { "data-area": area, class: "cut" }, `${tree.classes[chosen]} against the rest, ${sums.set.name} rows: ${words}`));
 }
 
 /** Draws what is predicted of the first rows against their targets. */

@@ -23,9 +23,9 @@ class Details {
       ...this.sums.flatMap((sums) => this.quality(sums, node)),
     ];
     this.root.replaceChildren(
-      make("h3", {}, isLeaf ? "Leaf" : pruned.collapsed[node] ? "Pruned split" : `${tree.columnName(node)}?`),
+      make("h3", { class: "cut" }, isLeaf ? "Leaf" : pruned.collapsed[node] ? "Pruned split" : `${tree.columnName(node)}?`),
       this.conditions(node),
-      make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])),
+      make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, make("span", { class: "cut" }, value))])),
       ...[tree.isOfClasses ? this.classes(node) : null, isLeaf ? null : histogramFigure(tree, node), this.rows(node)].filter(Boolean),
     );
   }
@@ -33,7 +33,7 @@ class Details {
   conditions(node) {
     const path = this.tree.path(node).slice(1);
     if (!path.length) return make("p", { class: "soft" }, "The root: all rows.");
-    return make("ol", { class: "conditions" }, ...path.map((above) => make("li", {}, this.tree.branch(above))));
+    return make("ol", { class: "conditions" }, ...path.map((above) => make("li", {}, make("span", { class: "cut" }, this.tree.branch(above)))));
   }
 
   quality(sums, node) {
@@ -53,7 +53,7 @@ class Details {
     const lines = pairs.slice(0, MOST_CLASSES).map(([label, count]) =>
       make(
         "tr", {},
-        make("th", { scope: "row" }, swatch(this.tree.colours[label]), this.tree.classes[label]),
+        make("th", { scope: "row" }, make("span", { class: "cut" }, swatch(this.tree.colours[label]), this.tree.classes[label])),
         make("td", {}, bar(count / weight, this.tree.colours[label])),
         make("td", {}, inWords(count)),
       ),

@@ -22,6 +22,14 @@ function furnish(element, attributes, children) {
   return element;
 }
 
+/** The whole of a text that the style has cut, where the pointer rests on it. */
+document.addEventListener("pointerover", ({ target }) => {
+  const cut = target.closest(".cut");
+  if (!cut) return;
+  const isCut = cut.scrollWidth > cut.clientWidth || cut.scrollHeight > cut.clientHeight;
+  isCut ? cut.setAttribute("title", cut.textContent) : cut.removeAttribute("title");
+});
+
 /** A number in words: thousands apart, and no more digits than one reads. */
 function inWords(number, digits = 4) {
   if (number === null || !Number.isFinite(number)) return "–";

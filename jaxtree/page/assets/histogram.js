@@ -46,7 +46,7 @@ function histogramFigure(tree, node) {
   return make(
     "figure", { class: "histogram" },
     picture,
-    make("div", { class: names ? "axis of-categories" : "axis", "aria-hidden": "true" }, ...(names ?? [ends[0], middle, ends[1]]).map((words) => make("span", {}, words))),
-    make("figcaption", {}, `${tree.columnName(node)} of the rows here: ${names ? names.join(", ") : `from ${ends[0]} to ${ends[1]}`}${middle && `, ${middle}`}.${missing}`),
+    make("div", { class: names ? "axis of-categories" : "axis", "aria-hidden": "true" }, ...(names ?? [ends[0], middle, ends[1]]).map((words) => make("span", { class: "cut" }, words))),
+    make("figcaption", { class: "cut" }, `${tree.columnName(node)} of the rows here: ${names ? names.join(", ") : `from ${ends[0]} to ${ends[1]}`}${middle && `, ${middle}`}.${missing}`),
   );
 }

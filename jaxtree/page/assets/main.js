@@ -217,7 +217,7 @@ for (const [id, key] of [["chart-set", "chart"], ["roc-class", "label"]]) {
   });
 }
 byId("columns").replaceChildren(...[...new Set(tree.nodes.column)].filter((column) => column >= 0).map((column) => make("option", { value: tree.columns[column].name })));
-byId("legend").replaceChildren(...tree.classes.slice(0, 12).map((name, label) => make("li", {}, swatch(tree.colours[label]), name)));
+byId("legend").replaceChildren(...tree.classes.slice(0, 12).map((name, label) => make("li", { class: "cut" }, swatch(tree.colours[label]), name)));
 
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (map.redraw(), showCharts()));
 window.addEventListener("resize", oncePerFrame(showCharts));

@@ -118,9 +118,9 @@ class Outline {
       make(
         "div", { class: "row" },
         make("span", { class: "twisty", "aria-hidden": "true" }),
-        make("span", { class: "what" }, make("span", { class: "branch" }, tree.branch(node)), make("span", { class: "asks" })),
+        make("span", { class: "what" }, make("span", { class: "branch cut" }, tree.branch(node)), make("span", { class: "asks cut" })),
         spark, shareBar(tree, node),
-        make("span", { class: "says" }, tree.says(node)),
+        make("span", { class: "says cut" }, tree.says(node)),
         make("span", { class: "count" }, inWords(tree.nodes.weight[node])),
       ),
     );
