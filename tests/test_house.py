@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 FLOORS = [
-    {"arrays", "errors", "buckets", "compilation", "hashing"},
+    {"arrays", "errors", "buckets", "compilation", "hashing", "programs"},
     {"table", "tree", "datasets"},
     {"growth", "pruning", "soft", "export", "sklearn_tree"},
     {"ensemble", "explain"},

@@ -19,6 +19,7 @@ from jaxtree.ensemble.packing import Forest, take_trees
 from jaxtree.growth.grow import grow
 from jaxtree.growth.inputs import Features, Limits
 from jaxtree.growth.prepare import MOST_BINS_TABLED
+from jaxtree.programs import compiled
 from jaxtree.tree import Tree
 
 NODES_PER_ENTRY = 0.25
@@ -121,7 +122,7 @@ class ForestGrowth:
             self._features,
             self._limits_of(batch, num_roots, entries),
             num_roots=num_roots,
-            key=_tree_keys(self._key, self._first_tree + batch.first, num_roots) if self._draws else None,
+            key=_tree_keys(self._key, self._first_tree + batch.first, num_roots=num_roots) if self._draws else None,
             entry_row=row,
             entry_root=tree,
             **self._rules,
@@ -207,8 +208,8 @@ def _on_host(tree: Tree) -> Tree:
     return jax.tree.map(lambda x: np.asarray(x)[:num_nodes] if x.ndim else np.asarray(x), tree)
 
 
-@functools.partial(jax.jit, static_argnums=2)
-def _tree_keys(key: PRNGKeyArray, first: Any, num_roots: int) -> Key[Array, " root"]:
+@compiled("num_roots")
+def _tree_keys(key: PRNGKeyArray, first: Any, *, num_roots: int) -> Key[Array, " root"]:
     """The keys of trees that follow one another."""
     return jax.vmap(functools.partial(jax.random.fold_in, key))(
         jnp.uint32(first) + jnp.arange(num_roots, dtype=jnp.uint32)

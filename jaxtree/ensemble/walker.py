@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Float64, Int, Int32, Int64
 
 from jaxtree.buckets import node_bucket
 from jaxtree.ensemble.blocks import FEW_ROWS, for_blocks, pad_rows, rows_at_a_time
+from jaxtree.programs import compiled
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.tree import Tree
 from jaxtree.tree.steps import Steps, next_node, pad_steps, steps_over_values, take
@@ -163,7 +164,7 @@ class Walker:
         return self._on_device[dtype]
 
 
-@jax.jit
+@compiled()
 def _walk_trees(steps: Steps, roots: Roots, values: Float[Array, "row feature"]) -> Int32[Array, "tree row"]:
     """The nodes where rows end, tree by tree."""
     ends = jnp.zeros((roots.node.shape[0], values.shape[0]), jnp.int32)
@@ -174,7 +175,7 @@ def _walk_trees(steps: Steps, roots: Roots, values: Float[Array, "row feature"])
     return with_step(steps, values, walk_trees)
 
 
-@jax.jit
+@compiled()
 def _sum_over_trees(
     steps: Steps, roots: Roots, of_node: Float64[Array, "node column"], values: Float[Array, "row feature"]
 ) -> Float64[Array, "row column"]:

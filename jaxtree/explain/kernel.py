@@ -13,12 +13,12 @@ go down the tree and sums go up it, and the edges of one column on a path take o
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Float64, Int
 
 from jaxtree.explain.edges import Edges, Level, Splits
+from jaxtree.programs import compiled
 from jaxtree.tree import CODES_PER_WORD, SplitKind
 
 _TINY = 1e-30
@@ -222,5 +222,5 @@ def _share(level: Level, taken: Taken) -> Float[Array, "edge row"]:
     return jnp.where(taken.is_shared[level.split], level.share[:, None], share)
 
 
-sums = jax.jit(sum_of_trees, static_argnames=("num_columns", "is_plain"))
-sums_against_rows = jax.jit(sum_against_rows, static_argnames=("num_columns", "is_plain"))
+sums = compiled("num_columns", "is_plain")(sum_of_trees)
+sums_against_rows = compiled("num_columns", "is_plain")(sum_against_rows)

@@ -9,13 +9,13 @@ because the integral of $t^s (1-t)^{d-s}$ is the weight of a set of $s$ of the $
 half. Two edges on the path to a leaf stand one above the other, so that every edge meets each of those above it once.
 """
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float64
 
 from jaxtree.explain.edges import Edges, Level
 from jaxtree.explain.kernel import Rule, Weights, branches_of, said_below, weights_of
+from jaxtree.programs import compiled
 
 
 def pair_sums_of_trees(
@@ -56,4 +56,4 @@ def _add_tree(
     return phi
 
 
-pair_sums = jax.jit(pair_sums_of_trees, static_argnames=("num_columns", "is_plain"))
+pair_sums = compiled("num_columns", "is_plain")(pair_sums_of_trees)

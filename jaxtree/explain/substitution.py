@@ -19,6 +19,7 @@ from jaxtyping import Array, Float64, Int, Int32, Shaped
 
 from jaxtree.arrays import AnyArray, IntLike, OptionalArray
 from jaxtree.buckets import feature_round, node_bucket, row_bucket
+from jaxtree.programs import compiled
 from jaxtree.tree import Tree
 from jaxtree.tree.steps import Steps, next_node, pad_steps, steps_over_values, take
 from jaxtree.tree.walking import walk
@@ -176,7 +177,7 @@ class Substitution:
             list(pool.map(fill_block, range(0, num_rows, size)))
 
 
-@partial(jax.jit, static_argnames=("by_level", "has_missing"))
+@compiled("by_level", "has_missing")
 def _ends(
     trees: Trees, block: Block, columns: Int32[AnyArray, " column"], *, by_level: bool, has_missing: bool
 ) -> Int32[Array, "column repeat row"]:
@@ -184,7 +185,7 @@ def _ends(
     return (_ends_by_level if by_level else _ends_by_column)(trees, 0, block, columns, has_missing=has_missing)
 
 
-@partial(jax.jit, static_argnames=("by_level", "has_missing"))
+@compiled("by_level", "has_missing")
 def _sums(
     of_node: Float64[Array, "node output"],
     trees: Trees,

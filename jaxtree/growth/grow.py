@@ -17,6 +17,7 @@ from jaxtree.growth.mesh import check_mesh, divide_rows, num_devices, on_mesh, p
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared, prepare
 from jaxtree.growth.rules import Missing, Selection
+from jaxtree.programs import compiled
 from jaxtree.tree import SplitKind, Tree
 
 
@@ -136,7 +137,7 @@ def grow_completely(*arrays, capacity: int, entry_capacity: int | None = None, *
 
 def num_programs() -> int:
     """How many growth programs this process has compiled."""
-    return _grow._cache_size() + _grow_on_mesh._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
+    return _grow.num_programs() + _grow_on_mesh.num_programs()
 
 
 def _root_seeds(key: Key[Array, "..."] | None, num_roots: int):
@@ -150,13 +151,13 @@ def _root_seeds(key: Key[Array, "..."] | None, num_roots: int):
     return _seeds_of_own_keys(key)
 
 
-@functools.partial(jax.jit, static_argnames="num_roots")
+@compiled("num_roots")
 def _seeds_of_one_key(key, *, num_roots: int) -> UInt32[Array, " root"]:
     keys = jax.vmap(functools.partial(jax.random.fold_in, key))(jnp.arange(num_roots, dtype=jnp.uint32))
     return jax.vmap(_seed)(keys)
 
 
-@jax.jit
+@compiled()
 def _seeds_of_own_keys(keys) -> UInt32[Array, " root"]:
     return jax.vmap(lambda own: _seed(jax.random.fold_in(own, jnp.uint32(0))))(keys)
 
@@ -175,7 +176,14 @@ def _divided(prepared: Prepared, mesh: Mesh) -> Prepared:
     return prepared._replace(**divide_rows(mesh, rows))
 
 
-@functools.partial(jax.jit, static_argnames=("mesh", "plan", "is_wide"))
+def _in_words(prepared: Prepared, *, plan: Plan, **_: object) -> str:
+    """What a growth program does; it is for all sizes up to these."""
+    num_features, num_rows = prepared.codes.shape
+    trees = "" if plan.num_roots == 1 else f"{plan.num_roots} trees on "
+    return f"growth of {trees}{num_rows:,} rows x {num_features:,} columns"
+
+
+@compiled("mesh", "plan", "is_wide", what=_in_words)
 def _grow_on_mesh(prepared: Prepared, *, mesh: Mesh, plan: Plan, is_wide: bool) -> Growth:
     whole = jax.tree.map(lambda _: 0, prepared)
     divided = whole._replace(
@@ -185,6 +193,6 @@ def _grow_on_mesh(prepared: Prepared, *, mesh: Mesh, plan: Plan, is_wide: bool) 
     return on_mesh(functools.partial(grow_levels, plan=plan, is_wide=is_wide), mesh, divided)(prepared)
 
 
-@functools.partial(jax.jit, static_argnames=("plan", "is_wide"))
+@compiled("plan", "is_wide", what=_in_words)
 def _grow(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
     return grow_levels(prepared, plan=plan, is_wide=is_wide)

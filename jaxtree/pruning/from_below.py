@@ -7,11 +7,9 @@ The table is read once, from its last node to its first. Parents stand before th
 settled when its turn comes, however deep the tree; a batch of values is carried along.
 """
 
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -19,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, Real
 
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.buckets import node_bucket
+from jaxtree.programs import compiled
 from jaxtree.pruning.inputs import as_float64, in_float64, library_of
 from jaxtree.tree import Tree
 
@@ -113,7 +112,7 @@ def _fold(tree: Tree, own, start, slack, rule: _Rule) -> Float[AnyArray, "*batch
     return np.moveaxis(np.asarray(_read_from_last(*arrays, slack, rule=rule))[:size], 0, -1)
 
 
-@functools.partial(jax.jit, static_argnames="rule")
+@compiled("rule")
 def _read_from_last(
     parent: Int[Array, " node"],
     feeds: Bool[Array, " node"],

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
 
 from jaxtree.arrays import FloatLike, IntLike
+from jaxtree.programs import compiled
 from jaxtree.soft.courses import Course, Method, Rates, Rows
 from jaxtree.soft.model import SoftTree
 from jaxtree.soft.regularisers import Shares, penalty
@@ -44,7 +45,13 @@ class Progress(NamedTuple):
     best_epoch: Int[Array, ""]
 
 
-@partial(jax.jit, static_argnames="method")
+def _in_words(progress: Progress, rows: Rows, *_: object, **__: object) -> str:
+    """What a program of epochs does."""
+    num_models, (num_rows, num_features) = progress.number.size, rows.x.shape
+    return f"training of {num_models} soft models on {num_rows:,} rows x {num_features:,} columns"
+
+
+@compiled("method", what=_in_words)
 def run_epochs(
     progress: Progress,
     rows: Rows,
@@ -52,6 +59,7 @@ def run_epochs(
     courses: Course,
     keys: Key[Array, " model"],
     limits: Int[Array, " limit"],
+    *,
     method: Method,
 ) -> tuple[Progress, tuple[Float[Array, "model epoch"], Float[Array, "model epoch"]]]:
     """Trains all models for some epochs.
@@ -72,8 +80,8 @@ def run_epochs(
     return jax.lax.map(lambda one: run(*one), (progress, courses, keys), batch_size=width)
 
 
-@partial(jax.jit, static_argnames="method")
-def judge_start(progress: Progress, validation: Rows, courses: Course, method: Method) -> Progress:
+@compiled("method")
+def judge_start(progress: Progress, validation: Rows, courses: Course, *, method: Method) -> Progress:
     """Makes the models to begin with the first candidates for the best."""
     judged = jax.lax.map(lambda one: _judge(one[0].average, validation, one[1], method), (progress, courses))
     return progress._replace(best_loss=judged)

@@ -1,7 +1,6 @@
 """Ends in closed form: what they should say of rows that come to them, the gates being what they are."""
 
 import dataclasses
-from functools import partial
 from math import gcd
 
 import jax
@@ -10,6 +9,7 @@ from jaxtyping import Array, Float, Shaped
 
 from jaxtree.arrays import FloatLike
 from jaxtree.errors import InvalidInputError
+from jaxtree.programs import compiled
 from jaxtree.soft.courses import Rows
 from jaxtree.soft.model import SoftTree, node_probability
 
@@ -23,7 +23,7 @@ def made_hard(tree: SoftTree) -> SoftTree:
     return dataclasses.replace(tree, form=dataclasses.replace(tree.form, step="hard"))
 
 
-@partial(jax.jit, static_argnames="num_classes")
+@compiled("num_classes")
 def class_weights_of_ends(
     tree: SoftTree, rows: Rows, temperature: FloatLike, *, num_classes: int
 ) -> Float[Array, "end class"]:
@@ -97,7 +97,7 @@ def refit_least_squares(
     return dataclasses.replace(tree, leaf=tree.leaf._replace(value=parts[:, 0], weight=parts[:, 1:]))
 
 
-@jax.jit
+@compiled()
 def _normal_equations(
     tree: SoftTree, rows: Rows, temperature: FloatLike
 ) -> tuple[Float[Array, "column column"], Float[Array, "column output"]]:
@@ -112,7 +112,7 @@ def _normal_equations(
     return _over_blocks(of_block, rows, rows.target)
 
 
-@jax.jit
+@compiled()
 def _sums(
     tree: SoftTree, rows: Rows, columns: Float[Array, "row column"], temperature: FloatLike
 ) -> Float[Array, "end column"]:

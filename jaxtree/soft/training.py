@@ -131,7 +131,7 @@ def train_many(
     courses = jax.tree.map(lambda number: jnp.broadcast_to(jnp.asarray(number, float), keys.shape), course)
     progress = _begin(models, method, courses.penalties.balance is not None) if start is None else _go_on(start)
     if keeps_start and validation is not None:
-        progress = judge_start(progress, validation, courses, method)
+        progress = judge_start(progress, validation, courses, method=method)
     told: list[_Told] = []
     done, at_once = 0, 1
     try:
@@ -140,7 +140,7 @@ def train_many(
             stop = min(done + at_once, num_epochs)
             limits = jnp.array([done, stop, num_epochs, num_epochs if patience is None else patience], jnp.int32)
             progress, losses = jax.block_until_ready(
-                run_epochs(progress, rows, validation, courses, keys, limits, method)
+                run_epochs(progress, rows, validation, courses, keys, limits, method=method)
             )
             told.append(_Told(*(np.asarray(part)[:, : stop - done] for part in losses)))
             _check_finite(told, done)

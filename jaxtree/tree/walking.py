@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, UInt
 
 from jaxtree.arrays import AnyArray, IntLike
 from jaxtree.errors import InvalidInputError
+from jaxtree.programs import compiled
 from jaxtree.tree.nodes import CODES_PER_WORD, SplitKind, Tree, class_shares, output_counts, pad_nodes
 from jaxtree.tree.steps import Read, Steps, next_node, steps_over_codes, steps_over_values, take
 
@@ -100,7 +101,7 @@ def apply_to_values(
         return walk_values(steps_over_values(padded, padded.threshold), _greatest_depth(padded), values, start)
 
 
-@jax.jit
+@compiled()
 def _walk_codes(steps: Steps, depth: IntLike, codes: UInt[AnyArray, "feature row"]) -> Int32[Array, " row"]:
     """The nodes where rows of codes end."""
     row = jnp.arange(codes.shape[1], dtype=jnp.int32)
@@ -108,7 +109,7 @@ def _walk_codes(steps: Steps, depth: IntLike, codes: UInt[AnyArray, "feature row
     return walk(lambda node: next_node(steps, node, lambda feature: take(codes, feature, row)), depth, start)
 
 
-@jax.jit
+@compiled()
 def walk_values(
     steps: Steps, depth: IntLike, values: Float[AnyArray, "row feature"], start: Int32[AnyArray, " row"]
 ) -> Int32[Array, " row"]:

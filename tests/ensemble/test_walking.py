@@ -97,11 +97,11 @@ def test_tables_and_trees_of_a_like_size_share_programs():
 
     predict(2000, 60, 8)
     programs = (walker._walk_trees, walker._sum_over_trees, walker.walk_values)
-    before = [program._cache_size() for program in programs]
+    before = [program.num_programs() for program in programs]
     for num_rows in (513, 1000, 2048):
         for num_splits, num_trees in ((50, 8), (60, 7), (63, 5)):
             predict(num_rows, num_splits, num_trees)
-    assert [program._cache_size() for program in programs] == before
+    assert [program.num_programs() for program in programs] == before
 
 
 def test_wide_tables_are_walked_in_small_blocks():

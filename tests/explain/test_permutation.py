@@ -156,8 +156,8 @@ def test_programs_are_compiled_once_a_bucket():
         forest = jaxtree.RandomForestClassifier(5 + seed, max_depth=4, random_state=seed).fit(X, y)
         permutation_importances(forest, X, y, n_repeats=2)
         if not seed:
-            number = substitution._sums._cache_size()
-    assert substitution._sums._cache_size() == number
+            number = substitution._sums.num_programs()
+    assert substitution._sums.num_programs() == number
 
 
 @pytest.mark.parametrize("num_shuffles", [0.5, 1, 4, 13])

@@ -257,12 +257,12 @@ def test_user_criterion_equals_the_built_in_one():
 def test_a_sweep_of_limits_compiles_one_program():
     codes, labels = small_table()
     grow(codes, labels, **SMALL)
-    before = _grow._cache_size()
+    before = _grow.num_programs()
     for depth in range(5):
         for least in (2, 5):
             grow(codes, labels, limits=Limits(max_depth=depth, min_samples_split=least, min_gain=0.01), **SMALL)
     # Integer and float limits differ in type from the defaults at most once.
-    assert _grow._cache_size() - before <= 1
+    assert _grow.num_programs() - before <= 1
 
 
 @pytest.mark.parametrize(

@@ -172,9 +172,9 @@ def test_masks_and_rows_agree_with_votes(noisy):
 def test_trees_of_a_like_size_share_programs(noisy):
     tree = noisy[0]
     drawn_votes(tree, P, Q, key=KEY, num_draws=DRAWS)
-    before = votes._drawn_votes._cache_size()
+    before = votes._drawn_votes.num_programs()
     drawn_votes(dropouts.stop_at(tree, np.flatnonzero(~tree.is_leaf)[-1])[1], P / 2, Q, key=KEY, num_draws=DRAWS)
-    assert votes._drawn_votes._cache_size() == before
+    assert votes._drawn_votes.num_programs() == before
 
 
 def test_what_is_not_allowed(tiny):

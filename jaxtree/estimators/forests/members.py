@@ -13,6 +13,7 @@ from jaxtree.ensemble.drawing import Drawing, draw_counts
 from jaxtree.ensemble.packing import Forest, take_trees
 from jaxtree.estimators.base import BaseTree, FitStart
 from jaxtree.estimators.prunings import Pruning
+from jaxtree.programs import compiled
 
 
 class Members:
@@ -95,6 +96,6 @@ def pruning_seeds(key: PRNGKeyArray, first_tree: int, num_trees: int) -> Int[np.
     )
 
 
-@jax.jit
+@compiled()
 def _bits(key, number):
     return jax.vmap(lambda n: jax.random.bits(jax.random.fold_in(key, n), (), jnp.uint32))(number)

@@ -1,7 +1,6 @@
 """What all soft estimators share: from a table to a trained model, and from a model to what it says."""
 
 import abc
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import jax
@@ -20,6 +19,7 @@ from jaxtree.estimators.forests.progress import progress_of_trees
 from jaxtree.estimators.parts import read_arguments
 from jaxtree.estimators.soft.parameters import course_of, method_of
 from jaxtree.estimators.soft.preparing import Sample, split_sample
+from jaxtree.programs import compiled
 from jaxtree.soft.courses import Course, Method, Predict
 from jaxtree.soft.epochs import Progress
 from jaxtree.soft.inputs import Inputs, fit_inputs
@@ -339,10 +339,10 @@ def outputs_of(
     for start in range(0, len(x), ROWS_A_BLOCK):
         block = x[start : start + ROWS_A_BLOCK]
         padded = np.pad(block, ((0, row_bucket(len(block)) - len(block)), (0, 0)))
-        blocks.append(np.asarray(_say(model, jnp.asarray(padded), temperature, predict))[: len(block)])
+        blocks.append(np.asarray(_say(model, jnp.asarray(padded), temperature, predict=predict))[: len(block)])
     return np.concatenate(blocks)
 
 
-@partial(jax.jit, static_argnames="predict")
-def _say(model: Any, x: Float[Array, "row feature"], temperature: float, predict: Predict) -> Array:
+@compiled("predict")
+def _say(model: Any, x: Float[Array, "row feature"], temperature: float, *, predict: Predict) -> Array:
     return predict(model, x, temperature=temperature)

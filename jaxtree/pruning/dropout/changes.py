@@ -6,7 +6,6 @@ $g_v = \sum_c (z_c - \sum_k n_{ck}\, h_{vk})$ over the children c; rows that sta
 change nothing. The score of a pruned tree is $z_0 + \sum_v g_v$ over its kept nodes.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from jaxtyping import Array, Float, Int, Int32, Num, Real, UInt
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.buckets import row_bucket
 from jaxtree.errors import InvalidInputError
+from jaxtree.programs import compiled
 from jaxtree.pruning.dropout.skeleton import (
     Skeleton,
     is_traced,
@@ -142,18 +142,18 @@ def _pad_rows(codes, y, values, fill) -> tuple[UInt[AnyArray, "feature padded"],
     return np.pad(codes, [(0, 0), padding]), np.pad(values, around, constant_values=fill)
 
 
-@functools.partial(jax.jit, static_argnames=("num_nodes", "num_classes"))
+@compiled("num_nodes", "num_classes")
 def _count_ended(end, y, *, num_nodes: int, num_classes: int) -> Int32[Array, "node class"]:
     y = jnp.where((y < 0) | (y >= num_classes), num_classes, y)
     return jnp.zeros((num_nodes, num_classes), jnp.int32).at[end, y].add(1, mode="drop")
 
 
-@functools.partial(jax.jit, static_argnames="num_nodes")
+@compiled("num_nodes")
 def _sum_ended(end, values, *, num_nodes: int) -> Float[Array, "node column"]:
     return jnp.zeros((num_nodes, values.shape[1]), values.dtype).at[end].add(values)
 
 
-@jax.jit
+@compiled()
 def _changes(skeleton: Skeleton, ended: Num[Array, "node column"], score: Num[Array, "node column"]) -> Changes:
     passed = sum_below(skeleton, ended.T).T
     here, at_parent = (jnp.sum(passed * given, axis=1, dtype=score.dtype) for given in (score, score[skeleton.parent]))

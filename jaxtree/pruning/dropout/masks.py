@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, UInt32
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
 from jaxtree.hashing import child_hash
+from jaxtree.programs import compiled
 from jaxtree.pruning.dropout.rates import Rate, rates_of
 from jaxtree.pruning.dropout.skeleton import Inner, Skeleton, along_path, inner_nodes, skeleton_of, trim
 from jaxtree.tree import Tree
@@ -178,24 +179,24 @@ def kept_in_draws(drawing: Drawing, first: UInt32[Array, ""], size: int) -> Bool
     return along_path(jnp.logical_and, kept, drawing.parent, axis=-2)
 
 
-@jax.jit
+@compiled()
 def _take_inner(skeleton: Skeleton, inner: Inner, rates, key) -> Drawing:
     rates = rates.reshape(-1, rates.shape[-1])[:, inner.node]
     return Drawing(key, _path_hashes(skeleton)[inner.node], inner.parent, rates)
 
 
-@jax.jit
+@compiled()
 def _collapse(skeleton: Skeleton, rates, key) -> Bool[Array, "... node"]:
     number = _numbers(_path_hashes(skeleton), key)
     return (number < _limits(rates)) & (skeleton.num_children > 0)
 
 
-@jax.jit
+@compiled()
 def _numbers_of_draw(skeleton: Skeleton, key: PRNGKeyArray) -> UInt32[Array, " node"]:
     return _numbers(_path_hashes(skeleton), key)
 
 
-@functools.partial(jax.jit, static_argnames="num_draws")
+@compiled("num_draws")
 def _collapse_often(skeleton: Skeleton, rates, key, *, num_draws: int) -> Bool[Array, "... draw node"]:
     path, batch, num_nodes = _path_hashes(skeleton), rates.shape[:-1], rates.shape[-1]
     size = block_size(rates, num_draws)

@@ -3,8 +3,6 @@
 Functions take the paper's p and q, or any `rates` of the nodes with batch axes in front.
 """
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.errors import InvalidInputError
+from jaxtree.programs import compiled
 from jaxtree.pruning.dropout.skeleton import Skeleton
 from jaxtree.pruning.inputs import check_numbers
 from jaxtree.tree import Tree
@@ -121,7 +120,7 @@ def rates_at_depth(
     return jnp.where(rate > 1, 1, rate)
 
 
-@functools.partial(jax.jit, static_argnames="dtype")
+@compiled("dtype")
 def _rates_of_nodes(depth, p, q, *, dtype) -> Float[Array, "... node"]:
     return jnp.where(depth > 0, rates_at_depth(depth, p, q, num_levels=depth.shape[0], dtype=dtype), 0)
 

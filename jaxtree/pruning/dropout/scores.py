@@ -4,14 +4,12 @@ Rows are sent down the unpruned tree once. A row whose code has no branch at a n
 value is missing where missing values are shared out among the branches.
 """
 
-import functools
-
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, Int32, PRNGKeyArray, Real, UInt
 
 from jaxtree.arrays import AnyArray, FloatLike
+from jaxtree.programs import compiled
 from jaxtree.pruning.dropout.changes import Changes, log_losses, right_rows, squared_errors
 from jaxtree.pruning.dropout.masks import (
     Drawing,
@@ -213,7 +211,7 @@ def sum_of_kept(skeleton: Skeleton, changes: Changes, rates: Float[Array, "... n
     return changes.at_root + jnp.sum(kept * changes.by_split, axis=-1)
 
 
-_sum_of_kept = jax.jit(sum_of_kept)
+_sum_of_kept = compiled()(sum_of_kept)
 
 
 def _mean(tree: Tree, changes: Changes, codes, p, q, rates) -> Float[Array, "..."]:
@@ -223,7 +221,7 @@ def _mean(tree: Tree, changes: Changes, codes, p, q, rates) -> Float[Array, "...
     return _sum_of_kept(skeleton, changes, rates) / codes.shape[1]
 
 
-@functools.partial(jax.jit, static_argnames="num_draws")
+@compiled("num_draws")
 def _score_draws(drawing: Drawing, right: Changes, *, num_draws: int) -> Int32[Array, "setting draw"]:
     size = block_size(drawing.rates, num_draws)
 
@@ -235,7 +233,7 @@ def _score_draws(drawing: Drawing, right: Changes, *, num_draws: int) -> Int32[A
     return jnp.moveaxis(blocks, 0, 1).reshape(drawing.rates.shape[0], -1)[:, :num_draws]
 
 
-@jax.jit
+@compiled()
 def _variance_of_sum(skeleton: Skeleton, right: Changes, rates) -> Float[Array, "..."]:
     change = jnp.broadcast_to(right.by_split.astype(rates.dtype), rates.shape)
     expected = sum_below(skeleton, change, 1 - rates)

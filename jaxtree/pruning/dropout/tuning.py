@@ -1,6 +1,5 @@
 """Rates of dropout pruning tuned on held-out rows, by gradient descent on the exact expected loss."""
 
-import functools
 from typing import NamedTuple
 
 import jax
@@ -13,6 +12,7 @@ from jaxtyping import Array, Float, Int, Real, UInt
 
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
+from jaxtree.programs import compiled
 from jaxtree.pruning.dropout.changes import Changes, log_losses, right_rows, squared_errors
 from jaxtree.pruning.dropout.masks import check_whole_number
 from jaxtree.pruning.dropout.rates import rates_at_depth
@@ -148,7 +148,7 @@ def _rates_of(parameters: Float[Array, " parameter"], depth: Int[AnyArray, " nod
     return jnp.where(depth > 0, rates, 0)
 
 
-@functools.partial(jax.jit, static_argnames=("per", "steps"))
+@compiled("per", "steps")
 def _descend(skeleton: Skeleton, changes: Changes, candidates, learning_rate, *, per: str, steps: int) -> _Found:
     """Goes down from the best candidates at once; of equal lowest points the first descent's counts."""
     adam = optax.adam(learning_rate)

@@ -4,8 +4,6 @@ What a draw says of a row is said by the node where the row's walk stops. Of a r
 is the first node on the path that is not kept, or v: so votes need no more of the draws than how often nodes are kept.
 """
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray, UInt
 
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
+from jaxtree.programs import compiled
 from jaxtree.pruning.dropout.changes import ended_rows, exactly, of_skeleton, said_of_majority, target_means
 from jaxtree.pruning.dropout.masks import (
     Drawing,
@@ -197,14 +196,14 @@ def _what_is_said(tree: Tree, said) -> Float[AnyArray, "node column"]:
     return of_skeleton(tree, said)
 
 
-@jax.jit
+@compiled()
 def _expected_votes(inner: Inner, rates, said) -> Float[Array, "... node column"]:
     rates = rates[..., inner.node]
     kept = along_path(jnp.multiply, 1 - rates, inner.parent)
     return _mix(inner, kept, kept[..., inner.parent] * rates, said)
 
 
-@functools.partial(jax.jit, static_argnames="num_draws")
+@compiled("num_draws")
 def _drawn_votes(inner: Inner, drawing: Drawing, said, *, num_draws: int) -> Float[Array, "setting node column"]:
     size = block_size(drawing.rates, num_draws)
 
@@ -223,7 +222,7 @@ def _mix(inner: Inner, kept, stopped, said) -> Float[Array, "*setting node colum
     return above[..., inner.above, :] + kept[..., inner.above, None] * said
 
 
-@functools.partial(jax.jit, static_argnames="num_draws")
+@compiled("num_draws")
 def _count_right_votes(
     inner: Inner,
     drawing: Drawing,
