@@ -62,11 +62,13 @@ but without buckets every data set would be one too."""
 def few_growth_programs():
     """Fails a file in which growth compiled more programs than the bound, and lets go of the programs.
 
-    A process that holds hundreds of compiled programs may run out of memory maps and crash.
+    Growth lets go of programs by itself, but tests compile many others; hundreds may use up a process's memory maps.
     """
     yield
     from jaxtree.growth.grow import num_programs
+    from jaxtree.programs import PROGRAMS
 
     number = num_programs()
+    PROGRAMS.clear()
     jax.clear_caches()
     assert number <= MOST_GROWTH_PROGRAMS, f"{number} growth programs compiled"

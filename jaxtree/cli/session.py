@@ -8,6 +8,7 @@ wrongly ends with 2, an interrupted one with 130.
 import contextlib
 import functools
 import inspect
+import logging
 import os
 import sys
 import warnings
@@ -77,8 +78,9 @@ def in_session(command: Callable[..., None]) -> Callable[..., None]:
         device, cores, quiet, debug = (given.pop(name) for name in _OPTIONS)
         if device is not None and device not in _DEVICES:
             raise typer.BadParameter(f"allowed are {', '.join(_DEVICES)}, got {device!r}", param_hint="--device")
-        with _failing_in_one_line(debug), _on(device, cores), _warnings(debug):
-            command(Session(quiet), **given)
+        session = Session(quiet)
+        with _failing_in_one_line(debug), _on(device, cores), _warnings(debug), _log(session):
+            command(session, **given)
 
     first, *others = inspect.signature(command).parameters.values()
     added = [
@@ -97,6 +99,30 @@ def in_session(command: Callable[..., None]) -> Callable[..., None]:
 def print_plainly(text: str, *, to_stderr: bool = False) -> None:
     """Prints text as it is, tabs and long lines too."""
     print(text, file=sys.stderr if to_stderr else sys.stdout, flush=to_stderr)
+
+
+class _Notes(logging.Handler):
+    """Says what the library logs, such as that a program took long to compile."""
+
+    def __init__(self, session: Session):
+        super().__init__(logging.INFO)
+        self._session = session
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._session.note(record.getMessage())
+
+
+@contextlib.contextmanager
+def _log(session: Session) -> Iterator[None]:
+    logger, handler = logging.getLogger("jaxtree"), _Notes(session)
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
 
 
 @contextlib.contextmanager

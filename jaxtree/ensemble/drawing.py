@@ -8,8 +8,11 @@ batch in which it grows nor on how many trees there are.
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float64, Int, Int32, PRNGKeyArray
+from jaxtyping import Array, Float64, Int, Int32, PRNGKeyArray, UInt32
+
+from jaxtree.programs import compiled
 
 CELLS_AT_A_TIME = 2**18
 """Counts (trees times rows) made in one go, which stay in a core's cache."""
@@ -53,8 +56,20 @@ def make_drawing(
 ) -> Drawing:
     """Returns how rows are drawn with a key, each with a chance in proportion to its weight."""
     cumulative = None if weight is None or np.all(weight == weight[0]) else np.cumsum(weight)
-    seed = np.asarray(jax.random.bits(key, (2,), np.uint32)).astype(np.uint64)
+    seed = np.asarray(_two_words(key)).astype(np.uint64)
     return Drawing(seed, num_rows, num_draws, cumulative)
+
+
+@compiled()
+def split_key(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:
+    """Returns the two keys of `jax.random.split(key)`, in one program."""
+    first, second = jax.random.split(key)
+    return first, second
+
+
+@compiled()
+def _two_words(key: PRNGKeyArray) -> UInt32[Array, " word"]:
+    return jax.random.bits(key, (2,), jnp.uint32)
 
 
 def draw_counts(drawing: Drawing, first_tree: int, num_trees: int) -> Int[np.ndarray, "tree row"]:

@@ -14,7 +14,7 @@ from jaxtyping import Float64, PRNGKeyArray, Real, UInt
 
 from jaxtree.arrays import Device
 from jaxtree.ensemble.batches import ACCELERATOR_LIMITS, CPU_LIMITS, make_batches, run_batches
-from jaxtree.ensemble.drawing import Drawing, make_drawing
+from jaxtree.ensemble.drawing import Drawing, make_drawing, split_key
 from jaxtree.ensemble.growing import ForestGrowth, Sample
 from jaxtree.ensemble.packing import Forest, join_forests
 from jaxtree.growth.inputs import Features, Limits
@@ -108,7 +108,7 @@ def grow_forest(
         >>> len(forest), [int(tree.count[0].sum()) for tree in forest]
         (3, [4, 4, 4])
     """
-    sample_key, growth_key = jax.random.split(key)
+    sample_key, growth_key = split_key(key)
     drawing = None if sampling.num_draws is None else _drawing(rows, sampling.num_draws, sample_key)
     sample = Sample(*rows, drawing, sampling.balances_classes, sampling.least_share)
     growth = ForestGrowth(sample, features, limits, rules, key=growth_key, first_tree=first_tree)
@@ -128,7 +128,7 @@ def _default_device() -> Device:
 
 def drawing_of(rows: Rows, num_draws: int, key: PRNGKeyArray) -> Drawing:
     """Returns how the trees of a key's forest draw their rows, for those who ask which rows a tree has not seen."""
-    return _drawing(rows, num_draws, jax.random.split(key)[0])
+    return _drawing(rows, num_draws, split_key(key)[0])
 
 
 def _drawing(rows: Rows, num_draws: int, sample_key: PRNGKeyArray) -> Drawing:

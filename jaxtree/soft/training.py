@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.programs import compiled
 from jaxtree.soft.courses import Course, Method, Rows
 from jaxtree.soft.epochs import MOST_EPOCHS_A_CALL, Progress, judge_start, run_epochs
 from jaxtree.soft.regularisers import no_shares
@@ -128,8 +129,10 @@ def train_many(
     """
     if num_epochs < 1:
         raise InvalidInputError(f"num_epochs must be at least 1, got {num_epochs}")
-    courses = jax.tree.map(lambda number: jnp.broadcast_to(jnp.asarray(number, float), keys.shape), course)
-    progress = _begin(models, method, courses.penalties.balance is not None) if start is None else _go_on(start)
+    floats = jnp.result_type(float)
+    courses = jax.tree.map(lambda number: np.broadcast_to(np.asarray(number, floats), keys.shape), course)
+    has_shares = course.penalties.balance is not None
+    progress = _begin(models, method=method, has_shares=has_shares) if start is None else _go_on(start)
     if keeps_start and validation is not None:
         progress = judge_start(progress, validation, courses, method=method)
     told: list[_Told] = []
@@ -138,7 +141,7 @@ def train_many(
         while done < num_epochs and not _is_over(told, progress, patience, done):
             began = time.perf_counter()
             stop = min(done + at_once, num_epochs)
-            limits = jnp.array([done, stop, num_epochs, num_epochs if patience is None else patience], jnp.int32)
+            limits = np.array([done, stop, num_epochs, num_epochs if patience is None else patience], np.int32)
             progress, losses = jax.block_until_ready(
                 run_epochs(progress, rows, validation, courses, keys, limits, method=method)
             )
@@ -161,7 +164,8 @@ class _Told(NamedTuple):
     validation_loss: Float[np.ndarray, "model epoch"]
 
 
-def _begin(models: PyTree, method: Method, has_shares: bool) -> Progress:
+@compiled("method", "has_shares")
+def _begin(models: PyTree, *, method: Method, has_shares: bool) -> Progress:
     """The state before the first step."""
     models = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), models)
     num_models = jax.tree.leaves(models)[0].shape[0]

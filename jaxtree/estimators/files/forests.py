@@ -55,7 +55,7 @@ def join_forest(estimator: Any, parts: ModelFile) -> None:
     estimator._key = read_key(parts.header.get("key"))
     estimator.forest_ = Forest(nodes, first_node)
     estimator._predicting = PredictingForest(estimator.forest_)
-    estimator._members = Members(estimator.forest_, blank, estimator.pruning, estimator._keys()[1], said)
+    estimator._members = Members(estimator.forest_, blank, estimator.pruning, estimator._key, said)
     _join_out_of_bag(estimator, parts)
 
 

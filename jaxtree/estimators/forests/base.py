@@ -4,7 +4,6 @@ import abc
 import warnings
 from typing import Any, ClassVar, Self
 
-import jax
 import numpy as np
 import scipy.sparse
 from jax.sharding import Mesh
@@ -13,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import Device
-from jaxtree.ensemble.drawing import Drawing
+from jaxtree.ensemble.drawing import Drawing, split_key
 from jaxtree.ensemble.forest import Course, Sampling, drawing_of
 from jaxtree.ensemble.out_of_bag import out_of_bag_means
 from jaxtree.ensemble.packing import Forest, join_forests
@@ -23,7 +22,7 @@ from jaxtree.estimators.base import BaseTree, FitStart, allow_tables, ancestors,
 from jaxtree.estimators.checks import check_names, check_parameters
 from jaxtree.estimators.files.registry import KeptInFiles
 from jaxtree.estimators.forests.growing import devices_of, grow_sample, number_of_draws, number_of_threads, rows_of
-from jaxtree.estimators.forests.members import Members, prune_forest, pruning_seeds
+from jaxtree.estimators.forests.members import Members, member_of, prune_forest, pruning_seeds
 from jaxtree.estimators.forests.progress import progress_of_trees
 from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.prunings import Pruning
@@ -100,7 +99,7 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         self._learn_from(blank)
         self.forest_ = forest
         self._predicting = PredictingForest(forest)
-        self._members = Members(forest, blank, self.pruning, self._keys()[1])
+        self._members = Members(forest, blank, self.pruning, self._key)
         if self.oob_score:
             self._score_out_of_bag(start)
         return self
@@ -209,9 +208,9 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
             if hasattr(blank, name):
                 setattr(self, name, getattr(blank, name))
 
-    def _keys(self) -> PRNGKeyArray:
+    def _keys(self) -> tuple[PRNGKeyArray, PRNGKeyArray]:
         """The key of growth, and that of prunings that draw."""
-        return jax.random.split(self._key)
+        return split_key(self._key)
 
     def _sampling(self, start: FitStart) -> Sampling:
         """How the trees draw their rows."""
@@ -246,9 +245,10 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
                 InterruptedFitWarning,
                 stacklevel=3,
             )
-        seeds = pruning_seeds(self._keys()[1], first_tree, len(grown))
-        pruned = prune_forest(grown, blank, self.pruning, seeds, start, self._drawing(start), first_tree)
-        return Forest(blank._in_units(pruned.nodes, start), pruned.first_node)
+        if member_of(blank, self.pruning, 0)._prunings():
+            seeds = pruning_seeds(self._keys()[1], first_tree, len(grown))
+            grown = prune_forest(grown, blank, self.pruning, seeds, start, self._drawing(start), first_tree)
+        return Forest(blank._in_units(grown.nodes, start), grown.first_node)
 
     @part_by_part
     def _values(self, X: Any) -> Float[np.ndarray, "row feature"]:

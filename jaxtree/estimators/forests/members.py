@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from jaxtree.ensemble.drawing import Drawing, draw_counts
+from jaxtree.ensemble.drawing import Drawing, draw_counts, split_key
 from jaxtree.ensemble.packing import Forest, take_trees
 from jaxtree.estimators.base import BaseTree, FitStart
 from jaxtree.estimators.prunings import Pruning
@@ -23,7 +23,7 @@ class Members:
         forest: The trees, in units of the table.
         blank: A tree that has learnt from the table, but has not grown.
         pruning: The pruning of every tree.
-        key: The key of what prunings draw.
+        key: The key of the forest, from which follows what prunings draw.
         said: What votes of prunings say at the nodes, if that is known.
     """
 
@@ -39,12 +39,13 @@ class Members:
         self._blank = blank
         self._pruning = pruning
         self._said = said
-        self._seeds = pruning_seeds(key, 0, len(forest))
+        self._key = key
 
     @functools.cached_property
     def trees(self) -> list[Any]:
         """The trees as fitted estimators."""
-        members = (member_of(self._blank, self._pruning, int(seed)) for seed in self._seeds)
+        seeds = pruning_seeds(split_key(self._key)[1], 0, len(self._forest))
+        members = (member_of(self._blank, self._pruning, int(seed)) for seed in seeds)
         said = [None] * len(self._forest) if self._said is None else np.split(self._said, self._forest.first_node[1:-1])
         return [member._settle(tree, its) for member, tree, its in zip(members, self._forest, said, strict=True)]
 
@@ -77,8 +78,6 @@ def prune_forest(
         drawing: How they drew their rows.
         first_tree: The number of the first of them.
     """
-    if not member_of(blank, pruning, 0)._prunings():
-        return grown
     masks = []
     for number, (tree, seed) in enumerate(zip(grown, seeds, strict=True)):
         own = start
@@ -91,9 +90,8 @@ def prune_forest(
 
 def pruning_seeds(key: PRNGKeyArray, first_tree: int, num_trees: int) -> Int[np.ndarray, " tree"]:
     """A seed for every tree, which follows from its number."""
-    return (
-        np.asarray(_bits(key, jnp.arange(first_tree, first_tree + num_trees, dtype=jnp.uint32))).astype(np.int64) >> 1
-    )
+    number = np.arange(first_tree, first_tree + num_trees, dtype=np.uint32)
+    return np.asarray(_bits(key, number)).astype(np.int64) >> 1
 
 
 @compiled()

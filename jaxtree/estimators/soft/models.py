@@ -4,17 +4,18 @@ import dataclasses
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hardened import hard_estimator
 from jaxtree.estimators.soft.preparing import Sample
+from jaxtree.programs import compiled
 from jaxtree.soft.courses import Predict
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, init_forest
 from jaxtree.soft.from_tree import from_tree, log_shares
@@ -132,7 +133,7 @@ class OfOneTree(BaseSoft):
 
     def _choose(self, trained: Trained, score: Float[np.ndarray, " model"]) -> None:
         best = int(np.argmin(score))
-        one = jax.tree.map(lambda part: np.asarray(part[best]), trained)
+        one = jax.tree.map(lambda part: np.asarray(part)[best], trained)
         self.model_, self.progress_, self.best_epoch_ = one.model, one.progress, int(one.best_epoch)
         self.history_ = curves_of(one)
 
@@ -182,7 +183,14 @@ class OfOneForest(BaseSoft):
 
 def first_trees(form: SoftForm, keys: Key[Array, " model"], x: Float[np.ndarray, "row feature"]) -> SoftTree:
     """Random trees. Planes pass through the middle of the rows, thresholds of axis gates lie among them."""
-    rows = jnp.asarray(x[:: max(1, len(x) // ROWS_FOR_THRESHOLDS)]) if form.gate == "axis" else None
+    rows = x[:: max(1, len(x) // ROWS_FOR_THRESHOLDS)] if form.gate == "axis" else None
+    return _first_trees(keys, rows, form=form)
+
+
+@compiled("form")
+def _first_trees(
+    keys: Key[Array, " model"], rows: Float[AnyArray, "row feature"] | None, *, form: SoftForm
+) -> SoftTree:
     return jax.vmap(lambda key: init(form, key=key, inputs=rows))(keys)
 
 
