@@ -339,7 +339,7 @@ def outputs_of(
     for start in range(0, len(x), ROWS_A_BLOCK):
         block = x[start : start + ROWS_A_BLOCK]
         padded = np.pad(block, ((0, row_bucket(len(block)) - len(block)), (0, 0)))
-        blocks.append(np.asarray(_say(model, jnp.asarray(padded), temperature, predict=predict))[: len(block)])
+        blocks.append(np.asarray(_say(model, padded, temperature, predict=predict))[: len(block)])
     return np.concatenate(blocks)
 
 
