@@ -16,6 +16,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 LOGGER = logging.getLogger("jaxtree")
 LOGGER.addHandler(logging.NullHandler())
@@ -136,7 +137,7 @@ class Compiled:
         if program is not None:
             return program(*arrays, **keywords)
         program = PROGRAMS.add(key, jax.jit(functools.partial(self._function, **static)))
-        if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        if any(isinstance(leaf, Tracer) for leaf in leaves):
             return program(*arrays, **keywords)
         with PROGRAMS.counting(key), _telling(lambda: self._in_words(arrays, keywords | static)):
             return program(*arrays, **keywords)
@@ -194,9 +195,9 @@ class _Clock(threading.local):
 _CLOCK = _Clock()
 
 
-def _on_duration(event: str, duration: float, **_: Any) -> None:
+def _on_duration(event: str, duration_secs: float, **_: str | int) -> None:
     if event == _COMPILED:
-        _CLOCK.seconds += duration
+        _CLOCK.seconds += duration_secs
 
 
 jax.monitoring.register_event_duration_secs_listener(_on_duration)
