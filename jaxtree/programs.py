@@ -30,6 +30,9 @@ MOST_MAPS = 2**15
 MAPS_OF_A_PROGRAM = 256
 """Counted for a program where the operating system does not say how many maps there are."""
 
+LEAST_MAPS = 64
+"""Counted for any program at least: one traced for a program of the user's has no maps, but takes memory."""
+
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
@@ -59,7 +62,12 @@ class Programs:
     def add(self, key: tuple[Hashable, ...], program: Callable[..., Any]) -> Callable[..., Any]:
         """Keeps a program before it is compiled, and returns it; or that which another thread has kept meanwhile."""
         with self._lock:
-            return self._kept.setdefault(key, program)
+            self._maps.setdefault(key, LEAST_MAPS)
+            added = self._kept.setdefault(key, program)
+            # They are freed when this list goes, after the lock.
+            let_go = self._pop_oldest()
+        del let_go
+        return added
 
     @contextmanager
     def counting(self, key: tuple[Hashable, ...]) -> Iterator[None]:
@@ -71,8 +79,7 @@ class Programs:
             # What other threads have compiled in the meantime is counted once.
             new = MAPS_OF_A_PROGRAM if before is None or after is None else after - max(before, self._counted)
             if key in self._kept:
-                self._maps[key] = max(new, 0)
-            # They are freed when this list goes, after the lock.
+                self._maps[key] = max(new, LEAST_MAPS)
             total, let_go = sum(self._maps.values()), self._pop_oldest()
             self._counted = (after or 0) - total + sum(self._maps.values())
         del let_go
@@ -83,6 +90,7 @@ class Programs:
             self._kept.clear()
             self._maps.clear()
             self._num_let_go.clear()
+            self._counted = 0
 
     def number_of(self, function: Hashable) -> int:
         """How many programs of a function have been compiled since the last `clear`, kept or not."""

@@ -89,6 +89,13 @@ def test_a_compiled_function_stands_under_transformations():
     assert jax.grad(lambda x: total(x, power=2))(x).tolist() == [2, 4, 6]
 
 
+def test_what_is_only_traced_is_let_go_too(little_room):
+    function = made()
+    for size in range(5, 5 + 2 * ROOM // programs.LEAST_MAPS):
+        jax.eval_shape(lambda x: function(x, times=1), rows(size))
+    assert 0 < PROGRAMS.total_maps <= ROOM
+
+
 def test_threads_share_programs(little_room):
     function = made()
     sizes = [5, 6, 7] * 8
