@@ -137,4 +137,4 @@ def _shape(estimator: Any) -> str:
         return f"{name}: {tree.node_count} nodes, {tree.n_leaves} leaves, depth {tree.max_depth}"
     if hasattr(estimator, "forest_"):
         return f"{name}: {len(estimator.forest_)} trees, {len(estimator.forest_.nodes.feature)} nodes"
-    return f"{name}: depth {estimator.depth}"
+    return f"{name}: depth {estimator.depth_}"

@@ -17,13 +17,15 @@ from jaxtree.estimators.checks import check_names
 from jaxtree.estimators.files.registry import KeptInFiles
 from jaxtree.estimators.forests.progress import progress_of_trees
 from jaxtree.estimators.parts import read_arguments
-from jaxtree.estimators.soft.parameters import course_of, method_of
+from jaxtree.estimators.soft.parameters import AUTO, course_of, epochs_of, method_of
 from jaxtree.estimators.soft.preparing import Sample, split_sample
+from jaxtree.estimators.soft.sizes import auto_depth
 from jaxtree.programs import compiled
 from jaxtree.soft.courses import Course, Method, Predict
 from jaxtree.soft.epochs import Progress
 from jaxtree.soft.inputs import Inputs, fit_inputs
 from jaxtree.soft.model import Leaf, SoftForm
+from jaxtree.soft.regularisers import trees_of
 from jaxtree.soft.schedules import constant
 from jaxtree.soft.training import Trained, train_many
 from jaxtree.table.encoder import Encoder
@@ -39,12 +41,12 @@ ROWS_A_BLOCK = 8192
 class BaseSoft(KeptInFiles, BaseEstimator, abc.ABC):
     """A soft model on any table. A subclass has the parameters, and knows targets and models."""
 
-    depth: int
+    depth: int | str
     gate: str
     step: str
     selector: str
     leaf: str
-    max_epochs: int
+    max_epochs: int | str
     last_temperature: float
     validation_fraction: float | None
     judge: str
@@ -63,6 +65,8 @@ class BaseSoft(KeptInFiles, BaseEstimator, abc.ABC):
     history_: dict[str, list[float]]
     best_epoch_: int
 
+    _largest_auto_depth: ClassVar[int]
+    """The most that `depth="auto"` is."""
     _beside: tuple[str, ...] = ()
     """Columns of the fitted source that are no features: target and weights."""
     _parameter_constraints: ClassVar[dict]
@@ -157,7 +161,7 @@ class BaseSoft(KeptInFiles, BaseEstimator, abc.ABC):
         models = self._begin(sample)
         self._rows = sample
         method = self._method()
-        trained = self._train(models, sample, validation, method=method, num_epochs=self.max_epochs)
+        trained = self._train(models, sample, validation, method=method, num_epochs=epochs_of(self, len(sample.values)))
         if trained.validation_loss is None:
             self._choose(trained, trained.loss[:, -1] if trained.loss.size else np.zeros(len(trained.best_epoch)))
         else:
@@ -171,7 +175,7 @@ class BaseSoft(KeptInFiles, BaseEstimator, abc.ABC):
         if old is None:
             self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
         form = SoftForm(
-            depth=self.depth,
+            depth=self._depth_to_begin_with(len(sample.values), old),
             num_features=self.inputs_.num_features,
             num_outputs=self._num_outputs(),
             gate=self.gate,
@@ -184,6 +188,12 @@ class BaseSoft(KeptInFiles, BaseEstimator, abc.ABC):
             form, jax.random.split(key, self._num_models()), self.inputs_.transform(sample.values)
         )
         return models if old is None else self._kept_models(models)
+
+    def _depth_to_begin_with(self, num_rows: int, old: Any) -> int:
+        """The depth of new models, which may give place to an old one."""
+        if self.depth != AUTO:
+            return int(self.depth)
+        return auto_depth(num_rows, self._largest_auto_depth) if old is None else self.depth_
 
     def _kept_models(self, models: Any) -> Any:
         """The fitted model in the place of the new ones."""
@@ -215,7 +225,7 @@ class BaseSoft(KeptInFiles, BaseEstimator, abc.ABC):
                 keys=jax.random.split(self._key, number),
                 num_epochs=num_epochs,
                 method=method,
-                course=course_of(self) if course is None else course,
+                course=course_of(self, len(sample.values)) if course is None else course,
                 validation=None if validation is None else validation.as_rows(self.inputs_),
                 patience=self.patience,
                 keeps_start=getattr(self, "init", None) is not None,
@@ -238,7 +248,7 @@ class BaseSoft(KeptInFiles, BaseEstimator, abc.ABC):
             self._rows = sample
             models, start = self._stacked(self.model_), self._stacked_progress()
             self._key = jax.random.fold_in(self._key, 0)
-        course = course_of(self)._replace(first_temperature=self.last_temperature)
+        course = course_of(self, len(sample.values))._replace(first_temperature=self.last_temperature)
         method = self._method()._replace(decay=constant)
         earlier = self.history_["loss"]
         trained = self._train(models, sample, None, method=method, num_epochs=1, course=course, start=start)
@@ -250,6 +260,11 @@ class BaseSoft(KeptInFiles, BaseEstimator, abc.ABC):
     def _stacked_progress(self) -> Progress | None:
         """Where training ended; None of an estimator from a file, which does not keep it."""
         return self._stacked(self.progress_) if hasattr(self, "progress_") else None
+
+    @property
+    def depth_(self) -> int:
+        """The number of edges from the root to every leaf."""
+        return trees_of(self.model_).form.depth
 
     @property
     def schema_(self) -> Schema:

@@ -18,7 +18,8 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
 
     Args:
         n_estimators: The number of trees.
-        depth: The number of edges from the root to every leaf.
+        depth: The number of edges from the root to every leaf. "auto" follows from the rows: eight of them a leaf
+            or more, at least 3 and at most 8.
         mixture: "mean": trees are trained apart and count alike; or "learned": all are trained together, with weights
             that depend on the row.
         gate: "oblique", gates that divide by a plane; or "axis", by one feature and a threshold.
@@ -28,7 +29,7 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
         loss: "log_loss", or a function of log probabilities (rows, classes) and class codes that returns a loss for
             each row, in JAX.
         label_smoothing: The share of every label that is spread over all classes.
-        max_epochs: How often all rows are seen.
+        max_epochs: How often all rows are seen. "auto" is as often as 2,500 steps take, and 10 times at least.
         batch_size: The most rows of a step.
         gate_rate: The learning rate of gates.
         leaf_rate: The learning rate of leaves.
@@ -36,7 +37,8 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
         first_temperature: The temperature of the gates in the first step; it falls by the same factor in each.
         last_temperature: The temperature in the last step, and of predictions. Lower ones make a tree that loses less
             when it is hardened.
-        noise: The standard deviation of noise that is added to scaled inputs in training.
+        noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto" is
+            $n^{-1/5}$ of n rows.
         averaging: How much of the running average of the parameters a step keeps; 0 for the last parameters.
         balance: The strength of the penalty on gates that send most rows to one side (Frosst and Hinton, 2017).
         feature_l1: The strength of the penalty on absolute weights of oblique gates.
@@ -58,6 +60,7 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
 
     Attributes:
         model_: The trained `jaxtree.soft.SoftForest`.
+        depth_: The depth of its trees.
         inputs_: How the table becomes rows of it, a `jaxtree.soft.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
         best_epoch_: The number of epochs after which the model stood as it is.
@@ -83,22 +86,22 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
         self,
         n_estimators: int = 10,
         *,
-        depth: int = 5,
+        depth: int | str = "auto",
         mixture: str = "mean",
         gate: str = "oblique",
         step: str = "sigmoid",
         selector: str = "softmax",
         leaf: str = "constant",
         loss: Any = "log_loss",
-        label_smoothing: float = 0.0,
-        max_epochs: int = 100,
+        label_smoothing: float = 0.1,
+        max_epochs: int | str = "auto",
         batch_size: int = 256,
         gate_rate: float = 0.02,
         leaf_rate: float = 0.2,
         optimizer: Any = None,
         first_temperature: float = 1.0,
         last_temperature: float = 0.3,
-        noise: float | None = None,
+        noise: float | str | None = "auto",
         averaging: float = 0.99,
         balance: float | None = None,
         feature_l1: float | None = None,
@@ -125,7 +128,8 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
 
     Args:
         n_estimators: The number of trees.
-        depth: The number of edges from the root to every leaf.
+        depth: The number of edges from the root to every leaf. "auto" follows from the rows: eight of them a leaf
+            or more, at least 3 and at most 8.
         mixture: "mean": trees are trained apart and count alike; or "learned": all are trained together, with weights
             that depend on the row.
         gate: "oblique", gates that divide by a plane; or "axis", by one feature and a threshold.
@@ -136,7 +140,7 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
             the mean), or a function of outputs and targets (rows, outputs) that returns a loss for each row, in JAX.
             Targets of the named ones are scaled for training.
         quantile: The level for `loss="quantile"`.
-        max_epochs: How often all rows are seen.
+        max_epochs: How often all rows are seen. "auto" is as often as 2,500 steps take, and 10 times at least.
         batch_size: The most rows of a step.
         gate_rate: The learning rate of gates.
         leaf_rate: The learning rate of leaves.
@@ -144,7 +148,8 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
         first_temperature: The temperature of the gates in the first step; it falls by the same factor in each.
         last_temperature: The temperature in the last step, and of predictions. Lower ones make a tree that loses less
             when it is hardened.
-        noise: The standard deviation of noise that is added to scaled inputs in training.
+        noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto" is
+            $n^{-1/5}$ of n rows.
         averaging: How much of the running average of the parameters a step keeps; 0 for the last parameters.
         balance: The strength of the penalty on gates that send most rows to one side (Frosst and Hinton, 2017).
         feature_l1: The strength of the penalty on absolute weights of oblique gates.
@@ -165,6 +170,7 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
 
     Attributes:
         model_: The trained `jaxtree.soft.SoftForest`.
+        depth_: The depth of its trees.
         inputs_: How the table becomes rows of it, a `jaxtree.soft.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
         best_epoch_: The number of epochs after which the model stood as it is.
@@ -189,7 +195,7 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
         self,
         n_estimators: int = 10,
         *,
-        depth: int = 5,
+        depth: int | str = "auto",
         mixture: str = "mean",
         gate: str = "oblique",
         step: str = "sigmoid",
@@ -197,14 +203,14 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
         leaf: str = "constant",
         loss: Any = "squared_error",
         quantile: float = 0.5,
-        max_epochs: int = 100,
+        max_epochs: int | str = "auto",
         batch_size: int = 256,
         gate_rate: float = 0.02,
         leaf_rate: float = 0.05,
         optimizer: Any = None,
         first_temperature: float = 1.0,
         last_temperature: float = 0.3,
-        noise: float | None = None,
+        noise: float | str | None = "auto",
         averaging: float = 0.99,
         balance: float | None = None,
         feature_l1: float | None = None,

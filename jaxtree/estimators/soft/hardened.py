@@ -145,7 +145,7 @@ def hard_estimator(soft: Any, hardened: Hardened) -> Any:
     of_classes = is_classifier(soft)
     estimator: Any
     if isinstance(hardened.tree, Tree):
-        estimator = (DecisionTreeClassifier if of_classes else DecisionTreeRegressor)(max_depth=max(soft.depth, 1))
+        estimator = (DecisionTreeClassifier if of_classes else DecisionTreeRegressor)(max_depth=max(soft.depth_, 1))
     else:
         estimator = HardTreeClassifier() if of_classes else HardTreeRegressor()
     for name in OF_TABLE:

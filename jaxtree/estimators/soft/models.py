@@ -14,6 +14,7 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hardened import hard_estimator
+from jaxtree.estimators.soft.parameters import AUTO
 from jaxtree.estimators.soft.preparing import Sample
 from jaxtree.programs import compiled
 from jaxtree.soft.courses import Predict
@@ -33,6 +34,7 @@ ROWS_FOR_THRESHOLDS = 1000
 class OfOneTree(BaseSoft):
     """The model is one soft tree, the best of several."""
 
+    _largest_auto_depth = 10
     init: Any
     n_classes_: int
     classes_: Any
@@ -127,7 +129,7 @@ class OfOneTree(BaseSoft):
             step=form.step,
             selector=form.selector,
             said=said,
-            depth=form.depth,
+            depth=None if self.depth == AUTO else form.depth,
             key=key,
         )
 
@@ -141,6 +143,7 @@ class OfOneTree(BaseSoft):
 class OfOneForest(BaseSoft):
     """The model is a soft forest, its trees trained apart, or all together with their weights."""
 
+    _largest_auto_depth = 8
     n_estimators: int
     mixture: str
     model_: SoftForest

@@ -8,6 +8,7 @@ from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from jaxtree.errors import InvalidTypeError
+from jaxtree.estimators.soft.sizes import auto_epochs, auto_noise
 from jaxtree.soft.courses import Course, Method, Rates
 from jaxtree.soft.gates import GATES, SELECTORS, STEPS
 from jaxtree.soft.losses import Loss, zero_one
@@ -15,6 +16,8 @@ from jaxtree.soft.model import LEAVES
 from jaxtree.soft.regularisers import Penalties
 from jaxtree.soft.scaling import SCALINGS
 
+AUTO = "auto"
+"""Asks for what follows from the rows, see `jaxtree.estimators.soft.sizes`."""
 DECIDED = 1e-6
 """A temperature at which gates decide."""
 
@@ -22,19 +25,19 @@ _STRENGTH = [Interval(Real, 0, None, closed="left"), None]
 _RATE = [Interval(Real, 0, None, closed="neither")]
 
 SOFT_CONSTRAINTS = {
-    "depth": [Interval(Integral, 0, 16, closed="both")],
+    "depth": [Interval(Integral, 0, 16, closed="both"), StrOptions({AUTO})],
     "gate": [StrOptions(set(GATES))],
     "step": [StrOptions(set(STEPS))],
     "selector": [StrOptions(set(SELECTORS))],
     "leaf": [StrOptions(set(LEAVES))],
-    "max_epochs": [Interval(Integral, 1, None, closed="left")],
+    "max_epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO})],
     "batch_size": [Interval(Integral, 1, None, closed="left")],
     "gate_rate": _RATE,
     "leaf_rate": _RATE,
     "optimizer": [optax.GradientTransformation, None],
     "first_temperature": _RATE,
     "last_temperature": _RATE,
-    "noise": _STRENGTH,
+    "noise": [*_STRENGTH, StrOptions({AUTO})],
     "averaging": [Interval(Real, 0, 1, closed="left")],
     "balance": _STRENGTH,
     "feature_l1": _STRENGTH,
@@ -61,8 +64,15 @@ FOREST_CONSTRAINTS = {
 }
 
 
-def course_of(estimator: Any) -> Course:
-    """The numbers of the training that an estimator's parameters ask for."""
+def epochs_of(estimator: Any, num_rows: int) -> int:
+    """How often a fit of so many rows sees them."""
+    if estimator.max_epochs == AUTO:
+        return auto_epochs(num_rows, int(estimator.batch_size))
+    return estimator.max_epochs
+
+
+def course_of(estimator: Any, num_rows: int) -> Course:
+    """The numbers of the training that an estimator's parameters ask for, of so many rows."""
     rates = Rates(gate=estimator.gate_rate, leaf=estimator.leaf_rate, stop=estimator.gate_rate)
     penalties = Penalties(
         balance=estimator.balance,
@@ -75,10 +85,17 @@ def course_of(estimator: Any) -> Course:
         first_temperature=estimator.first_temperature,
         last_temperature=estimator.last_temperature,
         judging_temperature=DECIDED if estimator.judge == "hardened" else None,
-        noise=estimator.noise or None,
+        noise=_noise_of(estimator, num_rows) or None,
         averaging=estimator.averaging,
         penalties=penalties,
     )
+
+
+def _noise_of(estimator: Any, num_rows: int) -> float | None:
+    """The noise of the inputs; none of itself where a hard tree is tuned, whose steps are steep."""
+    if estimator.noise != AUTO:
+        return estimator.noise
+    return auto_noise(num_rows) if getattr(estimator, "init", None) is None else None
 
 
 def method_of(estimator: Any, loss: Loss, predict: Any) -> Method:

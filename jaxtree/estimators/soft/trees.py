@@ -15,11 +15,12 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
     """A soft decision tree of classes: rows go to all leaves, to each with a probability; trained by gradients.
 
     The leaves hold distributions over the classes, and the tree says their mean. `harden` makes an ordinary tree of it,
-    which decides at every gate. Defaults suit some thousand rows; for a deep tree that is to be hardened, noise of
-    about 0.15 and label smoothing of 0.1 generalise better.
+    which decides at every gate. Depth, length of training and noise follow from the number of rows if they are not
+    given.
 
     Args:
-        depth: The number of edges from the root to every leaf.
+        depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:
+            eight of them a leaf or more, at least 3 and at most 10.
         gate: "oblique", gates that divide by a plane; or "axis", by one feature and a threshold.
         step: "sigmoid"; "smooth_step", exactly 0 and 1 outside a band; or "hard", decided, with the sigmoid's gradient.
         selector: How an axis gate weighs features: "softmax", "entmax" or "onehot".
@@ -27,7 +28,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         loss: "log_loss", or a function of log probabilities (rows, classes) and class codes that returns a loss for
             each row, in JAX.
         label_smoothing: The share of every label that is spread over all classes.
-        max_epochs: How often all rows are seen.
+        max_epochs: How often all rows are seen. "auto" is as often as 2,500 steps take, and 10 times at least.
         batch_size: The most rows of a step.
         gate_rate: The learning rate of gates.
         leaf_rate: The learning rate of leaves.
@@ -35,7 +36,8 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         first_temperature: The temperature of the gates in the first step; it falls by the same factor in each.
         last_temperature: The temperature in the last step, and of predictions. Lower ones make a tree that loses less
             when it is hardened.
-        noise: The standard deviation of noise that is added to scaled inputs in training.
+        noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto" is
+            $n^{-1/5}$ of n rows, and none where training begins with `init`.
         averaging: How much of the running average of the parameters a step keeps; 0 for the last parameters.
         balance: The strength of the penalty on gates that send most rows to one side (Frosst and Hinton, 2017).
         feature_l1: The strength of the penalty on absolute weights of oblique gates.
@@ -62,6 +64,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
 
     Attributes:
         model_: The trained `jaxtree.soft.SoftTree`.
+        depth_: Its depth.
         inputs_: How the table becomes rows of it, a `jaxtree.soft.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
         best_epoch_: The number of epochs after which the model stood as it is.
@@ -85,22 +88,22 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
 
     def __init__(
         self,
-        depth: int = 6,
+        depth: int | str = "auto",
         *,
         gate: str = "oblique",
         step: str = "sigmoid",
         selector: str = "softmax",
         leaf: str = "constant",
         loss: Any = "log_loss",
-        label_smoothing: float = 0.0,
-        max_epochs: int = 100,
+        label_smoothing: float = 0.1,
+        max_epochs: int | str = "auto",
         batch_size: int = 256,
         gate_rate: float = 0.02,
         leaf_rate: float = 0.2,
         optimizer: Any = None,
         first_temperature: float = 1.0,
         last_temperature: float = 0.3,
-        noise: float | None = None,
+        noise: float | str | None = "auto",
         averaging: float = 0.99,
         balance: float | None = None,
         feature_l1: float | None = None,
@@ -129,7 +132,8 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
     `harden` makes an ordinary tree of it, which decides at every gate.
 
     Args:
-        depth: The number of edges from the root to every leaf.
+        depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:
+            eight of them a leaf or more, at least 3 and at most 10.
         gate: "oblique", gates that divide by a plane; or "axis", by one feature and a threshold.
         step: "sigmoid"; "smooth_step", exactly 0 and 1 outside a band; or "hard", decided, with the sigmoid's gradient.
         selector: How an axis gate weighs features: "softmax", "entmax" or "onehot".
@@ -138,7 +142,7 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
             the mean), or a function of outputs and targets (rows, outputs) that returns a loss for each row, in JAX.
             Targets of the named ones are scaled for training.
         quantile: The level for `loss="quantile"`.
-        max_epochs: How often all rows are seen.
+        max_epochs: How often all rows are seen. "auto" is as often as 2,500 steps take, and 10 times at least.
         batch_size: The most rows of a step.
         gate_rate: The learning rate of gates.
         leaf_rate: The learning rate of leaves.
@@ -146,7 +150,8 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
         first_temperature: The temperature of the gates in the first step; it falls by the same factor in each.
         last_temperature: The temperature in the last step, and of predictions. Lower ones make a tree that loses less
             when it is hardened.
-        noise: The standard deviation of noise that is added to scaled inputs in training.
+        noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto" is
+            $n^{-1/5}$ of n rows, and none where training begins with `init`.
         averaging: How much of the running average of the parameters a step keeps; 0 for the last parameters.
         balance: The strength of the penalty on gates that send most rows to one side (Frosst and Hinton, 2017).
         feature_l1: The strength of the penalty on absolute weights of oblique gates.
@@ -172,6 +177,7 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
 
     Attributes:
         model_: The trained `jaxtree.soft.SoftTree`.
+        depth_: Its depth.
         inputs_: How the table becomes rows of it, a `jaxtree.soft.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
         best_epoch_: The number of epochs after which the model stood as it is.
@@ -194,7 +200,7 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
 
     def __init__(
         self,
-        depth: int = 6,
+        depth: int | str = "auto",
         *,
         gate: str = "oblique",
         step: str = "sigmoid",
@@ -202,14 +208,14 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
         leaf: str = "constant",
         loss: Any = "squared_error",
         quantile: float = 0.5,
-        max_epochs: int = 100,
+        max_epochs: int | str = "auto",
         batch_size: int = 256,
         gate_rate: float = 0.02,
         leaf_rate: float = 0.05,
         optimizer: Any = None,
         first_temperature: float = 1.0,
         last_temperature: float = 0.3,
-        noise: float | None = None,
+        noise: float | str | None = "auto",
         averaging: float = 0.99,
         balance: float | None = None,
         feature_l1: float | None = None,
