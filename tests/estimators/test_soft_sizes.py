@@ -19,24 +19,29 @@ KINDS = (SoftTreeClassifier, SoftTreeRegressor, SoftForestClassifier, SoftForest
 
 
 @pytest.mark.parametrize("num_rows", [100, 10_000, 1_000_000])
-def test_every_default_makes_steps_enough_and_leaves_rows_for_every_leaf(num_rows):
+def test_every_default_makes_steps_enough(num_rows):
     for kind in KINDS:
         estimator = kind()
         epochs = epochs_of(estimator, num_rows)
         assert epochs >= LEAST_EPOCHS
         assert epochs * -(-num_rows // estimator.batch_size) >= NUM_STEPS
-        depth = estimator._depth_to_begin_with(num_rows, None)
-        assert num_rows >= 8 * 2**depth
         assert course_of(estimator, num_rows).noise == pytest.approx(num_rows**-0.2)
 
 
 @pytest.mark.parametrize(
-    ("num_rows", "depth", "epochs", "noise"), [(100, 3, 2500, 0.398), (10_000, 10, 63, 0.158), (10**6, 10, 10, 0.063)]
+    ("num_rows", "depth", "epochs", "noise"), [(100, 3, 2500, 0.398), (10_000, 8, 63, 0.158), (10**6, 10, 10, 0.063)]
 )
 def test_sizes_of_tables(num_rows, depth, epochs, noise):
-    assert auto_depth(num_rows, 10) == depth
+    assert auto_depth(num_rows, 2, 10) == depth
     assert auto_epochs(num_rows, 256) == epochs
     assert auto_noise(num_rows) == pytest.approx(noise, abs=1e-3)
+
+
+def test_more_classes_get_more_leaves_up_to_a_bound():
+    depths = [auto_depth(10_000, num_classes, 10) for num_classes in (1, 2, 3, 26, 1000)]
+    assert depths == [8, 8, 8, 10, 10]
+    assert SoftTreeRegressor()._depth_to_begin_with(10_000, None) == 8
+    assert SoftForestRegressor()._depth_to_begin_with(10**6, None) == 8 < auto_depth(10**6, 2, 10)
 
 
 def test_what_is_given_counts():
@@ -70,7 +75,8 @@ def test_iris_by_default():
 def test_training_goes_on_at_the_depth_of_the_first_fit():
     X, y = load_iris(return_X_y=True)
     tree = SoftTreeClassifier(warm_start=True, max_epochs=1, random_state=0).fit(X, y)
-    assert tree.depth_ == 4
-    assert tree.fit(X[::2], y[::2]).depth_ == 4
+    X, y = X.repeat(3, axis=0), y.repeat(3)
+    assert tree.depth_ == 3
+    assert tree.fit(X, y).depth_ == 3 < SoftTreeClassifier(max_epochs=1).fit(X, y).depth_
     with pytest.raises(InvalidInputError, match="'depth' parameter"):
         SoftTreeClassifier(depth="deep").fit(X, y)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, Real
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.buckets import row_bucket
@@ -193,7 +193,9 @@ class BaseSoft(KeptInFiles, BaseEstimator, abc.ABC):
         """The depth of new models, which may give place to an old one."""
         if self.depth != AUTO:
             return int(self.depth)
-        return auto_depth(num_rows, self._largest_auto_depth) if old is None else self.depth_
+        if old is not None:
+            return self.depth_
+        return auto_depth(num_rows, self._num_outputs() if is_classifier(self) else 2, self._largest_auto_depth)
 
     def _kept_models(self, models: Any) -> Any:
         """The fitted model in the place of the new ones."""

@@ -18,8 +18,8 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
 
     Args:
         n_estimators: The number of trees.
-        depth: The number of edges from the root to every leaf. "auto" follows from the rows: eight of them a leaf
-            or more, at least 3 and at most 8.
+        depth: The number of edges from the root to every leaf. "auto" follows from the rows: 32 a leaf or more (of
+            k classes 32 / log2 k), at least 3 and at most 8.
         mixture: "mean": trees are trained apart and count alike; or "learned": all are trained together, with weights
             that depend on the row.
         gate: "oblique", gates that divide by a plane; or "axis", by one feature and a threshold.
@@ -96,7 +96,7 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
         label_smoothing: float = 0.1,
         max_epochs: int | str = "auto",
         batch_size: int = 256,
-        gate_rate: float = 0.02,
+        gate_rate: float = 0.03,
         leaf_rate: float = 0.2,
         optimizer: Any = None,
         first_temperature: float = 1.0,
@@ -128,8 +128,8 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
 
     Args:
         n_estimators: The number of trees.
-        depth: The number of edges from the root to every leaf. "auto" follows from the rows: eight of them a leaf
-            or more, at least 3 and at most 8.
+        depth: The number of edges from the root to every leaf. "auto" follows from the rows: 32 a leaf or more, at
+            least 3 and at most 8.
         mixture: "mean": trees are trained apart and count alike; or "learned": all are trained together, with weights
             that depend on the row.
         gate: "oblique", gates that divide by a plane; or "axis", by one feature and a threshold.

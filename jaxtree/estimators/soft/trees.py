@@ -20,7 +20,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
 
     Args:
         depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:
-            eight of them a leaf or more, at least 3 and at most 10.
+            32 a leaf or more (of k classes 32 / log2 k), at least 3 and at most 10.
         gate: "oblique", gates that divide by a plane; or "axis", by one feature and a threshold.
         step: "sigmoid"; "smooth_step", exactly 0 and 1 outside a band; or "hard", decided, with the sigmoid's gradient.
         selector: How an axis gate weighs features: "softmax", "entmax" or "onehot".
@@ -98,7 +98,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         label_smoothing: float = 0.1,
         max_epochs: int | str = "auto",
         batch_size: int = 256,
-        gate_rate: float = 0.02,
+        gate_rate: float = 0.03,
         leaf_rate: float = 0.2,
         optimizer: Any = None,
         first_temperature: float = 1.0,
@@ -133,7 +133,7 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
 
     Args:
         depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:
-            eight of them a leaf or more, at least 3 and at most 10.
+            32 a leaf or more, at least 3 and at most 10.
         gate: "oblique", gates that divide by a plane; or "axis", by one feature and a threshold.
         step: "sigmoid"; "smooth_step", exactly 0 and 1 outside a band; or "hard", decided, with the sigmoid's gradient.
         selector: How an axis gate weighs features: "softmax", "entmax" or "onehot".
