@@ -52,9 +52,12 @@ def test_what_is_given_counts():
     assert course_of(SoftTreeClassifier(noise=None), 10_000).noise is None
 
 
-def test_a_tree_that_is_tuned_gets_no_noise():
+def test_a_tree_that_is_tuned_or_taught_gets_no_noise():
     assert course_of(SoftTreeClassifier(init=DecisionTreeClassifier()), 10_000).noise is None
     assert course_of(SoftTreeClassifier(init=DecisionTreeClassifier(), noise=0.5), 10_000).noise == 0.5
+    student = SoftTreeClassifier()
+    student._taught = True
+    assert course_of(student, 10_000).noise is None
 
 
 @pytest.mark.slow

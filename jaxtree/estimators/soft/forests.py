@@ -38,7 +38,7 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
         last_temperature: The temperature in the last step, and of predictions. Lower ones make a tree that loses less
             when it is hardened.
         noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto" is
-            $n^{-1/5}$ of n rows.
+            $n^{-1/5}$ of n rows, and none in `distil`.
         averaging: How much of the running average of the parameters a step keeps; 0 for the last parameters.
         balance: The strength of the penalty on gates that send most rows to one side (Frosst and Hinton, 2017).
         feature_l1: The strength of the penalty on absolute weights of oblique gates.

@@ -92,10 +92,11 @@ def course_of(estimator: Any, num_rows: int) -> Course:
 
 
 def _noise_of(estimator: Any, num_rows: int) -> float | None:
-    """The noise of the inputs; none of itself where a hard tree is tuned, whose steps are steep."""
+    """The noise of the inputs; none of itself where a hard tree or a teacher tells more than the rows do."""
     if estimator.noise != AUTO:
         return estimator.noise
-    return auto_noise(num_rows) if getattr(estimator, "init", None) is None else None
+    is_guided = getattr(estimator, "init", None) is not None or getattr(estimator, "_taught", False)
+    return None if is_guided else auto_noise(num_rows)
 
 
 def method_of(estimator: Any, loss: Loss, predict: Any) -> Method:

@@ -42,7 +42,7 @@ def auto_epochs(num_rows: int, batch_size: int) -> int:
 
 
 def auto_noise(num_rows: int) -> float:
-    r"""Returns $n^{-1/5}$ of n rows: the rate at which a kernel's best width falls (Silverman, 1986, p. 40).
+    r"""Returns $n^{-1/5}$ of n rows: the rate at which a kernel's best width falls (Silverman, 1986).
 
     Example:
         >>> [round(auto_noise(num_rows), 2) for num_rows in (100, 1000, 10_000, 1_000_000)]
