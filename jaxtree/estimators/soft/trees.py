@@ -73,7 +73,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
     Example:
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
-        >>> tree = SoftTreeClassifier(depth=2, max_epochs=200, random_state=0).fit(X, y)
+        >>> tree = SoftTreeClassifier(random_state=0).fit(X, y)
         >>> tree.score(X, y) > 0.9
         True
     """
