@@ -73,6 +73,7 @@ def from_sklearn(estimator: BaseDecisionTree) -> Tree:
         gain=_gains(weight * impurity, weight, parent, is_leaf),
         num_nodes=np.array(number.size, np.int32),
         num_classes=num_classes,
+        num_features=int(table.n_features),
     )
 
 

@@ -1,101 +1,188 @@
-"""Runs scikit-learn's own tests of its trees with jaxtree's classes in place of scikit-learn's.
+"""Runs scikit-learn's own tests with jaxtree's classes in place of scikit-learn's.
 
-    python tests/sklearn_tree_tests.py                      # the pass count, and each failure with its reason
-    python tests/sklearn_tree_tests.py -k missing_values    # some of them, as pytest's -k
+    python tests/sklearn_tree_tests.py                      # all suites: the pass counts, each failure with its reason
+    python tests/sklearn_tree_tests.py tree forest          # some of them, see `SUITES`
+    python tests/sklearn_tree_tests.py tree -k missing      # some of their tests, as pytest's -k
     python tests/sklearn_tree_tests.py --list               # what is counted, and what is left out and why
     python tests/sklearn_tree_tests.py --theirs             # scikit-learn's own classes: all must pass
 
-The tests are those of `sklearn/tree/tests/test_tree.py`. One test is one pytest node id, that is, one case of a
-parametrized function. The rule of counting: a test is left out if its id says that it is about
+One test is one pytest node id, that is, one case of a parametrized function. The rule of counting: a test is left out
+if its id says that it is about
 
-- extra trees: a class or function of them stands in the id, or the function (the random splitter's) uses nothing else;
 - the absolute error: "absolute_error" stands in the id, or the function is `test_mae`;
-- Cython internals: the function hands Cython structs, splitters or criteria around, or damages their pickles.
+- something that jaxtree has not: a class (of the suite of trees extra trees, which are no single trees here; of that of
+  forests the embedding), or Cython structs, splitters and criteria, which a function hands around, or damages.
 
-Of the 525 tests of scikit-learn 1.9.1, 131 are counted. The rule reads words and is strict: six pruning tests on the
-data sets "sparse-pos", "sparse-neg" and "sparse-mix", dense arrays in spite of their names, go with the first point.
-The tests that loop over tables of classes meet the extra trees of scikit-learn too; those stay as they are.
+Of the suites of bagging and search, which are mostly about other estimators, those tests are counted whose source names
+one of the replaced classes. The tests of trees that loop over tables of classes meet the extra trees of scikit-learn
+too; those stay as they are.
 
-The exit status is 0 if every failure is one of `EXPLAINED` and at least 90 % pass.
+Every suite runs in a process of its own, which lets go of compiled programs now and then. The exit status is 0 if every
+failure is one of those explained, and at least 90 % pass.
 """
 
 import argparse
 import contextlib
+import importlib
+import inspect
 import os
+import subprocess
 import sys
 from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
 
+import jax
 import pytest
+import sklearn.model_selection
 
-TESTS = "sklearn.tree.tests.test_tree"
 VERSION = "1.9.1"
-COUNTED = 131
 LEAST_SHARE = 0.9
-REPLACED = ("DecisionTreeClassifier", "DecisionTreeRegressor")
+TESTS_BETWEEN_CLEARINGS = 20
+"""Tests after which compiled programs are let go of; each is thousands of memory maps, of which a process has few."""
 
-LEFT_OUT = {
-    "extra trees": ("ExtraTree", "extra_tree", "random_splitter"),
-    "absolute error": ("absolute_error", "test_mae"),
-    "Cython internals": (
-        "test_build_pruned_tree",
-        "test_check_n_classes",
-        "test_check_node_ndarray",
-        "test_check_value_ndarray",
-        "test_criterion_copy",
-        "test_different_bitness",
-        "test_different_endianness",
-        "test_huge_allocations",
-        "test_realloc",
-        "test_splitter_serializable",
-        "test_tree_deserialization",
+_TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor")
+_FORESTS = ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor")
+
+_ABSOLUTE = {"absolute error": ("absolute_error", "test_mae")}
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A module of scikit-learn's tests.
+
+    Attributes:
+        tests: The module.
+        counted: How many of its tests are counted.
+        replaced: Where classes are replaced, and which.
+        left_out: Words of ids of tests that are left out, by what they are about.
+        explained: Words of ids of known failures, and the reason of each.
+        only_named: Whether the tests alone are counted whose source names a replaced class.
+    """
+
+    tests: str
+    counted: int
+    replaced: dict[str, tuple[str, ...]]
+    left_out: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    explained: dict[str, str] = field(default_factory=dict)
+    only_named: bool = False
+
+
+SUITES = {
+    "tree": Suite(
+        "sklearn.tree.tests.test_tree",
+        131,
+        {"sklearn.tree": _TREES},
+        {
+            "extra trees": ("ExtraTree", "extra_tree", "random_splitter"),
+            **_ABSOLUTE,
+            "Cython internals": (
+                "test_build_pruned_tree",
+                "test_check_n_classes",
+                "test_check_node_ndarray",
+                "test_check_value_ndarray",
+                "test_criterion_copy",
+                "test_different_bitness",
+                "test_different_endianness",
+                "test_huge_allocations",
+                "test_realloc",
+                "test_splitter_serializable",
+                "test_tree_deserialization",
+            ),
+        },
+        {
+            "test_almost_constant_feature": "values are told apart however close they lie; scikit-learn takes values "
+            "within 1e-7 for equal, so that its tree depends on the unit of a column",
+            "test_big_input": "numbers are compared in float64, where 1e40 is no overflow; scikit-learn casts to "
+            "float32",
+        },
+    ),
+    "forest": Suite(
+        "sklearn.ensemble.tests.test_forest",
+        222,
+        {"sklearn.ensemble": _FORESTS},
+        {
+            **_ABSOLUTE,
+            "random trees embedding": ("RandomTreesEmbedding", "random_trees", "random_hasher"),
+        },
+    ),
+    "bagging": Suite(
+        "sklearn.ensemble.tests.test_bagging",
+        17,
+        {"sklearn.tree": _TREES, "sklearn.ensemble": _FORESTS},
+        only_named=True,
+    ),
+    "export": Suite("sklearn.tree.tests.test_export", 20, {"sklearn.tree": _TREES}),
+    "search": Suite(
+        "sklearn.model_selection.tests.test_search",
+        9,
+        {"sklearn.tree": _TREES, "sklearn.model_selection": ("GridSearchCV",)},
+        only_named=True,
     ),
 }
-"""Words of an id, by what the test is then about."""
-
-EXPLAINED = {
-    "test_almost_constant_feature": "values are told apart however close they lie; scikit-learn takes values within "
-    "1e-7 for equal, so that its tree depends on the unit of a column",
-    "test_big_input": "numbers are compared in float64, where 1e40 is no overflow; scikit-learn casts to float32",
-}
-"""Failures that are known, by words of their ids."""
 
 
-def subject(node_id):
-    """What a test that is left out is about; None for a counted one."""
-    for name, words in LEFT_OUT.items():
-        if any(word in node_id for word in words):
+class TreeGridSearchCV(sklearn.model_selection.GridSearchCV):
+    """`GridSearchCV` whose place `TreeSearchCV` takes for a tree of jaxtree."""
+
+    def __new__(cls, estimator: Any = None, param_grid: Any = None, **parameters: Any):
+        """Makes the one or the other."""
+        import jaxtree
+        from jaxtree.estimators.base import BaseTree
+
+        if isinstance(estimator, BaseTree):
+            return jaxtree.TreeSearchCV(estimator, param_grid, **parameters)
+        return super().__new__(cls)
+
+
+def subject(suite, item):
+    """What a test that is left out is about; None for a counted one.
+
+    Args:
+        suite: The suite.
+        item: The test, as pytest has collected it.
+    """
+    for name, words in suite.left_out.items():
+        if any(word in item.name for word in words):
             return name
+    if suite.only_named:
+        source = inspect.getsource(item.function) + item.name
+        names = [name for own in suite.replaced.values() for name in own if name != "GridSearchCV"]
+        if not any(name in source for name in names):
+            return "other estimators"
     return None
 
 
-def reason(node_id):
+def reason(suite, node_id):
     """Why a test is known to fail; None if it should pass."""
-    return next((why for words, why in EXPLAINED.items() if words in node_id), None)
+    return next((why for words, why in suite.explained.items() if words in node_id), None)
 
 
 class Run:
     """A pytest plugin: puts our classes in place while the test module is imported, and keeps the results."""
 
-    def __init__(self, replacements):
+    def __init__(self, suite, replacements):
+        self.suite = suite
         self.replacements = replacements
         self.left_out = []
         self.outcomes = {}
         self.messages = {}
+        self.done = 0
         self.swap = contextlib.ExitStack()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self):
         """Before the import: the tables of classes and the parameters of the tests are made by it."""
-        import sklearn.tree
-
-        for name, ours in self.replacements.items():
-            self.swap.callback(setattr, sklearn.tree, name, getattr(sklearn.tree, name))
-            setattr(sklearn.tree, name, ours)
+        for (module, name), ours in self.replacements.items():
+            module = importlib.import_module(module)
+            self.swap.callback(setattr, module, name, getattr(module, name))
+            setattr(module, name, ours)
 
     def pytest_collection_modifyitems(self, items):
         self.swap.close()
-        self.left_out = [(item.name, about) for item in items if (about := subject(item.name))]
-        items[:] = [item for item in items if not subject(item.name)]
+        subjects = [(item, subject(self.suite, item)) for item in items]
+        self.left_out = [(item.name, about) for item, about in subjects if about]
+        items[:] = [item for item, about in subjects if not about]
 
     def pytest_collection_finish(self, session):
         # Only here has pytest's -k done its part.
@@ -108,28 +195,41 @@ class Run:
         if report.failed:
             self.messages[name] = report.longrepr
 
+    def pytest_runtest_logfinish(self):
+        self.done += 1
+        if self.done % TESTS_BETWEEN_CLEARINGS == 0:
+            jax.clear_caches()
 
-def run(replacements, pattern, list_only):
+
+def run(suite, replacements, pattern, list_only):
     """Runs the tests; no configuration of the folder around is read, and one seed of scikit-learn's hundred is used."""
     os.environ["SKLEARN_TESTS_GLOBAL_RANDOM_SEED"] = "42"
-    plugin = Run(replacements)
-    arguments = ["--pyargs", TESTS, "-c", os.devnull, "-p", "no:cacheprovider", "-p", "no:terminal"]
+    plugin = Run(suite, replacements)
+    arguments = ["--pyargs", suite.tests, "-c", os.devnull, "-p", "no:cacheprovider", "-p", "no:terminal"]
     arguments += ["-W", "ignore", "-k", pattern or ""] + ["--collect-only"] * list_only
     status = pytest.main(arguments, plugins=[plugin])
+    if status == pytest.ExitCode.NO_TESTS_COLLECTED and pattern:
+        raise SystemExit(f"no test of {suite.tests} matches {pattern!r}")
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        raise SystemExit(f"pytest could not run {TESTS}: {pytest.ExitCode(status).name}")
+        raise SystemExit(f"pytest could not run {suite.tests}: {pytest.ExitCode(status).name}")
     return plugin
 
 
-def our_classes():
+def our_classes(suite):
     import jaxtree
 
-    return {name: getattr(jaxtree, name) for name in REPLACED}
+    ours = {"GridSearchCV": TreeGridSearchCV}
+    return {
+        (module, name): ours.get(name) or getattr(jaxtree, name)
+        for module, names in suite.replaced.items()
+        for name in names
+    }
 
 
 def print_list(plugin):
     for name in plugin.outcomes:
-        print(f"counted   {name}" + (f"   (known to fail: {reason(name)})" if reason(name) else ""))
+        why = reason(plugin.suite, name)
+        print(f"counted   {name}" + (f"   (known to fail: {why})" if why else ""))
     for name, about in plugin.left_out:
         print(f"left out  {name}   ({about})")
     print(f"{len(plugin.outcomes)} counted; left out: {left_out_counts(plugin)}")
@@ -159,33 +259,48 @@ def judge(plugin, explain):
     passed = total - len(failed)
     unexplained = sum(not explain(name) for name in failed)
     print(f"\n{passed} of {total} pass ({passed / total:.1%}); {unexplained} of {len(failed)} failures not explained")
-    print(f"left out: {left_out_counts(plugin)}")
+    print(f"left out: {left_out_counts(plugin)}\n")
     return 1 if unexplained or passed < LEAST_SHARE * total else 0
 
 
 def check_count(plugin, pattern):
     import sklearn
 
-    total = len(plugin.outcomes)
-    print(f"scikit-learn {sklearn.__version__}, {total} tests counted")
+    total, counted = len(plugin.outcomes), plugin.suite.counted
+    print(f"{plugin.suite.tests} of scikit-learn {sklearn.__version__}: {total} tests counted")
     if sklearn.__version__ != VERSION:
         print(f"note: the rule and the reasons were written for scikit-learn {VERSION}")
-    elif not pattern and total != COUNTED:
-        raise SystemExit(f"the rule must count {COUNTED} tests of scikit-learn {VERSION}, not {total}")
+    elif not pattern and total != counted:
+        raise SystemExit(f"the rule must count {counted} tests of scikit-learn {VERSION}, not {total}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-k", dest="pattern", help="run only the tests that match, as pytest's -k")
-    parser.add_argument("--list", action="store_true", help="list what is counted and what is left out, run nothing")
-    parser.add_argument("--theirs", action="store_true", help="leave scikit-learn's own classes in place")
-    arguments = parser.parse_args()
-    plugin = run({} if arguments.theirs or arguments.list else our_classes(), arguments.pattern, arguments.list)
+def run_suite(suite, arguments):
+    """Runs one suite and returns the exit status."""
+    as_they_are = arguments.theirs or arguments.list
+    plugin = run(suite, {} if as_they_are else our_classes(suite), arguments.pattern, arguments.list)
     check_count(plugin, arguments.pattern)
     if arguments.list:
         print_list(plugin)
         return 0
-    return judge(plugin, (lambda name: None) if arguments.theirs else reason)
+    return judge(plugin, lambda name: None if arguments.theirs else reason(suite, name))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suites", nargs="*", metavar="suite", help=f"some of {', '.join(SUITES)}; all if none is named")
+    parser.add_argument("-k", dest="pattern", help="run only the tests that match, as pytest's -k")
+    parser.add_argument("--list", action="store_true", help="list what is counted and what is left out, run nothing")
+    parser.add_argument("--theirs", action="store_true", help="leave scikit-learn's own classes in place")
+    arguments = parser.parse_args()
+    unknown = set(arguments.suites) - set(SUITES)
+    if unknown:
+        parser.error(f"no suites: {', '.join(sorted(unknown))}; there are {', '.join(SUITES)}")
+    if len(arguments.suites) == 1:
+        return run_suite(SUITES[arguments.suites[0]], arguments)
+    options = ["-k", arguments.pattern] if arguments.pattern else []
+    options += ["--list"] * arguments.list + ["--theirs"] * arguments.theirs
+    names = arguments.suites or SUITES
+    return max(subprocess.call([sys.executable, __file__, name, *options]) for name in names)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from jaxtree.estimators.checks import check_names, check_parameters
 from jaxtree.estimators.files.registry import KeptInFiles
 from jaxtree.estimators.growing import EncodedSample, Recipe, in_units
 from jaxtree.estimators.holding import hold_out_rows
+from jaxtree.estimators.magnitude import check_gains
 from jaxtree.estimators.monotone import clip_to_bounds
 from jaxtree.estimators.parts import part_by_part, read_arguments
 from jaxtree.estimators.predicting import PredictingTree
@@ -280,6 +281,8 @@ class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
     def _collapsed_by(self, prunings: list[Pruning], tree: Tree, start: "FitStart") -> Bool[np.ndarray, " node"]:
         """The nodes that some prunings collapse, one after the other."""
         collapsed = np.zeros(tree.node_count, bool)
+        if prunings:
+            check_gains(tree, "a pruning")
         for pruning in prunings:
             stopped = stop_at(tree, collapsed)
             if isinstance(pruning, CostComplexity) and not pruning.is_mask:
@@ -368,11 +371,14 @@ def importances(
     tree: Tree, column: Int[np.ndarray, " feature"], num_columns: int, tree_of_node: Int[np.ndarray, " node"]
 ) -> Float[np.ndarray, "tree column"]:
     """The share of the summed weighted gain of every tree that its splits on each column have; 0 without a split."""
+    check_gains(tree, "feature_importances_")
     split = np.flatnonzero(~tree.is_leaf)
     gain = tree.weighted_n_node_samples[split] * tree.gain[split]
     num_trees = int(tree_of_node[-1]) + 1
     cell = tree_of_node[split] * num_columns + column[tree.feature[split]]
-    importance = np.bincount(cell, gain, minlength=num_trees * num_columns).reshape(num_trees, num_columns)
+    # The sums of no cell are whole numbers.
+    importance = np.bincount(cell, gain, minlength=num_trees * num_columns).astype(np.float64)
+    importance = importance.reshape(num_trees, num_columns)
     whole = importance.sum(axis=1, keepdims=True)
     return np.divide(importance, whole, out=np.zeros_like(importance), where=whole > 0)
 

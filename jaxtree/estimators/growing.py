@@ -11,6 +11,7 @@ from jax.sharding import Mesh
 from jaxtyping import Float64, Int, Int32, PRNGKeyArray, Real, UInt
 
 from jaxtree.buckets import bin_bucket, capacity_bucket, class_bucket
+from jaxtree.estimators.magnitude import exponent_of, restored, scaled_limits
 from jaxtree.growth.criteria import Criterion, NumberCriterion, gini
 from jaxtree.growth.grow import grow_completely
 from jaxtree.growth.inputs import Features, Limits
@@ -137,7 +138,9 @@ def _grow_together(samples: Sequence[EncodedSample], mesh: Mesh | None) -> list[
     num_rows = sum(sample.codes.shape[1] for sample in samples)
     codes = _padded_codes(samples, widths)
     add_rows, add_features = codes.shape[1] - num_rows, len(codes) - len(samples[0].codes)
-    target = _padded_rows(_joined([sample.target for sample in samples], axis=1), add_rows)
+    target, exponent = divided(_joined([sample.target for sample in samples], axis=1), recipe)
+    limits = [scaled_limits(sample.recipe.limits, exponent, degree_of(recipe)) for sample in samples]
+    target = _padded_rows(target, add_rows)
     root = np.repeat(np.arange(len(samples), dtype=np.int32), [sample.codes.shape[1] for sample in samples])
     # The padding of codes and targets has weight 0.
     weight = _padded_rows(as_summed([sample.weight for sample in samples], num_rows), add_rows)
@@ -148,7 +151,7 @@ def _grow_together(samples: Sequence[EncodedSample], mesh: Mesh | None) -> list[
             target,
             weight,
             features_of(samples[0].schema, recipe, widths, add_features),
-            Limits(*(np.array(limit) for limit in zip(*(sample.recipe.limits for sample in samples), strict=True))),
+            Limits(*(np.array(limit) for limit in zip(*limits, strict=True))),
             **growth_rules(samples[0], widths),
             capacity=capacity_bucket(sum(most_nodes(s.codes.shape[1], s.recipe) for s in samples)),
             entry_capacity=2 * weight.size,
@@ -158,8 +161,19 @@ def _grow_together(samples: Sequence[EncodedSample], mesh: Mesh | None) -> list[
             mesh=mesh,
         )
         tree = jax.tree.map(np.asarray, tree)
-    taken = (take_tree(tree, root=number) for number in range(len(samples)))
+    taken = (restored(take_tree(tree, root=n), exponent, degree_of(recipe)) for n in range(len(samples)))
     return [trimmed(decoded(t, sample, widths), num_classes) for t, sample in zip(taken, samples, strict=True)]
+
+
+def degree_of(recipe: Recipe) -> int:
+    """The power of the targets' unit that a gain is in; 0 for classes."""
+    return recipe.criterion.degree if isinstance(recipe.criterion, NumberCriterion) else 0
+
+
+def divided(target: Real[np.ndarray, "output row"], recipe: Recipe) -> tuple[Real[np.ndarray, "output row"], int]:
+    """Targets of a size that can be squared, and the exponent of the power of two that they were divided by."""
+    exponent = exponent_of(target) if isinstance(recipe.criterion, NumberCriterion) else 0
+    return (np.ldexp(target, -exponent) if exponent else target), exponent
 
 
 def growth_rules(sample: EncodedSample, widths: _Widths) -> dict[str, Any]:

@@ -4,11 +4,15 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree, children_of, class_shares, target_means
+
+
+MOST_STEPS = 8
+"""Last bits by which a sum is moved until its quotient keeps a bound; one or two are enough."""
 
 
 def read_monotone(monotonic_cst: Any, schema: Schema) -> Int[np.ndarray, " feature"] | None:
@@ -55,10 +59,42 @@ def clip_to_bounds(tree: Tree, monotone: Int[np.ndarray, " feature"]) -> Tree:
     """
     value = class_shares(tree)[:, 1] if tree.num_classes else target_means(tree)[:, 0]
     lower, upper = _bounds(tree, monotone, value)
-    value = np.clip(value, lower, upper) * tree.weight
+    within = np.clip(value, lower, upper)
+    own = tree.count[:, 1] if tree.num_classes else tree.target_sum[:, 0]
+    above = np.where(within == value, own, within * tree.weight)
+    above = _rounded_within(above, tree.weight, lower, upper, is_share=bool(tree.num_classes))
     if tree.num_classes:
-        return dataclasses.replace(tree, count=np.stack([tree.weight - value, value], axis=1))
-    return dataclasses.replace(tree, target_sum=value[:, None])
+        return dataclasses.replace(tree, count=np.stack([tree.weight - above, above], axis=1))
+    return dataclasses.replace(tree, target_sum=above[:, None])
+
+
+def _rounded_within(
+    above: Float[np.ndarray, " node"],
+    weight: Real[np.ndarray, " node"],
+    lower: Float[np.ndarray, " node"],
+    upper: Float[np.ndarray, " node"],
+    *,
+    is_share: bool,
+) -> Float[np.ndarray, " node"]:
+    """Sums moved by last bits until what is predicted from them, a quotient that is rounded, keeps the bounds.
+
+    Args:
+        above: The weight of class 1, or the sum of the target.
+        weight: The weight.
+        lower: The least share or mean.
+        upper: The greatest.
+        is_share: Whether it is a share, so that that of class 0 keeps its bounds, too.
+    """
+    above, divisor = above.astype(np.float64), np.where(weight > 0, weight, 1)
+    for _ in range(MOST_STEPS):
+        value, rest = above / divisor, (weight - above) / divisor
+        is_low = (value < lower) | (is_share & (rest > 1 - lower))
+        is_high = (value > upper) | (is_share & (rest < 1 - upper))
+        moves = (is_low != is_high) & (weight > 0)
+        if not moves.any():
+            break
+        above[moves] = np.nextafter(above[moves], np.where(is_low[moves], np.inf, -np.inf))
+    return above
 
 
 def _bounds(

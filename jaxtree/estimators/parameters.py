@@ -1,6 +1,7 @@
 """Parameters that several estimators have: what is allowed, and what they mean to growth."""
 
 import math
+import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,6 +14,11 @@ from jaxtree.growth.inputs import NO_LIMIT, Limits
 from jaxtree.growth.rules import Missing
 
 MISSING = {"learn": Missing.LEARN, "fraction": Missing.FRACTION, "branch": Missing.BRANCH}
+
+_FRIEDMAN_WARNING = (
+    'Value `"friedman_mse"` for `criterion` is deprecated, as in scikit-learn: it maps to `"squared_error"`, which was '
+    'always the same. Use `criterion="squared_error"` to remove this warning.'
+)
 
 SHARED_CONSTRAINTS = {
     "missing": [StrOptions(set(MISSING))],
@@ -42,6 +48,19 @@ CART_CONSTRAINTS = {
     "monotonic_cst": ["array-like", dict, None],
     "categorical_splits": [StrOptions({"subset", "one_vs_rest", "multiway"})],
 }
+
+
+def criterion_in_use(criterion: Any, *, stacklevel: int = 3) -> Any:
+    """The criterion of a regressor; "squared_error", with a warning, for its old name "friedman_mse".
+
+    Args:
+        criterion: What a constructor was given.
+        stacklevel: The frames from here to the caller that the warning names: the constructor's.
+    """
+    if not isinstance(criterion, str) or criterion != "friedman_mse":
+        return criterion
+    warnings.warn(_FRIEDMAN_WARNING, FutureWarning, stacklevel=stacklevel)
+    return "squared_error"
 
 
 def deepest(limits: list[int | None]) -> int | None:

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree, FitStart, Said
 from jaxtree.estimators.growing import grow_tables
+from jaxtree.estimators.magnitude import check_sums, exponent_of
 from jaxtree.estimators.parts import ScoresSources, part_by_part
 from jaxtree.estimators.processes import AgreedTarget, common_number_of_outputs, spans_processes
 from jaxtree.estimators.sample import Sample
@@ -66,6 +67,11 @@ class BaseTreeRegressor(ScoresSources, RegressorMixin, BaseTree):
     def _read_target_of_part(self, y: Any) -> NumberTarget:
         target = encode_numbers(y)
         self._check_target(target.values)
+        if exponent_of(target.values) > 0:
+            raise InvalidInputError(
+                "over several processes y must be below 2**400 in size, so that it can be squared, got "
+                f"{np.abs(target.values).max():g}: divide it by a constant"
+            )
         return target
 
     def _agree_on_target(self, target: NumberTarget) -> AgreedTarget:
@@ -82,6 +88,7 @@ class BaseTreeRegressor(ScoresSources, RegressorMixin, BaseTree):
         self.n_outputs_ = len(target.values)
         codes = self._read(X, target.values[0], encoded)
         weight = check_sample_weight(sample_weight, codes.shape[1])
+        check_sums(target.values, weight)
         return self._start(Sample(X, target.values, (), weight), codes, self._validation(X_val, y_val, ()))
 
     def _read_target(self, y: Any) -> Float[np.ndarray, "output row"]:

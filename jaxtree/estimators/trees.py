@@ -1,6 +1,5 @@
 """CART: classification and regression trees, with scikit-learn's parameters."""
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from jaxtree.estimators.parameters import (
     CART_CONSTRAINTS,
     MISSING,
     cart_limits,
+    criterion_in_use,
     deepest,
     fewest,
     number_of_features,
@@ -41,11 +41,6 @@ CATEGORY_KINDS = {
 
 BINS_OF_RANDOM_THRESHOLDS = 255
 """Bins of a numeric column whose thresholds are drawn at random, unless `max_bins` says otherwise."""
-
-_FRIEDMAN_WARNING = (
-    'criterion "friedman_mse" is deprecated, as in scikit-learn: it is the same as "squared_error"; use '
-    'criterion="squared_error"'
-)
 
 
 class _CART(BaseTree):
@@ -318,10 +313,7 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
         max_categories: int | None = 1024,
         pruning: Pruning | None = None,
     ):
-        if isinstance(criterion, str) and criterion == "friedman_mse":
-            warnings.warn(_FRIEDMAN_WARNING, FutureWarning, stacklevel=2)
-            criterion = "squared_error"
-        self.criterion = criterion
+        self.criterion = criterion_in_use(criterion)
         self.splitter = splitter
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
@@ -340,6 +332,9 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
         self.max_categories = max_categories
         self.pruning = pruning
 
+    _positive = "positive"
+    """scikit-learn's word for what the sum of a Poisson target must be; it has another for forests."""
+
     def _check_parameters(self) -> None:
         if self.criterion == "absolute_error":
             raise InvalidInputError(
@@ -357,7 +352,9 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
                 f"the least is {values.min()}"
             )
         if values.sum() <= 0:
-            raise InvalidInputError("Sum of y is not positive which is necessary for Poisson regression: all are 0")
+            raise InvalidInputError(
+                f"Sum of y is not {self._positive} which is necessary for Poisson regression: all are 0"
+            )
 
     def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
         recipe = super()._recipe(num_rows, weight)

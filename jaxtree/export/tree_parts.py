@@ -87,7 +87,13 @@ def join_trees(
     if (kept["count"].shape[1], kept["target_sum"].shape[1]) != num_columns or sum(num_columns) == 0:
         raise ModelFileError("its nodes do not have one weight a class, or one sum an output")
     links = node_links(kept["first_child"], kept["num_children"], first_node)
-    tree = Tree(**kept, **links._asdict(), num_nodes=np.array(size, np.int32), num_classes=num_classes)
+    tree = Tree(
+        **kept,
+        **links._asdict(),
+        num_nodes=np.array(size, np.int32),
+        num_classes=num_classes,
+        num_features=schema.num_features,
+    )
     _check_statistics(tree)
     _check_splits(tree, schema)
     return tree, first_node

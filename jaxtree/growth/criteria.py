@@ -28,11 +28,13 @@ class NumberCriterion(NamedTuple):
         moment: What a target adds to the risk of its node, whatever the others.
         explained: What weight and sum take from the risk, given the mean that the sum is judged beside.
         needs_positive: Whether targets must not be negative, and the sum of a branch be positive.
+        degree: The power of the targets' unit that the risk is in.
     """
 
     moment: Callable[[Float[Array, "*shape"]], Float[Array, "*shape"]]
     explained: Callable[..., Float[Array, "*shape"]]
     needs_positive: bool
+    degree: int
 
 
 def _mean(total: Float[Array, "*shape"], weight: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
@@ -107,14 +109,14 @@ def _explained_log(weight, total, mean):
     return total * jnp.log(jnp.where(ratio > 0, ratio, 1))
 
 
-squared_error = NumberCriterion(_square, _explained_square, needs_positive=False)
+squared_error = NumberCriterion(_square, _explained_square, needs_positive=False, degree=2)
 r"""Variance, $\frac{1}{W} \sum_i w_i (y_i - \bar y)^2$ (Breiman et al., 1984, chapter 8), the mean over outputs.
 
 scikit-learn's `"squared_error"`, rpart's `"anova"` (which prints $W$ times it, the deviance), REPTree's variance
 reduction.
 """
 
-poisson = NumberCriterion(_x_log_x, _explained_log, needs_positive=True)
+poisson = NumberCriterion(_x_log_x, _explained_log, needs_positive=True, degree=1)
 r"""Half the mean Poisson deviance, $\frac{1}{W} \sum_i w_i (y_i \log\frac{y_i}{\bar y} - y_i + \bar y)$.
 
 scikit-learn's `"poisson"`; targets are 0 or more, and the sum of every branch is positive.

@@ -27,7 +27,7 @@ def in_original_units(tree: Tree, schema: Schema, *, on_values: bool = False) ->
     # Codes that no row of the node has fall on the side where their values do.
     code = tree.code.copy()
     code[by_threshold] = schema.split_codes(*codes)
-    return mark_leaves(dataclasses.replace(tree, code=code, threshold=threshold))
+    return mark_leaves(dataclasses.replace(tree, code=code, threshold=threshold, num_features=schema.num_features))
 
 
 def mark_leaves(tree: Tree) -> Tree:

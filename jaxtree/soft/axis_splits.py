@@ -200,6 +200,7 @@ def tree_of_splits(
         gain=gain,
         num_nodes=np.array(size, np.int32),
         num_classes=num_classes,
+        num_features=schema.num_features,
     )
 
 

@@ -70,6 +70,7 @@ class Tree:
         gain: The gain of the node's split, 0 for a leaf.
         num_nodes: How many nodes there are; the rest of the table is padding.
         num_classes: The number of classes of every output, static; empty for regression.
+        num_features: The number of features of the table, static; 0 where that is not known.
     """
 
     feature: Int[AnyArray, "*tree node"]
@@ -93,6 +94,7 @@ class Tree:
     gain: Float[AnyArray, "*tree node"]
     num_nodes: Int[AnyArray, "*tree"]
     num_classes: tuple[int, ...] = dataclasses.field(metadata={"static": True})
+    num_features: int = dataclasses.field(default=0, metadata={"static": True})
 
     @property
     def is_leaf(self) -> Bool[AnyArray, " node"]:
@@ -170,6 +172,13 @@ class Tree:
     def max_n_classes(self) -> int:
         """Number of classes of the output that has most."""
         return int(self.n_classes.max())
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the table; an AttributeError for a tree that is no estimator's."""
+        if not self.num_features:
+            raise AttributeError("n_features is known for the trees of estimators only, whose table has a schema")
+        return self.num_features
 
     @property
     def n_outputs(self) -> int:

@@ -13,13 +13,14 @@ from jaxtree.estimators.files.parameters import read_parameter, write_parameter
 from jaxtree.estimators.files.registry import Kind, register
 from jaxtree.estimators.files.trees import SAID, read_said, set_outputs
 from jaxtree.estimators.forests.bagging import BaggingTreeClassifier, BaggingTreeRegressor
+from jaxtree.estimators.forests.base import OUT_OF_BAG
 from jaxtree.estimators.forests.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
 from jaxtree.estimators.forests.members import Members
 from jaxtree.estimators.forests.random_forests import RandomForestClassifier, RandomForestRegressor
 from jaxtree.export.model_file import ModelFile
 from jaxtree.export.tree_parts import join_trees, split_trees
 
-_OUT_OF_BAG = ("oob_decision_function_", "oob_prediction_")
+_OUTPUTS = tuple(name for name in OUT_OF_BAG if name != "oob_score_")
 
 
 def split_forest(estimator: Any) -> ModelFile:
@@ -35,7 +36,7 @@ def split_forest(estimator: Any) -> ModelFile:
     arrays = {**learnt.arrays, **split_trees(forest.nodes, forest.first_node).arrays}
     if estimator.pruning is not None and estimator.pruning.votes:
         arrays[SAID] = np.concatenate([np.asarray(tree._said, np.float64) for tree in estimator.estimators_])
-    for name in _OUT_OF_BAG:
+    for name in _OUTPUTS:
         if hasattr(estimator, name):
             outputs = getattr(estimator, name)
             outputs = outputs if isinstance(outputs, list) else [outputs]
@@ -64,7 +65,7 @@ def _join_out_of_bag(estimator: Any, parts: ModelFile) -> None:
     score, outputs = read_parameter(parts.header.get("oob_score")), parts.header.get("oob_outputs")
     if score is not None:
         estimator.oob_score_ = score
-    if not isinstance(outputs, dict) or not set(outputs) <= set(_OUT_OF_BAG):
+    if not isinstance(outputs, dict) or not set(outputs) <= set(_OUTPUTS):
         raise ModelFileError("its out-of-bag predictions are none")
     for name, number in outputs.items():
         arrays = [array for key, array in sorted(parts.arrays.items()) if key.startswith(f"{name}.")]

@@ -2,6 +2,7 @@
 
 import abc
 import warnings
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +23,7 @@ from jaxtree.estimators.base import BaseTree, FitStart, allow_tables, ancestors,
 from jaxtree.estimators.checks import check_names, check_parameters
 from jaxtree.estimators.files.registry import KeptInFiles
 from jaxtree.estimators.forests.growing import devices_of, grow_sample, number_of_draws, number_of_threads, rows_of
-from jaxtree.estimators.forests.members import Members, member_of, prune_forest, pruning_seeds
+from jaxtree.estimators.forests.members import Members, Samples, member_of, prune_forest, pruning_seeds
 from jaxtree.estimators.forests.progress import progress_of_trees
 from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.prunings import Pruning
@@ -31,6 +32,9 @@ from jaxtree.table.schema import Schema
 
 BINS_OF_FORESTS = 255
 """Bins of a numeric column, unless `max_bins` says otherwise: many trees smooth the steps."""
+
+OUT_OF_BAG = ("oob_score_", "oob_decision_function_", "oob_prediction_")
+"""What a fit says of the rows that trees have not drawn."""
 
 _LEARNT = (
     *("n_features_in_", "feature_names_in_", "n_outputs_", "max_features_", "classes_", "n_classes_", "encoder_"),
@@ -100,6 +104,9 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         self.forest_ = forest
         self._predicting = PredictingForest(forest)
         self._members = Members(forest, blank, self.pruning, self._key)
+        self._samples = Samples(self._drawing(start), start.sample.num_rows, start.has_weight)
+        for name in OUT_OF_BAG:
+            vars(self).pop(name, None)
         if self.oob_score:
             self._score_out_of_bag(start)
         return self
@@ -128,6 +135,39 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         return self._members.trees
 
     @property
+    def estimators_samples_(self) -> list[Int[np.ndarray, " draw"]]:
+        """The rows of the fitted table that every tree was grown on, in ascending order, drawn anew at each access.
+
+        A row stands as often as the tree drew it; rows of weight 0 are never drawn. Model files do not keep them.
+
+        Raises:
+            AttributeError: The forest was loaded from a file.
+
+        Example:
+            >>> from jaxtree import RandomForestClassifier
+            >>> forest = RandomForestClassifier(2, random_state=0).fit([[1.0], [2.0], [3.0]], [0, 0, 1])
+            >>> [rows.size for rows in forest.estimators_samples_]
+            [3, 3]
+        """
+        check_is_fitted(self, "forest_")
+        if not hasattr(self, "_samples"):
+            raise AttributeError("estimators_samples_ is known after fit alone: a model file does not hold the rows")
+        return self._samples.of_trees(len(self.forest_))
+
+    def __len__(self) -> int:
+        """The number of trees."""
+        check_is_fitted(self, "forest_")
+        return len(self.forest_)
+
+    def __getitem__(self, index: int) -> Any:
+        """One of `estimators_`, or a list of some for a slice."""
+        return self.estimators_[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Goes through `estimators_`."""
+        return iter(self.estimators_)
+
+    @property
     def schema_(self) -> Schema:
         """The columns and features of the fitted table: all that turns codes back into words."""
         return self.encoder_.schema_
@@ -151,8 +191,9 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         number_of_threads(self.n_jobs)
         if not self.bootstrap and self.max_samples is not None:
             raise InvalidInputError(
-                "`max_samples` cannot be set if `bootstrap=False`: only bootstrap samples are of another size than the "
-                f"table, got max_samples={self.max_samples!r}"
+                "`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set "
+                f"`max_sample=None`. Got max_samples={self.max_samples!r}; only bootstrap samples are of another size "
+                "than the table."
             )
         if not self.bootstrap and self.oob_score:
             raise InvalidInputError(

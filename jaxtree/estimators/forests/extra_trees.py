@@ -5,6 +5,7 @@ from typing import Any
 from jaxtree.estimators.forests.classifying import BaseForestClassifier
 from jaxtree.estimators.forests.parameters import keep_parameters
 from jaxtree.estimators.forests.regressing import BaseForestRegressor
+from jaxtree.estimators.parameters import criterion_in_use
 from jaxtree.estimators.prunings import Pruning
 from jaxtree.growth.criteria import Criterion
 
@@ -190,4 +191,5 @@ class ExtraTreesRegressor(BaseForestRegressor):
         max_categories: int | None = 1024,
         pruning: Pruning | None = None,
     ):
+        criterion = criterion_in_use(criterion)
         keep_parameters(self, locals())

@@ -13,7 +13,8 @@ from jaxtree.buckets import bin_bucket, class_bucket, feature_bucket
 from jaxtree.ensemble.forest import Course, Rows, Sampling, grow_forest
 from jaxtree.ensemble.packing import Forest
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.growing import EncodedSample, features_of, own_widths, trimmed
+from jaxtree.estimators.growing import EncodedSample, degree_of, divided, features_of, own_widths, trimmed
+from jaxtree.estimators.magnitude import restored, scaled_limits
 from jaxtree.estimators.processes import spans_processes
 
 
@@ -23,10 +24,11 @@ def grow_sample(
     """Grows trees of a key's forest on a sample, with all sizes padded to buckets; thresholds are codes."""
     recipe, widths = encoded.recipe, own_widths(encoded)
     padding = feature_bucket(len(encoded.codes)) - len(encoded.codes)
+    target, exponent = divided(encoded.target, recipe)
     forest = grow_forest(
-        rows_of(encoded)._replace(codes=np.pad(encoded.codes, ((0, padding), (0, 0)))),
+        rows_of(encoded)._replace(codes=np.pad(encoded.codes, ((0, padding), (0, 0))), target=target),
         features_of(encoded.schema, recipe, widths, padding),
-        recipe.limits,
+        scaled_limits(recipe.limits, exponent, degree_of(recipe)),
         sampling,
         key=key,
         num_trees=num_trees,
@@ -40,7 +42,8 @@ def grow_sample(
         draws_features=recipe.draws_features,
         draws_thresholds=recipe.draws_thresholds,
     )
-    return Forest(trimmed(forest.nodes, encoded.num_classes), forest.first_node)
+    nodes = restored(forest.nodes, exponent, degree_of(recipe))
+    return Forest(trimmed(nodes, encoded.num_classes), forest.first_node)
 
 
 def rows_of(encoded: EncodedSample) -> Rows:

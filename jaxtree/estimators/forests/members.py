@@ -2,12 +2,12 @@
 
 import copy
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, PRNGKeyArray
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jaxtree.ensemble.drawing import Drawing, draw_counts, split_key
 from jaxtree.ensemble.packing import Forest, take_trees
@@ -48,6 +48,27 @@ class Members:
         members = (member_of(self._blank, self._pruning, int(seed)) for seed in seeds)
         said = [None] * len(self._forest) if self._said is None else np.split(self._said, self._forest.first_node[1:-1])
         return [member._settle(tree, its) for member, tree, its in zip(members, self._forest, said, strict=True)]
+
+
+class Samples(NamedTuple):
+    """What the rows of every tree follow from.
+
+    Attributes:
+        drawing: How rows are drawn; None where every tree has all rows.
+        num_rows: The number of rows of some weight.
+        has_weight: Which rows of the table these are; None if all.
+    """
+
+    drawing: Drawing | None
+    num_rows: int
+    has_weight: Bool[np.ndarray, " row"] | None
+
+    def of_trees(self, num_trees: int) -> list[Int[np.ndarray, " draw"]]:
+        """The rows of the table that every tree has, each as often as it was drawn."""
+        row = np.arange(self.num_rows) if self.has_weight is None else np.flatnonzero(self.has_weight)
+        if self.drawing is None:
+            return [row.copy() for _ in range(num_trees)]
+        return [np.repeat(row, draw_counts(self.drawing, tree, 1)[0]) for tree in range(num_trees)]
 
 
 def member_of(blank: BaseTree, pruning: Pruning | None, seed: int) -> Any:

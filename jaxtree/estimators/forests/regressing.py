@@ -34,6 +34,11 @@ class BaseForestRegressor(ScoresSources, RegressorMixin, BaseForest):
             self._blank_tree()._check_parameters()
         super()._check_parameters()
 
+    def _blank_tree(self) -> DecisionTreeRegressor:
+        tree: Any = super()._blank_tree()
+        tree._positive = "strictly positive"
+        return tree
+
     def _learn_from(self, blank: Any) -> None:
         super()._learn_from(blank)
         self._is_vector = blank._is_vector

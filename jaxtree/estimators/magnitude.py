@@ -1,0 +1,75 @@
+"""Targets brought to a size whose squares are numbers, and trees brought back to the targets' own.
+
+Growth squares targets. In float64 the square of 1e155 is infinite and that of 1e-163 is 0, and devices may take numbers
+below 2e-308 for 0. A power of two as factor changes no digit of a target, and no split.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.growth.inputs import Limits
+from jaxtree.tree import Tree
+
+MOST_EXPONENT = 400
+"""Targets between 2**-400 and 2**400 are left as they are: their squares, times weights, are numbers."""
+
+
+def exponent_of(target: Float64[np.ndarray, "output row"]) -> int:
+    """Returns the exponent of the largest target where it is beyond `MOST_EXPONENT`, else 0."""
+    largest = np.max(np.abs(target), initial=0.0)
+    exponent = int(np.frexp(largest)[1])
+    return exponent if largest and abs(exponent) > MOST_EXPONENT else 0
+
+
+def scaled_limits(limits: Limits, exponent: int, degree: int) -> Limits:
+    """Returns limits for targets that have been divided by two to the exponent.
+
+    Args:
+        limits: The limits in units of the targets.
+        exponent: Of the factor.
+        degree: The power of the targets' unit that a gain is in.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        least = np.ldexp(np.asarray(limits.min_impurity_decrease, np.float64), -degree * exponent)
+    return limits._replace(min_impurity_decrease=least) if exponent else limits
+
+
+def restored(tree: Tree, exponent: int, degree: int) -> Tree:
+    """Returns a tree grown on targets that were divided by two to the exponent in the targets' own unit.
+
+    Impurities and gains that float64 does not hold become infinite, or 0.
+    """
+    if not exponent:
+        return tree
+    with np.errstate(over="ignore", under="ignore"):
+        return dataclasses.replace(
+            tree,
+            target_sum=np.ldexp(tree.target_sum, exponent),
+            impurity=np.ldexp(tree.impurity, degree * exponent),
+            gain=np.ldexp(tree.gain, degree * exponent),
+        )
+
+
+def check_sums(target: Float64[np.ndarray, "output row"], weight: Float64[np.ndarray, " row"] | None) -> None:
+    """Raises InvalidInputError if a node's sum of targets may be infinite."""
+    whole = target.shape[1] if weight is None else float(weight.sum())
+    largest = float(np.max(np.abs(target), initial=0.0))
+    with np.errstate(over="ignore"):
+        is_finite = np.isfinite(np.float64(largest) * whole)
+    if not is_finite:
+        raise InvalidInputError(
+            f"y is too large to be summed: its largest value {largest:g} times the weight of all rows, {whole:g}, is "
+            "no finite number; divide y, or sample_weight, by a constant"
+        )
+
+
+def check_gains(tree: Any, needed_by: str) -> None:
+    """Raises InvalidInputError if gains are infinite, by which splits cannot be compared."""
+    if not np.isfinite(tree.gain).all():
+        raise InvalidInputError(
+            f"{needed_by} compares gains of splits, which are infinite for so large values of y: divide y by a constant"
+        )
