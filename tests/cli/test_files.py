@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import jaxtree
-from jaxtree.cli.columns import Wishes, read_labelled, task_of
+from jaxtree.cli.columns import Wishes, features_like, read_labelled, task_of
 from jaxtree.cli.files import Reading, read_contents
 from jaxtree.errors import InvalidInputError
 
@@ -162,3 +162,46 @@ def test_files_of_weka_give_its_trees(run, real_data, name, nodes):
     target = {"labor": "class", "vote": "Class"}[name]
     run("fit", real_data / name / f"{name}.arff", "-t", target, "-a", "c45", "-o", "m.jaxtree")
     assert run("show", "m.jaxtree", "--style", "weka").stdout.rstrip().endswith(f"Size of the tree : \t{nodes}")
+
+
+DATES = {
+    "days": (["2020-01-31", "2021-02-28"], "M", None),
+    "minutes": (["2020-01-31 12:00", "2021-02-28 13:30"], "M", None),
+    "to the microsecond": (["2020-01-31T12:00:00.000001", "2021-02-28"], "M", None),
+    "with a time zone": (["2020-01-31T12:00:00Z", "2021-02-28T00:00:00+02:00"], "M", "UTC"),
+    "with and without a time zone": (["2020-01-31T12:00:00Z", "2021-02-28T00:00:00"], "O", None),
+    "no day of the calendar": (["2020-01-31", "2021-02-29"], "O", None),
+    "ambiguous": (["01/02/2020", "02/02/2020"], "O", None),
+    "months": (["2020-01", "2021-02"], "O", None),
+    "numbers": (["20200131", "20210228"], "f", None),
+}
+
+
+@pytest.mark.parametrize(("cells", "kind", "zone"), DATES.values(), ids=DATES)
+def test_dates_that_can_be_read_in_one_way_are_dates(tmp_path, cells, kind, zone):
+    path = tmp_path / "dates.csv"
+    path.write_text("when,y\n" + "".join(f"{cell},{place}\n" for place, cell in enumerate([*cells, "?"])))
+    contents = read_contents(str(path), Reading())
+    column = read_labelled(contents, "y", Wishes()).X["when"]
+    assert column.dtype.kind == kind and str(getattr(column.dt, "tz", None) if kind == "M" else None) == str(zone)
+    assert column.isna().tolist() == [False, False, True]
+    assert read_labelled(contents, "y", Wishes(categorical=("when",))).X["when"].dtype.kind == "O"
+    target = read_labelled(contents, "when", Wishes()).y  # classes, whatever they look like
+    assert kind == "f" or target.tolist() == cells
+
+
+def test_dates_of_binary_files(tmp_path):
+    dates = pl.Series(["2020-01-31", None]).str.to_date()
+    frame = pl.DataFrame({"day": dates, "at": dates.cast(pl.Datetime("ms", "UTC")), "span": dates - dates[0]})
+    frame.with_columns(y=pl.Series([0, 1])).write_parquet(tmp_path / "dates.parquet")
+    X = read_labelled(read_contents(str(tmp_path / "dates.parquet"), Reading()), "y", Wishes()).X
+    assert [X[name].dtype.kind for name in X] == ["M", "M", "m"] and str(X["at"].dt.tz) == "UTC"
+    schema = jaxtree.Encoder().fit(X).schema_
+    np.testing.assert_array_equal(jaxtree.Encoder().fit_transform(X), jaxtree.Encoder().fit_transform(frame))
+    (tmp_path / "new.csv").write_text("day,at,span\n2020-02-01,2020-01-31T00:00:00+02:00,?\n")
+    like = features_like(read_contents(str(tmp_path / "new.csv"), Reading()), schema.columns, are_named=True)
+    encoder = jaxtree.Encoder().fit(X)
+    np.testing.assert_array_equal(encoder.values(like), [[1.0, -1 / 12, np.nan]])
+    (tmp_path / "bad.csv").write_text("day,at,span\nyesterday,2020-01-31T00:00:00Z,?\n")
+    with pytest.raises(InvalidInputError, match=r"column 'day' of bad.csv must have dates, .* and has 'yesterday'"):
+        features_like(read_contents(str(tmp_path / "bad.csv"), Reading()), schema.columns, are_named=True)

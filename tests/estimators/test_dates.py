@@ -1,6 +1,7 @@
 """Trees of dates are trees of days, and say dates wherever they speak."""
 
 import io
+import re
 import sqlite3
 
 import numpy as np
@@ -56,16 +57,17 @@ def test_a_warm_start_keeps_the_origin():
 
 
 def test_every_text_has_dates(tree):
-    threshold = float(tree.tree_.threshold[0])
-    words = tree.schema_.columns[0].time.in_words(threshold)
-    assert words.startswith("2020-") and tree.tree_.feature[0] == 0
-    texts = [jaxtree.export_text(tree), jaxtree.to_graphviz(tree), str(jaxtree.explain_row(tree, TABLE.iloc[[1]]))]
-    texts += [jaxtree.to_dataframe(tree)["condition"].iloc[1], jaxtree.to_html(tree, TABLE, Y)]
-    for text in texts:
+    inner = tree.tree_
+    on_dates = np.flatnonzero(~np.asarray(inner.is_leaf) & (np.asarray(inner.feature) == 0))[0]
+    words = tree.schema_.columns[0].time.in_words(float(inner.threshold[on_dates]))
+    assert re.match(r"202[01]-\d\d-\d\d", words)
+    texts = [jaxtree.export_text(tree), jaxtree.to_graphviz(tree), jaxtree.to_html(tree, TABLE, Y)]
+    for text in [*texts, " ".join(map(str, jaxtree.to_dataframe(tree)["condition"]))]:
         assert words in str(text)
     assert "joined (days since 2020-01-01)" in texts[-1]
-    assert " min" in texts[0]  # thresholds of durations
+    assert re.search(r"waited <= \d+(\.\d+)? min", texts[0])
     assert "joined, days since 2020-01-01" in jaxtree.to_c(tree)
+    assert re.search("joined .*202[01]-", str(jaxtree.explain_row(tree, TABLE[Y == "yes"].iloc[[0]])))
 
 
 def test_weka_s_layouts_have_dates():

@@ -25,6 +25,15 @@ def mixed_table():
     )
 
 
+def dates_table():
+    """Dates, some of them missing, dates with a time zone, and durations."""
+    row = np.arange(ROWS)
+    day = np.datetime64("2019-12-30", "s") + (row * 37 % 101 * 86_400 + row * 1_000)
+    day = np.where(row % 11 == 3, np.datetime64("NaT"), day)
+    seen = pd.Series(np.datetime64("2020-06-01", "us") + row * 17 % 23 * 3_600_000_000).dt.tz_localize("UTC")
+    return pd.DataFrame({"joined": day, "seen": seen, "waited": pd.to_timedelta(row * 5 % 7, "min")})
+
+
 def mixed_classes(table):
     score = table["number"].fillna(4.0) + 3 * (table["color"] == "red") - 2 * (table["size"] == "m")
     return np.array(["low", "middle", "high"])[np.digitize(score, [-2.0, 3.0])]
@@ -46,6 +55,7 @@ def fitted():
     few = {"n_estimators": 3, "max_depth": 3, "random_state": 0}
     estimators = {
         "cart": (jaxtree.DecisionTreeClassifier(max_depth=4), table, classes),
+        "cart_dates": (jaxtree.DecisionTreeClassifier(max_depth=4), dates_table(), classes),
         "cart_plain": (jaxtree.DecisionTreeClassifier(max_depth=3, class_weight={"low": 2.0}), plain, classes),
         "cart_fraction": (
             jaxtree.DecisionTreeClassifier(

@@ -17,7 +17,7 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError, ModelFileError
 from jaxtree.estimators.files import registry
 from jaxtree.export.json_values import from_json, to_json
 from jaxtree.export.model_file import FORMAT, ModelFile, read_model_file, write_model_file
-from tests.export.keeping import mixed_table, said
+from tests.export.keeping import dates_table, mixed_table, said
 
 KEPT = sorted((pathlib.Path(__file__).parent / "kept").glob("*.jaxtree"))
 
@@ -27,6 +27,8 @@ def rows_for(estimator):
     columns = estimator.encoder_.schema_.column_names
     if "outlook" in columns:
         return load_play_tennis(return_X_y=True, as_frame=True)[0]
+    if "joined" in columns:
+        return dates_table()
     table = mixed_table()
     return table[["number", "is_new"]].to_numpy(np.float64) if len(columns) == 2 else table
 

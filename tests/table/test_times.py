@@ -188,7 +188,9 @@ def test_every_microsecond_is_written_as_it_is():
         assert np.datetime64(scale.literal(number)) == instant
 
 
-@pytest.mark.parametrize(("days", "words"), {400.0: "400 days", 0.5: "12 h", -1 / 1440: "-1 min", 0.0: "0 days"}.items())
+@pytest.mark.parametrize(
+    ("days", "words"), [(400.0, "400 days"), (0.5, "12 h"), (-1 / 1440, "-1 min"), (0.0, "0 days")]
+)
 def test_durations_in_words(days, words):
     assert TimeScale("duration", (0, 0)).in_words(days) == words
 
