@@ -144,8 +144,8 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
             node, such as `jaxtree.criteria.gini`.
         splitter: "best", or "random": one threshold a column, uniform between a node's least and greatest value.
         max_depth: The largest depth of a leaf; None for no limit.
-        min_samples_split: The least number of rows in a node that is split, or their share of all rows.
-        min_samples_leaf: The least number of rows in a branch, or their share of all rows.
+        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
+        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
         min_weight_fraction_leaf: The least share of the whole weight in a branch.
         max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
         random_state: Seed of what is drawn, or a NumPy generator.
@@ -260,8 +260,8 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
             both is the same up to a factor), with scikit-learn's FutureWarning.
         splitter: "best", or "random": one threshold a column, uniform between a node's least and greatest value.
         max_depth: The largest depth of a leaf; None for no limit.
-        min_samples_split: The least number of rows in a node that is split, or their share of all rows.
-        min_samples_leaf: The least number of rows in a branch, or their share of all rows.
+        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
+        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
         min_weight_fraction_leaf: The least share of the whole weight in a branch.
         max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
         random_state: Seed of what is drawn, or a NumPy generator.

@@ -163,6 +163,10 @@ def _scoring(reading: Any, scoring: Any, values: Float[np.ndarray, "row feature"
         y: The target.
         sample_weight: The weight of every row.
     """
+    if not (scoring is None or isinstance(scoring, str) or callable(scoring)):
+        raise InvalidTypeError(
+            f"scoring must be the name of one scorer, a function or None, got {scoring!r}; call once for each"
+        )
     scorer: Any = check_scoring(reading, scoring)
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     target = np.asarray(y)

@@ -63,7 +63,8 @@ def entropy(weight: Float[Array, " class"]) -> Float[Array, ""]:
         0.9403
     """
     total = jnp.sum(weight)
-    return _mean(_n_log2_n(total) - jnp.sum(_n_log2_n(weight)), total)
+    # Rounding may leave a pure node a little below 0.
+    return jnp.maximum(_mean(_n_log2_n(total) - jnp.sum(_n_log2_n(weight)), total), 0)
 
 
 def gini(weight: Float[Array, " class"]) -> Float[Array, ""]:

@@ -150,7 +150,8 @@ def node_impurity(measure: Measure, sums: Int[Array, "node channel"], units: Uni
     weight = measure.weight(sums).astype(jnp.float64) * units.weight
     divisor = jnp.where(weight > 0, weight, 1)
     if measure.num_classes:
-        return jnp.where(weight > 0, measure._class_risk(sums, units) / divisor, 0)
+        # Rounding may leave a pure node a little below 0.
+        return jnp.where(weight > 0, jnp.maximum(measure._class_risk(sums, units) / divisor, 0), 0)
     moment = sums[-1].astype(jnp.float64) * units.moment
     totals = sums[1 : 1 + measure.num_outputs].astype(jnp.float64) * units.target
     explained = _sum([measure.criterion.explained(weight, total, jnp.float64(1)) for total in totals])

@@ -1,7 +1,9 @@
 """Scores of all candidates of a search on all folds, with one growth for those that differ in prunings alone."""
 
 import copy
+import itertools
 import time
+import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -101,9 +103,20 @@ def evaluate(search: Search, results: Results, on_scored: Callable[[int], None])
 
 
 def _can_share_growth(search: Search) -> bool:
-    """Whether fits leave no trace on one another: a generator draws anew for each."""
+    """Whether a fit is what jaxtree makes of it, and leaves no trace on others: a generator draws anew for each."""
+    if _overrides(type(search.estimator)):
+        return False
     states = [search.estimator.random_state, *(c.get("random_state") for c in search.candidates)]
     return all(state is None or isinstance(state, int | np.integer) for state in states)
+
+
+def _overrides(kind: type) -> bool:
+    """Whether a class from elsewhere has methods of its own, by which trees may grow or predict in another way."""
+    foreign = itertools.takewhile(lambda own: not own.__module__.startswith("jaxtree."), kind.__mro__)
+    methods = types.FunctionType | property | classmethod | staticmethod
+    return any(
+        isinstance(value, methods) and not name.startswith("__") for own in foreign for name, value in vars(own).items()
+    )
 
 
 def _metrics(search: Search) -> dict[str, NodeMetric] | None:

@@ -10,7 +10,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
-from sklearn.utils import indexable
+from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import _check_method_params
 
 from jaxtree.errors import InvalidInputError
@@ -134,6 +134,13 @@ class TreeSearchCV(BaseSearchCV):
         if self.refit:
             self._refit(search)
         return self
+
+    def __sklearn_tags__(self):
+        """Tells scikit-learn that tables may hold what the estimator's may."""
+        tags = super().__sklearn_tags__()
+        if isinstance(self.estimator, BaseTree):
+            tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
 
     def _check_names(self, candidates: list[dict[str, Any]]) -> None:
         """Raises scikit-learn's error if a parameter is none of the estimator's."""

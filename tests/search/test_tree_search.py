@@ -11,6 +11,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.model_selection import GroupKFold
 from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.estimator_checks import check_estimators_nan_inf
 
 import jaxtree
 from jaxtree import (
@@ -356,3 +357,24 @@ def test_cars(grid, number):
     table, y = jaxtree.datasets.load_car_evaluation(return_X_y=True, binary=True)
     ours = compare(ID3Classifier(encoding="onehot", pruning=Dropout(0.1), random_state=0), grid, table, y, cv=10)
     assert len(ours.cv_results_["params"]) * 10 == number
+
+
+class Stump(DecisionTreeClassifier):
+    """A tree that does not grow as it is told."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Grows a stump."""
+        depth, self.max_depth = self.max_depth, 1
+        super().fit(X, y, sample_weight)
+        self.max_depth = depth
+        return self
+
+
+def test_the_fit_of_a_subclass_is_heeded():
+    search = TreeSearchCV(Stump(), {"max_depth": [1, 4]}, cv=FOLDS).fit(X, Y)
+    scores = search.cv_results_["mean_test_score"]
+    assert scores[0] == scores[1]
+
+
+def test_tables_may_hold_what_trees_may():
+    check_estimators_nan_inf("TreeSearchCV", TreeSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=2))

@@ -26,9 +26,9 @@ class RandomForestClassifier(BaseForestClassifier):
         n_estimators: The number of trees.
         criterion: "gini", "entropy", "log_loss" or "misclassification", or a function of the class weights of a node.
         max_depth: The largest depth of a leaf; None for no limit.
-        min_samples_split: The least number of rows in a node that is split, or their share of all rows. A row counts as
-            often as the tree has drawn it.
-        min_samples_leaf: The least number of rows in a branch, or their share of all rows.
+        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
+            A row counts as often as the tree has drawn it.
+        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
         min_weight_fraction_leaf: The least share of a tree's whole weight in a branch.
         max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
         max_leaf_nodes: The most leaves of a tree; the splits of greatest gain times weight are made first.
@@ -119,9 +119,9 @@ class RandomForestRegressor(BaseForestRegressor):
         n_estimators: The number of trees.
         criterion: "squared_error" or "poisson".
         max_depth: The largest depth of a leaf; None for no limit.
-        min_samples_split: The least number of rows in a node that is split, or their share of all rows. A row counts as
-            often as the tree has drawn it.
-        min_samples_leaf: The least number of rows in a branch, or their share of all rows.
+        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
+            A row counts as often as the tree has drawn it.
+        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
         min_weight_fraction_leaf: The least share of a tree's whole weight in a branch.
         max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
         max_leaf_nodes: The most leaves of a tree; the splits of greatest gain times weight are made first.

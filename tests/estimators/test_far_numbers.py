@@ -1,0 +1,123 @@
+"""Targets and columns at the ends of float64, trees without a split, and what forests say of themselves."""
+
+import numpy as np
+import pytest
+import sklearn.tree
+
+from jaxtree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    permutation_importances,
+)
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+
+X = np.arange(30.0)[:, None]
+Y = X[:, 0]
+CLASS = (Y > 14).astype(int)
+
+
+@pytest.mark.parametrize("model", [DecisionTreeClassifier(), DecisionTreeRegressor(), RandomForestClassifier(2)])
+def test_importances_without_a_split_are_0(model):
+    assert model.fit(X, np.ones(30)).feature_importances_.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("factor", [2.0**515, 2.0**990, 2.0**-540, 2.0**-1070])
+def test_the_tree_does_not_depend_on_the_unit_of_the_target(factor):
+    usual = DecisionTreeRegressor(max_depth=3).fit(X, Y)
+    tree = DecisionTreeRegressor(max_depth=3).fit(X, factor * Y)
+    np.testing.assert_array_equal(tree.tree_.threshold, usual.tree_.threshold)
+    # Means of subnormal numbers have few digits.
+    np.testing.assert_allclose(tree.predict(X), factor * usual.predict(X), rtol=1e-15, atol=2.0**-1074)
+
+
+def test_limits_are_in_the_unit_of_the_target():
+    usual = DecisionTreeRegressor(max_depth=3, min_impurity_decrease=4.0).fit(X, Y)
+    assert 1 < usual.get_n_leaves() < 8
+    tree = DecisionTreeRegressor(max_depth=3, min_impurity_decrease=4.0 * 2.0**1000).fit(X, 2.0**500 * Y)
+    np.testing.assert_array_equal(tree.tree_.threshold, usual.tree_.threshold)
+
+
+def test_what_needs_infinite_gains_says_so():
+    with pytest.raises(InvalidInputError, match="infinite for so large values of y"):
+        DecisionTreeRegressor(max_depth=3, max_leaf_nodes=3).fit(X, 1e200 * Y)
+    with pytest.raises(InvalidInputError, match="too large to be summed"):
+        DecisionTreeRegressor(max_depth=3).fit(X, 5e306 * Y)
+
+
+@pytest.mark.parametrize("ends", [[1e308, 1e308, 0.0], [-1e308, 1e308, 0.0], [5e-324, 0.0, 1e-323]])
+def test_columns_may_hold_any_finite_number(ends):
+    values = np.tile(np.array(ends), 10)[:, None]
+    target = (values[:, 0] > np.median(values)).astype(int)
+    tree = DecisionTreeClassifier().fit(values, target)
+    assert tree.score(values, target) == 1 and np.isfinite(tree.tree_.threshold).all()
+    with pytest.raises(InvalidInputError, match="contains infinity"):
+        DecisionTreeClassifier().fit(np.where(values == values.max(), np.inf, values), target)
+
+
+def test_scikit_learn_s_export_takes_names_of_features():
+    tree = DecisionTreeClassifier().fit(X, CLASS)
+    assert tree.tree_.n_features == 1
+    assert "height <= 14.50" in sklearn.tree.export_text(tree, feature_names=["height"])
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeRegressor, RandomForestRegressor, ExtraTreesRegressor])
+def test_friedman_mse_is_the_squared_error(kind):
+    with pytest.warns(FutureWarning, match="friedman_mse"):
+        assert kind(criterion="friedman_mse").criterion == "squared_error"
+
+
+def test_scikit_learn_s_words():
+    with pytest.raises(InvalidInputError, match=r"`max_sample` cannot be set if `bootstrap=False`"):
+        RandomForestClassifier(bootstrap=False, max_samples=0.5).fit(X, CLASS)
+    with pytest.raises(InvalidInputError, match="Sum of y is not strictly positive"):
+        RandomForestRegressor(criterion="poisson").fit(X, 0 * Y)
+    with pytest.raises(InvalidInputError, match="Sum of y is not positive"):
+        DecisionTreeRegressor(criterion="poisson").fit(X, 0 * Y)
+    tree = DecisionTreeClassifier().fit(X, CLASS)
+    with pytest.raises(InvalidTypeError, match="scoring must be the name of one scorer"):
+        permutation_importances(tree, X, CLASS, scoring=["accuracy"])
+
+
+def test_a_forest_is_a_sequence_of_its_trees():
+    forest = RandomForestClassifier(2, random_state=0).fit(X, CLASS)
+    assert len(forest) == 2 and forest[0] is forest.estimators_[0] and list(forest) == forest.estimators_
+
+
+def test_trees_are_grown_on_the_rows_that_a_forest_names():
+    weight = np.where(np.arange(30) < 5, 0.0, 1.0)
+    forest = RandomForestClassifier(2, random_state=0).fit(X, CLASS, sample_weight=weight)
+    for rows, tree in zip(forest.estimators_samples_, forest, strict=True):
+        assert rows.size == 25 and rows.min() >= 5
+        np.testing.assert_array_equal(tree.tree_.count[0], np.bincount(CLASS[rows], minlength=2))
+
+
+def test_a_fit_without_out_of_bag_scores_forgets_the_last_ones():
+    forest = RandomForestClassifier(12, random_state=0, oob_score=True).fit(X, CLASS)
+    assert forest.oob_score_ > 0
+    forest.set_params(oob_score=False).fit(X, CLASS)
+    assert not hasattr(forest, "oob_score_") and not hasattr(forest, "oob_decision_function_")
+
+
+def test_shares_of_rows_are_of_rows_of_some_weight():
+    weight = np.where(np.arange(30) < 10, 0.0, 1.0)
+    whole = DecisionTreeRegressor(max_depth=3, min_samples_leaf=0.3).fit(X, Y, sample_weight=weight)
+    without = DecisionTreeRegressor(max_depth=3, min_samples_leaf=0.3).fit(X[10:], Y[10:], sample_weight=weight[10:])
+    np.testing.assert_array_equal(whole.tree_.threshold, without.tree_.threshold)
+    assert whole.tree_.num_rows[1:].min() == 6
+
+
+def test_monotone_shares_keep_their_order_to_the_last_bit():
+    """A share is a quotient, which rounding moved off the bound that both sides of a split share."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(200, 4)).round(1)
+    score = values[:, 0] + np.sin(3 * values[:, 1]) + values[:, 2] * values[:, 3] + rng.normal(size=200)
+    forest = RandomForestClassifier(10, monotonic_cst=[1, 1, 0, 0], random_state=0).fit(values, score > 0)
+    for model in [forest, *forest]:
+        for column in (0, 1):
+            moved = np.tile(values, (12, 1))
+            moved[:, column] = np.repeat(np.linspace(-4, 4, 12), 200)
+            steps = np.diff(model.predict_proba(moved).reshape(12, 200, 2), axis=0)
+            assert steps[..., 1].min() >= 0 and steps[..., 0].max() <= 0
