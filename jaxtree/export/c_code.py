@@ -111,7 +111,7 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
     tree sums may be rounded otherwise, which tells for rows that lie on a plane.
 
     Args:
-        estimator: A fitted tree or forest of one output.
+        estimator: A fitted tree or forest of one output, or an oblique tree that `harden` made.
         name: What the names in the file begin with.
         no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and
             unseen words.
@@ -119,7 +119,7 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
     Raises:
         InvalidInputError: The name is none of C; the estimator has several outputs, or shares out rows with missing
             values.
-        InvalidTypeError: It is no tree or forest of jaxtree.
+        InvalidTypeError: It is no tree or forest of jaxtree with hard splits.
 
     Example:
         >>> from sklearn.datasets import load_iris

@@ -45,10 +45,11 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
     has an input of shape (rows, 1) for every column, named as the column is: numbers, words as strings, truth values
     as numbers; a word that fit has not seen counts as missing, and the empty string does so unless fit has seen it.
 
-    The outputs are `label` and `probabilities`, or for numbers `variable`. Shares and means are doubles.
+    The outputs are `label` and `probabilities`, or for numbers `variable`. Shares and means are doubles. The planes of
+    a hardened oblique tree are one matrix product, whose sums may be rounded otherwise than jaxtree's.
 
     Args:
-        estimator: A fitted tree or forest of one output.
+        estimator: A fitted tree or forest of one output, or an oblique tree that `harden` made.
         dtype: The type of numbers. Of float32 thresholds are rounded down, so that every float32 falls on the same side
             as it does in jaxtree; of float64 they are what they are, and every double does.
         no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and

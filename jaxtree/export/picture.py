@@ -58,10 +58,9 @@ def picture(
         InvalidInputError: There is not one name a column, or the depth is negative.
         sklearn.exceptions.NotFittedError: The estimator is not fitted.
     """
-    estimator = in_drawings(estimator)
+    estimator, schema = in_drawings(estimator, feature_names)
     if max_depth is not None and max_depth < 0:
         raise InvalidInputError(f"max_depth must be None or an integer >= 0, got {max_depth}")
-    schema = estimator.schema_ if feature_names is None else estimator.schema_.renamed(feature_names)
     tree = estimator.tree_
     lines = _class_lines(estimator) if is_classifier(estimator) else _mean_lines(tree)
     colours = _class_colours(estimator) if is_classifier(estimator) else _mean_colours(tree)

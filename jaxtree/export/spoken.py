@@ -1,5 +1,6 @@
 """What the nodes of a fitted tree or forest say, for exports of estimators of one output."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -81,19 +82,29 @@ def spoken(estimator: Any, *, knows_planes: bool = False) -> Spoken:
     return Spoken(estimator.schema_, trees, classes, is_forest)
 
 
-def in_drawings(estimator: Any) -> Any:
-    """Returns a fitted estimator as printed forms take it: an oblique tree as one of thresholds on its planes.
+def in_drawings(estimator: Any, feature_names: Sequence[str] | None = None) -> tuple[Any, Schema]:
+    """Returns a fitted estimator and its columns as printed forms take them.
+
+    An oblique tree comes as one of thresholds on its planes.
+
+    Args:
+        estimator: The estimator.
+        feature_names: Other names of the columns of its table.
 
     Raises:
+        InvalidInputError: There is not one name a column.
         InvalidTypeError: It decides by degrees, or is no single tree.
         sklearn.exceptions.NotFittedError: It is not fitted.
     """
     _refuse_soft(estimator)
     check_is_fitted(estimator)
-    over = estimator._over_planes() if hasattr(type(estimator), "_over_planes") else estimator
-    if not hasattr(over, "tree_"):
+    if hasattr(type(estimator), "_over_planes"):
+        over = estimator._over_planes(feature_names)
+        return over, over.schema_
+    if not hasattr(estimator, "tree_"):
         raise InvalidTypeError(f"estimator must be a single tree of hard splits, got {type(estimator).__name__}")
-    return over
+    schema = estimator.schema_
+    return estimator, schema if feature_names is None else schema.renamed(feature_names)
 
 
 def _refuse_soft(estimator: Any) -> None:

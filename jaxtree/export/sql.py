@@ -20,10 +20,11 @@ def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) ->
     the database compares its own with a text such as '2020-01-02 12:00', to the microsecond; durations as numbers of
     days. The expression is standard SQL, as SQLite, PostgreSQL, MySQL, DuckDB and others read it. However deep a tree
     is, the CASEs of one with n leaves are nested at most log2(n) times; SQLite reads some fifteen. The planes of an
-    oblique tree are sums of doubles, so that a row within a millionth of one may fall on its other side.
+    oblique tree are sums of doubles, where jaxtree's terms are of float32: a row very near to one may fall on its other
+    side; they add no dates.
 
     Args:
-        estimator: A fitted tree or forest of one output.
+        estimator: A fitted tree or forest of one output, or an oblique tree that `harden` made.
         share_of: A class, for its share in the place of the predicted class. A forest of classes has shares alone.
         no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and
             unseen words.
@@ -31,7 +32,7 @@ def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) ->
     Raises:
         InvalidInputError: The tree cannot be said so: it has several outputs, shares out rows with missing values, or
             is a forest of classes and no share is asked for; or there is no such class.
-        InvalidTypeError: It is no tree or forest of jaxtree.
+        InvalidTypeError: It is no tree or forest of jaxtree with hard splits.
 
     Example:
         >>> from jaxtree import ID3Classifier

@@ -28,10 +28,10 @@ def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, s
     A line of jaxtree's own layout ends with the predicted class and, in brackets, the training weight of every
     class there, in the order of `classes_`; several outputs are separated by commas and semicolons. For regression
     it ends with the mean of every target and the weight. "or missing" marks the branch of a missing value, if fit
-    saw one.
+    saw one. An oblique tree asks for its planes, as `jaxtree.soft.ObliqueTree.export_text` writes them.
 
     Args:
-        estimator: A fitted estimator.
+        estimator: A fitted estimator of one tree with hard splits.
         feature_names: Names of the columns, for a table that had none.
         style: "jaxtree"; or the layout of another program, for a classifier of one output: "weka" that of J48 from
             the first branch to the size, "c45" that of C4.5 Release 8, "id3" and "simplecart" those of Weka's Id3
@@ -39,6 +39,7 @@ def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, s
 
     Raises:
         InvalidInputError: There is not one name a column; or the style is none of these, or not for such a tree.
+        InvalidTypeError: The estimator is no single tree of hard splits.
 
     Example:
         >>> from jaxtree import ID3Classifier, export_text
@@ -63,14 +64,13 @@ def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, s
         |   humidity = high: no (3.0)
         |   humidity = normal: yes (2.0)
     """
-    estimator = in_drawings(estimator)
+    estimator, schema = in_drawings(estimator, feature_names)
     if style not in STYLES:
         raise InvalidInputError(f"style must be one of {', '.join(map(repr, STYLES))}, got {style!r}")
     num_outputs = len(estimator.tree_.num_classes)
     if style != "jaxtree" and num_outputs != 1:
         has = f"{num_outputs} outputs" if num_outputs else "numbers as targets"
         raise InvalidInputError(f"style {style!r} is for classes of one output, the tree has {has}")
-    schema = estimator.schema_ if feature_names is None else estimator.schema_.renamed(feature_names)
     lines = _own_lines(estimator, schema) if style == "jaxtree" else _LAYOUTS[style](estimator, schema)
     return "\n".join(lines)
 

@@ -139,8 +139,8 @@ class Tree:
         is_leaf, branch = np.asarray(self.is_leaf), np.asarray(self.missing_branch)
         if np.any(~is_leaf & (branch > 1)):
             raise AttributeError(
-                "missing_go_to_left exists for trees that send every missing value to a branch, and this tree shares it "
-                "out or keeps it at the node; see missing_branch"
+                "missing_go_to_left exists for trees that send every missing value to a branch, and this tree shares "
+                "it out or keeps it at the node; see missing_branch"
             )
         return (~is_leaf & (branch == 0)).astype(np.uint8)
 
@@ -222,8 +222,8 @@ class Tree:
         if not np.all(is_threshold | np.asarray(self.is_leaf)):
             raise AttributeError(
                 "scikit-learn's names for children exist for trees whose splits all are x <= threshold, and this tree "
-                "splits by category: jaxtree.export_text and jaxtree.plot.plot_tree draw it, split_kind and first_child "
-                "tell its splits; jaxtree.to_sklearn exports the trees that scikit-learn can have"
+                "splits by category: jaxtree.export_text and jaxtree.plot.plot_tree draw it, split_kind and "
+                "first_child tell its splits; jaxtree.to_sklearn exports the trees that scikit-learn can have"
             )
 
     def _binary_child(self, branch: int) -> Int[np.ndarray, " node"]:

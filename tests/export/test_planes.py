@@ -1,4 +1,4 @@
-"""Oblique trees in other programs and in drawings: they predict the same, and what has no planes says which forms have."""
+"""Oblique trees in other programs and in drawings: all predict the same, and forms without planes name those with."""
 
 import copy
 from dataclasses import replace
@@ -95,6 +95,14 @@ def test_drawings_have_the_planes_in_words(name):
     for branch in branches:
         assert any(f"-- {branch}: " in line for line in lines) and branch in graph
     assert len(plot_tree(tree).texts) == 2 * tree.tree_.node_count - 1
+
+
+def test_drawings_take_other_names_of_the_columns():
+    tree = kept("hardened_regression")
+    names = [f"name {place}" for place in range(len(tree.encoder_.schema_.columns))]
+    assert f"q({names[0]})" in jaxtree.export_text(tree, feature_names=names)
+    with pytest.raises(InvalidInputError, match="columns, got 1 names"):
+        jaxtree.to_graphviz(tree, feature_names=["one"])
 
 
 def test_axis_gates_have_all_forms():

@@ -1,5 +1,6 @@
 """What `harden` makes of soft trees: ordinary trees, whose gates decide."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -70,10 +71,10 @@ class _HardTree(KeptInFiles, BaseEstimator):
         """The planes, in terms of the table."""
         return planes_in_terms(self.tree_)
 
-    def _over_planes(self) -> Any:
+    def _over_planes(self, column_names: Sequence[str] | None = None) -> Any:
         """The same tree as one of thresholds on a table of its planes, which is what printed forms know."""
         self._check()
-        tree, schema = thresholds_on_planes(self.tree_)
+        tree, schema = thresholds_on_planes(self.tree_, column_names)
         of_classes = is_classifier(self)
         over: Any = DecisionTreeClassifier() if of_classes else DecisionTreeRegressor()
         for name in ("classes_", "n_classes_"):

@@ -1,6 +1,10 @@
 """An oblique tree as others are: its planes in terms of the table, and a tree of thresholds on them."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
+from jaxtyping import Int
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.planes import Planes, TermKind
@@ -35,8 +39,19 @@ def planes_in_terms(oblique: ObliqueTree) -> Planes:
     return Planes(inputs.schema, column, kind, middle, unit, oblique.normal[nodes], oblique.offset[nodes])
 
 
-def thresholds_on_planes(oblique: ObliqueTree) -> tuple[Tree, Schema]:
-    """Returns the tree as one of thresholds, and a schema whose columns are the planes in words."""
+def thresholds_on_planes(oblique: ObliqueTree, column_names: Sequence[str] | None = None) -> tuple[Tree, Schema]:
+    """Returns the tree as one of thresholds, and a schema whose columns are the planes in words.
+
+    Args:
+        oblique: The tree.
+        column_names: Other names of the columns of its table.
+
+    Raises:
+        InvalidInputError: There is not one name a column.
+    """
+    if column_names is not None:
+        inputs = replace(oblique.inputs, schema=oblique.inputs.schema.renamed(column_names))
+        oblique = replace(oblique, inputs=inputs)
     nodes, size, is_leaf = _asking(oblique), oblique.node_count, oblique.is_leaf
     words, limits = zip(*(oblique.plane_in_words(node) for node in nodes.tolist()), strict=True)
     feature, threshold = np.zeros(size, np.int32), np.zeros(size)
@@ -68,7 +83,7 @@ def thresholds_on_planes(oblique: ObliqueTree) -> tuple[Tree, Schema]:
     return tree, _schema_of_planes(words, limits)
 
 
-def _asking(oblique: ObliqueTree):
+def _asking(oblique: ObliqueTree) -> Int[np.ndarray, " plane"]:
     """The nodes that split; of a single leaf itself."""
     return np.flatnonzero(~oblique.is_leaf) if oblique.node_count > 1 else np.zeros(1, np.int64)
 
