@@ -56,11 +56,11 @@ THIRDS = (0.525, 0.175)
 LARGE = 10_000
 """A data set of more rows is divided in thirds where nothing is chosen by validation rows."""
 QUARTERS = (0.5, 0.25)
-PLAIN = dict(noise=None, label_smoothing=0.0)
+PLAIN = dict(noise=None, label_smoothing=0.0, gate_rate=0.02)
 DEEP = dict(noise=0.15, label_smoothing=0.1, max_epochs=60, gate_rate=0.03)
 SMALL = {**PLAIN, **dict(depth=4, max_epochs=300, n_restarts=8)}
 NOISY = dict(depth=3, noise=0.5, max_epochs=100, n_restarts=4)
-WIDE = dict(depth=8, max_epochs=40, noise=0.1, label_smoothing=0.05, judge="hardened")
+WIDE = dict(depth=8, max_epochs=40, gate_rate=0.02, noise=0.1, label_smoothing=0.05, judge="hardened")
 TUNING = dict(label_smoothing=0.0, max_epochs=15, gate_rate=0.005, leaf_rate=0.05, noise=0.05, judge="hardened")
 BEGUN = {"adult": dict(max_depth=6, min_samples_leaf=20), "covtype-20k": dict(max_depth=8, min_samples_leaf=5)}
 """The CART trees that training begins with, where it does."""
@@ -152,7 +152,6 @@ FINE_TUNING = dict(
     **PLAIN,
     gate="axis",
     max_epochs=60,
-    gate_rate=0.02,
     leaf_rate=0.1,
     first_temperature=1.0,
     last_temperature=0.1,
