@@ -82,7 +82,7 @@ def bin_and_widen(
     widened = []
     for number, column in enumerate(columns):
         rows = np.concatenate([start + block[number] for start, block in zip(starts, blocks, strict=True)])
-        widened.append(_widen(column.values[rows], bins[number], codes[number], rows))
+        widened.append(_widen(np.asarray(column.values)[rows], bins[number], codes[number], rows))
     return widened
 
 

@@ -368,7 +368,7 @@ def _codes_of_words(feature: Feature, words: tuple) -> Int32[np.ndarray, " word"
     return np.arange(len(words) + 1, dtype=np.int32)
 
 
-def _values_of(feature: Feature, column: NumberColumn | WordColumn, block: slice) -> Num[np.ndarray, " row"]:
+def _values_of(feature: Feature, column: Any, block: slice) -> Num[np.ndarray, " row"]:
     """Returns what thresholds are compared with, for a block of rows."""
     if isinstance(column, NumberColumn):
         return column.values[block]

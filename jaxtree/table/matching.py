@@ -83,11 +83,12 @@ def _match(column: AnyColumn, fitted: Column, unseen: str) -> NumberColumn | Wor
         return column
     if column.kind == "boolean":
         return NumberColumn(column.name, as_numbers(column), column.has_missing)
-    is_known = column.codes < len(column.words)
+    codes = np.asarray(column.codes)
+    is_known = codes < len(column.words)
     if is_known.any():
         raise InvalidTypeError(
             f"column {fitted.name!r} had numbers in fit, and now has words such as "
-            f"{column.words[column.codes[is_known.argmax()]]!r}: turn them into numbers, or into NaN"
+            f"{column.words[codes[is_known.argmax()]]!r}: turn them into numbers, or into NaN"
         )
     return _all_missing(column.name, len(column.codes))
 

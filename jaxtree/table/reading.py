@@ -215,7 +215,9 @@ def _read_structured(X: np.ndarray, max_categories: int | None) -> Table:
 def _fill_masked(X: np.ma.MaskedArray, names: Sequence[str]) -> np.ndarray:
     """Puts NaN, or None, where an array is masked."""
     if X.dtype.kind in "mM":
-        return np.ma.filled(X, np.array("NaT", X.dtype))
+        times = np.ma.getdata(X).copy()
+        times[np.ma.getmaskarray(X)] = "NaT"
+        return times
     if X.dtype.kind not in "iuf":
         filled = np.ma.getdata(X).astype(object)
         filled[np.ma.getmaskarray(X)] = None

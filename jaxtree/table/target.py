@@ -188,7 +188,7 @@ def _output_of_series(series: nw.Series) -> _Output:
 
 def _output_of_column(column: NumberColumn | WordColumn) -> _Output:
     if isinstance(column, NumberColumn):
-        return _Output(column.values, None)
+        return _Output(np.asarray(column.values), None)
     return _Output(column, column.words if column.is_declared else None)
 
 
@@ -197,7 +197,11 @@ def _numbers_of(output: _Output) -> Shaped[np.ndarray, " row"]:
     column = output.values
     if not isinstance(column, WordColumn):
         return column
-    return as_numbers(column) if column.kind == "boolean" else np.array([*column.words, None], object)[column.codes]
+    return (
+        np.asarray(as_numbers(column))
+        if column.kind == "boolean"
+        else np.array([*column.words, None], object)[np.asarray(column.codes)]
+    )
 
 
 def _prefix(position: int, outputs: list[_Output]) -> str:
@@ -239,7 +243,7 @@ def _classes_of_words(y: WordColumn) -> tuple[Shaped[np.ndarray, " class"], Int[
     present = np.zeros(len(y.words) + 1, bool)
     present[y.codes] = True
     if present[-1]:
-        row = int((y.codes == len(y.words)).argmax())
+        row = int((np.asarray(y.codes) == len(y.words)).argmax())
         raise InvalidInputError(f"Input y contains NaN or another missing value in row {row}: every row needs a class")
     words = np.array([word for word, is_present in zip(y.words, present, strict=False) if is_present])
     classes, position = np.unique(words, return_inverse=True)

@@ -91,7 +91,7 @@ class TimeScale:
             if abs(number) < _MOST_DAYS_OF_NANOSECONDS:
                 return np.timedelta64(round(number * NANOSECONDS), "ns")
             return np.timedelta64(round(number * _TICKS["us"]), "us")
-        instant = self._instant(number)
+        instant: Any = self._instant(number)
         return instant.item().replace(tzinfo=datetime.UTC) if self.kind == "utc" else instant
 
     def in_words(self, number: float) -> str:

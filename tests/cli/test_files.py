@@ -201,7 +201,7 @@ def test_dates_of_binary_files(tmp_path):
     (tmp_path / "new.csv").write_text("day,at,span\n2020-02-01,2020-01-31T00:00:00+02:00,?\n")
     like = features_like(read_contents(str(tmp_path / "new.csv"), Reading()), schema.columns, are_named=True)
     encoder = jaxtree.Encoder().fit(X)
-    np.testing.assert_array_equal(encoder.values(like), [[1.0, -1 / 12, np.nan]])
+    np.testing.assert_allclose(encoder.values(like), [[1.0, -1 / 12, np.nan]])
     (tmp_path / "bad.csv").write_text("day,at,span\nyesterday,2020-01-31T00:00:00Z,?\n")
     with pytest.raises(InvalidInputError, match=r"column 'day' of bad.csv must have dates, .* and has 'yesterday'"):
         features_like(read_contents(str(tmp_path / "bad.csv"), Reading()), schema.columns, are_named=True)
