@@ -218,7 +218,7 @@ def measure_defaults(name, folder, seed):
     soft_kind, cart_kind = (
         (SoftTreeRegressor, ScikitLearnRegressor) if name in NUMBERS else (SoftTreeClassifier, ScikitLearnClassifier)
     )
-    coded = pd.get_dummies(X).astype(float)
+    coded = pd.get_dummies(X).astype(float).rename(columns=str)
     cart = GridSearchCV(cart_kind(random_state=seed), {"max_depth": DEPTHS}, cv=5)
     cart.fit(coded.loc[fitting[0].index], fitting[1])
     start, cpu_start = time.perf_counter(), time.process_time()
