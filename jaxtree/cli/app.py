@@ -1,5 +1,6 @@
 """The program `jaxtree`: its commands, and what becomes of errors that none of them has caught."""
 
+import io
 import sys
 from typing import Annotated
 
@@ -26,6 +27,10 @@ app.add_typer(study, name="study")
 
 def main() -> None:
     """Runs the command that the user typed; what he did wrong is said in one line, with exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal or locale that lacks a character, such as that of R², gets it as an escape.
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except JaxtreeError as error:

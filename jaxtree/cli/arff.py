@@ -4,17 +4,20 @@ Nominal attributes declare their categories. The format is that of Weka's manual
 sparse rows, are refused.
 """
 
-import csv
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from jaxtree.errors import InvalidInputError
 
 _NUMERIC = ("numeric", "real", "integer")
+_QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
 _ATTRIBUTE = re.compile(
-    r"""@attribute\s+(?P<name>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^\s{]+)\s*(?P<kind>\{.*\}|\S+).*""", re.IGNORECASE
+    rf"""@attribute\s+(?P<name>{_QUOTED}|[^\s{{'"][^\s{{]*)\s*(?P<kind>\{{.*\}}|[^\s{{]+).*""", re.IGNORECASE
 )
+# The second group is what no cell can be.
+_CELL = re.compile(rf"""\s*({_QUOTED}|(?:[^\s,'"][^,]*)?)\s*,|(.+)""")
 
 
 class Arff(NamedTuple):
@@ -64,16 +67,20 @@ def read_arff(text: str) -> Arff:
 
 
 def _lines(text: str) -> Iterator[str]:
-    return (line for line in map(str.strip, text.splitlines()) if line and not line.startswith("%"))
+    return (line for line in map(str.strip, text.split("\n")) if line and not line.startswith("%"))
 
 
 def _attribute(line: str) -> tuple[str, tuple[str, ...] | None, bool]:
     match = _ATTRIBUTE.fullmatch(line)
-    if match is None:
-        raise InvalidInputError(f"the ARFF file has an attribute that cannot be read: {line!r}")
-    name, kind = _cells(match["name"])[0], match["kind"]
+    name = match and _unquoted(match["name"])
+    if match is None or not name:
+        raise InvalidInputError(
+            "an attribute of the ARFF file must be written as @attribute NAME KIND, with quotes around a name with "
+            f"spaces, got {line!r}"
+        )
+    kind = match["kind"]
     if kind.startswith("{"):
-        return name, tuple(_cells(kind[1:-1])), False
+        return name, _categories(name, kind[1:-1]), False
     if kind.lower() not in (*_NUMERIC, "string"):
         raise InvalidInputError(f"attribute {name!r} is of kind {kind!r}; read are numeric, nominal and string")
     return name, None, kind.lower() in _NUMERIC
@@ -88,9 +95,31 @@ def _row(line: str, num_columns: int) -> list[str]:
     return cells
 
 
+def _categories(name: str, text: str) -> tuple[str, ...]:
+    if not text.strip():
+        raise InvalidInputError(f"attribute {name!r} must declare its categories, as {{a,b}}, and declares none")
+    categories = _cells(text)
+    twice = next((category for category, number in Counter(categories).items() if number > 1), None)
+    if twice is not None:
+        raise InvalidInputError(
+            f"the categories of attribute {name!r} must be unique, and {twice!r} stands there twice"
+        )
+    return tuple(categories)
+
+
 def _cells(line: str) -> list[str]:
-    quote = "'" if "'" in line else '"'
-    (cells,) = csv.reader(
-        [line.replace("\t", " ") if "," in line else line], quotechar=quote, escapechar="\\", skipinitialspace=True
-    )
-    return [cell.strip() for cell in cells]
+    if "'" not in line and '"' not in line:
+        return [cell.strip() for cell in line.split(",")]
+    # Every cell ends with a comma, also the last.
+    cells = _CELL.findall(f"{line},")
+    if cells[-1][1]:
+        raise InvalidInputError(f"a cell of the ARFF file has a quote that is not closed, or text after it: {line!r}")
+    return [_unquoted(cell.strip()) for cell, _ in cells]
+
+
+def _unquoted(text: str) -> str:
+    """A word without the quotes around it, if there are some, and without the backslashes that escape within them."""
+    if not text.startswith(("'", '"')):
+        return text
+    bare = text[1:-1]
+    return (re.sub(r"\\(.)", r"\1", bare) if "\\" in bare else bare).strip()

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from jaxtree.cli.files import Contents, import_polars
+from jaxtree.cli.wording import listed
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.schema import Column, value_in_words
 from jaxtree.table.times import KINDS
@@ -22,6 +23,8 @@ _TRUTH = ("true", "false")
 _DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
 _NAIVE, _ZONED = rf"^{_DATE})?$", rf"^{_DATE}(Z|[+-]\d{{2}}:\d{{2}}))$"
 """Dates of ISO 8601 that can be read in one way alone: year, month, day; without a time zone, and with one."""
+_SURELY_WHOLE = 2**53
+"""From here on float64 does not tell whole numbers apart."""
 
 
 class Wishes(NamedTuple):
@@ -71,6 +74,8 @@ def read_labelled(contents: Contents, target: str, wishes: Wishes, task: str | N
         InvalidTypeError: A column is of a type that is not read.
     """
     check_columns(contents, (target, *wishes.categorical, *wishes.numeric, *wishes.ignore))
+    if target in (wishes.weight, *wishes.ignore):
+        raise InvalidInputError(f"target {target!r} must be another column than the weights and those left out")
     beside = {target, wishes.weight, *wishes.ignore}
     is_known = contents.frame[target].is_not_null().to_numpy()
     if not is_known.any():
@@ -100,7 +105,7 @@ def check_columns(contents: Contents, names: Iterable[str]) -> None:
     columns = contents.frame.columns
     for name in names:
         if name not in columns:
-            raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {', '.join(columns)}")
+            raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}")
 
 
 def typed(contents: Contents, name: str, wishes: Wishes) -> Any:
@@ -114,7 +119,7 @@ def typed(contents: Contents, name: str, wishes: Wishes) -> Any:
     if name in contents.categories:
         return _categories(series, contents.categories[name], is_ordered=False)
     if dtype == polars.Enum:
-        return _categories(series, tuple(series.cat.get_categories()), is_ordered=True)
+        return _categories(series, tuple(dtype.categories), is_ordered=True)
     if dtype == polars.String:
         return _of_text(contents, name)
     if dtype == polars.Categorical:
@@ -124,7 +129,9 @@ def typed(contents: Contents, name: str, wishes: Wishes) -> Any:
     if dtype in (polars.Date, polars.Datetime, polars.Duration):
         return _times(series)
     if dtype.is_numeric() and not dtype.is_decimal():
-        return series.to_numpy() if dtype.is_integer() and not series.null_count() else _numbers(contents, name)
+        # NumPy has no whole numbers of 128 bits.
+        is_whole = dtype.is_integer() and not str(dtype).endswith("128") and not series.null_count()
+        return series.to_numpy() if is_whole else _numbers(contents, name)
     raise InvalidTypeError(
         f"column {name!r} of {contents.name} has type {dtype}, which trees do not read: leave it out with "
         f"--ignore {name}, or turn it into numbers or words"
@@ -150,7 +157,7 @@ def features_like(contents: Contents, columns: tuple[Column, ...], *, are_named:
     if lost:
         raise InvalidInputError(
             f"{contents.name} has no column {lost[0]!r}, which the model was fitted on; its columns are "
-            f"{', '.join(present)}"
+            f"{listed(present)}"
         )
     return _frame({name: _like(contents, name, column) for name, column in zip(names, columns, strict=True)})
 
@@ -184,15 +191,27 @@ def _target(contents: Contents, name: str, wishes: Wishes, task: str | None) -> 
     if task == "regression":
         return pandas.Series(_numbers(contents, name), name=name)
     words = wishes._replace(categorical=(*wishes.categorical, name)) if _has_dates(contents.frame[name]) else wishes
-    column = pandas.Series(typed(contents, name, words), name=name)
-    if column.dtype.kind == "f" and bool((column % 1 == 0).all()) and float(column.abs().max()) < 2**53:
-        column = column.astype(np.int64)
-    if task == "classification" and column.dtype.kind == "f":
-        raise InvalidInputError(
-            f"target {name!r} has numbers that are not whole, such as {column[column % 1 != 0].iloc[0]}: "
-            f"--categorical {name} reads them as words"
-        )
+    column = pandas.Series(typed_exactly(contents, name, words), name=name)
+    if column.dtype.kind == "f":
+        is_whole = (column % 1 == 0) & (column.abs() < _SURELY_WHOLE)
+        if is_whole.all():
+            return column.astype(np.int64)
+        if task == "classification":
+            raise InvalidInputError(
+                f"target {name!r} must have whole numbers below 2**53 or words as classes, and has "
+                f"{column[~is_whole].iloc[0]:.17g}: --categorical {name} reads its cells as words"
+            )
     return column.astype(bool) if column.dtype == "boolean" else column
+
+
+def typed_exactly(contents: Contents, name: str, wishes: Wishes) -> Any:
+    """Returns a column as `typed` does; whole numbers are whole, also those that float64 does not tell apart."""
+    polars, series = import_polars(), contents.frame[name]
+    if series.dtype == polars.String and name not in wishes.categorical and name not in contents.categories:
+        whole = series.cast(polars.Int64, strict=False)
+        if not whole.null_count():
+            return whole.to_numpy()
+    return typed(contents, name, wishes)
 
 
 def task_of(y: Any) -> str:
@@ -305,7 +324,8 @@ def _truth(series: Any) -> Any:
 def _words(series: Any) -> Shaped[np.ndarray, " row"]:
     """The cells as words; whole numbers are written without a point."""
     polars = import_polars()
-    if series.dtype.is_float() and bool((series.drop_nulls() % 1 == 0).all()):
+    known = series.drop_nulls()
+    if series.dtype.is_float() and bool(((known % 1 == 0) & (known.abs() < _SURELY_WHOLE)).all()):
         series = series.cast(polars.Int64)
     return np.array(series.cast(polars.String).to_list(), object)
 
@@ -315,6 +335,6 @@ def _categories(series: Any, categories: tuple[str, ...], *, is_ordered: bool) -
     unknown = next((word for word in words if word not in set(categories)), None)
     if unknown is not None:
         raise InvalidInputError(
-            f"column {series.name!r} has {unknown!r}, which is none of its declared categories {', '.join(categories)}"
+            f"column {series.name!r} has {unknown!r}, which is none of its declared categories {listed(categories)}"
         )
     return import_pandas().Categorical(_words(series), categories=list(categories), ordered=is_ordered)

@@ -14,6 +14,7 @@ from jaxtree.cli.columns import weights_of
 from jaxtree.cli.fitted import load_model, read_features
 from jaxtree.cli.labels import Known, fitted_target, read_labels
 from jaxtree.cli.session import Session, in_session, print_plainly
+from jaxtree.cli.wording import in_short
 
 
 @in_session
@@ -41,7 +42,12 @@ def evaluate(
     with session.doing("predicting"):
         measured = measure(session, estimator, X.iloc[known.rows], known, weights)
     measured = {"rows": len(known.rows), **measured}
-    print_plainly(json.dumps(measured) if as_json else _in_words(measured))
+    print_plainly(json.dumps(measured | _not_finite(measured)) if as_json else _in_words(measured))
+
+
+def _not_finite(measured: dict[str, Any]) -> dict[str, None]:
+    """The numbers that JSON has no word for, as null."""
+    return {name: None for name, value in measured.items() if isinstance(value, float) and not np.isfinite(value)}
 
 
 def _of_numbers(
@@ -67,7 +73,7 @@ def _of_classes(
     if strange:
         session.note(
             f"{sum(label in strange for label in true)} rows have a class that the fit has not seen, such as "
-            f"{strange[0]!r}"
+            f"{in_short(repr(strange[0]))}"
         )
     every = [*labels, *strange]
     place = {label: number for number, label in enumerate(every)}

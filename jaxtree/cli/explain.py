@@ -15,7 +15,7 @@ from jaxtree.table.times import Days
 
 _FORMATS = ("text", "jsonl")
 _FIRST_ROWS = 5
-_PLACES = re.compile(r"(\d+)(?::(\d+))?")
+_PLACES = re.compile(r"(\d{1,18})(?::(\d{1,18}))?")
 
 
 @in_session

@@ -6,6 +6,7 @@ from typing import Any
 from jaxtree.cli.columns import features_like, num_unseen
 from jaxtree.cli.files import Contents, Reading, read_contents
 from jaxtree.cli.session import Session
+from jaxtree.cli.wording import in_short
 
 
 def load_model(path: Path) -> Any:
@@ -22,6 +23,7 @@ def read_features(session: Session, estimator: Any, data: str, how: Reading) -> 
     X = features_like(contents, columns, are_named=hasattr(estimator, "feature_names_in_"))
     for name, (number, word) in num_unseen(X, columns).items():
         session.note(
-            f"{name}: {number} rows have a word that the fit has not seen, such as {word!r}; it counts as missing"
+            f"{in_short(name)}: {number} rows have a word that the fit has not seen, such as {in_short(repr(word))}; "
+            "it counts as missing"
         )
     return X, contents

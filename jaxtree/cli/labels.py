@@ -6,8 +6,9 @@ import numpy as np
 from jaxtyping import Int, Shaped
 from sklearn.base import is_classifier
 
-from jaxtree.cli.columns import Wishes, check_columns, typed
+from jaxtree.cli.columns import Wishes, check_columns, typed, typed_exactly
 from jaxtree.cli.files import Contents
+from jaxtree.cli.wording import listed
 from jaxtree.errors import InvalidInputError
 
 
@@ -50,12 +51,12 @@ def read_labels(estimator: Any, contents: Contents, target: str) -> Known:
         return Known(rows, typed(kept, target, Wishes(numeric=(target,))))
     classes = np.asarray(estimator.classes_)
     wishes = Wishes(categorical=(target,)) if classes.dtype.kind in "OUT" else Wishes()
-    y = np.asarray(typed(kept, target, wishes))
+    y = np.asarray(typed_exactly(kept, target, wishes))
     if classes.dtype.kind in "OUT":
         classes = classes.astype(object)
     is_class = np.isin(y, classes) if y.dtype != object else np.array([label in set(classes.tolist()) for label in y])
     if not is_class.any():
         raise InvalidInputError(
-            f"no value of target {target!r}, such as {y[0]!r}, is a class of the model: {', '.join(map(str, classes))}"
+            f"no value of target {target!r}, such as {y[0]!r}, is a class of the model: {listed(classes)}"
         )
     return Known(rows, y.astype(classes.dtype) if y.dtype.kind == "f" and is_class.all() else y)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import operator
 import re
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ ALGORITHMS = {
 """Names of algorithms, and the estimators of classes and of numbers."""
 
 _WORDS = {"none": None, "true": True, "false": False}
-_RANGE = re.compile(r"(-?\d+):(-?\d+)(?::(\d+))?")
+_RANGE = re.compile(r"(-?\d{1,18}):(-?\d{1,18})(?::(\d{1,18}))?")
 _MOST_VALUES = 100_000
 
 
@@ -74,7 +75,8 @@ def make_grid(estimator: Any, settings: Sequence[str]) -> dict[str, list[Any]]:
     """Returns the values of every parameter of a search, such as those of "max_depth=2:20" and "ccp_alpha=0,0.01".
 
     Raises:
-        typer.BadParameter: A parameter is none of the estimator's, or stands there twice.
+        typer.BadParameter: A parameter is none of the estimator's, or stands there twice, or the settings are too
+            many.
 
     Example:
         >>> from jaxtree import DecisionTreeClassifier
@@ -87,6 +89,11 @@ def make_grid(estimator: Any, settings: Sequence[str]) -> dict[str, list[Any]]:
         if name in grid:
             raise typer.BadParameter(f"parameter {name!r} stands there twice", param_hint="--set")
         grid[name] = [value for part in text.split(",") for value in _range(part)]
+    num_settings = math.prod(map(len, grid.values()))
+    if num_settings > _MOST_VALUES:
+        raise typer.BadParameter(
+            f"must give at most {_MOST_VALUES} settings in all, and gives {num_settings}", param_hint="--set"
+        )
     return grid
 
 

@@ -67,8 +67,11 @@ ModelOutput = Annotated[str, typer.Option("--output", "-o", help="The model file
 def reading(missing: Names, separator: str | None, header: bool) -> Reading:
     """How lines of cells are read."""
     separator = {"tab": "\t", "\\t": "\t"}.get(separator or "", separator)
-    if separator is not None and len(separator.encode()) != 1:
-        raise typer.BadParameter(f"must be one character, or tab, got {separator!r}", param_hint="--separator")
+    if separator is not None and (len(separator.encode()) != 1 or separator in '"\r\n'):
+        raise typer.BadParameter(
+            f"must be one character of ASCII, no quote and no line end, or tab, got {separator!r}",
+            param_hint="--separator",
+        )
     return Reading(separator, header, MISSING_WORDS if missing is None else ("", *missing))
 
 

@@ -10,6 +10,7 @@ from jaxtree.cli.models import ALGORITHMS, make_estimator, make_grid
 from jaxtree.cli.session import Session, in_session, print_plainly
 from jaxtree.cli.training import Training, read_training
 from jaxtree.cli.writing import check_writable, kind_of_table, write_table
+from jaxtree.errors import InvalidInputError
 
 _TREES = tuple(name for name in ALGORITHMS if name not in ("forest", "soft"))
 _MOST_SHOWN = 10
@@ -55,12 +56,13 @@ def search(
     for path in (output, results):
         if path is not None:
             check_writable(path)
-    kind = None if results is None else kind_of_table(results, None)
+    kind = None if results is None else kind_of_table(results, None, "--results")
     _check_scoring(scoring)
     how = options.reading(missing, separator, header)
     training = read_training(
         session, data, target, how, task=task, categorical=categorical, numeric=numeric, ignore=ignore, weight=weight
     )
+    _check_scores(scoring, training)
     estimator = make_estimator(algorithm, training.task, seed=seed, prunings=prune or ())
     scored = _search(session, estimator, make_grid(estimator, settings), training, cv, scoring, seed)
     name = scoring or score_name(training)
@@ -115,6 +117,21 @@ def _all_scores(scores: dict[str, Any]) -> dict[str, Any]:
     columns = {name: [_cell(parameters[name]) for parameters in scores["params"]] for name in names}
     measured = ("mean_test_score", "std_test_score", "rank_test_score")
     return columns | {name: scores[name].tolist() for name in measured}
+
+
+def _check_scores(scoring: str | None, training: Training) -> None:
+    """Raises InvalidInputError, before the work, if a scorer cannot judge even a model that knows the target alone."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.metrics import get_scorer
+
+    if scoring is None:
+        return
+    X, y = training.rows.X, training.rows.y
+    model = DummyClassifier() if training.task == "classification" else DummyRegressor()
+    try:
+        get_scorer(scoring)(model.fit(X, y), X, y)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InvalidInputError(f"--scoring {scoring} does not judge this {training.task}: {error}") from error
 
 
 def _cell(value: Any) -> Any:

@@ -20,6 +20,7 @@ import typer
 from rich.progress import Progress
 
 from jaxtree.cli.progress import progress_bar
+from jaxtree.cli.wording import harmless, in_one_line
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, JaxtreeError
 
 _DEVICES = ("cpu", "gpu", "tpu")
@@ -56,7 +57,7 @@ class Session:
     def note(self, text: str) -> None:
         """Says something on the standard error stream."""
         if not self.quiet:
-            print_plainly(text, to_stderr=True)
+            print_plainly(harmless(text), to_stderr=True)
 
     def progress(self) -> Progress:
         """Returns a progress bar, on the standard error stream."""
@@ -132,7 +133,7 @@ def _failing_in_one_line(debug: bool) -> Iterator[None]:
     except (JaxtreeError, OSError, MemoryError) as error:
         if debug or isinstance(error, BrokenPipeError):
             raise
-        print_plainly(f"error: {_in_one_line(error)}", to_stderr=True)
+        print_plainly(harmless(f"error: {in_one_line(_message(error))}"), to_stderr=True)
         raise typer.Exit(1) from None
     except (KeyboardInterrupt, InterruptedFitWarning):
         if debug:
@@ -141,10 +142,12 @@ def _failing_in_one_line(debug: bool) -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def _in_one_line(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for this: {error}".removesuffix(": ")
+    return str(error) or type(error).__name__
 
 
 @contextlib.contextmanager

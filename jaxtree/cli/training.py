@@ -6,6 +6,7 @@ from jaxtree.cli.columns import Labelled, read_labelled, task_of
 from jaxtree.cli.files import Contents, Reading, read_contents
 from jaxtree.cli.options import Names, check_task, wishes
 from jaxtree.cli.session import Session
+from jaxtree.cli.wording import in_short, listed
 from jaxtree.errors import InvalidInputError
 
 _MOST_SHOWN = 12
@@ -50,7 +51,7 @@ def read_training(
     inferred = task or task_of(rows.y)
     _say(session, contents, rows, target, inferred, is_given=task is not None)
     if inferred == "classification" and rows.y.nunique() < 2:
-        raise InvalidInputError(f"target {target!r} has one class only, {rows.y.iloc[0]!r}")
+        raise InvalidInputError(f"target {target!r} has one class only, {in_short(repr(rows.y.tolist()[0]))}")
     return Training(rows, inferred, (target,) if weight is None else (target, weight))
 
 
@@ -63,18 +64,20 @@ def _say(session: Session, contents: Contents, rows: Labelled, target: str, task
         missing = int(column.isna().sum())
         kind = _kind_of(column)
         remarks = ([f"{column.nunique()}"] if kind == "words" else []) + ([f"{missing} missing"] if missing else [])
-        kinds[kind].append(f"{name} ({', '.join(remarks)})" if remarks else str(name))
+        kinds[kind].append(f"{in_short(name)} ({', '.join(remarks)})" if remarks else str(name))
     for kind, names in {**kinds, "left out": left_out}.items():
         if names:
-            session.note(f"  {kind}: {_listed(names)}")
+            session.note(f"  {kind}: {listed(names)}")
     if rows.num_left_out:
         session.note(f"  {rows.num_left_out} rows without a target are left out")
-    session.note(
-        f"  target {target}: {_target_in_words(rows.y, task)}{'' if is_given else f', so {task} (--task overrides)'}"
-    )
+    why = "" if is_given else f", so {task} (--task overrides)"
+    session.note(f"  target {in_short(target)}: {_target_in_words(rows.y, task)}{why}")
     for name in rows.X.columns:
         if len(rows.X) > _MOST_SHOWN and _names_rows(rows.X[name]):
-            session.note(f"  {name} has another value in every row: if it is a name or number of rows, --ignore {name}")
+            short = in_short(name)
+            session.note(
+                f"  {short} has another value in every row: if it is a name or number of rows, --ignore {short}"
+            )
 
 
 def _kind_of(column: Any) -> str:
@@ -96,10 +99,4 @@ def _target_in_words(y: Any, task: str) -> str:
     if task == "regression":
         return f"numbers from {y.min():g} to {y.max():g}"
     counts = y.value_counts().sort_index()
-    return f"{len(counts)} classes, " + _listed([f"{label} {number}" for label, number in counts.items()])
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(
-        names if len(names) <= _MOST_SHOWN else [*names[:_MOST_SHOWN], f"and {len(names) - _MOST_SHOWN} more"]
-    )
+    return f"{len(counts)} classes, " + listed(f"{in_short(label)} {number}" for label, number in counts.items())

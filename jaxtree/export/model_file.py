@@ -108,20 +108,26 @@ def replace_file(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             beside.unlink()
+        if isinstance(error, OSError):
+            # The caller knows the path, and not the file beside it.
+            error.filename, error.filename2 = os.fspath(path), None
         raise
 
 
 def _read_bytes(path: str | os.PathLike) -> bytes:
     # Opened without waiting: a pipe that nobody writes to would block.
-    file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with os.fdopen(file, "rb") as opened:
+    with open(path, "rb", opener=_open_at_once) as opened:
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ModelFileError("it is no regular file")
         return opened.read(status.st_size)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _header_length(data: bytes) -> int:
