@@ -37,7 +37,7 @@ from jaxtree.table.reading import default_names
 from jaxtree.table.schema import Schema
 from jaxtree.table.source import is_source, open_source
 from jaxtree.table.target import check_same_length
-from jaxtree.tree import Tree, take_tree
+from jaxtree.tree import Tree, ancestors, take_tree
 
 
 class Said(NamedTuple):
@@ -388,16 +388,3 @@ def key_of(random_state: int | np.random.RandomState | None) -> PRNGKeyArray:
     if isinstance(random_state, int | np.integer):
         return jax.random.key(int(random_state))
     return jax.random.key(check_random_state(random_state).randint(2**31 - 1))
-
-
-def ancestors(tree: Tree) -> scipy.sparse.csr_matrix:
-    """Which nodes (columns) lie on the path from its root to every node (rows), itself included."""
-    number = np.arange(tree.node_count)
-    node, pairs = number, [(number, number)]
-    while np.any(tree.parent[node] != node):
-        below = tree.depth[node] > 0
-        number, node = number[below], tree.parent[node[below]]
-        pairs.append((number, node))
-    row, column = (np.concatenate(part) for part in zip(*pairs, strict=True))
-    shape = (tree.node_count, tree.node_count)
-    return scipy.sparse.csr_matrix((np.ones(row.size, np.int64), (row, column)), shape=shape)

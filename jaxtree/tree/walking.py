@@ -7,6 +7,7 @@ from typing import TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse
 from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt
@@ -189,3 +190,16 @@ def branch_of_code(
     if has_missing:
         branch = jnp.where(code == tree.missing_code[node], tree.missing_branch[node], branch)
     return branch
+
+
+def ancestors(tree: Tree) -> scipy.sparse.csr_matrix:
+    """Which nodes (columns) lie on the path from its root to every node (rows), itself included."""
+    number = np.arange(tree.node_count)
+    node, pairs = number, [(number, number)]
+    while np.any(tree.parent[node] != node):
+        below = tree.depth[node] > 0
+        number, node = number[below], tree.parent[node[below]]
+        pairs.append((number, node))
+    row, column = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    shape = (tree.node_count, tree.node_count)
+    return scipy.sparse.csr_matrix((np.ones(row.size, np.int64), (row, column)), shape=shape)

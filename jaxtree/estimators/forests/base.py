@@ -19,7 +19,7 @@ from jaxtree.ensemble.out_of_bag import out_of_bag_means
 from jaxtree.ensemble.packing import Forest, join_forests
 from jaxtree.ensemble.walking import PredictingForest
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
-from jaxtree.estimators.base import BaseTree, FitStart, allow_tables, ancestors, importances, key_of
+from jaxtree.estimators.base import BaseTree, FitStart, allow_tables, importances, key_of
 from jaxtree.estimators.checks import check_names, check_parameters
 from jaxtree.estimators.files.registry import KeptInFiles
 from jaxtree.estimators.forests.growing import devices_of, grow_sample, number_of_draws, number_of_threads, rows_of
@@ -29,6 +29,7 @@ from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.prunings import Pruning
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
+from jaxtree.tree import ancestors
 
 BINS_OF_FORESTS = 255
 """Bins of a numeric column, unless `max_bins` says otherwise: many trees smooth the steps."""
