@@ -281,9 +281,8 @@ class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
     def _collapsed_by(self, prunings: list[Pruning], tree: Tree, start: "FitStart") -> Bool[np.ndarray, " node"]:
         """The nodes that some prunings collapse, one after the other."""
         collapsed = np.zeros(tree.node_count, bool)
-        if prunings:
-            check_gains(tree, "a pruning")
         for pruning in prunings:
+            check_gains(tree, "a pruning")
             stopped = stop_at(tree, collapsed)
             if isinstance(pruning, CostComplexity) and not pruning.is_mask:
                 self.pruning_ = pruning = find_alpha(self, pruning, stopped, start)
@@ -377,8 +376,7 @@ def importances(
     num_trees = int(tree_of_node[-1]) + 1
     cell = tree_of_node[split] * num_columns + column[tree.feature[split]]
     # The sums of no cell are whole numbers.
-    importance = np.bincount(cell, gain, minlength=num_trees * num_columns).astype(np.float64)
-    importance = importance.reshape(num_trees, num_columns)
+    importance = np.bincount(cell, gain, minlength=num_trees * num_columns).astype(np.float64).reshape(num_trees, -1)
     whole = importance.sum(axis=1, keepdims=True)
     return np.divide(importance, whole, out=np.zeros_like(importance), where=whole > 0)
 
