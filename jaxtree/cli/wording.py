@@ -21,7 +21,7 @@ def in_short(text: object) -> str:
 def listed(names: Iterable[object]) -> str:
     """Returns the first of some names, and how many more there are.
 
-    >>> listed(["a", "b"]), listed([f"x{place}" for place in range(14)])[-14:]
+    >>> listed(["a", "b"]), listed([f"x{place}" for place in range(14)])[-15:]
     ('a, b', 'x11, and 2 more')
     """
     words = [in_short(name) for name in names]
