@@ -212,6 +212,7 @@ def _targets() -> dict[str, tuple[str | bytes, str | None]]:
         "a target of huge words": (of("x" * HUGE, "y" * HUGE, times=2), "read"),
         "a target of infinities": (of("inf", "1"), None),
         "a target of overflow": (of("1e309", "1"), None),
+        "a target of large numbers": (of("1e308", "-1e308", "0.5"), None),
         "a target of tiny numbers": (of("5e-324", "0.5e-300", "0"), None),
         "a target of numbers beyond 2**53": (of("9007199254740993", "9007199254740992"), None),
         "a target of 2**63": (of("9223372036854775808", "1"), None),

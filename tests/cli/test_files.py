@@ -205,3 +205,37 @@ def test_dates_of_binary_files(tmp_path):
     (tmp_path / "bad.csv").write_text("day,at,span\nyesterday,2020-01-31T00:00:00Z,?\n")
     with pytest.raises(InvalidInputError, match=r"column 'day' of bad.csv must have dates, .* and has 'yesterday'"):
         features_like(read_contents(str(tmp_path / "bad.csv"), Reading()), schema.columns, are_named=True)
+
+
+def read_target(path, values, task):
+    path.write_text("x,y\n" + "".join(f"{row},{value}\n" for row, value in enumerate(values)))
+    return read_labelled(read_contents(str(path), Reading()), "y", Wishes(), task).y
+
+
+def test_classes_beyond_the_whole_numbers_of_floats(tmp_path):
+    classes = [2**53, 2**53 + 1, 2**63 - 1]
+    assert read_target(tmp_path / "t.csv", classes, "classification").tolist() == classes
+    with pytest.raises(InvalidInputError, match=r"below 2\*\*53 or words as classes, and has 1.8446744"):
+        read_target(tmp_path / "t.csv", [2**64, 1], "classification")
+
+
+def test_text_in_utf_16_is_read_and_bytes_that_are_no_text_are_refused(tmp_path):
+    (tmp_path / "t.csv").write_bytes(CSV.encode("utf-16"))
+    assert read_contents(str(tmp_path / "t.csv"), Reading()).frame.columns == ["size", "colour", "kind"]
+    (tmp_path / "t.csv").write_bytes(CSV.encode("utf-16-le"))
+    with pytest.raises(InvalidInputError, match="it has NUL bytes; text is read in UTF-8"):
+        read_contents(str(tmp_path / "t.csv"), Reading())
+
+
+def test_a_float_that_is_no_number_is_a_missing_target(tmp_path):
+    pl.DataFrame({"x": [1, 2, 3], "y": [1.5, float("nan"), 2]}).write_parquet(tmp_path / "t")
+    rows = read_labelled(read_contents(str(tmp_path / "t"), Reading()), "y", Wishes())
+    assert rows.y.tolist() == [1.5, 2] and rows.num_left_out == 1
+
+
+def test_arff_reads_quotes_of_both_kinds_and_names_with_commas(tmp_path):
+    (tmp_path / "t").write_text(
+        "@relation r\n@attribute 'a,b' string\n@attribute c {x,\"y z\"}\n@data\n\"it's\",'y z'\n"
+    )
+    contents = read_contents(str(tmp_path / "t"), Reading())
+    assert contents.frame.rows() == [("it's", "y z")] and contents.frame.columns == ["a,b", "c"]
