@@ -37,7 +37,8 @@ from jaxtree.table.reading import default_names
 from jaxtree.table.schema import Schema
 from jaxtree.table.source import is_source, open_source
 from jaxtree.table.target import check_same_length
-from jaxtree.tree import Tree, ancestors, take_tree
+from jaxtree.tree import Tree, take_tree
+from jaxtree.tree.walking import ancestors
 
 
 class Said(NamedTuple):

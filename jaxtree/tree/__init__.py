@@ -16,7 +16,6 @@ from jaxtree.tree.nodes import output_counts as output_counts
 from jaxtree.tree.nodes import pad_nodes as pad_nodes
 from jaxtree.tree.nodes import take_tree as take_tree
 from jaxtree.tree.nodes import target_means as target_means
-from jaxtree.tree.walking import ancestors as ancestors
 from jaxtree.tree.walking import apply as apply
 from jaxtree.tree.walking import apply_to_values as apply_to_values
 from jaxtree.tree.walking import branch_of_code as branch_of_code

@@ -202,7 +202,7 @@ def test_what_is_wrong_with_data_is_one_line_and_status_1(run, patients, tmp_pat
 def test_an_interrupted_training_ends_the_command(run, patients, tmp_path, monkeypatch):
     """In Python it returns the best parameters; a script could not tell them from those of a whole training."""
 
-    def interrupted(*arguments):
+    def interrupted(*arguments, **keywords):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("jaxtree.soft.training.run_epochs", interrupted)

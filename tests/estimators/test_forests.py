@@ -167,7 +167,7 @@ def test_a_warm_start_ends_where_one_fit_does(fitted):
 
 def test_a_warm_start_needs_the_same_classes(classifier):
     forest = clone(classifier).set_params(warm_start=True, oob_score=False).fit(X[TRAIN], WORD[TRAIN])
-    with pytest.raises(InvalidInputError, match="warm_start needs the columns, categories and classes"):
+    with pytest.raises(InvalidInputError, match="warm_start needs the columns, categories, classes"):
         forest.set_params(n_estimators=14).fit(X[TRAIN], np.char.upper(WORD[TRAIN]))
 
 
@@ -300,7 +300,7 @@ def test_dropout_draws_for_every_tree(classifier):
     [
         (dict(n_estimators=0), "n_estimators"),
         (dict(n_jobs=0), "n_jobs must be None, an integer >= 1"),
-        (dict(bootstrap=False, max_samples=0.5), "`max_samples` cannot be set if `bootstrap=False`"),
+        (dict(bootstrap=False, max_samples=0.5), "`max_sample` cannot be set if `bootstrap=False`"),
         (dict(bootstrap=False, oob_score=True), "only available if bootstrap=True"),
         (dict(max_samples=1.5), "max_samples"),
         (dict(pruning=CostComplexity("cv")), "not cross-validated one by one"),

@@ -153,7 +153,7 @@ def test_programs_are_compiled_once_a_bucket():
     for seed, num_rows in enumerate((600, 700, 1000)):
         X, y = of_numbers(num_rows, 10, seed=seed)
         X[:, 9] *= seed == 0  # which no split asks for then
-        forest = jaxtree.RandomForestClassifier(5 + seed, max_depth=4, random_state=seed).fit(X, y)
+        forest = jaxtree.RandomForestClassifier(6 + seed, max_depth=4, random_state=seed).fit(X, y)
         permutation_importances(forest, X, y, n_repeats=2)
         if not seed:
             number = substitution._sums.num_programs()

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxtree.programs import PROGRAMS
 from jaxtree.soft import SoftForm, init
 from jaxtree.soft import epochs as epochs_module
 from jaxtree.soft.courses import Course, Method, make_rows
@@ -32,7 +33,7 @@ def test_side_by_side_or_not_is_the_same(monkeypatch):
     found = []
     for width in (2**18, 64 * 8 * 2, 0):
         monkeypatch.setattr(epochs_module, "NUMBERS_IN_CACHE", width)
-        epochs_module.run_epochs.clear_cache()
+        PROGRAMS.clear()
         method = Method(predict=log_mixture, batch_size=64)
         course = Course(noise=0.1, averaging=0.9)
         found.append(train_many(trees(3), rows, keys=KEYS, num_epochs=3, method=method, course=course))

@@ -10,6 +10,7 @@ import optax
 import pytest
 
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.programs import PROGRAMS
 from jaxtree.soft import SoftForm, apply, init, with_dropout, with_rates
 from jaxtree.soft import epochs as epochs_module
 from jaxtree.soft import training as training_module
@@ -330,11 +331,11 @@ def test_progress_tells_every_epoch_once():
 
 
 def test_tables_of_a_like_size_and_other_numbers_share_a_program():
-    epochs_module.run_epochs.clear_cache()
+    PROGRAMS.clear()
     for number, rate in ((100, 0.1), (150, 0.2), (1900, 0.1)):
         course = Course(Rates(gate=rate), last_temperature=rate, noise=rate)
         train(a_tree(), make_rows(*made_up(number)), key=KEY, num_epochs=2, method=MIXTURE, course=course)
-    assert epochs_module.run_epochs._cache_size() == 1
+    assert epochs_module.run_epochs.num_programs() == 1
 
 
 def test_judging_in_blocks_is_judging_at_once(monkeypatch):

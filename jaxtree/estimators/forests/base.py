@@ -29,7 +29,7 @@ from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.prunings import Pruning
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
-from jaxtree.tree import ancestors
+from jaxtree.tree.walking import ancestors
 
 BINS_OF_FORESTS = 255
 """Bins of a numeric column, unless `max_bins` says otherwise: many trees smooth the steps."""
@@ -241,7 +241,9 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
             for schema in (self.schema_, blank.schema_)
         )
         if old != new or not _are_equal(getattr(self, "classes_", None), getattr(blank, "classes_", None)):
-            raise InvalidInputError("warm_start needs columns, categories, classes and first dates of the first fit")
+            raise InvalidInputError(
+                "warm_start needs the columns, categories, classes and first dates of the first fit"
+            )
         return self.forest_
 
     def _learn_from(self, blank: BaseTree) -> None:

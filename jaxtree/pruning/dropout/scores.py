@@ -53,6 +53,7 @@ def sampled_accuracy(
         InvalidInputError: p, q, the rates, the number of draws or the shapes are out of their range.
 
     Example:
+        >>> import jax
         >>> from jaxtree import ID3Classifier
         >>> from jaxtree.datasets import load_play_tennis
         >>> table = load_play_tennis()
