@@ -7,6 +7,9 @@ from jaxtyping import Float64
 from scipy.special import ndtr, ndtri
 
 SCALINGS = ("standard", "quantile", "none")
+MOST_EXPONENT = 400
+"""Numbers below two to this can be squared and summed."""
+
 MOST_KNOTS = 1000
 """Of a quantile scale."""
 
@@ -44,8 +47,12 @@ def fit_scale(value: Float64[np.ndarray, " row"], weight: Float64[np.ndarray, " 
     if scaling == "none" or not value.size:
         return Standard(0.0, 1.0)
     if scaling == "standard":
-        mean = float(np.average(value, weights=weight))
-        deviation = float(np.sqrt(np.average(np.square(value - mean), weights=weight)))
+        # A power of two changes no digit, and keeps sums and squares of the largest floats finite.
+        exponent = max(int(np.frexp(np.abs(value).max())[1]) - MOST_EXPONENT, 0)
+        value = np.ldexp(value, -exponent)
+        mean = np.average(value, weights=weight)
+        deviation = np.sqrt(np.average(np.square(value - mean), weights=weight))
+        mean, deviation = np.ldexp([mean, deviation], exponent).tolist()
         return Standard(mean, deviation if deviation > 1e-12 * abs(mean) else 1.0)
     return _fit_quantiles(value, weight)
 

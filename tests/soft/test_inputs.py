@@ -76,6 +76,13 @@ def test_quantiles_are_those_of_a_normal_distribution():
     assert back[0] < value.min() and back[1] == value.max()
 
 
+@pytest.mark.filterwarnings("error")
+def test_the_largest_floats_have_a_mean_and_a_deviation():
+    small = fit_scale(np.array([1.0, 2.0, 3.0, 6.0]), np.ones(4), "standard")
+    large = fit_scale(np.ldexp([1.0, 2.0, 3.0, 6.0], 1020), np.ones(4), "standard")
+    assert (large.mean, large.deviation) == (np.ldexp(small.mean, 1020), np.ldexp(small.deviation, 1020))
+
+
 def test_columns_of_one_value_or_none_are_harmless():
     X = np.array([[5.0, np.nan], [5.0, np.nan]])
     for scaling in ("standard", "quantile"):
