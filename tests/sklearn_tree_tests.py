@@ -18,7 +18,7 @@ one of the replaced classes. The tests of trees that loop over tables of classes
 too; those stay as they are.
 
 Every suite runs in a process of its own, which lets go of compiled programs now and then. The exit status is 0 if every
-failure is one of those explained, and at least 90 % pass (of the 19 tests of exports 80 %).
+failure is one of those explained, and at least 90 % pass (80 % of exports and search, which have few tests).
 """
 
 import argparse
@@ -72,7 +72,7 @@ class Suite:
 SUITES = {
     "tree": Suite(
         "sklearn.tree.tests.test_tree",
-        131,
+        257,
         {"sklearn.tree": _TREES},
         {
             "extra trees": ("ExtraTree", "extra_tree", "random_splitter"),
@@ -100,7 +100,7 @@ SUITES = {
     ),
     "forest": Suite(
         "sklearn.ensemble.tests.test_forest",
-        222,
+        298,
         {"sklearn.ensemble": _FORESTS},
         {
             **_ABSOLUTE,
@@ -128,7 +128,9 @@ SUITES = {
         "sklearn.model_selection.tests.test_search",
         9,
         {"sklearn.tree": _TREES, "sklearn.model_selection": ("GridSearchCV",)},
+        explained={"test_custom_run_search": "without cv= there are 10 folds, not 5"},
         only_named=True,
+        least_share=0.8,
     ),
 }
 

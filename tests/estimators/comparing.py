@@ -17,6 +17,12 @@ OF_SPLITS = (
 )
 """Fields that mean nothing at a leaf."""
 
+WEIGHTS_AS_ROWS = (
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+)
+"""scikit-learn's checks that a weight of two is a row twice, and a weight of zero no row."""
+
 
 def assert_same_tree(one, other, *, rtol=0.0):
     """Two trees on the host agree in every field that means something.

@@ -11,6 +11,7 @@ from jaxtree import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from tests.estimators.comparing import WEIGHTS_AS_ROWS
 
 FEW = dict(n_estimators=5, random_state=0)
 RANDOM_FORESTS = [RandomForestClassifier(**FEW), RandomForestRegressor(**FEW)]
@@ -23,7 +24,7 @@ def expected_to_fail(forest):
     """A row of weight 2 is drawn twice as often as one of weight 1, which is not the draws of a copied row."""
     if not forest.bootstrap:
         return {}
-    return {"check_sample_weight_equivalence_on_dense_data": "draws differ, as in scikit-learn's forests"}
+    return dict.fromkeys(WEIGHTS_AS_ROWS, "draws differ, as in scikit-learn's forests")
 
 
 @pytest.mark.slow

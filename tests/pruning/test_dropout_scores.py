@@ -242,11 +242,11 @@ def test_trees_of_a_like_size_share_programs(cars):
     tree, codes, label = cars
     sampled_accuracy(tree, codes, label, 0.1, 0.5, key=KEY, num_draws=8)
     expected_accuracy(tree, codes, label, 0.1, 0.5)
-    before = scores._score_draws.num_programs(), scores._sum_of_kept._cache_size()
+    before = scores._score_draws.num_programs(), scores._sum_of_kept.num_programs()
     small = dropouts.stop_at(tree, 5)[1]
     sampled_accuracy(small, codes[:, :100], label[:100], 0.2, 0.1, key=KEY, num_draws=8)
     expected_accuracy(small, codes[:, :100], label[:100], 0.2, 0.1)
-    assert (scores._score_draws.num_programs(), scores._sum_of_kept._cache_size()) == before
+    assert (scores._score_draws.num_programs(), scores._sum_of_kept.num_programs()) == before
 
 
 def test_what_is_not_allowed(tiny, regression):
