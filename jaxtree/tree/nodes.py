@@ -2,10 +2,12 @@
 
 import dataclasses
 import enum
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse
 from jax.core import Tracer
 from jaxtyping import Bool, Float, Int, Int32, Real, UInt, UInt8
 
@@ -190,18 +192,29 @@ class Tree:
         """Number of nodes that the table has room for."""
         return self.feature.shape[-1]
 
-    def apply(self, X: Real[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
+    def apply(self, X: Any) -> Int[np.ndarray, " row"]:
         """The node where the walk of every row ends: `apply_to_values` of a fitted tree, in float64.
 
-        A column of numbers is a feature as it is; see `Encoder.values` for the features of other tables.
+        A column of numbers is a feature as it is; see `Encoder.values` for the features of other tables. Sparse
+        matrices are held with their zeros.
+
+        Args:
+            X: Numbers of shape (rows, features): an array, or a sparse matrix of scipy.
         """
         from jaxtree.tree.walking import apply_to_values  # which is written for this table
 
-        padding = row_bucket(len(X)) - len(X)
-        values = np.pad(np.asarray(X, np.float64), ((0, padding), (0, 0)))
-        return np.asarray(apply_to_values(self, values))[: len(X)].astype(np.int64)
+        values = np.asarray(X.toarray() if scipy.sparse.issparse(X) else X, np.float64)
+        padding = row_bucket(len(values)) - len(values)
+        ends = apply_to_values(self, np.pad(values, ((0, padding), (0, 0))))
+        return np.asarray(ends)[: len(values)].astype(np.int64)
 
-    def predict(self, X: Real[np.ndarray, "row feature"]) -> Float[np.ndarray, "row ..."]:
+    def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
+        """Which nodes (columns) every row (rows) comes through, its end included; X as for `apply`."""
+        from jaxtree.tree.walking import ancestors  # which is written for this table
+
+        return ancestors(self)[self.apply(X)]
+
+    def predict(self, X: Any) -> Float[np.ndarray, "row ..."]:
         """What `value` holds where the walk of every row ends, without the axis of outputs if there is one.
 
         Example:

@@ -42,6 +42,11 @@ def tree():
     return jaxtree.DecisionTreeClassifier(max_depth=4).fit(DENSE, Y)
 
 
+def test_the_table_of_nodes_walks_sparse_rows(tree):
+    np.testing.assert_array_equal(tree.tree_.apply(SPARSE), tree.apply(DENSE))
+    np.testing.assert_array_equal(tree.tree_.decision_path(SPARSE).toarray(), tree.decision_path(DENSE).toarray())
+
+
 @pytest.mark.parametrize("X", FORMATS.values(), ids=FORMATS)
 def test_every_format_gives_the_tree_of_the_dense_table(tree, X):
     fitted = jaxtree.DecisionTreeClassifier(max_depth=4).fit(X, Y)
