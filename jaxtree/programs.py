@@ -5,6 +5,7 @@ memory maps, so that a growth has 1,000 to 2,000 and takes 30 to 45 MB. Linux gi
 where they run out; `jax.jit` keeps thousands of programs.
 """
 
+import ctypes
 import functools
 import logging
 import threading
@@ -64,9 +65,8 @@ class Programs:
         with self._lock:
             self._maps.setdefault(key, LEAST_MAPS)
             added = self._kept.setdefault(key, program)
-            # They are freed when this list goes, after the lock.
             let_go = self._pop_oldest()
-        del let_go
+        _free(let_go)
         return added
 
     @contextmanager
@@ -82,7 +82,7 @@ class Programs:
                 self._maps[key] = max(new, LEAST_MAPS)
             total, let_go = sum(self._maps.values()), self._pop_oldest()
             self._counted = (after or 0) - total + sum(self._maps.values())
-        del let_go
+        _free(let_go)
 
     def clear(self) -> None:
         """Lets go of all programs."""
@@ -183,6 +183,28 @@ def num_maps() -> int | None:
     try:
         return Path("/proc/self/maps").read_bytes().count(b"\n")
     except OSError:
+        return None
+
+
+def _free(programs: list[Any]) -> None:
+    """Frees programs that nothing else holds, outside of any lock, and hands their memory back.
+
+    Glibc keeps what is freed, in pieces that the next program seldom fits in: a process would grow by some megabytes
+    with every program.
+    """
+    if programs:
+        programs.clear()
+        trim = _glibc_trim()
+        if trim is not None:
+            trim(0)
+
+
+@functools.cache
+def _glibc_trim() -> Callable[[int], int] | None:
+    """Glibc's `malloc_trim`; None where another allocator is used."""
+    try:
+        return ctypes.CDLL("libc.so.6").malloc_trim
+    except (OSError, AttributeError):
         return None
 
 

@@ -17,8 +17,8 @@ Of the suites of bagging and search, which are mostly about other estimators, th
 one of the replaced classes. The tests of trees that loop over tables of classes meet the extra trees of scikit-learn
 too; those stay as they are.
 
-Every suite runs in a process of its own, which lets go of compiled programs now and then. The exit status is 0 if every
-failure is one of those explained, and at least 90 % pass (80 % of exports and search, which have few tests).
+Every suite runs in a process of its own. The exit status is 0 if every failure is one of those explained, and at least
+90 % pass; 80 % of exports and search, which have few tests, and of forests, where many look at private members.
 """
 
 import argparse
@@ -32,13 +32,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax
 import pytest
 import sklearn.model_selection
 
 VERSION = "1.9.1"
-TESTS_BETWEEN_CLEARINGS = 20
-"""Tests after which compiled programs are let go of; each is thousands of memory maps, of which a process has few."""
 
 _TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor")
 _FORESTS = ("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor")
@@ -101,12 +98,33 @@ SUITES = {
     ),
     "forest": Suite(
         "sklearn.ensemble.tests.test_forest",
-        298,
+        296,
         {"sklearn.ensemble": _FORESTS},
         {
             **_ABSOLUTE,
             "random trees embedding": ("RandomTreesEmbedding", "random_trees", "random_hasher"),
+            "Cython internals": ("test_mse_criterion_object",),
         },
+        {
+            "test_importances_asymptotic": "asks for `compute_feature_importances` of scikit-learn's tree",
+            "test_forest_classifier_oob[True-X1-y1-0.65": "other random numbers: an out-of-bag score of 0.646 "
+            "where 0.65 is asked for; seeds 0 to 4 give 0.646 to 0.678, scikit-learn's 0.650 to 0.686",
+            "test_classifier_error_oob_score_multiclass": "several outputs of many classes have out-of-bag scores",
+            "test_forest_multioutput_integral": "draws the rows again by scikit-learn's random numbers",
+            "test_distribution": "nodes are numbered level by level, not depth first",
+            "test_min_samples_split": "limits count a row as often as a tree has drawn it; scikit-learn counts it once",
+            "test_memory_layout": "asks for `estimator`, the template of a forest's trees, which forests have not",
+            "test_validate_y_class_weight": "calls a private method",
+            "test_class_weights_forest": "asks for a private attribute",
+            "test_oob_not_computed_twice": "watches a private method",
+            "test_class_weight_errors": "a warm start with another target is refused, not taken for one that has no "
+            "more trees to grow",
+            "test_forest_y_sparse": "a sparse target is a TypeError, as other things are that cannot be read",
+            "test_max_samples_geq_one": "asks for a private attribute",
+            "test_backend_respected": "trees grow as one program, not as jobs of joblib",
+            "test_estimators_samples": "a tree fitted alone draws other columns than as one of a forest",
+        },
+        least_share=0.8,
     ),
     "bagging": Suite(
         "sklearn.ensemble.tests.test_bagging",
@@ -181,7 +199,6 @@ class Run:
         self.left_out = []
         self.outcomes = {}
         self.messages = {}
-        self.done = 0
         self.swap = contextlib.ExitStack()
 
     @pytest.hookimpl(tryfirst=True)
@@ -208,11 +225,6 @@ class Run:
             self.outcomes[name] = report.outcome
         if report.failed:
             self.messages[name] = report.longrepr
-
-    def pytest_runtest_logfinish(self):
-        self.done += 1
-        if self.done % TESTS_BETWEEN_CLEARINGS == 0:
-            jax.clear_caches()
 
 
 def run(suite, replacements, pattern, list_only):

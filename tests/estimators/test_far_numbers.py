@@ -94,6 +94,13 @@ def test_trees_are_grown_on_the_rows_that_a_forest_names():
         np.testing.assert_array_equal(tree.tree_.count[0], np.bincount(CLASS[rows], minlength=2))
 
 
+def test_a_sample_may_have_more_rows_than_the_table():
+    by_fraction, by_number = (RandomForestClassifier(3, random_state=0, max_samples=size) for size in (1.5, 45))
+    for forest in (by_fraction.fit(X, CLASS), by_number.fit(X, CLASS)):
+        assert [rows.size for rows in forest.estimators_samples_] == [45, 45, 45]
+    np.testing.assert_array_equal(by_fraction.predict_proba(X), by_number.predict_proba(X))
+
+
 def test_a_fit_without_out_of_bag_scores_forgets_the_last_ones():
     forest = RandomForestClassifier(12, random_state=0, oob_score=True).fit(X, CLASS)
     assert forest.oob_score_ > 0

@@ -136,7 +136,7 @@ def test_another_score_may_be_given(classifier):
 
 
 def test_too_few_trees_leave_rows_without_a_prediction(classifier):
-    with pytest.warns(UserWarning, match="rows have no out-of-bag prediction"):
+    with pytest.warns(UserWarning, match="Some inputs do not have OOB scores"):
         forest = clone(classifier).set_params(n_estimators=2).fit(X[TRAIN], WORD[TRAIN])
     missing = np.isnan(forest.oob_decision_function_[:, 0])
     assert (missing == (drawn_by(forest) > 0).all(axis=0)).all()
@@ -159,7 +159,7 @@ def test_a_warm_start_ends_where_one_fit_does(fitted):
     assert (says(forest) == says(fitted)).all()
     assert forest.oob_score_ == fitted.oob_score_
     assert (says(forest.estimators_[3]) == says(first[3])).all()
-    with pytest.warns(UserWarning, match="no tree was grown"):
+    with pytest.warns(UserWarning, match="Warm-start fitting without increasing n_estimators"):
         forest.fit(X[TRAIN], target)
     with pytest.raises(InvalidInputError, match="n_estimators=3 must be larger"):
         forest.set_params(n_estimators=3).fit(X[TRAIN], target)
@@ -353,7 +353,10 @@ def test_several_outputs():
     forest = RandomForestClassifier(oob_score=True, **FEW).fit(X[TRAIN], both[TRAIN])
     assert [share.shape for share in forest.predict_proba(X[TEST])] == [(300, 3), (300, 2)]
     assert np.mean(forest.predict(X[TEST]) == both[TEST]) > 0.8
-    assert len(forest.oob_decision_function_) == 2
+    assert [share.shape for share in forest.oob_decision_function_] == [(600, 3), (600, 2)]
+    equal = forest.fit(X[TRAIN], np.stack([WORD, WORD], axis=1)[TRAIN]).oob_decision_function_
+    assert equal.shape == (600, 3, 2)
+    np.testing.assert_array_equal(equal[..., 0], equal[..., 1])
     numbers = RandomForestRegressor(oob_score=True, **FEW).fit(X[TRAIN], np.stack([NUMBER, -NUMBER], axis=1)[TRAIN])
     said = numbers.predict(X[TEST])
     assert said.shape == (300, 2)

@@ -43,8 +43,8 @@ class BaggingTreeClassifier(BaseForestClassifier):
         class_weight: Factors of classes in a dict, "balanced", or "balanced_subsample" for those that balance the
             classes of each tree's own rows.
         ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
-        max_samples: How many rows a tree draws: a number, a share of the rows (with weights: of their sum), or None for
-            as many as there are.
+        max_samples: How many rows a tree draws: a whole number, a fraction of the rows (with weights: of their sum),
+            which may be above 1, or None for as many as there are.
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the share of class 1 may go as the column
             rises.
         missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
@@ -61,7 +61,8 @@ class BaggingTreeClassifier(BaseForestClassifier):
         classes_: The classes in ascending order; a list for several outputs.
         feature_importances_: The mean importance of every column.
         oob_score_: The score of out-of-bag predictions; with `oob_score` alone.
-        oob_decision_function_: The mean shares that they are made from; NaN for rows that every tree has drawn.
+        oob_decision_function_: The mean shares that they are made from; NaN for rows that every tree has drawn. Of
+            several outputs of equally many classes [row, class, output], else a list of one array for each.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -135,8 +136,8 @@ class BaggingTreeRegressor(BaseForestRegressor):
         verbose: Whether to show a progress bar.
         warm_start: Whether `fit` keeps the trees of the last one, and grows those that are missing.
         ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
-        max_samples: How many rows a tree draws: a number, a share of the rows (with weights: of their sum), or None for
-            as many as there are.
+        max_samples: How many rows a tree draws: a whole number, a fraction of the rows (with weights: of their sum),
+            which may be above 1, or None for as many as there are.
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the mean may go as the column rises.
         missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeRegressor`.
         categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).

@@ -97,7 +97,7 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
             self._key = key_of(self.random_state)
             forest = self._grow(blank, start, 0, devices)
         elif len(old) == self.n_estimators:
-            warnings.warn("warm_start with as many trees as there are: no tree was grown", stacklevel=2)
+            warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=2)
             forest = old
         else:
             forest = join_forests([old, self._grow(blank, start, len(old), devices)])
@@ -318,7 +318,7 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         missing = int(np.sum(np.isnan(means[:, 0])))
         if missing:
             warnings.warn(
-                f"{missing} rows have no out-of-bag prediction, because every tree has drawn them: they are NaN and do "
+                f"Some inputs do not have OOB scores: every tree has drawn {missing} of the rows. They are NaN and do "
                 "not count for the score; more trees would help",
                 stacklevel=4,
             )

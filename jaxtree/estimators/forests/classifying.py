@@ -81,11 +81,18 @@ class BaseForestClassifier(ScoresSources, ClassifierMixin, BaseForest):
         score = self.oob_score if callable(self.oob_score) else _accuracy
         self.oob_score_ = score(given, predicted)
         whole = [with_weightless_rows(share, start) for share in shares]
-        self.oob_decision_function_ = whole[0] if self.n_outputs_ == 1 else whole
+        self.oob_decision_function_ = whole[0] if self.n_outputs_ == 1 else _stacked(whole)
 
     def _names(self, label: Int[np.ndarray, "output row"]) -> Shaped[np.ndarray, "row *output"]:
         columns = [names[codes] for names, codes in zip(self._classes(), label, strict=True)]
         return columns[0] if self.n_outputs_ == 1 else np.stack(columns, axis=1)
+
+
+def _stacked(
+    shares: list[Float[np.ndarray, "row class"]],
+) -> Float[np.ndarray, "row class output"] | list[Float[np.ndarray, "row class"]]:
+    """One array of all outputs as scikit-learn has it; a list if they differ in their number of classes."""
+    return np.stack(shares, axis=2) if len({share.shape[1] for share in shares}) == 1 else shares
 
 
 def _accuracy(given: Shaped[np.ndarray, "row *output"], predicted: Shaped[np.ndarray, "row *output"]) -> float:

@@ -66,6 +66,7 @@ class Samples(NamedTuple):
     def of_trees(self, num_trees: int) -> list[Int[np.ndarray, " draw"]]:
         """The rows of the table that every tree has, each as often as it was drawn."""
         row = np.arange(self.num_rows) if self.has_weight is None else np.flatnonzero(self.has_weight)
+        row = row.astype(np.int32)
         if self.drawing is None:
             return [row.copy() for _ in range(num_trees)]
         return [np.repeat(row, draw_counts(self.drawing, tree, 1)[0]) for tree in range(num_trees)]

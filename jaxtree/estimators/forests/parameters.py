@@ -12,7 +12,7 @@ FOREST_CONSTRAINTS: dict[str, Any] = {
     "n_jobs": [Integral, None],
     "verbose": ["verbose"],
     "warm_start": ["boolean"],
-    "max_samples": [None, Interval(RealNotInt, 0, 1, closed="right"), Interval(Integral, 1, None, closed="left")],
+    "max_samples": [None, Interval(RealNotInt, 0, None, closed="neither"), Interval(Integral, 1, None, closed="left")],
 }
 
 
