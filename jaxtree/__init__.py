@@ -16,8 +16,6 @@ from jaxtree.estimators.files import hardened as _hardened_in_files  # noqa: F40
 from jaxtree.estimators.files import soft as _soft_in_files  # noqa: F401, which registers soft trees and forests
 from jaxtree.estimators.files import trees as _trees_in_files  # noqa: F401, which registers trees
 from jaxtree.estimators.files.registry import load as load
-from jaxtree.estimators.forests.bagging import BaggingTreeClassifier as BaggingTreeClassifier
-from jaxtree.estimators.forests.bagging import BaggingTreeRegressor as BaggingTreeRegressor
 from jaxtree.estimators.forests.extra_trees import ExtraTreesClassifier as ExtraTreesClassifier
 from jaxtree.estimators.forests.extra_trees import ExtraTreesRegressor as ExtraTreesRegressor
 from jaxtree.estimators.forests.random_forests import RandomForestClassifier as RandomForestClassifier

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from jaxtree.cli.bench import bench
 from jaxtree.cli.evaluate import evaluate
 from jaxtree.cli.example import example
 from jaxtree.cli.explain import explain
@@ -20,7 +19,7 @@ from jaxtree.cli.study import study
 from jaxtree.errors import JaxtreeError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (fit, predict, show, explain, evaluate, search, bench, example, reproduce):
+for command in (fit, predict, show, explain, evaluate, search, example, reproduce):
     app.command()(command)
 app.add_typer(study, name="study")
 

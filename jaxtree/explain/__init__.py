@@ -2,8 +2,6 @@
 
 from jaxtree.explain.interactions import ShapInteractions as ShapInteractions
 from jaxtree.explain.interactions import shap_interaction_values as shap_interaction_values
-from jaxtree.explain.permutation import PermutationImportances as PermutationImportances
-from jaxtree.explain.permutation import permutation_importances as permutation_importances
 from jaxtree.explain.rows import Contrast as Contrast
 from jaxtree.explain.rows import Explanation as Explanation
 from jaxtree.explain.rows import explain_row as explain_row

@@ -1,5 +1,6 @@
 """What an estimator of two columns of numbers says everywhere on their plane."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.explain.encoded import reading_encoded
 from jaxtree.export.canvas import BLUES, axes_to_draw_in, calm, scale_beside
 from jaxtree.export.picture import colour_of_class
 from jaxtree.table.schema import Schema
@@ -54,7 +54,7 @@ def plot_decision_boundary(
     rows = np.asarray(estimator.encoder_.values(X), np.float64)
     sides = [_side(value, resolution, margin) for value in rows.T]
     plane = np.stack([part.ravel() for part in np.meshgrid(*sides)], axis=1)
-    ax, reading = axes_to_draw_in(ax), reading_encoded(estimator)
+    ax, reading = axes_to_draw_in(ax), _reading_encoded(estimator)
     if is_classifier(estimator):
         _draw_classes(ax, reading, sides, plane, rows, y)
     else:
@@ -110,3 +110,27 @@ def _draw_numbers(ax: Axes, reading: Any, sides: list, plane: Any, rows: Any, y:
     if given is not None:
         ax.scatter(*rows.T, s=22, c=given, edgecolor="white", linewidth=0.6, **shades)
     scale_beside(ax, drawn, "predicted")
+
+
+class _NoEncoder:
+    """Stands for an encoder where rows are encoded already.
+
+    Attributes:
+        schema_: What their numbers and codes mean.
+    """
+
+    def __init__(self, schema: Schema):
+        self.schema_ = schema
+
+    def values(self, X: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
+        """Returns the rows as they are."""
+        return X
+
+
+def _reading_encoded(estimator: Any) -> Any:
+    """Returns the same fitted estimator, reading what its `encoder_.values` returns of a table."""
+    twin = copy.copy(estimator)
+    twin.encoder_ = _NoEncoder(estimator.encoder_.schema_)
+    twin.n_features_in_ = estimator.encoder_.schema_.num_features
+    vars(twin).pop("feature_names_in_", None)
+    return twin

@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.explain.permutation import PermutationImportances
 from jaxtree.export.canvas import BLUE, GREY, axes_to_draw_in, calm
 
 
@@ -18,8 +18,8 @@ def plot_importances(estimator: Any, importances: Any = None, *, max_columns: in
 
     Args:
         estimator: A fitted estimator.
-        importances: A number a column, or what `jaxtree.explain.permutation_importances` returns, whose standard
-            deviations are drawn as lines; `estimator.feature_importances_` if not given.
+        importances: A number a column, or what `sklearn.inspection.permutation_importance` returns,
+            whose standard deviations are drawn as lines; `estimator.feature_importances_` if not given.
         max_columns: How many columns to draw at most.
         ax: Where to draw; a new figure if not given.
 
@@ -63,6 +63,6 @@ def _numbers(estimator: Any, importances: Any) -> tuple[Float[np.ndarray, "..."]
     """The lengths of the bars, those of the lines on them, and what they mean."""
     if importances is None:
         return np.asarray(estimator.feature_importances_, np.float64), None, "share of the gain"
-    if isinstance(importances, PermutationImportances):
-        return importances.mean, importances.std, "loss of score when the column is shuffled"
+    if isinstance(importances, Bunch):
+        return importances.importances_mean, importances.importances_std, "loss of score when the column is shuffled"
     return np.asarray(importances, np.float64), None, "importance"

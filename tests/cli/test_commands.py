@@ -140,17 +140,6 @@ def test_examples_are_tables(run, name, rows):
     assert len(run("example", name, "--quiet").stdout.splitlines()) == rows + 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("trees", [[], ["--trees", "3"]], ids=["one tree", "forest"])
-def test_bench_times_all_that_is_installed(run, trees):
-    run("example", "car", "-o", "car.csv", "--quiet")
-    done = run("bench", "car.csv", "-t", "class", "--max-depth", "4", *trees)
-    assert "432 held out" in done.stdout and "refused" not in done.stdout
-    for name in ("jaxtree", "scikit-learn"):
-        line = next(line for line in done.stdout.splitlines() if line.startswith(name))
-        assert 0.6 < float(line.split()[-1]) < 1
-
-
 USAGE = {
     "no parameter 'depht'": ["fit", "patients.csv", "-t", "ill", "-o", "m", "--set", "depht=3"],
     "NAME=VALUE": ["fit", "patients.csv", "-t", "ill", "-o", "m", "--set", "max_depth"],

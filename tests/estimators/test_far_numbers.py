@@ -11,8 +11,7 @@ from jaxtree import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.explain import permutation_importances
+from jaxtree.errors import InvalidInputError
 
 X = np.arange(30.0)[:, None]
 Y = X[:, 0]
@@ -76,9 +75,6 @@ def test_scikit_learn_s_words():
         RandomForestRegressor(criterion="poisson").fit(X, 0 * Y)
     with pytest.raises(InvalidInputError, match="Sum of y is not positive"):
         DecisionTreeRegressor(criterion="poisson").fit(X, 0 * Y)
-    tree = DecisionTreeClassifier().fit(X, CLASS)
-    with pytest.raises(InvalidTypeError, match="scoring must be the name of one scorer"):
-        permutation_importances(tree, X, CLASS, scoring=["accuracy"])
 
 
 def test_a_forest_is_a_sequence_of_its_trees():

@@ -4,8 +4,6 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from jaxtree import (
-    BaggingTreeClassifier,
-    BaggingTreeRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
@@ -15,9 +13,7 @@ from tests.estimators.comparing import WEIGHTS_AS_ROWS
 
 FEW = dict(n_estimators=5, random_state=0)
 RANDOM_FORESTS = [RandomForestClassifier(**FEW), RandomForestRegressor(**FEW)]
-OTHERS = [
-    forest(**FEW) for forest in (ExtraTreesClassifier, ExtraTreesRegressor, BaggingTreeClassifier, BaggingTreeRegressor)
-]
+EXTRA_TREES = [ExtraTreesClassifier(**FEW), ExtraTreesRegressor(**FEW)]
 
 
 def expected_to_fail(forest):
@@ -34,6 +30,6 @@ def test_scikit_learn_s_own_checks(estimator, check):
 
 
 @pytest.mark.exhaustive
-@parametrize_with_checks(OTHERS, expected_failed_checks=expected_to_fail)
-def test_scikit_learn_s_own_checks_of_other_forests(estimator, check):
+@parametrize_with_checks(EXTRA_TREES, expected_failed_checks=expected_to_fail)
+def test_scikit_learn_s_own_checks_of_extra_trees(estimator, check):
     check(estimator)

@@ -85,8 +85,12 @@ def fitted():
         "forest_regression": (jaxtree.RandomForestRegressor(**few, oob_score=True), table, numbers),
         "extra": (jaxtree.ExtraTreesClassifier(**few), table, classes == "low"),
         "extra_regression": (jaxtree.ExtraTreesRegressor(**few), table, two),
-        "bagging": (jaxtree.BaggingTreeClassifier(**few, pruning=jaxtree.ReducedError()), table, signs),
-        "bagging_regression": (jaxtree.BaggingTreeRegressor(**few), plain, numbers),
+        "bagged": (
+            jaxtree.RandomForestClassifier(**few, max_features=None, pruning=jaxtree.ReducedError()),
+            table,
+            signs,
+        ),
+        "bagged_regression": (jaxtree.RandomForestRegressor(**few), plain, numbers),
         **_soft(table, plain, classes, numbers, two),
     }
     for name, (estimator, X, y) in estimators.items():

@@ -10,10 +10,10 @@ import jaxtree
 from jaxtree.tree import SplitKind
 
 KEPT = pathlib.Path(__file__).parent / "kept"
-PLAIN = ("cart_plain", "bagging_regression")
+PLAIN = ("cart_plain", "bagged_regression")
 """Estimators of numbers alone."""
 TREES = ("cart", "cart_plain", "cart_vote", "regression", "id3", "id3_onehot")
-FORESTS = ("forest", "forest_vote", "forest_regression", "extra", "bagging", "bagging_regression")
+FORESTS = ("forest", "forest_vote", "forest_regression", "extra", "bagged", "bagged_regression")
 SHARING = ("c45", "c45_words", "cart_fraction")
 """Trees that share out rows with missing values."""
 

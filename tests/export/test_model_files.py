@@ -71,8 +71,7 @@ def test_every_registered_estimator_of_every_written_format_is_kept():
     headers = [read_model_file(path).header for path in KEPT]
     written = {(header["class"], header["format"]) for header in headers}
     trees = {"C45Classifier", "ID3Classifier", "DecisionTreeClassifier", "DecisionTreeRegressor"}
-    kinds = ("RandomForest", "ExtraTrees", "BaggingTree")
-    kinds = (*kinds, "SoftTree", "SoftForest", "HardTree")
+    kinds = ("RandomForest", "ExtraTrees", "SoftTree", "SoftForest", "HardTree")
     forests = {f"{kind}{task}" for kind in kinds for task in ("Classifier", "Regressor")}
     assert trees | forests <= set(registry._ENTRIES)
     assert {(name, number) for name in trees | forests for number in range(1, FORMAT + 1)} <= written

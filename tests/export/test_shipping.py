@@ -40,7 +40,7 @@ def run_sql(expression, X):
         return [value for (value,) in database.execute(f"SELECT {expression} FROM rows ORDER BY rowid")]
 
 
-@pytest.mark.parametrize("name", [*TREES, "forest_regression", "bagging_regression"])
+@pytest.mark.parametrize("name", [*TREES, "forest_regression", "bagged_regression"])
 def test_sql_predicts_the_same(name):
     estimator = kept(name)
     X = edge_rows(estimator)
@@ -157,7 +157,7 @@ def test_scikit_learn_predicts_the_same():
 
 
 def test_scikit_learn_has_trees_of_numbers_too():
-    member = kept("bagging_regression").estimators_[1]
+    member = kept("bagged_regression").estimators_[1]
     X = edge_rows(member, dtype=np.float32)
     np.testing.assert_array_equal(to_sklearn(member).predict(X), member.predict(X))
 
@@ -266,7 +266,7 @@ def test_what_cannot_be_said_is_refused():
     with pytest.raises(InvalidInputError, match="'color' are words"):
         to_sklearn(kept("cart"))
     with pytest.raises(InvalidInputError, match="estimators_"):
-        to_sklearn(kept("bagging_regression"))
+        to_sklearn(kept("bagged_regression"))
     with pytest.raises(InvalidInputError, match="share_of"):
         to_sql(kept("forest"))
     with pytest.raises(InvalidInputError, match="share_of must be a class"):

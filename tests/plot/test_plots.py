@@ -10,11 +10,11 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_rgb
 from sklearn.datasets import load_iris
+from sklearn.inspection import permutation_importance
 
 import jaxtree
 from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, prune, prune_to
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.explain import PermutationImportances
 from jaxtree.export.picture import colour_of_class
 from jaxtree.plot import (
     plot_decision_boundary,
@@ -159,9 +159,9 @@ def test_bars_are_in_descending_order(tree):
     assert width == sorted(tree.feature_importances_, reverse=True)[:3]
     order = np.argsort(-tree.feature_importances_, kind="stable")[:3]
     assert [label.get_text() for label in ax.get_yticklabels()] == [f"x{column}" for column in order]
-    permuted = PermutationImportances(np.zeros((4, 2)), np.array([0.1, 0.4, 0.2, 0.3]), np.full(4, 0.05))
+    permuted = permutation_importance(tree, X, CLASS, n_repeats=2, random_state=0)
     ax = plot_importances(tree, permuted)
-    assert [bar.get_width() for bar in ax.patches] == [0.4, 0.3, 0.2, 0.1]
+    assert [bar.get_width() for bar in ax.patches] == sorted(permuted.importances_mean, reverse=True)
     assert "shuffled" in ax.get_xlabel() and len(ax.collections) == 1
     with pytest.raises(InvalidInputError, match=r"each of 4 columns.*shape \(3,\)"):
         plot_importances(tree, [1.0, 2.0, 3.0])

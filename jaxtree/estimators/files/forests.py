@@ -12,7 +12,6 @@ from jaxtree.estimators.files.learnt import join_learnt, split_learnt
 from jaxtree.estimators.files.parameters import read_parameter, write_parameter
 from jaxtree.estimators.files.registry import Kind, register
 from jaxtree.estimators.files.trees import SAID, read_said, set_outputs
-from jaxtree.estimators.forests.bagging import BaggingTreeClassifier, BaggingTreeRegressor
 from jaxtree.estimators.forests.base import OUT_OF_BAG
 from jaxtree.estimators.forests.extra_trees import ExtraTreesClassifier, ExtraTreesRegressor
 from jaxtree.estimators.forests.members import Members
@@ -80,6 +79,5 @@ def _join_out_of_bag(estimator: Any, parts: ModelFile) -> None:
 for _estimator in (
     *(RandomForestClassifier, RandomForestRegressor),
     *(ExtraTreesClassifier, ExtraTreesRegressor),
-    *(BaggingTreeClassifier, BaggingTreeRegressor),
 ):
     register(_estimator, Kind(split_forest, join_forest))
