@@ -152,7 +152,7 @@ def _read_outputs(y: Any) -> tuple[list[_Output], int]:
         raise InvalidInputError("y should be a 1d array: fit requires y to be passed, but the target y is None")
     if issparse(y):
         raise InvalidTypeError(
-            "y is a sparse matrix: a sparse multilabel-indicator for y is not supported, pass y.toarray()"
+            "y is a sparse matrix, and a sparse multilabel-indicator for y is not supported: pass y.toarray()"
         )
     if isinstance(y, NumberColumn | WordColumn):
         return [_output_of_column(y)], 1

@@ -302,7 +302,7 @@ def test_dropout_draws_for_every_tree(classifier):
         (dict(n_jobs=0), "n_jobs must be None, an integer >= 1"),
         (dict(bootstrap=False, max_samples=0.5), "`max_sample` cannot be set if `bootstrap=False`"),
         (dict(bootstrap=False, oob_score=True), "only available if bootstrap=True"),
-        (dict(max_samples=1.5), "max_samples"),
+        (dict(max_samples=0.0), "max_samples"),
         (dict(pruning=CostComplexity("cv")), "not cross-validated one by one"),
         (dict(pruning=ReducedError(), bootstrap=False), "with bootstrap=True it takes those not drawn"),
         (dict(max_depth=-3), "The 'max_depth' parameter of RandomForestClassifier must be"),
