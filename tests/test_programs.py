@@ -70,6 +70,20 @@ def test_the_program_used_last_stays(little_room):
     assert function.num_programs() == 12, "all fit in: the test shows nothing"
 
 
+@needs_maps
+def test_memory_is_handed_back_when_programs_are_let_go(little_room, monkeypatch):
+    trims = []
+    monkeypatch.setattr(programs, "_glibc_trim", lambda: trims.append)
+    function, size = made(), 10
+    while PROGRAMS.total_maps < ROOM / 2:
+        function(rows(size), times=1)
+        size += 1
+    assert not trims
+    for more in range(size, 3 * size + 10):
+        function(rows(more), times=1)
+    assert trims and set(trims) == {0}
+
+
 def test_static_keywords_and_types_are_told_apart():
     function = made()
     for dtype in (np.float32, np.float16):

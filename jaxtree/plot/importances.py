@@ -27,7 +27,8 @@ def plot_importances(estimator: Any, importances: Any = None, *, max_columns: in
         The axes.
 
     Raises:
-        InvalidInputError: There is not one number a column, or no column is to be drawn.
+        InvalidInputError: There is not one number a column, no column is to be drawn, or there are importances by
+            several scorers.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -63,6 +64,8 @@ def _numbers(estimator: Any, importances: Any) -> tuple[Float[np.ndarray, "..."]
     """The lengths of the bars, those of the lines on them, and what they mean."""
     if importances is None:
         return np.asarray(estimator.feature_importances_, np.float64), None, "share of the gain"
+    if isinstance(importances, dict) and "importances_mean" not in importances:
+        raise InvalidInputError(f"importances by several scorers are drawn one by one, got {', '.join(importances)}")
     if isinstance(importances, Bunch):
         return importances.importances_mean, importances.importances_std, "loss of score when the column is shuffled"
     return np.asarray(importances, np.float64), None, "importance"

@@ -77,6 +77,18 @@ def test_every_registered_estimator_of_every_written_format_is_kept():
     assert {(name, number) for name in trees | forests for number in range(1, FORMAT + 1)} <= written
 
 
+def test_out_of_bag_shares_of_several_outputs_come_back(tmp_path):
+    X = np.arange(60.0)[:, None]
+    for last in (X[:, 0] > 20, X[:, 0] // 20):
+        target = np.stack([X[:, 0] > 40, last], axis=1).astype(int)
+        forest = jaxtree.RandomForestClassifier(12, max_depth=2, oob_score=True, random_state=0).fit(X, target)
+        forest.save(tmp_path / "forest")
+        loaded = jaxtree.load(tmp_path / "forest").oob_decision_function_
+        assert isinstance(loaded, type(forest.oob_decision_function_))
+        for ours, theirs in zip(loaded, forest.oob_decision_function_, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
 @settings(max_examples=8)
 @given(
     st.lists(st.tuples(st.sampled_from([0.0, -1.5, 2.25, np.nan]), st.sampled_from("abc")), min_size=4, max_size=12),

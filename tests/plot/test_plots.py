@@ -163,6 +163,8 @@ def test_bars_are_in_descending_order(tree):
     ax = plot_importances(tree, permuted)
     assert [bar.get_width() for bar in ax.patches] == sorted(permuted.importances_mean, reverse=True)
     assert "shuffled" in ax.get_xlabel() and len(ax.collections) == 1
+    with pytest.raises(InvalidInputError, match="drawn one by one, got accuracy, f1_macro"):
+        plot_importances(tree, {"accuracy": permuted, "f1_macro": permuted})
     with pytest.raises(InvalidInputError, match=r"each of 4 columns.*shape \(3,\)"):
         plot_importances(tree, [1.0, 2.0, 3.0])
 

@@ -71,7 +71,7 @@ def _join_out_of_bag(estimator: Any, parts: ModelFile) -> None:
         if type(number) is not int or number != len(arrays) or number < 1:
             raise ModelFileError("its out-of-bag predictions are none")
         arrays = [parts.arrays.get(f"{name}.{place}") for place in range(number)]
-        if not all(array is not None and array.dtype == np.float64 and array.ndim in (1, 2) for array in arrays):
+        if not all(array is not None and array.dtype == np.float64 and array.ndim in (1, 2, 3) for array in arrays):
             raise ModelFileError("its out-of-bag predictions are none")
         setattr(estimator, name, arrays[0] if number == 1 else arrays)
 
