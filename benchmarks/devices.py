@@ -29,7 +29,7 @@ def measure(num_devices, num_rows):
     from gpu import make_table
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    from jaxtree import Limits, grow
+    from jaxtree import Classes, Data, Limits, Rules, Sizes, grow
 
     jax.config.update("jax_num_cpu_devices", num_devices)
     mesh = Mesh(np.array(jax.devices()), ("rows",))
@@ -41,10 +41,14 @@ def measure(num_devices, num_rows):
         start = time.perf_counter()
         tree = jax.block_until_ready(
             grow(
-                codes, label, None, None, Limits(max_depth=DEPTH), num_bins=256, capacity=4096, num_classes=2,
+                Data(codes, label),
+                None,
+                Limits(max_depth=DEPTH),
+                Rules(Classes(2)),
+                Sizes(num_bins=256, capacity=4096),
                 mesh=mesh if num_devices > 1 else None,
             )
-        ).tree  # fmt: skip
+        ).tree
         times.append(time.perf_counter() - start)
     arrays = (tree.feature, tree.threshold, tree.count, tree.first_child)
     digest = hashlib.sha256(b"".join(np.asarray(x).tobytes() for x in arrays)).hexdigest()

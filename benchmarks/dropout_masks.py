@@ -71,7 +71,7 @@ def memory(field):
 def seconds_of_a_routed_draw(tree, codes, label):
     """The obvious way: a mask, and every row sent down under it."""
     majority = jaxtree.majority_class(tree)
-    masks = dropout.draws(tree, P, Q, key=KEY, num_draws=ROUTED_DRAWS + 1)
+    masks = dropout.draws(tree, dropout.node_rates(tree, P, Q), key=KEY, num_draws=ROUTED_DRAWS + 1)
     start = 0.0
     for draw, mask in enumerate(masks):
         if draw == 1:
@@ -90,18 +90,21 @@ def main():
     small = make_tree(50)[0]
     nodes, many = tree.node_count, {"key": KEY, "num_draws": args.draws}
     bits = jax.jit(lambda key: jax.random.bits(key, (nodes, args.draws)))
+    rates, grid = lambda: dropout.node_rates(tree, P, Q), lambda tree: dropout.node_rates(tree, *SETTINGS)
     calls = {
-        f"{args.draws:,} draws scored": lambda: dropout.sampled_accuracy(tree, *rows, P, Q, **many),
-        f"{args.draws:,} masks": lambda: dropout.draws(tree, P, Q, **many),
-        f"vote of {args.draws:,} draws": lambda: dropout.drawn_votes(tree, P, Q, **many),
-        f"accuracy of the vote of 1 to {args.draws:,} draws": lambda: dropout.vote_accuracy(tree, *rows, P, Q, **many),
-        "one mask": lambda: jaxtree.prune.dropout(tree, P, Q, key=KEY),
-        f"60 settings, vote of 200 draws, {small.node_count} nodes": lambda: dropout.drawn_votes(
-            small, *SETTINGS, key=KEY, num_draws=200
+        f"{args.draws:,} draws scored": lambda: dropout.sampled_accuracy(tree, *rows, rates(), **many),
+        f"{args.draws:,} masks": lambda: dropout.draws(tree, rates(), **many),
+        f"vote of {args.draws:,} draws": lambda: dropout.drawn_votes(tree, rates(), **many),
+        f"accuracy of the vote of 1 to {args.draws:,} draws": lambda: dropout.vote_accuracy(
+            tree, *rows, rates(), **many
         ),
-        f"60 settings, vote of all draws, {small.node_count} nodes": lambda: dropout.expected_votes(small, *SETTINGS),
-        "60 settings, expected accuracy": lambda: dropout.expected_accuracy(tree, *rows, *SETTINGS),
-        "60 settings, variance of the accuracy": lambda: dropout.accuracy_variance(tree, *rows, *SETTINGS),
+        "one mask": lambda: jaxtree.prune.dropout(tree, rates(), key=KEY),
+        f"60 settings, vote of 200 draws, {small.node_count} nodes": lambda: dropout.drawn_votes(
+            small, grid(small), key=KEY, num_draws=200
+        ),
+        f"60 settings, vote of all draws, {small.node_count} nodes": lambda: dropout.expected_votes(small, grid(small)),
+        "60 settings, expected accuracy": lambda: dropout.expected_accuracy(tree, *rows, grid(tree)),
+        "60 settings, variance of the accuracy": lambda: dropout.accuracy_variance(tree, *rows, grid(tree)),
         **{f"tuned per {per}": lambda per=per: dropout.tune(tree, *rows, per=per) for per in ("tree", "level", "node")},
         f"random bits alone, {nodes:,} x {args.draws:,}": lambda: bits(KEY),
     }  # fmt: skip

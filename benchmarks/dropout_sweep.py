@@ -27,7 +27,10 @@ def main():
     def sweep():
         start = time.perf_counter()
         for codes, labels in parts:
-            draws = jaxtree.dropout.sampled_accuracy(estimator.tree_, codes, labels, P, Q, key=key, num_draws=NUM_DRAWS)
+            rates = jaxtree.dropout.node_rates(estimator.tree_, P, Q)
+            draws = jaxtree.dropout.sampled_accuracy(
+                estimator.tree_, codes, labels, rates, key=key, num_draws=NUM_DRAWS
+            )
             jax.block_until_ready(draws)
         return time.perf_counter() - start
 
@@ -40,7 +43,8 @@ def main():
     start = time.perf_counter()
     num_routed = 50
     for draw in range(num_routed):
-        mask = jaxtree.prune.dropout(estimator.tree_, 0.1, 0.5, key=jax.random.fold_in(key, draw))
+        rates = jaxtree.dropout.node_rates(estimator.tree_, 0.1, 0.5)
+        mask = jaxtree.prune.dropout(estimator.tree_, rates, key=jax.random.fold_in(key, draw))
         _ = (majority[np.asarray(jaxtree.apply(estimator.tree_, codes, mask))] == labels).mean()
     each = (time.perf_counter() - start) / num_routed
     total = each * 2 * P.size * Q.size * NUM_DRAWS

@@ -23,7 +23,6 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxtree
-from jaxtree.growth.grow import grow
 
 NUM_FEATURES, NUM_CODES, DEPTH = 28, 255, 8
 BYTES_PER_ROW = 36
@@ -39,7 +38,8 @@ def make_table(num_rows, seed=0):
 
 
 def grow_one(codes, label):
-    return grow(codes, label, None, None, jaxtree.Limits(max_depth=DEPTH), num_bins=256, capacity=4096, num_classes=2)
+    rules, sizes = jaxtree.Rules(jaxtree.Classes(2)), jaxtree.Sizes(num_bins=256, capacity=4096)
+    return jaxtree.grow(jaxtree.Data(codes, label), None, jaxtree.Limits(max_depth=DEPTH), rules, sizes)
 
 
 def seconds_of(call, repeats=10):
@@ -102,10 +102,10 @@ def forest(gpu, num_rows=100_000, num_trees=64):
     limits = jaxtree.Limits(max_depth=10, max_features=5)
 
     def call():
-        return grow(
-            *there, None, None, limits, num_bins=256, capacity=2**11 * num_trees, num_classes=2, draws_features=True,
-            key=jax.random.key(0), entry_row=entries[0], entry_root=entries[1], num_roots=num_trees,
-        )  # fmt: skip
+        data = jaxtree.Data(there[0], there[1], row=entries[0], root=entries[1])
+        rules = jaxtree.Rules(jaxtree.Classes(2), samples_features=True)
+        sizes = jaxtree.Sizes(num_bins=256, capacity=2**11 * num_trees, num_roots=num_trees)
+        return jaxtree.grow(data, None, limits, rules, sizes, key=jax.random.key(0))
 
     cold, times = seconds_of(call, repeats=3)
     return {"trees": num_trees, "rows": num_rows, "cold_s": cold, "minimum_s": min(times)}
@@ -121,7 +121,14 @@ def dropout_sweep(num_draws=1000):
 
     def call():
         sampled = jaxtree.dropout.sampled_accuracy
-        return sampled(estimator.tree_, codes, label, p, q, key=key, num_draws=num_draws)
+        return sampled(
+            estimator.tree_,
+            codes,
+            label,
+            jaxtree.dropout.node_rates(estimator.tree_, p, q),
+            key=key,
+            num_draws=num_draws,
+        )
 
     cold, times = seconds_of(call, repeats=5)
     return {"settings": p.size * q.size, "draws": num_draws, "cold_s": cold, "minimum_s": min(times)}

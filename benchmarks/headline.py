@@ -45,7 +45,7 @@ def timed(work):
 
 def time_jaxtree(tree, X, y):
     whole, _ = timed(lambda: tree.fit(X, y))
-    encoding, start = timed(lambda: tree._begin(X, y))
+    encoding, start = timed(lambda: tree.prepare_fit(X, y))
     growth, _ = timed(lambda: grow_tables([start.encoded]))
     return {"whole": whole, "encoding": encoding, "growth": growth}
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import jaxtree
-from jaxtree import Features, Limits, Missing, SplitKind, criteria
+from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, SplitKind
 
 DEPTH, SHARE_MISSING, NUM_CATEGORIES = 8, 0.02, 20
 
@@ -38,31 +38,29 @@ def ways(num_rows, num_columns):
     is_missing = rng.random(codes.shape) < SHARE_MISSING
     with_missing = np.where(is_missing, 255, codes).astype(np.uint8)
     threshold = np.zeros(num_columns, np.int32)
-    plain = {"num_classes": 2, "num_bins": 256, "capacity": 4096, "limits": Limits(max_depth=DEPTH)}
+    limits, plain, sizes = Limits(max_depth=DEPTH), Rules(Classes(2)), Sizes(num_bins=256, capacity=4096)
+    roomy = sizes._replace(capacity=16384, entry_capacity=4 * num_rows)
     known = Features(threshold, np.full(num_columns, 255))
     missing = Features(threshold, np.full(num_columns, 256), np.full(num_columns, 255))
     few = (codes % NUM_CATEGORIES).astype(np.uint8)
     categories = lambda kind: Features(np.full(num_columns, kind), np.full(num_columns, NUM_CATEGORIES))  # noqa: E731
     number = label + rng.normal(size=num_rows)
-    numeric = plain | {"num_classes": 0, "criterion": criteria.squared_error}
     weight = rng.random(num_rows)
+    shared = plain._replace(missing=Missing.FRACTION)
     return {
-        "plain": ((codes, label, None, known), plain),
-        "weights": ((codes, label, weight, known), plain),
-        "numbers": ((codes, number, None, known), numeric),
-        "missing learned": ((with_missing, label, None, missing), plain),
-        "missing shared out": (
-            (with_missing, label, None, missing),
-            plain | {"missing": Missing.FRACTION, "entry_capacity": 4 * num_rows, "capacity": 16384},
-        ),
-        "best subset": ((few, label, None, categories(SplitKind.SUBSET)), plain),
-        "one against the rest": ((few, label, None, categories(SplitKind.ONE_VS_REST)), plain),
+        "plain": (Data(codes, label), known, limits, plain, sizes),
+        "weights": (Data(codes, label, weight), known, limits, plain, sizes),
+        "numbers": (Data(codes, number), known, limits, Rules(Numbers()), sizes),
+        "missing learned": (Data(with_missing, label), missing, limits, plain, sizes),
+        "missing shared out": (Data(with_missing, label), missing, limits, shared, roomy),
+        "best subset": (Data(few, label), categories(SplitKind.SUBSET), limits, plain, sizes),
+        "one against the rest": (Data(few, label), categories(SplitKind.ONE_VS_REST), limits, plain, sizes),
     }
 
 
-def seconds_of(arguments, keywords):
+def seconds_of(*arguments):
     start = time.perf_counter()
-    grown = jaxtree.grow(*arguments, **keywords)
+    grown = jaxtree.grow(*arguments)
     assert bool(grown.complete)
     return time.perf_counter() - start, grown.tree
 

@@ -22,8 +22,8 @@ import jax
 import numpy as np
 
 import jaxtree
-from jaxtree.ensemble.walking import PredictingForest
-from jaxtree.sklearn_tree import from_sklearn
+from jaxtree.export.sklearn_trees import from_sklearn
+from jaxtree.tree import Predictor, join_trees
 
 TREE_DEPTH, FOREST_DEPTH, NUM_TREES, SHARE_OF_FEATURES = 8, 10, 100, 0.2
 
@@ -65,7 +65,7 @@ def forest(X, y):
         NUM_TREES, max_depth=FOREST_DEPTH, n_jobs=os.cpu_count(), random_state=0
     ).fit(X, y)
     trees = [from_sklearn(tree) for tree in of_sklearn.estimators_]
-    ours, shares = PredictingForest(trees), np.concatenate([tree.value[:, 0] for tree in trees])
+    ours, shares = Predictor(join_trees(trees)), np.concatenate([tree.value[:, 0] for tree in trees])
     assert np.abs(ours.mean(X[:1000], shares) - of_sklearn.predict_proba(X[:1000])).max() < 1e-12
     bagged = {"num_parallel_tree": NUM_TREES, "subsample": 0.63, "colsample_bynode": SHARE_OF_FEATURES}
     booster = xgboost.train(xgboost_parameters(FOREST_DEPTH) | bagged, xgboost.DMatrix(X, y), 1)

@@ -17,7 +17,7 @@ The part "defaults" trains soft trees without any parameter and without validati
 tables and three quarters of small ones. CART is scikit-learn's there, words one-hot, of the depth that 5-fold
 cross-validation on the training rows finds best. Defaults were chosen with seeds from 100 on.
 
-What was looked at before: recipes of letter and the wines, and the judge of magic04, were settled with test rows of
+What was looked at before: recipes of letter and the wines, and the monitor of magic04, were settled with test rows of
 some of these seeds in sight; the recipe of adult was changed after a first one had failed on the test rows of seed 0.
 The settings of adult and covtype-20k were then compared on validation rows of seed 7, which are test rows of other
 seeds in part. Five settings of fine-tuning were compared on test rows of seeds 0 to 2; the study keeps those that had
@@ -45,11 +45,18 @@ from sklearn.tree import DecisionTreeClassifier as ScikitLearnClassifier
 from sklearn.tree import DecisionTreeRegressor as ScikitLearnRegressor
 
 from jaxtree import DecisionTreeClassifier, RandomForestClassifier, SoftTreeClassifier, SoftTreeRegressor
-from jaxtree.soft import SoftForm, init
-from jaxtree.soft.courses import Course, Method, Rates, make_rows
+from jaxtree.soft import (
+    Hyperparameters,
+    LearningRates,
+    SoftForm,
+    TrainingConfig,
+    init,
+    log_mixture,
+    make_rows,
+    train,
+    train_many,
+)
 from jaxtree.soft.losses import smoothed_cross_entropy
-from jaxtree.soft.outputs import log_mixture
-from jaxtree.soft.training import train, train_many
 
 ROOT = Path(__file__).resolve().parent.parent
 THIRDS = (0.525, 0.175)
@@ -60,8 +67,8 @@ PLAIN = dict(noise=None, label_smoothing=0.0, gate_rate=0.02)
 DEEP = dict(noise=0.15, label_smoothing=0.1, max_epochs=60, gate_rate=0.03)
 SMALL = {**PLAIN, **dict(depth=4, max_epochs=300, n_restarts=8)}
 NOISY = dict(depth=3, noise=0.5, max_epochs=100, n_restarts=4)
-WIDE = dict(depth=8, max_epochs=40, gate_rate=0.02, noise=0.1, label_smoothing=0.05, judge="hardened")
-TUNING = dict(label_smoothing=0.0, max_epochs=15, gate_rate=0.005, leaf_rate=0.05, noise=0.05, judge="hardened")
+WIDE = dict(depth=8, max_epochs=40, gate_rate=0.02, noise=0.1, label_smoothing=0.05, monitor="hardened")
+TUNING = dict(label_smoothing=0.0, max_epochs=15, gate_rate=0.005, leaf_rate=0.05, noise=0.05, monitor="hardened")
 BEGUN = {"adult": dict(max_depth=6, min_samples_leaf=20), "covtype-20k": dict(max_depth=8, min_samples_leaf=5)}
 """The CART trees that training begins with, where it does."""
 TUNED = [(depth, leaf) for depth in (4, 6, 8, 10, 12, 16, None) for leaf in (1, 5, 20)]
@@ -155,7 +162,7 @@ FINE_TUNING = dict(
     leaf_rate=0.1,
     first_temperature=1.0,
     last_temperature=0.1,
-    judge="hardened",
+    monitor="hardened",
 )
 
 
@@ -241,10 +248,10 @@ def measure_images(seed):
     y = draw.integers(0, 10, 60_000)
     x = draw.normal(size=(10, 784))[y] + 3 * draw.normal(size=(60_000, 784))
     rows, form = make_rows(x.astype(np.float32), y), SoftForm(7, 784, 10)
-    method, tree = Method(predict=log_mixture, batch_size=512), init(form, key=jax.random.key(seed))
-    train(tree, rows, key=jax.random.key(0), num_epochs=1, method=method)
+    config, tree = TrainingConfig(predict=log_mixture, batch_size=512), init(form, key=jax.random.key(seed))
+    train(tree, rows, key=jax.random.key(0), num_epochs=1, config=config)
     start = time.perf_counter()
-    trained = train(tree, rows, key=jax.random.key(0), num_epochs=40, method=method)
+    trained = train(tree, rows, key=jax.random.key(0), num_epochs=40, config=config)
     return {"seconds": time.perf_counter() - start, "loss": float(trained.loss[-1])}
 
 
@@ -255,18 +262,19 @@ def measure_many(folder, seed, num_trees=64, num_epochs=2):
     rows = make_rows(x, np.unique(y, return_inverse=True)[1])
     keys = jax.random.split(jax.random.key(seed), num_trees)
     form = SoftForm(10, 16, 26)
-    method = Method(loss=smoothed_cross_entropy(0.1), predict=log_mixture)
+    config = TrainingConfig(loss=smoothed_cross_entropy(0.1), predict=log_mixture)
     trees = jax.vmap(lambda key: init(form, key=key))(keys)
-    course = Course(Rates(gate=jnp.geomspace(0.01, 0.05, num_trees)), noise=0.15, averaging=0.99)
+    rates = LearningRates(gate=jnp.geomspace(0.01, 0.05, num_trees))
+    numbers = Hyperparameters(rates, noise=0.15, averaging=0.99)
 
     def together(num_epochs):
-        train_many(trees, rows, keys=keys, num_epochs=num_epochs, method=method, course=course)
+        train_many(trees, rows, keys=keys, num_epochs=num_epochs, config=config, hyperparameters=numbers)
 
     def one_by_one(num_epochs, num_trees=num_trees):
         for number in range(num_trees):
             tree = jax.tree.map(lambda part: part[number], trees)  # noqa: B023, called at once
-            own = course._replace(rates=Rates(gate=course.rates.gate[number]))
-            train(tree, rows, key=keys[number], num_epochs=num_epochs, method=method, course=own)
+            own = numbers._replace(rates=LearningRates(gate=rates.gate[number]))
+            train(tree, rows, key=keys[number], num_epochs=num_epochs, config=config, hyperparameters=own)
 
     together(1)
     one_by_one(1, 1)

@@ -1,4 +1,4 @@
-"""The types that annotations name beside JAX's own.
+"""Types that annotations name besides JAX's own, arithmetic on arrays of either library, and hashes of integers.
 
 A tree and its inputs are NumPy's arrays on the host and JAX's elsewhere. The tests check which is which; to the
 static checker, which cannot tell operations of the two apart, they are of any type.
@@ -6,10 +6,11 @@ static checker, which cannot tell operations of the two apart, they are of any t
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax import Device as _Device
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real, UInt32
 
 if TYPE_CHECKING:
     AnyArray: TypeAlias = Any
@@ -24,3 +25,32 @@ else:
     # What only some rules of growth ask for, and None under the others.
     OptionalArray = AnyArray | None
     Device = _Device
+
+
+def library_of(*values: Any) -> Any:
+    """The array library to compute with: JAX's if any of the arrays is JAX's, or else NumPy."""
+    return jnp if any(isinstance(value, Array) for value in values) else np
+
+
+def safe_divide(
+    numerator: Real[AnyArray, "*#shape"], denominator: Real[AnyArray, "*#shape"]
+) -> Float[AnyArray, "*#shape"]:
+    """`numerator / denominator`, and 0 where the denominator is 0 or less; differentiable there."""
+    library = library_of(numerator, denominator)
+    positive = denominator > 0
+    return library.where(positive, numerator / library.where(positive, denominator, 1), 0.0)
+
+
+def mix(number: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
+    """Returns numbers that look random: the finaliser of MurmurHash3 (Appleby, public domain), which spreads every bit.
+
+    It is a bijection.
+    """
+    number = (number ^ (number >> 16)) * jnp.uint32(0x85EBCA6B)
+    number = (number ^ (number >> 13)) * jnp.uint32(0xC2B2AE35)
+    return number ^ (number >> 16)
+
+
+def child_hash(parent: UInt32[Array, "*shape"], branch: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
+    """Returns a node's hash from its parent's and its branch: it depends on the path from the root alone."""
+    return mix(parent + branch + jnp.uint32(1))

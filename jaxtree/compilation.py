@@ -1,9 +1,43 @@
-"""Keeping compiled programs between processes."""
+"""Compiled programs: those of this process used last are kept, slow compilations are logged, and a folder keeps all.
 
+A program is what XLA compiles of a function for arguments of certain shapes. On a CPU every kernel of it takes three
+memory maps, so that a growth has 1,000 to 2,000 and takes 30 to 45 MB. Linux gives a process 65,530 maps and ends it
+where they run out; `jax.jit` keeps thousands of programs.
+"""
+
+import ctypes
+import functools
+import logging
 import os
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import jax
+import numpy as np
+from jax.core import Tracer
+
+__all__ = ["enable_compilation_cache"]
+
+LOGGER = logging.getLogger("jaxtree")
+LOGGER.addHandler(logging.NullHandler())
+
+SLOW_COMPILATION = 3.0
+"""Compilations of more seconds are reported to the logger `jaxtree`, at the level INFO."""
+
+MOST_MAPS = 2**15
+"""Memory maps of all programs that are kept: half of what Linux gives a process, and about a gigabyte."""
+
+MAPS_OF_A_PROGRAM = 256
+"""Counted for a program where the operating system does not say how many maps there are."""
+
+LEAST_MAPS = 64
+"""Counted for any program at least: one traced for a program of the user's has no maps, but takes memory."""
+
+_COMPILED = "/jax/core/compile/backend_compile_duration"
 
 
 def enable_compilation_cache(folder: str | os.PathLike | None = None) -> Path:
@@ -27,3 +61,216 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> Path:
     # JAX keeps only programs that took a second or more unless told otherwise; most of ours take less.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     return Path(folder)
+
+
+class Programs:
+    """Programs in the order of their last use; called from several threads.
+
+    Args:
+        most_maps: Memory maps that all together may have; the program used last is kept whatever it has.
+    """
+
+    def __init__(self, most_maps: int):
+        self.most_maps = most_maps
+        self._kept: OrderedDict[tuple[Hashable, ...], Callable[..., Any]] = OrderedDict()
+        self._maps: dict[Hashable, int] = {}
+        self._num_let_go: Counter[Any] = Counter()
+        self._counted = 0
+        self._lock = threading.Lock()
+
+    def find(self, key: tuple[Hashable, ...]) -> Callable[..., Any] | None:
+        """Returns the program of a key, which thereby is the last one used; a key begins with the function."""
+        with self._lock:
+            program = self._kept.get(key)
+            if program is not None:
+                self._kept.move_to_end(key)
+            return program
+
+    def add(self, key: tuple[Hashable, ...], program: Callable[..., Any]) -> Callable[..., Any]:
+        """Keeps a program before it is compiled, and returns it; or that which another thread has kept meanwhile."""
+        with self._lock:
+            self._maps.setdefault(key, LEAST_MAPS)
+            added = self._kept.setdefault(key, program)
+            let_go = self._pop_oldest()
+        _free(let_go)
+        return added
+
+    @contextmanager
+    def counting(self, key: tuple[Hashable, ...]) -> Iterator[None]:
+        """Counts the maps that come while a program is compiled, and then lets go of those used longest ago."""
+        before = num_maps()
+        yield
+        after = num_maps()
+        with self._lock:
+            # What other threads have compiled in the meantime is counted once.
+            new = MAPS_OF_A_PROGRAM if before is None or after is None else after - max(before, self._counted)
+            if key in self._kept:
+                self._maps[key] = max(new, LEAST_MAPS)
+            total, let_go = sum(self._maps.values()), self._pop_oldest()
+            self._counted = (after or 0) - total + sum(self._maps.values())
+        _free(let_go)
+
+    def clear(self) -> None:
+        """Lets go of all programs."""
+        with self._lock:
+            self._kept.clear()
+            self._maps.clear()
+            self._num_let_go.clear()
+            self._counted = 0
+
+    def number_of(self, function: Hashable) -> int:
+        """How many programs of a function have been compiled since the last `clear`, kept or not."""
+        with self._lock:
+            kept = sum(_size(program) for key, program in self._kept.items() if key[0] is function)
+            return kept + self._num_let_go[function]
+
+    @property
+    def total_maps(self) -> int:
+        """The maps of all programs that are kept."""
+        with self._lock:
+            return sum(self._maps.values())
+
+    def _pop_oldest(self) -> list[Any]:
+        popped, total = [], sum(self._maps.values())
+        while total > self.most_maps and len(self._kept) > 1:
+            key, program = self._kept.popitem(last=False)
+            total -= self._maps.pop(key, 0)
+            self._num_let_go[key[0]] += _size(program)
+            popped.append(program)
+        return popped
+
+
+PROGRAMS = Programs(MOST_MAPS)
+"""All programs that follow the shapes of users' data."""
+
+
+class Compiled:
+    """A function compiled for every set of shapes, as by `jax.jit`, but of whose programs only the last used are kept.
+
+    It may stand under any transformation of JAX.
+
+    Args:
+        function: Pure, of arrays and static keywords.
+        static: Names of the keywords that are no arrays.
+        what: What a program of it does, in words, for the log; is given the arguments.
+    """
+
+    def __init__(self, function: Callable[..., Any], static: tuple[str, ...], what: Callable[..., str] | None):
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._static = static
+        self._what = what
+
+    def __call__(self, *arrays: Any, **keywords: Any) -> Any:
+        """Runs the function, compiled if it is not yet."""
+        static = {name: keywords.pop(name) for name in self._static}
+        leaves, structure = jax.tree.flatten((arrays, keywords))
+        # `jit` itself looks at all else that a program may depend on, such as devices: a key need not be complete.
+        key = (self, *static.values(), structure, *map(_shape_and_type, leaves))
+        program = PROGRAMS.find(key)
+        if program is not None:
+            return program(*arrays, **keywords)
+        program = PROGRAMS.add(key, jax.jit(functools.partial(self._function, **static)))
+        if any(isinstance(leaf, Tracer) for leaf in leaves):
+            return program(*arrays, **keywords)
+        with PROGRAMS.counting(key), _telling(lambda: self._in_words(arrays, keywords | static)):
+            return program(*arrays, **keywords)
+
+    def num_programs(self) -> int:
+        """How many programs of the function have been compiled, kept or not."""
+        return PROGRAMS.number_of(self)
+
+    def _in_words(self, arrays: tuple[Any, ...], keywords: dict[str, Any]) -> str:
+        if self._what is not None:
+            return self._what(*arrays, **keywords)
+        return self._function.__name__.strip("_").replace("_", " ")
+
+
+def compiled(*static: str, what: Callable[..., str] | None = None) -> Callable[[Callable[..., Any]], Compiled]:
+    """Decorates a function that is compiled for every set of shapes; in place of `jax.jit`.
+
+    Args:
+        static: Names of its keywords that are no arrays; they are always given by name.
+        what: Returns in words what a program does, given the arguments; the function's name if not given.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> @compiled("times")
+        ... def repeated_sum(x, *, times):
+        ...     return times * jnp.sum(x)
+        >>> int(repeated_sum(jnp.arange(3), times=2))
+        6
+    """
+    return lambda function: Compiled(function, static, what)
+
+
+def num_maps() -> int | None:
+    """The number of memory maps of this process; None where the operating system does not say."""
+    try:
+        return Path("/proc/self/maps").read_bytes().count(b"\n")
+    except OSError:
+        return None
+
+
+def _free(programs: list[Any]) -> None:
+    """Frees programs that nothing else holds, outside of any lock, and hands their memory back.
+
+    Glibc keeps what is freed, in pieces that the next program seldom fits in: a process would grow by some megabytes
+    with every program.
+    """
+    if programs:
+        programs.clear()
+        trim = _glibc_trim()
+        if trim is not None:
+            trim(0)
+
+
+@functools.cache
+def _glibc_trim() -> Callable[[int], int] | None:
+    """Glibc's `malloc_trim`; None where another allocator is used."""
+    try:
+        return ctypes.CDLL("libc.so.6").malloc_trim
+    except (OSError, AttributeError):
+        return None
+
+
+def _size(program: Any) -> int:
+    return program._cache_size()
+
+
+def _shape_and_type(leaf: Any) -> Hashable:
+    return np.shape(leaf), getattr(leaf, "dtype", type(leaf))
+
+
+class _Clock(threading.local):
+    """Seconds that XLA has compiled in a thread."""
+
+    seconds = 0.0
+
+
+_CLOCK = _Clock()
+
+
+def _on_duration(event: str, duration_secs: float, **_: str | int) -> None:
+    if event == _COMPILED:
+        _CLOCK.seconds += duration_secs
+
+
+jax.monitoring.register_event_duration_secs_listener(_on_duration)
+
+
+@contextmanager
+def _telling(what: Callable[[], str]) -> Iterator[None]:
+    """Logs a slow compilation: what was compiled, how long it took, and how to keep it."""
+    before = _CLOCK.seconds
+    yield
+    seconds = _CLOCK.seconds - before
+    if seconds > SLOW_COMPILATION and LOGGER.isEnabledFor(logging.INFO):
+        LOGGER.info("compiled %s in %.1f s; %s", what(), seconds, _how_to_keep())
+
+
+def _how_to_keep() -> str:
+    folder = jax.config.values["jax_compilation_cache_dir"]
+    if folder:
+        return f"kept in {folder} for other processes"
+    return "call jaxtree.compilation.enable_compilation_cache() first to keep it for other processes"

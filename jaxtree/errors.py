@@ -30,7 +30,7 @@ class DistributedError(JaxtreeError, RuntimeError):
 
 
 class ModelFileError(JaxtreeError, ValueError):
-    """A model file is damaged, newer than the reader, or holds what no model has; the message names file and reason."""
+    """A model file is damaged, of another format, or holds what no model has; the message names file and reason."""
 
 
 class TrainingError(JaxtreeError, ArithmeticError):

@@ -49,6 +49,14 @@ napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 napoleon_custom_sections = [("Attributes", "params_style")]
 
+FIT_PHASES = {
+    "make_encoder", "make_recipe", "growth_limits", "draws_growth", "prepare_fit", "prepare_sample", "read_target",
+    "learn_target", "read_target_of_part", "agree_on_target", "needs_all_rows", "check_parameters", "find_collapsed",
+    "node_values", "class_names", "class_orders", "poisson_sum",
+    "list_prunings", "collapse_by", "prunes_by_masks", "hold_out_validation", "node_labels", "in_table_units",
+    "finish_fit", "settle",
+}  # fmt: skip
+
 _FORMULA = re.compile(r"(?<![\\$\w])\$([^$]+?)\$", re.DOTALL)
 
 
@@ -59,12 +67,12 @@ def formulas_as_roles(app, what, name, obj, options, lines):
 
 
 def skip_member(app, what, name, obj, skip, options):
-    """Leaves out what is scikit-learn's own, and fields, which docstrings list as attributes."""
+    """Leaves out scikit-learn's own, what other rooms of the package ask of a fit, and fields, which are attributes."""
     function = getattr(obj, "fget", None) or obj
     if not callable(function):
         return True
     is_foreign = (getattr(function, "__module__", None) or "").startswith("sklearn.")
-    return True if is_foreign or name.endswith("_request") else None
+    return True if is_foreign or name.endswith("_request") or name in FIT_PHASES else None
 
 
 def write_formula(writer, node):

@@ -32,13 +32,12 @@ CHECKED = (
     "growth",
     "pruning",
     "soft",
-    "ensemble",
+    "forests",
     "export",
     "explain",
-    "study",
     "page",
 )
-install_import_hook([f"jaxtree.{room}" for room in CHECKED], "beartype.beartype")
+install_import_hook([*(f"jaxtree.{room}" for room in CHECKED), "jaxtree_studies"], "beartype.beartype")
 
 settings.register_profile("jaxtree", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("jaxtree")
@@ -65,8 +64,8 @@ def few_growth_programs():
     Growth lets go of programs by itself, but tests compile many others; hundreds may use up a process's memory maps.
     """
     yield
+    from jaxtree.compilation import PROGRAMS
     from jaxtree.growth.grow import num_programs
-    from jaxtree.programs import PROGRAMS
 
     number = num_programs()
     PROGRAMS.clear()

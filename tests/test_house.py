@@ -1,21 +1,28 @@
 """The floors of the house: a room imports rooms below it, and itself, and nothing else of jaxtree."""
 
 import ast
+import collections
+import graphlib
+import importlib
 import pathlib
 import subprocess
 import sys
 
 import pytest
 
+import jaxtree
+
 PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
+STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
-    {"arrays", "errors", "buckets", "compilation", "hashing", "programs"},
-    {"table", "tree", "datasets"},
-    {"growth", "pruning", "soft", "export", "sklearn_tree"},
-    {"ensemble", "explain"},
-    {"estimators", "criteria", "prune", "dropout", "plot"},
+    {"arrays", "blocks", "errors", "buckets", "compilation"},
+    {"table", "datasets", "criteria"},
+    {"tree"},
+    {"growth", "prune", "export"},
+    {"forests", "explain", "soft", "dropout"},
+    {"files", "plot"},
+    {"estimators"},
     {"search", "page"},
-    {"study"},
     {"cli", "__init__"},
     {"__main__"},
 ]
@@ -50,20 +57,147 @@ def test_a_room_imports_only_rooms_below_it(file):
 
 
 def test_the_check_sees_a_wrong_import():
-    assert forbidden("pruning", "from jaxtree.growth.grow import grow") == {"growth"}
+    assert forbidden("prune", "from jaxtree.growth.grow import grow") == {"growth"}
     assert forbidden("tree", "import jaxtree.estimators.trees") == {"estimators"}
     assert not forbidden("estimators", "from jaxtree.tree import Tree")
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_the_package_does_not_know_the_studies():
+    """They come as entry points of the command, so that the package works without them."""
+    assert not [file for file in FILES if "jaxtree_studies" in file.read_text()]
+
+
+@pytest.mark.parametrize(
+    "file", [*FILES, *STUDIES.rglob("*.py")], ids=lambda file: str(file.relative_to(PACKAGE.parent))
+)
 def test_no_file_is_past_400_lines(file):
     assert len(file.read_text().splitlines()) <= 400
+
+
+def module_of(file):
+    parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_files(source, modules):
+    """Modules that a source text imports, anywhere in it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name if name in modules else node.module for name in names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_files_import_one_another_in_no_circle():
+    modules = {module_of(file): file for file in FILES if file != PACKAGE / "__init__.py"}
+    imports = {
+        name: set(imported_files(file.read_text(), modules)) & set(modules) - {name} for name, file in modules.items()
+    }
+    order = list(graphlib.TopologicalSorter(imports).static_order())
+    assert len(order) == len(modules)
+
+
+def parameters_of(function):
+    named = [argument.arg for argument in function.args.posonlyargs + function.args.args + function.args.kwonlyargs]
+    return [name for name in named if name not in ("self", "cls")]
+
+
+def is_command(function):
+    return any("command" in ast.unparse(decorator) for decorator in function.decorator_list)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_functions_have_at_most_eight_parameters(file):
+    """Commands have their options, and constructors of scikit-learn's kind their parameters."""
+    for function in ast.walk(ast.parse(file.read_text())):
+        if isinstance(function, ast.FunctionDef) and function.name != "__init__" and not is_command(function):
+            assert len(parameters_of(function)) <= 8, f"{function.name} has {len(parameters_of(function))} parameters"
+
+
+def test_a_class_name_means_one_thing():
+    classes = [
+        (node.name, str(file.relative_to(PACKAGE)))
+        for file in FILES
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ClassDef)
+    ]
+    number = collections.Counter(name for name, _ in classes)
+    assert not [place for place in classes if number[place[0]] > 1]
+
+
+OF_NAMED_TUPLES = {"_replace", "_asdict", "_fields", "_make"}
+OF_LIBRARIES = {
+    ("estimators", "_parameter_constraints"),  # scikit-learn's name for what parameters may be
+    ("search", "_parameter_constraints"),
+    ("estimators", "_get_param_names"),
+    ("search", "_sign"),  # of a scorer of scikit-learn
+    ("search", "_response_method"),
+    ("compilation.py", "_cache_size"),  # of a function compiled by JAX
+}
+
+
+def private_attributes_of_others(source):
+    """Such as `x._y`; what is private to an object may be used by it, by its class, and by another of its class."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Attribute) or not node.attr.startswith("_") or node.attr.startswith("__"):
+            continue
+        owner = ast.unparse(node.value)
+        if owner not in ("self", "cls", "other", "type(self)", "super()") and node.attr not in OF_NAMED_TUPLES:
+            yield owner, node.attr
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_no_private_attribute_of_another_object_is_used(file):
+    room = file.relative_to(PACKAGE).parts[0]
+    assert not [use for use in private_attributes_of_others(file.read_text()) if (room, use[1]) not in OF_LIBRARIES]
+
+
+def test_the_checks_see_what_they_forbid():
+    assert list(private_attributes_of_others("tree._nodes; self._a; point._replace(x=1)")) == [("tree", "_nodes")]
+    assert list(imported_files("from jaxtree.tree import walk", {"jaxtree.tree.walk"})) == ["jaxtree.tree.walk"]
+    with pytest.raises(graphlib.CycleError):
+        list(graphlib.TopologicalSorter({"a": {"b"}, "b": {"a"}}).static_order())
+    assert parameters_of(ast.parse("def f(self, a, *, b): ...").body[0]) == ["a", "b"]
+
+
+FACADES = {"__init__.py", "__main__.py"}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_a_file_is_worth_opening(file):
+    assert file.name in FACADES or len(file.read_text().splitlines()) >= 40
 
 
 def test_importing_computes_nothing_and_touches_no_device():
     """A computation at import would take a GPU's memory."""
     code = (
-        "import jaxtree; from jax._src import xla_bridge; "
+        "import jaxtree; [getattr(jaxtree, name) for name in dir(jaxtree)]; from jax._src import xla_bridge; "
         "assert not xla_bridge._backends, 'importing jaxtree started a backend'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_package_loads_what_is_asked_for():
+    """Names come late, so that help and version of the command, and programs that use little, wait for little."""
+    code = """
+import sys, jaxtree
+assert not {"jax", "sklearn", "numpy"} & set(sys.modules), "import jaxtree loads libraries"
+jaxtree.DecisionTreeClassifier
+assert not {"optax", "matplotlib"} & set(sys.modules), "a tree loads what other rooms need"
+jaxtree.compilation.enable_compilation_cache, jaxtree.plot.plot_tree
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_names_of_the_stub_are_there():
+    """The package reads its stub line by line, and so cannot read an import over several lines."""
+    imports = [
+        node for node in ast.parse((PACKAGE / "__init__.pyi").read_text()).body if isinstance(node, ast.ImportFrom)
+    ]
+    named = {(alias.name, node.module) for node in imports for alias in node.names}
+    assert named == set(jaxtree._MODULE_OF.items())
+    assert all(alias.asname == alias.name for node in imports for alias in node.names)
+    for name, module in named:
+        assert getattr(jaxtree, name) is getattr(importlib.import_module(module), name)
+        assert name in dir(jaxtree)

@@ -1,46 +1,81 @@
 """The program `jaxtree`: its commands, and what becomes of errors that none of them has caught."""
 
+import functools
+import importlib
 import io
 import sys
-from typing import Annotated
+from importlib.metadata import EntryPoint, entry_points
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from typer.core import TyperCommand, TyperGroup
 
-from jaxtree.cli.evaluate import evaluate
-from jaxtree.cli.example import example
-from jaxtree.cli.explain import explain
-from jaxtree.cli.fit import fit
-from jaxtree.cli.predict import predict
-from jaxtree.cli.reproduce import reproduce
-from jaxtree.cli.search import search
-from jaxtree.cli.show import show
-from jaxtree.cli.study import study
+import jaxtree
 from jaxtree.errors import JaxtreeError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (fit, predict, show, explain, evaluate, search, example, reproduce):
-    app.command()(command)
-app.add_typer(study, name="study")
+COMMANDS = {
+    "fit": ("fit", "Fits a tree, a forest or a soft tree on a table, and writes a model file."),
+    "predict": ("predict", "Predicts every row of a table; other columns than those of the fit are not looked at."),
+    "show": ("explain", "Prints a tree as text, or writes it as a page for a browser."),
+    "explain": (
+        "explain",
+        "Says in words why a tree predicts what it does, row by row; or what every column contributes.",
+    ),
+    "evaluate": ("predict", "Scores a model on a table with known targets."),
+    "search": (
+        "fit",
+        "Scores all combinations of given values, and can fit the best one; a tree is grown once a fold.",
+    ),
+    "example": ("output", "Writes one of the embedded tables, its target in the last column."),
+}
+"""The module of every command, and the first line of its help."""
 
 
-def main() -> None:
-    """Runs the command that the user typed; what he did wrong is said in one line, with exit status 2."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A terminal or locale that lacks a character, such as that of R², gets it as an escape.
-            stream.reconfigure(errors="backslashreplace")
-    try:
-        app()
-    except JaxtreeError as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False)
-        sys.exit(2)
+class LateCommands(TyperGroup):
+    """Loads the module of a command when it is called: help and slips of the keyboard need not wait for libraries."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Returns the names in the order of the help."""
+        return [*COMMANDS, *installed_commands()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Returns what the help shows of a command."""
+        if cmd_name in COMMANDS:
+            return TyperCommand(cmd_name, help=COMMANDS[cmd_name][1])
+        return load_command(cmd_name) if cmd_name in installed_commands() else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Returns the name of the command that the user typed, the command and its arguments."""
+        name, _, others = super().resolve_command(ctx, args)
+        return name, load_command(str(name)), others
+
+
+@functools.cache
+def installed_commands() -> dict[str, EntryPoint]:
+    """Returns the commands that installed packages add by entry points, such as those of the studies."""
+    return {point.name: point for point in entry_points(group="jaxtree.commands") if point.name not in COMMANDS}
+
+
+def load_command(name: str) -> Any:
+    """Returns a command or a group of commands, from its module or from another package."""
+    if name in COMMANDS:
+        command = getattr(importlib.import_module(f"jaxtree.cli.{COMMANDS[name][0]}"), name)
+    else:
+        command = installed_commands()[name].load()
+    if isinstance(command, typer.Typer):
+        group = typer.main.get_group(command)
+        group.name = name
+        return group
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name)(command)
+    return typer.main.get_command(alone)
+
+
+app = typer.Typer(cls=LateCommands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
 def _print_version(is_asked: bool) -> None:
     if is_asked:
-        import jaxtree
-
         print(f"jaxtree {jaxtree.__version__}")
         raise typer.Exit
 
@@ -52,3 +87,16 @@ def about(
     ] = False,
 ) -> None:
     """Decision trees in JAX, on CPU, GPU and TPU."""
+
+
+def main() -> None:
+    """Runs the command that the user typed; an error that no command caught ends it with one line and exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal or locale that lacks a character, such as that of R², gets it as an escape.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except JaxtreeError as error:
+        typer.secho(f"error: {error}", fg="red", err=True)
+        sys.exit(2)

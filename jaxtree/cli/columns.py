@@ -1,23 +1,28 @@
 """Columns of a file with types: for a fit those that their cells tell, for a prediction those of the fit.
 
 A column is one of numbers if all its known cells are, of truth values if they are true and false, of dates if all are
-dates of ISO 8601, else of words.
+dates of ISO 8601, else of words. *Known* rows are those whose target is not missing.
 """
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Float, Shaped
+import pandas as pd
+import polars as pl
+import typer
+from jaxtyping import Float, Int, Shaped
+from sklearn.base import is_classifier
 
-from jaxtree.cli.files import Contents, import_polars
-from jaxtree.cli.wording import listed
+from jaxtree.cli.options import ColumnOptions, Names, TextOptions
+from jaxtree.cli.reading import Contents, read_contents
+from jaxtree.cli.session import Session, in_short, listed
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.schema import Column, value_in_words
 from jaxtree.table.times import KINDS
 
 MOST_CLASSES = 10
-"""Of how many distinct whole numbers a target has at most, for them to be classes."""
+"""A target of at most so many distinct whole numbers has classes."""
 
 _TRUTH = ("true", "false")
 _DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
@@ -27,66 +32,73 @@ _SURELY_WHOLE = 2**53
 """From here on float64 does not tell whole numbers apart."""
 
 
-class Wishes(NamedTuple):
-    """What the user says of columns by their names.
-
-    Attributes:
-        categorical: Columns of words, whatever their cells.
-        numeric: Columns of numbers; cells that are none are an error.
-        ignore: Columns that are left out.
-        weight: The column of the weights of rows.
-    """
-
-    categorical: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    weight: str | None = None
-
-
 class Labelled(NamedTuple):
     """Rows with a target.
 
     Attributes:
-        X: A pandas frame.
-        y: The target.
+        X: The features, a pandas frame.
+        y: The target, a series of pandas.
         weight: The weights of the rows, if they have some.
+        task: "classification" or "regression".
+        beside: The names of the target, and of the column of the weights if there is one.
         num_left_out: How many rows were left out, because their target is missing.
     """
 
-    X: Any
-    y: Any
+    X: pd.DataFrame
+    y: pd.Series
     weight: Float[np.ndarray, " row"] | None
+    task: str
+    beside: tuple[str, ...]
     num_left_out: int
 
+    @property
+    def score_name(self) -> str:
+        """What an estimator's `score` is."""
+        return "accuracy" if self.task == "classification" else "R²"
 
-def read_labelled(contents: Contents, target: str, wishes: Wishes, task: str | None = None) -> Labelled:
+    def take(self, rows: Int[np.ndarray, " taken"]) -> Self:
+        """Returns some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return self._replace(X=self.X.iloc[rows], y=self.y.iloc[rows], weight=weight)
+
+
+def read_labelled(contents: Contents, target: str, options: ColumnOptions) -> Labelled:
     """Returns the features, the target and the weights of a file, with the types that the cells tell.
 
-    Args:
-        contents: The file.
-        target: The name of the target.
-        wishes: What the user says of columns.
-        task: "classification" or "regression"; None to see it from the target.
+    Unless the task is given, a target of other numbers than few whole ones is for regression.
 
     Raises:
         InvalidInputError: There is no such column, no feature, or no row with a target; or a cell is no number where
             one must be.
         InvalidTypeError: A column is of a type that is not read.
+        typer.BadParameter: A column is to be both categorical and numeric.
     """
-    check_columns(contents, (target, *wishes.categorical, *wishes.numeric, *wishes.ignore))
-    if target in (wishes.weight, *wishes.ignore):
+    columns = contents.frame.columns
+    words, numbers, left_out = (_split(n, columns) for n in (options.categorical, options.numeric, options.ignore))
+    twice = {*words} & {*numbers}
+    if twice:
+        raise typer.BadParameter(
+            f"column {min(twice)!r} cannot be both categorical and numeric", param_hint="--numeric"
+        )
+    check_columns(contents, (target, *words, *numbers, *left_out))
+    if target in (options.weight, *left_out):
         raise InvalidInputError(f"target {target!r} must be another column than the weights and those left out")
-    beside = {target, wishes.weight, *wishes.ignore}
-    is_known = contents.frame[target].is_not_null().to_numpy()
-    if not is_known.any():
-        raise InvalidInputError(f"target {target!r} has no value in any row")
-    kept = contents._replace(frame=contents.frame.filter(is_known))
-    names = [name for name in kept.frame.columns if name not in beside]
+    kept, rows = _known(contents, target)
+    names = [name for name in columns if name not in (target, options.weight, *left_out)]
     if not names:
         raise InvalidInputError(f"{contents.name} has no columns beside the target, the weights and those left out")
-    X = _frame({name: typed(kept, name, wishes) for name in names})
-    y = _target(kept, target, wishes, task)
-    return Labelled(X, y, weights_of(kept, wishes.weight), int((~is_known).sum()))
+    kinds = {**dict.fromkeys(words, "words"), **dict.fromkeys(numbers, "numbers")}
+    X = _in_pandas(kept, {name: _typed(kept, name, kinds.get(name)) for name in names})
+    y: Any = _in_pandas(kept, {target: _target(kept, target, kinds.get(target), options.task)})[target]
+    has_numbers = y.dtype.kind == "f" or (y.dtype.kind in "iu" and y.nunique() > MOST_CLASSES)
+    return Labelled(
+        X=X,
+        y=y,
+        weight=weights_of(kept, options.weight),
+        task=options.task or ("regression" if has_numbers else "classification"),
+        beside=(target,) if options.weight is None else (target, options.weight),
+        num_left_out=contents.frame.height - len(rows),
+    )
 
 
 def weights_of(contents: Contents, name: str | None) -> Float[np.ndarray, " row"] | None:
@@ -95,51 +107,38 @@ def weights_of(contents: Contents, name: str | None) -> Float[np.ndarray, " row"
         return None
     check_columns(contents, (name,))
     weight = _numbers(contents, name)
-    if np.isnan(weight).any():
-        raise InvalidInputError(f"weight {name!r} has no value in row {int(np.isnan(weight).argmax()) + 1}")
-    return weight
+    if weight.has_nulls():
+        raise InvalidInputError(f"weight {name!r} has no value in row {weight.is_null().arg_true()[0] + 1}")
+    return weight.to_numpy()
 
 
 def check_columns(contents: Contents, names: Iterable[str]) -> None:
     """Raises InvalidInputError for a name of no column."""
-    columns = contents.frame.columns
     for name in names:
-        if name not in columns:
-            raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}")
+        if name not in contents.frame.columns:
+            raise InvalidInputError(
+                f"{contents.name} has no column {name!r}; its columns are {listed(contents.frame.columns)}"
+            )
 
 
-def typed(contents: Contents, name: str, wishes: Wishes) -> Any:
-    """Returns a column as something that pandas takes: with the type that its cells tell, or the user."""
-    polars, series = import_polars(), contents.frame[name]
-    dtype = series.dtype
-    if name in wishes.categorical:
-        return _words(series)
-    if name in wishes.numeric or name in contents.is_number or dtype == polars.Null:
-        return _numbers(contents, name)
-    if name in contents.categories:
-        return _categories(series, contents.categories[name], is_ordered=False)
-    if dtype == polars.Enum:
-        return _categories(series, tuple(dtype.categories), is_ordered=True)
-    if dtype == polars.String:
-        return _of_text(contents, name)
-    if dtype == polars.Categorical:
-        return _words(series)
-    if dtype == polars.Boolean:
-        return _truth(series)
-    if dtype in (polars.Date, polars.Datetime, polars.Duration):
-        return _times(series)
-    if dtype.is_numeric() and not dtype.is_decimal():
-        # NumPy has no whole numbers of 128 bits.
-        is_whole = dtype.is_integer() and not str(dtype).endswith("128") and not series.null_count()
-        return series.to_numpy() if is_whole else _numbers(contents, name)
-    raise InvalidTypeError(
-        f"column {name!r} of {contents.name} has type {dtype}, which trees do not read: leave it out with "
-        f"--ignore {name}, or turn it into numbers or words"
-    )
+def read_features(session: Session, estimator: Any, data: str, options: TextOptions) -> tuple[pd.DataFrame, Contents]:
+    """Returns the features of a fitted estimator from a file, with their types in the fit; and all of the file."""
+    contents = read_contents(data, options)
+    columns = estimator.schema_.columns
+    X = features_like(contents, columns, are_named=hasattr(estimator, "feature_names_in_"))
+    for name, column in zip(X.columns, columns, strict=True):
+        if column.bins is None and column.kind != "boolean":
+            unseen: Any = X[name][X[name].notna() & ~X[name].isin(list(column.categories))]
+            if len(unseen):
+                session.note(
+                    f"{in_short(name)}: {len(unseen)} rows have a word that the fit has not seen, such as "
+                    f"{in_short(repr(value_in_words(unseen.iloc[0])))}; it counts as missing"
+                )
+    return X, contents
 
 
-def features_like(contents: Contents, columns: tuple[Column, ...], *, are_named: bool) -> Any:
-    """Returns the columns of a fit, with their types then, from a file that may have others beside them.
+def features_like(contents: Contents, columns: tuple[Column, ...], *, are_named: bool) -> pd.DataFrame:
+    """Returns the columns of a fit, with their types then, from a file that may have others, too.
 
     Args:
         contents: The file.
@@ -149,8 +148,7 @@ def features_like(contents: Contents, columns: tuple[Column, ...], *, are_named:
     Raises:
         InvalidInputError: A column is not there, or has words where it had numbers.
     """
-    present = contents.frame.columns
-    names = [column.name for column in columns]
+    present, names = contents.frame.columns, [column.name for column in columns]
     if not are_named and not set(names) <= set(present) and len(present) == len(names):
         names = present
     lost = [name for name in names if name not in present]
@@ -159,127 +157,172 @@ def features_like(contents: Contents, columns: tuple[Column, ...], *, are_named:
             f"{contents.name} has no column {lost[0]!r}, which the model was fitted on; its columns are "
             f"{listed(present)}"
         )
-    return _frame({name: _like(contents, name, column) for name, column in zip(names, columns, strict=True)})
+    like = {name: _like(contents, name, column) for name, column in zip(names, columns, strict=True)}
+    return _in_pandas(contents, like)
 
 
-def _like(contents: Contents, name: str, column: Column) -> Any:
+def read_labels(
+    estimator: Any, contents: Contents, given: str | None
+) -> tuple[Int[np.ndarray, " known"], Shaped[np.ndarray, " known"]]:
+    """Returns the rows of a file whose target is known, and their classes, as the model names them, or numbers.
+
+    Args:
+        estimator: The fitted model.
+        contents: The file.
+        given: The name of the target; None for that of the fit, if the model's file has kept it.
+
+    Raises:
+        InvalidInputError: There is no such column, no row has a value in it, or none is a class or number of the model.
+    """
+    names: Any = getattr(estimator, "other_columns_", ())
+    if given is None and not names:
+        raise InvalidInputError("the model does not know the name of its target: --target names it")
+    target = given or names[0]
+    check_columns(contents, (target,))
+    kept, rows = _known(contents, target)
+    if not is_classifier(estimator):
+        return rows, _numbers(kept, target).to_numpy()
+    classes = np.asarray(estimator.classes_)
+    has_words = classes.dtype.kind in "OUT"
+    y = np.asarray(_in_pandas(kept, {target: _typed_exactly(kept, target, "words" if has_words else None)})[target])
+    if has_words:
+        y, classes = y.astype(object), classes.astype(object)
+    is_class = np.isin(y, classes) if y.dtype != object else np.array([label in set(classes.tolist()) for label in y])
+    if not is_class.any():
+        raise InvalidInputError(
+            f"no value of target {target!r}, such as {y[0]!r}, is a class of the model: {listed(classes)}"
+        )
+    return rows, y.astype(classes.dtype) if y.dtype.kind == "f" and is_class.all() else y
+
+
+def _split(names: Names, columns: list[str]) -> list[str]:
+    """Names of columns, of which those with commas are names of columns first."""
+    return [part for name in names or () for part in ([name] if name in columns else map(str.strip, name.split(",")))]
+
+
+def _known(contents: Contents, target: str) -> tuple[Contents, Int[np.ndarray, " known"]]:
+    """The rows with a target, and their numbers."""
+    is_known = contents.frame[target].is_not_null()
+    if not is_known.any():
+        raise InvalidInputError(f"target {target!r} has no value in any row")
+    return contents._replace(frame=contents.frame.filter(is_known)), np.flatnonzero(is_known.to_numpy())
+
+
+def _in_pandas(contents: Contents, columns: Mapping[str, pl.Series]) -> pd.DataFrame:
+    frame = pl.DataFrame(columns).to_pandas()
+    for name, series in columns.items():
+        if series.dtype == pl.Boolean:
+            frame[name] = frame[name].astype("boolean" if series.has_nulls() else bool)
+        elif series.dtype == pl.Enum and name in contents.declared:
+            frame[name] = frame[name].cat.as_unordered()
+    return frame
+
+
+def _typed(contents: Contents, name: str, kind: str | None) -> pl.Series:
+    """A column as "words" or "numbers", or of the type that its cells tell."""
+    series = contents.frame[name]
+    dtype = series.dtype
+    if kind == "words" or (dtype == pl.Categorical and kind is None):
+        return _words(series)
+    if kind == "numbers" or dtype == pl.Null or contents.declared.get(name) == ():
+        return _numbers(contents, name)
+    if name in contents.declared:
+        return _categories(series, contents.declared[name])
+    if dtype == pl.String:
+        return _of_text(contents, name)
+    if dtype in (pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Duration):
+        return _in_utc(series)
+    if dtype.is_numeric() and not dtype.is_decimal():
+        # NumPy has no whole numbers of 128 bits.
+        is_whole = dtype.is_integer() and not str(dtype).endswith("128") and not series.has_nulls()
+        return series if is_whole else _numbers(contents, name)
+    raise InvalidTypeError(
+        f"column {name!r} of {contents.name} has type {dtype}, which trees do not read: leave it out with "
+        f"--ignore {name}, or turn it into numbers or words"
+    )
+
+
+def _typed_exactly(contents: Contents, name: str, kind: str | None) -> pl.Series:
+    """A column as `_typed` gives it; whole numbers are whole, also those that float64 does not tell apart."""
+    series = contents.frame[name]
+    if series.dtype == pl.String and kind != "words" and not contents.declared.get(name):
+        whole = series.cast(pl.Int64, strict=False)
+        if not whole.has_nulls():
+            return whole
+    return _typed(contents, name, kind)
+
+
+def _like(contents: Contents, name: str, column: Column) -> pl.Series:
+    """A column with the type that it had in the fit."""
     if column.time is not None:
         return _times_like(contents, name, column.time.kind)
-    if column.bins is not None:
-        return _numbers(contents, name)
-    categories = column.categories
-    if column.kind == "boolean":
+    if column.bins is None and column.kind == "boolean":
         return _truth(contents.frame[name])
-    if all(isinstance(category, str) for category in categories):
+    if column.bins is None and all(isinstance(category, str) for category in column.categories):
         return _words(contents.frame[name])
     return _numbers(contents, name)
 
 
-def num_unseen(X: Any, columns: tuple[Column, ...]) -> dict[str, tuple[int, str]]:
-    """Returns for columns with words that fit has not seen how many rows have one, and the first such word."""
-    unseen = {}
-    for name, column in zip(X.columns, columns, strict=True):
-        if column.bins is None and column.kind != "boolean":
-            is_unseen = (X[name].notna() & ~X[name].isin(list(column.categories))).to_numpy()
-            if is_unseen.any():
-                unseen[name] = int(is_unseen.sum()), value_in_words(X[name].iloc[int(is_unseen.argmax())])
-    return unseen
-
-
-def _target(contents: Contents, name: str, wishes: Wishes, task: str | None) -> Any:
-    pandas = import_pandas()
+def _target(contents: Contents, name: str, kind: str | None, task: str | None) -> pl.Series:
     if task == "regression":
-        return pandas.Series(_numbers(contents, name), name=name)
-    words = wishes._replace(categorical=(*wishes.categorical, name)) if _has_dates(contents.frame[name]) else wishes
-    column = pandas.Series(typed_exactly(contents, name, words), name=name)
-    if column.dtype.kind == "f":
-        is_whole = (column % 1 == 0) & (column.abs() < _SURELY_WHOLE)
-        if is_whole.all():
-            return column.astype(np.int64)
-        if task == "classification":
-            raise InvalidInputError(
-                f"target {name!r} must have whole numbers below 2**53 or words as classes, and has "
-                f"{column[~is_whole].iloc[0]:.17g}: --categorical {name} reads its cells as words"
-            )
-    return column.astype(bool) if column.dtype == "boolean" else column
+        return _numbers(contents, name)
+    series = _typed_exactly(contents, name, "words" if _has_dates(contents.frame[name]) else kind)
+    if not series.dtype.is_float():
+        return series
+    is_whole = (series % 1 == 0) & (series.abs() < _SURELY_WHOLE)
+    if is_whole.all():
+        return series.cast(pl.Int64)
+    if task == "classification":
+        raise InvalidInputError(
+            f"target {name!r} must have whole numbers below 2**53 or words as classes, and has "
+            f"{series.filter(~is_whole)[0]:.17g}: --categorical {name} reads its cells as words"
+        )
+    return series
 
 
-def typed_exactly(contents: Contents, name: str, wishes: Wishes) -> Any:
-    """Returns a column as `typed` does; whole numbers are whole, also those that float64 does not tell apart."""
-    polars, series = import_polars(), contents.frame[name]
-    if series.dtype == polars.String and name not in wishes.categorical and name not in contents.categories:
-        whole = series.cast(polars.Int64, strict=False)
-        if not whole.null_count():
-            return whole.to_numpy()
-    return typed(contents, name, wishes)
-
-
-def task_of(y: Any) -> str:
-    """Says what a target is for: "regression" if it has other numbers than few whole ones, else "classification"."""
-    if y.dtype.kind == "f" or (y.dtype.kind in "iu" and y.nunique() > MOST_CLASSES):
-        return "regression"
-    return "classification"
-
-
-def _frame(columns: dict[str, Any]) -> Any:
-    return import_pandas().DataFrame(columns)
-
-
-def import_pandas() -> Any:
-    """Returns the module, which comes with the command line."""
-    import pandas
-
-    return pandas
-
-
-def _of_text(contents: Contents, name: str) -> Any:
-    """A column of cells that are text: numbers, truth values or words, whichever comes first."""
-    polars, series = import_polars(), contents.frame[name]
+def _of_text(contents: Contents, name: str) -> pl.Series:
+    """A column of cells that are text: numbers, truth values, dates or words, whichever comes first."""
+    series = contents.frame[name]
     known = series.drop_nulls()
-    if not known.cast(polars.Float64, strict=False).null_count():
+    if not known.cast(pl.Float64, strict=False).has_nulls():
         return _numbers(contents, name)
     if known.str.to_lowercase().is_in(_TRUTH).all():
         return _truth(series)
-    if _has_dates(series) and (dates := _dates(series)) is not None:
-        return dates
-    return _words(series)
+    dates = _dates(series)
+    return _words(series) if dates is None else dates
 
 
-def _has_dates(series: Any) -> bool:
+def _has_dates(series: pl.Series) -> bool:
     """Whether all known cells of text are written as dates, all with a time zone or all without one."""
     known = series.drop_nulls()
-    if series.dtype != import_polars().String or not len(known):
+    if series.dtype != pl.String or not len(known):
         return False
     return bool(known.str.contains(_NAIVE).all() or known.str.contains(_ZONED).all())
 
 
-def _dates(series: Any) -> Any | None:
-    """Cells that are written as dates; None if one is no day of the calendar."""
-    known = series.drop_nulls()
-    has_zone = bool(known.str.contains(_ZONED).all())
-    dates = import_pandas().to_datetime(
-        import_pandas().Series(series.to_list(), dtype=object), format="ISO8601", utc=has_zone, errors="coerce"
-    )
-    return None if int(dates.notna().sum()) < len(known) else dates
+def _dates(series: pl.Series) -> pl.Series | None:
+    """Cells that are written as dates; None if they are not, or one is no day of the calendar."""
+    if not _has_dates(series):
+        return None
+    has_zone = bool(series.drop_nulls().str.contains(_ZONED).all())
+    cells = pd.Series(series.to_list(), dtype=object)
+    dates = pl.from_pandas(pd.to_datetime(cells, format="ISO8601", utc=has_zone, errors="coerce"))
+    return dates if dates.null_count() == series.null_count() else None
 
 
-def _times(series: Any) -> Any:
-    """Dates and durations of a file that has such; those with a time zone in UTC."""
-    zone = getattr(series.dtype, "time_zone", None)
-    if zone is not None:
-        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    times = import_pandas().Series(series.to_numpy())
-    return times if zone is None else times.dt.tz_localize("UTC")
+def _in_utc(series: pl.Series) -> pl.Series:
+    has_zone = isinstance(series.dtype, pl.Datetime) and series.dtype.time_zone is not None
+    return series.dt.convert_time_zone("UTC") if has_zone else series
 
 
-def _times_like(contents: Contents, name: str, kind: str) -> Any:
+def _times_like(contents: Contents, name: str, kind: str) -> pl.Series:
     """Times where the fit had some of a kind; a duration is written in no one way, so that no text is one."""
     series = contents.frame[name]
     if series.dtype.is_temporal():
-        return _times(series)
+        return _in_utc(series)
     if series.null_count() == len(series):
         return _numbers(contents, name)
-    dates = _dates(series) if kind != "duration" and _has_dates(series) else None
+    dates = None if kind == "duration" else _dates(series)
     if dates is None:
         raise InvalidInputError(
             f"column {name!r} of {contents.name} must have {KINDS[kind]}, as in the fit (text as 2020-01-31, "
@@ -288,53 +331,47 @@ def _times_like(contents: Contents, name: str, kind: str) -> Any:
     return dates
 
 
-def _numbers(contents: Contents, name: str) -> Float[np.ndarray, " row"]:
-    """The cells as numbers, NaN where one is missing."""
-    polars, series = import_polars(), contents.frame[name]
-    if series.dtype in (polars.Categorical, polars.Enum):
-        series = series.cast(polars.String)
+def _numbers(contents: Contents, name: str) -> pl.Series:
+    series = contents.frame[name]
+    if series.dtype in (pl.Categorical, pl.Enum):
+        series = series.cast(pl.String)
     if series.dtype.is_temporal() or series.dtype.is_nested():
         raise InvalidTypeError(f"column {name!r} of {contents.name} has type {series.dtype} instead of numbers")
-    numbers = series.cast(polars.Float64, strict=False)
-    is_none = (numbers.is_null() & series.is_not_null()).to_numpy()
-    if is_none.any():
-        row = int(is_none.argmax())
+    numbers = series.cast(pl.Float64, strict=False)
+    wrong = (numbers.is_null() & series.is_not_null()).arg_true()
+    if len(wrong):
         raise InvalidInputError(
-            f"column {name!r} of {contents.name} must have numbers, and has {series[row]!r} in row {row + 1} "
+            f"column {name!r} of {contents.name} must have numbers, and has {series[wrong[0]]!r} in row {wrong[0] + 1} "
             "(--missing names words that mean that a value is missing)"
         )
-    return numbers.fill_null(np.nan).to_numpy()
+    return numbers
 
 
-def _truth(series: Any) -> Any:
-    """The cells as truth values."""
-    polars = import_polars()
-    if series.dtype == polars.String:
-        lower = series.str.to_lowercase()
-        is_none = (lower.is_not_null() & ~lower.is_in(_TRUTH)).fill_null(False)
-        if is_none.any():
-            row = int(is_none.arg_true()[0])
-            raise InvalidInputError(
-                f"column {series.name!r} must have true and false, and has {series[row]!r} in row {row + 1}"
-            )
-        series = lower == "true"
-    return import_pandas().array(series.cast(polars.Boolean).to_list(), dtype="boolean")
+def _truth(series: pl.Series) -> pl.Series:
+    if series.dtype != pl.String:
+        return series.cast(pl.Boolean)
+    lower = series.str.to_lowercase()
+    wrong = (~lower.is_in(_TRUTH)).fill_null(False).arg_true()
+    if len(wrong):
+        raise InvalidInputError(
+            f"column {series.name!r} must have true and false, and has {series[wrong[0]]!r} in row {wrong[0] + 1}"
+        )
+    return lower == "true"
 
 
-def _words(series: Any) -> Shaped[np.ndarray, " row"]:
+def _words(series: pl.Series) -> pl.Series:
     """The cells as words; whole numbers are written without a point."""
-    polars = import_polars()
     known = series.drop_nulls()
     if series.dtype.is_float() and bool(((known % 1 == 0) & (known.abs() < _SURELY_WHOLE)).all()):
-        series = series.cast(polars.Int64)
-    return np.array(series.cast(polars.String).to_list(), object)
+        series = series.cast(pl.Int64)
+    return series.cast(pl.String)
 
 
-def _categories(series: Any, categories: tuple[str, ...], *, is_ordered: bool) -> Any:
-    words = [word for word in _words(series).tolist() if word is not None]
-    unknown = next((word for word in words if word not in set(categories)), None)
-    if unknown is not None:
+def _categories(series: pl.Series, categories: tuple[str, ...]) -> pl.Series:
+    words = _words(series)
+    unknown = words.filter(~words.is_in(categories))
+    if len(unknown):
         raise InvalidInputError(
-            f"column {series.name!r} has {unknown!r}, which is none of its declared categories {listed(categories)}"
+            f"column {series.name!r} has {unknown[0]!r}, which is none of its declared categories {listed(categories)}"
         )
-    return import_pandas().Categorical(_words(series), categories=list(categories), ordered=is_ordered)
+    return words.cast(pl.Enum(categories))

@@ -1,4 +1,7 @@
-"""`jaxtree explain`: why a model says what it says of some rows."""
+"""`jaxtree explain`, why a model predicts what it does, and `jaxtree show`, a model in words or as a page.
+
+What reads tables, and what computes, is imported when a command runs, so that its help does not wait for it.
+"""
 
 import json
 import re
@@ -7,20 +10,18 @@ from typing import Annotated, Any
 import typer
 
 from jaxtree.cli import options
-from jaxtree.cli.fitted import load_model, read_features
-from jaxtree.cli.session import Session, in_session, print_plainly
+from jaxtree.cli.output import check_writable, write_bytes
+from jaxtree.cli.session import Session, check_choice, command, print_plainly
 from jaxtree.errors import InvalidInputError
-from jaxtree.table.schema import value_in_words
-from jaxtree.table.times import Days
 
 _FORMATS = ("text", "jsonl")
 _FIRST_ROWS = 5
 _PLACES = re.compile(r"(\d{1,18})(?::(\d{1,18}))?")
 
 
-@in_session
+@command
 def explain(
-    session: Session,
+    *,
     model: options.ModelArgument,
     data: options.DataArgument,
     rows: Annotated[
@@ -31,22 +32,67 @@ def explain(
         bool, typer.Option("--shap", help="The contribution of every column: exact Shapley values.")
     ] = False,
     form: Annotated[str, typer.Option("--format", help=f"{', '.join(_FORMATS)}.")] = "text",
-    missing: options.MissingOption = None,
-    separator: options.SeparatorOption = None,
-    header: options.HeaderOption = True,
+    text: options.TextOptions,
+    session: Session,
 ) -> None:
     """Says in words why a tree predicts what it does, row by row; or what every column contributes."""
-    options.check_choice("--format", form, _FORMATS)
-    how = options.reading(missing, separator, header)
-    estimator = load_model(model)
-    X, _ = read_features(session, estimator, data, how)
+    import jaxtree
+    from jaxtree.cli.columns import read_features
+
+    check_choice("--format", form, _FORMATS)
+    estimator: Any = jaxtree.load(model)
+    X, _ = read_features(session, estimator, data, text)
     chosen = chosen_rows(rows, len(X))
     if rows is None and len(X) > _FIRST_ROWS:
         session.note(f"the first {_FIRST_ROWS} of {len(X)} rows; --rows all explains all")
-    say = _contributions if shap else _reasons
-    for number, (text, record) in zip(chosen, say(estimator, X.iloc[chosen]), strict=True):
+    explained = (_contributions if shap else _reasons)(estimator, X.iloc[chosen])
+    for number, (words, record) in zip(chosen, explained, strict=True):
         record = {"row": number + 1, **record}
-        print_plainly(f"row {number + 1}: {text}" if form == "text" else json.dumps(record, allow_nan=False))
+        print_plainly(f"row {number + 1}: {words}" if form == "text" else json.dumps(record, allow_nan=False))
+
+
+@command
+def show(
+    *,
+    model: options.ModelArgument,
+    style: Annotated[str, typer.Option(help="Layout: jaxtree, weka, c45, id3 or simplecart.")] = "jaxtree",
+    tree: Annotated[int | None, typer.Option(min=0, help="Which tree of a forest to show, from 0.")] = None,
+    html: Annotated[
+        str | None, typer.Option(help="Write an interactive page instead; - is the standard output.", metavar="PAGE")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Rows for the page, for its scores and prunings.", metavar="DATA")
+    ] = None,
+    target: options.FittedTargetOption = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    text: options.TextOptions,
+    session: Session,
+) -> None:
+    """Prints a tree as text, or writes it as a page for a browser."""
+    import jaxtree
+    from jaxtree.export.text import STYLES, export_text
+
+    check_choice("--style", style, STYLES)
+    if html is None and (data is not None or title is not None):
+        raise typer.BadParameter("is for --html", param_hint="--data" if data is not None else "--title")
+    if html is not None:
+        check_writable(html)
+    estimator = _tree_of(jaxtree.load(model), tree)
+    if html is None:
+        print_plainly(export_text(estimator, style=style))
+        return
+    from jaxtree.cli.columns import read_features, read_labels
+
+    X = y = None
+    if data is not None:
+        X, contents = read_features(session, estimator, data, text)
+        known, y = read_labels(estimator, contents, target)
+        X = X.iloc[known]
+    with session.doing("drawing"):
+        page = jaxtree.to_html(estimator, X, y, title=title)
+    write_bytes(page.encode(), html)
+    if html != "-":
+        session.note(f"page: {html}")
 
 
 def chosen_rows(text: str | None, num_rows: int) -> list[int]:
@@ -71,9 +117,10 @@ def chosen_rows(text: str | None, num_rows: int) -> list[int]:
 
 
 def _reasons(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The conditions of every row's prediction, in words and as a record of JSON."""
     from jaxtree.explain.rows import explain_row
 
-    said = [explain_row(estimator, X.iloc[[row]]) for row in range(len(X))]
+    explained = [explain_row(estimator, X.iloc[[row]]) for row in range(len(X))]
     return [
         (
             str(why),
@@ -82,15 +129,18 @@ def _reasons(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
                 "share": why.share,
                 "because": list(why.conditions),
                 "held_up": why.held_up,
-                "contrast": None if why.contrast is None else _told(why.contrast),
+                "contrast": None if why.contrast is None else _in_json(why.contrast),
             },
         )
-        for why in said
+        for why in explained
     ]
 
 
-def _told(contrast: Any) -> dict[str, Any]:
+def _in_json(contrast: Any) -> dict[str, Any]:
     """A change as values of JSON: dates and durations in words."""
+    from jaxtree.table.schema import value_in_words
+    from jaxtree.table.times import Days
+
     value = contrast.value
     return {**contrast._asdict(), "value": value_in_words(value) if isinstance(value, Days) else value}
 
@@ -100,25 +150,34 @@ def _contributions(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
     from jaxtree.explain import shap_values
 
     values, base = shap_values(estimator, X)
-    predictions, said = estimator.predict(X).tolist(), []
-    names = [str(name) for name in X.columns]
-    for row, prediction in enumerate(predictions):
+    names, contributions = [str(name) for name in X.columns], []
+    for row, prediction in enumerate(estimator.predict(X).tolist()):
         of_row, from_base = values[row], base
         if of_row.ndim == 2:
             place = estimator.classes_.tolist().index(prediction)
             of_row, from_base = of_row[:, place], base[place]
         parts = dict(zip(names, of_row.tolist(), strict=True))
-        said.append(
-            (
-                _in_words(prediction, parts, float(from_base)),
-                {"prediction": prediction, "base": float(from_base), "shap": parts},
-            )
-        )
-    return said
+        record = {"prediction": prediction, "base": float(from_base), "shap": parts}
+        contributions.append((_in_words(record), record))
+    return contributions
 
 
-def _in_words(prediction: Any, parts: dict[str, float], base: float) -> str:
-    ranked = sorted(((name, value) for name, value in parts.items() if value), key=lambda part: -abs(part[1]))
+def _in_words(record: dict[str, Any]) -> str:
+    ranked = sorted(((name, value) for name, value in record["shap"].items() if value), key=lambda part: -abs(part[1]))
     width = max((len(name) for name, _ in ranked), default=0)
-    lines = [f"{prediction}", f"    {'base':<{width}}  {base:.4f}"]
+    lines = [f"{record['prediction']}", f"    {'base':<{width}}  {record['base']:.4f}"]
     return "\n".join([*lines, *(f"    {name:<{width}} {value:+.4f}" for name, value in ranked)])
+
+
+def _tree_of(estimator: Any, number: int | None) -> Any:
+    """The model, or a tree of a forest."""
+    trees = getattr(estimator, "estimators_", None)
+    if trees is None:
+        if number is not None:
+            raise InvalidInputError("--tree is for forests, and this model is a single tree")
+        return estimator
+    if number is None:
+        raise InvalidInputError(f"the model is a forest of {len(trees)} trees: --tree 0 shows the first one")
+    if number >= len(trees):
+        raise InvalidInputError(f"--tree must be below {len(trees)}, the number of trees, got {number}")
+    return trees[number]

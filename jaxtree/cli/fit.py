@@ -1,26 +1,36 @@
-"""`jaxtree fit`: a model file from a table."""
+"""`jaxtree fit`, a model file from a table, and `jaxtree search`, the best of many settings by cross-validation.
+
+What reads tables, and what computes, is imported when a command runs, so that its help does not wait for it.
+"""
 
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from jaxtree.cli import options
-from jaxtree.cli.models import ALGORITHMS, make_estimator
-from jaxtree.cli.session import Session, in_session, print_plainly
-from jaxtree.cli.training import Training, read_training
-from jaxtree.cli.writing import check_writable
+from jaxtree.cli.models import ALGORITHMS, make_estimator, make_grid
+from jaxtree.cli.output import check_writable, kind_of_table, write_table
+from jaxtree.cli.session import Session, check_choice, command, in_short, listed, print_plainly, progress_bar
 from jaxtree.errors import InvalidInputError
 
+if TYPE_CHECKING:
+    from jaxtree.cli.columns import Labelled
 
-@in_session
+_TREES = tuple(name for name in ALGORITHMS if name not in ("forest", "soft"))
+_MOST_SHOWN = 10
+_FEW_ROWS = 12
+"""In a table of so few rows a column may well have another value in every one."""
+
+
+@command
 def fit(
-    session: Session,
+    *,
     data: options.DataArgument,
     target: options.TargetOption,
-    output: options.ModelOutput,
+    output: Annotated[str, typer.Option("--output", "-o", help="The model file to write; - is the standard output.")],
     algorithm: Annotated[str, typer.Option("--algorithm", "-a", help=f"{', '.join(ALGORITHMS)}.")] = "cart",
     settings: Annotated[
         list[str] | None,
@@ -38,46 +48,111 @@ def fit(
     ] = None,
     cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate first, on so many folds.")] = None,
     seed: options.SeedOption = 0,
-    task: options.TaskOption = None,
-    categorical: options.CategoricalOption = None,
-    numeric: options.NumericOption = None,
-    ignore: options.IgnoreOption = None,
-    weight: options.WeightOption = None,
-    missing: options.MissingOption = None,
-    separator: options.SeparatorOption = None,
-    header: options.HeaderOption = True,
+    columns: options.ColumnOptions,
+    text: options.TextOptions,
+    session: Session,
 ) -> None:
     """Fits a tree, a forest or a soft tree on a table, and writes a model file."""
-    options.check_choice("--algorithm", algorithm, tuple(ALGORITHMS))
+    check_choice("--algorithm", algorithm, tuple(ALGORITHMS))
     check_writable(output)
-    how = options.reading(missing, separator, header)
-    training = read_training(
-        session, data, target, how, task=task, categorical=categorical, numeric=numeric, ignore=ignore, weight=weight
-    )
+    training = read_training(session, data, target, columns, text)
     estimator = make_estimator(algorithm, training.task, seed=seed, settings=settings or (), prunings=prune or ())
-    scores = [] if cv is None else _cross_validate(session, estimator, training, cv, seed)
+    scores = [] if cv is None else [_cross_validated(session, estimator, training, cv, seed)]
     fit_and_save(session, estimator, training, output, scores)
 
 
-def fit_and_save(session: Session, estimator: Any, training: Training, output: str, results: list[str]) -> None:
-    """Fits an estimator, writes it, and prints results and what it has become."""
-    rows = training.rows
-    with session.doing("fitting"):
-        estimator.fit(rows.X, rows.y, **training.fit_arguments)
-    # So the file knows which columns of the table are no features.
-    estimator._beside = training.beside
-    lines = [*results, _shape(estimator), f"on the rows of the fit: {_training_score(estimator, training)}"]
-    for line in lines:
+@command
+def search(
+    *,
+    data: options.DataArgument,
+    target: options.TargetOption,
+    settings: Annotated[
+        list[str],
+        typer.Option(
+            "--set", help="Values of a parameter, as ccp_alpha=0,0.01 or max_depth=2:20,none.", metavar="NAME=VALUES"
+        ),
+    ],
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="Fit the best setting on all rows, and write this model file.")
+    ] = None,
+    results: Annotated[
+        str | None, typer.Option(help="Write the scores of all settings: .csv, .parquet or .jsonl.", metavar="TABLE")
+    ] = None,
+    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help=f"{', '.join(_TREES)}.")] = "cart",
+    prune: Annotated[
+        list[str] | None, typer.Option(help="A pruning, as in `jaxtree fit`.", metavar="NAME[:ARGS]")
+    ] = None,
+    cv: Annotated[int, typer.Option(min=2, help="How many folds.")] = 10,
+    scoring: Annotated[
+        str | None, typer.Option(help="A scorer of scikit-learn, as neg_log_loss.", show_default="accuracy, or R²")
+    ] = None,
+    seed: options.SeedOption = 0,
+    columns: options.ColumnOptions,
+    text: options.TextOptions,
+    session: Session,
+) -> None:
+    """Scores all combinations of given values, and can fit the best one; a tree is grown once a fold."""
+    from jaxtree.search.tree_search import TreeSearchCV
+
+    check_choice("--algorithm", algorithm, _TREES)
+    for path in (output, results):
+        if path is not None:
+            check_writable(path)
+    kind = None if results is None else kind_of_table(results, None, "--results")
+    training = read_training(session, data, target, columns, text)
+    if scoring is not None:
+        _check_scorer(scoring, training)
+    estimator = make_estimator(algorithm, training.task, seed=seed, prunings=prune or ())
+    grid, folds = make_grid(estimator, settings), folds_of(training, cv, seed)
+    scored = TreeSearchCV(estimator, grid, cv=folds, scoring=scoring, refit=False, error_score="raise")
+    with session.doing("searching"):
+        scores = scored.fit(training.X, training.y, sample_weight=training.weight).cv_results_
+    for line in _ranking(scores, scoring or training.score_name):
         print_plainly(line, to_stderr=output == "-")
-    save(estimator, output)
-    if output != "-":
-        print_plainly(f"model: {output}")
+    if results is not None and kind is not None:
+        write_table(_all_scores(scores), results, kind)
+    if output is not None:
+        estimator.set_params(**scores["params"][scores["rank_test_score"].argmin()])
+        fit_and_save(session, estimator, training, output, [])
 
 
-def save(estimator: Any, output: str) -> None:
-    """Writes a model file; to the standard output for "-"."""
+def read_training(
+    session: Session, data: str, target: str, columns: options.ColumnOptions, text: options.TextOptions
+) -> "Labelled":
+    """Reads the rows of a fit, and notes what kinds the columns have and what the target is for."""
+    from jaxtree.cli.columns import read_labelled
+    from jaxtree.cli.reading import read_contents
+
+    contents = read_contents(data, text)
+    rows = read_labelled(contents, target, columns)
+    session.note(f"{contents.name}: {contents.frame.height} rows, {rows.X.shape[1]} features")
+    left_out = [name for name in contents.frame.columns if name not in rows.X and name != target]
+    for kind, names in {**_kinds(rows.X), "left out": left_out}.items():
+        if names:
+            session.note(f"  {kind}: {listed(names)}")
+    if rows.num_left_out:
+        session.note(f"  {rows.num_left_out} rows without a target are left out")
+    why = "" if columns.task else f", so {rows.task} (--task overrides)"
+    session.note(f"  target {in_short(target)}: {_target_in_words(rows.y, rows.task)}{why}")
+    for name in map(in_short, filter(lambda name: _names_rows(rows.X[name]), rows.X.columns)):
+        session.note(f"  {name} has another value in every row: if it is a name or number of rows, --ignore {name}")
+    if rows.task == "classification" and rows.y.nunique() < 2:
+        raise InvalidInputError(f"target {target!r} has one class only, {in_short(repr(rows.y.tolist()[0]))}")
+    return rows
+
+
+def fit_and_save(session: Session, estimator: Any, training: "Labelled", output: str, results: list[str]) -> None:
+    """Fits an estimator, writes it, and prints results and what it has become."""
+    with session.doing("fitting"):
+        estimator.fit(training.X, training.y, sample_weight=training.weight)
+    # So the file knows which columns of the table are no features.
+    estimator.other_columns_ = training.beside
+    score = estimator.score(training.X, training.y, sample_weight=training.weight)
+    for line in (*results, _shape(estimator), f"on the rows of the fit: {training.score_name} {score:.4f}"):
+        print_plainly(line, to_stderr=output == "-")
     if output != "-":
         estimator.save(output)
+        print_plainly(f"model: {output}")
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.jaxtree"
@@ -86,48 +161,60 @@ def save(estimator: Any, output: str) -> None:
         sys.stdout.flush()
 
 
-def _cross_validate(session: Session, estimator: Any, training: Training, folds: int, seed: int) -> list[str]:
-    import numpy as np
-    from sklearn.base import clone
-
-    rows = training.rows
-    scores = []
-    with session.progress() as progress:
-        task = progress.add_task(f"{folds} folds", total=folds)
-        for train, test in folds_of(training, folds, seed):
-            weight = {} if rows.weight is None else {"sample_weight": rows.weight[train]}
-            fold: Any = clone(estimator)
-            fold.fit(rows.X.iloc[train], rows.y.iloc[train], **weight)
-            held_out = {} if rows.weight is None else {"sample_weight": rows.weight[test]}
-            scores.append(fold.score(rows.X.iloc[test], rows.y.iloc[test], **held_out))
-            progress.advance(task)
-    return [f"{folds}-fold cross-validation: {score_name(training)} {np.mean(scores):.4f} ± {np.std(scores):.4f}"]
-
-
-def folds_of(training: Training, folds: int, seed: int) -> list[Any]:
-    """The rows of every fold: those to fit on, and those to score on; shuffled, and with like shares of classes.
+def folds_of(training: "Labelled", folds: int, seed: int) -> list[Any]:
+    """Returns the rows of every fold, to fit on and to score on; shuffled, and with like shares of classes.
 
     Raises:
         InvalidInputError: There are fewer rows than folds.
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    rows = training.rows
-    if folds > len(rows.X):
-        raise InvalidInputError(f"--cv must be at most {len(rows.X)}, the number of rows, got {folds}")
-    is_stratified = training.task == "classification" and int(rows.y.value_counts().max()) >= folds
+    if folds > len(training.X):
+        raise InvalidInputError(f"--cv must be at most {len(training.X)}, the number of rows, got {folds}")
+    is_stratified = training.task == "classification" and int(training.y.value_counts().max()) >= folds
     kind = StratifiedKFold if is_stratified else KFold
-    return list(kind(folds, shuffle=True, random_state=seed).split(rows.X, rows.y if is_stratified else None))
+    return list(kind(folds, shuffle=True, random_state=seed).split(training.X, training.y if is_stratified else None))
 
 
-def score_name(training: Training) -> str:
-    """What an estimator's `score` is."""
-    return "accuracy" if training.task == "classification" else "R²"
+def _cross_validated(session: Session, estimator: Any, training: "Labelled", folds: int, seed: int) -> str:
+    import numpy as np
+    from sklearn.base import clone
+
+    scores = []
+    with progress_bar(quiet=session.quiet) as progress:
+        task = progress.add_task(f"{folds} folds", total=folds)
+        for fitted, scored in ((training.take(a), training.take(b)) for a, b in folds_of(training, folds, seed)):
+            fold: Any = clone(estimator)
+            fold.fit(fitted.X, fitted.y, sample_weight=fitted.weight)
+            scores.append(fold.score(scored.X, scored.y, sample_weight=scored.weight))
+            progress.advance(task)
+    return f"{folds}-fold cross-validation: {training.score_name} {np.mean(scores):.4f} ± {np.std(scores):.4f}"
 
 
-def _training_score(estimator: Any, training: Training) -> str:
-    rows = training.rows
-    return f"{score_name(training)} {estimator.score(rows.X, rows.y, **training.fit_arguments):.4f}"
+def _kinds(X: Any) -> dict[str, list[str]]:
+    """The columns of every kind, with remarks on their values."""
+    kinds: dict[str, list[str]] = {"numbers": [], "dates": [], "durations": [], "words": [], "true or false": []}
+    of_dtype = {"i": "numbers", "u": "numbers", "f": "numbers", "M": "dates", "m": "durations", "b": "true or false"}
+    for name in X.columns:
+        column = X[name]
+        kind, missing = of_dtype.get(column.dtype.kind, "words"), int(column.isna().sum())
+        remarks = ([f"{column.nunique()}"] if kind == "words" else []) + ([f"{missing} missing"] if missing else [])
+        kinds[kind].append(f"{in_short(name)} ({', '.join(remarks)})" if remarks else str(name))
+    return kinds
+
+
+def _names_rows(column: Any) -> bool:
+    """Whether every row has another word or whole number."""
+    if len(column) <= _FEW_ROWS or column.nunique() < len(column) or column.dtype.kind in "mM":
+        return False
+    return column.dtype.kind not in "f" or bool((column % 1 == 0).all())
+
+
+def _target_in_words(y: Any, task: str) -> str:
+    if task == "regression":
+        return f"numbers from {y.min():g} to {y.max():g}"
+    counts = y.value_counts().sort_index()
+    return f"{len(counts)} classes, " + listed(f"{in_short(label)} {number}" for label, number in counts.items())
 
 
 def _shape(estimator: Any) -> str:
@@ -138,3 +225,43 @@ def _shape(estimator: Any) -> str:
     if hasattr(estimator, "forest_"):
         return f"{name}: {len(estimator.forest_)} trees, {len(estimator.forest_.nodes.feature)} nodes"
     return f"{name}: depth {estimator.depth_}"
+
+
+def _ranking(scores: dict[str, Any], name: str) -> list[str]:
+    """The best settings in words."""
+    order = scores["rank_test_score"].argsort(kind="stable")
+    lines = [f"{len(order)} settings; {name}, mean ± deviation over folds"]
+    for place in order[:_MOST_SHOWN]:
+        rank, mean, deviation = (scores[f"{figure}_test_score"][place] for figure in ("rank", "mean", "std"))
+        setting = scores["params"][place].items()
+        words = " ".join(f"{parameter}={'none' if value is None else value}" for parameter, value in setting)
+        lines.append(f"{rank:>4}  {mean:.4f} ± {deviation:.4f}  {words}")
+    return lines
+
+
+def _all_scores(scores: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a table of all settings."""
+    columns = {
+        name: [
+            value if isinstance(value, int | float | str | None) else str(value)
+            for value in (setting[name] for setting in scores["params"])
+        ]
+        for name in scores["params"][0]
+    }
+    return columns | {name: scores[name].tolist() for name in ("mean_test_score", "std_test_score", "rank_test_score")}
+
+
+def _check_scorer(scoring: str, training: "Labelled") -> None:
+    """Raises, before the work, if a scorer cannot judge even a model that knows the target alone."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    if scoring not in get_scorer_names():
+        raise typer.BadParameter(
+            f"must be a scorer of scikit-learn, such as accuracy, got {scoring!r}", param_hint="--scoring"
+        )
+    model = DummyClassifier() if training.task == "classification" else DummyRegressor()
+    try:
+        get_scorer(scoring)(model.fit(training.X, training.y), training.X, training.y)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InvalidInputError(f"--scoring {scoring} does not judge this {training.task}: {error}") from error

@@ -58,16 +58,9 @@ def make_estimator(
             "--task classification reads them as classes"
         )
     estimator = getattr(jaxtree, name)(random_state=seed)
-    estimator.set_params(
-        **{
-            parameter: parse_value(text)
-            for parameter, text in map(_name_and_value, settings)
-            if _check_name(estimator, parameter)
-        }
-    )
+    estimator.set_params(**{parameter: parse_value(text) for parameter, text in _settings(estimator, settings)})
     if prunings:
         _set_pruning(estimator, prunings)
-    estimator._check_parameters()
     return estimator
 
 
@@ -84,8 +77,7 @@ def make_grid(estimator: Any, settings: Sequence[str]) -> dict[str, list[Any]]:
         {'max_depth': [2, 5, 8, None], 'ccp_alpha': [0, 0.01]}
     """
     grid: dict[str, list[Any]] = {}
-    for name, text in map(_name_and_value, settings):
-        _check_name(estimator, name)
+    for name, text in _settings(estimator, settings):
         if name in grid:
             raise typer.BadParameter(f"parameter {name!r} stands there twice", param_hint="--set")
         grid[name] = [value for part in text.split(",") for value in _range(part)]
@@ -173,23 +165,22 @@ def _set_pruning(estimator: Any, texts: Sequence[str]) -> None:
 
 
 def _kinds_of_prunings() -> dict[str, Any]:
-    from jaxtree.estimators import prunings
+    from jaxtree.estimators.prunings import PRUNINGS
 
-    kinds = [kind for kind in vars(prunings).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
-    return {re.sub(r"(?<=[a-z])(?=[A-Z0-9])", "-", kind.__name__).lower(): kind for kind in kinds}
-
-
-def _name_and_value(text: str) -> tuple[str, str]:
-    name, sign, value = text.partition("=")
-    if not sign or not value:
-        raise typer.BadParameter(f"a parameter is written NAME=VALUE, got {text!r}", param_hint="--set")
-    return name.strip().replace("-", "_"), value
+    return {re.sub(r"(?<=[a-z])(?=[A-Z0-9])", "-", kind.__name__).lower(): kind for kind in PRUNINGS}
 
 
-def _check_name(estimator: Any, name: str) -> bool:
-    names = sorted(estimator.get_params(deep=False))
-    if name not in names:
-        raise typer.BadParameter(
-            f"{type(estimator).__name__} has no parameter {name!r}; it has {', '.join(names)}", param_hint="--set"
-        )
-    return True
+def _settings(estimator: Any, texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Names and values of parameters, checked to be the estimator's."""
+    names, settings = sorted(estimator.get_params(deep=False)), []
+    for text in texts:
+        name, _, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not value:
+            raise typer.BadParameter(f"a parameter is written NAME=VALUE, got {text!r}", param_hint="--set")
+        if name not in names:
+            raise typer.BadParameter(
+                f"{type(estimator).__name__} has no parameter {name!r}; it has {', '.join(names)}", param_hint="--set"
+            )
+        settings.append((name, value))
+    return settings

@@ -1,16 +1,21 @@
-"""Options that several commands have, and what they mean."""
+"""Options that several commands have."""
 
+import functools
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from jaxtree.cli.columns import Wishes
-from jaxtree.cli.files import MISSING_WORDS, Contents, Reading
+from jaxtree.cli.session import check_choice
 
-_COLUMNS, _FILE = "Columns", "The file"
-_TASKS = ("classification", "regression")
+MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
+"""Cells that mean that a value is missing, unless the user names others."""
 
+_column = functools.partial(typer.Option, rich_help_panel="Columns")
+_file = functools.partial(typer.Option, rich_help_panel="The file")
+
+Names = list[str] | None
 DataArgument = Annotated[
     str,
     typer.Argument(
@@ -18,89 +23,65 @@ DataArgument = Annotated[
     ),
 ]
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `jaxtree fit` writes.")]
-TargetOption = Annotated[str, typer.Option("--target", "-t", help="The column to predict.", rich_help_panel=_COLUMNS)]
+TargetOption = Annotated[str, _column("--target", "-t", help="The column to predict.")]
 FittedTargetOption = Annotated[
-    str | None,
-    typer.Option(
-        "--target", "-t", help="The column to compare with.", show_default="that of the fit", rich_help_panel=_COLUMNS
-    ),
+    str | None, _column("--target", "-t", help="The column to compare with.", show_default="that of the fit")
 ]
-TaskOption = Annotated[
-    str | None,
-    typer.Option(help="classification or regression.", show_default="as the target tells", rich_help_panel=_COLUMNS),
-]
-Names = list[str] | None
-CategoricalOption = Annotated[
-    Names, typer.Option(help="Columns to read as words (also a,b,c).", rich_help_panel=_COLUMNS, metavar="NAMES")
-]
-NumericOption = Annotated[
-    Names, typer.Option(help="Columns that must be numbers.", rich_help_panel=_COLUMNS, metavar="NAMES")
-]
-IgnoreOption = Annotated[Names, typer.Option(help="Columns to leave out.", rich_help_panel=_COLUMNS, metavar="NAMES")]
-WeightOption = Annotated[
-    str | None, typer.Option(help="The column of the weights of rows.", rich_help_panel=_COLUMNS, metavar="NAME")
-]
-MissingOption = Annotated[
-    Names,
-    typer.Option(
-        "--missing",
-        help="A word that means that a value is missing; may be given again.",
-        show_default="an empty cell, ?, NA, N/A, NaN, null",
-        rich_help_panel=_FILE,
-        metavar="WORD",
-    ),
-]
-SeparatorOption = Annotated[
-    str | None,
-    typer.Option(help="What stands between cells.", show_default="as the first line tells", rich_help_panel=_FILE),
-]
-HeaderOption = Annotated[
-    bool,
-    typer.Option(
-        "--header/--no-header", help="Whether the first line has names; else x0, x1, ...", rich_help_panel=_FILE
-    ),
-]
+WeightOption = Annotated[str | None, _column(help="The column of the weights of rows.", metavar="NAME")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
-ModelOutput = Annotated[str, typer.Option("--output", "-o", help="The model file to write; - is the standard output.")]
 
 
-def reading(missing: Names, separator: str | None, header: bool) -> Reading:
+@dataclass(frozen=True)
+class ColumnOptions:
+    """What a fit takes the columns of a table for; columns are read as their cells tell unless they are named."""
+
+    task: Annotated[str | None, _column(help="classification or regression.", show_default="as the target tells")] = (
+        None
+    )
+    categorical: Annotated[Names, _column(help="Columns to read as words (also a,b,c).", metavar="NAMES")] = None
+    numeric: Annotated[Names, _column(help="Columns that must be numbers.", metavar="NAMES")] = None
+    ignore: Annotated[Names, _column(help="Columns to leave out.", metavar="NAMES")] = None
+    weight: WeightOption = None
+
+    def __post_init__(self) -> None:
+        """Raises BadParameter for a task that there is not."""
+        check_choice("--task", self.task, ("classification", "regression"))
+
+
+@dataclass(frozen=True)
+class TextOptions:
     """How lines of cells are read."""
-    separator = {"tab": "\t", "\\t": "\t"}.get(separator or "", separator)
-    if separator is not None and (len(separator.encode()) != 1 or separator in '"\r\n'):
-        raise typer.BadParameter(
-            f"must be one character of ASCII, no quote and no line end, or tab, got {separator!r}",
-            param_hint="--separator",
-        )
-    return Reading(separator, header, MISSING_WORDS if missing is None else ("", *missing))
 
+    missing: Annotated[
+        Names,
+        _file(
+            help="A word that means that a value is missing; may be given again.",
+            show_default="an empty cell, ?, NA, N/A, NaN, null",
+            metavar="WORD",
+        ),
+    ] = None
+    separator: Annotated[
+        str | None, _file(help="What stands between cells.", show_default="as the first line tells")
+    ] = None
+    header: Annotated[
+        bool, _file("--header/--no-header", help="Whether the first line has names; else x0, x1, ...")
+    ] = True
 
-def wishes(contents: Contents, categorical: Names, numeric: Names, ignore: Names, weight: str | None) -> Wishes:
-    """What the user says of columns; of names with commas those of columns are taken first."""
-    columns = contents.frame.columns
-    words, numbers, left_out = (_split(names, columns) for names in (categorical, numeric, ignore))
-    twice = set(words) & set(numbers)
-    if twice:
-        raise typer.BadParameter(
-            f"column {min(twice)!r} cannot be both categorical and numeric", param_hint="--numeric"
-        )
-    return Wishes(words, numbers, left_out, weight)
+    def __post_init__(self) -> None:
+        """Raises BadParameter for a separator that polars does not take."""
+        separator = self.cell_separator
+        if separator is not None and (len(separator.encode()) != 1 or separator in '"\r\n'):
+            raise typer.BadParameter(
+                f"must be one character of ASCII, no quote and no line end, or tab, got {separator!r}",
+                param_hint="--separator",
+            )
 
+    @property
+    def cell_separator(self) -> str | None:
+        """The character between cells; None to see it from the first line."""
+        return {"tab": "\t", "\\t": "\t"}.get(self.separator or "", self.separator)
 
-def check_task(task: str | None) -> None:
-    """Raises BadParameter unless a task is one."""
-    check_choice("--task", task, (None, *_TASKS))
-
-
-def check_choice(option: str, given: str | None, allowed: tuple[str | None, ...]) -> None:
-    """Raises BadParameter unless what was given is allowed."""
-    if given not in allowed:
-        known = ", ".join(choice for choice in allowed if choice is not None)
-        raise typer.BadParameter(f"must be one of {known}, got {given!r}", param_hint=option)
-
-
-def _split(names: Names, columns: list[str]) -> tuple[str, ...]:
-    split: list[str] = []
-    for name in names or ():
-        split += [name] if name in columns else [part.strip() for part in name.split(",")]
-    return tuple(split)
+    @property
+    def missing_words(self) -> tuple[str, ...]:
+        """The cells that mean that a value is missing."""
+        return MISSING_WORDS if self.missing is None else ("", *self.missing)

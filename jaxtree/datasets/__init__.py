@@ -1,8 +1,8 @@
 """Small data sets that need no download, and readers of files from the UCI repository."""
 
-from jaxtree.datasets.car import load_car_evaluation as load_car_evaluation
-from jaxtree.datasets.textbook import load_contact_lenses as load_contact_lenses
-from jaxtree.datasets.textbook import load_play_tennis as load_play_tennis
-from jaxtree.datasets.textbook import load_watermelon as load_watermelon
+from jaxtree.datasets.small import load_car_evaluation as load_car_evaluation
+from jaxtree.datasets.small import load_contact_lenses as load_contact_lenses
+from jaxtree.datasets.small import load_play_tennis as load_play_tennis
+from jaxtree.datasets.small import load_watermelon as load_watermelon
 from jaxtree.datasets.uci import UCI_NAMES as UCI_NAMES
 from jaxtree.datasets.uci import load_uci as load_uci

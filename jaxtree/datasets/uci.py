@@ -5,7 +5,6 @@ become pandas' categories, and unknown cells missing values. A *part* is the tra
 test rows of their own.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,24 +32,66 @@ _COVTYPE = [
     *(f"soil-{i}" for i in range(1, 41)),
     "cover",
 ]
-_COVTYPE_ROWS = 20_000
 _MONKS = ["class", *(f"a{i}" for i in range(1, 7)), "id"]
 _ABALONE = "sex length diameter height whole-weight shucked-weight viscera-weight shell-weight rings"
 
 
-class _Rows(NamedTuple):
-    """All rows of a data set; the first `num_train` train, or None if it has no test rows of its own."""
+class _DataSet(NamedTuple):
+    """Where a data set stands and how pandas reads it: its files, one below the other; of each the first name there is.
 
-    table: Any
+    If it has test rows of its own, they are those of its last file.
+    """
+
     target: str
-    num_train: int | None = None
+    files: tuple[tuple[str, ...], ...]
+    options: dict[str, Any]
+    has_test_rows: bool = False
+
+
+def _monks(problem: int) -> _DataSet:
+    # The numbers in the attributes' columns are codes of words (the jacket's colour).
+    options = {"sep": r"\s+", "names": _MONKS, "usecols": _MONKS[:-1], "dtype": str}
+    files = (f"monks/monks-{problem}.train",), (f"monks/monks-{problem}.test",)
+    return _DataSet("class", files, options, has_test_rows=True)
+
+
+_DATA_SETS = {
+    "adult": _DataSet(
+        "income",
+        (("adult/adult.data",), ("adult/adult.test",)),
+        # The test file may begin with a comment.
+        {"names": _ADULT.split(), "na_values": "?", "skipinitialspace": True, "comment": "|"},
+        has_test_rows=True,
+    ),
+    "mushroom": _DataSet(
+        "class", (("mushroom/agaricus-lepiota.data",),), {"names": _MUSHROOM.split(), "na_values": "?"}
+    ),
+    "nursery": _DataSet("class", (("nursery/nursery.data",),), {"names": _NURSERY.split(), "dtype": str}),
+    "tic-tac-toe": _DataSet("class", (("tic-tac-toe/tic-tac-toe.data",),), {"names": [*_TIC_TAC_TOE, "class"]}),
+    "monks-1": _monks(1),
+    "monks-2": _monks(2),
+    "monks-3": _monks(3),
+    "letter": _DataSet("letter", (("letter/letter-recognition.data",),), {"names": _LETTER.split()}),
+    "covtype-20k": _DataSet(
+        "cover", (("covtype-20k/covtype.20k.data", "covtype/covtype.data"),), {"names": _COVTYPE, "nrows": 20_000}
+    ),
+    "abalone": _DataSet("rings", (("abalone/abalone.data",),), {"names": _ABALONE.split()}),
+    "winequality": _DataSet(
+        "quality", (("winequality/winequality-red.csv",), ("winequality/winequality-white.csv",)), {"sep": ";"}
+    ),
+}
+UCI_NAMES = tuple(_DATA_SETS)
+"""The data sets that `load_uci` reads."""
+WITH_TEST_ROWS = tuple(name for name, data_set in _DATA_SETS.items() if data_set.has_test_rows)
+"""Those that come with test rows of their own."""
 
 
 def load_uci(name: str, folder: str | Path, *, part: str = "all") -> tuple[Any, Any]:
     """Returns a data set as a pandas frame and the series of its target.
 
     Every category of the whole data set is a level in both parts. Of "covtype-20k" the rows are the first 20,000 of
-    Covertype; the codes of the attributes of the "monks" are read as words.
+    Covertype; the codes of the attributes of the "monks" are read as words; "winequality" has red and white wines, with
+    the colour as a column.
 
     Args:
         name: One of `UCI_NAMES`.
@@ -73,7 +114,7 @@ def load_uci(name: str, folder: str | Path, *, part: str = "all") -> tuple[Any, 
         >>> X.shape, y[0]
         ((1, 8), 'recommend')
     """
-    if name not in _READERS:
+    if name not in _DATA_SETS:
         raise InvalidInputError(f"name must be one of {', '.join(UCI_NAMES)}, got {name!r}")
     if part not in ("all", "train", "test"):
         raise InvalidInputError(f"part must be 'all', 'train' or 'test', got {part!r}")
@@ -82,79 +123,22 @@ def load_uci(name: str, folder: str | Path, *, part: str = "all") -> tuple[Any, 
             f"part must be 'all' for {name!r}, got {part!r}; test rows of their own have only "
             + ", ".join(WITH_TEST_ROWS)
         )
-    rows = _READERS[name](_pandas(), Path(folder))
-    X, y = _with_categories(rows.table.drop(columns=rows.target)), rows.table[rows.target]
-    chosen = {"all": slice(None), "train": slice(rows.num_train), "test": slice(rows.num_train, None)}[part]
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingExtraError('load_uci needs pandas: pip install "jaxtree[frames]"') from error
+    target, files, options, _ = _DATA_SETS[name]
+    tables = [pandas.read_csv(_found(Path(folder), *names), **options) for names in files]
+    num_train, table = len(tables[0]), pandas.concat(tables, ignore_index=True)
+    if name == "adult":  # labels of the test file end with a dot
+        table[target] = table[target].str.rstrip(".")
+    if name == "winequality":
+        table["color"] = ["red"] * num_train + ["white"] * (len(table) - num_train)
+    X, y = table.drop(columns=target), table[target]
+    words = [column for column in X.columns if pandas.api.types.is_string_dtype(X[column].dtype)]
+    X = X.astype(dict.fromkeys(words, "category"))
+    chosen = {"all": slice(None), "train": slice(num_train), "test": slice(num_train, None)}[part]
     return X.iloc[chosen], y.iloc[chosen]
-
-
-def _adult(pandas: Any, folder: Path) -> _Rows:
-    # The test file may begin with a comment; its labels end with a dot.
-    options = {"names": _ADULT.split(), "na_values": "?", "skipinitialspace": True, "comment": "|"}
-    train, test = (pandas.read_csv(_found(folder, f"adult/adult.{part}"), **options) for part in ("data", "test"))
-    test["income"] = test["income"].str.rstrip(".")
-    return _one_below_the_other(pandas, train, test, "income")
-
-
-def _monks(pandas: Any, folder: Path, problem: int) -> _Rows:
-    # The numbers in the attributes' columns are codes of words (the jacket's colour).
-    paths = [_found(folder, f"monks/monks-{problem}.{part}") for part in ("train", "test")]
-    train, test = (pandas.read_csv(path, sep=r"\s+", names=_MONKS, dtype=str).drop(columns="id") for path in paths)
-    return _one_below_the_other(pandas, train, test, "class")
-
-
-def _mushroom(pandas: Any, folder: Path) -> _Rows:
-    path = _found(folder, "mushroom/agaricus-lepiota.data")
-    return _Rows(pandas.read_csv(path, names=_MUSHROOM.split(), na_values="?"), "class")
-
-
-def _nursery(pandas: Any, folder: Path) -> _Rows:
-    return _Rows(pandas.read_csv(_found(folder, "nursery/nursery.data"), names=_NURSERY.split(), dtype=str), "class")
-
-
-def _tic_tac_toe(pandas: Any, folder: Path) -> _Rows:
-    path = _found(folder, "tic-tac-toe/tic-tac-toe.data")
-    return _Rows(pandas.read_csv(path, names=[*_TIC_TAC_TOE, "class"]), "class")
-
-
-def _letter(pandas: Any, folder: Path) -> _Rows:
-    return _Rows(pandas.read_csv(_found(folder, "letter/letter-recognition.data"), names=_LETTER.split()), "letter")
-
-
-def _covtype(pandas: Any, folder: Path) -> _Rows:
-    path = _found(folder, "covtype-20k/covtype.20k.data", "covtype/covtype.data")
-    return _Rows(pandas.read_csv(path, names=_COVTYPE, nrows=_COVTYPE_ROWS), "cover")
-
-
-def _abalone(pandas: Any, folder: Path) -> _Rows:
-    return _Rows(pandas.read_csv(_found(folder, "abalone/abalone.data"), names=_ABALONE.split()), "rings")
-
-
-def _winequality(pandas: Any, folder: Path) -> _Rows:
-    """Red and white wines in one table, with the colour as a column."""
-    colors = ("red", "white")
-    paths = [_found(folder, f"winequality/winequality-{color}.csv") for color in colors]
-    parts = [pandas.read_csv(path, sep=";").assign(color=c) for path, c in zip(paths, colors, strict=True)]
-    return _Rows(pandas.concat(parts, ignore_index=True), "quality")
-
-
-_READERS: dict[str, Callable[[Any, Path], _Rows]] = {
-    "adult": _adult,
-    "mushroom": _mushroom,
-    "nursery": _nursery,
-    "tic-tac-toe": _tic_tac_toe,
-    "monks-1": lambda pandas, folder: _monks(pandas, folder, 1),
-    "monks-2": lambda pandas, folder: _monks(pandas, folder, 2),
-    "monks-3": lambda pandas, folder: _monks(pandas, folder, 3),
-    "letter": _letter,
-    "covtype-20k": _covtype,
-    "abalone": _abalone,
-    "winequality": _winequality,
-}
-UCI_NAMES = tuple(_READERS)
-"""The data sets that `load_uci` reads."""
-WITH_TEST_ROWS = ("adult", "monks-1", "monks-2", "monks-3")
-"""Those that come with test rows of their own."""
 
 
 def _found(folder: Path, *names: str) -> Path:
@@ -164,21 +148,3 @@ def _found(folder: Path, *names: str) -> Path:
             if path.is_file():
                 return path
     raise FileNotFoundError(2, "the data set's file is absent", str(folder / names[0]))
-
-
-def _one_below_the_other(pandas: Any, train: Any, test: Any, target: str) -> _Rows:
-    return _Rows(pandas.concat([train, test], ignore_index=True), target, len(train))
-
-
-def _with_categories(X: Any) -> Any:
-    """Columns of words as categories; columns of numbers as they are."""
-    words = [name for name in X.columns if _pandas().api.types.is_string_dtype(X[name].dtype)]
-    return X.astype(dict.fromkeys(words, "category"))
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise MissingExtraError('load_uci needs pandas: pip install "jaxtree[frames]"') from error
-    return pandas

@@ -1,5 +1,6 @@
 """C4.5."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -11,19 +12,18 @@ from jaxtyping import Float
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from jaxtree.buckets import class_bucket, node_bucket
-from jaxtree.estimators.classifying import BaseTreeClassifier, FitStart
-from jaxtree.estimators.growing import Recipe
-from jaxtree.estimators.parameters import MISSING, SHARED_CONSTRAINTS, deepest
+from jaxtree.criteria import CRITERIA, Criterion
+from jaxtree.estimators.classifying import BaseTreeClassifier
+from jaxtree.estimators.growing import Recipe, mark_leaves
+from jaxtree.estimators.parameters import MISSING, TableParameters, deepest
 from jaxtree.estimators.prunings import Collapse, Pessimistic, Pruning
-from jaxtree.growth.criteria import CRITERIA, Criterion
-from jaxtree.growth.inputs import NO_LIMIT, Limits
-from jaxtree.growth.rules import Selection
-from jaxtree.growth.units import mark_leaves
-from jaxtree.pruning.pessimistic import DEVIATES, MOST_CONFIDENCE
-from jaxtree.pruning.raising import prune_with_raising
+from jaxtree.estimators.sample import PreparedFit
+from jaxtree.growth.inputs import NO_LIMIT, Limits, Selection
+from jaxtree.prune.raising import prune_with_raising
+from jaxtree.prune.training_errors import DEVIATES, MOST_CONFIDENCE
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.target import ClassTarget
-from jaxtree.tree import SplitKind, Tree, class_shares, output_counts
+from jaxtree.tree import SplitKind, Tree, output_counts
 
 CLOSEST_VALUES = 1e-5
 """C4.5 does not cut between values that lie closer."""
@@ -32,7 +32,8 @@ SHARE_OF_MANY = 0.3
 """A categorical column with at least this share of the rows' number of categories is left out of the average gain."""
 
 
-class C45Classifier(BaseTreeClassifier):
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class C45Classifier(TableParameters, BaseTreeClassifier):
     r"""C4.5 (Quinlan, *C4.5: Programs for Machine Learning*, 1993), as its Release 8 and Weka's J48 have it.
 
     A categorical column is split into one branch for every declared category, or with `binary_splits` into one
@@ -108,8 +109,22 @@ class C45Classifier(BaseTreeClassifier):
         Size of the tree : 8
     """
 
+    min_samples_leaf: int | float = 2
+    confidence: float | int | None = 0.25
+    subtree_raising: bool = True
+    gain: str = "ratio"
+    binary_splits: bool = False
+    collapse: bool = True
+    mdl_correction: bool = True
+    laplace: bool = False
+    z: str = "exact"
+    criterion: str | Criterion = "entropy"
+    missing: str = "fraction"
+    max_depth: int | None = None
+    class_weight: Any = None
+
     _parameter_constraints: ClassVar[dict] = {
-        **SHARED_CONSTRAINTS,
+        **TableParameters._parameter_constraints,
         "min_samples_leaf": [Interval(Real, 0, None, closed="left")],
         "confidence": [Interval(Real, 0, MOST_CONFIDENCE, closed="right"), None],
         "subtree_raising": ["boolean"],
@@ -124,51 +139,11 @@ class C45Classifier(BaseTreeClassifier):
         "class_weight": [dict, list, StrOptions({"balanced"}), None],
     }
 
-    _limit_parameters: ClassVar[dict] = {"max_depth": deepest}
-    _pruning_parameters = frozenset({"collapse", "confidence", "pruning", "subtree_raising", "z"})
+    limit_parameters: ClassVar[dict] = {"max_depth": deepest}
+    pruning_parameters = frozenset({"collapse", "confidence", "pruning", "subtree_raising", "z"})
 
-    def __init__(
-        self,
-        *,
-        min_samples_leaf: int | float = 2,
-        confidence: float | int | None = 0.25,
-        subtree_raising: bool = True,
-        gain: str = "ratio",
-        binary_splits: bool = False,
-        collapse: bool = True,
-        mdl_correction: bool = True,
-        laplace: bool = False,
-        z: str = "exact",
-        criterion: str | Criterion = "entropy",
-        missing: str = "fraction",
-        max_depth: int | None = None,
-        max_bins: int | str | None = "auto",
-        max_categories: int | None = 1024,
-        categorical_features: Any = "from_dtype",
-        class_weight: Any = None,
-        pruning: Pruning | None = None,
-        random_state: Any = None,
-    ):
-        self.min_samples_leaf = min_samples_leaf
-        self.confidence = confidence
-        self.subtree_raising = subtree_raising
-        self.gain = gain
-        self.binary_splits = binary_splits
-        self.collapse = collapse
-        self.mdl_correction = mdl_correction
-        self.laplace = laplace
-        self.z = z
-        self.criterion = criterion
-        self.missing = missing
-        self.max_depth = max_depth
-        self.max_bins = max_bins
-        self.max_categories = max_categories
-        self.categorical_features = categorical_features
-        self.class_weight = class_weight
-        self.pruning = pruning
-        self.random_state = random_state
-
-    def _encoder(self) -> Encoder:
+    def make_encoder(self) -> Encoder:
+        """Returns an encoder for the estimator's tables."""
         return Encoder(
             max_bins=self.max_bins,
             max_categories=self.max_categories,
@@ -180,7 +155,8 @@ class C45Classifier(BaseTreeClassifier):
         self._num_declared = max(target.num_declared)
         self.class_order_ = target.declared[0] if self.n_outputs_ == 1 else list(target.declared)
 
-    def _limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
+    def growth_limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
+        """Returns when nodes are not split."""
         return Limits(
             max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
             min_samples_split=2 * self.min_samples_leaf,
@@ -189,11 +165,12 @@ class C45Classifier(BaseTreeClassifier):
             num_declared_classes=self._num_declared,
         )
 
-    def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+    def make_recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+        """Returns how to grow on so many rows with such weights."""
         return Recipe(
             criterion=self.criterion if callable(self.criterion) else CRITERIA[self.criterion],
             category_kind=SplitKind.ONE_VS_REST if self.binary_splits else SplitKind.MULTIWAY,
-            limits=self._limits(num_rows, weight),
+            limits=self.growth_limits(num_rows, weight),
             missing=MISSING[self.missing],
             selection=Selection.GAIN_RATIO if self.gain == "ratio" else Selection.INFORMATION,
             closest=CLOSEST_VALUES,
@@ -201,28 +178,32 @@ class C45Classifier(BaseTreeClassifier):
             on_values=True,
         )
 
-    def _prunings(self) -> list[Pruning]:
+    def list_prunings(self) -> list[Pruning]:
+        """Returns the prunings that the parameters ask for, in the order in which they follow one another."""
         prunings: list[Pruning] = [Collapse()] if self.collapse and self.n_outputs_ == 1 else []
         if self._is_pessimistic() and not self.subtree_raising:
             prunings.append(Pessimistic(self.confidence, self.z))
-        return [*prunings, *super()._prunings()]
+        return [*prunings, *super().list_prunings()]
 
     def _is_pessimistic(self) -> bool:
         return self.confidence is not None and self.pruning is None and self.n_outputs_ == 1
 
-    def _needs_all_rows(self) -> str | None:
+    def needs_all_rows(self) -> str | None:
+        """The parameter for which one process must have all rows."""
         raises = self.confidence is not None and self.pruning is None and self.subtree_raising
-        return "subtree_raising=True" if raises else super()._needs_all_rows()
+        return "subtree_raising=True" if raises else super().needs_all_rows()
 
-    def _prunes_by_masks(self) -> bool:
-        return super()._prunes_by_masks() and not (self._is_pessimistic() and self.subtree_raising)
+    def prunes_by_masks(self) -> bool:
+        """Whether the pruned tree is a part of the grown one, or a vote of such."""
+        return super().prunes_by_masks() and not (self._is_pessimistic() and self.subtree_raising)
 
-    def _finish(self, grown: Tree, start: FitStart) -> Self:
+    def finish_fit(self, grown: Tree, start: PreparedFit) -> Self:
+        """Prunes the grown tree and makes it ready for prediction."""
         # Rows that come with raising are sent by thresholds in units: their codes may be none that the node has seen.
-        tree = self._in_units(self._prune(grown, start), start)
-        return self._settle(self._raise(tree, start) if self._is_pessimistic() and self.subtree_raising else tree)
+        tree = self.in_table_units(self._prune(grown, start), start)
+        return self.settle(self._raise(tree, start) if self._is_pessimistic() and self.subtree_raising else tree)
 
-    def _raise(self, tree: Tree, start: FitStart) -> Tree:
+    def _raise(self, tree: Tree, start: PreparedFit) -> Tree:
         assert self.confidence is not None
         sample = start.encoded
         pruned = prune_with_raising(
@@ -236,12 +217,16 @@ class C45Classifier(BaseTreeClassifier):
         )
         return mark_leaves(pruned)
 
-    def _shares_of(self, tree: Tree, output: int) -> Float[np.ndarray, "node class"]:
+    def node_values(self, tree: Tree) -> Float[np.ndarray, "node class"]:
+        """The shares of classes at every node, the outputs side by side, or the means."""
         if not self.laplace:
-            return class_shares(tree, output)
-        count = np.asarray(output_counts(tree, output), np.float64)
-        count = np.where(count.any(axis=1, keepdims=True), count, count[tree.parent])
-        return (count + 1) / (count.sum(axis=1, keepdims=True) + count.shape[1])
+            return super().node_values(tree)
+        shares = []
+        for output in range(len(tree.num_classes)):
+            count = np.asarray(output_counts(tree, output), np.float64)
+            count = np.where(count.any(axis=1, keepdims=True), count, count[tree.parent])
+            shares.append((count + 1) / (count.sum(axis=1, keepdims=True) + count.shape[1]))
+        return np.concatenate(shares, axis=1)
 
 
 @functools.lru_cache(maxsize=16)

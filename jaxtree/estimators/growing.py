@@ -10,19 +10,21 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float64, Int, Int32, PRNGKeyArray, Real, UInt
 
-from jaxtree.buckets import bin_bucket, capacity_bucket, class_bucket
+from jaxtree.buckets import aligned_zeros, bin_bucket, capacity_bucket, class_bucket, empty_codes, pad_codes
+from jaxtree.criteria import Criterion, NumberCriterion, gini
 from jaxtree.estimators.magnitude import exponent_of, restored, scaled_limits
-from jaxtree.growth.criteria import Criterion, NumberCriterion, gini
 from jaxtree.growth.grow import grow_completely
-from jaxtree.growth.inputs import Features, Limits
-from jaxtree.growth.rules import Missing, Selection
-from jaxtree.growth.units import in_original_units
-from jaxtree.table.codes import aligned_zeros, empty_codes, pad_codes
+from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Selection, Sizes
+from jaxtree.growth.objective import Objective
+from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree, take_tree
 
 MOST_WHOLE_WEIGHT = 2**31 - 1
 """Whole-number weights up to this sum are added as they are, others in fixed point."""
+
+LEAF_MARK = -2
+"""scikit-learn's mark of a leaf in `feature` and `threshold`; no code of ours reads it."""
 
 
 class Recipe(NamedTuple):
@@ -147,17 +149,17 @@ def _grow_together(samples: Sequence[EncodedSample], mesh: Mesh | None) -> list[
     # Grown in float64 whatever the user's setting: a fitted tree lies on the host.
     with jax.enable_x64(True):
         tree = grow_completely(
-            codes,
-            target,
-            weight,
+            Data(codes, target, weight, root=np.pad(root, (0, add_rows)) if len(samples) > 1 else None),
             features_of(samples[0].schema, recipe, widths, add_features),
             Limits(*(np.array(limit) for limit in zip(*limits, strict=True))),
-            **growth_rules(samples[0], widths),
-            capacity=capacity_bucket(sum(most_nodes(s.codes.shape[1], s.recipe) for s in samples)),
-            entry_capacity=2 * weight.size,
+            rules_of(samples[0]),
+            Sizes(
+                num_bins=num_bins_of(widths),
+                capacity=capacity_bucket(sum(most_nodes(s.codes.shape[1], s.recipe) for s in samples)),
+                num_roots=len(samples),
+                entry_capacity=2 * weight.size,
+            ),
             key=None if recipe.key is None else jnp.stack([s.recipe.key for s in samples if s.recipe.key is not None]),
-            entry_root=np.pad(root, (0, add_rows)) if len(samples) > 1 else None,
-            num_roots=len(samples),
             mesh=mesh,
         )
         tree = jax.tree.map(np.asarray, tree)
@@ -176,24 +178,57 @@ def divided(target: Real[np.ndarray, "output row"], recipe: Recipe) -> tuple[Rea
     return (np.ldexp(target, -exponent) if exponent else target), exponent
 
 
-def growth_rules(sample: EncodedSample, widths: _Widths) -> dict[str, Any]:
-    """The static rules of a growth, as `grow` takes them."""
+def rules_of(sample: EncodedSample) -> Rules:
+    """The static rules of a growth."""
     recipe = sample.recipe
-    return {
-        "num_classes": class_bucket(max(sample.num_classes)) if sample.num_classes else 0,
-        "num_bins": bin_bucket(max(int(widths.num_codes.max()), 2)),
-        "criterion": recipe.criterion,
-        "missing": recipe.missing,
-        "selection": recipe.selection,
-        "counts_rows": recipe.counts_rows and sample.weight is not None,
-        "draws_features": recipe.draws_features,
-        "draws_thresholds": recipe.draws_thresholds,
-    }
+    return Rules(
+        objective=objective_of(sample),
+        missing=recipe.missing,
+        selection=recipe.selection,
+        counts_rows=recipe.counts_rows and sample.weight is not None,
+        samples_features=recipe.draws_features,
+        samples_thresholds=recipe.draws_thresholds,
+    )
 
 
-def in_units(tree: Tree, schema: Schema, recipe: Recipe) -> Tree:
-    """The tree with thresholds in the units of the table."""
-    return in_original_units(tree, schema, on_values=recipe.on_values)
+def objective_of(sample: EncodedSample) -> Objective:
+    """The criterion, for the outputs that there are; the number of classes is padded to a bucket."""
+    criterion, num_outputs = sample.recipe.criterion, len(sample.target)
+    if isinstance(criterion, NumberCriterion):
+        return Numbers(criterion, num_outputs)
+    return Classes(class_bucket(max(sample.num_classes)), criterion, num_outputs)
+
+
+def num_bins_of(widths: _Widths) -> int:
+    """The number of bins of all features, padded to a bucket."""
+    return bin_bucket(max(int(widths.num_codes.max()), 2))
+
+
+def decode_thresholds(tree: Tree, schema: Schema, *, on_values: bool = False) -> Tree:
+    """Returns a tree of one root, taken from its table, with thresholds in the units of the schema.
+
+    Args:
+        tree: The tree.
+        schema: What its codes mean.
+        on_values: Whether a threshold is the largest training value below the midpoint (C4.5), or the midpoint.
+    """
+    split = np.flatnonzero(~tree.is_leaf)
+    by_threshold = split[tree.split_kind[split] == SplitKind.THRESHOLD]
+    codes = (tree.feature[by_threshold], tree.code[by_threshold], tree.next_code[by_threshold])
+    threshold = tree.code.astype(np.float64)
+    threshold[by_threshold] = schema.value_thresholds(*codes) if on_values else schema.thresholds(*codes)
+    # Codes that no row of the node has fall on the side where their values do.
+    code = tree.code.copy()
+    code[by_threshold] = schema.split_codes(*codes)
+    return mark_leaves(dataclasses.replace(tree, code=code, threshold=threshold, num_features=schema.num_features))
+
+
+def mark_leaves(tree: Tree) -> Tree:
+    """The tree with scikit-learn's mark in the splits of leaves."""
+    feature = np.where(tree.is_leaf, LEAF_MARK, tree.feature).astype(np.int32)
+    return dataclasses.replace(
+        tree, feature=feature, threshold=np.where(tree.is_leaf, float(LEAF_MARK), tree.threshold)
+    )
 
 
 def _padded_codes(samples: Sequence[EncodedSample], widths: _Widths) -> UInt[np.ndarray, "feature row"]:
@@ -259,7 +294,7 @@ def features_of(schema: Schema, recipe: Recipe, widths: _Widths, padding: int) -
     in_average = ~schema.is_categorical | (schema.num_values < recipe.most_average_categories)
     in_average = in_average if in_average.any() else np.ones_like(in_average)
     apart = schema.first_apart(recipe.closest) if recipe.closest else None
-    num_bins = bin_bucket(max(int(widths.num_codes.max()), 2))
+    num_bins = num_bins_of(widths)
     if apart is not None:
         apart = np.pad(apart, ((0, padding), (0, max(num_bins - apart.shape[1], 0))))
     pad = lambda values: np.pad(values, (0, padding))  # noqa: E731

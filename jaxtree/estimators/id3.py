@@ -1,23 +1,24 @@
 """ID3."""
 
+import dataclasses
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from jaxtree.criteria import CRITERIA, Criterion
 from jaxtree.estimators.classifying import BaseTreeClassifier
 from jaxtree.estimators.growing import Recipe
-from jaxtree.estimators.parameters import MISSING, SHARED_CONSTRAINTS, deepest
-from jaxtree.estimators.prunings import Pruning
-from jaxtree.growth.criteria import CRITERIA, Criterion
+from jaxtree.estimators.parameters import MISSING, TableParameters, deepest
 from jaxtree.growth.inputs import NO_LIMIT, Limits
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import SplitKind
 
 
-class ID3Classifier(BaseTreeClassifier):
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class ID3Classifier(TableParameters, BaseTreeClassifier):
     r"""ID3 (Quinlan, *Induction of Decision Trees*, 1986): splits by information gain.
 
     A categorical column is split into one branch a category and is then used up on that path; a branch
@@ -62,8 +63,16 @@ class ID3Classifier(BaseTreeClassifier):
         (5, 1.0)
     """
 
+    encoding: str = "categorical"
+    criterion: str | Criterion = "entropy"
+    missing: str = "branch"
+    max_depth: int | None = None
+    min_samples_split: int | float = 2
+    min_samples_leaf: int | float = 1
+    min_gain: float = 0.0
+
     _parameter_constraints: ClassVar[dict] = {
-        **SHARED_CONSTRAINTS,
+        **TableParameters._parameter_constraints,
         "encoding": [StrOptions({"categorical", "onehot"})],
         "criterion": [StrOptions(set(CRITERIA)), callable],
         "max_depth": [Interval(Integral, 0, None, closed="left"), None],
@@ -72,38 +81,10 @@ class ID3Classifier(BaseTreeClassifier):
         "min_gain": [Interval(Real, 0, None, closed="left")],
     }
 
-    _limit_parameters: ClassVar[dict] = {"max_depth": deepest, "min_samples_split": min, "min_gain": min}
+    limit_parameters: ClassVar[dict] = {"max_depth": deepest, "min_samples_split": min, "min_gain": min}
 
-    def __init__(
-        self,
-        *,
-        encoding: str = "categorical",
-        criterion: str | Criterion = "entropy",
-        missing: str = "branch",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_gain: float = 0.0,
-        max_bins: int | str | None = "auto",
-        max_categories: int | None = 1024,
-        categorical_features: Any = "from_dtype",
-        pruning: Pruning | None = None,
-        random_state: Any = None,
-    ):
-        self.encoding = encoding
-        self.criterion = criterion
-        self.missing = missing
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_gain = min_gain
-        self.max_bins = max_bins
-        self.max_categories = max_categories
-        self.categorical_features = categorical_features
-        self.pruning = pruning
-        self.random_state = random_state
-
-    def _encoder(self) -> Encoder:
+    def make_encoder(self) -> Encoder:
+        """Returns an encoder for the estimator's tables."""
         return Encoder(
             encoding=self.encoding,
             max_bins=self.max_bins,
@@ -111,7 +92,8 @@ class ID3Classifier(BaseTreeClassifier):
             categorical_features=self.categorical_features,
         )
 
-    def _limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
+    def growth_limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
+        """Returns when nodes are not split."""
         return Limits(
             max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
             min_samples_split=self.min_samples_split if weight is None or self.min_samples_split > 2 else 0,
@@ -119,10 +101,11 @@ class ID3Classifier(BaseTreeClassifier):
             min_gain=float(self.min_gain),
         )
 
-    def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+    def make_recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+        """Returns how to grow on so many rows with such weights."""
         return Recipe(
             criterion=self.criterion if callable(self.criterion) else CRITERIA[self.criterion],
             category_kind=SplitKind.MULTIWAY,
-            limits=self._limits(num_rows, weight),
+            limits=self.growth_limits(num_rows, weight),
             missing=MISSING[self.missing],
         )

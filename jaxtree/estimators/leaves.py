@@ -1,5 +1,6 @@
 """The leaves of trees as features for other models."""
 
+import dataclasses
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,12 +12,13 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.base import BaseTree, allow_tables
-from jaxtree.estimators.checks import check_parameters
+from jaxtree.estimators.base import BaseTree
+from jaxtree.estimators.conventions import allow_tables, check_parameters
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.tree import Tree
 
 
+@dataclasses.dataclass(repr=False, eq=False)
 class LeafEncoder(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
     """Tells other models in which leaf of a tree, or of every tree of a forest, a row ends, a column a leaf.
 
@@ -41,16 +43,13 @@ class LeafEncoder(MetaEstimatorMixin, TransformerMixin, BaseEstimator):
         (['leaf_1', 'leaf_3', 'leaf_4'], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     """
 
+    estimator: Any
+    sparse_output: bool = dataclasses.field(default=True, kw_only=True)
+
     _parameter_constraints: ClassVar[dict] = {
         "estimator": [HasMethods(["fit", "apply"])],
         "sparse_output": ["boolean"],
     }
-
-    estimator_: Any
-
-    def __init__(self, estimator: Any, *, sparse_output: bool = True):
-        self.estimator = estimator
-        self.sparse_output = sparse_output
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fits the tree or forest.

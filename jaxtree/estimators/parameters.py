@@ -1,17 +1,17 @@
 """Parameters that several estimators have: what is allowed, and what they mean to growth."""
 
+import dataclasses
 import math
 import warnings
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from jaxtree.estimators.prunings import Pruning
-from jaxtree.growth.inputs import NO_LIMIT, Limits
-from jaxtree.growth.rules import Missing
+from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing
 
 MISSING = {"learn": Missing.LEARN, "fraction": Missing.FRACTION, "branch": Missing.BRANCH}
 
@@ -20,46 +20,99 @@ _FRIEDMAN_WARNING = (
     'always the same. Use `criterion="squared_error"` to remove this warning.'
 )
 
-SHARED_CONSTRAINTS = {
-    "missing": [StrOptions(set(MISSING))],
-    "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
-    "max_bins": [Interval(Integral, 2, 65_535, closed="both"), StrOptions({"auto"}), None],
-    "max_categories": [Interval(Integral, 1, 65_535, closed="both"), None],
-    "pruning": [Pruning, None],
-    "random_state": ["random_state"],
-}
 
-CART_CONSTRAINTS = {
-    **SHARED_CONSTRAINTS,
-    "splitter": [StrOptions({"best", "random"})],
-    "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-    "min_samples_split": [Interval(Integral, 2, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")],
-    "min_samples_leaf": [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="neither")],
-    "min_weight_fraction_leaf": [Interval(Real, 0, 0.5, closed="both")],
-    "max_features": [
-        Interval(Integral, 1, None, closed="left"),
-        Interval(RealNotInt, 0, 1, closed="right"),
-        StrOptions({"sqrt", "log2"}),
-        None,
-    ],
-    "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
-    "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
-    "ccp_alpha": [Interval(Real, 0, None, closed="left")],
-    "monotonic_cst": ["array-like", dict, None],
-    "categorical_splits": [StrOptions({"subset", "one_vs_rest", "multiway"})],
-}
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class TableParameters:
+    """Parameters of all trees: how a table is read, and what becomes of the grown tree."""
+
+    missing: str = "learn"
+    categorical_features: Any = "from_dtype"
+    max_bins: int | str | None = "auto"
+    max_categories: int | None = 1024
+    pruning: Pruning | None = None
+    random_state: Any = None
+
+    _parameter_constraints: ClassVar[dict] = {
+        "missing": [StrOptions(set(MISSING))],
+        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+        "max_bins": [Interval(Integral, 2, 65_535, closed="both"), StrOptions({"auto"}), None],
+        "max_categories": [Interval(Integral, 1, 65_535, closed="both"), None],
+        "pruning": [Pruning, None],
+        "random_state": ["random_state"],
+    }
 
 
-def criterion_in_use(criterion: Any, *, stacklevel: int = 3) -> Any:
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class CartParameters(TableParameters):
+    """Parameters of CART trees and of their forests, with scikit-learn's names and meanings."""
+
+    max_depth: int | None = None
+    min_samples_split: int | float = 2
+    min_samples_leaf: int | float = 1
+    min_weight_fraction_leaf: float = 0.0
+    max_features: Any = None
+    max_leaf_nodes: int | None = None
+    min_impurity_decrease: float = 0.0
+    ccp_alpha: float = 0.0
+    monotonic_cst: Any = None
+    categorical_splits: str = "subset"
+
+    _parameter_constraints: ClassVar[dict] = {
+        **TableParameters._parameter_constraints,
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "min_samples_split": [Interval(Integral, 2, None, closed="left"), Interval(RealNotInt, 0, 1, closed="right")],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left"), Interval(RealNotInt, 0, 1, closed="neither")],
+        "min_weight_fraction_leaf": [Interval(Real, 0, 0.5, closed="both")],
+        "max_features": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="right"),
+            StrOptions({"sqrt", "log2"}),
+            None,
+        ],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+        "min_impurity_decrease": [Interval(Real, 0, None, closed="left")],
+        "ccp_alpha": [Interval(Real, 0, None, closed="left")],
+        "monotonic_cst": ["array-like", dict, None],
+        "categorical_splits": [StrOptions({"subset", "one_vs_rest", "multiway"})],
+    }
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class ForestParameters(CartParameters):
+    """Parameters of forests."""
+
+    n_estimators: int = dataclasses.field(default=100, kw_only=False)
+    bootstrap: bool = True
+    oob_score: Any = False
+    n_jobs: int | None = None
+    verbose: int = 0
+    warm_start: bool = False
+    max_samples: int | float | None = None
+
+    _parameter_constraints: ClassVar[dict] = {
+        **CartParameters._parameter_constraints,
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "bootstrap": ["boolean"],
+        "oob_score": ["boolean", callable],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "warm_start": ["boolean"],
+        "max_samples": [
+            None,
+            Interval(RealNotInt, 0, None, closed="neither"),
+            Interval(Integral, 1, None, closed="left"),
+        ],
+    }
+
+
+def criterion_in_use(criterion: Any) -> Any:
     """The criterion of a regressor; "squared_error", with a warning, for its old name "friedman_mse".
 
-    Args:
-        criterion: What a constructor was given.
-        stacklevel: The frames from here to the caller that the warning names: the constructor's.
+    Called by the `__post_init__` of a dataclass, whose caller the warning names.
     """
     if not isinstance(criterion, str) or criterion != "friedman_mse":
         return criterion
-    warnings.warn(_FRIEDMAN_WARNING, FutureWarning, stacklevel=stacklevel)
+    warnings.warn(_FRIEDMAN_WARNING, FutureWarning, stacklevel=4)
     return "squared_error"
 
 

@@ -9,10 +9,9 @@ import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.table.columns import NumberColumn, WordColumn
-from jaxtree.table.gathering import read_column
-from jaxtree.table.source import is_source, naming, open_repeatable, open_source
-from jaxtree.table.sparse import blocks_of_rows
+from jaxtree.table.columns import CategoryColumn, NumberColumn, blocks_of_rows
+from jaxtree.table.sources import is_source, naming, open_source
+from jaxtree.table.summary import read_column
 
 
 class Arguments(NamedTuple):
@@ -44,7 +43,7 @@ def read_arguments(X: Any, y: Any, sample_weight: Any = None) -> Arguments:
     """
     if not is_source(X):
         return Arguments(X, y, sample_weight, ())
-    source = open_repeatable(X)
+    source = open_source(X, to_fit=True)
     beside: list[str] = []
     if isinstance(y, str):
         beside.append(y)
@@ -61,14 +60,12 @@ def read_arguments(X: Any, y: Any, sample_weight: Any = None) -> Arguments:
 def values_of(y: Any) -> Any:
     """Returns the values of a column that was read from a source, or of several; anything else as it is.
 
-    >>> values_of(WordColumn("kind", "categorical", ("a", "b"), np.array([1, 0, 2], np.int32)))
+    >>> values_of(CategoryColumn("kind", "categorical", ("a", "b"), np.array([1, 0, 2], np.int32)))
     array(['b', 'a', None], dtype=object)
     """
-    if isinstance(y, NumberColumn):
+    if isinstance(y, NumberColumn | CategoryColumn):
         return y.values
-    if isinstance(y, WordColumn):
-        return np.array([*y.words, None], object)[y.codes]
-    if isinstance(y, list) and y and all(isinstance(column, NumberColumn | WordColumn) for column in y):
+    if isinstance(y, list) and y and all(isinstance(column, NumberColumn | CategoryColumn) for column in y):
         return np.stack([values_of(column) for column in y], axis=1)
     return y
 
@@ -104,7 +101,7 @@ def part_by_part(method: Callable) -> Callable:
             return method(self, X)
         check_is_fitted(self)
         results = []
-        for part in open_source(X).without(self._beside):
+        for part in open_source(X).without(self.other_columns_):
             with naming(part.label):
                 results.append(method(self, part.table))
         return _join(results)

@@ -1,12 +1,14 @@
-"""A table with its target and weights, before it is encoded, and parts of it."""
+"""What a fit is made of: the target, the rows before they are encoded and parts of them, and what growth works on."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int, Real
+from jaxtyping import Bool, Float64, Int, Real, UInt
 from sklearn.model_selection import train_test_split
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.growing import EncodedSample
+from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import take_rows
 
 
@@ -31,9 +33,55 @@ class Sample(NamedTuple):
         return self.target.shape[1]
 
     def take(self, rows: Int[np.ndarray, " taken"]) -> "Sample":
-        """Some of the rows."""
+        """Some of the rows.
+
+        Raises InvalidInputError if the table has another number of rows than the target.
+        """
         weight = None if self.weight is None else self.weight[rows]
-        return self._replace(X=take_rows(self.X, rows), target=self.target[:, rows], weight=weight)
+        return self._replace(X=take_rows(self.X, rows, self.num_rows), target=self.target[:, rows], weight=weight)
+
+
+class FitTarget(NamedTuple):
+    """The target of a fit.
+
+    Attributes:
+        values: Classes as codes, or numbers.
+        num_classes: The number of classes of every output; empty for numbers.
+        factor: By what the class of every row multiplies its weight; None is 1.
+    """
+
+    values: Real[np.ndarray, "output row"]
+    num_classes: tuple[int, ...]
+    factor: Float64[np.ndarray, " row"] | None
+
+    def weigh(self, weight: Float64[np.ndarray, " row"] | None) -> Float64[np.ndarray, " row"] | None:
+        """The weights of rows times those of their classes."""
+        if self.factor is None:
+            return weight
+        return self.factor if weight is None else weight * self.factor
+
+
+class Encoded(NamedTuple):
+    """A fitted encoder, and the codes of the table that it was fitted on."""
+
+    encoder: Encoder
+    codes: UInt[np.ndarray, "feature row"]
+
+
+class PreparedFit(NamedTuple):
+    """What a fit has made of its arguments when growth begins.
+
+    Attributes:
+        sample: The rows of some weight.
+        encoded: Those that the tree is grown on.
+        validation: Those that it is pruned with, if its pruning asks for any.
+        has_weight: Which rows of the table have some weight; None if all have.
+    """
+
+    sample: Sample
+    encoded: EncodedSample
+    validation: Sample | None
+    has_weight: Bool[np.ndarray, " row"] | None
 
 
 def without_weightless_rows(sample: Sample) -> Sample:

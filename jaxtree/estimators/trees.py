@@ -1,5 +1,6 @@
 """CART: classification and regression trees, with scikit-learn's parameters."""
 
+import dataclasses
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,27 +10,27 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import StrOptions
 
+from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA, Criterion, NumberCriterion
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.base import BaseTree, key_of
+from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.c45 import C45Classifier
 from jaxtree.estimators.classifying import BaseTreeClassifier
+from jaxtree.estimators.conventions import key_of
 from jaxtree.estimators.growing import Recipe
 from jaxtree.estimators.id3 import ID3Classifier
 from jaxtree.estimators.monotone import read_monotone
 from jaxtree.estimators.parameters import (
-    CART_CONSTRAINTS,
     MISSING,
+    CartParameters,
     cart_limits,
     criterion_in_use,
     deepest,
     fewest,
     number_of_features,
 )
-from jaxtree.estimators.prunings import Pruning
 from jaxtree.estimators.regressing import BaseTreeRegressor
-from jaxtree.growth.criteria import CRITERIA, NUMBER_CRITERIA, Criterion, NumberCriterion
 from jaxtree.growth.inputs import Limits
-from jaxtree.pruning.cost_complexity import cost_complexity_path
+from jaxtree.prune.weakest_links import cost_complexity_path
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import SplitKind
 
@@ -43,26 +44,19 @@ BINS_OF_RANDOM_THRESHOLDS = 255
 """Bins of a numeric column whose thresholds are drawn at random, unless `max_bins` says otherwise."""
 
 
-class _CART(BaseTree):
+class _CART(CartParameters, BaseTree):
     """What the two CART estimators share: how parameters become a recipe."""
 
     criterion: Any
     splitter: str
-    max_features: Any
-    monotonic_cst: Any
-    missing: str
-    categorical_splits: str
-    categorical_features: Any
-    max_bins: int | str | None
-    max_categories: int | None
     _criteria: ClassVar[dict[str, Criterion] | dict[str, NumberCriterion]]
-    _limit_parameters: ClassVar[dict] = {
+    limit_parameters: ClassVar[dict] = {
         "max_depth": deepest,
         "min_samples_split": fewest,
         "min_impurity_decrease": min,
     }
-    _pruning_parameters = frozenset({"max_leaf_nodes", "ccp_alpha", "pruning"})
-    _split_limit_counts = "rows"
+    pruning_parameters = frozenset({"max_leaf_nodes", "ccp_alpha", "pruning"})
+    split_limit_counts = "rows"
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Returns the prices `ccp_alphas` at which cost-complexity pruning prunes more, and the trees' `impurities`.
@@ -89,7 +83,7 @@ class _CART(BaseTree):
         whole.set_params(ccp_alpha=0.0, pruning=None).fit(X, y, sample_weight=sample_weight)
         return Bunch(**cost_complexity_path(whole.tree_)._asdict())
 
-    def _encoder(self) -> Encoder:
+    def make_encoder(self) -> Encoder:
         draws = self.splitter == "random" and self.max_bins == "auto"
         return Encoder(
             max_bins=BINS_OF_RANDOM_THRESHOLDS if draws else self.max_bins,
@@ -97,13 +91,13 @@ class _CART(BaseTree):
             categorical_features=self.categorical_features,
         )
 
-    def _limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
+    def growth_limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
         return cart_limits(self, num_rows, weight)[0]
 
-    def _draws_growth(self) -> bool:
+    def draws_growth(self) -> bool:
         return self.splitter == "random" or self.max_features is not None
 
-    def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+    def make_recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
         self.max_features_ = number_of_features(self.max_features, self.n_features_in_)
         limits, counts_rows = cart_limits(self, num_rows, weight)
         draws_features = self.max_features_ < self.schema_.num_features
@@ -122,6 +116,7 @@ class _CART(BaseTree):
         )
 
 
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class DecisionTreeClassifier(_CART, BaseTreeClassifier):
     r"""CART (Breiman et al., *Classification and Regression Trees*, 1984): binary splits of the greatest gain.
 
@@ -177,58 +172,21 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
         0.96
     """
 
+    criterion: str | Criterion = "gini"
+    splitter: str = "best"
+    class_weight: Any = None
+
     _parameter_constraints: ClassVar[dict] = {
-        **CART_CONSTRAINTS,
+        **CartParameters._parameter_constraints,
         "criterion": [StrOptions(set(CRITERIA)), callable],
+        "splitter": [StrOptions({"best", "random"})],
         "class_weight": [dict, list, StrOptions({"balanced"}), None],
     }
     _criteria = CRITERIA
 
-    def __init__(
-        self,
-        *,
-        criterion: str | Criterion = "gini",
-        splitter: str = "best",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = None,
-        random_state: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float = 0.0,
-        class_weight: Any = None,
-        monotonic_cst: Any = None,
-        missing: str = "learn",
-        categorical_splits: str = "subset",
-        categorical_features: Any = "from_dtype",
-        max_bins: int | str | None = "auto",
-        max_categories: int | None = 1024,
-        pruning: Pruning | None = None,
-    ):
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.ccp_alpha = ccp_alpha
-        self.class_weight = class_weight
-        self.monotonic_cst = monotonic_cst
-        self.missing = missing
-        self.categorical_splits = categorical_splits
-        self.categorical_features = categorical_features
-        self.max_bins = max_bins
-        self.max_categories = max_categories
-        self.pruning = pruning
-
-    def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
-        recipe = super()._recipe(num_rows, weight)
+    def make_recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+        """Returns how to grow on so many rows with such weights."""
+        recipe = super().make_recipe(num_rows, weight)
         if recipe.monotone is not None and self.n_outputs_ > 1:
             raise InvalidInputError("Monotonicity constraints are not supported with multiple outputs.")
         if recipe.monotone is not None and self.n_classes_ > 2:
@@ -239,6 +197,7 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
         return recipe
 
 
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class DecisionTreeRegressor(_CART, BaseTreeRegressor):
     r"""CART (Breiman et al., *Classification and Regression Trees*, 1984, chapter 8): regression trees.
 
@@ -252,7 +211,7 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
     variance (rpart's anova, REPTree's variance), for "poisson" half the mean Poisson deviance; of several outputs it
     is the mean over them. "absolute_error" is not offered: medians are not sums, which the engine works on.
 
-    Targets are summed in fixed point (see `jaxtree.growth.fixed_point`), so that a tree does not depend on the order of
+    Targets are summed in fixed point (see `jaxtree.growth.whole_numbers`): a tree does not depend on the order of
     the rows: two targets differ if they are further apart than 2**-61 of half the range of all.
 
     Args:
@@ -288,60 +247,31 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
         0.5007
     """
 
-    _parameter_constraints: ClassVar[dict] = {**CART_CONSTRAINTS, "criterion": [StrOptions(set(NUMBER_CRITERIA))]}
+    criterion: str = "squared_error"
+    splitter: str = "best"
+
+    _parameter_constraints: ClassVar[dict] = {
+        **CartParameters._parameter_constraints,
+        "criterion": [StrOptions(set(NUMBER_CRITERIA))],
+        "splitter": [StrOptions({"best", "random"})],
+    }
     _criteria = NUMBER_CRITERIA
 
-    def __init__(
-        self,
-        *,
-        criterion: str = "squared_error",
-        splitter: str = "best",
-        max_depth: int | None = None,
-        min_samples_split: int | float = 2,
-        min_samples_leaf: int | float = 1,
-        min_weight_fraction_leaf: float = 0.0,
-        max_features: Any = None,
-        random_state: Any = None,
-        max_leaf_nodes: int | None = None,
-        min_impurity_decrease: float = 0.0,
-        ccp_alpha: float = 0.0,
-        monotonic_cst: Any = None,
-        missing: str = "learn",
-        categorical_splits: str = "subset",
-        categorical_features: Any = "from_dtype",
-        max_bins: int | str | None = "auto",
-        max_categories: int | None = 1024,
-        pruning: Pruning | None = None,
-    ):
-        self.criterion = criterion_in_use(criterion)
-        self.splitter = splitter
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_features = max_features
-        self.random_state = random_state
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_impurity_decrease = min_impurity_decrease
-        self.ccp_alpha = ccp_alpha
-        self.monotonic_cst = monotonic_cst
-        self.missing = missing
-        self.categorical_splits = categorical_splits
-        self.categorical_features = categorical_features
-        self.max_bins = max_bins
-        self.max_categories = max_categories
-        self.pruning = pruning
-
-    _positive = "positive"
+    poisson_sum = "positive"
     """scikit-learn's word for what the sum of a Poisson target must be; it has another for forests."""
 
-    def _check_parameters(self) -> None:
+    def __post_init__(self):
+        """Takes the old name of a criterion for the new one."""
+        self.criterion = criterion_in_use(self.criterion)
+
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed."""
         if self.criterion == "absolute_error":
             raise InvalidInputError(
                 "criterion 'absolute_error' is not offered: growth sums weights and targets, from which it does not "
                 f"follow; allowed are {', '.join(map(repr, NUMBER_CRITERIA))}"
             )
-        super()._check_parameters()
+        super().check_parameters()
 
     def _check_target(self, values: Float[np.ndarray, "output row"]) -> None:
         if self.criterion != "poisson":
@@ -353,11 +283,12 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
             )
         if values.sum() <= 0:
             raise InvalidInputError(
-                f"Sum of y is not {self._positive} which is necessary for Poisson regression: all are 0"
+                f"Sum of y is not {self.poisson_sum} which is necessary for Poisson regression: all are 0"
             )
 
-    def _recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
-        recipe = super()._recipe(num_rows, weight)
+    def make_recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+        """Returns how to grow on so many rows with such weights."""
+        recipe = super().make_recipe(num_rows, weight)
         if recipe.monotone is not None and self.n_outputs_ > 1:
             raise InvalidInputError("Monotonicity constraints are not supported with multiple outputs.")
         return recipe

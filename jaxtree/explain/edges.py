@@ -10,12 +10,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int, Int32, UInt32
+from jaxtyping import Float64, Int, Int32, UInt32
 
-from jaxtree.export.questions import SHARED_OUT
-from jaxtree.export.spoken import Spoken, SpokenTree
 from jaxtree.table.schema import Schema
-from jaxtree.tree import Tree
+from jaxtree.tree import ALL_BRANCHES, FittedModel, SplitKind, Tree
 
 _WIDTH = 8
 """Levels are as wide as a multiple of this many edges."""
@@ -27,22 +25,18 @@ class Splits(NamedTuple):
     Attributes:
         feature: What is asked for.
         kind: A `SplitKind`.
-        threshold: Of a threshold split.
-        code: Of a split of one category against the others.
+        limit: The threshold; of a split of one category against the others its code.
         subset: The words of a subset split.
         missing_branch: The branch of a missing value.
         num_children: The number of branches; a row that stays takes the one after the last.
-        shares_out: Whether a missing value takes all branches.
     """
 
     feature: Int32[np.ndarray, "tree split"]
     kind: Int32[np.ndarray, "tree split"]
-    threshold: Float64[np.ndarray, "tree split"]
-    code: Int32[np.ndarray, "tree split"]
+    limit: Float64[np.ndarray, "tree split"]
     subset: UInt32[np.ndarray, "tree split word"]
     missing_branch: Int32[np.ndarray, "tree split"]
     num_children: Int32[np.ndarray, "tree split"]
-    shares_out: Bool[np.ndarray, "tree split"]
 
 
 class Level(NamedTuple):
@@ -56,7 +50,7 @@ class Level(NamedTuple):
         end_branch: The one after the last.
         share: The share of the training rows.
         column: The column.
-        value: What is said at its end; 0 at inner nodes.
+        value: The value of the node at its end; 0 at inner nodes.
         pair: The place among the pairs of the level below; past the last if it is a leaf.
     """
 
@@ -77,7 +71,7 @@ class Edges(NamedTuple):
     Attributes:
         splits: What is asked.
         levels: The edges.
-        base: What is said of no row in particular: the mean over the training rows.
+        base: The mean prediction of the training rows.
         most_columns: The most columns on one path.
     """
 
@@ -102,7 +96,7 @@ class _Row(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """Some branches of a node that are to be told apart, and how one comes there.
+    """Some branches of a node that edges are to be made of, and the way to them.
 
     Attributes:
         node: The node.
@@ -127,43 +121,42 @@ class _Binary(NamedTuple):
     most_columns: int
 
 
-def edges_of(said: Spoken) -> Edges:
+def edges_of(model: FittedModel) -> Edges:
     """Takes the trees of a fitted estimator apart."""
-    trees = [_binary(tree, said.schema) for tree in said.trees]
+    trees = [_binary(tree, value, model.schema) for tree, value in model.by_tree()]
     most = max(len(tree.levels) for tree in trees)
     rows = [[tree.levels[depth] if depth < len(tree.levels) else [] for tree in trees] for depth in range(most)]
     widths = [-(-max(map(len, level)) // _WIDTH) * _WIDTH for level in rows]
     starts = np.cumsum([1, *widths])
     num_pairs = [width // 2 for width in [*widths[1:], 0]]
-    num_outputs = said.trees[0].shares.shape[1]
+    num_outputs = model.node_value.shape[1]
     levels = [
         _stack(level, width, pairs, starts, num_outputs)
         for level, width, pairs in zip(rows, widths, num_pairs, strict=bool(widths))
     ]
     base = np.mean([tree.base for tree in trees], axis=0)
-    return Edges(_splits(said.trees), tuple(levels), base, max(tree.most_columns for tree in trees))
+    return Edges(_splits(list(model.forest)), tuple(levels), base, max(tree.most_columns for tree in trees))
 
 
-def _binary(spoken_tree: SpokenTree, schema: Schema) -> _Binary:
+def _binary(tree: Tree, node_value: Float64[np.ndarray, "node output"], schema: Schema) -> _Binary:
     """The edges of one tree, level by level."""
-    tree, shares = spoken_tree.tree, np.asarray(spoken_tree.shares, np.float64)
     is_leaf, first_child = np.asarray(tree.is_leaf), np.asarray(tree.first_child)
     split = np.cumsum(~is_leaf) - 1
     if is_leaf[0]:
-        return _Binary([], shares[0], 0)
-    levels, base, most_columns = [], np.zeros(shares.shape[1]), 0
+        return _Binary([], node_value[0], 0)
+    levels, base, most_columns = [], np.zeros(node_value.shape[1]), 0
     waiting = [_Waiting(0, _branches(tree, 0), -1, {}, 1.0)]
     while waiting:
         rows, following = [], []
         for node, branches, parent, previous, reach in waiting:
             column = schema.features[int(tree.feature[node])].column
             half = len(branches) // 2
-            shares_of_training = _shares(spoken_tree, node, branches, half)
+            shares_of_training = _shares(tree, node, branches, half)
             for target, share in zip((branches[:half], branches[half:]), shares_of_training, strict=True):
                 stays = target[0] == tree.num_children[node]
                 child = node if stays else int(first_child[node]) + target[0]
                 is_end = len(target) == 1 and (stays or bool(is_leaf[child]))
-                value = shares[child] if is_end else np.zeros(shares.shape[1])
+                value = node_value[child] if is_end else np.zeros(node_value.shape[1])
                 if is_end:
                     base = base + reach * share * value
                     most_columns = max(most_columns, len({*previous, column}))
@@ -183,13 +176,12 @@ def _binary(spoken_tree: SpokenTree, schema: Schema) -> _Binary:
 def _branches(tree: Tree, node: int) -> tuple[int, ...]:
     """The branches of a node; a further one for rows that stay, if there may be such."""
     number, missing = int(tree.num_children[node]), int(tree.missing_branch[node])
-    may_stay = missing >= number and missing != SHARED_OUT
+    may_stay = missing >= number and missing != ALL_BRANCHES
     return tuple(range(number + may_stay + (number == 1 and not may_stay)))
 
 
-def _shares(spoken_tree: SpokenTree, node: int, branches: tuple[int, ...], half: int) -> tuple[float, float]:
+def _shares(tree: Tree, node: int, branches: tuple[int, ...], half: int) -> tuple[float, float]:
     """The shares of training rows that take the first branches and the others."""
-    tree = spoken_tree.tree
     first, number = int(tree.first_child[node]), int(tree.num_children[node])
     weight = [float(tree.weight[first + branch]) if branch < number else 0.0 for branch in branches]
     whole = sum(weight)
@@ -204,7 +196,7 @@ def _stack(
     starts: Int[np.ndarray, " level"],
     num_outputs: int,
 ) -> Level:
-    """One level of all trees, padded with edges at whose ends nothing is said."""
+    """One level of all trees, padded with edges of value 0."""
     padding = _Row(0, None, 0, 0, 1, 1.0, 0, np.zeros(num_outputs), -1)
     padded = [[*level, *[padding] * (width - len(level))] for level in rows]
 
@@ -224,24 +216,22 @@ def _stack(
     )
 
 
-def _splits(trees: list[SpokenTree]) -> Splits:
+def _splits(trees: list[Tree]) -> Splits:
     """The inner nodes of all trees, padded with splits that no edge belongs to."""
-    inner = [np.flatnonzero(~np.asarray(spoken_tree.tree.is_leaf)) for spoken_tree in trees]
+    inner = [np.flatnonzero(~np.asarray(tree.is_leaf)) for tree in trees]
     size = max(1, *map(len, inner))
 
     def stack(name: str, dtype: type) -> np.ndarray:
-        parts = [np.asarray(getattr(t.tree, name))[nodes] for t, nodes in zip(trees, inner, strict=True)]
+        parts = [np.asarray(getattr(tree, name))[nodes] for tree, nodes in zip(trees, inner, strict=True)]
         pad = [[(0, size - len(part))] + [(0, 0)] * (part.ndim - 1) for part in parts]
         return np.stack([np.pad(part, width) for part, width in zip(parts, pad, strict=True)]).astype(dtype)
 
-    missing = stack("missing_branch", np.int32)
+    kind = stack("split_kind", np.int32)
     return Splits(
         feature=np.maximum(stack("feature", np.int32), 0),
-        kind=stack("split_kind", np.int32),
-        threshold=stack("threshold", np.float64),
-        code=stack("code", np.int32),
+        kind=kind,
+        limit=np.where(kind == SplitKind.ONE_VS_REST, stack("code", np.int32), stack("threshold", np.float64)),
         subset=stack("subset", np.uint32),
-        missing_branch=missing,
+        missing_branch=stack("missing_branch", np.int32),
         num_children=stack("num_children", np.int32),
-        shares_out=missing == SHARED_OUT,
     )

@@ -1,6 +1,6 @@
 r"""Shapley values of trees, for many rows at once.
 
-Of the leaves of a tree, each with what it says $v$, with columns $D$ on its path, and with presences $o_j$ for the row
+Of the leaves of a tree, each with its value $v$, with columns $D$ on its path, and with presences $o_j$ for the row
 and $z_j$ for what it is compared with, the value of column $i$ is
 
 $$\phi_i = \sum_\text{leaves} v\,(o_i - z_i) \int_0^1 \prod_{j \in D \setminus i} \bigl(t\,o_j + (1-t)\,z_j\bigr)\,dt,$$
@@ -9,6 +9,14 @@ because the integral of $t^s (1-t)^{d-s}$ is the weight $s!\,(d-s)!/(d+1)!$ of a
 polynomial, so Gauss-Legendre's rule with $\lceil |D|/2 \rceil$ points has the integral exactly. At every point products
 go down the tree and sums go up it, and the edges of one column on a path take out what those above put in (Yu et al.,
 *Linear TreeShap*, 2022, has the sums in another basis).
+
+The interaction value of columns $i \ne j$ is
+
+$$\Phi_{ij} = \frac12 \sum_\text{leaves} v\,(o_i - z_i)(o_j - z_j)
+\int_0^1 \prod_{k \in D \setminus ij} \bigl(t\,o_k + (1-t)\,z_k\bigr)\,dt,$$
+
+because the integral of $t^s (1-t)^{d-s}$ is the weight of a set of $s$ of the $d$ others; each of the two orders has
+half. Two edges on the path to a leaf stand one above the other, so that every edge meets each of those above it once.
 """
 
 from typing import NamedTuple
@@ -17,9 +25,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Float64, Int
 
+from jaxtree.compilation import compiled
 from jaxtree.explain.edges import Edges, Level, Splits
-from jaxtree.programs import compiled
-from jaxtree.tree import CODES_PER_WORD, SplitKind
+from jaxtree.tree import ALL_BRANCHES
+from jaxtree.tree.branch import branch_of
 
 _TINY = 1e-30
 """Stands for a factor that is 0, so that it can be taken out again."""
@@ -35,7 +44,7 @@ class Rule(NamedTuple):
     weight: Float64[Array, " point"]
 
 
-class Weights(NamedTuple):
+class EdgeWeights(NamedTuple):
     """What the edges of a level do to products and sums, at every point and for every row.
 
     Attributes:
@@ -62,7 +71,7 @@ def sum_of_trees(
 
     def add(phi, tree):
         splits, levels = tree
-        return _add_tree(phi, levels, weights_of(levels, rule, branches_of(splits, values, is_plain=is_plain))), None
+        return _add_values(phi, levels, weights_of(levels, rule, branches_of(splits, values, is_plain=is_plain))), None
 
     phi = jnp.zeros((num_columns, edges.base.shape[0], values.shape[1]))
     return lax.scan(add, phi, (edges.splits, edges.levels))[0]
@@ -85,7 +94,7 @@ def sum_against_rows(
 
         def add_row(number, phi):
             other = branches_of(splits, lax.dynamic_slice_in_dim(background, number, 1, axis=1), is_plain=is_plain)
-            return _add_tree(phi, levels, _weights_against(levels, rule, taken, other))
+            return _add_values(phi, levels, _weights_against(levels, rule, taken, other))
 
         return lax.fori_loop(0, background.shape[1], add_row, phi), None
 
@@ -103,38 +112,31 @@ class Taken(NamedTuple):
 def branches_of(splits: Splits, values: Float64[Array, "feature row"], *, is_plain: bool) -> Taken:
     """The branches of rows at all splits of a tree."""
     value = values[splits.feature]
-    is_above = value > splits.threshold[:, None]
-    is_missing = jnp.isnan(value)
-    missing_branch = splits.missing_branch[:, None]
+    is_missing, missing_branch = jnp.isnan(value), splits.missing_branch[:, None]
     if is_plain:
-        return Taken(jnp.where(is_missing, missing_branch, is_above.astype(jnp.int32)), None)
-    kind = splits.kind[:, None]
-    is_threshold = kind == SplitKind.THRESHOLD
-    code = jnp.where(is_missing | is_threshold, 0, value).astype(jnp.int32)
-    branch = jnp.where(is_threshold, is_above, code == splits.code[:, None]).astype(jnp.int32)
-    branch = jnp.where(kind == SplitKind.MULTIWAY, code, branch)
-    if splits.subset.shape[1]:
-        place = jnp.minimum(code // CODES_PER_WORD, splits.subset.shape[1] - 1)
-        word = jnp.take_along_axis(splits.subset, place, axis=1)
-        member = (word >> (code % CODES_PER_WORD).astype(word.dtype)) & 1
-        branch = jnp.where(kind == SplitKind.SUBSET, member.astype(jnp.int32), branch)
-    branch = jnp.where(is_missing, missing_branch, branch)
-    is_shared = (branch >= splits.num_children[:, None]) & splits.shares_out[:, None]
-    return Taken(jnp.minimum(branch, splits.num_children[:, None]), is_shared)
+        return Taken(jnp.where(is_missing, missing_branch, (value > splits.limit[:, None]).astype(jnp.int32)), None)
+    num_words = splits.subset.shape[1]
+
+    def read_word(place):
+        return jnp.take_along_axis(splits.subset, jnp.minimum(place, num_words - 1), axis=1)
+
+    branch = branch_of(splits.kind[:, None], splits.limit[:, None], value, read_word if num_words else None)
+    branch, num_children = jnp.where(is_missing, missing_branch, branch), splits.num_children[:, None]
+    return Taken(jnp.minimum(branch, num_children), (branch >= num_children) & (missing_branch == ALL_BRANCHES))
 
 
-def _add_tree(
-    phi: Float64[Array, "column output row"], levels: tuple[Level, ...], weights: list[Weights]
+def _add_values(
+    phi: Float64[Array, "column output row"], levels: tuple[Level, ...], weights: list[EdgeWeights]
 ) -> Float64[Array, "column output row"]:
     """Adds the Shapley values of one tree."""
-    said = said_below(levels, weights)
-    for level, weight, here in zip(reversed(levels), reversed(weights), reversed(said), strict=True):
+    value = values_below(levels, weights)
+    for level, weight, here in zip(reversed(levels), reversed(weights), reversed(value), strict=True):
         phi = phi.at[level.column].add(jnp.sum(here * weight.up[:, None], axis=2))
     return phi
 
 
-def said_below(levels: tuple[Level, ...], weights: list[Weights]) -> list[Float[Array, "edge output point row"]]:
-    """The sums, over the leaves below every edge of a level, of what they say times the product over all columns."""
+def values_below(levels: tuple[Level, ...], weights: list[EdgeWeights]) -> list[Float[Array, "edge output point row"]]:
+    """The sums, over the leaves below every edge of a level, of their values times the product over all columns."""
     product, products = jnp.ones((1, *weights[0].down.shape[1:])), []
     for level, weight in zip(levels, weights, strict=True):
         product = product[level.parent] * weight.down
@@ -142,19 +144,19 @@ def said_below(levels: tuple[Level, ...], weights: list[Weights]) -> list[Float[
     below = jnp.zeros((1, levels[0].value.shape[1], *product.shape[1:]))
     sums = []
     for level, product in zip(reversed(levels), reversed(products), strict=True):
-        said = level.value[:, :, None, None] * product[:, None] + below[level.pair]
-        sums.append(said)
-        pairs = said.reshape(said.shape[0] // 2, 2, *said.shape[1:]).sum(axis=1)
+        value = level.value[:, :, None, None] * product[:, None] + below[level.pair]
+        sums.append(value)
+        pairs = value.reshape(value.shape[0] // 2, 2, *value.shape[1:]).sum(axis=1)
         below = jnp.concatenate([pairs, jnp.zeros((1, *pairs.shape[1:]))])
     return sums[::-1]
 
 
-def weights_of(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[Weights]:
+def weights_of(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[EdgeWeights]:
     """The weights of all levels for rows compared with the training rows."""
     return (_whole_weights if taken.is_shared is None else _shared_weights)(levels, rule, taken)
 
 
-def _whole_weights(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[Weights]:
+def _whole_weights(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[EdgeWeights]:
     """Of rows that take one branch at every split, compared with the training rows: one of three numbers an edge."""
     present, theirs, weights = jnp.ones((1, taken.branch.shape[1]), bool), jnp.ones((1, 1)), []
     for level in levels:
@@ -167,17 +169,17 @@ def _whole_weights(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[
         )
         own, before = own[:, None], before[:, None]
         down = jnp.where(own, both.down, jnp.where(before, lost.down, never.down))
-        weights.append(Weights(down, jnp.where(own, both.up, jnp.where(before, lost.up, never.up))))
+        weights.append(EdgeWeights(down, jnp.where(own, both.up, jnp.where(before, lost.up, never.up))))
     return weights
 
 
-def _shared_weights(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[Weights]:
+def _shared_weights(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[EdgeWeights]:
     """Of rows that may be shared out among branches, compared with the training rows."""
     everywhere = jnp.ones((taken.branch.shape[0], 1), bool)
     return _weights_against(levels, rule, taken, Taken(jnp.zeros(everywhere.shape, jnp.int32), everywhere))
 
 
-def _weights_against(levels: tuple[Level, ...], rule: Rule, taken: Taken, other: Taken) -> list[Weights]:
+def _weights_against(levels: tuple[Level, ...], rule: Rule, taken: Taken, other: Taken) -> list[EdgeWeights]:
     """Of rows compared with another one, or with such as take all branches in the proportion of the training rows."""
     ours, theirs, weights = jnp.ones((1, taken.branch.shape[1])), jnp.ones((1, other.branch.shape[1])), []
     for level in levels:
@@ -194,12 +196,14 @@ def _weights(
     other: Float[Array, "edge other"],
     before: _Presence,
     other_before: Float[Array, "edge other"],
-) -> Weights:
+) -> EdgeWeights:
     """The weights of edges at which a column has these presences, and had those at the nearest edge above."""
     point, weight = rule.point[:, None], rule.weight[:, None]
     own, other, before, other_before = (_with_points(x) for x in (own, other, before, other_before))
     factor, factor_before = (point * x + (1 - point) * y + _TINY for x, y in ((own, other), (before, other_before)))
-    return Weights(factor / factor_before, weight * ((own - other) / factor - (before - other_before) / factor_before))
+    return EdgeWeights(
+        factor / factor_before, weight * ((own - other) / factor - (before - other_before) / factor_before)
+    )
 
 
 def _with_points(presence: Float[Array, "edge _row"] | float) -> Float[Array, "..."]:
@@ -224,3 +228,44 @@ def _share(level: Level, taken: Taken) -> Float[Array, "edge row"]:
 
 sums = compiled("num_columns", "is_plain")(sum_of_trees)
 sums_against_rows = compiled("num_columns", "is_plain")(sum_against_rows)
+
+
+def pair_sums_of_trees(
+    edges: Edges, rule: Rule, values: Float64[Array, "feature row"], num_columns: int, *, is_plain: bool
+) -> Float64[Array, "column column output row"]:
+    """The sum over the trees of the interaction values of rows, compared with the training rows; half of it a place.
+
+    What stands for a pair of columns is the sum of both places; what stands for a column with itself means nothing.
+
+    Args:
+        edges: The trees.
+        rule: Where the integrand is looked at.
+        values: The rows.
+        num_columns: The number of columns.
+        is_plain: Whether all splits are thresholds that send a missing value to a branch.
+    """
+
+    def add(phi, tree):
+        splits, levels = tree
+        weights = weights_of(levels, rule, branches_of(splits, values, is_plain=is_plain))
+        return _add_pairs(phi, levels, weights, rule), None
+
+    phi = jnp.zeros((num_columns, num_columns, edges.base.shape[0], values.shape[1]))
+    return lax.scan(add, phi, (edges.splits, edges.levels))[0] / 2
+
+
+def _add_pairs(
+    phi: Float64[Array, "column column output row"], levels: tuple[Level, ...], weights: list[EdgeWeights], rule: Rule
+) -> Float64[Array, "column column output row"]:
+    """Adds the interaction values of one tree."""
+    for depth, (level, weight, value) in enumerate(zip(levels, weights, values_below(levels, weights), strict=True)):
+        above = level.parent
+        own = value * (weight.up / rule.weight[:, None])[:, None]  # the rule's weights stand in both factors
+        for upper, upper_weight in zip(levels[:depth][::-1], weights[:depth][::-1], strict=True):
+            both = jnp.sum(own * upper_weight.up[above][:, None], axis=2)
+            phi = phi.at[level.column, upper.column[above]].add(both)
+            above = upper.parent[above]
+    return phi
+
+
+pair_sums = compiled("num_columns", "is_plain")(pair_sums_of_trees)

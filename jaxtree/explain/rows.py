@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
-from sklearn.base import is_classifier
+from jaxtyping import Float
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.spoken import spoken
-from jaxtree.export.words import Condition, condition
+from jaxtree.export.conditions import Condition, condition
+from jaxtree.export.models import exported_model
 from jaxtree.table.schema import Column, Schema, value_in_words
-from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree import FittedModel, SplitKind, Tree
 
 
 class Contrast(NamedTuple):
@@ -31,7 +30,7 @@ class Contrast(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why an estimator predicts what it does of a row; `str()` says it in words.
+    """Why an estimator predicts what it does of a row; `str()` has it in words.
 
     Attributes:
         prediction: The class, or the number.
@@ -83,36 +82,24 @@ def explain_row(estimator: Any, row: Any) -> Explanation:
             and humidity = high
         would be yes if humidity were normal
     """
-    if spoken(estimator).is_forest:
+    model = exported_model(estimator)
+    if model.averages_trees:
         raise InvalidInputError("a forest has a path for every tree: explain one of its members, `estimators_`")
-    table = _as_table(row, estimator.schema_.column_names)
+    tree, schema = model.tree, model.schema
+    table = _as_table(row, schema.column_names)
     values = np.asarray(estimator.encoder_.values(table), np.float64)
     if len(values) != 1:
         raise InvalidInputError(f"row must be one row, got {len(values)}")
-    tree, schema = estimator.tree_, estimator.schema_
-    ends = estimator._predicting.apply(values)
-    end, said = int(ends[0]), _said_there(estimator, values, ends)
+    end, predicted = int(model.predictor.ends(values)[0]), model.predict(values)[0]
     path = _path(tree, end)
     held_up = None if tree.is_leaf[end] else schema.columns[_column(tree, schema, end)].name
-    if not is_classifier(estimator):
-        return Explanation(float(said[0]), None, tuple(_conditions(tree, schema, path, values[0])), held_up, None)
-    label = int(estimator._labels_of_rows(values, ends, 0)[0])
-    prediction = estimator.classes_.tolist()[label]
-    return Explanation(
-        prediction=prediction,
-        share=float(said[label]),
-        conditions=tuple(_conditions(tree, schema, path, values[0])),
-        held_up=held_up,
-        contrast=_contrast(estimator, values, path, prediction),
-    )
-
-
-def _said_there(
-    estimator: Any, values: Float[np.ndarray, "one feature"], ends: Int[np.ndarray, " one"]
-) -> Float[np.ndarray, " column"]:
-    """The shares of the classes, or the mean, for a row that ends at a node."""
-    (tree,) = spoken(estimator).trees
-    return estimator._predicting.mean(values, ends, tree.shares)[0]
+    conditions = tuple(_conditions(tree, schema, path, values[0]))
+    if not model.classes:
+        return Explanation(float(predicted[0]), None, conditions, held_up, None)
+    label = int(model.predict_label(values)[0, 0])
+    prediction = model.classes[0].tolist()[label]
+    contrast = _contrast(model, values, path, prediction)
+    return Explanation(prediction, float(predicted[label]), conditions, held_up, contrast)
 
 
 def _as_table(row: Any, names: tuple[str, ...]) -> Any:
@@ -162,30 +149,29 @@ def _together(conditions: list[Condition]) -> str:
             return f"{value_in_words(max(above))} < {name} <= {value_in_words(min(below))}"
         limit = f"> {value_in_words(max(above))}" if above else f"<= {value_in_words(min(below))}"
         return f"{name} {limit}"
-    said = dict.fromkeys(_said(asked) for asked in conditions)
-    equal = [words for words in said if words.startswith(f"{name} = ")]
-    return equal[0] if equal else " and ".join(said)
+    phrases = dict.fromkeys(_in_words(asked) for asked in conditions)
+    equal = [words for words in phrases if words.startswith(f"{name} = ")]
+    return equal[0] if equal else " and ".join(phrases)
 
 
-def _said(asked: Condition) -> str:
+def _in_words(asked: Condition) -> str:
     values = [value_in_words(value) if isinstance(value, float) else str(value) for value in asked.values]
     listed = f"{{{', '.join(values)}}}" if asked.relation in ("in", "not in") else " ".join(values)
     return f"{asked.column} {asked.relation} {listed}".rstrip()
 
 
 def _contrast(
-    estimator: Any, values: Float[np.ndarray, "one feature"], path: list[int], prediction: Any
+    model: FittedModel, values: Float[np.ndarray, "one feature"], path: list[int], prediction: Any
 ) -> Contrast | None:
     """The smallest change of one column on the path that changes the class; of equal ones the nearest to the end."""
-    tree, schema = estimator.tree_, estimator.schema_
+    tree, schema = model.tree, model.schema
     columns = dict.fromkeys(_column(tree, schema, int(tree.parent[node])) for node in reversed(path))
     best: tuple[float, Contrast] | None = None
     for place in columns:
         column = schema.columns[place]
         candidates = _candidates(tree, schema, place)
         changed = np.concatenate([_changed(schema, values, place, candidate) for candidate in candidates])
-        end = estimator._predicting.apply(changed)
-        labels = estimator.classes_[estimator._labels_of_rows(changed, end, 0)]
+        labels = model.classes[0][model.predict_label(changed)[0]]
         for candidate, label in zip(candidates, labels.tolist(), strict=True):
             size = _size(column, schema, values[0], place, candidate)
             if label != prediction and (best is None or size < best[0]):

@@ -1,15 +1,22 @@
-"""Shapley values of the columns of a table, for every row and what is predicted of it."""
+"""Shapley values of the columns of a table and of pairs of them, for every row and what is predicted of it.
 
+Rows are worked on in blocks of one shape: a program of edges, a rule and rows is called with all of them, in threads.
+"""
+
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Float64
+from jaxtyping import Float64
 
-from jaxtree.explain.blocks import fill, is_plain, values_of
-from jaxtree.explain.edges import edges_of
-from jaxtree.explain.kernel import sums, sums_against_rows
-from jaxtree.export.spoken import Spoken, spoken
+from jaxtree.explain.edges import Edges, edges_of
+from jaxtree.explain.kernel import Rule, pair_sums, sums, sums_against_rows
+from jaxtree.export.models import exported_model
+from jaxtree.tree import SplitKind
+from jaxtree.tree.row_blocks import for_blocks
 
 
 class ShapValues(NamedTuple):
@@ -31,7 +38,7 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     where a column is not known is the mean over the training rows that reach a node (path-dependent TreeSHAP: Lundberg
     et al., *From local explanations to global understanding*, 2020), or over the rows of a background
     (interventional TreeSHAP). A column that is split one-hot is one column. Where a missing value shares out a row
-    among branches, it says as much as if it were not known.
+    among branches, it counts as if it were not known.
 
     The cost grows with the number of nodes and with half the most columns on a path, and for a background with its
     rows.
@@ -52,29 +59,131 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
         >>> explained.base.item(), explained.values.tolist()
         (3.0, [[2.0, 1.0]])
     """
-    said = spoken(estimator)
-    values = values_of(estimator, X)
-    edges = edges_of(said)
-    phi, base = _zeros(said, len(values)), edges.base
+    model = exported_model(estimator)
+    values = np.asarray(estimator.encoder_.values(X), np.float64)
+    edges = edges_of(model)
+    phi, base = np.zeros((len(values), len(model.schema.columns), model.node_value.shape[1])), edges.base
     if background is not None:
-        others = values_of(estimator, background)
-        base = np.asarray(_predict(estimator, background), np.float64).reshape(len(others), -1).mean(axis=0)
+        others = np.asarray(estimator.encoder_.values(background), np.float64)
+        base = model.predict(others).mean(axis=0)
     if edges.levels and len(values):
         static = {"num_columns": phi.shape[1], "is_plain": is_plain(edges)}
         if background is None:
-            program, factor = partial(sums, **static), 1 / len(said.trees)
+            program, factor = partial(sums, **static), 1 / len(model.forest)
         else:
             program = partial(sums_against_rows, background=others.T, **static)
-            factor = 1 / (len(said.trees) * len(others))
+            factor = 1 / (len(model.forest) * len(others))
         fill(phi, program, edges, values, factor)
-    if said.classes is None:
+    if not model.classes:
         return ShapValues(phi[:, :, 0], base[0])
     return ShapValues(phi, base)
 
 
-def _predict(estimator: Any, X: Any) -> Float[np.ndarray, "row *class"]:
-    return (estimator.predict_proba if hasattr(estimator, "predict_proba") else estimator.predict)(X)
+class ShapInteractions(NamedTuple):
+    """Shapley interaction values.
+
+    Attributes:
+        values: Of every row and pair of columns, both orders alike; of classes also for every class. A column with
+            itself has its main effect. Each row of the matrix adds up to the Shapley value of its column; with `base`
+            all add up to the prediction.
+        base: What is predicted of no row in particular.
+    """
+
+    values: Float64[np.ndarray, "row column column *class"]
+    base: Float64[np.ndarray, "*class"]
 
 
-def _zeros(said: Spoken, num_rows: int) -> Float64[np.ndarray, "row column output"]:
-    return np.zeros((num_rows, len(said.schema.columns), said.trees[0].shares.shape[1]))
+def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
+    r"""Returns the exact Shapley interaction values of what a fitted tree or forest predicts.
+
+    The value of two columns is half of what knowing one changes in the contribution of the other, as a mean over all
+    orders in which columns become known (Fujimoto, Kojadinovic and Marichal, 2006; for trees Lundberg et al., *From
+    local explanations to global understanding*, 2020). What is predicted where a column is not known is the mean over
+    the training rows that reach a node, as in `shap_values`.
+
+    The cost is that of `shap_values` times about the depth of the trees.
+
+    Args:
+        estimator: A fitted tree or forest of one output.
+        X: A table.
+
+    Raises:
+        InvalidInputError: The estimator has several outputs, or the table is not like the fitted one.
+        InvalidTypeError: It is no tree or forest of jaxtree.
+
+    Example:
+        >>> from jaxtree import DecisionTreeRegressor
+        >>> X, y = [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0.0, 0.0, 0.0, 4.0]
+        >>> shap_interaction_values(DecisionTreeRegressor().fit(X, y), [[1.0, 1.0]]).values.tolist()
+        [[[1.0, 0.5], [0.5, 1.0]]]
+    """
+    main = shap_values(estimator, X)
+    model, values = exported_model(estimator), np.asarray(estimator.encoder_.values(X), np.float64)
+    edges = edges_of(model)
+    num_rows, num_columns = main.values.shape[:2]
+    pairs = np.zeros((num_rows, num_columns, num_columns, edges.base.size))
+    if edges.levels and num_rows:
+        program = partial(pair_sums, num_columns=num_columns, is_plain=is_plain(edges))
+        fill(pairs, program, edges, values, 1 / len(model.forest))
+    pairs += pairs.swapaxes(1, 2)
+    own = np.arange(num_columns)
+    pairs[:, own, own] = 0
+    pairs[:, own, own] = main.values.reshape(num_rows, num_columns, -1) - pairs.sum(axis=2)
+    return ShapInteractions(pairs if model.classes else pairs[..., 0], main.base)
+
+
+_NUMBERS_OF_BLOCK = 2**16
+"""Numbers that the widest level of a block of rows has on a CPU: what its caches hold."""
+
+_NUMBERS_ON_ACCELERATOR = 2**26
+
+_MOST_ROWS = 4096
+_LEAST_ROWS = 16
+
+
+def fill(
+    result: Float64[np.ndarray, "row *column output"],
+    program: Callable[..., Float64[Any, "*column output row"]],
+    edges: Edges,
+    values: Float64[np.ndarray, "row feature"],
+    factor: float,
+    *,
+    numbers_an_edge: int = 1,
+) -> None:
+    """Writes what a program returns for all rows, block by block and in threads.
+
+    Args:
+        result: Where to write.
+        program: A function of the edges, the rule and some rows.
+        edges: The trees.
+        values: The rows.
+        factor: What the program's sums are multiplied with.
+        numbers_an_edge: How many numbers of every row, point and output the program holds for an edge.
+    """
+    point, weight = np.polynomial.legendre.leggauss(max(1, -(-edges.most_columns // 2)))
+    with jax.enable_x64(True):
+        rule = Rule(jnp.asarray((point + 1) / 2), jnp.asarray(weight / 2))
+        on_device = jax.tree.map(jnp.asarray, edges)
+    size = _rows_of_block(edges, len(point) * numbers_an_edge, len(values))
+
+    def fill_block(block: slice) -> None:
+        rows = values[block]
+        with jax.enable_x64(True):
+            sums = np.asarray(program(on_device, rule, np.pad(rows, ((0, size - len(rows)), (0, 0))).T))
+        result[block] = np.moveaxis(sums, -1, 0)[: len(rows)] * factor
+
+    for_blocks(fill_block, len(values), size)
+
+
+def is_plain(edges: Edges) -> bool:
+    """Whether all splits are thresholds that send a missing value to a branch."""
+    splits = edges.splits
+    return bool((splits.kind == SplitKind.THRESHOLD).all() and (splits.missing_branch <= 1).all())
+
+
+def _rows_of_block(edges: Edges, num_points: int, num_rows: int) -> int:
+    """Rows that are worked on at a time, a power of two."""
+    widest = max(level.parent.shape[1] for level in edges.levels) * num_points * edges.base.size
+    numbers = _NUMBERS_OF_BLOCK if jax.default_backend() == "cpu" else _NUMBERS_ON_ACCELERATOR
+    most = min(_MOST_ROWS, max(_LEAST_ROWS, numbers // widest))
+    return min(1 << (most.bit_length() - 1), 1 << max(num_rows - 1, 1).bit_length())

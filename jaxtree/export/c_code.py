@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.planes import Planes, TermKind
-from jaxtree.export.questions import Question, questions_of
-from jaxtree.export.spoken import Spoken, spoken
+from jaxtree.export.conditions import Question, questions_of
+from jaxtree.export.models import Planes, TermKind, exported_with_planes
 from jaxtree.table.schema import Schema
+from jaxtree.tree import FittedModel
 
 _WORD = 32
 _PER_LINE = 12
@@ -108,7 +108,7 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
     It has the functions `<name>_predict_proba(row, shares)` and `int <name>_predict(row)` of classes, or
     `<name>_predict(row, output)` of numbers, and `<name>_code(column, word)` for the code of a word. A row is one
     double a column; a missing value is NAN. They predict what the estimator does, in the same arithmetic; of an oblique
-    tree sums may be rounded otherwise, which tells for rows that lie on a plane.
+    tree sums may be rounded otherwise, which matters for rows that lie on a plane.
 
     Args:
         estimator: A fitted tree or forest of one output, or an oblique tree that `harden` made.
@@ -130,26 +130,26 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise InvalidInputError(f"name must be letters, digits and underscores, got {name!r}")
-    said = spoken(estimator, knows_planes=True)
-    num_outputs = said.trees[0].shares.shape[1]
+    model, planes = exported_with_planes(estimator)
+    table = model.schema if planes is None else planes.schema
     text = _TEMPLATE.format(
-        title="A forest" if said.is_forest else "A decision tree",
-        columns="\n".join(_column_lines(said.table)),
+        title="A forest" if model.averages_trees else "A decision tree",
+        columns="\n".join(_column_lines(table)),
         name=name,
-        num_columns=len(said.table.columns),
-        num_outputs=num_outputs,
-        tables="\n".join([*_tables(said, name, no_missing=no_missing), *_tables_of_planes(said.planes, name)]),
-        planes=_planes(said.planes, name),
-        value=f"row[{name}_column[at]]" if said.planes is None else f"{name}_plane(row, {name}_column[at])",
-        what="The number that is predicted" if said.classes is None else "The share of every class",
-        suffix="" if said.classes is None else "_proba",
-        num_trees=len(said.trees),
+        num_columns=len(table.columns),
+        num_outputs=model.node_value.shape[1],
+        tables="\n".join([*_tables(model, table, name, no_missing=no_missing), *_tables_of_planes(planes, name)]),
+        planes=_planes(planes, name),
+        value=f"row[{name}_column[at]]" if planes is None else f"{name}_plane(row, {name}_column[at])",
+        what="The number that is predicted" if not model.classes else "The share of every class",
+        suffix="_proba" if model.classes else "",
+        num_trees=len(model.forest),
         word=_WORD,
     )
-    if said.classes is None:
+    if not model.classes:
         return text
-    label = _LABEL_OF_FOREST if said.is_forest else _LABEL_OF_TREE
-    return text + label.format(name=name, classes=_comment(", ".join(map(str, said.classes))))
+    label = _LABEL_OF_FOREST if model.averages_trees else _LABEL_OF_TREE
+    return text + label.format(name=name, classes=_comment(", ".join(map(str, model.classes[0]))))
 
 
 def _column_lines(schema: Schema) -> Iterable[str]:
@@ -191,26 +191,23 @@ def _tables_of_planes(planes: Planes | None, name: str) -> list[str]:
     ]
 
 
-def _tables(said: Spoken, name: str, *, no_missing: bool) -> list[str]:
+def _tables(model: FittedModel, table: Schema, name: str, *, no_missing: bool) -> list[str]:
     questions: list[Question] = []
-    roots, shares, labels, bits, first_bits, ends = [], [], [], [], [], 0
-    for tree in said.trees:
+    columns = model.schema.columns
+    roots, ends, bits, first_bits = [], [], [], []
+    for tree, first_node in zip(model.forest, model.forest.first_node.tolist(), strict=False):
         first = len(questions)
         roots.append(first)
-        for asked in questions_of(tree.tree, said.schema, no_missing=no_missing):
+        for asked in questions_of(tree, model.schema, no_missing=no_missing):
             if asked.is_end:
-                questions.append(asked._replace(yes=ends))
-                shares += tree.shares[asked.node].tolist()
-                labels += [] if tree.labels is None else [int(tree.labels[asked.node])]
-                ends += 1
+                questions.append(asked._replace(yes=len(ends)))
+                ends.append(first_node + asked.node)
             else:
                 questions.append(asked._replace(yes=asked.yes + first, no=asked.no + first))
-            is_group = not asked.is_end and said.schema.columns[asked.column].kind != "numeric" and asked.limit < np.inf
+            is_group = not asked.is_end and columns[asked.column].kind != "numeric" and asked.limit < np.inf
             first_bits.append(len(bits) if is_group else -1)
-            bits += _bits(asked.codes, said.schema.columns[asked.column].num_values) if is_group else []
-    words = [
-        [str(word) for word in column.categories] if column.kind != "numeric" else [] for column in said.table.columns
-    ]
+            bits += _bits(asked.codes, columns[asked.column].num_values) if is_group else []
+    words = [[str(word) for word in column.categories] if column.kind != "numeric" else [] for column in table.columns]
     first_word = np.cumsum([0, *(len(part) for part in words)]).tolist()
     tables = [
         _table("const char *const", f"{name}_word", [_string(word) for part in words for word in part]),
@@ -224,9 +221,11 @@ def _tables(said: Spoken, name: str, *, no_missing: bool) -> list[str]:
         _table("char", f"{name}_missing_is_yes", [int(asked.missing_is_yes) for asked in questions]),
         _table("int", f"{name}_first_bits", first_bits),
         _table("unsigned int", f"{name}_bits", [f"{word}u" for word in bits]),
-        _table("double", f"{name}_said", [_number(share) for share in shares]),
+        _table("double", f"{name}_said", [_number(value) for value in model.node_value[ends].ravel().tolist()]),
     ]
-    return [*tables, *([_table("int", f"{name}_label", labels)] if labels else [])]
+    if model.node_label is not None:
+        tables.append(_table("int", f"{name}_label", model.node_label[0, ends].tolist()))
+    return tables
 
 
 def _bits(codes: tuple[int, ...], num_values: int) -> list[int]:

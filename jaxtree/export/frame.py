@@ -6,9 +6,9 @@ import narwhals as nw
 import numpy as np
 
 from jaxtree.errors import InvalidInputError, MissingExtraError
-from jaxtree.export.spoken import Spoken, SpokenTree, spoken
-from jaxtree.export.words import branch_in_words
-from jaxtree.tree import SplitKind, Tree, output_counts
+from jaxtree.export.conditions import branch_in_words
+from jaxtree.export.models import exported_model
+from jaxtree.tree import FittedModel, SplitKind, Tree, output_counts
 
 BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
 """The libraries of data frames that `to_dataframe` knows."""
@@ -40,12 +40,10 @@ def to_dataframe(estimator: Any, *, backend: str = "pandas") -> Any:
     """
     if backend not in BACKENDS:
         raise InvalidInputError(f"backend must be one of {', '.join(map(repr, BACKENDS))}, got {backend!r}")
-    said = spoken(estimator)
-    parts = [_columns(said, tree) for tree in said.trees]
-    columns = {name: [value for part in parts for value in part[name]] for name in parts[0]}
-    if said.is_forest:
-        sizes = [tree.tree.node_count for tree in said.trees]
-        columns = {"tree": np.repeat(np.arange(len(sizes)), sizes).tolist(), **columns}
+    model = exported_model(estimator)
+    columns = _columns(model)
+    if model.averages_trees:
+        columns = {"tree": model.forest.tree_of_node.tolist(), **columns}
     try:
         frame = nw.from_dict(columns, backend=backend)
     except ModuleNotFoundError as error:
@@ -53,35 +51,35 @@ def to_dataframe(estimator: Any, *, backend: str = "pandas") -> Any:
     return frame.to_native()
 
 
-def _columns(said: Spoken, spoken_tree: SpokenTree) -> dict[str, list]:
-    tree, shares, labels = spoken_tree
-    nodes = range(tree.node_count)
-    is_leaf = np.asarray(tree.is_leaf)
-    names = [said.schema.columns[said.schema.features[feature].column].name for feature in _features(tree)]
-    is_threshold = ~is_leaf & (np.asarray(tree.split_kind) == SplitKind.THRESHOLD)
-    if said.classes is None:
-        prediction = shares[:, 0]
-    else:
-        prediction = said.classes[shares.argmax(axis=1) if labels is None else labels]
+def _columns(model: FittedModel) -> dict[str, list]:
+    nodes, schema, value = model.forest.nodes, model.schema, model.node_value
+    first = model.forest.first_node[:-1]
+    within = np.arange(nodes.capacity) - first[model.forest.tree_of_node]
+    is_root, is_leaf = within == 0, np.asarray(nodes.is_leaf)
+    names = [schema.columns[schema.features[feature].column].name for feature in _features(nodes)]
+    is_threshold = ~is_leaf & (np.asarray(nodes.split_kind) == SplitKind.THRESHOLD)
+    prediction: Any = value[:, 0]
+    if model.classes:
+        prediction = model.classes[0][value.argmax(axis=1) if model.node_label is None else model.node_label[0]]
     columns: dict[str, Any] = {
-        "node": list(nodes),
-        "parent": [None, *np.asarray(tree.parent)[1:].tolist()],
-        "depth": tree.depth,
-        "condition": [None, *(branch_in_words(tree, said.schema, node) for node in nodes[1:])],
+        "node": within,
+        "parent": _where(~is_root, (np.asarray(nodes.parent) - first[model.forest.tree_of_node]).tolist()),
+        "depth": nodes.depth,
+        "condition": [None if root else branch_in_words(nodes, schema, node) for node, root in enumerate(is_root)],
         "is_leaf": is_leaf,
-        "column": [None if leaf else name for leaf, name in zip(is_leaf, names, strict=True)],
-        "split_kind": _where(~is_leaf, [SplitKind(kind).name.lower() for kind in tree.split_kind.tolist()]),
-        "threshold": _where(is_threshold, np.asarray(tree.threshold).tolist()),
-        "num_rows": tree.num_rows,
-        "weight": np.asarray(tree.weight, np.float64),
-        "impurity": tree.impurity,
-        "gain": tree.gain,
+        "column": _where(~is_leaf, names),
+        "split_kind": _where(~is_leaf, [SplitKind(kind).name.lower() for kind in nodes.split_kind.tolist()]),
+        "threshold": _where(is_threshold, np.asarray(nodes.threshold).tolist()),
+        "num_rows": nodes.num_rows,
+        "weight": np.asarray(nodes.weight, np.float64),
+        "impurity": nodes.impurity,
+        "gain": nodes.gain,
         "prediction": prediction,
     }
-    if said.classes is not None:
-        count = np.asarray(output_counts(tree), np.float64)
-        columns |= {f"share of {name}": shares[:, place] for place, name in enumerate(said.classes)}
-        columns |= {f"weight of {name}": count[:, place] for place, name in enumerate(said.classes)}
+    if model.classes:
+        count = np.asarray(output_counts(nodes), np.float64)
+        columns |= {f"share of {name}": value[:, place] for place, name in enumerate(model.classes[0])}
+        columns |= {f"weight of {name}": count[:, place] for place, name in enumerate(model.classes[0])}
     return {
         name: np.asarray(values).tolist() if hasattr(values, "dtype") else values for name, values in columns.items()
     }

@@ -1,21 +1,20 @@
 """What a tree or forest predicts as a program of JAX that needs no jaxtree to run."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import export, lax
-from jaxtyping import Array, Float32, Int, Int32
+from jax import export
+from jaxtyping import Array, Float32
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.questions import SHARED_OUT
-from jaxtree.export.spoken import Spoken, spoken
+from jaxtree.export.models import exported_model
 from jaxtree.table.binning import round_down_to_float32
-from jaxtree.tree.steps import Steps, steps_over_values
-from jaxtree.tree.walking import walk_values
+from jaxtree.tree import ALL_BRANCHES, FittedModel
+from jaxtree.tree.predictor import Roots, sum_over_trees
+from jaxtree.tree.walk import steps_over_values, walk_values
 
 PLATFORMS = ("cpu", "cuda", "tpu")
 
@@ -50,49 +49,32 @@ def to_jax_export(
         >>> place.tolist(), shares.shape
         ([0, 0, 0], (3, 3))
     """
-    said = spoken(estimator)
-    for tree in said.trees:
-        shares_out = np.asarray(tree.tree.missing_branch)[~np.asarray(tree.tree.is_leaf)] == SHARED_OUT
-        if shares_out.any() and not no_missing:
-            raise InvalidInputError(
-                "the tree shares out rows with missing values among all branches, which this form does not: fit with "
-                "missing='learn', or export with no_missing=True for rows that have none"
-            )
-    most = (2**31 - 1) // said.schema.num_features
+    model = exported_model(estimator)
+    nodes = model.forest.nodes
+    if not no_missing and (~np.asarray(nodes.is_leaf) & (np.asarray(nodes.missing_branch) == ALL_BRANCHES)).any():
+        raise InvalidInputError(
+            "the tree shares out rows with missing values among all branches, which this form does not: fit with "
+            "missing='learn', or export with no_missing=True for rows that have none"
+        )
+    most = (2**31 - 1) // model.schema.num_features
     rows = (num_rows,) if num_rows is not None else export.symbolic_shape("rows", constraints=[f"rows <= {most}"])
-    table = jax.ShapeDtypeStruct((*rows, said.schema.num_features), jnp.float32)
-    return export.export(jax.jit(_function(said)), platforms=list(platforms))(table)
+    table = jax.ShapeDtypeStruct((*rows, model.schema.num_features), jnp.float32)
+    return export.export(jax.jit(_function(model)), platforms=list(platforms))(table)
 
 
-def _function(said: Spoken) -> Callable[[Float32[Array, "row feature"]], Any]:
+def _function(model: FittedModel) -> Callable[[Float32[Array, "row feature"]], Any]:
     """The prediction as a function of rows of values."""
-    sizes = [tree.tree.node_count for tree in said.trees]
-    roots = jnp.asarray(np.cumsum([0, *sizes[:-1]]), jnp.int32)
-    steps, depth = _steps(said, np.asarray(roots)), np.int32(max(tree.tree.max_depth for tree in said.trees))
-    shares = jnp.asarray(np.concatenate([tree.shares for tree in said.trees]), jnp.float32)
-    labels = said.trees[0].labels
+    nodes, num_trees = model.forest.nodes, len(model.forest)
+    steps = jax.tree.map(jnp.asarray, steps_over_values(nodes, round_down_to_float32(nodes.threshold)))
+    depth = jnp.full(num_trees, nodes.depth.max(), jnp.int32)
+    roots = Roots(jnp.asarray(model.forest.first_node[:-1], jnp.int32), depth, jnp.int32(num_trees))
+    node_value = jnp.asarray(model.node_value, jnp.float32)
 
     def predict(values: Float32[Array, "row feature"]) -> Any:
-        def ends(root: Int32[Array, ""]) -> Int32[Array, " row"]:
-            return walk_values(steps, depth, values, jnp.full(values.shape[0], root, jnp.int32))
-
-        total = jnp.zeros((values.shape[0], shares.shape[1]), jnp.float32)
-        total = lax.fori_loop(0, len(sizes), lambda tree, total: total + shares[ends(roots[tree])], total)
-        mean = total / len(sizes)
-        if said.classes is None:
-            return mean[:, 0]
-        if labels is None:
-            return jnp.argmax(mean, axis=1).astype(jnp.int32), mean
-        return jnp.asarray(labels, jnp.int32)[ends(roots[0])], mean
+        if model.node_label is not None:
+            end = walk_values(steps, depth[0], values, jnp.zeros(values.shape[0], jnp.int32))
+            return jnp.asarray(model.node_label[0], jnp.int32)[end], node_value[end]
+        mean = sum_over_trees(steps, roots, node_value, values) / num_trees
+        return (jnp.argmax(mean, axis=1).astype(jnp.int32), mean) if model.classes else mean[:, 0]
 
     return predict
-
-
-def _steps(said: Spoken, roots: Int[np.ndarray, " tree"]) -> Steps:
-    """The steps of all trees, one after another."""
-    moved = [
-        replace(tree.tree, first_child=tree.tree.first_child + root)
-        for tree, root in zip(said.trees, roots, strict=True)
-    ]
-    joined = jax.tree.map(lambda *parts: np.concatenate(parts) if parts[0].ndim else parts[0], *moved)
-    return jax.tree.map(jnp.asarray, steps_over_values(joined, round_down_to_float32(joined.threshold)))

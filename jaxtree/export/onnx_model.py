@@ -1,6 +1,6 @@
 """A tree or forest as an ONNX model.
 
-Its nodes are one `TreeEnsemble` (ai.onnx.ml, version 5), whose trees say at which end a row has arrived; what is
+Its nodes are one `TreeEnsemble` (ai.onnx.ml, version 5), whose trees give the end where a row has arrived; what is
 predicted there is looked up in a table of doubles. So shares and means are jaxtree's own numbers, and the sum over the
 trees of a forest is made in the same order.
 """
@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxtree.errors import InvalidInputError, MissingExtraError
-from jaxtree.export.planes import Planes, TermKind
-from jaxtree.export.questions import Question, questions_of
-from jaxtree.export.spoken import Spoken, spoken
+from jaxtree.export.conditions import Question, questions_of
+from jaxtree.export.models import Planes, TermKind, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Column, Schema
+from jaxtree.tree import FittedModel
 
 LEQ, MEMBER = 0, 6
 """Codes of `TreeEnsemble` for a question with a limit, and for one about members of a set."""
@@ -28,7 +28,7 @@ class _Ends(NamedTuple):
     """The ends of all trees, one after another.
 
     Attributes:
-        shares: What is said at every end.
+        shares: The values of every end.
         labels: The class there, for a single tree.
         first: The first end of every tree.
     """
@@ -75,14 +75,15 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
     number = np.dtype(dtype)
     if number not in (np.float32, np.float64):
         raise InvalidInputError(f"dtype must be float32 or float64, got {number}")
-    said = spoken(estimator, knows_planes=True)
+    model, planes = exported_with_planes(estimator)
+    table = model.schema if planes is None else planes.schema
     graph = _Graph(onnx, number)
-    values = graph.read(said.table)
-    if said.planes is not None:
-        values = graph.sum_planes(values, said.planes)
-    ends = graph.walk(values, said, no_missing=no_missing)
-    graph.say(said, ends)
-    _check_names(said.table)
+    values = graph.read(table)
+    if planes is not None:
+        values = graph.sum_planes(values, planes)
+    ends = graph.walk(values, model, no_missing=no_missing)
+    graph.predict(model, ends)
+    _check_names(table)
     made = onnx.helper.make_graph(graph.nodes, "jaxtree", graph.inputs, graph.outputs, graph.tables)
     opsets = [onnx.helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
     model = onnx.helper.make_model(made, opset_imports=opsets, producer_name="jaxtree", ir_version=10)
@@ -145,17 +146,16 @@ class _Graph:
         self._dtype = np.dtype(np.float64)
         return "jaxtree/planes"
 
-    def walk(self, values: str, said: Spoken, *, no_missing: bool) -> _Ends:
+    def walk(self, values: str, model: FittedModel, *, no_missing: bool) -> _Ends:
         """The end of every row in every tree, as the value "jaxtree/ends"."""
-        asked = [questions_of(tree.tree, said.schema, no_missing=no_missing) for tree in said.trees]
+        asked = [questions_of(tree, model.schema, no_missing=no_missing) for tree in model.forest]
         where = [[question.node for question in questions if question.is_end] for questions in asked]
-        labels = said.trees[0].labels
         self._node(
             "TreeEnsemble",
             [values],
             ["jaxtree/end of tree"],
             "ai.onnx.ml",
-            **_Ensemble(asked, said.schema).fields(self),
+            **_Ensemble(asked, model.schema).fields(self),
         )
         self._node("Cast", ["jaxtree/end of tree"], ["jaxtree/number in tree"], to=self._onnx.TensorProto.INT64)
         first = np.cumsum([0, *(len(nodes) for nodes in where)])[:-1]
@@ -164,12 +164,14 @@ class _Graph:
             ["jaxtree/number in tree", self._table("jaxtree/first ends", first.astype(np.int64))],
             ["jaxtree/ends"],
         )
-        shares = [tree.shares[nodes] for tree, nodes in zip(said.trees, where, strict=True)]
-        return _Ends(np.concatenate(shares), None if labels is None else labels[where[0]], first)
+        node = np.concatenate(
+            [start + np.array(ends) for start, ends in zip(model.forest.first_node, where, strict=False)]
+        )
+        return _Ends(model.node_value[node], None if model.node_label is None else model.node_label[0, node], first)
 
-    def say(self, said: Spoken, ends: _Ends) -> None:
-        """The outputs: what is said at the ends, or its mean over the trees."""
-        name = "variable" if said.classes is None else "probabilities"
+    def predict(self, model: FittedModel, ends: _Ends) -> None:
+        """The outputs: the values of the ends, or their mean over the trees."""
+        name = "probabilities" if model.classes else "variable"
         self._node(
             "Gather", [self._table("jaxtree/said", ends.shares), "jaxtree/ends"], ["jaxtree/said of trees"], axis=0
         )
@@ -185,12 +187,12 @@ class _Graph:
         self._node(
             "Div", ["jaxtree/sum", self._table("jaxtree/number of trees", np.array(float(len(ends.first))))], [name]
         )
-        if said.classes is not None:
-            self._say_label(said, ends)
+        if model.classes:
+            self._predict_label(model, ends)
         self._output(name, self._onnx.TensorProto.DOUBLE, [None, ends.shares.shape[1]])
 
-    def _say_label(self, said: Spoken, ends: _Ends) -> None:
-        classes = _classes(said)
+    def _predict_label(self, model: FittedModel, ends: _Ends) -> None:
+        classes = _classes(model.classes[0])
         is_words = classes.dtype == object
         if ends.labels is None:
             self._node("ArgMax", ["probabilities"], ["jaxtree/place"], axis=1, keepdims=0)
@@ -343,10 +345,8 @@ class _Ensemble:
         return self._schema.columns[question.column].kind != "numeric" and question.limit < np.inf
 
 
-def _classes(said: Spoken) -> np.ndarray:
+def _classes(classes: np.ndarray) -> np.ndarray:
     """The classes as integers or words, which is what ONNX has."""
-    classes = said.classes
-    assert classes is not None
     if classes.dtype.kind in "biu":
         return classes.astype(np.int64)
     if all(isinstance(name, str) for name in classes.tolist()):

@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Float64
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.planes import Planes, TermKind
-from jaxtree.export.questions import Question, questions_of
-from jaxtree.export.spoken import Spoken, SpokenTree, spoken
-from jaxtree.table.schema import Column
+from jaxtree.export.conditions import Question, questions_of
+from jaxtree.export.models import Planes, TermKind, exported_with_planes
+from jaxtree.table.schema import Column, Schema
+from jaxtree.tree import FittedModel
 
 
 def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) -> str:
@@ -30,7 +30,7 @@ def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) ->
             unseen words.
 
     Raises:
-        InvalidInputError: The tree cannot be said so: it has several outputs, shares out rows with missing values, or
+        InvalidInputError: It has no such expression: it has several outputs, shares out rows with missing values, or
             is a forest of classes and no share is asked for; or there is no such class.
         InvalidTypeError: It is no tree or forest of jaxtree with hard splits.
 
@@ -44,40 +44,43 @@ def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) ->
         WHEN "outlook" IN ('sunny') THEN 'no'
         ELSE 'yes' END
     """
-    said = spoken(estimator, knows_planes=True)
-    place = _place_of(said, share_of)
-    trees = [_expression(said, tree, _words(said, tree, place), no_missing=no_missing) for tree in said.trees]
-    if not said.is_forest:
+    model, planes = exported_with_planes(estimator)
+    words = _words(model, _place_of(model, share_of))
+    trees = []
+    for tree, first in zip(model.forest, model.forest.first_node.tolist(), strict=False):
+        questions = questions_of(tree, model.schema, no_missing=no_missing)
+        trees.append(_expression(questions, words[first : first + tree.node_count], model.schema, planes))
+    if not model.averages_trees:
         return trees[0]
     return "(" + "\n+ ".join(trees) + f") / {float(len(trees))!r}"
 
 
-def _place_of(said: Spoken, share_of: Any) -> int | None:
+def _place_of(model: FittedModel, share_of: Any) -> int | None:
     """The place of the class whose share is asked for."""
     if share_of is None:
-        if said.is_forest and said.classes is not None:
+        if model.averages_trees and model.classes:
             raise InvalidInputError("of a forest of classes only shares are an expression: give share_of=<class>")
-        return None if said.classes is not None else 0
-    if said.classes is None or share_of not in said.classes.tolist():
-        classes = "none, it predicts numbers" if said.classes is None else said.classes.tolist()
+        return None if model.classes else 0
+    names = model.classes[0].tolist() if model.classes else []
+    if share_of not in names:
+        classes = names or "none, it predicts numbers"
         raise InvalidInputError(f"share_of must be a class of the estimator ({classes}), got {share_of!r}")
-    return said.classes.tolist().index(share_of)
+    return names.index(share_of)
 
 
-def _words(said: Spoken, tree: SpokenTree, place: int | None) -> list[str]:
-    """What every node says, as literals."""
+def _words(model: FittedModel, place: int | None) -> list[str]:
+    """What is predicted at every node, as literals."""
     if place is not None:
-        return [_literal(share) for share in tree.shares[:, place].tolist()]
-    assert said.classes is not None and tree.labels is not None
-    return [_literal(name) for name in said.classes[tree.labels].tolist()]
+        return [_literal(share) for share in model.node_value[:, place].tolist()]
+    assert model.node_label is not None
+    return [_literal(name) for name in model.classes[0][model.node_label[0]].tolist()]
 
 
-def _expression(said: Spoken, spoken_tree: SpokenTree, words: list[str], *, no_missing: bool) -> str:
+def _expression(questions: list[Question], words: list[str], schema: Schema, planes: Planes | None) -> str:
     """The expression of one tree, written from the front to the back without recursion.
 
     A CASE goes on with the last branch of every question, and nests its first.
     """
-    questions = questions_of(spoken_tree.tree, said.schema, no_missing=no_missing)
     nesting = _nesting(questions)
     parts: list[str] = []
     waiting = [(0, True)]
@@ -92,7 +95,7 @@ def _expression(said: Spoken, spoken_tree: SpokenTree, words: list[str], *, no_m
         if nesting[asked.yes] != nesting[asked.no]:
             last_is_yes = nesting[asked.yes] > nesting[asked.no]
         first, last = (asked.no, asked.yes) if last_is_yes else (asked.yes, asked.no)
-        condition = _condition(said, asked, is_yes=not last_is_yes)
+        condition = _condition(schema, planes, asked, is_yes=not last_is_yes)
         parts.append(f"{'CASE ' if begins else chr(10)}WHEN {condition} THEN ")
         waiting += [(last, False), (first, True)]
     return "".join(parts)
@@ -109,11 +112,11 @@ def _nesting(questions: list[Question]) -> list[int]:
     return nesting
 
 
-def _condition(said: Spoken, asked: Question, *, is_yes: bool) -> str:
+def _condition(schema: Schema, planes: Planes | None, asked: Question, *, is_yes: bool) -> str:
     """What holds of the rows that go to yes, or to no; an unseen word counts as NULL, and is known to no list."""
-    if said.planes is not None:
-        return f"{_plane(said.planes, asked.column)} {'<=' if is_yes else '>'} 0"
-    column = said.schema.columns[asked.column]
+    if planes is not None:
+        return f"{_plane(planes, asked.column)} {'<=' if is_yes else '>'} 0"
+    column = schema.columns[asked.column]
     name, takes_missing = _name(column), asked.missing_is_yes == is_yes
     if column.kind == "numeric":
         if asked.limit < np.inf:

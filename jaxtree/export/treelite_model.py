@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float64
 
 from jaxtree.errors import MissingExtraError
-from jaxtree.export.questions import Question, questions_of
-from jaxtree.export.spoken import Spoken, SpokenTree, spoken
+from jaxtree.export.conditions import Question, questions_of
+from jaxtree.export.models import exported_model
 from jaxtree.table.schema import Schema
 
 
@@ -15,7 +16,7 @@ def to_treelite(estimator: Any, *, no_missing: bool = False) -> Any:
 
     A row of the model is one number a column: a number as it is, a truth value as 0 or 1, a word as its place among
     `estimator.schema_.columns[...].categories`, NaN where a value is missing or a word is not among these. Without
-    one-hot encoding that is what `estimator.encoder_.values(X)` returns. The model says shares of classes, in the
+    one-hot encoding that is what `estimator.encoder_.values(X)` returns. The model predicts shares of classes, in the
     order of `classes_`, or a number.
 
     Args:
@@ -41,43 +42,44 @@ def to_treelite(estimator: Any, *, no_missing: bool = False) -> Any:
         from treelite import model_builder
     except ImportError as error:
         raise MissingExtraError('treelite needs its package: pip install "jaxtree[treelite]"') from error
-    said = spoken(estimator)
-    num_outputs = said.trees[0].shares.shape[1]
-    of_classes = said.classes is not None
+    model = exported_model(estimator)
+    num_outputs, num_trees = model.node_value.shape[1], len(model.forest)
     builder = model_builder.ModelBuilder(
         threshold_type="float64",
         leaf_output_type="float64",
         metadata=model_builder.Metadata(
-            num_feature=len(said.schema.columns),
-            task_type="kMultiClf" if of_classes else "kRegressor",
+            num_feature=len(model.schema.columns),
+            task_type="kMultiClf" if model.classes else "kRegressor",
             average_tree_output=True,
             num_target=1,
             num_class=[num_outputs],
             leaf_vector_shape=(1, num_outputs),
         ),
         tree_annotation=model_builder.TreeAnnotation(
-            num_tree=len(said.trees),
-            target_id=[0] * len(said.trees),
-            class_id=[-1 if num_outputs > 1 else 0] * len(said.trees),
+            num_tree=num_trees,
+            target_id=[0] * num_trees,
+            class_id=[-1 if num_outputs > 1 else 0] * num_trees,
         ),
-        postprocessor=model_builder.PostProcessorFunc(name="identity_multiclass" if of_classes else "identity"),
+        postprocessor=model_builder.PostProcessorFunc(name="identity_multiclass" if model.classes else "identity"),
         base_scores=[0.0] * num_outputs,
     )
-    for tree in said.trees:
-        _add_tree(builder, said, tree, no_missing=no_missing)
+    for tree, values in model.by_tree():
+        _add_tree(builder, model.schema, questions_of(tree, model.schema, no_missing=no_missing), values)
     return builder.commit()
 
 
-def _add_tree(builder: Any, said: Spoken, tree: SpokenTree, *, no_missing: bool) -> None:
+def _add_tree(
+    builder: Any, schema: Schema, questions: list[Question], values: Float64[np.ndarray, "node column"]
+) -> None:
     """Adds the questions of a tree; what follows on yes is the left child."""
     builder.start_tree()
-    for number, asked in enumerate(questions_of(tree.tree, said.schema, no_missing=no_missing)):
+    for number, asked in enumerate(questions):
         builder.start_node(number)
         if asked.is_end:
-            shares = tree.shares[asked.node].tolist()
-            builder.leaf(shares if len(shares) > 1 else shares[0])
+            value = values[asked.node].tolist()
+            builder.leaf(value if len(value) > 1 else value[0])
         else:
-            _ask(builder, said.schema, asked)
+            _ask(builder, schema, asked)
         builder.end_node()
     builder.end_tree()
 

@@ -1,67 +1,20 @@
-"""The moving parts of growth: entries, and the frontier of a level.
+"""The frontier of a level: chunks of slots, entries sorted by slot, and the frontier of the next level.
 
-An *entry* is a row with a weight on its way down one tree. The *frontier* holds the nodes of the
-current level that may still be split; a *slot* is a node's place there. A slot's *window* bounds its
-entries: all of them lie in `start <= e < stop`, perhaps among others. Sorting the entries by slot makes
-the windows tight; nodes further down inherit them, so that one sort serves several levels.
-
-A node whose window holds at most `WINDOW` entries is *small*. Large nodes fill the slots from the
-front, small ones from the back.
+Sorting the entries by slot makes the windows of slots tight; nodes further down inherit them, so that one sort serves
+several levels. A node whose window holds at most `WINDOW` entries is *small*.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Int32
+from jaxtyping import Array, Bool, Float, Int32
 
 from jaxtree.growth import native
-from jaxtree.growth.backends import Accumulation
-from jaxtree.growth.packed_sort import sort_pairs
-from jaxtree.growth.plan import WINDOW, Plan
+from jaxtree.growth.plan import WINDOW, Accumulation, Plan
+from jaxtree.growth.problem import DONE, Entries, Frontier
+from jaxtree.growth.whole_numbers import sort_pairs
 from jaxtree.tree import Tree
-
-RETIRED = 2**31 - 1
-"""The slot of an entry that has reached a leaf; it sorts behind every other."""
-
-
-class Entries(NamedTuple):
-    """Rows on their way down; only the first `size` need be read.
-
-    Attributes:
-        row: The row of every entry.
-        label: Its class in every output; of numbers, the identity of its targets, equal where these are.
-        value: What it adds to sums: its weight, and of numbers the weighted targets and the moment.
-        slot: The slot of its node.
-        size: How many entries there are.
-    """
-
-    row: Int32[Array, " entry"]
-    label: Int[Array, "label entry"]
-    value: Int[Array, "value entry"]
-    slot: Int32[Array, " entry"]
-    size: Int32[Array, ""]
-
-
-class Frontier(NamedTuple):
-    """Nodes of the level that may be split.
-
-    `num_crowded` counts the large nodes that a sort would make small.
-    """
-
-    node: Int32[Array, " slot"]
-    start: Int32[Array, " slot"]
-    stop: Int32[Array, " slot"]
-    num_large: Int32[Array, ""]
-    num_small: Int32[Array, ""]
-    num_crowded: Int32[Array, ""]
-
-
-def is_in_use(frontier: Frontier) -> Bool[Array, " slot"]:
-    """Whether a slot holds a node."""
-    slot = jnp.arange(frontier.node.size, dtype=jnp.int32)
-    return (slot < frontier.num_large) | (slot >= frontier.node.size - frontier.num_small)
 
 
 def chunk_stop(frontier: Frontier, first_slot: Int32[Array, ""], *, plan: Plan) -> Int32[Array, ""]:
@@ -71,7 +24,7 @@ def chunk_stop(frontier: Frontier, first_slot: Int32[Array, ""], *, plan: Plan) 
     each is then read once.
     """
     most = jnp.minimum(first_slot + plan.num_slots, frontier.num_large)
-    if plan.num_devices > 1:
+    if plan.devices.number > 1:
         # Windows are a device's own, and all devices must work on the same chunk.
         return most
     slot = first_slot + 1 + jnp.arange(plan.num_slots, dtype=jnp.int32)
@@ -90,7 +43,7 @@ def excess_work(entries: Entries, frontier: Frontier, *, plan: Plan) -> Float[Ar
         return stop, read + (frontier.stop[stop - 1] - frontier.start[first]).astype(jnp.float32)
 
     read = lax.while_loop(lambda c: c[0] < frontier.num_large, add_chunk, (jnp.int32(0), jnp.float32(0)))[1]
-    channels = plan.rules.measure.num_channels
+    channels = plan.rules.num_channels
     cells_per_slot = plan.backend.score_cost * channels * max((table.num_bins for table in plan.tables), default=0)
     return read - entries.size.astype(jnp.float32) + cells_per_slot * frontier.num_crowded.astype(jnp.float32)
 
@@ -98,13 +51,13 @@ def excess_work(entries: Entries, frontier: Frontier, *, plan: Plan) -> Float[Ar
 def sort_by_slot(
     entries: Entries, frontier: Frontier, num_rows: Int32[Array, " node"], *, plan: Plan
 ) -> tuple[Entries, Frontier]:
-    """Brings the entries of every slot together, rows in their old order, and retired ones to the end."""
+    """Brings the entries of every slot together, rows in their old order, and those that are done to the end."""
     slot, row, label, value = _columns_by_slot(entries, frontier.node.size, plan)
-    if plan.num_devices > 1:
+    if plan.devices.number > 1:
         place = jnp.arange(frontier.node.size, dtype=jnp.int32)
         start, stop = (jnp.searchsorted(slot, place, side=side).astype(jnp.int32) for side in ("left", "right"))
     else:
-        size = jnp.where(is_in_use(frontier), num_rows[frontier.node], 0)
+        size = jnp.where(frontier.is_in_use(), num_rows[frontier.node], 0)
         stop = jnp.cumsum(size, dtype=jnp.int32)
         start = stop - size
     entries = Entries(row, label, value, slot, stop[-1])
@@ -112,14 +65,13 @@ def sort_by_slot(
 
 
 def _columns_by_slot(entries: Entries, num_slots: int, plan: Plan) -> native.Columns:
-    columns = (entries.slot, entries.row, entries.label, entries.value)
     if plan.backend.accumulation == Accumulation.NATIVE:
-        return native.sort_by_slot(columns, num_slots=num_slots)
+        return native.sort_by_slot(native.columns_of(entries), num_slots=num_slots)
     slot, order = sort_pairs(entries.slot, jnp.arange(entries.slot.size, dtype=jnp.int32))
     return slot.astype(jnp.int32), entries.row[order], entries.label[:, order], entries.value[:, order]
 
 
-def next_frontier(
+def fill_slots(
     tree: Tree,
     old: Frontier,
     slot_of_node: Int32[Array, " node"],
@@ -142,7 +94,7 @@ def next_frontier(
         large = joins & ~small
         place_large = new.num_large + jnp.cumsum(large, dtype=jnp.int32) - 1
         place_small = plan.capacity - new.num_small - jnp.cumsum(small, dtype=jnp.int32)
-        slot = jnp.where(large, place_large, jnp.where(small, place_small, RETIRED))
+        slot = jnp.where(large, place_large, jnp.where(small, place_small, DONE))
         crowded = large & (tree.num_rows[at] <= WINDOW) & (plan.small_nodes > 0)
         new = Frontier(
             node=new.node.at[slot].set(node, mode="drop"),
@@ -168,7 +120,7 @@ def slots_of_entries(
 
     def relabel(block, slot):
         at = lax.dynamic_slice(node, (block * size,), (size,))
-        new = jnp.where(at == RETIRED, RETIRED, slot_of_node.at[at].get(mode="clip"))
+        new = jnp.where(at == DONE, DONE, slot_of_node.at[at].get(mode="clip"))
         return lax.dynamic_update_slice(slot, new, (block * size,))
 
     return entries._replace(slot=lax.fori_loop(0, -(-entries.size // size), relabel, entries.slot))

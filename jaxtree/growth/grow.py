@@ -1,88 +1,76 @@
 """Growth of one or many trees, level by level, in one compiled program."""
 
+import dataclasses
 import functools
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.sharding import Mesh
-from jaxtyping import Array, Int, Key, Real, UInt, UInt32
+from jaxtyping import Array, Bool, Int32, Key, UInt32
 
-from jaxtree.arrays import AnyArray
+from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth.criteria import Criterion, NumberCriterion, gini
-from jaxtree.growth.inputs import Features, Limits, check_arrays, check_sizes
-from jaxtree.growth.loop import Growth, grow_levels
-from jaxtree.growth.mesh import check_mesh, divide_rows, num_devices, on_mesh, platform_of
+from jaxtree.growth.frontier import excess_work, fill_slots, slots_of_entries, sort_by_slot
+from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_data, check_sizes
+from jaxtree.growth.level import resolve_missing, split_level
+from jaxtree.growth.mesh import check_mesh, devices_of, divide_rows, on_mesh, platform_of
 from jaxtree.growth.plan import Plan
-from jaxtree.growth.prepare import Prepared, prepare
-from jaxtree.growth.rules import Missing, Selection
-from jaxtree.programs import compiled
+from jaxtree.growth.prepare import Prepared, make_problem, prepare, quantise
+from jaxtree.growth.presorted import reorder, scan_features, sort_entries
+from jaxtree.growth.problem import (
+    DONE,
+    Entries,
+    Frontier,
+    NodeTable,
+    Presorted,
+    Problem,
+    State,
+    blank_nodes,
+    hand_down_bounds,
+    is_mixed,
+)
+from jaxtree.growth.routing import count_entries, route_entries
 from jaxtree.tree import SplitKind, Tree
 
 
+class Growth(NamedTuple):
+    """A grown tree, and whether the node table held all of it; if not, grow with a larger capacity."""
+
+    tree: Tree
+    complete: Bool[Array, ""]
+
+
 def grow(
-    codes: UInt[AnyArray, "feature row"],
-    target: Real[AnyArray, "*output row"],
-    weight: Real[AnyArray, " entry"] | None = None,
-    features: Features | None = None,
-    limits: Limits = Limits(),
+    data: Data,
+    features: Features | None,
+    limits: Limits,
+    rules: Rules,
+    sizes: Sizes,
     *,
-    num_bins: int,
-    capacity: int,
-    num_classes: int = 0,
-    criterion: Criterion | NumberCriterion = gini,
-    kinds: tuple[SplitKind, ...] | None = None,
-    missing: Missing = Missing.LEARN,
-    selection: Selection = Selection.GAIN,
-    counts_rows: bool = False,
-    draws_features: bool = False,
-    draws_thresholds: bool = False,
     key: Key[Array, "..."] | None = None,
-    entry_row: Int[AnyArray, " entry"] | None = None,
-    entry_root: Int[AnyArray, " entry"] | None = None,
-    num_roots: int = 1,
-    entry_capacity: int | None = None,
     mesh: Mesh | None = None,
 ) -> Growth:
     r"""Grows one tree, or several with a root each, greedily and level by level.
 
     Every node takes the split with the largest gain
-    $i(t) - \sum_b \frac{w_b}{w_t} i(t_b)$, where $i$ is the criterion, $w_t$ the weight of the node and
+    $i(t) - \sum_b \frac{w_b}{w_t} i(t_b)$, where $i$ is the impurity, $w_t$ the weight of the node and
     $w_b$ that of its branch b. Of equal gains (see `jaxtree.growth.split`) the lowest feature
     wins, then the lowest code. A node of one class is a leaf, and so is one whose rows are all alike. An
     empty branch of a multiway split is a leaf without weight.
 
     A pure function of its arrays: it may stand under `jax.jit` (in x32 mode too) and under `jax.vmap`
-    over targets or weights. It is compiled once for each set of shapes and keyword arguments.
+    over targets or weights. It is compiled once for each set of shapes, rules and sizes.
 
     Args:
-        codes: Codes of every feature, below `num_bins`.
-        target: Class of every row, below `num_classes`; or, for a criterion of numbers, the number. Several
-            outputs stand one below the other.
-        weight: Weight of every entry, 1 if not given; 0 leaves the entry out. Whole numbers of an integer type
-            are summed as they are, and their sum must stay below 2**31; others in fixed point.
-        features: How the features may be split; by thresholds if not given.
+        data: Codes, targets and weights.
+        features: How the features may be split; by thresholds if None.
         limits: When a node is not split.
-        num_bins: Number of codes of the feature that has most.
-        capacity: Nodes that the table holds. A binary tree has fewer than twice as many nodes as rows.
-        num_classes: Number of classes; of the output that has most.
-        criterion: Impurity of class weights (a function made anew each time compiles anew each time), or a
-            criterion of numbers.
-        kinds: The kinds of split that occur; read from `features` if that is not traced.
-        missing: Where rows go whose value is missing.
-        selection: How a node chooses among the features.
-        counts_rows: Whether `min_samples_split` and `min_samples_leaf` count rows of positive weight; if not, they
-            count weight.
-        draws_features: Whether every node looks at `limits.max_features` random features only.
-        draws_thresholds: Whether every node looks at one random threshold a feature, uniform between the least and
-            the greatest value.
+        rules: How splits are judged, chosen and made.
+        sizes: The sizes of the tables.
         key: The key of what is drawn; or one for every root, which then draws what it would draw alone.
-        entry_row: Row of every entry, for several trees on the same rows; entry e is row e if not given.
-        entry_root: The tree of every entry, below `num_roots`.
-        num_roots: Number of trees.
-        entry_capacity: Entries that there may be at once where rows are shared out; twice as many as there are at
-            the start if not given.
         mesh: Devices of one kind, in one axis, to divide the rows among; the tree is that of one device, bit for bit.
             NumPy arrays are divided here; arrays of JAX must have their rows divided among these devices already.
 
@@ -95,44 +83,40 @@ def grow(
 
     Example:
         >>> import jax.numpy as jnp
-        >>> codes = jnp.array([[0, 0, 1, 1], [0, 1, 0, 1]], jnp.uint8)
-        >>> tree, complete = grow(codes, jnp.array([0, 1, 1, 0]), num_classes=2, num_bins=2, capacity=8)
+        >>> from jaxtree import Classes
+        >>> data = Data(jnp.array([[0, 0, 1, 1], [0, 1, 0, 1]], jnp.uint8), jnp.array([0, 1, 1, 0]))
+        >>> tree, complete = grow(data, None, Limits(), Rules(Classes(2)), Sizes(num_bins=2, capacity=8))
         >>> int(tree.num_nodes), tree.feature[:3].tolist()
         (7, [0, 1, 1])
     """
-    check_arrays(codes, target, weight, entry_row, entry_root, criterion)
-    check_sizes(codes, target, num_bins, num_classes, capacity, num_roots)
+    check_data(data, rules.objective)
+    check_sizes(data, sizes)
     if mesh is not None:
         check_mesh(mesh)
-        if entry_row is not None:
-            raise InvalidInputError(
-                "entry_row cannot be given with a mesh: every device has the entries of its own rows"
-            )
-    root_seed = _root_seeds(key, num_roots)
+        if data.row is not None:
+            raise InvalidInputError("row cannot be given with a mesh: every device has the entries of its own rows")
+    root_seed = _root_seeds(key, sizes.num_roots)
     if mesh is not None:
         root_seed = np.asarray(root_seed)
     is_wide = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
     with jax.enable_x64(True):
-        plan, prepared = prepare(
-            codes, target, weight, features, limits, root_seed,
-            num_bins=num_bins, capacity=capacity, num_classes=num_classes, criterion=criterion, kinds=kinds,
-            missing=missing, selection=selection, counts_rows=counts_rows, draws_features=draws_features,
-            draws_thresholds=draws_thresholds, entry_row=entry_row, entry_root=entry_root, num_roots=num_roots,
-            entry_capacity=entry_capacity, platform=platform_of(codes, mesh), num_devices=num_devices(mesh),
-        )  # fmt: skip
+        where = {"platform": platform_of(data.codes, mesh), "devices": devices_of(mesh)}
+        plan, prepared = prepare(data, features, limits, rules, sizes, root_seed, **where)
         if mesh is None:
             return _grow(prepared, plan=plan, is_wide=bool(is_wide))
         return _grow_on_mesh(_divided(prepared, mesh), mesh=mesh, plan=plan, is_wide=bool(is_wide))
 
 
-def grow_completely(*arrays, capacity: int, entry_capacity: int | None = None, **keywords) -> Tree:
+def grow_completely(
+    data: Data, features: Features | None, limits: Limits, rules: Rules, sizes: Sizes, **options: Any
+) -> Tree:
     """Returns the tree of `grow`, growing again with larger tables while they are too small."""
     while True:
-        tree, complete = grow(*arrays, capacity=capacity, entry_capacity=entry_capacity, **keywords)
+        tree, complete = grow(data, features, limits, rules, sizes, **options)
         if complete:
             return tree
-        capacity *= 4
-        entry_capacity = None if entry_capacity is None else 2 * entry_capacity
+        room = sizes.entry_capacity
+        sizes = sizes._replace(capacity=4 * sizes.capacity, entry_capacity=None if room is None else 2 * room)
 
 
 def num_programs() -> int:
@@ -190,9 +174,155 @@ def _grow_on_mesh(prepared: Prepared, *, mesh: Mesh, plan: Plan, is_wide: bool) 
         codes=2, target=2,
         weight=None if prepared.weight is None else 1, entry_root=None if prepared.entry_root is None else 1,
     )  # fmt: skip
-    return on_mesh(functools.partial(grow_levels, plan=plan, is_wide=is_wide), mesh, divided)(prepared)
+    return on_mesh(functools.partial(_grow_levels, plan=plan, is_wide=is_wide), mesh, divided)(prepared)
 
 
 @compiled("plan", "is_wide", what=_in_words)
 def _grow(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
-    return grow_levels(prepared, plan=plan, is_wide=is_wide)
+    return _grow_levels(prepared, plan=plan, is_wide=is_wide)
+
+
+def _grow_levels(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
+    """Grows the trees of all roots; a float of the result is 64 bits wide if the caller's are."""
+    entries, units = quantise(prepared, plan)
+    problem = make_problem(prepared, units, plan)
+    state = lax.while_loop(
+        lambda s: (s.frontier.num_large + s.frontier.num_small > 0) & s.table.complete,
+        functools.partial(_grow_level, problem, plan=plan),
+        _init_state(problem, entries, prepared, plan=plan),
+    )
+    return Growth(_finalise(state.table, problem, plan, is_wide=is_wide), state.table.complete)
+
+
+def _finalise(table: NodeTable, problem: Problem, plan: Plan, *, is_wide: bool) -> Tree:
+    """The tree with weights, impurities, and thresholds half way between codes."""
+    tree, nodes, rules = table.tree, table.nodes, plan.rules
+    real = jnp.float64 if is_wide else jnp.float32
+    weight = rules.objective.weight(nodes.sums.T)
+    fields = rules.objective.node_result(nodes.sums, problem.units)
+    impurity = fields.impurity
+    if rules.objective.compares_targets:
+        impurity = jnp.where(nodes.low < nodes.high, impurity, 0)
+    if rules.is_scaled:
+        weight = (weight.astype(jnp.float64) * problem.units.weight).astype(real)
+    elif rules.has_wide_sums:
+        weight = weight.astype(jnp.int32)
+    is_float = jnp.issubdtype(fields.count.dtype, jnp.floating)
+    threshold = (tree.code + tree.next_code).astype(real) / 2
+    tree = dataclasses.replace(
+        tree,
+        weight=weight,
+        count=fields.count.astype(real) if is_float else fields.count,
+        target_sum=fields.target_sum.astype(real),
+        impurity=impurity.astype(real),
+        gain=tree.gain.astype(real),
+        threshold=jnp.where(tree.split_kind == SplitKind.THRESHOLD, threshold, tree.code.astype(real)),
+    )
+    learns = rules.missing == Missing.LEARN or plan.num_words > 0
+    return resolve_missing(tree) if learns else tree
+
+
+def _init_state(problem: Problem, entries: Entries, prepared: Prepared, *, plan: Plan) -> State:
+    """The state before the first level: roots alone, and every entry at its root."""
+    num_roots, size = problem.limits.max_depth.size, plan.capacity
+    node = jnp.where(entries.value[0] > 0, entries.slot, DONE)
+    number = jnp.arange(size, dtype=jnp.int32)
+    zero, real = jnp.zeros(size, jnp.int32), jnp.zeros(size, jnp.float64)
+    own = jnp.where(number < num_roots, number, 0)
+    blank = Tree(
+        feature=zero, code=zero, next_code=zero, threshold=real, split_kind=zero,
+        subset=jnp.zeros((size, plan.num_words), jnp.uint32), missing_code=zero, missing_branch=zero,
+        first_child=zero, num_children=zero, parent=own, depth=zero, root=own,
+        weight=real, count=jnp.zeros((size, 0)), target_sum=jnp.zeros((size, 0)),
+        num_rows=zero, impurity=real, gain=real, num_nodes=jnp.int32(num_roots),
+        num_classes=plan.rules.objective.classes,
+    )  # fmt: skip
+    nodes = blank_nodes(plan, entries.value.dtype, prepared.root_seed)
+    table = NodeTable(blank, nodes, jnp.bool_(True))
+    table = count_entries(table, entries, node, jnp.int32(0), plan=plan)
+    start, stop = _first_windows(node, plan)
+    roots = Frontier(
+        node=number,
+        start=start,
+        stop=stop,
+        num_large=jnp.int32(num_roots),
+        num_small=jnp.int32(0),
+        num_crowded=jnp.int32(0),
+    )
+    order = prepared.order
+    num_scanned = jnp.sum(problem.is_there(problem.lists[-1]), dtype=jnp.int32)
+    padded = jnp.pad(order, ((0, 0), (0, plan.entry_capacity - order.shape[1])))
+    state = State(
+        table=table,
+        first_node=jnp.int32(0),
+        frontier=roots,
+        entries=entries,
+        slot_of_node=number,
+        presorted=Presorted(padded, jnp.int32(order.shape[1]), num_scanned),
+        in_row_order=jnp.bool_(plan.starts_in_row_order),
+    )
+    return _next_frontier(problem, state, jnp.int32(0), node, plan=plan)
+
+
+def _first_windows(node: Int32[Array, " entry"], plan: Plan) -> tuple[Int32[Array, " slot"], Int32[Array, " slot"]]:
+    """Where the entries of every root begin and end; on several devices, all entries, for some roots may have none."""
+    start, stop = jnp.full(plan.capacity, node.size, jnp.int32), jnp.zeros(plan.capacity, jnp.int32)
+    if plan.devices.number > 1:
+        return jnp.zeros_like(start), start
+    position = jnp.arange(node.size, dtype=jnp.int32)
+    return start.at[node].min(position, mode="drop"), stop.at[node].max(position + 1, mode="drop")
+
+
+def _grow_level(problem: Problem, state: State, *, plan: Plan) -> State:
+    state = _sort_entries(problem, state, plan=plan)
+    scanned = scan_features(problem, state, plan=plan) if plan.num_scanned else None
+    first_child = state.table.tree.num_nodes
+    state = state._replace(table=split_level(problem, state, scanned, plan=plan))
+    state, node = route_entries(problem, state, first_child, plan=plan)
+    return _next_frontier(problem, state, first_child, node, plan=plan)
+
+
+def _sort_entries(problem: Problem, state: State, *, plan: Plan) -> State:
+    """Sorts the entries by slot once their present order costs more than the sort, or where they are scanned."""
+    if not plan.sorts:
+        return state
+    tree = state.table.tree
+
+    def sort():
+        entries, frontier = sort_by_slot(state.entries, state.frontier, tree.num_rows, plan=plan)
+        return state._replace(entries=entries, frontier=frontier, in_row_order=jnp.bool_(False))
+
+    def divide():
+        entries, frontier, place = sort_entries(state.entries, tree, state.frontier, plan=plan)
+        presorted = reorder(state.presorted, state.entries, tree, frontier, place, plan=plan)
+        return state._replace(entries=entries, frontier=frontier, presorted=presorted)
+
+    if plan.num_scanned:
+        return lax.cond(state.frontier.num_large > 0, divide, lambda: state)
+    num_features = plan.num_sampled or jnp.sum(problem.num_codes > 0).astype(jnp.float32)
+    saved = excess_work(state.entries, state.frontier, plan=plan) * num_features
+    return lax.cond(saved > plan.backend.sort_cost * state.entries.slot.size, sort, lambda: state)
+
+
+def _next_frontier(
+    problem: Problem, state: State, first_node: Int32[Array, ""], node: Int32[Array, " entry"], *, plan: Plan
+) -> State:
+    """Makes the new nodes that may be split the frontier, and gives their entries the slots."""
+    tree, limits, rules = state.table.tree, problem.limits, plan.rules
+    nodes = hand_down_bounds(problem, state.table, first_node, rules)
+
+    def may_split(node):
+        root = tree.root[node]
+        heavy = rules.objective.weight(nodes.sums[node].T) >= limits.split_weight[root]
+        many = tree.num_rows[node] >= limits.split_rows[root]
+        mixed = is_mixed(problem, nodes, node, rules)
+        return mixed & heavy & many & (tree.depth[node] < limits.max_depth[root])
+
+    frontier, slot_of_node = fill_slots(tree, state.frontier, state.slot_of_node, first_node, may_split, plan=plan)
+    return state._replace(
+        table=state.table._replace(nodes=nodes),
+        first_node=first_node,
+        frontier=frontier,
+        slot_of_node=slot_of_node,
+        entries=slots_of_entries(state.entries, node, slot_of_node, plan=plan),
+    )

@@ -1,24 +1,23 @@
-"""Histograms of one chunk of a level: the sums of every (slot, channel, bin) cell, feature by feature.
+"""Histograms of one chunk of a level: the sums of every (slot, channel, bin) cell, a table for every feature.
 
-The channel is part of the cell, not a vector in it, so that scalar scatters fill a table of any number of
-channels: for classes one scatter an output, for numbers one for the weight and one for each output. A *cell
-base* is the cell of an entry but for its code; entries outside the chunk have a base past the table, in a
-strip of cells that nobody reads.
+What an entry adds is a whole number to a cell of every table, one a channel that it counts for; the order of additions
+makes no difference. The channel is part of the cell, not a vector in it, so that scalar scatters fill a table of any
+number of channels. A *cell base* is the cell of an entry but for its code; entries outside the chunk have a base past
+the table, in a strip of cells that nobody reads. The way to add suits the device, see `Accumulation`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, UInt
 
 from jaxtree.growth import native
-from jaxtree.growth.accumulate import add_by_scatter, add_to_all, channels_of_entry, copy_stride
-from jaxtree.growth.backends import Accumulation
-from jaxtree.growth.frontier import Entries
-from jaxtree.growth.measure import Measure
-from jaxtree.growth.plan import Plan, TablePlan
-from jaxtree.growth.scene import Scene
+from jaxtree.growth.inputs import ResolvedRules
+from jaxtree.growth.objective import COUNTS_ROW, NO_LABEL
+from jaxtree.growth.plan import Accumulation, Plan, TablePlan
+from jaxtree.growth.problem import Entries, NodeContext, Problem
 
 Tables = tuple[Int[Array, " cell"], ...]
 Window = tuple[Int32[Array, ""], Int32[Array, ""]]
@@ -37,45 +36,106 @@ LEAST_ENTRIES_PER_PART, MOST_ENTRIES_PER_PART = 2**13, 2**16
 """Smaller parts cost more to hand to another core than they save; larger ones leave its cache."""
 
 
-def cell_bases(
-    entries: Entries,
-    first_slot: Int32[Array, ""],
-    num_used: Int32[Array, ""],
-    window: Window,
-    base: Int32[Array, "base entry"],
-    *,
-    table: TablePlan,
-    plan: Plan,
-) -> Int32[Array, "base entry"]:
-    """Writes the cell bases of every entry of the window's blocks into `base`."""
-    if not base.size:
-        return base
+class Chunk(NamedTuple):
+    """Slots whose nodes are split together, and the entries that are read for them.
+
+    Attributes:
+        slot: The slots, `num_slots` side by side; the first `num_used` hold nodes.
+        node: Their nodes.
+        context: What holds at each for its candidates.
+        num_used: How many there are.
+        entries: The entries.
+        window: The first and the last (exclusive) entry that the nodes' windows lie in.
+        in_row_order: Whether entry e is row e.
+        bases: The cell bases of all entries, for every table plan.
+    """
+
+    slot: Int32[Array, " slot"]
+    node: Int32[Array, " slot"]
+    context: NodeContext
+    num_used: Int32[Array, ""]
+    entries: Entries
+    window: Window
+    in_row_order: Bool[Array, ""]
+    bases: tuple[Int32[Array, "base entry"], ...]
+
+
+class _Base(NamedTuple):
+    """Which channel a cell base stands for: that of a label, or always the same."""
+
+    label: int
+    channel: int
+
+
+def _bases_of(rules: ResolvedRules) -> list[_Base]:
+    """A base for every label, and one for the first of the channels that are the same for all entries."""
+    additions = rules.additions
+    plain = [addition.channel for addition in additions if addition.label == NO_LABEL]
+    labelled = [_Base(label, channel) for label, channel, _ in additions if label != NO_LABEL]
+    return labelled + ([_Base(NO_LABEL, min(plain))] if plain else [])
+
+
+def _additions(base, value, num_bins: int, rules: ResolvedRules) -> Iterator[tuple[Array, Array]]:
+    """The cells, but for the code, that every entry adds to, and what it adds."""
+    bases = _bases_of(rules)
+    for label, channel, added in rules.additions:
+        number = next(n for n, own in enumerate(bases) if own.label == label)
+        past = channel - bases[number].channel if label == NO_LABEL else 0
+        cell = base[number] + past * num_bins if past else base[number]
+        yield cell, (value[0] > 0).astype(value.dtype) if added == COUNTS_ROW else value[added]
+
+
+def sums_of_entries(
+    label: Int[Array, "label *entry"], value: Int[Array, "value *entry"], rules: ResolvedRules
+) -> Int[Array, "channel *entry"]:
+    """What every entry adds to each channel."""
+    sums = []
+    for number, _, added in rules.additions:
+        if number != NO_LABEL:
+            classes = jnp.arange(rules.objective.classes[number], dtype=jnp.int32)
+            sums.append(jnp.where(label[number] == classes.reshape(-1, *[1] * (label.ndim - 1)), value[added], 0))
+    plain = [added for number, _, added in rules.additions if number == NO_LABEL and added != COUNTS_ROW]
+    if plain:
+        sums.append(value[plain[0] : plain[-1] + 1])
+    if rules.counts_rows:
+        sums.append((value[:1] > 0).astype(value.dtype))
+    return jnp.concatenate(sums)
+
+
+def blank_bases(entries: Entries, plan: Plan) -> Int32[Array, "base entry"]:
+    """Room for the cell bases of all entries; the kernel in C++ needs none."""
+    number = 0 if plan.backend.accumulation == Accumulation.NATIVE else len(_bases_of(plan.rules))
+    return jnp.zeros((number, entries.row.size), jnp.int32)
+
+
+def write_bases(chunk: Chunk, number: int, *, plan: Plan) -> Int32[Array, "base entry"]:
+    """The cell bases of a table plan, with those of the entries in the window's blocks written."""
+    table, entries, rules = plan.tables[number], chunk.entries, plan.rules
+    if not chunk.bases[number].size:
+        return chunk.bases[number]
     size = plan.entries_per_block
-    measure = plan.rules.measure
-    strip = plan.num_slots * measure.num_channels * table.num_bins
-    stride = copy_stride(num_used, plan)
+    strip = plan.num_slots * rules.num_channels * table.num_bins
+    stride = _copy_stride(chunk.num_used, plan)
     has_copies = plan.backend.accumulation == Accumulation.COPIES
 
     def write_block(block, base):
         slot = lax.dynamic_slice(entries.slot, (block * size,), (size,))
         label = lax.dynamic_slice(entries.label, (jnp.zeros_like(block), block * size), (len(entries.label), size))
-        own = slot - first_slot
-        inside = (own >= 0) & (own < (num_used if has_copies else plan.num_slots))
+        own = slot - chunk.slot[0]
+        inside = (own >= 0) & (own < (chunk.num_used if has_copies else plan.num_slots))
         if has_copies:
             copy = jnp.arange(size, dtype=jnp.int32) & (plan.num_slots // stride - 1)
             own = own + copy * stride
-        cell = (own * measure.num_channels + _first_channels(label, measure)) * table.num_bins
+        cell = (own * rules.num_channels + _first_channels(label, rules)) * table.num_bins
         return lax.dynamic_update_slice(base, jnp.where(inside, cell, strip), (jnp.zeros_like(block), block * size))
 
-    return lax.fori_loop(*_blocks(window, plan), write_block, base)
+    return lax.fori_loop(*_blocks(chunk.window, plan), write_block, chunk.bases[number])
 
 
-def blank_bases(entries: Entries, plan: Plan) -> Int32[Array, "base entry"]:
-    """Room for the cell bases of all entries; the kernel in C++ needs none."""
-    measure = plan.rules.measure
-    number = measure.num_outputs + measure.counts_rows if measure.num_classes else 1
-    is_native = plan.backend.accumulation == Accumulation.NATIVE
-    return jnp.zeros((0 if is_native else number, entries.row.size), jnp.int32)
+def _first_channels(label: Int[Array, "label entry"], rules: ResolvedRules) -> Int32[Array, "base entry"]:
+    """The channels that the bases of every entry stand for."""
+    blank = lambda channel: jnp.full(label.shape[1], channel, jnp.int32)  # noqa: E731
+    return jnp.stack([blank(c) if n == NO_LABEL else label[n] + c for n, c in _bases_of(rules)])
 
 
 def _blocks(window: Window, plan: Plan) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
@@ -83,158 +143,221 @@ def _blocks(window: Window, plan: Plan) -> tuple[Int32[Array, ""], Int32[Array, 
     return window[0] // plan.entries_per_block, -(-window[1] // plan.entries_per_block)
 
 
-def _first_channels(label: Int[Array, "label entry"], measure: Measure) -> Int32[Array, "base entry"]:
-    """The channels that the bases of every entry stand for: those of its classes and of rows, or channel 0."""
-    if not measure.num_classes:
-        return jnp.zeros((1, label.shape[1]), jnp.int32)
-    channels = [label[output] + output * measure.num_classes for output in range(measure.num_outputs)]
-    if measure.counts_rows:
-        channels.append(jnp.full_like(label[0], measure.num_channels - 1))
-    return jnp.stack(channels)
+class _Source(NamedTuple):
+    """What the tables of some features are summed from.
+
+    Attributes:
+        codes: Codes of every feature.
+        chunk: The slots and their entries.
+        base: The cell bases of the table plan.
+        table: The table plan.
+        plan: Static sizes.
+    """
+
+    codes: UInt[Array, "feature row"]
+    chunk: Chunk
+    base: Int32[Array, "base entry"]
+    table: TablePlan
+    plan: Plan
+
+    @property
+    def num_cells(self) -> int:
+        """Cells of a feature's table: those of every slot, and the strip."""
+        rules = self.plan.rules
+        # What has no label reaches past its base by a channel each.
+        plain = [channel for label, channel, _ in rules.additions if label == NO_LABEL]
+        past = max(plain) - min(plain) if plain else 0
+        return (self.plan.num_slots * rules.num_channels + 1 + past) * self.table.num_bins
+
+    @property
+    def blocks(self) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
+        """The blocks of entries that are read, where they are not in row order."""
+        return _blocks(self.chunk.window, self.plan)
+
+    def slot_in_chunk(self, slot: Int32[Array, " entry"]) -> Int32[Array, " entry"]:
+        """The places in the chunk of the entries' slots; anywhere for others."""
+        return jnp.clip(slot - self.chunk.slot[0], 0, self.plan.num_slots - 1)
+
+    def code_in_table(self, code: Array) -> Int32[Array, "..."]:
+        """Codes below the table's number of bins; where there are several tables, one of another's may be past it."""
+        code = code.astype(jnp.int32)
+        return jnp.minimum(code, jnp.int32(self.table.num_bins - 1)) if len(self.plan.tables) > 1 else code
+
+    def finished(self, tables: Int[Array, "looked cell"]) -> Int[Array, "looked cell"]:
+        """The tables with their copies folded, summed over all devices."""
+        return self.plan.devices.total(_fold_copies(self, tables))
 
 
 def group_histograms(
-    scene: Scene,
-    entries: Entries,
-    base: Int32[Array, "base entry"],
-    features: Int32[Array, " grouped"],
-    first_slot: Int32[Array, ""],
-    window: Window,
-    in_row_order: Bool[Array, ""],
-    *,
-    table: TablePlan,
-    plan: Plan,
+    problem: Problem, chunk: Chunk, features: Int32[Array, " grouped"], number: int, *, plan: Plan
 ) -> Int[Array, "grouped cell"]:
-    """Sums the cells of a group of features, a table each.
+    """Sums the cells of a group of features of a table plan, a table each.
 
     Reshaped to (slot, channel, bin), with the strip cut off, a table is the chunk's histogram.
     """
-    codes, num_cells, blocks = scene.codes, _num_cells(table, plan), _blocks(window, plan)
+    table = plan.tables[number]
+    source = _Source(problem.codes, chunk, chunk.bases[number], table, plan)
     if plan.backend.accumulation == Accumulation.NATIVE:
-        is_there = scene.num_codes.at[features].get(mode="fill", fill_value=0) > 0
-        features = jnp.where(is_there, features, native.NO_FEATURE)
-        return _native_tables(codes, entries, features, first_slot, window, in_row_order, table=table, plan=plan)
-    empty = jnp.zeros((table.features_per_group, num_cells), entries.value.dtype)
+        features = jnp.where(problem.is_there(features), features, native.NO_FEATURE)
+        return source.finished(_native_tables(source, features, chunk.in_row_order))
     if plan.backend.accumulation != Accumulation.SCATTER:
-        at = lambda row, slot: (features[:, None], row)  # noqa: E731
-        return _tables_at_once(codes, entries, base, at, blocks, empty, table, plan)
+        return source.finished(_tables_at_once(source, len(features), lambda row, slot: (features[:, None], row)))
 
     def fill(i, tables):
         first = i * table.features_side_by_side
         some = [features[first + j] for j in range(table.features_side_by_side)]
-        filled = _tables(codes, entries, base, some, blocks, in_row_order, num_cells, table, plan)
-        return lax.dynamic_update_slice(tables, jnp.stack(filled), (first, jnp.zeros_like(first)))
+        return lax.dynamic_update_slice(tables, jnp.stack(_tables(source, some)), (first, jnp.zeros_like(first)))
 
-    return lax.fori_loop(0, jnp.int32(table.features_per_group // table.features_side_by_side), fill, empty)
+    empty = jnp.zeros((table.features_per_group, source.num_cells), chunk.entries.value.dtype)
+    num_rounds = jnp.int32(table.features_per_group // table.features_side_by_side)
+    return source.finished(lax.fori_loop(0, num_rounds, fill, empty))
 
 
-def place_histograms(
-    codes: UInt[Array, "feature row"],
-    entries: Entries,
-    base: Int32[Array, "base entry"],
-    features: Int32[Array, "drawn slot"],
-    first_slot: Int32[Array, ""],
-    window: Window,
-    *,
-    table: TablePlan,
-    plan: Plan,
-) -> Int[Array, "drawn cell"]:
+def sampled_histograms(
+    problem: Problem, chunk: Chunk, features: Int32[Array, "sampled slot"], number: int, *, plan: Plan
+) -> Int[Array, "sampled cell"]:
     """Sums the cells where every slot looks at features of its own, a table for the first of each, the second ..."""
-    size, num_cells, blocks = plan.entries_per_block, _num_cells(table, plan), _blocks(window, plan)
+    source = _Source(problem.codes, chunk, chunk.bases[number], plan.tables[number], plan)
     if plan.backend.accumulation == Accumulation.NATIVE:
-        not_in_order = jnp.bool_(False)
-        return _native_tables(codes, entries, features, first_slot, window, not_in_order, table=table, plan=plan)
-    empty = jnp.zeros((len(features), num_cells), entries.value.dtype)
-    slot_in_chunk = lambda slot: jnp.clip(slot - first_slot, 0, plan.num_slots - 1)  # noqa: E731
+        return source.finished(_native_tables(source, features, jnp.bool_(False)))
     if plan.backend.accumulation != Accumulation.SCATTER:
-        at = lambda row, slot: (features[:, slot_in_chunk(slot)], row)  # noqa: E731
-        return _tables_at_once(codes, entries, base, at, blocks, empty, table, plan)
-    # Where there are several tables, a code of another's feature may be past this one's.
-    most_code = jnp.int32(table.num_bins - 1)
+        at = lambda row, slot: (features[:, source.slot_in_chunk(slot)], row)  # noqa: E731
+        return source.finished(_tables_at_once(source, len(features), at))
+    entries, size, blocks = chunk.entries, plan.entries_per_block, source.blocks
 
     def fill(i, tables):
         looked = features[i]
 
         def add_block(block, filled):
-            row, slot, some_base, value = (
-                lax.dynamic_slice_in_dim(x, block * size, size, axis=-1)
-                for x in (entries.row, entries.slot, base, entries.value)
-            )
-            feature = looked[slot_in_chunk(slot)]
-            code = codes.at[feature, row].get(mode="promise_in_bounds").astype(jnp.int32)
-            code = jnp.minimum(code, most_code) if len(plan.tables) > 1 else code
-            return add_by_scatter(filled, some_base, code, value, table.num_bins, plan.rules.measure)
+            row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
+            feature = looked[source.slot_in_chunk(slot)]
+            code = source.code_in_table(problem.codes.at[feature, row].get(mode="promise_in_bounds"))
+            return _scatter(filled, base, code, value, source)
 
-        filled = lax.fori_loop(blocks[0], blocks[1], add_block, jnp.zeros(num_cells, entries.value.dtype))
+        filled = lax.fori_loop(*blocks, add_block, jnp.zeros(source.num_cells, tables.dtype))
         return lax.dynamic_update_slice(tables, filled[None], (i, jnp.zeros_like(i)))
 
-    return lax.fori_loop(0, jnp.int32(len(features)), fill, empty)
+    empty = jnp.zeros((len(features), source.num_cells), chunk.entries.value.dtype)
+    return source.finished(lax.fori_loop(0, jnp.int32(len(features)), fill, empty))
 
 
-def _native_tables(
-    codes, entries: Entries, features, first_slot, window: Window, in_row_order, *, table: TablePlan, plan: Plan
-) -> Int[Array, "looked cell"]:
+def _native_tables(source: _Source, features, in_row_order: Bool[Array, ""]) -> Int[Array, "looked cell"]:
     """The tables of all given features, by the kernel in C++."""
+    chunk, plan = source.chunk, source.plan
     return native.sum_tables(
-        codes,
-        (entries.slot, entries.row, entries.label, entries.value),
+        source.codes,
+        native.columns_of(chunk.entries),
         features,
-        native.Place(*window, in_row_order, first_slot),
-        channels=channels_of_entry(plan.rules.measure),
-        shape=native.TableShape(plan.num_slots, plan.rules.measure.num_channels, table.num_bins),
-        num_cells=_num_cells(table, plan),
+        (*chunk.window, in_row_order, chunk.slot[0]),
+        additions=plan.rules.additions,
+        sizes={"slots": plan.num_slots, "channels": plan.rules.num_channels, "bins": source.table.num_bins},
+        num_cells=source.num_cells,
     )
 
 
-def _tables_at_once(
-    codes, entries: Entries, base, at: Callable, blocks, empty, table: TablePlan, plan: Plan
-) -> Int[Array, "looked cell"]:
+def _tables_at_once(source: _Source, num_tables: int, at: Callable) -> Int[Array, "looked cell"]:
     """The tables of all given features, block after block of entries; `at` says where the codes of rows stand."""
-    size = plan.entries_per_block
+    entries, size = source.chunk.entries, source.plan.entries_per_block
 
     def add_block(block, tables):
-        row, slot, some_base, value = (
-            lax.dynamic_slice_in_dim(x, block * size, size, axis=-1)
-            for x in (entries.row, entries.slot, base, entries.value)
-        )
-        code = codes.at[at(row, slot)].get(mode="promise_in_bounds").astype(jnp.int32)
-        code = jnp.minimum(code, table.num_bins - 1) if len(plan.tables) > 1 else code
-        return add_to_all(tables, some_base, code, value, table=table, plan=plan)
+        row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
+        code = source.code_in_table(source.codes.at[at(row, slot)].get(mode="promise_in_bounds"))
+        if source.plan.backend.accumulation == Accumulation.COMPARE:
+            return _compare(tables, base, code, value, source)
+        return _scatter_at_once(tables, base, code, value, source)
 
-    return lax.fori_loop(blocks[0], blocks[1], add_block, empty)
-
-
-def _num_cells(table: TablePlan, plan: Plan) -> int:
-    """Cells of a feature's table: those of every slot, and the strip."""
-    channels = plan.rules.measure.num_channels
-    # A scatter of numbers reaches past its base by a channel each.
-    past = 0 if plan.rules.measure.num_classes else channels
-    return (plan.num_slots * channels + 1 + past) * table.num_bins
+    empty = jnp.zeros((num_tables, source.num_cells), source.chunk.entries.value.dtype)
+    return lax.fori_loop(*source.blocks, add_block, empty)
 
 
-def _tables(
-    codes, entries: Entries, base, features, blocks, in_row_order, num_cells: int, table: TablePlan, plan: Plan
-) -> Tables:
+def _tables(source: _Source, features: list) -> Tables:
     """The tables of a few features."""
-    empty = tuple(jnp.zeros(num_cells, entries.value.dtype) for _ in features)
+    codes, entries, plan = source.codes, source.chunk.entries, source.plan
+    num_entries = source.base.shape[1]
+    empty = tuple(jnp.zeros(source.num_cells, source.chunk.entries.value.dtype) for _ in features)
+
+    def add_all(tables: Tables, some: list, base, value) -> Tables:
+        pairs = zip(tables, some, strict=True)
+        return tuple(_scatter(table, base, code.astype(jnp.int32), value, source) for table, code in pairs)
 
     def add_in_order(at, size, tables: Tables) -> Tables:
         some = [lax.dynamic_slice(codes, (feature, at), (1, size))[0] for feature in features]
-        some_base, value = _cut((base, entries.value), at, size)
-        return _add_all(tables, some, some_base, value, table, plan)
+        base, value = _cut((source.base, entries.value), at, size)
+        return add_all(tables, some, base, value)
 
     def add_by_lookup(at, size, tables: Tables) -> Tables:
-        row, some_base, value = _cut((entries.row, base, entries.value), at, size)
+        row, base, value = _cut((entries.row, source.base, entries.value), at, size)
         some = [codes.at[feature, row].get(mode="promise_in_bounds") for feature in features]
-        return _add_all(tables, some, some_base, value, table, plan)
+        return add_all(tables, some, base, value)
 
-    in_order = lambda: _over_all(add_in_order, base.shape[1], empty)  # noqa: E731
-    by_lookup = lambda: _over_blocks(add_by_lookup, base.shape[1], blocks, plan.entries_per_block, empty)  # noqa: E731
+    in_order = lambda: _over_all(add_in_order, num_entries, empty)  # noqa: E731
+    by_lookup = lambda: _over_blocks(add_by_lookup, num_entries, source.blocks, plan.entries_per_block, empty)  # noqa: E731
     if not plan.starts_in_row_order:
         return by_lookup()
     if not plan.sorts:
         return in_order()
-    return lax.cond(in_row_order, in_order, by_lookup)
+    return lax.cond(source.chunk.in_row_order, in_order, by_lookup)
+
+
+def _cut(arrays: tuple[Array, ...], at: Int32[Array, ""], size: int) -> list[Array]:
+    """Some entries of arrays whose last axis has one for each."""
+    return [lax.dynamic_slice_in_dim(array, at, size, axis=-1) for array in arrays]
+
+
+def _scatter(table, base, code, value, source: _Source) -> Int[Array, " cell"]:
+    """Adds entries to one table, by a scatter a channel."""
+    for cell, added in _additions(base, value, source.table.num_bins, source.plan.rules):
+        table = table.at[cell + code].add(added, mode="promise_in_bounds")
+    return table
+
+
+def _scatter_at_once(tables, base, code, value, source: _Source) -> Int[Array, "table cell"]:
+    """Adds entries to several tables, by one scatter over a vector of indices a channel.
+
+    GPU programs of several scatters compile for long, and run no faster.
+    """
+    start = jnp.arange(len(tables), dtype=jnp.int32)[:, None] * tables.shape[1]
+    flat = tables.reshape(-1)
+    for cell, added in _additions(base, value, source.table.num_bins, source.plan.rules):
+        index = (start + cell + code).reshape(-1)
+        flat = flat.at[index].add(jnp.broadcast_to(added, code.shape).reshape(-1), mode="promise_in_bounds")
+    return flat.reshape(tables.shape)
+
+
+def _compare(tables, base, code, value, source: _Source) -> Int[Array, "table cell"]:
+    """Adds the product of two matrices: which row of codes an entry adds to, and which code of that row."""
+    num_bins = source.table.num_bins
+    row = jnp.arange(tables.shape[1] // num_bins, dtype=jnp.int32)[:, None]
+    is_code = (code[:, :, None] == jnp.arange(num_bins, dtype=jnp.int32)).astype(value.dtype)
+    for cell, added in _additions(base, value, num_bins, source.plan.rules):
+        adds = jnp.where(cell // num_bins == row, added, 0)
+        sums = jnp.einsum("re,teb->trb", adds, is_code, preferred_element_type=value.dtype)
+        tables = tables + sums.reshape(tables.shape)
+    return tables
+
+
+def _copy_stride(num_used: Int32[Array, ""], plan: Plan) -> Int32[Array, ""]:
+    """Slots from one copy of the cells in use to the next: a power of two, `num_slots` for a single copy."""
+    if plan.backend.accumulation != Accumulation.COPIES:
+        return jnp.int32(plan.num_slots)
+    sizes = 2 ** jnp.arange(plan.num_slots.bit_length(), dtype=jnp.int32)
+    return jnp.min(jnp.where(sizes >= num_used, sizes, plan.num_slots))
+
+
+def _fold_copies(source: _Source, tables: Int[Array, "table cell"]) -> Int[Array, "table cell"]:
+    """Adds the copies of the cells in use to the first one."""
+    plan = source.plan
+    if plan.backend.accumulation != Accumulation.COPIES:
+        return tables
+    stride = _copy_stride(source.chunk.num_used, plan)
+    half = plan.num_slots // 2
+    while half:
+        cells = half * plan.rules.num_channels * source.table.num_bins
+        first, second = tables[:, :cells], tables[:, cells : 2 * cells]
+        folded = first + jnp.where(half >= stride, second, 0)
+        tables = lax.dynamic_update_slice(tables, folded, (0, 0))
+        half //= 2
+    return tables
 
 
 def _over_all(add: AddPart, num_entries: int, tables: Tables) -> Tables:
@@ -273,17 +396,3 @@ def _add_stretch(add: AddPart, number: Int32[Array, ""], size: int, tables: Tabl
     for part in range(PARTS):
         tables = add((number * PARTS + part) * size, size, tables)
     return tables
-
-
-def _cut(arrays, at: Int32[Array, ""], size: int) -> list[Array]:
-    """Some entries of arrays whose last axis has one for each."""
-    return [lax.dynamic_slice_in_dim(array, at, size, axis=-1) for array in arrays]
-
-
-def _add_all(tables: Tables, codes: list, base, value, table: TablePlan, plan: Plan) -> Tables:
-    """Adds entries to the tables of a few features, given their codes."""
-    measure = plan.rules.measure
-    return tuple(
-        add_by_scatter(filled, base, code.astype(jnp.int32), value, table.num_bins, measure)
-        for filled, code in zip(tables, codes, strict=True)
-    )

@@ -1,18 +1,39 @@
-"""What a caller of growth may say about features and limits, and the checks of it."""
+"""What a caller of growth gives: data, features, limits, rules and sizes, and the checks of them."""
 
+import enum
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Real, UInt
 
 from jaxtree.arrays import AnyArray, FloatLike, IntLike
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.growth.criteria import NumberCriterion
+from jaxtree.growth.objective import COUNTS_ROW, NO_LABEL, Addition, Objective, check_range
+from jaxtree.tree import SplitKind
 
 NO_LIMIT = 2**31 - 1
+
+
+class Data(NamedTuple):
+    """What trees are grown on: a table of codes, and *entries*, each a row with a weight in one of the trees.
+
+    Attributes:
+        codes: Codes of every feature, below `num_bins`.
+        target: The target of every row: its class, or a number; several outputs stand one below the other.
+        weight: The weight of every entry, 1 if not given; 0 leaves the entry out. Whole numbers of an integer type are
+            summed as they are, and their sum must stay below 2**31; others in fixed point.
+        row: The row of every entry, for several trees on the same rows; entry e is row e if not given.
+        root: The tree of every entry, below `num_roots`; the only one if not given.
+    """
+
+    codes: UInt[AnyArray, "feature row"]
+    target: Real[AnyArray, "*output row"]
+    weight: Real[AnyArray, " entry"] | None = None
+    row: Int[AnyArray, " entry"] | None = None
+    root: Int[AnyArray, " entry"] | None = None
 
 
 class Features(NamedTuple):
@@ -44,13 +65,13 @@ class Limits(NamedTuple):
     Attributes:
         max_depth: The depth at which every node is a leaf.
         min_samples_split: The least number of rows of a node that is split; a row counts its weight, unless
-            `grow` is told to count rows beside weights.
+            the rules count rows.
         min_samples_leaf: The least number of rows of a branch (of a multiway split: of every branch in use, under
             C4.5's rules of two), counted the same way.
         min_weight_leaf: The least weight of a branch.
         min_gain: The least gain of a split.
         min_impurity_decrease: The least gain times the node's share of its tree's weight.
-        max_features: How many random features a node looks at, of those that a `key` draws.
+        max_features: How many random features a node looks at, where features are sampled.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
         num_declared_classes: Classes that the target declares, for C4.5; as many as there are if 0.
     """
@@ -64,6 +85,137 @@ class Limits(NamedTuple):
     max_features: IntLike = NO_LIMIT
     mdl_correction: FloatLike = 1.0
     num_declared_classes: FloatLike = 0
+
+
+class Missing(enum.IntEnum):
+    """Where a row goes whose value is missing.
+
+    BRANCH: missing is a value of its own, larger than every number and beside every category.
+    LEARN: every split sends it to the branch where it gains most.
+    FRACTION: into every branch, with the share of the known weight that goes there (C4.5).
+    """
+
+    BRANCH = 0
+    LEARN = 1
+    FRACTION = 2
+
+
+class Selection(enum.IntEnum):
+    """How a node chooses among the features' best splits.
+
+    GAIN: the greatest gain.
+    GAIN_RATIO: of the splits of at least average gain, the greatest ratio of gain to split information (C4.5).
+    INFORMATION: the greatest gain, under C4.5's other rules.
+    """
+
+    GAIN = 0
+    GAIN_RATIO = 1
+    INFORMATION = 2
+
+
+class Rules(NamedTuple):
+    """How splits are judged, chosen and made: static, one program for each.
+
+    Attributes:
+        objective: What splits are judged by: `Classes`, `Numbers`, or your own `Objective`.
+        missing: Where rows go whose value is missing.
+        selection: How a node chooses among the features.
+        counts_rows: Whether `min_samples_split` and `min_samples_leaf` count rows of positive weight; if not, they
+            count weight.
+        samples_features: Whether every node looks at `Limits.max_features` random features only.
+        samples_thresholds: Whether every node looks at one random threshold a feature, uniform between the least and
+            the greatest value.
+        kinds: The kinds of split that occur; read from the features if these are not traced.
+    """
+
+    objective: Objective
+    missing: Missing = Missing.LEARN
+    selection: Selection = Selection.GAIN
+    counts_rows: bool = False
+    samples_features: bool = False
+    samples_thresholds: bool = False
+    kinds: tuple[SplitKind, ...] | None = None
+
+
+class Sizes(NamedTuple):
+    """The sizes of a growth's tables: static, one program for each.
+
+    Attributes:
+        num_bins: Codes of the feature that has most.
+        capacity: Nodes that the table of trees holds. A binary tree has fewer than twice as many nodes as rows.
+        num_roots: The number of trees.
+        entry_capacity: Entries that there may be at once where rows are shared out; twice as many as there are at the
+            start if not given.
+    """
+
+    num_bins: int
+    capacity: int
+    num_roots: int = 1
+    entry_capacity: int | None = None
+
+
+class ResolvedRules(NamedTuple):
+    """Rules, with what is known of the data, so that a program has nothing that no row needs.
+
+    Attributes:
+        objective: What splits are judged by.
+        missing: Where rows go whose value is missing.
+        selection: How a node chooses among features.
+        counts_rows: Whether rows are counted beside weights, in a channel of their own behind the objective's.
+        samples_features: Whether a node looks at a random subset of the features.
+        samples_thresholds: Whether a node looks at one random candidate a feature.
+        kinds: The kinds of split that occur, where that was given.
+        is_scaled: Whether weights are in fixed point, with a unit other than 1.
+        has_missing: Whether any code means missing.
+        tells_missing: Whether splits differ in the branch of a missing value.
+        has_monotone: Whether any feature is constrained to be monotone.
+        has_close_values: Whether some values lie too close to be cut apart.
+    """
+
+    objective: Objective
+    missing: Missing
+    selection: Selection
+    counts_rows: bool
+    samples_features: bool
+    samples_thresholds: bool
+    kinds: tuple[SplitKind, ...] | None
+    is_scaled: bool
+    has_missing: bool
+    tells_missing: bool
+    has_monotone: bool
+    has_close_values: bool
+
+    @property
+    def num_channels(self) -> int:
+        """Channels of a histogram."""
+        return self.objective.num_channels + self.counts_rows
+
+    @property
+    def additions(self) -> tuple[Addition, ...]:
+        """What an entry adds to a histogram."""
+        added = [addition for addition in self.objective.additions if addition.channel < self.objective.num_channels]
+        rows = [Addition(NO_LABEL, self.objective.num_channels, COUNTS_ROW)] if self.counts_rows else []
+        return (*added, *rows)
+
+    @property
+    def has_wide_sums(self) -> bool:
+        """Whether sums need 64 bits."""
+        return self.is_scaled or self.objective.needs_wide_sums
+
+    @property
+    def is_c45(self) -> bool:
+        """Whether C4.5's rules hold."""
+        return self.selection != Selection.GAIN
+
+    @property
+    def sets_missing_apart(self) -> bool:
+        """Whether the weight of missing values is not that of a branch."""
+        return self.has_missing and self.missing != Missing.BRANCH
+
+    @property
+    def shares_missing(self) -> bool:
+        """Whether a row may go into several branches."""
+        return self.has_missing and self.missing == Missing.FRACTION
 
 
 LIMIT_TYPES = Limits(
@@ -84,28 +236,28 @@ def is_concrete(*values: Any) -> bool:
     return not any(isinstance(value, Tracer) for value in values)
 
 
-def check_arrays(codes: Any, target: Any, weight: Any, entry_row: Any, entry_root: Any, criterion: Any) -> None:
+def check_data(data: Data, objective: Objective) -> None:
     """Raises InvalidInputError or InvalidTypeError if shapes or types do not fit together."""
+    codes, target = data.codes, data.target
     if codes.ndim != 2 or target.ndim not in (1, 2) or target.shape[-1] != codes.shape[1]:
         raise InvalidInputError(
             "codes must have the shape (feature, row) and target the shape (row,) or (output, row), "
             f"got {codes.shape} and {target.shape}"
         )
-    if not isinstance(criterion, NumberCriterion) and not jnp.issubdtype(target.dtype, jnp.integer):
-        raise InvalidTypeError(f"target must hold the classes as whole numbers of an integer type, got {target.dtype}")
-    entry_shape = codes.shape[1:] if entry_row is None else entry_row.shape
-    for name, value in (("weight", weight), ("entry_root", entry_root)):
+    num_outputs = len(target) if target.ndim == 2 else 1
+    if num_outputs != objective.num_outputs:
+        raise InvalidInputError(f"target must have {objective.num_outputs} outputs, got {num_outputs}")
+    objective.check_target(target)
+    entry_shape = codes.shape[1:] if data.row is None else data.row.shape
+    for name, value in (("weight", data.weight), ("root", data.root)):
         if value is not None and value.shape != entry_shape:
             raise InvalidInputError(f"{name} must have one value an entry, shape {entry_shape}, got {value.shape}")
-    if weight is not None and not jnp.issubdtype(weight.dtype, jnp.number):
-        raise InvalidTypeError(f"weight must hold numbers, got {weight.dtype}")
+    if data.weight is not None and not jnp.issubdtype(data.weight.dtype, jnp.number):
+        raise InvalidTypeError(f"weight must hold numbers, got {data.weight.dtype}")
 
 
-def check_sizes(codes: Any, target: Any, num_bins: int, num_classes: int, capacity: int, num_roots: int) -> None:
-    """Checks what no error would show later; arrays on a device, or traced, are taken on trust."""
-    if capacity < num_roots:
-        raise InvalidInputError(f"capacity must be at least num_roots, {num_roots}, got {capacity}")
-    bounded = [("codes", codes, num_bins)] + ([("target", target, num_classes)] if num_classes else [])
-    for name, values, limit in bounded:
-        if isinstance(values, np.ndarray) and values.size and not (values.min() >= 0 and values.max() < limit):
-            raise InvalidInputError(f"{name} must be from 0 to {limit - 1}, got {values.min()} to {values.max()}")
+def check_sizes(data: Data, sizes: Sizes) -> None:
+    """Checks what no error would show later; codes on a device, or traced, are taken on trust."""
+    if sizes.capacity < sizes.num_roots:
+        raise InvalidInputError(f"capacity must be at least num_roots, {sizes.num_roots}, got {sizes.capacity}")
+    check_range("codes", data.codes, sizes.num_bins)

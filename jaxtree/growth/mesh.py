@@ -6,7 +6,7 @@ device bit for bit. Entries and their windows are a device's own; slots, nodes a
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,6 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Int32, Shaped
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.growth.plan import Plan
 
 ROWS = "rows"
 """The axis over which devices sum; the name that the mesh gives to its own does not matter."""
@@ -27,42 +26,45 @@ NODES_AT_A_TIME = 4096
 """Nodes whose sums are added up over the devices together."""
 
 
-def total(values: Shaped[Array, "*shape"], plan: Plan) -> Shaped[Array, "*shape"]:
-    """The sum over all devices."""
-    return lax.psum(values, ROWS) if plan.num_devices > 1 else values
+class Devices(NamedTuple):
+    """The devices that rows are divided among; combines what each has found into what all have found."""
 
+    number: int
 
-def greatest(values: Shaped[Array, "*shape"], plan: Plan) -> Shaped[Array, "*shape"]:
-    """The greatest over all devices."""
-    return lax.pmax(values, ROWS) if plan.num_devices > 1 else values
+    def total(self, values: Shaped[Array, "*shape"]) -> Shaped[Array, "*shape"]:
+        """The sum over all devices."""
+        return lax.psum(values, ROWS) if self.number > 1 else values
 
+    def greatest(self, values: Shaped[Array, "*shape"]) -> Shaped[Array, "*shape"]:
+        """The greatest over all devices."""
+        return lax.pmax(values, ROWS) if self.number > 1 else values
 
-def least(values: Shaped[Array, "*shape"], plan: Plan) -> Shaped[Array, "*shape"]:
-    """The least over all devices."""
-    return lax.pmin(values, ROWS) if plan.num_devices > 1 else values
+    def least(self, values: Shaped[Array, "*shape"]) -> Shaped[Array, "*shape"]:
+        """The least over all devices."""
+        return lax.pmin(values, ROWS) if self.number > 1 else values
 
+    def combine_nodes(
+        self,
+        combine: Callable[[Array], Array],
+        values: Shaped[Array, "node *channel"],
+        first: Int32[Array, ""],
+        stop: Int32[Array, ""],
+    ) -> Shaped[Array, "node *channel"]:
+        """Combines what stands at the nodes from `first` to `stop`, and leaves the others."""
+        if self.number == 1 or not values.size:
+            return values
+        capacity = len(values)
+        size = min(capacity, NODES_AT_A_TIME)
 
-def combine_nodes(
-    combine: Callable[[Array, Plan], Array],
-    values: Shaped[Array, "node *channel"],
-    first: Int32[Array, ""],
-    stop: Int32[Array, ""],
-    plan: Plan,
-) -> Shaped[Array, "node *channel"]:
-    """Combines over the devices what stands at the nodes from `first` to `stop`, and leaves the others."""
-    if plan.num_devices == 1 or not values.size:
-        return values
-    size = min(plan.capacity, NODES_AT_A_TIME)
+        def combine_block(block, values):
+            # A block at the table's end begins earlier, among nodes that are combined already.
+            start = jnp.minimum(first + block * size, capacity - size)
+            at = start + jnp.arange(size, dtype=jnp.int32)
+            own = lax.dynamic_slice_in_dim(values, start, size)
+            is_due = (at >= first + block * size).reshape((size,) + (1,) * (values.ndim - 1))
+            return lax.dynamic_update_slice_in_dim(values, jnp.where(is_due, combine(own), own), start, axis=0)
 
-    def combine_block(block, values):
-        # A block at the table's end begins earlier, among nodes that are combined already.
-        start = jnp.minimum(first + block * size, plan.capacity - size)
-        at = start + jnp.arange(size, dtype=jnp.int32)
-        own = lax.dynamic_slice_in_dim(values, start, size)
-        is_due = (at >= first + block * size).reshape((size,) + (1,) * (values.ndim - 1))
-        return lax.dynamic_update_slice_in_dim(values, jnp.where(is_due, combine(own, plan), own), start, axis=0)
-
-    return lax.fori_loop(0, -(-(stop - first) // size), combine_block, values)
+        return lax.fori_loop(0, -(-(stop - first) // size), combine_block, values)
 
 
 def check_mesh(mesh: Any) -> None:
@@ -81,9 +83,9 @@ def check_mesh(mesh: Any) -> None:
         raise InvalidInputError(f"the devices of a mesh must be of one kind, got {', '.join(kinds)}")
 
 
-def num_devices(mesh: Mesh | None) -> int:
-    """The number of devices, 1 without a mesh."""
-    return 1 if mesh is None else mesh.devices.size
+def devices_of(mesh: Mesh | None) -> Devices:
+    """The devices of a mesh, or the only one."""
+    return Devices(1 if mesh is None else mesh.devices.size)
 
 
 def platform_of(codes: Any, mesh: Mesh | None) -> str:

@@ -8,13 +8,14 @@ import ctypes
 import functools
 import importlib
 import os
-from typing import NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, Int32, UInt
+from jaxtyping import Array, Int, Int32, UInt
 
+from jaxtree.growth.objective import Addition
 from jaxtree.tree import Tree
 
 INTERFACE = 1
@@ -27,28 +28,9 @@ NO_FEATURE = -1
 """In place of a feature: the table stays empty."""
 
 
-class Place(NamedTuple):
-    """Which entries are summed, and where.
-
-    Attributes:
-        begin: The first entry.
-        end: The one behind the last.
-        in_row_order: Whether entry e is row e, and all entries are summed.
-        first_slot: The slot that a table begins with.
-    """
-
-    begin: Int32[Array, ""]
-    end: Int32[Array, ""]
-    in_row_order: Bool[Array, ""]
-    first_slot: Int32[Array, ""]
-
-
-class TableShape(NamedTuple):
-    """The axes of a table: slots, channels, and codes."""
-
-    slots: int
-    channels: int
-    bins: int
+def columns_of(entries: Any) -> Columns:
+    """The slots, rows, labels and values of entries."""
+    return entries.slot, entries.row, entries.label, entries.value
 
 
 @functools.cache
@@ -75,10 +57,10 @@ def sum_tables(
     codes: UInt[Array, "feature row"],
     columns: Columns,
     features: Int32[Array, " table"] | Int32[Array, "table slot"],
-    place: Place,
+    place: tuple[Array, Array, Array, Array],
     *,
-    channels: tuple[tuple[int, int, int], ...],
-    shape: TableShape,
+    additions: tuple[Addition, ...],
+    sizes: dict[str, int],
     num_cells: int,
 ) -> Int[Array, "table cell"]:
     """Sums the cells of some entries, a table for every feature.
@@ -87,9 +69,10 @@ def sum_tables(
         codes: Codes of every feature.
         columns: The entries.
         features: The feature of every table, or `NO_FEATURE`; or the feature of every table and slot.
-        place: Which entries, and which slots.
-        channels: What an entry adds to; see `channels_of_entry`.
-        shape: The axes of a table.
+        place: The first entry, the one behind the last, whether entry e is row e and all entries are summed, and the
+            slot that a table begins with.
+        additions: What an entry adds to.
+        sizes: The number of slots, channels and bins of a table.
         num_cells: Cells of a table; what is added for other slots goes behind the last slot's.
     """
     slot, row, label, value = columns
@@ -99,9 +82,9 @@ def sum_tables(
         jax.ShapeDtypeStruct((features.shape[0], num_cells), value.dtype),
         vmap_method="sequential",
     )
-    sizes = {f"num_{name}": np.int32(size) for name, size in shape._asdict().items()}
-    flat = np.array(channels, np.int32).reshape(-1)
-    return call(codes, row, slot, label, value, features, bounds, channels=flat, **sizes)
+    attributes = {f"num_{name}": np.int32(size) for name, size in sizes.items()}
+    flat = np.array(additions, np.int32).reshape(-1)
+    return call(codes, row, slot, label, value, features, bounds, channels=flat, **attributes)
 
 
 def sort_by_slot(columns: Columns, *, num_slots: int) -> Columns:
@@ -137,7 +120,7 @@ def count(
     sums: Int[Array, "node channel"],
     num_rows: Int32[Array, " node"],
     *,
-    channels: tuple[tuple[int, int, int], ...],
+    additions: tuple[Addition, ...],
 ) -> tuple[Int[Array, "node channel"], Int32[Array, " node"]]:
     """Adds the first `size` entries to the sums and the number of rows of their nodes.
 
@@ -151,6 +134,6 @@ def count(
         vmap_method="sequential",
         input_output_aliases={4: 0, 5: 1},
     )
-    flat = np.array(channels, np.int32).reshape(-1)
+    flat = np.array(additions, np.int32).reshape(-1)
     sums, num_rows = call(node, label, value, bounds, sums, num_rows, channels=flat)
     return sums, num_rows

@@ -1,14 +1,20 @@
-"""The static sizes of a growth program.
+"""The static sizes of a growth program, and what kinds of devices differ in.
 
 Two growths with equal plans and equally shaped arguments share one compiled program.
+
+A CPU core works best on what its cache holds, piece after piece. A GPU wants few, large pieces: every piece costs a
+launch. A TPU has no fast scatter; there a histogram is a product of two matrices of zeros and ones. Where C++ kernels
+are installed for a CPU, they take the place of XLA's scatter and sort.
 """
 
+import enum
 import functools
 import math
 from typing import NamedTuple
 
-from jaxtree.growth.backends import Accumulation, Backend
-from jaxtree.growth.rules import Rules
+from jaxtree.growth import native
+from jaxtree.growth.inputs import ResolvedRules, Sizes
+from jaxtree.growth.mesh import Devices
 from jaxtree.tree import CODES_PER_WORD, SplitKind
 
 LEAST_CELLS = 2**9
@@ -25,6 +31,97 @@ WINDOW = 32
 
 MIN_BINS_FOR_SMALL_NODES = 2 * WINDOW
 """With fewer bins a histogram costs no more than comparing all pairs."""
+
+FEW_ENTRIES = 2**15
+"""With fewer entries most cells of a large piece of work would be empty."""
+
+
+class Accumulation(enum.IntEnum):
+    """How the cells of histograms are summed.
+
+    SCATTER: one feature after another, each into a table of its own.
+    COPIES: all features in one scatter of whole numbers. A level of few nodes has few cells, which many threads would
+        add to at the same time; the room of the slots that are not in use holds further copies of these cells, each
+        for a part of the entries, which are added up behind.
+    COMPARE: by comparing the cell and code of every entry with all there are, as a product of matrices.
+    NATIVE: by a kernel in C++, which also sorts entries.
+    """
+
+    SCATTER = 0
+    COPIES = 1
+    COMPARE = 2
+    NATIVE = 3
+
+
+class Backend(NamedTuple):
+    """The static choices for one kind of device.
+
+    Attributes:
+        accumulation: How cells are summed.
+        bytes_per_block: Bytes of the sums that are scored at a time.
+        bytes_per_table: Bytes of a feature's table.
+        cells_per_slot: Cells of a slot, over a group of features, that are scored together at most.
+        entries_per_block: Entries read at a time once they are sorted by slot.
+        entries_per_move: Entries sent to their children at a time, if their number allows.
+        small_nodes: Small nodes scored together.
+        sort_cost: Cost of sorting an entry, in additions to a cell of entries looked up.
+        score_cost: Cost of scoring a cell, in the same unit.
+    """
+
+    accumulation: Accumulation
+    bytes_per_block: int
+    bytes_per_table: int
+    cells_per_slot: int
+    entries_per_block: int
+    entries_per_move: int
+    small_nodes: int
+    sort_cost: float
+    score_cost: float
+
+
+# A feature's table stays in a core's second-level cache.
+# An entry takes 75 ns to sort, 3.7 ns to look up and add.
+CPU = Backend(Accumulation.SCATTER, 2**16, 2**18, 2**9, 2**12, 2**16, 2**8, 20.0, 3.0)
+# The costs are estimates: a cell takes a third of the time, and a counting sort a tenth of the other.
+NATIVE_CPU = CPU._replace(accumulation=Accumulation.NATIVE, cells_per_slot=2**14, sort_cost=10.0, score_cost=9.0)
+# 256 slots of two classes and 256 codes: the tables of 28 features take 15 MB, which an H200's cache holds.
+GPU = Backend(Accumulation.COPIES, 2**25, 2**19, 2**20, 2**20, 2**22, 2**14, 20.0, 3.0)
+TPU = Backend(Accumulation.COMPARE, 2**22, 2**18, 2**12, 2**12, 2**16, 2**10, 20.0, 3.0)
+
+
+def backend_of(platform: str) -> Backend:
+    """The choices for a platform, in JAX's name for it; an unknown one is taken for a GPU's like.
+
+    >>> backend_of("tpu").accumulation.name
+    'COMPARE'
+    """
+    if platform == "cpu":
+        return NATIVE_CPU if native.is_available() else CPU
+    return TPU if platform == "tpu" else GPU
+
+
+def for_entries(backend: Backend, num_entries: int) -> Backend:
+    """The choices for so many entries: a CPU takes smaller pieces where there are few.
+
+    >>> for_entries(CPU, 1000).small_nodes, for_entries(CPU, 10**6) == CPU
+    (32, True)
+    """
+    if backend.accumulation not in (Accumulation.SCATTER, Accumulation.NATIVE) or num_entries >= FEW_ENTRIES:
+        return backend
+    scale = lambda size, least: max(least, size * num_entries // FEW_ENTRIES)  # noqa: E731
+    return backend._replace(
+        bytes_per_block=scale(backend.bytes_per_block, 2**13),
+        bytes_per_table=scale(backend.bytes_per_table, 2**16),
+        small_nodes=1 << (scale(backend.small_nodes, 2**5).bit_length() - 1),
+    )
+
+
+class TableShape(NamedTuple):
+    """Features that one table plan serves: how many, their codes, and their kinds of split."""
+
+    num_features: int
+    num_bins: int
+    kinds: tuple[SplitKind, ...]
 
 
 class TablePlan(NamedTuple):
@@ -52,7 +149,7 @@ class Plan(NamedTuple):
 
     Attributes:
         backend: The choices for the kind of device.
-        num_devices: Devices that the rows are divided among; the entries below are those of one.
+        devices: The devices that the rows are divided among; the entries below are those of one.
         capacity: Nodes that the table holds.
         num_roots: Trees that grow.
         entry_capacity: Entries that there may be, once rows are shared out among branches.
@@ -61,7 +158,7 @@ class Plan(NamedTuple):
         num_slots: Slots of a chunk, the nodes whose splits are found together.
         num_words: Words of a subset; 0 where there are none.
         num_scanned: Features scored by a scan over sorted entries.
-        num_drawn: Features that a node looks at in one round, where it draws them; 0 where it looks at all.
+        num_sampled: Features that a node looks at in one round, where it samples them; 0 where it looks at all.
         entries_per_block: Entries read together for a histogram, once they are sorted by slot.
         entries_per_move: Entries sent to their children together.
         small_nodes: Nodes scored together by comparing pairs; 0 where no node is.
@@ -71,16 +168,16 @@ class Plan(NamedTuple):
     """
 
     backend: Backend
-    num_devices: int
+    devices: Devices
     capacity: int
     num_roots: int
     entry_capacity: int
-    rules: Rules
+    rules: ResolvedRules
     tables: tuple[TablePlan, ...]
     num_slots: int
     num_words: int
     num_scanned: int
-    num_drawn: int
+    num_sampled: int
     entries_per_block: int
     entries_per_move: int
     small_nodes: int
@@ -89,36 +186,37 @@ class Plan(NamedTuple):
     starts_in_row_order: bool
 
 
-class TableShape(NamedTuple):
-    """Features that one table plan serves: how many, their codes, and their kinds of split."""
-
-    num_features: int
-    num_bins: int
-    kinds: tuple[SplitKind, ...]
-
-
 def make_plan(
-    *,
-    backend: Backend,
-    num_devices: int,
-    num_entries: int,
-    entry_capacity: int,
-    capacity: int,
-    num_roots: int,
-    rules: Rules,
+    rules: ResolvedRules,
+    sizes: Sizes,
     shapes: tuple[TableShape, ...],
+    *,
+    num_entries: int,
+    devices: Devices,
+    platform: str,
     num_scanned: int,
-    num_drawn: int,
-    starts_in_row_order: bool,
+    num_sampled: int,
 ) -> Plan:
-    """Returns the plan for data of the given sizes."""
-    channels = rules.measure.num_channels
-    widest_level = _power_of_two(max(1, min(capacity, num_entries // 2)))
-    num_entries = -(-num_entries // num_devices)
-    item = 8 if rules.measure.has_wide_sums else 4
-    plan_table = functools.partial(_plan_table, backend, num_drawn, num_entries, widest_level, channels, item)
+    """Returns the plan of a growth.
+
+    Args:
+        rules: The rules.
+        sizes: The sizes that were asked for.
+        shapes: The features that are scored by histograms.
+        num_entries: Entries on all devices.
+        devices: The devices.
+        platform: JAX's name for their kind.
+        num_scanned: Features that are scanned.
+        num_sampled: See `Plan`.
+    """
+    backend = for_entries(backend_of(platform), num_entries)
+    entry_capacity = -(-_entry_capacity(num_entries, sizes.entry_capacity, rules) // devices.number)
+    widest_level = _power_of_two(max(1, min(sizes.capacity, num_entries // 2)))
+    num_entries = -(-num_entries // devices.number)
+    item = 8 if rules.has_wide_sums else 4
+    plan_table = functools.partial(_plan_table, backend, rules, num_sampled, num_entries, widest_level)
     tables = tuple(plan_table(shape) for shape in shapes)
-    most_cells = max((channels * table.num_bins for table in tables), default=LEAST_CELLS)
+    most_cells = max((rules.num_channels * table.num_bins for table in tables), default=LEAST_CELLS)
     widest_block = max((table.slots_per_block for table in tables), default=1)
     num_slots = max(widest_block, _power_of_two(backend.bytes_per_table // item // most_cells))
     all_kinds = {kind for shape in shapes for kind in shape.kinds}
@@ -127,49 +225,52 @@ def make_plan(
         (num_scanned > 0 or widest_bins >= MIN_BINS_FOR_SMALL_NODES)
         and all_kinds <= {SplitKind.THRESHOLD}
         and num_entries >= WINDOW
-        and not rules.draws_thresholds
+        and not rules.samples_thresholds
         # The entries of a small node may lie on several devices.
-        and num_devices == 1
+        and devices.number == 1
     )
     block = min(num_entries, backend.entries_per_block)
+    entry_capacity = -(-entry_capacity // block) * block
     return Plan(
         backend=backend,
-        num_devices=num_devices,
-        capacity=capacity,
-        num_roots=num_roots,
-        entry_capacity=-(-entry_capacity // block) * block,
+        devices=devices,
+        capacity=sizes.capacity,
+        num_roots=sizes.num_roots,
+        entry_capacity=entry_capacity,
         rules=rules,
         tables=tables,
         num_slots=min(num_slots, max(widest_level, widest_block)),
         num_words=-(-widest_bins // CODES_PER_WORD) if SplitKind.SUBSET in all_kinds else 0,
         num_scanned=num_scanned,
-        num_drawn=num_drawn,
+        num_sampled=num_sampled,
         entries_per_block=block,
-        entries_per_move=math.gcd(-(-entry_capacity // block) * block, backend.entries_per_move),
+        entries_per_move=math.gcd(entry_capacity, backend.entries_per_move),
         small_nodes=min(backend.small_nodes, widest_level) if pairs_pay else 0,
         max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
         sorts=num_scanned > 0 or pairs_pay or num_entries > MOST_ENTRIES_UNSORTED,
-        starts_in_row_order=starts_in_row_order,
+        starts_in_row_order=False,
     )
 
 
+def _entry_capacity(num_entries: int, given: int | None, rules: ResolvedRules) -> int:
+    """Entries that there may be, on all devices."""
+    if not rules.shares_missing:
+        return num_entries
+    return max(num_entries, 2 * num_entries if given is None else given)
+
+
 def _plan_table(
-    backend: Backend,
-    num_drawn: int,
-    num_entries: int,
-    widest_level: int,
-    channels: int,
-    item: int,
-    shape: TableShape,
+    backend: Backend, rules: ResolvedRules, num_sampled: int, num_entries: int, widest_level: int, shape: TableShape
 ) -> TablePlan:
     in_turn = backend.accumulation == Accumulation.SCATTER
     side_by_side = 4 if in_turn and num_entries >= MIN_ENTRIES_SIDE_BY_SIDE and shape.num_features % 4 == 0 else 1
     # A subset is found by comparing all pairs of codes.
-    cells = channels * shape.num_bins * (shape.num_bins if SplitKind.SUBSET in shape.kinds else 1)
+    cells = rules.num_channels * shape.num_bins * (shape.num_bins if SplitKind.SUBSET in shape.kinds else 1)
     divisors = (n for n in range(shape.num_features, 0, -1) if shape.num_features % n == 0 and n % side_by_side == 0)
     group = next(n for n in divisors if n * cells <= backend.cells_per_slot or n == side_by_side)
-    scored = num_drawn or group
-    block = _power_of_two(max(1, min(backend.bytes_per_block // item // (cells * scored), widest_level)))
+    cells_at_once = cells * (num_sampled or group)
+    item = 8 if rules.has_wide_sums else 4
+    block = _power_of_two(max(1, min(backend.bytes_per_block // item // cells_at_once, widest_level)))
     return TablePlan(*shape, slots_per_block=block, features_per_group=group, features_side_by_side=side_by_side)
 
 

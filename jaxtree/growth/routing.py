@@ -5,19 +5,15 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Int, Int32, Int64, Shaped, UInt
+from jaxtyping import Array, Bool, Int, Int32, Int64, Shaped
 
 from jaxtree.growth import native
-from jaxtree.growth.accumulate import COUNTS_ROW, channels_of_entry
-from jaxtree.growth.backends import Accumulation
-from jaxtree.growth.candidates import NO_BRANCH
-from jaxtree.growth.frontier import RETIRED, Entries, Frontier
-from jaxtree.growth.mesh import combine_nodes, greatest, least, total
-from jaxtree.growth.nodes import Nodes
-from jaxtree.growth.orders import Expansion, Orders, expand_orders
-from jaxtree.growth.plan import Plan
-from jaxtree.growth.sums import cumulative_sum
-from jaxtree.tree import Tree, branch_of_code
+from jaxtree.growth.objective import NO_LABEL
+from jaxtree.growth.plan import Accumulation, Plan
+from jaxtree.growth.presorted import Expansion, expand
+from jaxtree.growth.problem import DONE, Entries, Frontier, NodeTable, Presorted, Problem, State
+from jaxtree.growth.whole_numbers import cumulative_sum
+from jaxtree.tree import ALL_BRANCHES, Tree, branch_of_code
 
 SHARED = 2**31 - 2
 """In place of a child: the entry goes to all of them."""
@@ -32,127 +28,123 @@ class _Counted(NamedTuple):
     high: Int64[Array, "*node"]
 
 
-def move_entries(
-    codes: UInt[Array, "feature row"],
-    tree: Tree,
-    nodes: Nodes,
-    entries: Entries,
-    frontier: Frontier,
-    first_node: Int32[Array, ""],
-    *,
-    plan: Plan,
-) -> tuple[Tree, Nodes, Int32[Array, " entry"]]:
+def route_entries(problem: Problem, state: State, first_node: Int32[Array, ""], *, plan: Plan) -> tuple[State, Array]:
     """Sends every entry to its child, and counts it there; the children are the nodes from `first_node` on.
 
     Returns:
-        The tree and the nodes with the sums of the children, and each entry's child, or `RETIRED` where its node
-        was not split.
+        The state with the sums of the children, and each entry's child, or `DONE` where its node was not split.
     """
+    table, entries, frontier, devices = state.table, state.entries, state.frontier, plan.devices
+    if not plan.rules.shares_missing:
+        table, node = _move_entries(problem, state, first_node, plan=plan)
+        return state._replace(table=table), node
+    node = _send_entries(problem, state, plan=plan)
+    unshared = (entries, frontier, node, state.presorted, jnp.bool_(True))
+    entries, frontier, node, presorted, fits = lax.cond(
+        devices.greatest(jnp.any(node == SHARED).astype(jnp.int32)) > 0,
+        lambda: _share_out(state, node, plan=plan),
+        lambda: unshared,
+    )
+    table = count_entries(table, entries, node, first_node, plan=plan)
+    fits = devices.least(fits.astype(jnp.int32)) > 0
+    table = table._replace(complete=table.complete & fits)
+    return state._replace(table=table, entries=entries, frontier=frontier, presorted=presorted), node
+
+
+def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> tuple[NodeTable, Array]:
+    """Sends and counts block by block, which reads every entry once."""
+    entries, size = state.entries, plan.entries_per_move
     if plan.backend.accumulation == Accumulation.NATIVE:
-        node = send_entries(codes, tree, entries, frontier, plan=plan)
-        return *count_entries(tree, nodes, entries, node, first_node, plan=plan), node
-    size = plan.entries_per_move
+        node = _send_entries(problem, state, plan=plan)
+        return count_entries(state.table, entries, node, first_node, plan=plan), node
 
     def move_block(block, carry):
         counted, node = carry
-        child = _send_block(codes, tree, entries, frontier, block, plan)
+        child = _send_block(problem, state, block, plan)
         return _count_block(counted, entries, child, block, plan), _put_block(node, child, block, size)
 
-    carry = (_open_count(tree, nodes), entries.slot)
+    carry = (_open_count(state.table), entries.slot)
     counted, node = lax.fori_loop(0, -(-entries.size // size), move_block, carry)
-    return *_close_count(counted, tree, nodes, first_node, plan), node
+    return _close_count(counted, state.table, first_node, plan), node
 
 
-def send_entries(
-    codes: UInt[Array, "feature row"], tree: Tree, entries: Entries, frontier: Frontier, *, plan: Plan
-) -> Int32[Array, " entry"]:
-    """The child that every entry goes to: `RETIRED` where its node was not split, `SHARED` where it goes to all."""
+def _send_entries(problem: Problem, state: State, *, plan: Plan) -> Int32[Array, " entry"]:
+    """The child that every entry goes to: `DONE` where its node was not split, `SHARED` where it goes to all."""
+    entries, size = state.entries, plan.entries_per_move
     if plan.backend.accumulation == Accumulation.NATIVE:
-        return native.send(codes, entries.row, entries.slot, entries.size, frontier.node, tree)
-    size = plan.entries_per_move
+        tree, node = state.table.tree, state.frontier.node
+        return native.send(problem.codes, entries.row, entries.slot, entries.size, node, tree)
 
     def send_block(block, node):
-        return _put_block(node, _send_block(codes, tree, entries, frontier, block, plan), block, size)
+        return _put_block(node, _send_block(problem, state, block, plan), block, size)
 
     return lax.fori_loop(0, -(-entries.size // size), send_block, entries.slot)
 
 
 def count_entries(
-    tree: Tree,
-    nodes: Nodes,
-    entries: Entries,
-    node: Int32[Array, " entry"],
-    first_node: Int32[Array, ""],
-    *,
-    plan: Plan,
-) -> tuple[Tree, Nodes]:
+    table: NodeTable, entries: Entries, node: Int32[Array, " entry"], first_node: Int32[Array, ""], *, plan: Plan
+) -> NodeTable:
     """Adds every entry to the sums and the number of rows of its node, which are those from `first_node` on."""
-    if plan.backend.accumulation == Accumulation.NATIVE and plan.rules.measure.num_classes:
-        return _count_natively(tree, nodes, entries, node, first_node, plan=plan)
+    tree, nodes, objective = table.tree, table.nodes, plan.rules.objective
+    if plan.backend.accumulation == Accumulation.NATIVE and not objective.compares_targets:
+        columns, arrived = native.columns_of(entries), (first_node, tree.num_nodes)
+        given = (columns, node, entries.size, arrived, nodes.sums, tree.num_rows)
+        sums, num_rows = native.count(*given, additions=objective.additions)
+        return _close_count(_Counted(sums.reshape(-1), num_rows, nodes.low, nodes.high), table, first_node, plan)
     size = plan.entries_per_move
 
     def count_block(block, counted):
         return _count_block(counted, entries, lax.dynamic_slice(node, (block * size,), (size,)), block, plan)
 
-    counted = lax.fori_loop(0, -(-entries.size // size), count_block, _open_count(tree, nodes))
-    return _close_count(counted, tree, nodes, first_node, plan)
+    counted = lax.fori_loop(0, -(-entries.size // size), count_block, _open_count(table))
+    return _close_count(counted, table, first_node, plan)
 
 
-def _count_natively(tree: Tree, nodes: Nodes, entries: Entries, node, first_node, *, plan: Plan) -> tuple[Tree, Nodes]:
-    columns = (entries.slot, entries.row, entries.label, entries.value)
-    arrived = (first_node, tree.num_nodes)
-    channels = tuple(x for x in channels_of_entry(plan.rules.measure) if x[-1] != COUNTS_ROW)
-    sums, num_rows = native.count(columns, node, entries.size, arrived, nodes.sums, tree.num_rows, channels=channels)
-    counted = _Counted(sums.reshape(-1), num_rows, nodes.low, nodes.high)
-    return _close_count(counted, tree, nodes, first_node, plan)
-
-
-def _send_block(codes, tree: Tree, entries: Entries, frontier: Frontier, block, plan: Plan) -> Int32[Array, " sent"]:
+def _send_block(problem: Problem, state: State, block, plan: Plan) -> Int32[Array, " sent"]:
+    tree, entries = state.table.tree, state.entries
     row, slot = (_take_block(x, block, plan.entries_per_move) for x in (entries.row, entries.slot))
-    at = frontier.node.at[slot].get(mode="clip")
-    moves = (slot != RETIRED) & (tree.num_children[at] > 0)
-    code = codes.at[tree.feature[at], row].get(mode="promise_in_bounds").astype(jnp.int32)
+    at = state.frontier.node.at[slot].get(mode="clip")
+    moves = (slot != DONE) & (tree.num_children[at] > 0)
+    code = problem.codes.at[tree.feature[at], row].get(mode="promise_in_bounds").astype(jnp.int32)
     branch = branch_of_code(tree, at, code, has_missing=plan.rules.has_missing)
     child = tree.first_child[at] + branch
     if plan.rules.shares_missing:
-        child = jnp.where(branch == NO_BRANCH, SHARED, child)
-    return jnp.where(moves, child, RETIRED)
+        child = jnp.where(branch == ALL_BRANCHES, SHARED, child)
+    return jnp.where(moves, child, DONE)
 
 
 def _count_block(counted: _Counted, entries: Entries, at: Int32[Array, " sent"], block, plan: Plan) -> _Counted:
-    measure, num_channels = plan.rules.measure, plan.rules.measure.num_node_channels
+    objective = plan.rules.objective
     label, value = (_take_block(x, block, plan.entries_per_move) for x in (entries.label, entries.value))
     sums, num_rows, low, high = counted
-    arrives = at != RETIRED
-    if measure.num_classes:
-        for output in range(measure.num_outputs):
-            cell = at * num_channels + output * measure.num_classes + label[output]
-            sums = sums.at[jnp.where(arrives, cell, RETIRED)].add(value[0], mode="drop")
-    else:
-        for channel in range(num_channels):
-            cell = jnp.where(arrives, at * num_channels + channel, RETIRED)
-            sums = sums.at[cell].add(value[channel], mode="drop")
+    arrives = at != DONE
+    for number, channel, added in objective.additions:
+        cell = at * objective.num_node_channels + channel
+        cell = cell if number == NO_LABEL else cell + label[number]
+        sums = sums.at[jnp.where(arrives, cell, DONE)].add(value[added], mode="drop")
+    if objective.compares_targets:
         low, high = low.at[at].min(label[0], mode="drop"), high.at[at].max(label[0], mode="drop")
     return _Counted(sums, num_rows.at[at].add(1, mode="drop"), low, high)
 
 
-def _open_count(tree: Tree, nodes: Nodes) -> _Counted:
-    return _Counted(nodes.sums.reshape(-1), tree.num_rows, nodes.low, nodes.high)
+def _open_count(table: NodeTable) -> _Counted:
+    return _Counted(table.nodes.sums.reshape(-1), table.tree.num_rows, table.nodes.low, table.nodes.high)
 
 
-def _close_count(counted: _Counted, tree: Tree, nodes: Nodes, first_node, plan: Plan) -> tuple[Tree, Nodes]:
-    """The tree and nodes with what all devices counted at the nodes from `first_node` on."""
-    combined = (
-        combine_nodes(combine, values, first_node, tree.num_nodes, plan)
+def _close_count(counted: _Counted, table: NodeTable, first_node, plan: Plan) -> NodeTable:
+    """The table with what all devices counted at the nodes from `first_node` on."""
+    tree, nodes, devices = table.tree, table.nodes, plan.devices
+    sums, num_rows, low, high = (
+        devices.combine_nodes(combine, values, first_node, tree.num_nodes)
         for combine, values in (
-            (total, counted.sums.reshape(nodes.sums.shape)),
-            (total, counted.num_rows),
-            (least, counted.low),
-            (greatest, counted.high),
+            (devices.total, counted.sums.reshape(nodes.sums.shape)),
+            (devices.total, counted.num_rows),
+            (devices.least, counted.low),
+            (devices.greatest, counted.high),
         )
     )
-    sums, num_rows, low, high = combined
-    return dataclasses.replace(tree, num_rows=num_rows), nodes._replace(sums=sums, low=low, high=high)
+    nodes = nodes._replace(sums=sums, low=low, high=high)
+    return table._replace(tree=dataclasses.replace(tree, num_rows=num_rows), nodes=nodes)
 
 
 def _take_block(values: Shaped[Array, "*axis entry"], block, size: int) -> Shaped[Array, "*axis sent"]:
@@ -163,21 +155,22 @@ def _put_block(values: Int32[Array, " entry"], new: Int32[Array, " sent"], block
     return lax.dynamic_update_slice(values, new, (block * size,))
 
 
-def share_out(
-    tree: Tree, entries: Entries, frontier: Frontier, node: Int32[Array, " entry"], orders: Orders, *, plan: Plan
-) -> tuple[Entries, Frontier, Int32[Array, " entry"], Orders, Bool[Array, ""]]:
+def _share_out(
+    state: State, node: Int32[Array, " entry"], *, plan: Plan
+) -> tuple[Entries, Frontier, Int32[Array, " entry"], Presorted, Bool[Array, ""]]:
     """Puts an entry for every child in the place of each one that goes to all.
 
     A child's share is its part of the known weight. Shares are cut off along the cumulative weight, so the last
-    child takes what rounding leaves. Retired entries are dropped.
+    child takes what rounding leaves. Entries that are done are dropped.
 
     Returns:
         The entries, the frontier with the windows where they are now, the child of each entry, the orders, and
         whether there was room.
     """
+    tree, entries, frontier = state.table.tree, state.entries, state.frontier
     at = frontier.node.at[entries.slot].get(mode="clip")
     in_use = jnp.arange(node.size, dtype=jnp.int32) < entries.size
-    copies = jnp.where(node == SHARED, tree.num_children[at], (node != RETIRED).astype(jnp.int32))
+    copies = jnp.where(node == SHARED, tree.num_children[at], (node != DONE).astype(jnp.int32))
     copies = jnp.where(in_use, copies, 0)
     start, size = _starts(copies, entries.size, plan)
     source = _sources(copies, start, entries.size, plan)
@@ -187,8 +180,8 @@ def share_out(
         start=begin.at[frontier.start].get(mode="clip"),
         stop=jnp.where(frontier.stop < entries.size, begin.at[frontier.stop].get(mode="clip"), size),
     )
-    orders = expand_orders(orders, Expansion(copies, start), plan=plan)
-    return shared, windows, child, orders, size <= plan.entry_capacity
+    presorted = expand(state.presorted, Expansion(copies, start), plan=plan)
+    return shared, windows, child, presorted, size <= plan.entry_capacity
 
 
 def _starts(
@@ -216,7 +209,7 @@ def _sources(
         def put_block(block, source):
             own, to = (_take_block(x, block, size) for x in (copies, start))
             old = block * size + jnp.arange(size, dtype=jnp.int32)
-            return source.at[jnp.where(own > number, to + number, RETIRED)].set(old, mode="drop")
+            return source.at[jnp.where(own > number, to + number, DONE)].set(old, mode="drop")
 
         return lax.fori_loop(0, -(-num_entries // size), put_block, source)
 
@@ -229,7 +222,7 @@ def _copy_entries(
     """The entries in their new places, and the child of each."""
     size = plan.entries_per_block
     known = jnp.zeros(plan.capacity, entries.value.dtype).at[node].add(entries.value[0], mode="drop")
-    known = total(known, plan)
+    known = plan.devices.total(known)
     up_to = jnp.cumsum(known)
 
     def copy_block(block, carry):
@@ -246,11 +239,11 @@ def _copy_entries(
             put(row, entries.row[old]),
             put(label, entries.label[:, old]),
             put(value, parts),
-            put(slot, jnp.where(arrives, entries.slot[old], RETIRED)),
-            put(child, jnp.where(arrives, to, RETIRED)),
+            put(slot, jnp.where(arrives, entries.slot[old], DONE)),
+            put(child, jnp.where(arrives, to, DONE)),
         )
 
-    nobody = jnp.full_like(node, RETIRED)
+    nobody = jnp.full_like(node, DONE)
     carry = (entries.row, entries.label, entries.value, nobody, nobody)
     num_blocks = -(-jnp.minimum(num_copies, plan.entry_capacity) // size)
     row, label, value, slot, child = lax.fori_loop(0, num_blocks, copy_block, carry)

@@ -12,23 +12,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32
 
-from jaxtree.arrays import OptionalArray
+from jaxtree.arrays import OptionalArray, child_hash
 from jaxtree.growth.candidates import (
-    C45_TOLERANCE,
     Candidates,
-    Feature,
-    Place,
+    Judge,
     multiway_candidates,
     one_vs_rest_candidates,
     set_missing_apart,
     threshold_candidates,
-    tie_tolerance,
 )
-from jaxtree.growth.measure import Units
-from jaxtree.growth.rules import Rules, Selection
-from jaxtree.growth.subset import score_subsets
-from jaxtree.growth.sums import cumulative_sum
-from jaxtree.hashing import child_hash
+from jaxtree.growth.inputs import ResolvedRules, Selection
+from jaxtree.growth.plan import Plan
+from jaxtree.growth.problem import C45_TOLERANCE, FeatureContext, NodeContext
+from jaxtree.growth.subset import best_subset
+from jaxtree.growth.whole_numbers import cumulative_sum
 from jaxtree.tree import SplitKind
 
 NO_CODE = 2**31 - 1
@@ -53,45 +50,41 @@ class Split(NamedTuple):
     subset: OptionalArray
 
 
-def no_split(shape: tuple[int, ...], num_words: int) -> Split:
+def no_split(shape: tuple[int, ...], plan: Plan) -> Split:
     """Where no split has been found yet."""
     none = jnp.zeros(shape, jnp.int32)
     gain = jnp.full(shape, -jnp.inf, jnp.float64)
-    return Split(gain, none, none, none, none, jnp.zeros_like(gain), jnp.zeros((*shape, num_words), jnp.uint32))
+    words = jnp.zeros((*shape, plan.num_words), jnp.uint32)
+    return trimmed(Split(gain, none, none, none, none, jnp.zeros_like(gain), words), plan)
 
 
-def trimmed(split: Split, rules: Rules, num_words: int) -> Split:
+def trimmed(split: Split, plan: Plan) -> Split:
     """The split without what the rules make the same for all: every field costs time wherever splits are stored."""
     return split._replace(
-        missing_branch=split.missing_branch if rules.tells_missing else None,
-        information=split.information if rules.is_c45 else None,
-        subset=split.subset if num_words else None,
+        missing_branch=split.missing_branch if plan.rules.tells_missing else None,
+        information=split.information if plan.rules.is_c45 else None,
+        subset=split.subset if plan.num_words else None,
     )
 
 
 def score_histogram(
+    judge: Judge,
+    feature: FeatureContext,
     histogram: Int[Array, "channel bin"],
-    feature: Feature,
-    place: Place,
-    units: Units,
     *,
-    rules: Rules,
     kinds: tuple[SplitKind, ...],
     num_words: int,
 ) -> Split:
     """Returns the best split of a node on a feature.
 
     Args:
-        histogram: Sums of every code of the feature at the node.
+        judge: Judges the node's candidates.
         feature: The feature.
-        place: The node.
-        units: Units of the sums.
-        rules: Static rules.
+        histogram: Sums of every code of the feature at the node.
         kinds: The kinds of split that the feature may have; no other is scored.
         num_words: Words of a subset.
     """
-    known, missing = set_missing_apart(histogram, feature, rules)
-    found = [_best_of_kind(kind, histogram, known, missing, feature, place, units, rules, num_words) for kind in kinds]
+    found = [_best_of_kind(kind, judge, feature, histogram, num_words) for kind in kinds]
     split = found[0]
     for kind, other in zip(kinds[1:], found[1:], strict=True):
         split = jax.tree.map(lambda a, b, kind=kind: jnp.where(feature.kind == kind, b, a), split, other)
@@ -99,24 +92,17 @@ def score_histogram(
 
 
 def score_pairs(
-    codes: Int32[Array, " entry"],
-    sums: Int[Array, "channel entry"],
-    feature: Feature,
-    place: Place,
-    units: Units,
-    *,
-    rules: Rules,
+    judge: Judge, feature: FeatureContext, codes: Int32[Array, " entry"], sums: Int[Array, "channel entry"]
 ) -> Split:
     """Returns the best threshold split of a small node on a feature, by comparing all pairs of entries.
 
     Args:
+        judge: Judges the node's candidates.
+        feature: The feature.
         codes: The feature's code of every entry.
         sums: What every entry adds to the node's sums; 0 where it is not in the node.
-        feature: The feature.
-        place: The node.
-        units: Units of the sums.
-        rules: Static rules.
     """
+    rules = judge.rules
     is_missing = codes == feature.missing_code
     missing = jnp.zeros_like(sums[:, :1])
     known = sums
@@ -125,8 +111,8 @@ def score_pairs(
         known = jnp.where(is_missing, 0, sums)
     up_to = codes[:, None] <= codes[None, :]
     inside = jnp.sum(jnp.where(up_to, known[:, :, None], 0), axis=1, dtype=sums.dtype)
-    found = threshold_candidates(inside, missing, feature, place, units, rules)
-    present = rules.measure.weight(sums) > 0
+    found = threshold_candidates(judge, feature, inside, missing)
+    present = judge.weight(sums) > 0
     if rules.is_c45:
         # The cuts tried are counted, so a code stands for one, however many entries have it.
         place_in_list = jnp.arange(codes.size, dtype=jnp.int32)
@@ -136,23 +122,22 @@ def score_pairs(
     if rules.has_close_values:
         later = present[None, :] & (codes[None, :] > codes[:, None])
         next_code = jnp.min(jnp.where(later, codes[None, :], NO_CODE), axis=1)
-    return choose_threshold(found, codes, present, next_code, feature, place, rules)
+    return _choose_threshold(judge, feature, found, codes, present, next_code)
 
 
-def best_of_features(splits: Split, place: Place, allowed: Bool[Array, " feature"], *, rules: Rules) -> Split:
+def best_of_features(judge: Judge, splits: Split, in_average: Bool[Array, " feature"]) -> Split:
     """Returns the best of a node's splits, one a feature (arrays of shape (feature,)).
 
     Args:
+        judge: Judges the node's candidates.
         splits: The best split on every feature.
-        place: The node.
-        allowed: Which features count for C4.5's average gain.
-        rules: Static rules.
+        in_average: Which features count for C4.5's average gain.
     """
-    if rules.is_c45:
-        wins = _wins_by_c45(splits, allowed, rules)
+    if judge.rules.is_c45:
+        wins = _wins_by_c45(splits, in_average, judge.rules)
     else:
         best = jnp.max(splits.gain)
-        wins = splits.gain >= best - tie_tolerance(place.whole, best, rules)
+        wins = splits.gain >= best - judge.tolerance(best)
     # The lists of features may stand in another order than their numbers.
     wins = wins & (splits.feature == _lowest(splits.feature, wins))
     place_in_list = jnp.arange(splits.gain.size, dtype=jnp.int32)
@@ -161,107 +146,94 @@ def best_of_features(splits: Split, place: Place, allowed: Bool[Array, " feature
     return best._replace(gain=jnp.where(jnp.any(wins), best.gain, -jnp.inf))
 
 
-def choose_threshold(
+def _choose_threshold(
+    judge: Judge,
+    feature: FeatureContext,
     found: Candidates,
     code: Int32[Array, " candidate"],
     present: Bool[Array, " candidate"],
     next_code: Int32[Array, " candidate"] | None,
-    feature: Feature,
-    place: Place,
-    rules: Rules,
 ) -> Split:
-    """Returns the best of the thresholds above the given codes.
+    """The best of the thresholds above the given codes.
 
     Args:
+        judge: Judges the node's candidates.
+        feature: The feature.
         found: The candidates.
         code: The code of every candidate.
         present: Whether the node has the code.
         next_code: The next code that the node has, where close values must not be cut apart.
-        feature: The feature.
-        place: The node.
-        rules: Static rules.
     """
+    rules, node, _ = judge
     if rules.has_close_values:
         apart = next_code >= feature.first_apart.at[code].get(mode="clip")
         found = found._replace(gain=jnp.where(apart, found.gain, -jnp.inf))
     gain = jnp.where(present, found.gain, -jnp.inf)
-    if rules.draws_thresholds:
-        gain = jnp.where(code == _drawn_threshold(code, present, feature, place), gain, -jnp.inf)
+    if rules.samples_thresholds:
+        gain = jnp.where(code == _random_threshold(code, present, feature, node), gain, -jnp.inf)
     num_tried = jnp.sum(gain > -jnp.inf)
-    split = _choose(found._replace(gain=gain), code, present, feature, place, rules)
-    return corrected(split, num_tried, place) if rules.is_c45 else split
+    split = _choose(judge, feature, found._replace(gain=gain), code, present)
+    return corrected(split, num_tried, node) if rules.is_c45 else split
 
 
-def corrected(split: Split, num_tried: Int[Array, "*s"], place: Place) -> Split:
+def corrected(split: Split, num_tried: Int[Array, "*s"], node: NodeContext) -> Split:
     """C4.5's correction by the description length of the threshold: the gain less log2(tried) / weight."""
-    cost = place.mdl_correction * jnp.log2(jnp.maximum(num_tried, 1).astype(jnp.float64))
-    gain = split.gain - cost / jnp.where(place.whole.weight > 0, place.whole.weight, 1)
+    cost = node.mdl_correction * jnp.log2(jnp.maximum(num_tried, 1).astype(jnp.float64))
+    gain = split.gain - cost / jnp.where(node.stats.weight > 0, node.stats.weight, 1)
     return split._replace(gain=jnp.where(gain > C45_TOLERANCE, gain, -jnp.inf))
 
 
-def _best_of_kind(kind, histogram, known, missing, feature: Feature, place: Place, units, rules: Rules, num_words):
+def _best_of_kind(
+    kind: SplitKind, judge: Judge, feature: FeatureContext, histogram: Int[Array, "channel bin"], num_words: int
+) -> Split:
+    rules = judge.rules
+    known, missing = set_missing_apart(histogram, feature, rules)
     code = jnp.arange(histogram.shape[1], dtype=jnp.int32)
-    present = rules.measure.weight(histogram) > 0
+    present = judge.weight(histogram) > 0
     if kind == SplitKind.SUBSET:
         table = known if rules.shares_missing else histogram
-        gain, subset, missing_branch, information = score_subsets(
-            table, missing, feature, place, units, rules=rules, num_words=num_words
-        )
+        gain, subset, missing_branch, information = best_subset(judge, feature, table, missing, num_words=num_words)
         none = jnp.zeros_like(feature.number)
         return Split(gain, feature.number, none, none, missing_branch, information, subset)
     if kind == SplitKind.THRESHOLD:
-        found = threshold_candidates(cumulative_sum(known), missing, feature, place, units, rules)
+        found = threshold_candidates(judge, feature, cumulative_sum(known), missing)
         next_code = _next_present(code, present) if rules.has_close_values else None
-        split = choose_threshold(found, code, present, next_code, feature, place, rules)
+        split = _choose_threshold(judge, feature, found, code, present, next_code)
     elif kind == SplitKind.MULTIWAY:
-        found = multiway_candidates(known, missing, feature, place, units, rules)
-        split = _choose(found, code, present, feature, place, rules)
+        split = _choose(judge, feature, multiway_candidates(judge, feature, known, missing), code, present)
     else:
-        found = one_vs_rest_candidates(known, missing, feature, place, units, rules)
-        split = _choose(_by_ratio(found, rules), code, present, feature, place, rules)
-        if rules.selection == Selection.GAIN_RATIO:
+        found = one_vs_rest_candidates(judge, feature, known, missing)
+        by_ratio = rules.selection == Selection.GAIN_RATIO
+        ranked = found._replace(gain=_ratio(found.gain, found.information)) if by_ratio else found
+        split = _choose(judge, feature, ranked, code, present)
+        if by_ratio:
             split = split._replace(gain=_pick(found.gain, code == split.code, split.gain > -jnp.inf))
     return split._replace(subset=jnp.zeros(num_words, jnp.uint32))
 
 
-def _by_ratio(found: Candidates, rules: Rules) -> Candidates:
-    """C4.5 takes the category of greatest gain ratio, where it goes by the ratio."""
-    if rules.selection != Selection.GAIN_RATIO:
-        return found
-    return found._replace(gain=_ratio(found.gain, found.information))
-
-
 def _choose(
+    judge: Judge,
+    feature: FeatureContext,
     found: Candidates,
     code: Int32[Array, " candidate"],
     present: Bool[Array, " candidate"],
-    feature: Feature,
-    place: Place,
-    rules: Rules,
 ) -> Split:
     gain = jnp.where(present, found.gain, -jnp.inf)
     best = jnp.max(gain)
-    tolerance = tie_tolerance(place.whole, best, rules)
+    tolerance = judge.tolerance(best)
     chosen = _lowest(code, gain >= best - tolerance)
-    # A gain of 0 in exact arithmetic may come out on either side of it.
-    best = jnp.where(jnp.abs(best) <= tolerance, 0.0, best)
-    if not rules.measure.num_classes:
-        best = jnp.where(best > -jnp.inf, jnp.maximum(best, 0.0), best)
-    is_chosen = code == chosen
+    best = judge.rounded(best, tolerance)
+    is_chosen = present & (code == chosen)
+    branch, is_c45 = found.missing_branch, judge.rules.is_c45
     return Split(
         gain=best,
         feature=feature.number.astype(jnp.int32),
         code=chosen,
         next_code=_lowest(code, present & (code > chosen)),
-        missing_branch=_branch_of_chosen(found.missing_branch, is_chosen & present),
-        information=_pick(found.information, is_chosen & present, True) if rules.is_c45 else jnp.zeros_like(best),
+        missing_branch=jnp.min(jnp.where(is_chosen, branch, NO_CODE)) if branch.ndim else branch,
+        information=_pick(found.information, is_chosen, True) if is_c45 else jnp.zeros_like(best),
         subset=jnp.zeros(0, jnp.uint32),
     )
-
-
-def _branch_of_chosen(branch: Int32[Array, "*candidate"], is_chosen: Bool[Array, " candidate"]) -> Int32[Array, ""]:
-    """The chosen candidate's branch of missing values, or that of all candidates."""
-    return jnp.min(jnp.where(is_chosen, branch, NO_CODE)) if branch.ndim else branch
 
 
 def _pick(values: Float[Array, " candidate"], is_chosen: Bool[Array, " candidate"], exists) -> Float[Array, ""]:
@@ -269,10 +241,10 @@ def _pick(values: Float[Array, " candidate"], is_chosen: Bool[Array, " candidate
     return jnp.where(exists, jnp.max(jnp.where(is_chosen, values, -jnp.inf)), -jnp.inf)
 
 
-def _wins_by_c45(splits: Split, allowed: Bool[Array, " feature"], rules: Rules) -> Bool[Array, " feature"]:
+def _wins_by_c45(splits: Split, in_average: Bool[Array, " feature"], rules: ResolvedRules) -> Bool[Array, " feature"]:
     """Quinlan (1993), section 2.4: of the tests with at least average gain, those of the greatest gain ratio."""
     valid = splits.gain > -jnp.inf
-    counts = valid & allowed
+    counts = valid & in_average
     number = jnp.sum(counts)
     gain = jnp.where(valid, splits.gain, 0.0)
     if rules.selection == Selection.INFORMATION:
@@ -301,15 +273,15 @@ def _next_present(code: Int32[Array, " bin"], present: Bool[Array, " bin"]) -> I
     return jnp.concatenate([at_or_after[1:], jnp.full(1, NO_CODE, jnp.int32)])
 
 
-def _drawn_threshold(
-    code: Int32[Array, " candidate"], present: Bool[Array, " candidate"], feature: Feature, place: Place
+def _random_threshold(
+    code: Int32[Array, " candidate"], present: Bool[Array, " candidate"], feature: FeatureContext, node: NodeContext
 ) -> Int32[Array, ""]:
     """The code below a threshold drawn uniformly between the least and the greatest known value of the node."""
     known = present & (code != feature.missing_code)
     position = feature.position.at[code].get(mode="clip")
     low = jnp.min(jnp.where(known, position, jnp.inf))
     high = jnp.max(jnp.where(known, position, -jnp.inf))
-    number = child_hash(place.seed, feature.number.astype(jnp.uint32))
+    number = child_hash(node.seed, feature.number.astype(jnp.uint32))
     share = (number >> 8).astype(jnp.float64) / 2**24
     threshold = low + share * (high - low)
     # Between neighbouring numbers the sum may round to the greatest value, above which there is no row.

@@ -1,18 +1,18 @@
-"""The page: what it is given in Python, put into its template."""
+"""The page: what it is given in Python, and its facts in numbers, put into its template."""
 
 import base64
+import contextlib
 import hashlib
 import json
 from importlib import resources
 from typing import Any
 
+import numpy as np
+
 from jaxtree.errors import MissingExtraError
-from jaxtree.export.picture import CLASS_COLOURS, colour_of_class
-from jaxtree.page import facts
-from jaxtree.page.histograms import histograms
-from jaxtree.page.nodes import node_columns
-from jaxtree.page.rows import Rows, columns_of_growth, read_rows, row_columns
-from jaxtree.page.subject import Subject, subject_of
+from jaxtree.export.pictures import CLASS_COLOURS, colour_of_class
+from jaxtree.page.rows import PageRows, columns_of_growth, histograms, read_rows, row_columns
+from jaxtree.page.subject import Subject, node_columns, subject_of
 from jaxtree.table.schema import value_in_words
 
 SCRIPTS = (
@@ -42,8 +42,8 @@ def to_html(
     """Returns one interactive page of a fitted tree, which needs no network and no other file.
 
     It has the tree to walk through by mouse or keyboard, sliders that prune it (cost complexity, depth, and a draw of
-    dropout) with its accuracy beside them, the path of every row, and importances, confusion matrix and ROC curves, or
-    predictions beside targets. Rows whose missing value is shared out among branches count with their parts.
+    dropout) with the accuracy that follows, the path of every row, and importances, confusion matrix and ROC curves, or
+    predictions against targets. Rows whose missing value is shared out among branches count with their parts.
 
     Args:
         estimator: A fitted tree of one output, or a forest, of which the page shows one tree.
@@ -81,11 +81,11 @@ def to_html(
         subject=subject,
         estimator=type(estimator).__name__,
         num_trees=0 if subject.number is None else len(estimator.estimators_),
-        summary=facts.summary(subject, rows),
-        scores=facts.scores_of_forest(subject, rows, [(X, y) for own, (X, y) in read if own is not None]),
-        parameters=facts.parameters(estimator),
-        importances=facts.importances(subject),
-        has_sums=bool(rows) or subject.labels is not None,
+        summary=_summary(subject, rows),
+        scores=_scores_of_forest(subject, rows, [(X, y) for own, (X, y) in read if own is not None]),
+        parameters=parameters(estimator),
+        importances=_importances(subject),
+        has_sums=bool(rows) or bool(subject.classes),
         has_rows=bool(rows),
         style=_asset("page.css"),
         script=script,
@@ -94,8 +94,8 @@ def to_html(
     )
 
 
-def page_data(subject: Subject, rows: list[Rows]) -> dict[str, Any]:
-    """Everything that the page's script is told."""
+def page_data(subject: Subject, rows: list[PageRows]) -> dict[str, Any]:
+    """Everything that the page's script reads."""
     sets = [row_columns(subject, own) for own in rows]
     if not any(own.name == "training" for own in rows):
         of_growth = columns_of_growth(subject)
@@ -111,7 +111,7 @@ def page_data(subject: Subject, rows: list[Rows]) -> dict[str, Any]:
             }
             for column in subject.schema.columns
         ],
-        "canPrune": not subject.is_vote,
+        "canPrune": not subject.model.is_vote,
         "nodes": node_columns(subject),
         "histograms": histograms(subject, rows[0]) if rows else [],
         "sets": sets,
@@ -122,9 +122,9 @@ def _in_words(categories: tuple) -> list[str]:
     return [value_in_words(category) for category in categories]
 
 
-def _as_json(told: dict[str, Any]) -> str:
+def _as_json(data: dict[str, Any]) -> str:
     """JSON that can stand in a script element, whatever names are in it."""
-    text = json.dumps(told, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
@@ -145,3 +145,53 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     return environment.get_template("page.html")
+
+
+def _summary(subject: Subject, rows: list[PageRows]) -> list[tuple[str, str]]:
+    """Names and values for the head of the page."""
+    tree = subject.tree
+    facts = [(f"{own.name} rows", f"{len(own.target):,}") for own in rows]
+    if not any(own.name == "training" for own in rows):
+        facts.insert(0, ("training rows", f"{int(tree.num_rows[0]):,}"))
+    facts.append(("columns", f"{len(subject.schema.columns):,}"))
+    if subject.classes:
+        facts.append(("classes", f"{len(subject.classes):,}"))
+    if subject.number is not None:
+        facts.append(("trees", f"{len(subject.whole.estimators_):,}"))
+    sizes = (("nodes", tree.node_count), ("leaves", tree.n_leaves), ("depth", tree.max_depth))
+    return facts + [(name, f"{size:,}") for name, size in sizes]
+
+
+def parameters(estimator: Any) -> list[tuple[str, str, bool]]:
+    """Names and values of the parameters, and whether each is another than by default; those first.
+
+    >>> from jaxtree import DecisionTreeClassifier
+    >>> parameters(DecisionTreeClassifier(max_depth=3))[:2]
+    [('max_depth', '3', True), ('categorical_features', "'from_dtype'", False)]
+    """
+    defaults: dict[str, Any] = {}
+    with contextlib.suppress(TypeError):  # a class whose parameters have no defaults
+        defaults = type(estimator)().get_params(deep=False)
+    given = estimator.get_params(deep=False)
+    listed = [(name, repr(value), repr(value) != repr(defaults.get(name))) for name, value in given.items()]
+    return sorted(listed, key=lambda parameter: not parameter[2])
+
+
+def _importances(subject: Subject) -> list[dict[str, Any]]:
+    """The columns that splits ask for with their share of the gain, the largest first."""
+    values = np.asarray(subject.whole.feature_importances_, np.float64)
+    order = np.argsort(-values, kind="stable")
+    return [
+        {"column": place, "name": subject.schema.columns[place].name, "value": float(values[place])}
+        for place in order.tolist()
+        if values[place] > 0
+    ]
+
+
+def _scores_of_forest(subject: Subject, rows: list[PageRows], tables: list[tuple[Any, Any]]) -> list[tuple[str, float]]:
+    """What a forest scores on rows by itself: accuracy, or the coefficient of determination; nothing for a tree."""
+    if subject.number is None:
+        return []
+    measure = "accuracy" if subject.classes else "R²"
+    scores = zip(rows, tables, strict=True)
+    return [(f"{own.name} {measure}", float(subject.whole.score(X, y))) for own, (X, y) in scores]

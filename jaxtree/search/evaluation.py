@@ -14,15 +14,13 @@ from sklearn.model_selection._validation import _fit_and_score, _score
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
-from jaxtree.estimators.base import BaseTree, Encoded, FitStart
+from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.growing import grow_tables
-from jaxtree.estimators.holding import visits_of
-from jaxtree.estimators.predicting import PredictingTree
-from jaxtree.pruning.validation import HeldOut, hold_out
-from jaxtree.search.masking import limit_masks, masks_of, votes_of
+from jaxtree.estimators.sample import Encoded, PreparedFit
+from jaxtree.prune.validation import HeldOut, hold_out
 from jaxtree.search.scoring import NodeMetric, Outcome, metric_of, outcome
-from jaxtree.search.settings import Parameters, configured, group_by_growth, loosest
-from jaxtree.tree import Tree, take_tree
+from jaxtree.search.settings import Parameters, configured, group_by_growth, limit_masks, loosest, masks_of, votes_of
+from jaxtree.tree import FittedModel, Predictor, Tree, take_tree
 
 Scores = dict[str, Float[np.ndarray, " setting"]]
 
@@ -55,7 +53,7 @@ class Search(NamedTuple):
     return_train_score: bool
 
 
-class _Rows(NamedTuple):
+class _ScoredRows(NamedTuple):
     """A part of a fold as the scorer sees it, and its rows at the nodes of the fold's tree."""
 
     X: Any
@@ -64,14 +62,14 @@ class _Rows(NamedTuple):
     held: HeldOut | None
 
 
-class _Fold(NamedTuple):
+class _GrownFold(NamedTuple):
     """The tree grown on the training part of a fold."""
 
     estimator: BaseTree
-    start: FitStart
+    start: PreparedFit
     tree: Tree
     in_units: Tree
-    parts: dict[str, _Rows]
+    parts: dict[str, _ScoredRows]
     seconds: float
 
 
@@ -128,7 +126,7 @@ def _metrics(search: Search) -> dict[str, NodeMetric] | None:
     return {name: metric for name, metric in metrics.items() if metric is not None}
 
 
-def _try_to_grow(search: Search, group: list[int], encodings: dict[Any, Encoded]) -> list[_Fold] | None:
+def _try_to_grow(search: Search, group: list[int], encodings: dict[Any, Encoded]) -> list[_GrownFold] | None:
     """The folds' trees; None where a fit fails, so that each candidate fails by itself."""
     try:
         return _grow(search, group, encodings)
@@ -137,7 +135,7 @@ def _try_to_grow(search: Search, group: list[int], encodings: dict[Any, Encoded]
 
 
 def _try_to_score(
-    search: Search, group: list[int], fold: _Fold, metrics: dict[str, NodeMetric] | None
+    search: Search, group: list[int], fold: _GrownFold, metrics: dict[str, NodeMetric] | None
 ) -> list[dict[str, Any]] | None:
     """The results of a group on a fold; None where a pruning fails, so that each candidate fails by itself."""
     try:
@@ -146,17 +144,17 @@ def _try_to_score(
         return None
 
 
-def _grow(search: Search, group: list[int], encodings: dict[Any, Encoded]) -> list[_Fold]:
+def _grow(search: Search, group: list[int], encodings: dict[Any, Encoded]) -> list[_GrownFold]:
     """Grows the trees of all folds as roots of one growth, with limits that suit every candidate."""
     began = time.perf_counter()
     loose = loosest(search.estimator, [search.candidates[i] for i in group])
-    begun: list[tuple[BaseTree, FitStart, dict[str, tuple]]] = []
+    begun: list[tuple[BaseTree, PreparedFit, dict[str, tuple]]] = []
     for number, (train, test) in enumerate(search.splits):
         estimator = copy.copy(loose)
         X, y = _safe_split(estimator, search.X, search.y, train)
         params = _check_method_params(search.X, params=search.fit_params, indices=train)
-        kind = (number, repr(sorted(vars(estimator._encoder()).items())))
-        start = estimator._begin(X, y, **params, encoded=encodings.get(kind))
+        kind = (number, repr(sorted(vars(estimator.make_encoder()).items())))
+        start = estimator.prepare_fit(X, y, **params, encoded=encodings.get(kind))
         if start.sample.num_rows == len(train) and start.validation is None:
             encodings.setdefault(kind, Encoded(estimator.encoder_, start.encoded.codes))
         parts = {"test": (*_safe_split(estimator, search.X, search.y, test, train), test)}
@@ -169,35 +167,35 @@ def _grow(search: Search, group: list[int], encodings: dict[Any, Encoded]) -> li
 
 
 def _fold(
-    search: Search, estimator: BaseTree, start: FitStart, parts: dict[str, tuple], tree: Tree, seconds: float
-) -> _Fold:
-    in_units = estimator._in_units(tree, start)
-    predicting = PredictingTree(in_units)
+    search: Search, estimator: BaseTree, start: PreparedFit, parts: dict[str, tuple], tree: Tree, seconds: float
+) -> _GrownFold:
+    in_units = estimator.in_table_units(tree, start)
+    predictor = Predictor(in_units)
     rows = {}
     for name, (X, y, numbers) in parts.items():
         params = _check_method_params(search.X, params=search.score_params, indices=numbers)
-        held = _hold(estimator, in_units, predicting, X, y, params.get("sample_weight"))
-        rows[name] = _Rows(X, y, params, held)
-    return _Fold(estimator, start, tree, in_units, rows, seconds)
+        held = _hold(estimator, in_units, predictor, X, y, params.get("sample_weight"))
+        rows[name] = _ScoredRows(X, y, params, held)
+    return _GrownFold(estimator, start, tree, in_units, rows, seconds)
 
 
-def _hold(estimator: BaseTree, tree: Tree, predicting: PredictingTree, X: Any, y: Any, weight: Any) -> HeldOut | None:
+def _hold(estimator: BaseTree, tree: Tree, predictor: Predictor, X: Any, y: Any, weight: Any) -> HeldOut | None:
     """The rows at the nodes; None where sums at nodes do not tell what is predicted of each."""
-    visits = visits_of(predicting, estimator.encoder_.values(X))
-    if estimator.n_outputs_ != 1 or visits.row.size != len(y):
+    parts = predictor.instances(estimator.encoder_.values(X))
+    if estimator.n_outputs_ != 1 or parts.row.size != len(y):
         return None
-    target = estimator._read_target(y)
-    weight = None if weight is None else np.asarray(weight, np.float64)[visits.row]
-    return hold_out(tree, visits.node, target[:, visits.row], weight)
+    target = estimator.read_target(y)
+    weight = None if weight is None else np.asarray(weight, np.float64)[parts.row]
+    return hold_out(tree, parts.node, target[:, parts.row], weight)
 
 
 def _score_group(
-    search: Search, group: list[int], fold: _Fold, metrics: dict[str, NodeMetric] | None
+    search: Search, group: list[int], fold: _GrownFold, metrics: dict[str, NodeMetric] | None
 ) -> list[dict[str, Any]]:
     """The results of the candidates of a group on one fold."""
     settings = [configured(fold.estimator, search.candidates[i]) for i in group]
     results: list[dict[str, Any] | None] = [None] * len(group)
-    by_node = [i for i, setting in enumerate(settings) if setting._prunes_by_masks() and _fits(fold, metrics)]
+    by_node = [i for i, setting in enumerate(settings) if setting.prunes_by_masks() and _fits(fold, metrics)]
     if by_node and metrics is not None:
         began = time.perf_counter()
         scores = _scores_at_nodes(fold, [settings[i] for i in by_node], metrics)
@@ -208,7 +206,7 @@ def _score_group(
     return [_score_fitted(search, fold, settings[i]) if r is None else r for i, r in enumerate(results)]
 
 
-def _fits(fold: _Fold, metrics: dict[str, NodeMetric] | None) -> bool:
+def _fits(fold: _GrownFold, metrics: dict[str, NodeMetric] | None) -> bool:
     if metrics is None:
         return False
     classes = getattr(fold.estimator, "classes_", np.zeros(0))
@@ -216,25 +214,32 @@ def _fits(fold: _Fold, metrics: dict[str, NodeMetric] | None) -> bool:
     return len(held) == len(fold.parts) and all(m.fits(h, classes) for m in metrics.values() for h in held)
 
 
-def _scores_at_nodes(fold: _Fold, settings: Sequence[BaseTree], metrics: dict[str, NodeMetric]) -> dict[str, Scores]:
+def _scores_at_nodes(
+    fold: _GrownFold, settings: Sequence[BaseTree], metrics: dict[str, NodeMetric]
+) -> dict[str, Scores]:
     """The scores of every part of a fold by every metric, for settings that are masks of its tree."""
     estimator, tree = fold.estimator, fold.in_units
     needs = any(s.pruning is not None and s.pruning.needs_validation for s in settings)
-    pruned_with = estimator._hold_out(fold.tree, fold.start) if needs else None
+    pruned_with = estimator.hold_out_validation(fold.tree, fold.start) if needs else None
     masks = masks_of(settings, fold.tree, fold.start, pruned_with)
     votes = votes_of(settings, tree, masks)
     unique, number = np.unique(masks, axis=0, return_inverse=True)
-    plain = estimator._said_of_nodes(tree, None)
+    plain = estimator.model_of(tree)
     scores: dict[str, Scores] = {}
     for part, rows in fold.parts.items():
         held: Any = rows.held
-        own = outcome(tree, unique, held, *plain, getattr(estimator, "classes_", np.zeros(0)))
+        own = outcome(tree, unique, held, _labels(plain), plain.node_value, getattr(estimator, "classes_", np.zeros(0)))
         scores[part] = {name: metric.scores(own)[number.reshape(-1)] for name, metric in metrics.items()}
         for i, said in votes.items():
-            voted = _outcome_of_vote(own, int(number.reshape(-1)[i]), *estimator._said_of_nodes(tree, said))
+            voted = _outcome_of_vote(own, int(number.reshape(-1)[i]), _labels(plain.with_votes(said)), said)
             for name, metric in metrics.items():
                 scores[part][name][i] = metric.scores(voted)[0]
     return scores
+
+
+def _labels(model: FittedModel) -> Int[np.ndarray, " node"]:
+    """The class of every node; 0 for numbers."""
+    return np.zeros(len(model.node_value), np.int64) if model.node_label is None else model.node_label[0]
 
 
 def _outcome_of_vote(rows: Outcome, mask: int, labels: Any, shares: Any) -> Outcome:
@@ -243,10 +248,10 @@ def _outcome_of_vote(rows: Outcome, mask: int, labels: Any, shares: Any) -> Outc
     return rows._replace(stops=rows.stops[one], goes_on=rows.goes_on[one], labels=labels, shares=shares)
 
 
-def _score_fitted(search: Search, fold: _Fold, setting: BaseTree) -> dict[str, Any]:
+def _score_fitted(search: Search, fold: _GrownFold, setting: BaseTree) -> dict[str, Any]:
     """The result of a setting on a fold by scikit-learn's scorer, with the tree already grown."""
     began = time.perf_counter()
-    setting._finish(_limited(fold, setting), fold.start)
+    setting.finish_fit(_limited(fold, setting), fold.start)
     pruned = time.perf_counter()
     scores = {
         part: _score(setting, rows.X, rows.y, search.scorer, rows.score_params, search.error_score)
@@ -257,12 +262,12 @@ def _score_fitted(search: Search, fold: _Fold, setting: BaseTree) -> dict[str, A
     return result
 
 
-def _limited(fold: _Fold, setting: BaseTree) -> Tree:
+def _limited(fold: _GrownFold, setting: BaseTree) -> Tree:
     """The fold's tree as it would have grown with the limits of a setting."""
     return take_tree(fold.tree, collapsed=limit_masks([setting], fold.tree, fold.start)[0])
 
 
-def _result(fold: _Fold, scores: dict[str, Any], seconds: float, *, is_one: bool) -> dict[str, Any]:
+def _result(fold: _GrownFold, scores: dict[str, Any], seconds: float, *, is_one: bool) -> dict[str, Any]:
     """A result in scikit-learn's form."""
     result: dict[str, Any] = {"fit_error": None, "fit_time": fold.seconds, "score_time": seconds}
     for part, of in scores.items():

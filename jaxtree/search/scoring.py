@@ -15,9 +15,9 @@ from sklearn import metrics
 from sklearn.base import is_classifier
 
 from jaxtree.estimators.parts import ScoresSources
-from jaxtree.pruning.masks import survivors
-from jaxtree.pruning.validation import HeldOut
+from jaxtree.prune.validation import HeldOut
 from jaxtree.tree import Tree, target_means
+from jaxtree.tree.paths import survivors
 
 LEAST_SPREAD = 1e-6
 """Held-out numbers whose variance is a smaller share of their squared distance from the center are too much alike."""

@@ -1,34 +1,152 @@
-"""The program of training: some epochs, for many models side by side."""
+"""The program of training: some epochs, for many models side by side; and the bundles that it takes.
+
+A schedule is a function of the share of all steps that are done, from 0 to 1. It is traced, and so are all numbers of
+`Hyperparameters`: many models with numbers of their own train as one program.
+"""
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+import optax
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
 
 from jaxtree.arrays import FloatLike, IntLike
-from jaxtree.programs import compiled
-from jaxtree.soft.courses import Course, Method, Rates, Rows
-from jaxtree.soft.model import SoftTree
-from jaxtree.soft.regularisers import Shares, penalty
+from jaxtree.buckets import row_bucket
+from jaxtree.compilation import compiled
+from jaxtree.errors import InvalidInputError
+from jaxtree.soft.losses import Loss, cross_entropy
+from jaxtree.soft.model import SoftTree, apply
 
 MOST_EPOCHS_A_CALL = 64
 NUMBERS_IN_CACHE = 2**18
 """Of one array: rows of a step times ends of the trees that are trained side by side on a CPU."""
 ROWS_A_BLOCK = 8192
-"""Rows that are judged at once: a power of two."""
+"""Rows whose loss is computed at once: a power of two."""
+
+Predict = Callable[..., Float[Array, "row output"]]
+"""A function of a model, rows and `temperature=`, such as `apply`."""
+
+_ADAM = optax.adam(1.0)
+
+
+def cosine(progress: FloatLike) -> Float[Array, ""]:
+    r"""$(1 + \cos \pi s) / 2$ (Loshchilov and Hutter, 2017), down to a hundredth.
+
+    >>> [round(float(cosine(at)), 3) for at in (0.0, 0.5, 1.0)]
+    [1.0, 0.505, 0.01]
+    """
+    return 0.01 + 0.99 * (1 + jnp.cos(math.pi * jnp.asarray(progress))) / 2
+
+
+def constant(progress: FloatLike) -> Float[Array, ""]:
+    """1 all the time."""
+    return jnp.ones_like(jnp.asarray(progress, float))
+
+
+class LearningRates(NamedTuple):
+    """Learning rates of the parts of a model; steps of the optimiser are multiplied by them.
+
+    Attributes:
+        gate: Of gates.
+        leaf: Of leaves.
+        other: Of all that has none of these names on its path, such as the weights of a mixture.
+    """
+
+    gate: FloatLike = 0.02
+    leaf: FloatLike = 0.2
+    other: FloatLike = 0.01
+
+
+class Hyperparameters(NamedTuple):
+    """The numbers of a training. Arrays of several values in any of them train as many models, see `train_many`.
+
+    Attributes:
+        rates: The learning rates.
+        first_temperature: The temperature of the gates in the first step; it falls by the same factor in every step.
+        last_temperature: That in the last step.
+        monitor_temperature: That at which checkpoints are compared; None is the last one. Close to 0 the tree that
+            decides at every gate is compared.
+        noise: The standard deviation of normal noise that is added to the inputs of every step: a penalty on curvature
+            (Bishop, *Training with noise is equivalent to Tikhonov regularization*, 1995). None leaves it out.
+        averaging: How much of the average of the parameters remains in a step; 0 keeps the last parameters, 0.99 an
+            average of about the last hundred steps (Polyak and Juditsky, 1992).
+    """
+
+    rates: LearningRates = LearningRates()
+    first_temperature: FloatLike = 1.0
+    last_temperature: FloatLike = 0.3
+    monitor_temperature: FloatLike | None = None
+    noise: FloatLike | None = None
+    averaging: FloatLike = 0.0
+
+
+class TrainingConfig(NamedTuple):
+    """The static part of a training, which a program is compiled for.
+
+    Attributes:
+        loss: The loss of every row, see `jaxtree.soft.losses`.
+        monitor: The loss by which checkpoints are compared on validation rows; None is `loss`.
+        predict: The model's outputs.
+        optimizer: Any optimiser of optax that needs gradients alone. Its learning rate is multiplied by those of the
+            hyperparameters, so that it should be 1.
+        batch_size: The most rows of a step; the batches of an epoch are equally large, within a row a batch.
+        decay: The schedule of a factor of the learning rates.
+    """
+
+    loss: Loss = cross_entropy
+    monitor: Loss | None = None
+    predict: Predict = apply
+    optimizer: optax.GradientTransformation = _ADAM
+    batch_size: int = 256
+    decay: Callable[[FloatLike], Float[Array, ""]] = cosine
+
+
+class TrainingRows(NamedTuple):
+    """Rows to train or validate on, padded with rows of weight 0; see `make_rows`.
+
+    Attributes:
+        x: The inputs.
+        target: Whatever the loss takes: class codes, or numbers.
+        weight: The weight of every row.
+        num_rows: How many there are; those after them are padding.
+    """
+
+    x: Float[Array, "row feature"]
+    target: Shaped[Array, "row *output"]
+    weight: Float[Array, " row"]
+    num_rows: Int[Array, ""]
+
+
+def make_rows(x: Any, target: Any, weight: Any = None) -> TrainingRows:
+    """Pads rows to a bucket, so that tables of a like size share a program.
+
+    >>> make_rows(np.ones((3, 2)), np.array([0, 1, 1])).x.shape
+    (2048, 2)
+    """
+    x, target = np.asarray(x, np.float32), np.asarray(target)
+    weight = np.ones(len(x), np.float32) if weight is None else np.asarray(weight, np.float32)
+    if not len(x) == len(target) == len(weight) or not len(x):
+        raise InvalidInputError(
+            f"rows, targets and weights must be as many, and one at least, got {len(x)}, {len(target)}, {len(weight)}"
+        )
+    target = target.astype(np.int32 if target.dtype.kind in "iub" else np.float32)
+    padding = row_bucket(len(x)) - len(x)
+    padded = [np.pad(part, [(0, padding)] + [(0, 0)] * (part.ndim - 1)) for part in (x, target, weight)]
+    return TrainingRows(*map(jnp.asarray, padded), num_rows=jnp.int32(len(x)))
 
 
 class Progress(NamedTuple):
-    """Where a training stands.
+    """The state of a training.
 
     Attributes:
         model: The parameters that are stepped.
         average: Their running average.
         steps: The state of the optimiser.
-        shares: Running shares of the gates, for the balance penalty.
         number: How many steps have been made.
         best: The average with the least loss on validation rows so far.
         best_loss: That loss.
@@ -38,53 +156,54 @@ class Progress(NamedTuple):
     model: Any
     average: Any
     steps: Any
-    shares: Shares | None
     number: Int[Array, "*model"]
     best: Any
-    best_loss: Float[Array, ""]
-    best_epoch: Int[Array, ""]
+    best_loss: Float[Array, "*model"]
+    best_epoch: Int[Array, "*model"]
 
 
-def _in_words(progress: Progress, rows: Rows, *_: object, **__: object) -> str:
-    """What a program of epochs does."""
+def _in_words(progress: Progress, rows: TrainingRows, *_: object, **__: object) -> str:
+    """Describes a program of epochs."""
     num_models, (num_rows, num_features) = progress.number.size, rows.x.shape
     return f"training of {num_models} soft models on {num_rows:,} rows x {num_features:,} columns"
 
 
-@compiled("method", what=_in_words)
+@compiled("config", what=_in_words)
 def run_epochs(
     progress: Progress,
-    rows: Rows,
-    validation: Rows | None,
-    courses: Course,
+    rows: TrainingRows,
+    validation: TrainingRows | None,
+    hyperparameters: Hyperparameters,
     keys: Key[Array, " model"],
     limits: Int[Array, " limit"],
     *,
-    method: Method,
+    config: TrainingConfig,
 ) -> tuple[Progress, tuple[Float[Array, "model epoch"], Float[Array, "model epoch"]]]:
     """Trains all models for some epochs.
 
     Args:
-        progress: Where they stand; all arrays have an axis of models, as those of `courses` and `keys`.
-        rows: What they train on.
-        validation: What they are judged by.
-        courses: The numbers of each.
+        progress: Their state; all arrays have an axis of models, as those of `hyperparameters` and `keys`.
+        rows: The rows to train on.
+        validation: The rows to compare checkpoints on.
+        hyperparameters: The numbers of each.
         keys: The key of each.
         limits: The first epoch, the one after the last, the number of all epochs, and the patience.
-        method: What is compiled.
+        config: What is compiled.
     """
-    run = partial(_run_one, rows, validation, limits=limits, method=method)
-    width = models_at_once(progress.model, method.batch_size, jax.default_backend())
+    run = partial(_run_one, rows, validation, limits=limits, config=config)
+    width = models_at_once(progress.model, config.batch_size, jax.default_backend())
     if width == 1:
-        return jax.lax.map(lambda one: run(*one), (progress, courses, keys))
-    return jax.lax.map(lambda one: run(*one), (progress, courses, keys), batch_size=width)
+        return jax.lax.map(lambda one: run(*one), (progress, hyperparameters, keys))
+    return jax.lax.map(lambda one: run(*one), (progress, hyperparameters, keys), batch_size=width)
 
 
-@compiled("method")
-def judge_start(progress: Progress, validation: Rows, courses: Course, *, method: Method) -> Progress:
+@compiled("config")
+def monitor_start(
+    progress: Progress, validation: TrainingRows, hyperparameters: Hyperparameters, *, config: TrainingConfig
+) -> Progress:
     """Makes the models to begin with the first candidates for the best."""
-    judged = jax.lax.map(lambda one: _judge(one[0].average, validation, one[1], method), (progress, courses))
-    return progress._replace(best_loss=judged)
+    found = jax.lax.map(lambda one: _monitor(one[0].average, validation, one[1], config), (progress, hyperparameters))
+    return progress._replace(best_loss=found)
 
 
 def models_at_once(models: PyTree, batch_size: int, backend: str) -> int:
@@ -102,24 +221,25 @@ def models_at_once(models: PyTree, batch_size: int, backend: str) -> int:
 
 
 def _run_one(
-    rows: Rows,
-    validation: Rows | None,
+    rows: TrainingRows,
+    validation: TrainingRows | None,
     progress: Progress,
-    course: Course,
+    hyperparameters: Hyperparameters,
     key: PRNGKeyArray,
     *,
     limits: Int[Array, " limit"],
-    method: Method,
+    config: TrainingConfig,
 ) -> tuple[Progress, tuple[Float[Array, " epoch"], Float[Array, " epoch"]]]:
     first, stop, num_epochs, patience = limits
 
     def one_epoch(epoch, carry):
         progress, losses, validation_losses = carry
-        progress, loss = _epoch(progress, rows, course, jax.random.fold_in(key, epoch), epoch, num_epochs, method)
+        epoch_key = jax.random.fold_in(key, epoch)
+        progress, loss = _epoch(progress, rows, hyperparameters, epoch_key, epoch, num_epochs, config)
         if validation is not None:
-            judged = _judge(progress.average, validation, course, method)
-            progress = _keep_best(progress, judged, epoch, patience)
-            validation_losses = validation_losses.at[epoch - first].set(judged)
+            found = _monitor(progress.average, validation, hyperparameters, config)
+            progress = _keep_best(progress, found, epoch, patience)
+            validation_losses = validation_losses.at[epoch - first].set(found)
         return progress, losses.at[epoch - first].set(loss), validation_losses
 
     nothing = jnp.zeros(MOST_EPOCHS_A_CALL)
@@ -127,11 +247,14 @@ def _run_one(
     return progress, (losses[0], losses[1])
 
 
-def _judge(model: PyTree, validation: Rows, course: Course, method: Method) -> Float[Array, ""]:
-    """How bad a checkpoint is."""
-    temperature = course.last_temperature if course.judging_temperature is None else course.judging_temperature
-    judge = method.loss if method.judge is None else method.judge
-    return mean_loss(model, validation, temperature, method._replace(loss=judge))
+def _monitor(
+    model: PyTree, validation: TrainingRows, hyperparameters: Hyperparameters, config: TrainingConfig
+) -> Float[Array, ""]:
+    """The loss by which a checkpoint is compared."""
+    temperature = hyperparameters.monitor_temperature
+    temperature = hyperparameters.last_temperature if temperature is None else temperature
+    loss = config.loss if config.monitor is None else config.monitor
+    return mean_loss(model, validation, temperature, config._replace(loss=loss))
 
 
 def _keep_best(progress: Progress, loss: Float[Array, ""], epoch: IntLike, patience: IntLike) -> Progress:
@@ -147,20 +270,20 @@ def _keep_best(progress: Progress, loss: Float[Array, ""], epoch: IntLike, patie
 
 def _epoch(
     progress: Progress,
-    rows: Rows,
-    course: Course,
+    rows: TrainingRows,
+    hyperparameters: Hyperparameters,
     key: PRNGKeyArray,
     epoch: IntLike,
     num_epochs: IntLike,
-    method: Method,
+    config: TrainingConfig,
 ) -> tuple[Progress, Float[Array, ""]]:
     """Sees all rows once, in batches of nearly equal size; returns the mean loss of the steps too."""
     order_key, noise_key = jax.random.split(key)
-    num_batches = -(-rows.num_rows // method.batch_size)
+    num_batches = -(-rows.num_rows // config.batch_size)
     batch_rows = -(-rows.num_rows // num_batches)
     place = jnp.arange(rows.x.shape[0])
     order = jnp.argsort(jnp.where(place < rows.num_rows, jax.random.uniform(order_key, place.shape), 2.0))
-    lane = jnp.arange(method.batch_size)
+    lane = jnp.arange(config.batch_size)
     mean_weight = rows.weight.sum() / num_batches
 
     def one_step(number, carry):
@@ -169,11 +292,11 @@ def _epoch(
         is_there = (lane < batch_rows) & (at < rows.num_rows)
         chosen = order[jnp.minimum(at, rows.num_rows - 1)]
         x = rows.x[chosen]
-        if course.noise is not None:
-            x += course.noise * jax.random.normal(jax.random.fold_in(noise_key, number), x.shape, x.dtype)
+        if hyperparameters.noise is not None:
+            x += hyperparameters.noise * jax.random.normal(jax.random.fold_in(noise_key, number), x.shape, x.dtype)
         share = jnp.where(is_there, rows.weight[chosen], 0) / mean_weight
         done = (epoch * num_batches + number) / (num_epochs * num_batches)
-        progress, loss = _step(progress, x, rows.target[chosen], share, course, done, method)
+        progress, loss = _step(progress, x, rows.target[chosen], share, hyperparameters, done, config)
         return progress, total + loss
 
     progress, total = jax.lax.fori_loop(0, num_batches, one_step, (progress, jnp.zeros(())))
@@ -185,51 +308,45 @@ def _step(
     x: Float[Array, "row feature"],
     target: Shaped[Array, "row *output"],
     share: Float[Array, " row"],
-    course: Course,
+    hyperparameters: Hyperparameters,
     done: Float[Array, ""],
-    method: Method,
+    config: TrainingConfig,
 ) -> tuple[Progress, Float[Array, ""]]:
     """One step of the optimiser."""
-    temperature = method.annealing(course.first_temperature, course.last_temperature, done)
+    first, last = hyperparameters.first_temperature, hyperparameters.last_temperature
+    temperature = jnp.asarray(first * (last / first) ** done)
 
     def objective(model):
-        output = method.predict(model, x, temperature=temperature)
-        loss = jnp.sum(share * method.loss(output, target))
-        extra, shares = penalty(model, x, share, temperature, course.penalties, progress.shares)
-        return loss + extra, shares
+        return jnp.sum(share * config.loss(config.predict(model, x, temperature=temperature), target))
 
-    (loss, shares), slope = jax.value_and_grad(objective, has_aux=True)(progress.model)
-    change, steps = method.optimizer.update(slope, progress.steps, progress.model)
-    factor = method.decay(done)
-    rates = rates_of_parts(progress.model, course.rates)
+    loss, slope = jax.value_and_grad(objective)(progress.model)
+    change, steps = config.optimizer.update(slope, progress.steps, progress.model)
+    factor = config.decay(done)
+    rates = rates_of_parts(progress.model, hyperparameters.rates)
     model = jax.tree.map(lambda old, rate, new: old + factor * rate * new, progress.model, rates, change)
-    kept = jnp.minimum(course.averaging, (1 + progress.number) / (10 + progress.number))
+    kept = jnp.minimum(hyperparameters.averaging, (1 + progress.number) / (10 + progress.number))
     average = jax.tree.map(lambda old, new: kept * old + (1 - kept) * new, progress.average, model)
-    number = progress.number + 1
-    return progress._replace(model=model, average=average, steps=steps, shares=shares, number=number), loss
+    return progress._replace(model=model, average=average, steps=steps, number=progress.number + 1), loss
 
 
-def rates_of_parts(model: PyTree, rates: Rates) -> PyTree:
-    """The learning rate of every array: that of the first part of its path that is a name of `Rates`, or `other`.
-
-    What a `FixedStop` holds stays as it is.
-    """
+def rates_of_parts(model: PyTree, rates: LearningRates) -> PyTree:
+    """The learning rate of every array: that of the first part of its path that names one, 0 of stops, or `other`."""
 
     def rate_of(path: tuple, _: Any) -> FloatLike:
         names = [getattr(step, "name", getattr(step, "key", None)) for step in path]
-        if names[-2:] == ["stop", "rate"]:
+        if names[-2:] == ["leaf", "stop"]:
             return 0.0
-        return next((getattr(rates, name) for name in names if name in Rates._fields), rates.other)
+        return next((getattr(rates, name) for name in names if name in LearningRates._fields), rates.other)
 
     return jax.tree_util.tree_map_with_path(rate_of, model)
 
 
-def mean_loss(model: PyTree, rows: Rows, temperature: FloatLike, method: Method) -> Float[Array, ""]:
-    """The weighted mean loss of a model on rows, without penalties; computed block by block."""
+def mean_loss(model: PyTree, rows: TrainingRows, temperature: FloatLike, config: TrainingConfig) -> Float[Array, ""]:
+    """The weighted mean loss of a model on rows, computed block by block."""
 
     def of_block(at):
         x, target, weight = (jax.lax.dynamic_slice_in_dim(part, at, block) for part in rows[:3])
-        return jnp.sum(weight * method.loss(method.predict(model, x, temperature=temperature), target))
+        return jnp.sum(weight * config.loss(config.predict(model, x, temperature=temperature), target))
 
     block = math.gcd(rows.x.shape[0], ROWS_A_BLOCK)
     return jnp.sum(jax.lax.map(of_block, jnp.arange(0, rows.x.shape[0], block))) / rows.weight.sum()

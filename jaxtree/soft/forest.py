@@ -1,4 +1,4 @@
-"""Soft forests: several soft trees that say one thing together, their mean or a mixture with weights for every row."""
+"""Soft forests: the mean of several soft trees, or their mixture with weights for every row."""
 
 import dataclasses
 from collections.abc import Callable
@@ -6,14 +6,19 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from jaxtree.arrays import AnyArray, FloatLike
+from jaxtree.blocks import blocks_of
+from jaxtree.buckets import row_bucket
+from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
-from jaxtree.soft.model import SoftForm, SoftTree, apply, init
-from jaxtree.soft.outputs import log_mixture
+from jaxtree.soft.model import SoftForm, SoftTree, apply, check_option, init, log_mixture
 
 MIXTURES = ("mean", "learned")
+ROWS_A_BLOCK = 8192
+"""Rows that are predicted at once."""
 
 
 class Mixing(NamedTuple):
@@ -30,7 +35,7 @@ class SoftForest:
 
     Attributes:
         trees: The trees, every array with an axis of trees in front.
-        mixing: How much each counts for a row; None is all the same.
+        mixing: The weights of the trees for a row; None is the mean.
     """
 
     trees: SoftTree
@@ -46,7 +51,7 @@ def init_forest(form: SoftForm, *, num_trees: int, mixture: str = "mean", key: P
     """Returns a forest to train from.
 
     Args:
-        form: What each tree is made of.
+        form: The static part of each tree.
         num_trees: The number of trees.
         mixture: "mean"; or "learned", with weights for every row, all the same to begin with.
         key: A typed key.
@@ -59,8 +64,7 @@ def init_forest(form: SoftForm, *, num_trees: int, mixture: str = "mean", key: P
         >>> apply_forest(forest, jnp.ones((7, 4))).shape
         (7, 3)
     """
-    if mixture not in MIXTURES:
-        raise InvalidInputError(f"mixture must be one of {', '.join(map(repr, MIXTURES))}, got {mixture!r}")
+    check_option("mixture", mixture, MIXTURES)
     if num_trees < 1:
         raise InvalidInputError(f"num_trees must be at least 1, got {num_trees}")
     trees = jax.vmap(lambda key: init(form, key=key))(jax.random.split(key, num_trees))
@@ -75,15 +79,15 @@ def no_mixing(form: SoftForm, num_trees: int) -> Mixing:
 def apply_forest(
     forest: SoftForest, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0
 ) -> Float[Array, "row output"]:
-    r"""Returns what the forest says of every row: $\sum_t w_t(x) f_t(x)$ over its trees.
+    r"""Returns the forest's output for every row: $\sum_t w_t(x) f_t(x)$ over its trees.
 
     Args:
         forest: The forest.
         x: Rows without missing values.
         temperature: Of the trees' gates.
     """
-    said = _of_trees(apply, forest, x, temperature)
-    return jnp.einsum("tro,rt->ro", said, jnp.exp(log_tree_weights(forest, x)))
+    output = _of_trees(apply, forest, x, temperature)
+    return jnp.einsum("tro,rt->ro", output, jnp.exp(log_tree_weights(forest, x)))
 
 
 def forest_log_mixture(
@@ -96,8 +100,8 @@ def forest_log_mixture(
         x: Rows without missing values.
         temperature: Of the trees' gates.
     """
-    said = _of_trees(log_mixture, forest, x, temperature)
-    return jax.nn.logsumexp(said + log_tree_weights(forest, x).T[:, :, None], axis=0)
+    output = _of_trees(log_mixture, forest, x, temperature)
+    return jax.nn.logsumexp(output + log_tree_weights(forest, x).T[:, :, None], axis=0)
 
 
 def log_tree_weights(forest: SoftForest, x: Float[AnyArray, "row feature"]) -> Float[Array, "row tree"]:
@@ -105,6 +109,28 @@ def log_tree_weights(forest: SoftForest, x: Float[AnyArray, "row feature"]) -> F
     if forest.mixing is None:
         return jnp.full((x.shape[0], forest.num_trees), -jnp.log(forest.num_trees * 1.0))
     return jax.nn.log_softmax(x @ forest.mixing.weight + forest.mixing.bias)
+
+
+def predict_in_blocks(
+    predict: Callable[..., Float[Array, "row output"]],
+    model: SoftTree | SoftForest,
+    x: Float[np.ndarray, "row feature"],
+    temperature: float,
+) -> Float[np.ndarray, "row output"]:
+    """Returns the outputs of a model, such as `apply` and `forest_log_mixture` make them, on the host."""
+    outputs = [np.zeros((0, 0), np.float32)] if not len(x) else []
+    for block in blocks_of(len(x), ROWS_A_BLOCK):
+        rows = x[block]
+        padded = np.pad(rows, ((0, row_bucket(len(rows)) - len(rows)), (0, 0)))
+        outputs.append(np.asarray(_predict(model, padded, temperature, predict=predict))[: len(rows)])
+    return np.concatenate(outputs)
+
+
+@compiled("predict")
+def _predict(
+    model: SoftTree | SoftForest, x: Float[AnyArray, "row feature"], temperature: FloatLike, *, predict: Callable
+) -> Float[Array, "row output"]:
+    return predict(model, x, temperature=temperature)
 
 
 def _of_trees(

@@ -1,28 +1,34 @@
-"""Soft trees made hard: axis gates become splits of a node table, oblique ones those of an `ObliqueTree`."""
+"""Soft trees made hard: axis gates become splits of a node table, oblique ones those of an `ObliqueTree`.
 
-import functools
+A *heap* node is one of the soft tree; a *kept* node is one of the hard tree made of it. A branch is dead if no row
+comes there, or if no point of the box of all rows does.
+"""
+
+from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 import numpy as np
-from jaxtyping import Float, Float64, Real
-from scipy.special import softmax
+from jaxtyping import Bool, Float, Float64, Int
+from scipy.optimize import linprog
 
-from jaxtree.buckets import row_bucket
 from jaxtree.errors import InvalidInputError
-from jaxtree.soft.axis_splits import axis_splits, schema_of_splits, tree_of_splits
-from jaxtree.soft.deciding import DROPS, GoesRight, Kept, keep_nodes, lead_rows, reached_in_box
-from jaxtree.soft.from_tree import said_by_nodes
-from jaxtree.soft.gates import AxisGate
-from jaxtree.soft.inputs import Inputs
-from jaxtree.soft.model import SoftTree, apply, planes_of
-from jaxtree.soft.oblique import ObliqueTree, above_planes
-from jaxtree.soft.refitting import Rows, Sums, agreement, check_rows, sums_of_rows
+from jaxtree.soft.forest import predict_in_blocks
+from jaxtree.soft.from_tree import default_node_value
+from jaxtree.soft.hard_trees import (
+    HardNodeSums,
+    KeptNodes,
+    ObliqueTree,
+    above_planes,
+    axis_splits,
+    schema_of_splits,
+    tree_of_splits,
+)
+from jaxtree.soft.inputs import Inputs, SoftSample
+from jaxtree.soft.model import AxisGate, SoftTree, apply, check_option, planes_of
 from jaxtree.table.schema import Schema
 from jaxtree.tree import Tree
 
-LINKS = ("identity", "softmax")
-ROWS_AT_A_TIME = 8192
+DROPS = ("rows", "box")
 
 
 class Hardened(NamedTuple):
@@ -30,7 +36,7 @@ class Hardened(NamedTuple):
 
     Attributes:
         tree: A node table, with thresholds in units of the table; or an oblique tree.
-        schema: What its features and thresholds mean. Its bins lie between the thresholds.
+        schema: The schema of its features and thresholds. Its bins lie between the thresholds.
         agreement: The share of rows for which it predicts the class that the soft tree predicts; of numbers, of the
             variance of what the soft tree predicts that it explains. The mean over outputs.
     """
@@ -43,39 +49,32 @@ class Hardened(NamedTuple):
 def harden(
     soft: SoftTree,
     inputs: Inputs,
-    values: Float[np.ndarray, "row value"],
-    target: Real[np.ndarray, "row output"],
+    sample: SoftSample,
     *,
     num_classes: tuple[int, ...] = (),
-    weight: Float[np.ndarray, " row"] | None = None,
     temperature: float = 1.0,
     refit: bool = True,
-    link: str = "identity",
     drop: str = "rows",
 ) -> Hardened:
     r"""Returns the hard tree that sends every row where its gates rather send it.
 
     An axis gate becomes a split of the feature with the largest share s: a number above threshold / s, a category, or
     whether a value is missing. A missing value goes where it would rather go. Nodes that stop more than half of their
-    rows become leaves, and so does a node whose leaves say the very same.
+    rows become leaves, and so does a node whose leaves have the very same value.
 
     Args:
-        soft: The soft tree.
+        soft: The soft tree, whose ends hold shares of classes, or numbers.
         inputs: How rows were made.
-        values: The rows that leaves are refitted on: numbers, and codes of categories (`Encoder.values`).
-        target: Classes from 0 on, or numbers; a column an output.
+        sample: The rows that leaves are refitted on; targets are classes from 0 on, or numbers, a column an output.
         num_classes: The classes of every output; empty for numbers.
-        weight: Of the rows.
         temperature: Of the soft tree when it is compared with.
-        refit: Whether a leaf says the shares of the classes, or the means, of its rows; if not, what the soft tree's
-            leaf says.
-        link: What makes shares of what the soft tree's leaves say: "softmax" if these are logits, else "identity".
+        refit: Whether a leaf gets the shares of the classes, or the means, of its rows; if not, it keeps the value of
+            the soft tree's leaf.
         drop: Which branches go: "rows", those where none of the rows come; or "box", those where no point within the
             ranges of the columns comes.
 
     Raises:
-        InvalidInputError: An option is not allowed; rows, target, weight and the soft tree do not fit one another; or
-            leaves that are linear models are not to be refitted.
+        InvalidInputError: An option is not allowed; rows, target, weight and the soft tree do not fit one another.
 
     Example:
         >>> from jaxtree import DecisionTreeClassifier
@@ -83,144 +82,242 @@ def harden(
         >>> X, y = np.array([[1.0], [2.0], [4.0], [5.0]]), np.array([0, 1, 1, 0])
         >>> fitted = DecisionTreeClassifier().fit(X, y)
         >>> inputs = fit_inputs(X, fitted.schema_)
-        >>> hard, schema, share = harden(from_tree(fitted.tree_, inputs), inputs, X, y[:, None], num_classes=(2,))
+        >>> rows = SoftSample(X, y[:, None], np.ones(4))
+        >>> hard, schema, share = harden(from_tree(fitted.tree_, inputs), inputs, rows, num_classes=(2,))
         >>> hard.threshold[~hard.is_leaf].round(3).tolist(), share
         ([1.5, 4.5], 1.0)
     """
-    for name, given, allowed in (("link", link, LINKS), ("drop", drop, DROPS)):
-        if given not in allowed:
-            raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {given!r}")
-    if soft.leaf.weight is not None and not refit:
-        raise InvalidInputError("leaves that are linear models can only be refitted: refit must be True")
-    weight = np.ones(len(values)) if weight is None else np.asarray(weight, np.float64)
-    data = Rows(np.asarray(values), np.asarray(target), weight, num_classes)
-    check_rows(data, soft.form.num_outputs)
-    make = _to_tree if isinstance(soft.gate, AxisGate) else _to_oblique
-    tree, schema = make(soft, inputs, data, temperature, None if refit else link, drop)
-    told = tree.predict(data.values) if isinstance(tree, ObliqueTree) else said_by_nodes(tree)[tree.apply(data.values)]
-    compared = _soft_predictions(soft, inputs, data.values, temperature)
-    return Hardened(tree, schema, agreement(compared, told, weight, num_classes))
-
-
-def _to_tree(
-    soft: SoftTree, inputs: Inputs, rows: Rows, temperature: float, link: str | None, drop: str
-) -> tuple[Tree, Schema]:
-    assert isinstance(soft.gate, AxisGate)
-    splits = axis_splits(soft.gate, inputs, soft.form.selector, temperature)
+    check_option("drop", drop, DROPS)
+    columns = _target_columns(sample, num_classes, soft.form.num_outputs)
+    x = inputs.transform(sample.values)
+    splits = None
+    if isinstance(soft.gate, AxisGate):
+        splits = axis_splits(soft.gate, inputs, temperature)
+        normal, offset = np.eye(inputs.num_features)[splits.column], -splits.limit
+    else:
+        normal, offset = _planes(soft, inputs, temperature)
 
     def goes_right(row, node):
-        return splits.go_right(rows.values[row, splits.feature[node]], node)
+        if splits is None:
+            return above_planes(normal, offset, x[row], node)
+        return splits.go_right(sample.values[row, splits.feature[node]], node)
 
-    planes = np.eye(inputs.num_features)[splits.column], -splits.limit
-    kept, sums = _keep(soft, goes_right, rows, inputs, planes, drop)
-    schema = schema_of_splits(inputs.schema, splits, kept.heap[~kept.is_leaf], rows.values)
-    if link is None:
-        target = sums.target[kept.heap]
+    num_inner = soft.form.num_inner
+    stops = np.arange(2 * num_inner + 1) >= num_inner
+    if soft.leaf.stop is not None:
+        stops[:num_inner] = np.asarray(soft.leaf.stop) > 0.5
+    end = _route_rows(goes_right, len(x), stops)
+    sums = _sums_of_rows(sample.weight, columns, end, stops.size, len(num_classes) or columns.shape[1])
+    is_reached = sums.num_rows > 0
+    if drop == "box":
+        is_reached |= _reached_in_box(normal, offset, x.min(axis=0), x.max(axis=0))
+    value = np.zeros((stops.size, soft.form.num_outputs))
+    value[stops.size - soft.form.num_ends :] = soft.leaf.value
+    kept, value = _keep_nodes(is_reached, stops, value)
+    sums = HardNodeSums(*(part[kept.heap] for part in sums))
+    mean = sums.mean(kept.parent) if refit else _means_above(kept, value, sums.weight)
+    if splits is None:
+        tree, schema = _oblique_tree(kept, sums, mean, (normal, offset), inputs, num_classes), inputs.schema
+        predicted = tree.predict(sample.values)
     else:
-        target = _said(kept, sums, link, rows.num_classes) * sums.weight[kept.heap][:, None]
-    return tree_of_splits(splits, kept, schema, sums, target, rows.num_classes), schema
+        schema = schema_of_splits(inputs.schema, splits, kept.heap[~kept.is_leaf], sample.values)
+        target = sums.target if refit else mean * sums.weight[:, None]
+        tree = tree_of_splits(splits, kept, schema, sums._replace(target=target), num_classes)
+        predicted = default_node_value(tree)[tree.apply(sample.values)]
+    compared = predict_in_blocks(apply, soft, x, temperature)
+    return Hardened(tree, schema, _agreement(compared, predicted, sample.weight, num_classes))
 
 
-def _to_oblique(
-    soft: SoftTree, inputs: Inputs, rows: Rows, temperature: float, link: str | None, drop: str
-) -> tuple[ObliqueTree, Schema]:
+def _target_columns(
+    sample: SoftSample, num_classes: tuple[int, ...], num_outputs: int
+) -> Float64[np.ndarray, "row column"]:
+    """One-hot classes, the outputs side by side, or the numbers; raises InvalidInputError if they do not fit."""
+    values, target, weight = sample
+    if not len(values) or len(target) != len(values) or len(weight) != len(values):
+        raise InvalidInputError(
+            f"values, target and weight must have as many rows, and one at least, got {len(values)}, {len(target)} "
+            f"and {len(weight)}"
+        )
+    num_columns = sum(num_classes) if num_classes else target.shape[1]
+    if num_columns != num_outputs or (num_classes and len(num_classes) != target.shape[1]):
+        raise InvalidInputError(
+            f"the soft tree has {num_outputs} outputs, the target {num_columns} columns of classes or numbers"
+        )
+    if not num_classes:
+        return np.asarray(target, np.float64)
+    return np.concatenate([np.eye(size)[target[:, number]] for number, size in enumerate(num_classes)], axis=1)
+
+
+def _planes(
+    soft: SoftTree, inputs: Inputs, temperature: float
+) -> tuple[Float64[np.ndarray, "inner column"], Float64[np.ndarray, " inner"]]:
+    """The normals and offsets of oblique gates."""
     plane = planes_of(soft, temperature)
     scale = np.asarray(plane.scale, np.float64)
     normal, offset = np.asarray(plane.weight, np.float64) * scale[:, None], np.asarray(plane.bias, np.float64) * scale
     if plane.missing is not None:
         normal[:, inputs.num_values :] += np.asarray(plane.missing)
-    x = inputs.transform(rows.values)
+    return normal, offset
 
-    def goes_right(row, node):
-        return above_planes(normal, offset, x[row], node)
 
-    kept, sums = _keep(soft, goes_right, rows, inputs, (normal, offset), drop)
+def _route_rows(
+    goes_right: Callable[[Int[np.ndarray, " moving"], Int[np.ndarray, " moving"]], Bool[np.ndarray, " moving"]],
+    num_rows: int,
+    stops: Bool[np.ndarray, " heap"],
+) -> Int[np.ndarray, " row"]:
+    """The heap node where every row ends.
+
+    Args:
+        goes_right: A function of rows and the node of each: whether they go right from there.
+        num_rows: The number of rows.
+        stops: Where they end at the latest; all leaves of the heap.
+    """
+    node = np.zeros(num_rows, np.int64)
+    moving = np.flatnonzero(~stops[node])
+    while moving.size:
+        node[moving] = 2 * node[moving] + 1 + goes_right(moving, node[moving])
+        moving = moving[~stops[node[moving]]]
+    return node
+
+
+def _sums_of_rows(
+    weight: Float64[np.ndarray, " row"],
+    columns: Float64[np.ndarray, "row column"],
+    end: Int[np.ndarray, " row"],
+    num_heap: int,
+    num_outputs: int,
+) -> HardNodeSums:
+    """The sums of all heap nodes, given where rows end."""
+    num_rows = np.bincount(end[weight > 0], minlength=num_heap)
+    target = np.zeros((num_heap, columns.shape[1]))
+    np.add.at(target, end, columns * weight[:, None])
+    square = np.bincount(end, weight * np.square(columns).sum(axis=1), minlength=num_heap)
+    total = np.column_stack([num_rows, np.bincount(end, weight, minlength=num_heap), square, target])
+    for node in range(num_heap - 1, 0, -1):
+        total[(node - 1) // 2] += total[node]
+    weight, target = total[:, 1], total[:, 3:]
+    mean_square = np.divide(np.square(target).sum(axis=1), weight, out=np.zeros(num_heap), where=weight > 0)
+    risk = np.maximum(total[:, 2] - mean_square, 0) / num_outputs
+    return HardNodeSums(total[:, 0].astype(np.int64), weight, target, risk)
+
+
+def _reached_in_box(
+    normal: Float[np.ndarray, "inner column"],
+    offset: Float[np.ndarray, " inner"],
+    low: Float[np.ndarray, " column"],
+    high: Float[np.ndarray, " column"],
+) -> Bool[np.ndarray, " heap"]:
+    """Which nodes any point of a box can come to, where points of `normal @ x + offset > 0` go right.
+
+    By linear programs. What only points on a border of two gates could reach counts as reached.
+    """
+    is_reached = np.zeros(2 * len(offset) + 1, bool)
+    is_reached[0] = True
+    box = list(zip(low.tolist(), high.tolist(), strict=True))
+    for node in range(1, is_reached.size):
+        if is_reached[(node - 1) // 2]:
+            # The gates above the node, and the side of each.
+            path = [node]
+            while path[-1]:
+                path.append((path[-1] - 1) // 2)
+            gate, sign = np.array(path[1:]), np.array([1.0 if below % 2 else -1.0 for below in path[:-1]])
+            size = np.maximum(np.abs(normal[gate]).max(axis=1), np.abs(offset[gate])) + 1e-300
+            rule, bound = normal[gate] / size[:, None], -offset[gate] / size
+            found = linprog(np.zeros(low.size), A_ub=sign[:, None] * rule, b_ub=sign * bound, bounds=box)
+            is_reached[node] = found.status != 2  # infeasible
+    return is_reached
+
+
+def _keep_nodes(
+    is_reached: Bool[np.ndarray, " heap"], stops: Bool[np.ndarray, " heap"], value: Float64[np.ndarray, "heap output"]
+) -> tuple[KeptNodes, Float64[np.ndarray, "kept output"]]:
+    """Returns the nodes that are left, and the value of each if it is a leaf.
+
+    A node with one dead branch gives way to the other. Two leaves of the very same value become one.
+
+    Args:
+        is_reached: Where rows, or points, come to.
+        stops: Where they end at the latest; all heap leaves.
+        value: The value of each if it is a leaf; of inner nodes only where rows may stop at them.
+    """
+    kept_of = np.arange(is_reached.size)  # the node that stands for each
+    is_leaf, value = stops.copy(), value.copy()
+    for node in np.flatnonzero(~stops)[::-1].tolist():
+        left, right = 2 * node + 1, 2 * node + 2
+        if not (is_reached[left] and is_reached[right]):
+            kept_of[node] = kept_of[left if is_reached[left] else right]
+            continue
+        left, right = kept_of[left], kept_of[right]
+        if is_leaf[left] and is_leaf[right] and (value[left] == value[right]).all():
+            is_leaf[node], value[node] = True, value[left]
+    heap, parent, depth = [int(kept_of[0])], [0], [0]
+    first_child = []
+    for number, node in enumerate(heap):  # which grows meanwhile
+        first_child.append(0 if is_leaf[node] else len(heap))
+        if not is_leaf[node]:
+            heap += [int(kept_of[2 * node + 1]), int(kept_of[2 * node + 2])]
+            parent += [number, number]
+            depth += [depth[number] + 1] * 2
+    first_child, parent, depth = (np.array(column, np.int32) for column in (first_child, parent, depth))
+    return KeptNodes(np.array(heap), is_leaf[heap], first_child, parent, depth), value[heap]
+
+
+def _means_above(
+    kept: KeptNodes, value: Float64[np.ndarray, "kept output"], weight: Float64[np.ndarray, " kept"]
+) -> Float64[np.ndarray, "kept output"]:
+    """The values of the leaves, and above them the mean of the children by their weights."""
+    value = value.copy()
+    for node in np.flatnonzero(~kept.is_leaf)[::-1]:
+        children = slice(kept.first_child[node], kept.first_child[node] + 2)
+        value[node] = np.average(value[children], axis=0, weights=weight[children] if weight[children].any() else None)
+    return value
+
+
+def _oblique_tree(
+    kept: KeptNodes,
+    sums: HardNodeSums,
+    value: Float64[np.ndarray, "kept output"],
+    planes: tuple[Float64[np.ndarray, "inner column"], Float64[np.ndarray, " inner"]],
+    inputs: Inputs,
+    num_classes: tuple[int, ...],
+) -> ObliqueTree:
     is_leaf = kept.is_leaf
-    own_normal, own_offset = np.zeros((is_leaf.size, inputs.num_features)), np.zeros(is_leaf.size)
-    own_normal[~is_leaf], own_offset[~is_leaf] = normal[kept.heap[~is_leaf]], offset[kept.heap[~is_leaf]]
-    tree = ObliqueTree(
-        normal=own_normal,
-        offset=own_offset,
+    normal, offset = np.zeros((is_leaf.size, inputs.num_features)), np.zeros(is_leaf.size)
+    normal[~is_leaf], offset[~is_leaf] = (part[kept.heap[~is_leaf]] for part in planes)
+    return ObliqueTree(
+        normal=normal,
+        offset=offset,
         first_child=kept.first_child,
         num_children=np.where(is_leaf, 0, 2),
         parent=kept.parent,
         depth=kept.depth,
-        num_rows=sums.num_rows[kept.heap],
-        weight=sums.weight[kept.heap],
-        value=_said(kept, sums, link, rows.num_classes),
+        num_rows=sums.num_rows,
+        weight=sums.weight,
+        value=value,
         inputs=inputs,
-        num_classes=rows.num_classes,
+        num_classes=num_classes,
     )
-    return tree, inputs.schema
 
 
-def _keep(
-    soft: SoftTree,
-    goes_right: GoesRight,
-    rows: Rows,
-    inputs: Inputs,
-    planes: tuple[Float[np.ndarray, "inner column"], Float[np.ndarray, " inner"]],
-    drop: str,
-) -> tuple[Kept, Sums]:
-    """What is kept of the heap, and the sums of all of it.
+def _agreement(
+    soft: Float[np.ndarray, "row output"],
+    hard: Float[np.ndarray, "row output"],
+    weight: Float64[np.ndarray, " row"],
+    num_classes: tuple[int, ...],
+) -> float:
+    """The share of rows for which both predict the same class; of numbers, of the variance of `soft` that `hard` has.
 
-    Args:
-        soft: The soft tree.
-        goes_right: What its gates decide.
-        rows: The rows.
-        inputs: How they become those of the soft tree.
-        planes: The gates, as points of the box see them.
-        drop: Which branches go.
+    The mean over outputs.
     """
-    form = soft.form
-    num_heap = 2 * form.num_inner + 1
-    stops = np.arange(num_heap) >= form.num_inner
-    if soft.stop is not None:
-        stops[: form.num_inner] = np.asarray(soft.stop.probability(form.depth)) > 0.5
-    sums = sums_of_rows(rows, lead_rows(goes_right, len(rows.values), stops), num_heap)
-    is_reached = sums.num_rows > 0
-    if drop == "box":
-        x = inputs.transform(rows.values)
-        is_reached |= reached_in_box(*planes, x.min(axis=0), x.max(axis=0))
-    told = _what_ends_say(soft)
-    value = np.zeros((num_heap, told.shape[1]))
-    value[num_heap - form.num_ends :] = told
-    return keep_nodes(is_reached, stops, value), sums
-
-
-def _what_ends_say(soft: SoftTree) -> Float64[np.ndarray, "end column"]:
-    """The values of the ends, and all weights of linear models."""
-    value = np.asarray(soft.leaf.value, np.float64)
-    if soft.leaf.weight is None:
-        return value
-    return np.concatenate([value, np.asarray(soft.leaf.weight, np.float64).reshape(len(value), -1)], axis=1)
-
-
-def _said(kept: Kept, sums: Sums, link: str | None, num_classes: tuple[int, ...]) -> Float64[np.ndarray, "kept column"]:
-    """What the kept nodes say: of their rows if there is no link, else what leaves said, and its mean above them."""
-    if link is None:
-        return sums.mean[kept.heap]
-    said = kept.value.copy()
-    if link == "softmax":
-        start = 0
-        for size in num_classes:
-            said[:, start : start + size] = softmax(said[:, start : start + size], axis=1)
-            start += size
-    weight = sums.weight[kept.heap]
-    for node in np.flatnonzero(~kept.is_leaf)[::-1]:
-        children = slice(kept.first_child[node], kept.first_child[node] + 2)
-        said[node] = np.average(said[children], axis=0, weights=weight[children] if weight[children].any() else None)
-    return said
-
-
-def _soft_predictions(
-    soft: SoftTree, inputs: Inputs, values: Float[np.ndarray, "row value"], temperature: float
-) -> Float[np.ndarray, "row output"]:
-    """What the soft tree says, block by block."""
-    predict = jax.jit(functools.partial(apply, temperature=temperature))
-    blocks = []
-    for start in range(0, len(values), ROWS_AT_A_TIME):
-        block = inputs.transform(values[start : start + ROWS_AT_A_TIME])
-        padding = row_bucket(len(block)) - len(block)
-        blocks.append(np.asarray(predict(soft, np.pad(block, ((0, padding), (0, 0)))))[: len(block)])
-    return np.concatenate(blocks)
+    if not num_classes:
+        mean = np.average(soft, axis=0, weights=weight)
+        missed = np.average(np.square(soft - hard), axis=0, weights=weight)
+        spread = np.average(np.square(soft - mean), axis=0, weights=weight)
+        share = np.divide(missed, spread, out=(missed > 0).astype(float), where=spread > 0)
+        return float(np.mean(1 - share))
+    same, start = [], 0
+    for size in num_classes:
+        output = slice(start, start + size)
+        same.append(soft[:, output].argmax(axis=1) == hard[:, output].argmax(axis=1))
+        start += size
+    return float(np.average(np.mean(same, axis=0), weights=weight))

@@ -6,23 +6,70 @@ of these, an *indicator* (1 where the value is missing, and its columns are 0).
 """
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Float64, Int, Real
+from jaxtyping import Bool, Float, Float64, Int, Real, Shaped
+from scipy.special import ndtr, ndtri
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.soft.scaling import SCALINGS, Scale, fit_scale, scaled, unscaled
+from jaxtree.soft.model import check_option
 from jaxtree.table.schema import Schema
 
 INDICATORS = ("seen", "all")
+SCALINGS = ("standard", "quantile", "none")
+MOST_EXPONENT = 400
+"""Numbers below two to this can be squared and summed."""
+MOST_KNOTS = 1000
+"""Of a quantile scale."""
+
+
+class SoftSample(NamedTuple):
+    """Rows of a table as values, with targets and weights.
+
+    Attributes:
+        values: Numbers and codes of categories, NaN where one is missing: `Encoder.values`.
+        target: Class codes, of one output or a column an output; a row of class shares; or numbers.
+        weight: The weight of every row.
+    """
+
+    values: Real[np.ndarray, "row value"]
+    target: Shaped[np.ndarray, "row *output"]
+    weight: Float[np.ndarray, " row"]
+
+    def take(self, rows: Int[np.ndarray, " taken"] | Bool[np.ndarray, " row"]) -> "SoftSample":
+        """Some of the rows."""
+        return SoftSample(*(part[rows] for part in self))
+
+
+class Standard(NamedTuple):
+    """Numbers less their mean, over their standard deviation."""
+
+    mean: float
+    deviation: float
+
+
+class Quantile(NamedTuple):
+    """Numbers by the share of the fitted ones below them, as quantiles of the normal distribution.
+
+    Attributes:
+        value: Ascending numbers.
+        share: The weight below each and half of its own; linear between two of them.
+    """
+
+    value: Float64[np.ndarray, " knot"]
+    share: Float64[np.ndarray, " knot"]
+
+
+Scale = Standard | Quantile
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Inputs:
-    """How values become rows of a soft tree.
+    """The map from values to rows of a soft tree.
 
     Attributes:
-        schema: What the values mean.
+        schema: The schema of the values.
         scales: Of every feature its scale; None for categories, which are one-hot.
         first: The first column of every feature.
         with_indicator: The features that have an indicator.
@@ -45,12 +92,12 @@ class Inputs:
 
     @property
     def missing(self) -> tuple[tuple[int, ...], ...]:
-        """The columns that every indicator speaks of: `SoftForm.missing`."""
+        """The columns of every indicator's feature: `SoftForm.missing`."""
         return tuple(tuple(self.columns_of(feature)) for feature in self.with_indicator.tolist())
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What every column tells, in words."""
+        """The name of every column."""
         names = []
         for number, feature in enumerate(self.schema.features):
             codes = range(self.width(number))
@@ -70,7 +117,7 @@ class Inputs:
     def transform(self, values: Real[np.ndarray, "row value"]) -> Float[np.ndarray, "row column"]:
         """Returns the rows of a soft tree, in float32.
 
-        What is missing of a feature without an indicator is 0 in its columns: a mean number, or no category.
+        A missing value of a feature without an indicator is 0 in its columns: a mean number, or no category.
 
         Raises InvalidInputError if there is another number of features than in fit.
         """
@@ -86,7 +133,7 @@ class Inputs:
         return rows
 
     def scale_values(self, feature: int, value: Float64[np.ndarray, " value"]) -> Float64[np.ndarray, " value"]:
-        """What numbers of a feature, such as thresholds, are in its column."""
+        """Numbers of a feature, such as thresholds, as they are in its column."""
         return scaled(self._scale(feature), value)
 
     def unscale_values(self, feature: int, value: Float64[np.ndarray, " value"]) -> Float64[np.ndarray, " value"]:
@@ -111,7 +158,7 @@ def fit_inputs(
 
     Args:
         values: Numbers, and codes of categories, NaN where one is missing: `Encoder.values`.
-        schema: What they mean. Categorical features become one-hot; all others are numbers.
+        schema: Their schema. Categorical features become one-hot; all others are numbers.
         scaling: "standard", mean 0 and standard deviation 1; "quantile", a normal distribution, whatever the column's
             own; or "none".
         indicators: "seen": features that have a missing value have an indicator; "all": all features have one.
@@ -132,9 +179,8 @@ def fit_inputs(
         >>> inputs.names
         ('x0', 'x1 = a', 'x1 = b', 'x0 is missing')
     """
-    for name, given, allowed in (("scaling", scaling, SCALINGS), ("indicators", indicators, INDICATORS)):
-        if given not in allowed:
-            raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {given!r}")
+    check_option("scaling", scaling, SCALINGS)
+    check_option("indicators", indicators, INDICATORS)
     _check_width(values, schema)
     if not len(values):
         raise InvalidInputError("inputs are learned from at least one row, got none")
@@ -151,3 +197,54 @@ def fit_inputs(
 def _check_width(values: Real[np.ndarray, "row value"], schema: Schema) -> None:
     if values.shape[1] != schema.num_features:
         raise InvalidInputError(f"values must have {schema.num_features} features, got {values.shape[1]}")
+
+
+def fit_scale(value: Float64[np.ndarray, " row"], weight: Float64[np.ndarray, " row"], scaling: str) -> Scale:
+    """Returns the scale of a column, "standard", "quantile" or "none"; missing numbers (NaN) are left aside.
+
+    >>> fit_scale(np.array([1.0, 3.0, np.nan]), np.ones(3), "standard")
+    Standard(mean=2.0, deviation=1.0)
+    """
+    is_known = ~np.isnan(value) & (weight > 0)
+    value, weight = value[is_known], weight[is_known]
+    if scaling == "none" or not value.size:
+        return Standard(0.0, 1.0)
+    if scaling == "standard":
+        # A power of two changes no digit, and keeps sums and squares of the largest floats finite.
+        exponent = max(int(np.frexp(np.abs(value).max())[1]) - MOST_EXPONENT, 0)
+        value = np.ldexp(value, -exponent)
+        mean = np.average(value, weights=weight)
+        deviation = np.sqrt(np.average(np.square(value - mean), weights=weight))
+        mean, deviation = np.ldexp([mean, deviation], exponent).tolist()
+        return Standard(mean, deviation if deviation > 1e-12 * abs(mean) else 1.0)
+    return _fit_quantiles(value, weight)
+
+
+def _fit_quantiles(value: Float64[np.ndarray, " row"], weight: Float64[np.ndarray, " row"]) -> Quantile:
+    distinct, place = np.unique(value, return_inverse=True)
+    own = np.bincount(place, weight) / weight.sum()
+    share = np.cumsum(own) - own / 2
+    if distinct.size > MOST_KNOTS:
+        chosen = np.searchsorted(share, np.linspace(share[0], share[-1], MOST_KNOTS))
+        chosen = np.unique(np.append(chosen.clip(max=distinct.size - 1), [0, distinct.size - 1]))
+        distinct, share = distinct[chosen], share[chosen]
+    return Quantile(distinct, share)
+
+
+def scaled(scale: Scale, value: Float64[np.ndarray, " row"]) -> Float64[np.ndarray, " row"]:
+    """Returns numbers on a scale; NaN stays so.
+
+    >>> scaled(Quantile(np.array([1.0, 2.0, 5.0]), np.array([0.25, 0.5, 0.75])), np.array([1.0, 2.0, 9.0])).round(2)
+    array([-0.67,  0.  ,  0.67])
+    """
+    if isinstance(scale, Standard):
+        return (value - scale.mean) / scale.deviation
+    return ndtri(np.interp(value, scale.value, scale.share))
+
+
+def unscaled(scale: Scale, value: Float64[np.ndarray, " row"]) -> Float64[np.ndarray, " row"]:
+    """The way back; what lies above a quantile scale goes to its upper end, what lies below to just below the lower."""
+    if isinstance(scale, Standard):
+        return value * scale.deviation + scale.mean
+    below = np.nextafter(scale.value[0], -np.inf)
+    return np.where(value < ndtri(scale.share[0]), below, np.interp(ndtr(value), scale.share, scale.value))

@@ -1,4 +1,4 @@
-"""What training makes small: a loss says, for every row, how bad an output is beside its target.
+"""Losses, which training makes small: how far the output of every row is from its target.
 
 A loss is a function `(output, target) -> loss of every row`. An *output* is what `apply` returns: the logits of classes
 (or their log probabilities), or numbers. A target is a class code a row, or a row of numbers as wide as the output.
@@ -50,7 +50,7 @@ def smoothed_cross_entropy(smoothing: float) -> Loss:
 def zero_one(output: Float[Array, "row class"], target: Shaped[Array, "row *class"]) -> Float[Array, " row"]:
     r"""1 where the most probable class is not the row's, or not a teacher's, else 0.
 
-    It has no gradient: checkpoints are judged by it.
+    It has no gradient: checkpoints are compared by it.
 
     >>> zero_one(jnp.log(jnp.array([[0.25, 0.75], [0.25, 0.75]])), jnp.array([1, 0])).tolist()
     [0.0, 1.0]

@@ -1,8 +1,16 @@
-r"""Soft trees: every row goes to all leaves, to each with a probability, and the tree says the mean of what these say.
+r"""Soft trees: every row goes to all leaves, to each with a probability; the output is the mean of the leaves' values.
 
 A tree of depth d is complete. Its nodes stand in heap order: the root is node 0, the children of node n are 2n+1 (left)
-and 2n+2 (right). Where a tree has *stops*, a row may also stop at an inner node, which says something too; *ends* are
+and 2n+2 (right). Where a tree has *stops*, a row may also end at an inner node, which has a value too; *ends* are
 then all nodes, otherwise the leaves.
+
+A gate's *value* z is 0 on its border, and its sigmoid is the probability to go right. Some columns of the rows, the
+last ones, may be *indicators*: 1 where other features are missing. The value is
+
+$$z = \frac{w^\top x + b}{T} + m^\top i,$$
+
+with the row's features $x$, its indicators $i$ (which are among the features, too), and the temperature $T$. The term
+$m$ does not get sharper as $T$ falls: for a missing value it can hold C4.5's share of each branch.
 """
 
 import dataclasses
@@ -12,45 +20,28 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from jaxtree.arrays import AnyArray, FloatLike, OptionalArray
 from jaxtree.errors import InvalidInputError
-from jaxtree.soft.gates import (
-    GATES,
-    SELECTORS,
-    STEPS,
-    AxisGate,
-    Gate,
-    ObliqueGate,
-    Planes,
-    axis_planes,
-    log_or_never,
-    log_steps,
-    oblique_planes,
-    plane_values,
-    step,
-)
-from jaxtree.soft.stops import NodeStop, Stop
+from jaxtree.prune.draws import collapse_probability
 
-LEAVES = ("constant", "linear")
-FIRST_STOP = -2.0
-"""The logit of the stops of a new tree: one row in eight stops at a node."""
+GATES = ("oblique", "axis")
+LEAST_PROBABILITY = 1e-12
+"""Is added to probabilities before their logarithm is taken."""
 
 
 @dataclasses.dataclass(frozen=True)
 class SoftForm:
-    """What a soft tree is made of: all that is not a parameter.
+    """The static part of a soft tree: all that is not a parameter.
 
     Attributes:
         depth: Edges from the root to every leaf.
         num_features: Columns of the rows, indicators included.
         num_outputs: Logits of classes, or values.
         gate: "oblique", any plane; or "axis", one feature and a threshold.
-        step: "sigmoid"; "smooth_step", exactly 0 and 1 outside a band; or "hard", with the sigmoid's gradient.
-        selector: How an axis gate weighs features: "softmax", "entmax" or "onehot".
-        leaf: "constant"; or "linear", a linear model of the features.
-        stops: Whether rows may stop at inner nodes.
+        stops: Whether rows may stop at inner nodes, see `with_dropout`.
         missing: For each of the last features, which are indicators, the features that are missing where it is 1.
     """
 
@@ -58,9 +49,6 @@ class SoftForm:
     num_features: int
     num_outputs: int
     gate: str = "oblique"
-    step: str = "sigmoid"
-    selector: str = "softmax"
-    leaf: str = "constant"
     stops: bool = False
     missing: tuple[tuple[int, ...], ...] = ()
 
@@ -69,10 +57,7 @@ class SoftForm:
         for name, least in (("depth", 0), ("num_features", 1), ("num_outputs", 1)):
             if getattr(self, name) < least:
                 raise InvalidInputError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        for name, allowed in (("gate", GATES), ("step", STEPS), ("selector", SELECTORS), ("leaf", LEAVES)):
-            if getattr(self, name) not in allowed:
-                given = getattr(self, name)
-                raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {given!r}")
+        check_option("gate", self.gate, GATES)
         if len(self.missing) >= self.num_features:
             raise InvalidInputError(f"{len(self.missing)} of {self.num_features} features cannot be indicators")
 
@@ -87,16 +72,73 @@ class SoftForm:
         return 2**self.depth + (self.num_inner if self.stops else 0)
 
 
-class Leaf(NamedTuple):
-    """What the ends say.
+def check_option(name: str, given: str, allowed: tuple[str, ...]) -> None:
+    """Raises InvalidInputError if an option is not one of those allowed."""
+    if given not in allowed:
+        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {given!r}")
+
+
+class ObliqueGate(NamedTuple):
+    """Gates that divide by a plane: any sum of features.
 
     Attributes:
-        value: A value, or what a linear model adds to its sum.
-        weight: The weights of linear models; None for constants.
+        weight: The weight of each feature.
+        bias: Is added to the sum.
+        missing: Added for each indicator, whatever the temperature; None where rows have no indicators.
+    """
+
+    weight: Float[AnyArray, "*tree node feature"]
+    bias: Float[AnyArray, "*tree node"]
+    missing: OptionalArray
+
+
+class AxisGate(NamedTuple):
+    """Gates that compare one feature, or a mean of features that training narrows to one, with a threshold.
+
+    Attributes:
+        selection: The logits of the features; their softmax are the features' shares.
+        threshold: Is subtracted from the mean.
+        log_sharpness: The logarithm of the factor of the difference.
+        missing: The value of the gate where a feature of full share is missing, whatever the temperature; a column an
+            indicator. None where rows have no indicators.
+    """
+
+    selection: Float[AnyArray, "*tree node feature"]
+    threshold: Float[AnyArray, "*tree node"]
+    log_sharpness: Float[AnyArray, "*tree node"]
+    missing: OptionalArray
+
+
+Gate = ObliqueGate | AxisGate
+
+
+class GatePlanes(NamedTuple):
+    """Gates of any kind as planes.
+
+    Attributes:
+        weight: The weight of each feature.
+        bias: Is added to the sum.
+        scale: Multiplies the sum: the temperature is in it.
+        missing: Added for each indicator; None where rows have no indicators.
+    """
+
+    weight: Float[AnyArray, "node feature"]
+    bias: Float[AnyArray, " node"]
+    scale: Float[AnyArray, " node"]
+    missing: OptionalArray
+
+
+class Leaf(NamedTuple):
+    """The ends.
+
+    Attributes:
+        value: The value of each.
+        stop: The probability of a row to stop at each inner node, which training leaves as it is; None if `form.stops`
+            is not set.
     """
 
     value: Float[AnyArray, "*tree end output"]
-    weight: OptionalArray
+    stop: OptionalArray
 
 
 @jax.tree_util.register_dataclass
@@ -106,14 +148,12 @@ class SoftTree:
 
     Attributes:
         gate: How inner nodes divide rows.
-        leaf: What ends say.
-        stop: How probably a row stops at an inner node; None if `form.stops` is not set.
-        form: What the tree is made of, static.
+        leaf: The values of the ends, and how rows come to those that are inner nodes.
+        form: The static part.
     """
 
     gate: Gate
     leaf: Leaf
-    stop: Stop | None
     form: SoftForm = dataclasses.field(metadata={"static": True})
 
 
@@ -121,10 +161,10 @@ def init(form: SoftForm, *, key: PRNGKeyArray, inputs: Float[AnyArray, "row feat
     """Returns a tree to train from.
 
     Gates look in random directions, and pass through random rows of the inputs if these are given, else through the
-    middle of standardised ones. Ends say about 0.
+    middle of standardised ones. Ends have values near 0, and no row stops at an inner node.
 
     Args:
-        form: What the tree is made of.
+        form: The static part of the tree.
         key: A typed key.
         inputs: Rows, to put gates among them.
 
@@ -134,74 +174,98 @@ def init(form: SoftForm, *, key: PRNGKeyArray, inputs: Float[AnyArray, "row feat
         (5, 2)
     """
     gate_key, row_key, leaf_key = jax.random.split(key, 3)
-    rows = _rows_of_gates(form, inputs, row_key)
+    if inputs is None:
+        rows = jnp.zeros((form.num_inner, form.num_features))
+    else:
+        rows = jnp.asarray(inputs, float)[jax.random.randint(row_key, (form.num_inner,), 0, inputs.shape[0])]
     missing = jnp.zeros((form.num_inner, len(form.missing))) if form.missing else None
     direction = jax.random.normal(gate_key, (form.num_inner, form.num_features))
+    zero = jnp.zeros(form.num_inner)
     if form.gate == "oblique":
         weight = direction / jnp.sqrt(form.num_features).astype(direction.dtype)
         gate = ObliqueGate(weight, -jnp.sum(weight * rows, axis=1), missing)
     else:
         share = jax.nn.softmax(direction, axis=1)
-        zero = jnp.zeros(form.num_inner)
         gate = AxisGate(direction, jnp.sum(share * rows, axis=1), zero, missing)
     value = 0.1 * jax.random.normal(leaf_key, (form.num_ends, form.num_outputs))
-    weight = jnp.zeros((form.num_ends, form.num_features, form.num_outputs)) if form.leaf == "linear" else None
-    stop = NodeStop(jnp.full(form.num_inner, FIRST_STOP)) if form.stops else None
-    return SoftTree(gate, Leaf(value, weight), stop, form)
-
-
-def _rows_of_gates(
-    form: SoftForm, inputs: Float[AnyArray, "row feature"] | None, key: PRNGKeyArray
-) -> Float[Array, "node feature"]:
-    """A row for every gate to pass through."""
-    if inputs is None:
-        return jnp.zeros((form.num_inner, form.num_features))
-    chosen = jax.random.randint(key, (form.num_inner,), 0, inputs.shape[0])
-    return jnp.asarray(inputs, float)[chosen]
+    return SoftTree(gate, Leaf(value, zero if form.stops else None), form)
 
 
 def apply(
     tree: SoftTree, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0
 ) -> Float[Array, "row output"]:
-    r"""Returns what the tree says of every row: $\sum_e P_e(x)\, v_e(x)$ over the ends e.
+    r"""Returns the tree's output for every row: $\sum_e P_e(x)\, v_e$ over the ends e.
 
     Pure, and made for `jax.jit`, `jax.vmap` (over trees: `jax.vmap(apply, in_axes=(0, None))`) and `jax.grad`.
 
     Args:
         tree: The tree.
         x: Rows without missing values.
-        temperature: Divides what the gates say; towards 0 they become hard.
+        temperature: Divides the values of the gates; towards 0 they become hard.
     """
     x = jnp.asarray(x, tree.leaf.value.dtype)
-    reach = _reach(tree, x, temperature)
-    leaf = jax.tree.map(functools.partial(jnp.take, indices=_ends_in_place(tree.form), axis=0), tree.leaf)
-    result = reach.T @ leaf.value
-    if leaf.weight is None:
-        return result
-    return result + _linear_part(reach, leaf.weight, x)
+    return _reach(tree, x, temperature).T @ jnp.take(tree.leaf.value, _ends_in_place(tree.form), axis=0)
 
 
-def _linear_part(
-    reach: Float[Array, "end row"], weight: Float[Array, "end feature output"], x: Float[Array, "row feature"]
-) -> Float[Array, "row output"]:
-    """The mean of the linear models: first the weights of every row's own model, then its product with the row."""
-    own = (reach.T @ weight.reshape(weight.shape[0], -1)).reshape(x.shape[0], *weight.shape[1:])
-    return jnp.einsum("rfo,rf->ro", own, x)
+def log_mixture(
+    tree: SoftTree, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0
+) -> Float[Array, "row class"]:
+    r"""Returns the log probabilities of classes, the values of the ends being logits of distributions.
+
+    It is $\log \sum_e P_e(x)\, \mathrm{softmax}(v_e)$, where `apply` and a softmax give
+    $\mathrm{softmax} \sum_e P_e(x)\, v_e$. A tree trained so loses little when it is made hard: the value of one leaf
+    cannot be outweighed by the large logits of another to which the row hardly goes.
+
+    Example:
+        >>> tree = init(SoftForm(depth=3, num_features=4, num_outputs=2), key=jax.random.key(0))
+        >>> jnp.exp(log_mixture(tree, jnp.ones((5, 4)))).sum(axis=1).round(5).tolist()
+        [1.0, 1.0, 1.0, 1.0, 1.0]
+    """
+    shares = dataclasses.replace(tree, leaf=tree.leaf._replace(value=jax.nn.softmax(tree.leaf.value)))
+    return jnp.log(apply(shares, x, temperature=temperature) + LEAST_PROBABILITY)
 
 
 def node_probability(
     tree: SoftTree, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0
 ) -> Float[Array, "row end"]:
-    """The probability that a row ends at each end; `exp` of `node_log_probability`, and cheaper."""
+    """Returns the probability that a row ends at each end."""
     reach = _reach(tree, jnp.asarray(x, tree.leaf.value.dtype), temperature)
     return reach[np.argsort(_ends_in_place(tree.form))].T
 
 
-def gate_probability(
-    tree: SoftTree, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0
-) -> Float[Array, "row node"]:
-    """The probability that a row goes right at each inner node if it comes there."""
-    return step(gate_values(tree, jnp.asarray(x, tree.leaf.value.dtype), temperature), tree.form.step).T
+def with_dropout(tree: SoftTree, p: FloatLike, q: FloatLike = 0.0) -> SoftTree:
+    r"""Returns the tree with the rates of dropout pruning as stops: $\min(1, p\,(1+q)^{d-1})$ at depth d.
+
+    So `apply` returns the mean over all draws (the infinite vote): a row comes to a node if no node above is collapsed,
+    and stops if the node itself is. Differentiable in p and q, which may be traced:
+
+        def loss(parameters):
+            tree, p_logit, q_log = parameters
+            return error(apply(with_dropout(tree, jax.nn.sigmoid(p_logit), jnp.exp(q_log)), x), y)
+
+    Depths are those of the soft tree. One made of a hard tree has other depths where a split had more than two
+    branches: give `from_tree` the rates of the hard tree's nodes instead. Rates of your own are set by
+    `dataclasses.replace(tree, leaf=tree.leaf._replace(stop=rates))`.
+
+    Args:
+        tree: A tree with values at inner nodes, `form.stops`.
+        p: Probability that a child of the root is collapsed, from 0 to 1.
+        q: Growth of the probability from level to level, 0 or more.
+
+    Raises:
+        InvalidInputError: The tree has no values at inner nodes.
+
+    Example:
+        >>> tree = init(SoftForm(depth=3, num_features=2, num_outputs=1, stops=True), key=jax.random.key(0))
+        >>> slope = jax.grad(lambda p: apply(with_dropout(tree, p), jnp.ones((1, 2))).sum())(0.5)
+        >>> bool(jnp.isfinite(slope))
+        True
+    """
+    if not tree.form.stops:
+        raise InvalidInputError("the tree must have values at inner nodes: form.stops is not set")
+    depth = np.repeat(np.arange(tree.form.depth), 2 ** np.arange(tree.form.depth))
+    stop = jnp.where(depth > 0, collapse_probability(depth, p, q, num_levels=max(tree.form.depth, 1)), 0)
+    return dataclasses.replace(tree, leaf=tree.leaf._replace(stop=stop))
 
 
 def gate_values(
@@ -211,11 +275,45 @@ def gate_values(
     return plane_values(planes_of(tree, temperature), x)
 
 
-def planes_of(tree: SoftTree, temperature: FloatLike = 1.0) -> Planes:
+def planes_of(tree: SoftTree, temperature: FloatLike = 1.0) -> GatePlanes:
     """The gates as planes."""
     if isinstance(tree.gate, AxisGate):
-        return axis_planes(tree.gate, tree.form.missing, tree.form.selector, temperature)
-    return oblique_planes(tree.gate, temperature)
+        return _axis_planes(tree.gate, tree.form.missing, temperature)
+    gate = tree.gate
+    return GatePlanes(gate.weight, gate.bias, jnp.ones_like(gate.bias) / temperature, gate.missing)
+
+
+def feature_shares(
+    selection: Float[Array, "node feature"], temperature: FloatLike = 1.0
+) -> Float[Array, "node feature"]:
+    """The share of every feature in an axis gate."""
+    # The largest is 0 before it is divided: afterwards its rounding error could be large.
+    logits = (selection - lax.stop_gradient(jnp.max(selection, axis=-1, keepdims=True))) / temperature
+    return jax.nn.softmax(logits, axis=-1)
+
+
+def _axis_planes(gate: AxisGate, missing: tuple[tuple[int, ...], ...], temperature: FloatLike) -> GatePlanes:
+    """The planes of axis gates; where the selected feature is missing, only the gate's value for that is left."""
+    share = feature_shares(gate.selection, temperature)
+    scale = jnp.exp(gate.log_sharpness) / temperature
+    if not missing:
+        return GatePlanes(share, -gate.threshold, scale, None)
+    indicated = np.zeros((len(missing), share.shape[1]))
+    for row, features in zip(indicated, missing, strict=True):
+        row[list(features)] = 1
+    share_missing = share @ jnp.asarray(indicated, share.dtype).T  # node indicator
+    known_weight = jnp.pad(share_missing * gate.threshold[:, None], ((0, 0), (share.shape[1] - len(missing), 0)))
+    assert gate.missing is not None
+    return GatePlanes(share + known_weight, -gate.threshold, scale, gate.missing * share_missing)
+
+
+def plane_values(planes: GatePlanes, x: Float[Array, "row feature"]) -> Float[Array, "node row"]:
+    """The values of all gates for all rows, in one matrix product, and one for missing values."""
+    # The scale comes last: where a value is missing the sum is exactly 0, but may not be once its terms are large.
+    value = (planes.weight @ x.T + planes.bias[:, None]) * planes.scale[:, None]
+    if planes.missing is None:
+        return value
+    return value + planes.missing @ x[:, x.shape[1] - planes.missing.shape[1] :].T
 
 
 def _reach(tree: SoftTree, x: Float[Array, "row feature"], temperature: FloatLike) -> Float[Array, "end row"]:
@@ -229,8 +327,8 @@ def _reach(tree: SoftTree, x: Float[Array, "row feature"], temperature: FloatLik
     places = _places(depth)
     inner = np.concatenate([places[0][:0], *places[:depth]])
     planes = jax.tree.map(lambda part: part[inner], planes_of(tree, temperature))
-    right = step(plane_values(planes, x), tree.form.step)
-    stop = None if tree.stop is None else tree.stop.probability(depth)[inner]
+    right = jax.nn.sigmoid(plane_values(planes, x))
+    stop = None if tree.leaf.stop is None else jnp.asarray(tree.leaf.stop)[inner]
     reach, ends = jnp.ones((1, x.shape[0]), right.dtype), []
     for level in range(depth):
         nodes = slice(2**level - 1, 2 ** (level + 1) - 1)
@@ -255,23 +353,3 @@ def _ends_in_place(form: SoftForm) -> Int[np.ndarray, " end"]:
     """The ends in the order in which `_reach` has them."""
     places = _places(form.depth)
     return np.concatenate(places) if form.stops else places[-1] - form.num_inner
-
-
-def node_log_probability(
-    tree: SoftTree, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0
-) -> Float[Array, "row end"]:
-    """The logarithm of the probability that a row ends at each end; minus infinity where that is impossible.
-
-    It does not underflow, however small the probability is.
-    """
-    x = jnp.asarray(x, tree.leaf.value.dtype)
-    left, right = log_steps(gate_values(tree, x, temperature), tree.form.step)
-    stop = None if tree.stop is None else tree.stop.probability(tree.form.depth)
-    reach, ends = jnp.zeros((1, x.shape[0]), right.dtype), []
-    for level in range(tree.form.depth):
-        nodes = slice(2**level - 1, 2 ** (level + 1) - 1)
-        if stop is not None:
-            ends.append(reach + log_or_never(stop[nodes, None]))
-            reach = reach + log_or_never(1 - stop[nodes, None])
-        reach = jnp.stack([reach + left[nodes], reach + right[nodes]], axis=1).reshape(-1, x.shape[0])
-    return (jnp.concatenate([*ends, reach]) if ends else reach).T

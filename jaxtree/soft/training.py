@@ -1,7 +1,7 @@
 """Training by gradients: whole epochs in one program, for one model or for many at once.
 
-A *model* is a soft tree, a soft forest, or any pytree of parameters with a function that predicts. A `Method` is what
-a program is compiled for; a `Course` holds the numbers of a training, which are traced and may differ from model to
+A *model* is a soft tree, a soft forest, or any pytree of parameters with a function that predicts. A program is
+compiled for a `TrainingConfig`; the numbers of a training, `Hyperparameters`, are traced and may differ from model to
 model.
 """
 
@@ -15,25 +15,46 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
+from jaxtree.compilation import compiled
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
-from jaxtree.programs import compiled
-from jaxtree.soft.courses import Course, Method, Rows
-from jaxtree.soft.epochs import MOST_EPOCHS_A_CALL, Progress, judge_start, run_epochs
-from jaxtree.soft.regularisers import no_shares
+from jaxtree.soft.epochs import (
+    MOST_EPOCHS_A_CALL,
+    Hyperparameters,
+    Progress,
+    TrainingConfig,
+    TrainingRows,
+    monitor_start,
+    run_epochs,
+)
 
 SECONDS_A_CALL = 1.0
-"""About how long one call of the program takes: how often progress is told, and an interrupt is heard."""
+"""About how long one call of the program takes: how often progress is reported, and an interrupt is noticed."""
+
+
+class Validation(NamedTuple):
+    """Rows on which checkpoints are compared, to keep the best.
+
+    Attributes:
+        rows: The rows.
+        patience: After how many epochs without a better loss training ends; None is never.
+        keeps_start: Whether the model as it is given is a candidate, too, so that fine-tuning never makes a good one
+            worse on these rows; the best epoch is then 0.
+    """
+
+    rows: TrainingRows
+    patience: int | None = None
+    keeps_start: bool = False
 
 
 class Trained(NamedTuple):
-    """What training has made.
+    """The result of a training.
 
     Attributes:
         model: The model; of `train_many` with an axis of models in front of every array.
-        loss: The mean loss and penalties over the steps of every epoch.
-        validation_loss: The loss on validation rows after every epoch, at the last temperature; None without any.
+        loss: The mean loss over the steps of every epoch.
+        validation_loss: The loss on validation rows after every epoch; None without any.
         best_epoch: The number of epochs after which the model stood as it is.
-        progress: Where training ended, to go on from.
+        progress: The state at the end, to go on from.
     """
 
     model: Any
@@ -45,36 +66,30 @@ class Trained(NamedTuple):
 
 def train(
     model: PyTree,
-    rows: Rows,
+    rows: TrainingRows,
     *,
     key: PRNGKeyArray,
     num_epochs: int,
-    method: Method = Method(),
-    course: Course = Course(),
-    validation: Rows | None = None,
-    patience: int | None = None,
-    keeps_start: bool = False,
-    start: Progress | None = None,
+    config: TrainingConfig = TrainingConfig(),
+    hyperparameters: Hyperparameters = Hyperparameters(),
+    validation: Validation | None = None,
     report: Callable[[int], Any] | None = None,
 ) -> Trained:
     """Trains a model.
 
-    With validation rows the parameters after the epoch with the least loss on them are kept, judged at the last
+    With validation rows the parameters after the epoch with the least loss on them are kept, computed at the last
     temperature; without any, those after the last epoch. An interrupt (Ctrl-C) keeps the best so far, with a warning.
 
     Args:
-        model: The parameters to begin with.
-        rows: What to train on.
+        model: The parameters to begin with; or the `Progress` of an earlier training, to go on from its averages and
+            its state of the optimiser.
+        rows: The rows to train on.
         key: The key of the batches and the noise. The same one gives the same model.
         num_epochs: How often all rows are seen; temperature and rates follow the share of them that is done.
-        method: What is compiled.
-        course: The numbers.
-        validation: Rows to judge by.
-        patience: After how many epochs without a better validation loss training ends; None is never.
-        keeps_start: Whether the model as it is given is a candidate, too, so that fine-tuning never makes a good one
-            worse on validation rows; the best epoch is then 0.
-        start: Where an earlier training of the model ended: its averages and the state of the optimiser.
-        report: What is called with the number of further epochs.
+        config: What is compiled.
+        hyperparameters: The numbers.
+        validation: The rows on which checkpoints are compared.
+        report: Called with the number of further epochs.
 
     Raises:
         TrainingError: The loss has become infinite or not a number.
@@ -84,12 +99,9 @@ def train(
         rows,
         keys=key[None],
         num_epochs=num_epochs,
-        method=method,
-        course=course,
+        config=config,
+        hyperparameters=hyperparameters,
         validation=validation,
-        patience=patience,
-        keeps_start=keeps_start,
-        start=None if start is None else jax.tree.map(lambda leaf: leaf[None], start),
         report=report,
     )
     return jax.tree.map(lambda leaf: leaf[0], one)
@@ -97,31 +109,25 @@ def train(
 
 def train_many(
     models: PyTree,
-    rows: Rows,
+    rows: TrainingRows,
     *,
     keys: Key[Array, " model"],
     num_epochs: int,
-    method: Method = Method(),
-    course: Course = Course(),
-    validation: Rows | None = None,
-    patience: int | None = None,
-    keeps_start: bool = False,
-    start: Progress | None = None,
+    config: TrainingConfig = TrainingConfig(),
+    hyperparameters: Hyperparameters = Hyperparameters(),
+    validation: Validation | None = None,
     report: Callable[[int], Any] | None = None,
 ) -> Trained:
     """Trains many models of one form as one program.
 
     Args:
-        models: The parameters to begin with; every array has an axis of models in front, as `jax.vmap(init)` has it.
-        rows: What all train on.
+        models: As in `train`; every array has an axis of models in front, as `jax.vmap(init)` has it.
+        rows: The rows that all train on.
         keys: The keys, one a model.
         num_epochs: As in `train`.
-        method: As in `train`.
-        course: The numbers. Those that are arrays have a value for every model.
-        validation: As in `train`; every model keeps its own best.
-        patience: Training ends when every model's patience has.
-        keeps_start: As in `train`.
-        start: As in `train`, with an axis of models.
+        config: As in `train`.
+        hyperparameters: The numbers. Those that are arrays have a value for every model.
+        validation: As in `train`; every model keeps its own best, and training ends when every model's patience has.
         report: As in `train`.
 
     Raises:
@@ -130,23 +136,24 @@ def train_many(
     if num_epochs < 1:
         raise InvalidInputError(f"num_epochs must be at least 1, got {num_epochs}")
     floats = jnp.result_type(float)
-    courses = jax.tree.map(lambda number: np.broadcast_to(np.asarray(number, floats), keys.shape), course)
-    has_shares = course.penalties.balance is not None
-    progress = _begin(models, method=method, has_shares=has_shares) if start is None else _go_on(start)
-    if keeps_start and validation is not None:
-        progress = judge_start(progress, validation, courses, method=method)
-    told: list[_Told] = []
+    numbers = jax.tree.map(lambda number: np.broadcast_to(np.asarray(number, floats), keys.shape), hyperparameters)
+    progress = _go_on(models) if isinstance(models, Progress) else _begin(models, config=config)
+    held, patience, keeps_start = (None, None, False) if validation is None else validation
+    if held is not None and keeps_start:
+        progress = monitor_start(progress, held, numbers, config=config)
+    losses: list[tuple[Float[np.ndarray, "model epoch"], Float[np.ndarray, "model epoch"]]] = []
     done, at_once = 0, 1
     try:
-        while done < num_epochs and not _is_over(told, progress, patience, done):
+        while done < num_epochs and not _is_over(progress, patience, done):
             began = time.perf_counter()
             stop = min(done + at_once, num_epochs)
             limits = np.array([done, stop, num_epochs, num_epochs if patience is None else patience], np.int32)
-            progress, losses = jax.block_until_ready(
-                run_epochs(progress, rows, validation, courses, keys, limits, method=method)
+            progress, latest = jax.block_until_ready(
+                run_epochs(progress, rows, held, numbers, keys, limits, config=config)
             )
-            told.append(_Told(*(np.asarray(part)[:, : stop - done] for part in losses)))
-            _check_finite(told, done)
+            loss, validation_loss = (np.asarray(part)[:, : stop - done] for part in latest)
+            losses.append((loss, validation_loss))
+            _check_finite(loss, done)
             number, done = stop - done, stop
             at_once = _next_number(at_once, time.perf_counter() - began)
             if report is not None:
@@ -154,30 +161,26 @@ def train_many(
     except KeyboardInterrupt:
         text = f"interrupted: training has ended after {done} of {num_epochs} epochs"
         warnings.warn(text, InterruptedFitWarning, stacklevel=2)
-    return _ended(progress, told, done, validation is not None)
+    nothing = np.zeros((len(progress.best_loss), 0), np.float32)
+    loss, validation_loss = (np.concatenate(parts, axis=1) for parts in zip((nothing, nothing), *losses, strict=True))
+    if held is None:
+        return Trained(progress.average, loss, None, np.full(len(loss), done), progress)
+    return Trained(progress.best, loss, validation_loss, np.asarray(progress.best_epoch), progress)
 
 
-class _Told(NamedTuple):
-    """The losses of the epochs of one call."""
-
-    loss: Float[np.ndarray, "model epoch"]
-    validation_loss: Float[np.ndarray, "model epoch"]
-
-
-@compiled("method", "has_shares")
-def _begin(models: PyTree, *, method: Method, has_shares: bool) -> Progress:
+@compiled("config")
+def _begin(models: PyTree, *, config: TrainingConfig) -> Progress:
     """The state before the first step."""
     models = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), models)
     num_models = jax.tree.leaves(models)[0].shape[0]
-    steps = jax.vmap(method.optimizer.init)(models)
-    shares = jax.vmap(no_shares)(models) if has_shares else None
+    steps = jax.vmap(config.optimizer.init)(models)
     never = jnp.full(num_models, jnp.inf)
     zero = jnp.zeros(num_models, jnp.int32)
-    return Progress(models, models, steps, shares, zero, models, never, zero)
+    return Progress(models, models, steps, zero, models, never, zero)
 
 
 def _go_on(progress: Progress) -> Progress:
-    """The state before the first further step: nothing has been judged yet."""
+    """The state before the first further step: there is no best so far."""
     never, zero = jnp.full_like(progress.best_loss, jnp.inf), jnp.zeros_like(progress.best_epoch)
     return progress._replace(best=progress.average, best_loss=never, best_epoch=zero)
 
@@ -189,26 +192,17 @@ def _next_number(number: int, seconds: float) -> int:
     return min(2 * number, MOST_EPOCHS_A_CALL) if seconds < SECONDS_A_CALL / 2 else number
 
 
-def _is_over(told: list[_Told], progress: Progress, patience: int | None, done: int) -> bool:
+def _is_over(progress: Progress, patience: int | None, done: int) -> bool:
     """Whether no model can get better any more."""
-    return patience is not None and bool(told) and bool(np.all(done - np.asarray(progress.best_epoch) > patience))
+    return patience is not None and bool(np.all(done - np.asarray(progress.best_epoch) > patience))
 
 
-def _check_finite(told: list[_Told], done: int) -> None:
+def _check_finite(loss: Float[np.ndarray, "model epoch"], done: int) -> None:
     """Raises TrainingError where a loss of the last call, which began after `done` epochs, is no number."""
-    bad = ~np.isfinite(told[-1].loss)
+    bad = ~np.isfinite(loss)
     if bad.any():
         model, epoch = np.argwhere(bad)[0]
         raise TrainingError(
-            f"the loss of model {model} is {told[-1].loss[model, epoch]} in epoch {done + epoch + 1}: smaller learning "
+            f"the loss of model {model} is {loss[model, epoch]} in epoch {done + epoch + 1}: smaller learning "
             "rates, a higher last temperature, or inputs and targets of moderate size may help"
         )
-
-
-def _ended(progress: Progress, told: list[_Told], done: int, has_validation: bool) -> Trained:
-    """What training has made when it ends, by itself or by an interrupt."""
-    nothing = np.zeros((len(progress.best_loss), 0), np.float32)
-    loss, validation_loss = (np.concatenate(parts, axis=1) for parts in zip((nothing, nothing), *told, strict=True))
-    if not has_validation:
-        return Trained(progress.average, loss, None, np.full(len(loss), done), progress)
-    return Trained(progress.best, loss, validation_loss, np.asarray(progress.best_epoch), progress)

@@ -1,4 +1,4 @@
-r"""Numbers into bins.
+r"""Numbers into bins, and their codes.
 
 Bin $b$ of a column holds the numbers $x$ with $e_{b-1} < x \le e_b$, where $e$ are the column's *edges*; numbers
 outside the fitted range fall in the first or last bin. A column is *exact* if every distinct value has a bin of its
@@ -7,15 +7,36 @@ own. The code past the last bin means missing (NaN).
 All numbers compare as float64, so that two numbers fall in one bin exactly if no edge lies between them. scikit-learn
 casts its input to float32, and ONNX compares in float32: values that differ only past float32 are told apart here and
 not there.
+
+Edges below a number are counted fast: the upper 16 bits of a float32 say which *cell* it lies in. Cells follow each
+other as numbers do, so that the bin of a number lies between the bins of the ends of its cell; a few steps of a binary
+search settle which it is.
 """
 
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Float64, Int64
+from jaxtyping import Bool, Float, Float64, Int, Int64, Num, Real, UInt8, UInt16
+
+from jaxtree.blocks import ROWS_AT_A_TIME, blocks_of, in_threads, threads_for
+from jaxtree.table.columns import NumberColumn, SparseVector
 
 MAX_EXACT_ROWS = 50_000  # of a table that has a bin for every distinct value, if the number of bins is left open
 NUM_BINS_OF_LONG_TABLE = 255  # past that; an uint8 holds as many codes, and one for missing
+
+_NUM_CELLS = 2**16
+_UPPER_HALF = 1 if sys.byteorder == "little" else 0
+_SMALL_COLUMN = 4096  # rows; up to here a binary search is done before the table of cells is made
+_ROWS_OF_TILE = 512  # a tile of a matrix stays in cache while it is transposed
+
+Codes = UInt8[np.ndarray, " row"] | UInt16[np.ndarray, " row"]
+Values = Float[np.ndarray, " row"]
+_Matrix = Num[np.ndarray, "row column"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +95,7 @@ def comparison_dtype(dtype: np.dtype) -> np.dtype:
     return np.result_type(dtype, np.float32) if dtype.kind in "iuf" else np.dtype(np.float64)
 
 
-def fit_bins(values: Float[np.ndarray, " row"], max_bins: int) -> Bins:
+def fit_bins(values: Values, max_bins: int) -> Bins:
     """Fits the bins of a column: one a value, or if these are more than `max_bins`, with about equally many rows each.
 
     A value never straddles an edge, and no bin is empty.
@@ -93,13 +114,13 @@ def fit_bins(values: Float[np.ndarray, " row"], max_bins: int) -> Bins:
     return Bins(low, high, midpoint(high[:-1], low[1:]), exact)
 
 
-def _first_row_of_values(ordered: Float[np.ndarray, " row"]) -> Int64[np.ndarray, " value"]:
+def _first_row_of_values(ordered: Values) -> Int64[np.ndarray, " value"]:
     is_new = np.ones(len(ordered), bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
     return np.flatnonzero(is_new)
 
 
-def _first_row_of_bins(ordered: Float[np.ndarray, " row"], max_bins: int) -> Int64[np.ndarray, " bin"]:
+def _first_row_of_bins(ordered: Values, max_bins: int) -> Int64[np.ndarray, " bin"]:
     """Returns which of the ordered numbers, of which there are more than bins, begin a bin."""
     share = len(ordered) / max_bins
     if not (ordered[int(share) :] == ordered[: len(ordered) - int(share)]).any():
@@ -108,9 +129,7 @@ def _first_row_of_bins(ordered: Float[np.ndarray, " row"], max_bins: int) -> Int
     return first[_first_value_of_bins(np.diff(first, append=len(ordered)), max_bins)]
 
 
-def _first_row_of_equal_bins(
-    ordered: Float[np.ndarray, " row"], cuts: Float64[np.ndarray, " cut"]
-) -> Int64[np.ndarray, " bin"]:
+def _first_row_of_equal_bins(ordered: Values, cuts: Float64[np.ndarray, " cut"]) -> Int64[np.ndarray, " bin"]:
     """Does what `_first_value_of_bins` does where no value fills a bin: a cut is moved to the nearer end of its value.
 
     Args:
@@ -150,3 +169,219 @@ def round_down_to_float32(edges: Float64[np.ndarray, "*shape"]) -> Float[np.ndar
     with np.errstate(over="ignore", under="ignore"):
         rounded = edges.astype(np.float32)
         return np.where(rounded > edges, np.nextafter(rounded, np.float32(-np.inf)), rounded)
+
+
+class CellTable(NamedTuple):
+    """The edges of a column, with a first guess at the bin of every number."""
+
+    edges: Float[np.ndarray, " padded_edge"]  # followed by infinities
+    first_bin: (
+        UInt8[np.ndarray, " cell"] | UInt16[np.ndarray, " cell"]
+    )  # of every cell: the number of edges in lower cells
+    steps: tuple[int, ...]  # descending powers of two, one less in sum than 2 to their number
+
+
+class Scratch:
+    """Arrays that a thread writes anew for every block of a column."""
+
+    def __init__(self, num_rows: int, num_columns: int):
+        self._index, self._is_above = np.empty(num_rows, np.int64), np.empty(num_rows, bool)
+        self._bytes = np.empty(8 * num_rows, np.uint8)
+        self._transposed = np.empty(8 * num_rows * num_columns, np.uint8)
+
+    def like(self, values: Values) -> tuple[Int64[np.ndarray, " row"], Bool[np.ndarray, " row"], Values]:
+        """Integers, truth values and numbers, as many as there are values, and of their dtype."""
+        num_rows = len(values)
+        return self._index[:num_rows], self._is_above[:num_rows], self._bytes.view(values.dtype)[:num_rows]
+
+    def transposed(self, rows: Float[np.ndarray, "row column"]) -> Float[np.ndarray, "column row"]:
+        """An array for the columns of some rows, one after the other."""
+        return self._transposed.view(rows.dtype)[: rows.size].reshape(rows.shape[1], len(rows))
+
+
+def bin_columns(
+    columns: Sequence[NumberColumn],
+    bins: Sequence[Bins],
+    codes: Sequence[Codes],
+    matrix: _Matrix | None = None,
+    *,
+    widen: bool = False,
+) -> list[Bins]:
+    """Writes the code of every number into `codes`, an array a column, and returns the bins, widened or as they were.
+
+    Widened bins reach to the lowest and highest of these numbers; edges stay. A bin in which a row has another value
+    than those that edges were fitted on is no longer exact.
+
+    To widen, the bins whose highest value lies below a number are counted. That is its code, unless it lies between two
+    bins; and then it is below the lowest value of the bin that it is given, and is looked at again. So widening takes
+    one look-up more than to count edges, where comparing with both ends of every number's bin would take two.
+
+    Args:
+        columns: The columns. Of a sparse one a zero and the entries alone are binned, so that zeros cost a fill.
+        bins: Their bins.
+        codes: Where to write.
+        matrix: The matrix whose columns they are, if they are one's.
+        widen: Whether to widen the bins.
+    """
+    num_rows = len(codes[0]) if len(codes) else 0
+    num_threads = threads_for(num_rows)
+    if any(isinstance(column.values, SparseVector) for column in columns):
+        return in_threads(partial(_bin_column, widen=widen), columns, bins, codes, num_threads=num_threads)
+    ends = [own.high if widen else own.edges for own in bins]
+    counters = in_threads(_make_counter, columns, ends, codes, num_threads=num_threads)
+    bottoms = [_bottoms(own, comparison_dtype(column.values.dtype)) for own, column in zip(bins, columns, strict=True)]
+
+    def bin_block(number: int, values: Values, out: Codes, scratch: Scratch) -> Int64[np.ndarray, " between"]:
+        """Returns the rows whose values lie between bins, if bins are widened."""
+        counters[number](values, out, scratch)
+        between = _rows_between(values, bottoms[number], out, scratch) if widen else np.zeros(0, np.int64)
+        if columns[number].has_missing:
+            out[np.isnan(values)] = bins[number].num_bins
+        return between
+
+    blocks = _map_blocks(bin_block, columns, codes, matrix)
+    if not widen:
+        return list(bins)
+    starts = range(0, num_rows, ROWS_AT_A_TIME)
+    widened = []
+    for number, column in enumerate(columns):
+        rows = np.concatenate([start + block[number] for start, block in zip(starts, blocks, strict=True)])
+        widened.append(_widen(np.asarray(column.values)[rows], bins[number], codes[number], rows))
+    return widened
+
+
+def _bin_column(column: NumberColumn, bins: Bins, codes: Codes, *, widen: bool) -> Bins:
+    """Bins a column that may be sparse."""
+    vector = column.values
+    if not isinstance(vector, SparseVector):
+        return bin_columns([column], [bins], [codes], widen=widen)[0]
+    parts = vector.distinct_parts()
+    part_codes = np.empty(len(parts), codes.dtype)
+    dense = NumberColumn(column.name, parts, column.has_missing)
+    (bins,) = bin_columns([dense], [bins], [part_codes], widen=widen)
+    vector.spread(part_codes, codes)
+    return bins
+
+
+def _make_counter(
+    column: NumberColumn, edges: Float64[np.ndarray, " edge"], codes: Codes
+) -> Callable[[Values, Codes, Scratch], None]:
+    """A function that counts the edges below numbers; by a binary search where there are few."""
+    if len(codes) <= _SMALL_COLUMN:
+        return partial(_search_edges, edges)
+    return partial(count_edges_below, make_cell_table(edges, comparison_dtype(column.values.dtype), codes.dtype))
+
+
+def _search_edges(edges: Float64[np.ndarray, " edge"], values: Values, count: Codes, _: Scratch) -> None:
+    count[:] = np.searchsorted(edges, values, side="left")
+
+
+def _rows_between(
+    values: Values, bottoms: Float[np.ndarray, " code"], codes: Codes, scratch: Scratch
+) -> Int64[np.ndarray, " between"]:
+    """The rows whose values lie below the lowest of the bin that they were given."""
+    index, is_between, bottom = scratch.like(values)
+    np.copyto(index, codes)
+    _take(bottoms, index, bottom)
+    return np.flatnonzero(np.less(values, bottom, out=is_between))
+
+
+def _bottoms(bins: Bins, dtype: np.dtype) -> Float[np.ndarray, " code"]:
+    """The lowest value of every bin; of what is above all bins none, so that it is looked at again."""
+    if not bins.num_bins:  # nothing can be widened
+        return np.full(1, -np.inf, dtype)
+    bottoms = np.append(bins.low, np.inf)
+    return bottoms if dtype == np.float64 else -round_down_to_float32(-bottoms)
+
+
+def _widen(values: Num[np.ndarray, " found"], bins: Bins, codes: Codes, rows: Int64[np.ndarray, " found"]) -> Bins:
+    """Writes the codes of rows whose values lie between bins, and returns the bins widened to them."""
+    if not len(rows):
+        return bins
+    codes[rows] = code = np.searchsorted(bins.edges, values, side="left")
+    low, high = bins.low.copy(), bins.high.copy()
+    np.minimum.at(low, code, values)
+    np.maximum.at(high, code, values)
+    return Bins(low + 0.0, high + 0.0, bins.edges, np.array_equal(low, high))
+
+
+def _map_blocks(
+    function: Callable[[int, Values, Codes, Scratch], Any],
+    columns: Sequence[NumberColumn],
+    codes: Sequence[Codes],
+    matrix: _Matrix | None,
+) -> list[list[Any]]:
+    """Calls a function with the number of every column, a block of its values and of its codes, and scratch arrays.
+
+    Returns what it returns, by block and column.
+    """
+    if not columns:
+        return []
+    num_rows, local = len(codes[0]), threading.local()
+
+    def map_block(block: slice) -> list[Any]:
+        if not hasattr(local, "scratch"):
+            local.scratch = Scratch(min(num_rows, ROWS_AT_A_TIME), 0 if matrix is None else len(columns))
+        values = _values_of_block(columns, matrix, block, local.scratch)
+        return [function(number, x, codes[number][block], local.scratch) for number, x in enumerate(values)]
+
+    return in_threads(map_block, blocks_of(num_rows), num_threads=threads_for(num_rows))
+
+
+def _values_of_block(
+    columns: Sequence[NumberColumn], matrix: _Matrix | None, block: slice, scratch: Scratch
+) -> Iterator[Values]:
+    """The numbers of every column in a block, one after the other in memory."""
+    if matrix is None or matrix.dtype not in (np.float32, np.float64) or not matrix.flags.c_contiguous:
+        return (np.ascontiguousarray(c.values[block], comparison_dtype(c.values.dtype)) for c in columns)
+    rows = matrix[block]
+    transposed = scratch.transposed(rows)
+    for start in range(0, len(rows), _ROWS_OF_TILE):
+        tile = slice(start, start + _ROWS_OF_TILE)
+        transposed[:, tile] = rows[tile].T
+    return iter(transposed)
+
+
+def make_cell_table(edges: Float64[np.ndarray, " edge"], dtype: np.dtype, code_dtype: np.dtype) -> CellTable:
+    """Makes the table of ascending edges, for numbers and codes of some dtypes."""
+    edges = edges if dtype == np.float64 else round_down_to_float32(edges)
+    cell = _cell_of(edges + 0.0).astype(np.int64)
+    half = _NUM_CELLS // 2
+    # In the order of numbers: a negative one is the lower, the larger its bits.
+    rank = np.where(cell < half, half + cell, _NUM_CELLS - 1 - cell)
+    num_edges = np.bincount(rank, minlength=_NUM_CELLS)
+    first_bin = (np.cumsum(num_edges) - num_edges).astype(code_dtype)
+    num_steps = int(num_edges.max()).bit_length()
+    padded = np.append(edges, np.full(2**num_steps, np.inf, dtype))
+    steps = tuple(2**step for step in reversed(range(num_steps)))
+    return CellTable(padded, np.concatenate([first_bin[half:], first_bin[half - 1 :: -1]]), steps)
+
+
+def _cell_of(values: Values) -> UInt16[np.ndarray, " row"]:
+    """Returns the upper 16 bits of each value as a float32."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return values.astype(np.float32, copy=False).view(np.uint16)[_UPPER_HALF::2]
+
+
+def count_edges_below(table: CellTable, values: Values, count: Codes, scratch: Scratch) -> None:
+    """Writes how many edges lie below each number; of NaN anything.
+
+    Args:
+        table: The edges.
+        values: Numbers, one after the other in memory, of the dtype that the table was made for.
+        count: Where to write.
+        scratch: At least as long.
+    """
+    index, is_above, edge = scratch.like(values)
+    np.copyto(index, _cell_of(values))
+    _take(table.first_bin, index, count)
+    for step in table.steps:
+        np.copyto(index, count)
+        _take(table.edges[step - 1 :], index, edge)
+        np.greater(values, edge, out=is_above)
+        count += is_above.view(np.uint8) if step == 1 else is_above.astype(count.dtype) * count.dtype.type(step)
+
+
+def _take(table: Real[np.ndarray, " entry"], index: Int[np.ndarray, " row"], out: Real[np.ndarray, " row"]) -> None:
+    """Looks up entries of a table; nothing is out of range, and "clip" is the fastest mode."""
+    np.take(table, index, out=out, mode="clip")

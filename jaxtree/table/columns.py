@@ -1,38 +1,121 @@
-"""A column of a table: numbers or words.
+"""Columns of a table: numbers, categories, or times (see `times`).
 
-A *number column* keeps its numbers, NaN where one is missing. A *word column* (strings, categories, truth values) holds
-its distinct words and, for every row, the position of the row's word among them; the position after the last word means
-missing.
+A *number column* keeps its numbers, NaN where one is missing. A *category column* (strings, declared categories, truth
+values) holds its distinct categories and, for every row, the position of the row's category among them; the position
+after the last one means missing. The values of a column of a sparse matrix are a *sparse vector*: what it does not
+store is 0, not missing, and only the reader of a block holds zeros.
 """
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int32, Num
+from jaxtyping import Bool, Float, Int, Int32, Num, Shaped
 
+from jaxtree.blocks import blocks_of, in_threads, threads_for
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.sparse import SparseVector
-from jaxtree.table.threads import ROWS_AT_A_TIME, block_starts, map_in_threads
 from jaxtree.table.times import KINDS, TimeColumn, time_column_of_values
 
 LARGEST_EXACT_INTEGER = 2**53  # float64 holds every integer up to here
 MAX_CODES = 65_535  # a uint16 holds as many codes, and one for missing
+CELLS_AT_A_TIME = 2**23
+"""Numbers of a block of rows that is held with its zeros while rows are predicted: 64 MiB of float64."""
 
-_BOOLEANS = (bool, np.bool_)
 _INTEGERS = (int, np.integer)
 _FLOATS = (float, np.floating)
-_INSTANTS = (datetime.date, np.datetime64)
-_DURATIONS = (datetime.timedelta, np.timedelta64)
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # by name, so that pandas need not be installed
-
+_KINDS_OF_VALUES = {  # in this order: NumPy's durations are integers, and so are truth values
+    "strings": str,
+    "dates": (datetime.date, np.datetime64),
+    "durations": (datetime.timedelta, np.timedelta64),
+    "booleans": (bool, np.bool_),
+    "integers": _INTEGERS,
+    "numbers": _FLOATS,
+}
 _BEYOND_EXACT = (
     "column {} holds integers beyond 2**53, which float64 cannot tell apart: subtract an offset, or pass strings"
 )
+
+
+@dataclass(frozen=True, eq=False)
+class SparseVector:
+    """A vector that is 0 except for some entries.
+
+    Attributes:
+        place: Where these are, in ascending order.
+        entry: What they are; some may be 0.
+        size: The length of the vector.
+
+    >>> vector = SparseVector(np.array([1, 3]), np.array([0.5, 2.0]), 5)
+    >>> len(vector), vector[2:4], np.asarray(vector)
+    (5, array([0., 2.]), array([0. , 0.5, 0. , 2. , 0. ]))
+    """
+
+    place: Int[np.ndarray, " entry"]
+    entry: Num[np.ndarray, " entry"] | Bool[np.ndarray, " entry"]
+    size: int
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the entries."""
+        return self.entry.dtype
+
+    def __len__(self) -> int:
+        """The length of the vector, zeros included."""
+        return self.size
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Shaped[np.ndarray, " row"]:
+        """The vector with its zeros."""
+        return self[:].astype(dtype or self.dtype, copy=False)
+
+    def __getitem__(self, block: slice) -> Shaped[np.ndarray, " block"]:
+        """Some of the vector that follow one another, with zeros."""
+        start, stop, _ = block.indices(self.size)
+        first, last = np.searchsorted(self.place, (start, stop))
+        values = np.zeros(stop - start, self.dtype)
+        values[self.place[first:last] - start] = self.entry[first:last]
+        return values
+
+    def take(self, places: Int[np.ndarray, " taken"] | slice) -> "SparseVector":
+        """Some of the vector, at ascending places, or all of it."""
+        if isinstance(places, slice):
+            return self
+        at = np.searchsorted(self.place, places).clip(max=max(len(self.place) - 1, 0))
+        is_stored = self.place[at] == places if len(self.place) else np.zeros(len(places), bool)
+        return SparseVector(np.flatnonzero(is_stored), self.entry[at[is_stored]], len(places))
+
+    def distinct_parts(self) -> Shaped[np.ndarray, " part"]:
+        """The entries, with a 0 before them if any place has none."""
+        zeros = np.zeros(int(self.size > len(self.entry)), self.dtype)
+        return np.concatenate([zeros, self.entry])
+
+    def spread(self, parts: Shaped[np.ndarray, " part"], out: Shaped[np.ndarray, " row"]) -> None:
+        """Writes a vector, given what stands for each of the `distinct_parts`."""
+        if self.size > len(self.entry):
+            out[:] = parts[0]
+        out[self.place] = parts[len(parts) - len(self.entry) :]
+
+
+def sparse_vectors(X: Any) -> list[SparseVector]:
+    """Returns the columns of a sparse matrix or array; entries of one place are added up, as `X.toarray()` does."""
+    by_column = X.tocsc()
+    if not by_column.has_canonical_format:
+        by_column = by_column.copy() if by_column is X else by_column
+        by_column.sum_duplicates()
+    first, place, entry = by_column.indptr, by_column.indices, by_column.data
+    blocks = (slice(start, stop) for start, stop in zip(first[:-1].tolist(), first[1:].tolist(), strict=True))
+    return [SparseVector(place[block], entry[block], X.shape[0]) for block in blocks]
+
+
+def blocks_of_rows(X: Any) -> Iterator[Any]:
+    """Yields the rows of a sparse matrix in blocks that are small with their zeros."""
+    X = X.tocsr()
+    for block in blocks_of(max(X.shape[0], 1), max(CELLS_AT_A_TIME // max(X.shape[1], 1), 1)):
+        yield X[block]
 
 
 @dataclass(frozen=True)
@@ -43,21 +126,37 @@ class NumberColumn:
     values: Num[np.ndarray, " row"] | SparseVector
     has_missing: bool
 
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.values)
+
 
 @dataclass(frozen=True)
-class WordColumn:
-    """Words, and for every row the position of its word; position `len(words)` means missing."""
+class CategoryColumn:
+    """Categories, and for every row the position of its category; position `len(categories)` means missing."""
 
     name: str
     kind: str  # "categorical", "ordered" or "boolean"
-    words: tuple
+    categories: tuple
     codes: Int32[np.ndarray, " row"] | SparseVector
-    is_declared: bool = False  # whether the words are those that a dtype declares, with or without rows
+    is_declared: bool = False  # whether the categories are those that a dtype declares, with or without rows
 
     @property
     def has_missing(self) -> bool:
-        """Whether any row's word is missing."""
-        return bool((np.asarray(self.codes) == len(self.words)).any())
+        """Whether any row's category is missing."""
+        return bool((np.asarray(self.codes) == len(self.categories)).any())
+
+    @property
+    def values(self) -> Shaped[np.ndarray, " row"]:
+        """The category of every row, None where it is missing."""
+        return np.array([*self.categories, None], object)[np.asarray(self.codes)]
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.codes)
+
+
+AnyColumn = NumberColumn | CategoryColumn | TimeColumn
 
 
 class Declared(NamedTuple):
@@ -71,8 +170,8 @@ def check_numbers(X: Num[np.ndarray, "row column"], names: Sequence[str]) -> Boo
     """Says which columns have missing values; raises InvalidInputError for numbers that a float64 cannot hold."""
     no_column = np.zeros(X.shape[1], bool)
     if X.dtype.kind == "f":
-        sums = map_in_threads(partial(_sum_of_block, X), block_starts(len(X)), num_rows=len(X))
-        if np.isfinite(sums).all():  # one cheap pass settles nearly every table
+        sums = in_threads(partial(_sum_of_block, X), blocks_of(len(X)), num_threads=threads_for(len(X)))
+        if np.isfinite(np.array(sums)).all():  # one cheap pass settles nearly every table
             return no_column
         _refuse(np.isinf(X), names, "Input X contains infinity in column {}: replace it, or make it NaN")
         return np.any(np.isnan(X), axis=0)
@@ -81,9 +180,9 @@ def check_numbers(X: Num[np.ndarray, "row column"], names: Sequence[str]) -> Boo
     return no_column
 
 
-def _sum_of_block(X: Float[np.ndarray, "row column"], start: int) -> np.floating:
+def _sum_of_block(X: Float[np.ndarray, "row column"], block: slice) -> np.floating:
     with np.errstate(over="ignore", invalid="ignore"):
-        return X[start : start + ROWS_AT_A_TIME].sum()
+        return X[block].sum()
 
 
 def _refuse(is_wrong: Bool[np.ndarray, "row column"], names: Sequence[str], message: str) -> None:
@@ -97,27 +196,25 @@ def number_column(name: str, values: Num[np.ndarray, " row"]) -> NumberColumn:
     return NumberColumn(name, values, bool(check_numbers(values[:, None], [name])[0]))
 
 
-def boolean_column(name: str, values: Bool[np.ndarray, " row"]) -> WordColumn:
+def boolean_column(name: str, values: Bool[np.ndarray, " row"] | SparseVector) -> CategoryColumn:
     """Makes a column of truth values."""
-    return WordColumn(name, "boolean", (False, True), values.astype(np.int32))
+    is_sparse = isinstance(values, SparseVector)
+    codes = replace(values, entry=values.entry.astype(np.int32)) if is_sparse else values.astype(np.int32)
+    return CategoryColumn(name, "boolean", (False, True), codes)
 
 
-AnyColumn = NumberColumn | WordColumn | TimeColumn
-
-
-def column_of_values(name: str, values: list, max_categories: int | None = None) -> AnyColumn:
+def column_of_values(name: str, values: list) -> AnyColumn:
     """Makes a column of Python values that are, where not missing, all numbers or truth values, strings or times.
 
-    A column without any known value is a number column. Strings become categories in ascending order; InvalidInputError
-    is raised if they are more than `max_categories`, before anything else is done with them.
+    A column without any known value is a number column. Strings become categories in ascending order.
     """
     kinds = _kinds_of_values(name, values)
     if kinds == {"strings"}:
-        words = {str(word) for word in set(values) if isinstance(word, str)}
-        check_num_categories(name, len(words), max_categories)
-        return _look_up(name, "categorical", tuple(sorted(words)), values)
+        categories = {str(value) for value in set(values) if isinstance(value, str)}
+        return _look_up(name, "categorical", tuple(sorted(categories)), values)
     if kinds in ({"dates"}, {"durations"}):
-        return time_column_of_values(name, values, are_instants=kinds == {"dates"})
+        known = [None if is_missing(value) else value for value in values]
+        return time_column_of_values(name, known, are_instants=kinds == {"dates"})
     if kinds == {"booleans"}:
         return _look_up(name, "boolean", (False, True), values)
     if not kinds <= {"integers", "numbers"}:
@@ -131,14 +228,11 @@ def column_of_values(name: str, values: list, max_categories: int | None = None)
     return number_column(name, np.array(numbers, np.float64))
 
 
-def column_of_categories(name: str, declared: Declared, values: list, max_categories: int | None = None) -> WordColumn:
+def column_of_categories(name: str, declared: Declared, values: list) -> CategoryColumn:
     """Makes a column of values that are categories or missing; it keeps all that are declared, in their order.
 
-    Raises InvalidInputError if they have no order and are more than `max_categories`, and whatever `column_of_values`
-    does if they are no words or numbers.
+    Raises what `column_of_values` does if they are no strings or numbers.
     """
-    if not declared.is_ordered:
-        check_num_categories(name, len(declared.categories), max_categories)
     if isinstance(column_of_values(name, list(declared.categories)), TimeColumn):
         raise InvalidTypeError(f"column {name!r} has dates or durations as categories: turn them into strings")
     column = _look_up(name, "ordered" if declared.is_ordered else "categorical", declared.categories, values)
@@ -167,18 +261,9 @@ def _kinds_of_values(name: str, values: list) -> set[str]:
 def _kind_of_type(name: str, value_type: type) -> str:
     if value_type.__name__ in _MISSING_TYPES:  # before the dates: pandas' NaT says that it is one
         return "missing"
-    if issubclass(value_type, str):
-        return "strings"
-    if issubclass(value_type, _INSTANTS):
-        return "dates"
-    if issubclass(value_type, _DURATIONS):  # before the integers: NumPy's are such
-        return "durations"
-    if issubclass(value_type, _BOOLEANS):  # before the integers: a bool is an int
-        return "booleans"
-    if issubclass(value_type, _INTEGERS):
-        return "integers"
-    if issubclass(value_type, _FLOATS):
-        return "numbers"
+    for kind, types in _KINDS_OF_VALUES.items():
+        if issubclass(value_type, types):
+            return kind
     raise InvalidTypeError(
         f"column {name!r}: each argument must be a string, a boolean or a number (or a date or duration), got a "
         f"{value_type.__name__}; turn it into a string"
@@ -186,23 +271,24 @@ def _kind_of_type(name: str, value_type: type) -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """Says whether a Python value stands for a missing one: None, NaN, or the likes of pandas.
+    """Says whether a Python value stands for a missing one: None, NaN, NaT, or the likes of pandas.
 
     >>> [is_missing(value) for value in (None, float("nan"), 0.0, "")]
     [True, True, False, False]
     """
-    return type(value).__name__ in _MISSING_TYPES or (isinstance(value, _FLOATS) and bool(np.isnan(value)))
+    is_number = isinstance(value, (*_FLOATS, np.datetime64, np.timedelta64))
+    return type(value).__name__ in _MISSING_TYPES or (is_number and bool(value != value))
 
 
-def _look_up(name: str, kind: str, words: tuple, values: list) -> WordColumn:
-    """Finds every value among the words; a value that is no word must be missing."""
-    position = {word: code for code, word in enumerate(words)}
-    codes = np.fromiter(map(position.get, values, repeat(len(words))), np.int32, len(values))
-    return WordColumn(name, kind, words, codes)
+def _look_up(name: str, kind: str, categories: tuple, values: list) -> CategoryColumn:
+    """Finds every value among the categories; a value that is none must be missing."""
+    position = {category: code for code, category in enumerate(categories)}
+    codes = np.fromiter(map(position.get, values, repeat(len(categories))), np.int32, len(values))
+    return CategoryColumn(name, kind, categories, codes)
 
 
-def as_categorical(column: AnyColumn) -> WordColumn:
-    """Reads a column as categories without order; distinct numbers, in ascending order, become words.
+def as_categorical(column: AnyColumn) -> CategoryColumn:
+    """Reads a column as categories without order; distinct numbers, in ascending order, become categories.
 
     Raises InvalidTypeError of dates and durations.
     """
@@ -211,14 +297,14 @@ def as_categorical(column: AnyColumn) -> WordColumn:
             f"column {column.name!r} has {KINDS[column.kind]}, which are numbers to a tree: turn them into strings to "
             "make them categories"
         )
-    if isinstance(column, WordColumn):
+    if isinstance(column, CategoryColumn):
         return replace(column, kind="categorical")
     distinct, codes = np.unique(np.asarray(column.values), return_inverse=True)  # NaN comes last, and once
-    words = distinct[~np.isnan(distinct)] + distinct.dtype.type(0)  # -0.0 becomes 0.0
-    return WordColumn(column.name, "categorical", tuple(words.tolist()), codes.astype(np.int32))
+    categories = distinct[~np.isnan(distinct)] + distinct.dtype.type(0)  # -0.0 becomes 0.0
+    return CategoryColumn(column.name, "categorical", tuple(categories.tolist()), codes.astype(np.int32))
 
 
-def as_numbers(column: NumberColumn | WordColumn) -> Num[np.ndarray, " row"] | SparseVector:
+def as_numbers(column: NumberColumn | CategoryColumn) -> Num[np.ndarray, " row"] | SparseVector:
     """Reads a column of numbers or truth values (False is 0, True is 1) as numbers."""
     if isinstance(column, NumberColumn):
         return column.values

@@ -7,28 +7,24 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float64, Int32, Int64, Num, Shaped
 from scipy.sparse import issparse
-from sklearn.exceptions import NotFittedError
 
+from jaxtree.blocks import blocks_of, in_threads, threads_for
+from jaxtree.buckets import Codes, empty_codes
 from jaxtree.errors import InvalidInputError
-from jaxtree.table.binning import MAX_EXACT_ROWS, NUM_BINS_OF_LONG_TABLE, midpoint
-from jaxtree.table.codes import Codes, empty_codes
-from jaxtree.table.coding import bin_and_widen, bin_columns, bin_parts
-from jaxtree.table.columns import MAX_CODES, NumberColumn, WordColumn
-from jaxtree.table.fitting import bin_ranges, fit_schema, widen_to, with_bins, with_categorical
+from jaxtree.table.binning import MAX_EXACT_ROWS, NUM_BINS_OF_LONG_TABLE, Bins, bin_columns, midpoint
+from jaxtree.table.columns import MAX_CODES, CategoryColumn, NumberColumn
 from jaxtree.table.matching import in_numbers, match_columns
-from jaxtree.table.reading import Table, read_table
+from jaxtree.table.reading import Table, read_table, with_categorical
 from jaxtree.table.schema import Column, Feature, Schema
-from jaxtree.table.source import Source, is_source, naming, open_repeatable, open_source
-from jaxtree.table.sparse import SparseVector
-from jaxtree.table.summary import Summary, summarise, summarise_tables
-from jaxtree.table.threads import ROWS_AT_A_TIME, block_starts, map_in_threads
+from jaxtree.table.sources import Source, is_source, naming, open_source
+from jaxtree.table.summary import Summary, fit_schema, summarise, summarise_tables
 
 _ENCODINGS = ("categorical", "onehot")
 _UNSEEN = ("missing", "error")
 
 
 class Encoder:
-    """Turns tables into codes, and codes into the words of the table.
+    """Turns tables into codes, and codes into the values of the table.
 
     A column of numbers becomes bins; a column of strings becomes a code for each category seen in fit, in ascending
     order. A categorical dtype of pandas or pyarrow, an ordered one, and an Enum of polars keep all the categories that
@@ -73,6 +69,8 @@ class Encoder:
 
     schema_: Schema
 
+    _is_sampled: bool = False
+
     def __init__(
         self,
         *,
@@ -99,7 +97,7 @@ class Encoder:
         if not is_source(X):
             self.fit_transform(X)
             return self
-        source = open_repeatable(X)
+        source = open_source(X, to_fit=True)
         self.fit_summary(self.summarise(source))
         if self._is_sampled:
             for table in self._read_parts(source):
@@ -113,7 +111,7 @@ class Encoder:
     def fit_transform(self, X: Any) -> Codes:
         """Returns what `fit(X).transform(X)` does, but reads a table once, and a source twice."""
         if is_source(X):
-            source = open_repeatable(X)
+            source = open_source(X, to_fit=True)
             summary = self.summarise(source)
             return self.fit_summary(summary).encode_part(replace(source, num_rows=summary.num_rows))
         table = self._read_to_fit(X)
@@ -146,10 +144,9 @@ class Encoder:
             InvalidTypeError: See `fit`.
         """
         self._check_options()
-        limit = int(self.max_categories or MAX_CODES)
         if not is_source(X):
             return summarise(self._read_to_fit(X), first_row=first_row)
-        return summarise_tables(self._read_parts_to_fit(open_source(X)), first_row, limit)
+        return summarise_tables(self._read_parts_to_fit(open_source(X)), first_row, self._most_categories)
 
     def fit_summary(self, summary: Summary) -> "Encoder":
         """Learns the schema of the table that was summarised.
@@ -177,12 +174,24 @@ class Encoder:
     def bin_ranges(self) -> Float64[np.ndarray, "end bin"]:
         """Returns the lowest value (end 0) and the highest (end 1) of the bins of all numeric columns, side by side."""
         self._check_fitted()
-        return bin_ranges(self.schema_)
+        present = [column.bins for column in self.schema_.columns if column.bins is not None]
+        return np.concatenate([np.zeros((2, 0)), *(np.stack([bins.low, bins.high]) for bins in present)], axis=1)
 
     def widen(self, *ranges: Float64[np.ndarray, "end _bin"]) -> "Encoder":
-        """Widens the bins to the ranges of encoders that have learned from the same summary; see `bin_ranges`."""
-        self._check_fitted()
-        self.schema_ = widen_to(self.schema_, ranges)
+        """Widens the bins to the ranges of encoders that have learned from the same summary; see `bin_ranges`.
+
+        Raises InvalidInputError if they are those of other bins.
+        """
+        own = self.bin_ranges()
+        if any(other.shape != own.shape for other in ranges):
+            shapes = [other.shape for other in ranges]
+            raise InvalidInputError(f"ranges must be of the schema's {own.shape[1]} bins, got shapes {shapes}")
+        low = np.min([own[0], *(other[0] for other in ranges)], axis=0)
+        high = np.max([own[1], *(other[1] for other in ranges)], axis=0)
+        present = [column.bins for column in self.schema_.columns if column.bins is not None]
+        ends = np.cumsum([bins.num_bins for bins in present])[:-1]
+        widened = zip(present, np.split(low, ends), np.split(high, ends), strict=True)
+        self._set_bins([Bins(low, high, bins.edges, np.array_equal(low, high)) for bins, low, high in widened])
         return self
 
     def values(self, X: Any) -> Float[np.ndarray, "row feature"]:
@@ -226,26 +235,24 @@ class Encoder:
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "schema_"):
+            from sklearn.exceptions import NotFittedError  # loads all of scikit-learn
+
             raise NotFittedError("This Encoder is not fitted yet: call fit or fit_transform first.")
 
     def _read(self, X: Any) -> Table:
         self._check_fitted()
-        return self._matched(read_table(X))
-
-    def _matched(self, table: Table) -> Table:
-        return replace(table, columns=match_columns(table, self.schema_, unseen=self.unseen))
+        return match_columns(read_table(X), self.schema_, unseen=self.unseen)
 
     def _read_parts(self, source: Source) -> Iterator[Table]:
         """Reads the tables of a source as the schema has them."""
         self._check_fitted()
         for part in source:
             with naming(part.label):
-                yield self._matched(read_table(part.table))
+                yield self._read(part.table)
 
     def _read_to_fit(self, X: Any) -> Table:
         self._check_options()
-        table = read_table(X, max_categories=int(self.max_categories or MAX_CODES))
-        return with_categorical(table, self.categorical_features)
+        return with_categorical(read_table(X), self.categorical_features)
 
     def _read_parts_to_fit(self, source: Source) -> Iterator[tuple[str, Table]]:
         for part in source:
@@ -255,16 +262,28 @@ class Encoder:
     def _check_options(self) -> None:
         _check_choice("encoding", self.encoding, _ENCODINGS)
         _check_choice("unseen", self.unseen, _UNSEEN)
-        _check_max_bins(self.max_bins)
+        if not (isinstance(self.max_bins, str) and self.max_bins == "auto"):
+            _check_limit("max_bins", self.max_bins, 2, also="'auto', ")
         _check_limit("max_categories", self.max_categories, 1)
 
     def _set_schema(self, summary: Summary) -> None:
-        max_bins, limit = _num_bins(self.max_bins, summary.num_rows), int(self.max_categories or MAX_CODES)
+        max_bins, onehot = _num_bins(self.max_bins, summary.num_rows), self.encoding == "onehot"
         self._is_sampled = summary.is_sampled
-        self.schema_ = fit_schema(summary, onehot=self.encoding == "onehot", max_bins=max_bins, max_categories=limit)
+        self.schema_ = fit_schema(summary, onehot=onehot, max_bins=max_bins, max_categories=self._most_categories)
+
+    def _set_bins(self, bins: list[Bins]) -> None:
+        """Gives the numeric columns of the schema other bins, in their order."""
+        new = iter(bins)
+        columns = (c if c.bins is None else replace(c, bins=next(new)) for c in self.schema_.columns)
+        self.schema_ = replace(self.schema_, columns=tuple(columns))
+
+    @property
+    def _most_categories(self) -> int:
+        return int(self.max_categories or MAX_CODES)
 
     def _encode_parts(self, source: Source, *, widen: bool = False) -> Codes:
         """Returns the codes of a source; if it says how many rows it has, they are written straight into place."""
+        self._check_fitted()
         tables = self._read_parts(source)
         if source.num_rows is None:
             blocks = [self._encode(table, widen=widen) for table in tables]
@@ -301,20 +320,12 @@ class Encoder:
                 numbers.append(column)
                 bins.append(fitted.bins)
                 number_codes.append(feature_codes)
-            elif isinstance(column, WordColumn):
-                feature_codes[:] = _codes_of_words(feature, column.words)[np.asarray(column.codes)]
-        matrix = table.matrix if len(numbers) == len(table.columns) else None
-        is_sparse = any(isinstance(column.values, SparseVector) for column in numbers)
-        if widen and self._is_sampled:
-            if is_sparse:
-                (bins,) = zip(*bin_parts(bin_and_widen, numbers, bins, number_codes), strict=True)
-            else:
-                bins = bin_and_widen(numbers, bins, number_codes, matrix)
-            self.schema_ = with_bins(self.schema_, bins)
-        elif is_sparse:
-            bin_parts(bin_columns, numbers, bins, number_codes)
-        else:
-            bin_columns(numbers, bins, number_codes, matrix)
+            elif isinstance(column, CategoryColumn):
+                feature_codes[:] = _codes_of_categories(feature, column.categories)[np.asarray(column.codes)]
+        matrix, widen = table.matrix if len(numbers) == len(table.columns) else None, widen and self._is_sampled
+        bins = bin_columns(numbers, bins, number_codes, matrix, widen=widen)
+        if widen:
+            self._set_bins(bins)
         return codes
 
     def _fill_values(self, table: Table) -> Float[np.ndarray, "row feature"]:
@@ -322,23 +333,17 @@ class Encoder:
         is_single = all(isinstance(column, NumberColumn) and column.values.dtype == np.float32 for column in columns)
         values = np.empty((table.num_rows, len(features)), np.float32 if is_single else np.float64)
 
-        def fill_block(start: int) -> None:
-            block = slice(start, start + ROWS_AT_A_TIME)
+        def fill_block(block: slice) -> None:
             for feature, out in zip(features, values[block].T, strict=True):
                 out[:] = _values_of(feature, columns[feature.column], block)
 
-        map_in_threads(fill_block, block_starts(table.num_rows), num_rows=table.num_rows)
+        in_threads(fill_block, blocks_of(table.num_rows), num_threads=threads_for(table.num_rows))
         return values
 
 
 def _check_choice(name: str, given: Any, allowed: tuple[str, ...]) -> None:
     if given not in allowed:
         raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {given!r}")
-
-
-def _check_max_bins(max_bins: Any) -> None:
-    if not (isinstance(max_bins, str) and max_bins == "auto"):
-        _check_limit("max_bins", max_bins, 2, also="'auto', ")
 
 
 def _check_limit(name: str, limit: Any, lowest: int, also: str = "") -> None:
@@ -358,21 +363,22 @@ def _num_bins(max_bins: int | str | None, num_rows: int) -> int:
     return int(max_bins or MAX_CODES)
 
 
-def _codes_of_words(feature: Feature, words: tuple) -> Int32[np.ndarray, " word"]:
-    """Returns the feature's code of every word, and of a missing one.
+def _codes_of_categories(feature: Feature, categories: tuple) -> Int32[np.ndarray, " category"]:
+    """Returns the feature's code of every category, and of a missing one.
 
     One-hot, a missing value is none of the categories unless fit has seen missing values and learned from them.
     """
     if feature.kind == "onehot":
-        return np.array([*(word == feature.category for word in words), 2 * feature.has_missing], np.int32)
-    return np.arange(len(words) + 1, dtype=np.int32)
+        is_category = (category == feature.category for category in categories)
+        return np.array([*is_category, 2 * feature.has_missing], np.int32)
+    return np.arange(len(categories) + 1, dtype=np.int32)
 
 
 def _values_of(feature: Feature, column: Any, block: slice) -> Num[np.ndarray, " row"]:
     """Returns what thresholds are compared with, for a block of rows."""
     if isinstance(column, NumberColumn):
         return column.values[block]
-    values = _codes_of_words(feature, column.words).astype(np.float64)
+    values = _codes_of_categories(feature, column.categories).astype(np.float64)
     if values[-1] == feature.num_values:  # one-hot, it may be 0 instead
         values[-1] = np.nan
     return values[column.codes[block]]

@@ -6,22 +6,16 @@ from dataclasses import replace
 import numpy as np
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.columns import AnyColumn, NumberColumn, WordColumn, as_categorical, as_numbers
+from jaxtree.table.columns import AnyColumn, CategoryColumn, NumberColumn, as_categorical, as_numbers
 from jaxtree.table.reading import Table, default_names
-from jaxtree.table.schema import Column, Schema, value_in_words
+from jaxtree.table.schema import KINDS_IN_WORDS, Column, Schema, value_in_words
 from jaxtree.table.times import KINDS, TimeColumn
 
 _NAMES_SHOWN = 5
-_KINDS_IN_WORDS = {
-    "numeric": "numbers",
-    "boolean": "truth values",
-    "categorical": "categories",
-    "ordered": "ordered categories",
-}
 
 
-def match_columns(table: Table, schema: Schema, *, unseen: str) -> tuple[NumberColumn | WordColumn, ...]:
-    """Returns the table's columns as the schema has them: numbers, or words that are the schema's categories.
+def match_columns(table: Table, schema: Schema, *, unseen: str) -> Table:
+    """Returns the table with its columns as the schema has them: numbers, or the schema's categories.
 
     Args:
         table: A table with the columns of the fitted one.
@@ -35,7 +29,7 @@ def match_columns(table: Table, schema: Schema, *, unseen: str) -> tuple[NumberC
     """
     _check_names(table, schema.column_names)
     pairs = zip(table.columns, schema.columns, strict=True)
-    return tuple(_match(column, fitted, unseen) for column, fitted in pairs)
+    return replace(table, columns=tuple(_match(column, fitted, unseen) for column, fitted in pairs))
 
 
 def _check_names(table: Table, fitted: tuple[str, ...]) -> None:
@@ -61,50 +55,40 @@ def _list_names(names: Sequence[str]) -> str:
     return "".join(f"- {name}\n" for name in shown)
 
 
-def in_numbers(column: AnyColumn, fitted: Column) -> NumberColumn | WordColumn:
+def in_numbers(column: AnyColumn, fitted: Column) -> NumberColumn | CategoryColumn:
     """Returns a column of the fitted table, with numbers in the place of times."""
     if not isinstance(column, TimeColumn):
         return column
     if fitted.time is None:  # no time is known
-        return _all_missing(column.name, len(column.values))
+        return _all_missing(column)
     return NumberColumn(column.name, fitted.time.numbers(column.values), column.has_missing)
 
 
-def _all_missing(name: str, num_rows: int) -> NumberColumn:
-    return NumberColumn(name, np.full(num_rows, np.nan), True)
+def _all_missing(column: AnyColumn) -> NumberColumn:
+    return NumberColumn(column.name, np.full(len(column), np.nan), True)
 
 
-def _match(column: AnyColumn, fitted: Column, unseen: str) -> NumberColumn | WordColumn:
+def _match(column: AnyColumn, fitted: Column, unseen: str) -> NumberColumn | CategoryColumn:
     if isinstance(column, TimeColumn) or fitted.time is not None:
-        return _match_times(column, fitted, unseen)
+        if isinstance(column, TimeColumn) and fitted.time is not None and column.kind == fitted.time.kind:
+            return in_numbers(column, fitted)
+        if fitted.num_values and (present := _known_in_words(column)) is not None:
+            was = KINDS_IN_WORDS[fitted.kind if fitted.time is None else fitted.time.kind]
+            raise InvalidTypeError(
+                f"column {fitted.name!r} had {was} in fit, and now has {present}: turn them into what they were"
+            )
+        column = _all_missing(column)
     if fitted.kind != "numeric" or not fitted.num_values:
-        return _match_words(as_categorical(column), fitted, unseen)
+        return _match_categories(as_categorical(column), fitted, unseen)
     if isinstance(column, NumberColumn):
         return column
     if column.kind == "boolean":
         return NumberColumn(column.name, as_numbers(column), column.has_missing)
-    codes = np.asarray(column.codes)
-    is_known = codes < len(column.words)
-    if is_known.any():
+    if (present := _known_in_words(column)) is not None:
         raise InvalidTypeError(
-            f"column {fitted.name!r} had numbers in fit, and now has words such as "
-            f"{column.words[codes[is_known.argmax()]]!r}: turn them into numbers, or into NaN"
+            f"column {fitted.name!r} had numbers in fit, and now has {present}: turn them into numbers, or into NaN"
         )
-    return _all_missing(column.name, len(column.codes))
-
-
-def _match_times(column: AnyColumn, fitted: Column, unseen: str) -> NumberColumn | WordColumn:
-    """Matches a column where the fitted one had times, or this one has."""
-    values = column.codes if isinstance(column, WordColumn) else column.values
-    if isinstance(column, TimeColumn) and fitted.time is not None and column.kind == fitted.time.kind:
-        return in_numbers(column, fitted)
-    was_known = fitted.num_values > 0
-    if was_known and (present := _known_in_words(column)) is not None:
-        was = KINDS[fitted.time.kind] if fitted.time is not None else _KINDS_IN_WORDS[fitted.kind]
-        raise InvalidTypeError(
-            f"column {fitted.name!r} had {was} in fit, and now has {present}: turn them into what they were"
-        )
-    return _match(_all_missing(column.name, len(values)), replace(fitted, time=None), unseen)
+    return _all_missing(column)
 
 
 def _known_in_words(column: AnyColumn) -> str | None:
@@ -116,35 +100,32 @@ def _known_in_words(column: AnyColumn) -> str | None:
         known = known[~np.isnan(known)]
         return f"numbers such as {value_in_words(float(known[0]))}" if len(known) else None
     codes = np.asarray(column.codes)
-    known = codes[codes < len(column.words)]
-    return f"words such as {column.words[known[0]]!r}" if len(known) else None
+    known = codes[codes < len(column.categories)]
+    return f"words such as {column.categories[known[0]]!r}" if len(known) else None
 
 
-def _match_words(column: WordColumn, fitted: Column, unseen: str) -> WordColumn:
-    if column.words == fitted.categories:
+def _match_categories(column: CategoryColumn, fitted: Column, unseen: str) -> CategoryColumn:
+    own, wanted = column.categories, fitted.categories
+    if own == wanted:
         return column
-    if column.words and fitted.categories and _has_strings(column.words) != _has_strings(fitted.categories):
+    if own and wanted and _has_strings(own) != _has_strings(wanted):
         raise InvalidTypeError(
-            f"column {fitted.name!r} had values such as {fitted.categories[0]!r} in fit, and now has values such as "
-            f"{column.words[0]!r}: turn them into what they were"
+            f"column {fitted.name!r} had values such as {wanted[0]!r} in fit, and now has values such as {own[0]!r}: "
+            "turn them into what they were"
         )
-    position = {category: code for code, category in enumerate(fitted.categories)}
+    codes = np.asarray(column.codes)
     if unseen == "error":
-        _refuse_unseen(column, fitted)
-    missing = len(fitted.categories)
-    recode = np.array([*(position.get(word, missing) for word in column.words), missing], np.int32)
-    return WordColumn(column.name, fitted.kind, fitted.categories, recode[np.asarray(column.codes)])
+        present = (own[code] for code in np.unique(codes) if code < len(own))
+        refused = [value_in_words(category) for category in present if category not in wanted]
+        if refused:
+            shown = ", ".join(refused[:_NAMES_SHOWN]) + (", ..." if len(refused) > _NAMES_SHOWN else "")
+            raise InvalidInputError(
+                f"column {fitted.name!r} has values never seen in fit: {shown}; unseen='missing' reads them as missing"
+            )
+    position, missing = {category: code for code, category in enumerate(wanted)}, len(wanted)
+    recode = np.array([*(position.get(category, missing) for category in own), missing], np.int32)
+    return CategoryColumn(column.name, fitted.kind, wanted, recode[codes])
 
 
-def _has_strings(words: tuple) -> bool:
-    return any(isinstance(word, str) for word in words)
-
-
-def _refuse_unseen(column: WordColumn, fitted: Column) -> None:
-    present = (column.words[code] for code in np.unique(np.asarray(column.codes)) if code < len(column.words))
-    unseen = [value_in_words(word) for word in present if word not in fitted.categories]
-    if unseen:
-        shown = ", ".join(unseen[:_NAMES_SHOWN]) + (", ..." if len(unseen) > _NAMES_SHOWN else "")
-        raise InvalidInputError(
-            f"column {fitted.name!r} has values never seen in fit: {shown}; unseen='missing' reads them as missing"
-        )
+def _has_strings(categories: tuple) -> bool:
+    return any(isinstance(category, str) for category in categories)

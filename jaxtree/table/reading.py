@@ -6,30 +6,30 @@ and for Python objects from the values.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from jaxtyping import Int, Num
+from jaxtyping import Bool, Int, Num
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.columns import (
     AnyColumn,
+    CategoryColumn,
     Declared,
     NumberColumn,
-    WordColumn,
+    SparseVector,
     as_categorical,
     boolean_column,
     check_numbers,
     column_of_categories,
     column_of_values,
     number_column,
+    sparse_vectors,
 )
-from jaxtree.table.source import is_source
-from jaxtree.table.sparse import sparse_vectors
+from jaxtree.table.sources import is_source
 from jaxtree.table.times import TimeColumn, time_column
 
 _ROW_TYPES = (list, tuple, np.ndarray)
@@ -52,22 +52,20 @@ class Table:
     @property
     def num_rows(self) -> int:
         """The number of rows, at least one."""
-        column = self.columns[0]
-        return len(column.codes if isinstance(column, WordColumn) else column.values)
+        return len(self.columns[0])
 
 
-def read_table(X: Any, *, max_categories: int | None = None) -> Table:
+def read_table(X: Any) -> Table:
     """Reads a table.
 
     Args:
         X: A two-dimensional NumPy array (also masked), a structured array of one axis, whose fields are columns, a
             list of rows, a pandas, polars or pyarrow table, a sparse matrix or array of scipy in any format, or
             anything else that narwhals or `numpy.asarray` understands.
-        max_categories: The most categories of a column of strings or of a categorical dtype; None allows any number.
 
     Raises:
         InvalidInputError: If the shape is not (rows, columns), both at least 1, if names repeat, if a number is
-            infinite or an integer beyond 2**53, or if a column has too many categories.
+            infinite or an integer beyond 2**53.
         InvalidTypeError: If a column is of a type that has no meaning for a tree, or mixes types.
     """
     if issparse(X):
@@ -79,24 +77,57 @@ def read_table(X: Any, *, max_categories: int | None = None) -> Table:
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, nw.DataFrame):
-        return _read_frame(frame, max_categories)
+        return _read_frame(frame)
     if isinstance(frame, nw.Series):
         check_shape(frame.shape)
     if isinstance(X, list | tuple):
-        return _read_rows(X, max_categories)
+        return _read_rows(X)
     if _is_structured(X):
-        return _read_structured(X, max_categories)
+        return _read_structured(X)
     if hasattr(X, "__array__"):
-        return _read_array(X, max_categories)
+        return _read_array(X)
     raise InvalidTypeError(f"X must be a two-dimensional array, a list of rows or a data frame, got {type(X).__name__}")
 
 
-def take_rows(X: Any, rows: Int[np.ndarray, " taken"]) -> Any:
+def with_categorical(table: Table, categorical_features: Any) -> Table:
+    """Returns the table with the columns that the user wants categorical made so.
+
+    Args:
+        table: Any table.
+        categorical_features: "from_dtype" leaves the table as it is, and so does None, which refuses a table that has
+            categorical columns. Otherwise a list of names, of positions, or of a truth value a column.
+
+    Raises:
+        InvalidInputError: If a name or position is not in the table.
+        InvalidTypeError: If the option is anything else, or is None and there are categorical columns.
+    """
+    if isinstance(categorical_features, str) and categorical_features == "from_dtype":
+        return table
+    if categorical_features is None:
+        for column in table.columns:
+            if isinstance(column, CategoryColumn) and column.kind == "categorical":
+                raise InvalidTypeError(
+                    f"column {column.name!r} is categorical, and categorical_features=None allows no such column: "
+                    "choose 'from_dtype', or pass numbers"
+                )
+        return table
+    is_listed = _listed_columns(table.names, categorical_features)
+    columns = (as_categorical(c) if listed else c for c, listed in zip(table.columns, is_listed, strict=True))
+    return replace(table, columns=tuple(columns))
+
+
+def take_rows(X: Any, rows: Int[np.ndarray, " taken"], num_rows: int) -> Any:
     """Returns some rows of a table that `read_table` reads, as a table.
 
-    Raises InvalidInputError for a table in parts, whose rows are not at hand.
+    Args:
+        X: The table.
+        rows: The rows that are taken.
+        num_rows: How many rows the table should have, which is how many its target has.
 
-    >>> take_rows([["a", 1], ["b", 2], ["c", 3]], np.array([2, 0]))
+    Raises:
+        InvalidInputError: The table has another number of rows, or is one in parts, whose rows are not at hand.
+
+    >>> take_rows([["a", 1], ["b", 2], ["c", 3]], np.array([2, 0]), 3)
     [['c', 3], ['a', 1]]
     """
     if is_source(X):
@@ -108,10 +139,26 @@ def take_rows(X: Any, rows: Int[np.ndarray, " taken"]) -> Any:
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if isinstance(frame, nw.DataFrame):
+        check_same_length(frame.shape[0], range(num_rows))
         return frame[rows.tolist()].to_native()
-    if issparse(X):
-        return X.tocsr()[rows]
-    return [X[row] for row in rows] if isinstance(X, list | tuple) else np.asanyarray(X)[rows]
+    if isinstance(X, list | tuple):
+        check_same_length(len(X), range(num_rows))
+        return [X[row] for row in rows]
+    table = X.tocsr() if issparse(X) else np.asanyarray(X)
+    check_same_length(table.shape[0] if table.ndim else 0, range(num_rows))
+    return table[rows]
+
+
+def check_same_length(num_rows: int, y: Any) -> None:
+    """Raises InvalidInputError unless y has as many rows as the table.
+
+    >>> check_same_length(2, ["yes", "no"])
+    """
+    num_targets = len(y) if hasattr(y, "__len__") else 0
+    if num_targets != num_rows:
+        raise InvalidInputError(
+            f"Found input variables with inconsistent numbers of samples: [{num_rows}, {num_targets}]"
+        )
 
 
 def names_apart(X: Any) -> tuple[str, ...] | None:
@@ -146,14 +193,14 @@ def default_names(num_columns: int) -> tuple[str, ...]:
     return tuple(f"x{column}" for column in range(num_columns))
 
 
-def _read_array(X: Any, max_categories: int | None) -> Table:
+def _read_array(X: Any) -> Table:
     X = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
     check_shape(X.shape)
     names = default_names(X.shape[1])
     if isinstance(X, np.ma.MaskedArray):
         X = _fill_masked(X, names)
     if X.dtype.kind in "OUT":
-        return Table(tuple(map(column_of_values, names, (x.tolist() for x in X.T), repeat(max_categories))), False)
+        return Table(tuple(map(column_of_values, names, (x.tolist() for x in X.T))), False)
     if X.dtype.kind == "b":
         return Table(tuple(map(boolean_column, names, X.T)), False)
     if X.dtype.kind in "mM":
@@ -179,23 +226,20 @@ def _read_sparse(X: Any) -> Table:
     check_shape(X.shape)
     names = default_names(X.shape[1])
     if X.dtype.kind == "b":
-        columns = (replace(v, entry=v.entry.astype(np.int32)) for v in sparse_vectors(X))
-        words = [WordColumn(name, "boolean", (False, True), codes) for name, codes in zip(names, columns, strict=True)]
-        return Table(tuple(words), False)
+        return Table(tuple(map(boolean_column, names, sparse_vectors(X))), False)
     _check_numeric(X.dtype)
-    vectors = sparse_vectors(X)
-    # A number column checks its numbers.
-    has_missing = (
-        len(v.entry) > 0 and number_column(n, v.entry).has_missing for n, v in zip(names, vectors, strict=True)
-    )
-    return Table(tuple(map(NumberColumn, names, vectors, has_missing)), False)
+    return Table(tuple(map(_sparse_column, names, sparse_vectors(X))), False)
+
+
+def _sparse_column(name: str, vector: SparseVector) -> NumberColumn:
+    return NumberColumn(name, vector, len(vector.entry) > 0 and number_column(name, vector.entry).has_missing)
 
 
 def _is_structured(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.dtype.names is not None
 
 
-def _read_structured(X: np.ndarray, max_categories: int | None) -> Table:
+def _read_structured(X: np.ndarray) -> Table:
     """Reads an array of one axis whose fields are columns, each by its own type."""
     names = X.dtype.names or ()
     if X.ndim != 1:
@@ -207,7 +251,7 @@ def _read_structured(X: np.ndarray, max_categories: int | None) -> Table:
                 f"field {name!r} of the structured array has axes of its own, of shape {X.dtype[name].shape}: make "
                 "every number a field"
             )
-        (column,) = _read_array(X[name][:, None], max_categories).columns
+        (column,) = _read_array(X[name][:, None]).columns
         columns.append(replace(column, name=name))
     return Table(tuple(columns), True)
 
@@ -226,7 +270,7 @@ def _fill_masked(X: np.ma.MaskedArray, names: Sequence[str]) -> np.ndarray:
     return np.ma.filled(X.astype(np.result_type(X.dtype, np.float16)), np.nan)
 
 
-def _read_rows(X: Sequence, max_categories: int | None) -> Table:
+def _read_rows(X: Sequence) -> Table:
     if not all(isinstance(row, _ROW_TYPES) for row in X):
         check_shape((len(X),))
     lengths = sorted({len(row) for row in X})
@@ -236,21 +280,20 @@ def _read_rows(X: Sequence, max_categories: int | None) -> Table:
     if isinstance(X[0][0], _ROW_TYPES):
         check_shape((len(X), len(X[0]), len(X[0][0])))
     columns = list(map(list, zip(*X, strict=True)))
-    names = default_names(len(columns))
-    return Table(tuple(map(column_of_values, names, columns, repeat(max_categories))), False)
+    return Table(tuple(map(column_of_values, default_names(len(columns)), columns)), False)
 
 
-def _read_frame(frame: nw.DataFrame, max_categories: int | None) -> Table:
+def _read_frame(frame: nw.DataFrame) -> Table:
     check_shape(frame.shape)
     names, is_named = tuple(frame.columns), True
     if not any(isinstance(name, str) for name in names):  # pandas numbers the columns of a bare array
         names, is_named = default_names(len(names)), False
     if not all(isinstance(name, str) for name in names):
         raise InvalidTypeError(f"the names of X's columns must all be strings, got {names}")
-    return Table(tuple(map(_read_series, names, frame.iter_columns(), repeat(max_categories))), is_named)
+    return Table(tuple(map(_read_series, names, frame.iter_columns())), is_named)
 
 
-def _read_series(name: str, series: nw.Series, max_categories: int | None) -> AnyColumn:
+def _read_series(name: str, series: nw.Series) -> AnyColumn:
     dtype = series.dtype
     if dtype in (nw.Date, nw.Datetime, nw.Duration):
         return _read_times(name, series)
@@ -267,8 +310,8 @@ def _read_series(name: str, series: nw.Series, max_categories: int | None) -> An
         return boolean_column(name, series.to_numpy())
     declared = declared_categories(series)
     if declared is not None:
-        return column_of_categories(name, declared, series.to_list(), max_categories)
-    column = column_of_values(name, series.to_list(), max_categories)
+        return column_of_categories(name, declared, series.to_list())
+    column = column_of_values(name, series.to_list())
     return as_categorical(column) if isinstance(dtype, nw.Categorical) else column
 
 
@@ -311,3 +354,27 @@ def _read_integers(name: str, series: nw.Series) -> NumberColumn:
         return number_column(name, series.to_numpy())
     known = number_column(name, series.fill_null(0).to_numpy()).values
     return NumberColumn(name, np.where(series.is_null().to_numpy(), np.nan, known), True)
+
+
+def _listed_columns(names: tuple[str, ...], listed: Any) -> Bool[np.ndarray, " column"]:
+    values = list(listed) if np.iterable(listed) and not isinstance(listed, str) else [listed]
+    if all(isinstance(value, str) for value in values):
+        return _among(values, names)
+    if all(isinstance(value, bool | np.bool_) for value in values) and len(values) == len(names):
+        return np.array(values, bool)
+    if all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in values):
+        return _among(values, range(len(names)))
+    raise InvalidTypeError(
+        "categorical_features must be 'from_dtype', None, or a list of names, of positions, or of a truth value for "
+        f"each of the {len(names)} columns, got {listed!r}"
+    )
+
+
+def _among(listed: list, columns: Sequence) -> Bool[np.ndarray, " column"]:
+    unknown = [value for value in listed if value not in columns]
+    if unknown:
+        raise InvalidInputError(
+            f"categorical_features must be 'from_dtype', None, or some of the table's columns {list(columns)}, "
+            f"got {unknown}"
+        )
+    return np.array([column in listed for column in columns], bool)

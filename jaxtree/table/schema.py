@@ -15,7 +15,15 @@ from jaxtyping import Bool, Float64, Int, Int32, UInt
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import Bins, midpoint
-from jaxtree.table.times import Days, TimeScale
+from jaxtree.table.times import KINDS, Days, TimeScale
+
+KINDS_IN_WORDS = {
+    "numeric": "numbers",
+    "boolean": "truth values",
+    "categorical": "categories",
+    "ordered": "ordered categories",
+    **KINDS,
+}
 
 
 @dataclass(frozen=True)
@@ -177,14 +185,8 @@ class Schema:
         distance $\delta$, the highest value $h$ and the lowest $l$ of each code; the feature's missing code if there is
         none. For all other features, and past a feature's last code, it is $c + 1$.
 
-        Args:
-            distance: In units of the columns, at least 0.
-
-        Returns:
-            None if it would be $c + 1$ everywhere.
-
-        Raises:
-            InvalidInputError: If the distance is negative or NaN.
+        The result is None if it would be $c + 1$ everywhere. InvalidInputError is raised if the distance, in units of
+        the columns, is negative or NaN.
 
         >>> from jaxtree.table import Encoder
         >>> schema = Encoder().fit([[1.0], [1.5], [2.0], [4.0]]).schema_
@@ -214,7 +216,7 @@ class Schema:
 
     def threshold(self, feature: int, code: int, next_code: int) -> float:
         """Returns the threshold of one split; see `thresholds`."""
-        return float(self.thresholds(*(np.array([value]) for value in (feature, code, next_code)))[0])
+        return float(self.thresholds(*np.array([[feature], [code], [next_code]]))[0])
 
     def _split(
         self, feature: Int[np.ndarray, " node"], code: Int[np.ndarray, " node"], next_code: Int[np.ndarray, " node"]
@@ -297,11 +299,7 @@ class Schema:
         if len(column_names) != len(self.columns):
             raise InvalidInputError(f"the table has {len(self.columns)} columns, got {len(column_names)} names")
         columns = tuple(replace(column, name=name) for column, name in zip(self.columns, column_names, strict=True))
-        features = tuple(
-            replace(feature, name=columns[feature.column].name + feature.name[len(self.columns[feature.column].name) :])
-            for feature in self.features
-        )
-        return Schema(columns, features)
+        return make_schema(columns, onehot=any(feature.kind == "onehot" for feature in self.features))
 
     def code_in_words(self, feature: int, code: int) -> str:
         """Returns a category, a number, the range of a bin as "0.35 < x <= 0.41", or "missing"."""
@@ -330,6 +328,23 @@ class Schema:
                 f"the codes of feature {self.features[feature].name!r} must be at most {allowed[feature]} "
                 f"(missing), got {highest[feature]}"
             )
+
+
+def make_schema(columns: tuple[Column, ...], *, onehot: bool) -> Schema:
+    """Returns the schema of some columns; one-hot, a categorical column becomes a feature for each category."""
+    features = (
+        feature for position, column in enumerate(columns) for feature in _features(position, column, onehot=onehot)
+    )
+    return Schema(columns, tuple(features))
+
+
+def _features(position: int, column: Column, *, onehot: bool) -> list[Feature]:
+    if onehot and column.kind == "categorical" and column.categories:
+        return [
+            Feature(f"{column.name}={value_in_words(category)}", position, "onehot", category, 2, column.has_missing)
+            for category in column.categories
+        ]
+    return [Feature(column.name, position, column.kind, None, column.num_values, column.has_missing)]
 
 
 def value_in_words(value: str | int | float | bool | None) -> str:

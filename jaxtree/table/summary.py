@@ -1,41 +1,78 @@
 """What a schema is learned from: a summary of a table, made part by part.
 
-A *summary* has the categories of every column, whether a value is missing, and of numbers those of the rows whose
-number in the whole table hashes lowest. Summaries of parts merge into that of the whole, in any order and grouping; so
-edges depend neither on how a table is cut into parts nor on who reads them.
+A *summary* has the categories of every column, whether a value is missing, and the numbers of *sampled* rows: those
+whose number in the whole table hashes lowest. Summaries of parts merge into that of the whole, in any order and
+grouping; so edges depend neither on how a table is cut into parts nor on who reads them.
 """
 
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int64, Shaped
+from jaxtyping import Int32, Int64, Shaped, UInt64
 
-from jaxtree.errors import InvalidInputError
-from jaxtree.table import sampling
-from jaxtree.table.columns import AnyColumn, WordColumn, check_num_categories
-from jaxtree.table.reading import Table
-from jaxtree.table.sampling import lowest_hashes, row_hash
-from jaxtree.table.sparse import SparseVector
-from jaxtree.table.threads import map_in_threads
-from jaxtree.table.times import KINDS, TimeColumn, TimeScale, origin_of
+from jaxtree.blocks import blocks_of, in_threads, threads_for
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table.binning import Bins, comparison_dtype, fit_bins
+from jaxtree.table.columns import (
+    MAX_CODES,
+    AnyColumn,
+    CategoryColumn,
+    NumberColumn,
+    SparseVector,
+    check_num_categories,
+)
+from jaxtree.table.reading import Table, read_table
+from jaxtree.table.schema import KINDS_IN_WORDS, Column, Schema, make_schema
+from jaxtree.table.sources import Source, naming
+from jaxtree.table.times import KINDS, TimeScale, origin_of
+
+MAX_FITTED_ROWS = 200_000
+NO_ROWS = "X has no rows in any of its parts, while a minimum of 1 is required"
 
 _MOST_PENDING = 64
 _ROWS_GATHERED = 4096  # of a matrix: few enough to be in cache when they become columns
-_KINDS_IN_WORDS = {
-    "numeric": "numbers",
-    "boolean": "truth values",
-    "categorical": "categories",
-    "ordered": "ordered words",
-    **KINDS,
-}
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnSummary:
+def sample_rows(num_rows: int) -> Int64[np.ndarray, " row"]:
+    """Returns, in ascending order, the rows that edges are fitted on: at most 200,000.
+
+    Of a larger table these are the rows whose number has the lowest hash; see `row_hash`. They depend on the number of
+    rows alone.
+
+    >>> sample_rows(4)
+    array([0, 1, 2, 3])
+    """
+    rows = np.arange(num_rows)
+    return rows[lowest_hashes(rows)]
+
+
+def row_hash(rows: Int64[np.ndarray, " row"]) -> UInt64[np.ndarray, " row"]:
+    """Returns a hash of every row's number.
+
+    It is the finaliser of SplitMix64 (Steele, Lea and Flood, 2014, "Fast splittable pseudorandom number generators"), a
+    bijection, so there are no ties.
+    """
+    hashes = (rows.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return hashes ^ (hashes >> np.uint64(31))
+
+
+def lowest_hashes(rows: Int64[np.ndarray, " row"]) -> Int64[np.ndarray, " lowest"] | slice:
+    """Returns the places of the 200,000 rows whose number hashes lowest; of fewer rows all."""
+    if len(rows) <= MAX_FITTED_ROWS:
+        return slice(None)
+    hashes = row_hash(rows)
+    limit = np.partition(hashes, MAX_FITTED_ROWS - 1)[MAX_FITTED_ROWS - 1]
+    return np.flatnonzero(hashes <= limit)
+
+
+class ColumnSummary(NamedTuple):
     """What is known of a column.
 
     Attributes:
@@ -43,8 +80,8 @@ class ColumnSummary:
         kind: "numeric", "ordered", "categorical" or "boolean"; or a kind of times, see `TimeScale`.
         has_missing: Whether a value is missing.
         is_known: Whether any value is known, or its dtype says what kind it is; else it may turn out to be any.
-        values: The numbers or times of the sampled rows; none of words.
-        words: The categories, each with the first row of the part that first has it and its position there.
+        values: The numbers or times of the sampled rows; none of categories.
+        categories: Each with the first row of the part that first has it and its position there.
         is_declared: Whether the categories are those that a dtype declares, in its order.
         origin: The first date of all rows, see `TimeScale`; (0, 0) for all other columns.
     """
@@ -54,8 +91,8 @@ class ColumnSummary:
     has_missing: bool
     is_known: bool
     values: Shaped[np.ndarray, " sampled"] | SparseVector
-    words: dict[Any, tuple[int, int]]
-    is_declared: bool
+    categories: Any = {}  # noqa: RUF012, never changed
+    is_declared: bool = False
     origin: tuple[int, int] = (0, 0)
 
     @property
@@ -64,9 +101,14 @@ class ColumnSummary:
         return TimeScale(self.kind, self.origin) if self.kind in KINDS else None
 
     @property
-    def ordered_words(self) -> tuple:
+    def is_numeric(self) -> bool:
+        """Whether it has numbers, or times."""
+        return self.kind == "numeric" or self.kind in KINDS
+
+    @property
+    def ordered_categories(self) -> tuple:
         """The categories in the order of their codes: as declared, or ascending."""
-        return tuple(sorted(self.words, key=self.words.__getitem__) if self.is_declared else sorted(self.words))
+        return tuple(sorted(self.categories, key=self.categories.__getitem__ if self.is_declared else None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +136,11 @@ class Summary:
 
     def to_bytes(self) -> bytes:
         """Returns the summary as an archive of NumPy arrays, without pickles, for another process."""
-        columns = [
-            [c.name, c.kind, c.has_missing, c.is_known, list(c.words), list(c.words.values()), c.is_declared, c.origin]
-            for c in self.columns
-        ]
+        columns = [column._replace(values=None, categories=[*column.categories.items()]) for column in self.columns]
         text = json.dumps([self.label, self.num_rows, self.is_named, columns]).encode()
+        values: dict[str, Any] = {str(place): np.asarray(column.values) for place, column in enumerate(self.columns)}
         buffer = io.BytesIO()
-        arrays: dict[str, Any] = {
-            f"values{position}": np.asarray(column.values) for position, column in enumerate(self.columns)
-        }
-        np.savez(buffer, text=np.frombuffer(text, np.uint8), rows=self.rows, **arrays)
+        np.savez(buffer, text=np.frombuffer(text, np.uint8), rows=self.rows, **values)
         return buffer.getvalue()
 
     @staticmethod
@@ -119,16 +156,11 @@ class Summary:
 def _summary_of_arrays(arrays: Mapping[str, np.ndarray]) -> Summary:
     label, num_rows, is_named, described = json.loads(arrays["text"].tobytes())
     columns = []
-    for position, (name, kind, has_missing, is_known, words, places, is_declared, origin) in enumerate(described):
-        word_places = dict(zip(words, map(tuple, places), strict=True))
-        values = arrays[f"values{position}"]
-        columns.append(
-            ColumnSummary(name, kind, has_missing, is_known, values, word_places, is_declared, tuple(origin))
-        )
+    for position, column in enumerate(ColumnSummary(*fields) for fields in described):
+        categories = {category: tuple(place) for category, place in column.categories}
+        values = arrays[str(position)]
+        columns.append(column._replace(values=values, categories=categories, origin=tuple(column.origin)))
     return Summary(label, num_rows, is_named, arrays["rows"], tuple(columns))
-
-
-EMPTY = Summary("", 0, False, np.zeros(0, np.int64), ())
 
 
 def summarise_tables(
@@ -141,8 +173,7 @@ def summarise_tables(
         first_row: The number of the first row in the whole table.
         max_categories: The most categories of a categorical column.
 
-    Raises:
-        InvalidInputError: If a column is of two kinds, or has too many categories.
+    Raises InvalidInputError if a column is of two kinds, or has too many categories.
     """
     pending, limit, num_sampled = [], None, 0
     for label, table in tables:
@@ -150,7 +181,7 @@ def summarise_tables(
         first_row += table.num_rows
         num_sampled += len(part.rows)
         pending.append(part)
-        if num_sampled > sampling.MAX_FITTED_ROWS or len(pending) > _MOST_PENDING:
+        if num_sampled > MAX_FITTED_ROWS or len(pending) > _MOST_PENDING:
             pending = [merge_summaries(pending, max_categories)]
             num_sampled = len(pending[0].rows)
             limit = row_hash(pending[0].rows).max() if pending[0].is_sampled else None
@@ -178,22 +209,21 @@ def _sampled_numbers(
 ) -> Iterable[Shaped[np.ndarray, " _sampled"] | SparseVector]:
     """The sampled numbers of every column; a matrix is read row by row, as it lies in memory."""
     matrix = table.matrix
-    if matrix is not None and not isinstance(taken, slice):
-        sampled = np.empty((matrix.shape[1], len(taken)), matrix.dtype)
+    if matrix is None or isinstance(taken, slice):
+        return [_taken(column, taken) for column in table.columns]
+    sampled = np.empty((matrix.shape[1], len(taken)), matrix.dtype)
 
-        def gather(start: int) -> None:
-            block = slice(start, start + _ROWS_GATHERED)
-            sampled[:, block] = matrix[taken[block]].T
+    def gather(block: slice) -> None:
+        sampled[:, block] = matrix[taken[block]].T
 
-        map_in_threads(gather, range(0, len(taken), _ROWS_GATHERED), num_rows=len(taken))
-        return sampled
-    return [_taken(column, taken) for column in table.columns]
+    in_threads(gather, blocks_of(len(taken), _ROWS_GATHERED), num_threads=threads_for(len(taken)))
+    return sampled
 
 
 def _taken(
     column: AnyColumn, taken: Int64[np.ndarray, " taken"] | slice
 ) -> Shaped[np.ndarray, " sampled"] | SparseVector:
-    if isinstance(column, WordColumn):
+    if isinstance(column, CategoryColumn):
         return np.zeros(0)
     return column.values.take(taken) if isinstance(column.values, SparseVector) else column.values[taken]
 
@@ -201,40 +231,37 @@ def _taken(
 def _summarise_column(
     column: AnyColumn, sampled: Shaped[np.ndarray, " sampled"] | SparseVector, first_row: int
 ) -> ColumnSummary:
-    if isinstance(column, WordColumn):
-        words = {word: (first_row, position) for position, word in enumerate(column.words)}
-        return ColumnSummary(column.name, column.kind, column.has_missing, True, np.zeros(0), words, column.is_declared)
-    if isinstance(column, TimeColumn):
-        return _summarise_times(column, np.asarray(sampled))
-    is_known = not (column.has_missing and bool(np.isnan(np.asarray(column.values)).all()))
-    return ColumnSummary(column.name, "numeric", column.has_missing, is_known, sampled, {}, False)
-
-
-def _summarise_times(column: TimeColumn, sampled: Shaped[np.ndarray, " sampled"]) -> ColumnSummary:
-    """Of times of which none is known nothing is said: other parts may have anything."""
-    if not column.is_known:
-        return ColumnSummary(column.name, "numeric", True, False, np.full(len(sampled), np.nan), {}, False)
+    name, has_missing = column.name, column.has_missing
+    if isinstance(column, CategoryColumn):
+        places = {category: (first_row, position) for position, category in enumerate(column.categories)}
+        return ColumnSummary(name, column.kind, has_missing, True, sampled, places, column.is_declared)
+    if isinstance(column, NumberColumn):
+        is_known = not (has_missing and bool(np.isnan(np.asarray(column.values)).all()))
+        return ColumnSummary(name, "numeric", has_missing, is_known, sampled)
+    if not column.is_known:  # other parts may have anything
+        return ColumnSummary(name, "numeric", has_missing, False, np.full(len(sampled), np.nan))
     origin = (0, 0) if column.kind == "duration" else origin_of(column.values)
-    return ColumnSummary(column.name, column.kind, column.has_missing, True, sampled, {}, False, origin)
+    return ColumnSummary(name, column.kind, has_missing, True, sampled, origin=origin)
 
 
 def merge_summaries(summaries: Sequence[Summary], max_categories: int | None = None) -> Summary:
     """Returns the summary of the rows of all summaries, whatever their order.
 
-    Args:
-        summaries: Summaries of parts that have no row in common.
-        max_categories: The most categories of a categorical column.
-
-    Raises:
-        InvalidInputError: If parts differ in their columns or a column's kind, if a column has too many categories, or
-            if two parts have rows of the same number.
+    The parts have no row in common, and a categorical column has at most `max_categories`, if given.
+    Raises InvalidInputError if parts differ in their columns or a column's kind, if a column has too many categories,
+    or if two parts have rows of the same number.
     """
     summaries = [summary for summary in summaries if summary.num_rows]
     if len(summaries) <= 1:
-        return summaries[0] if summaries else EMPTY
-    first = summaries[0]
+        return summaries[0] if summaries else Summary("", 0, False, np.zeros(0, np.int64), ())
+    first, labels = summaries[0], [summary.label for summary in summaries]
+    wanted = [column.name for column in first.columns]
     for summary in summaries:
-        _check_names(summary, first)
+        if (own := [column.name for column in summary.columns]) != wanted:
+            raise InvalidInputError(
+                f"the parts of a table must have the same columns: {summary.label} has {own}, and {first.label} has "
+                f"{wanted}"
+            )
     rows = np.concatenate([summary.rows for summary in summaries])
     order = np.argsort(rows, kind="stable")
     if (np.diff(rows[order]) == 0).any():
@@ -242,22 +269,10 @@ def merge_summaries(summaries: Sequence[Summary], max_categories: int | None = N
             "two parts have rows of the same number: the first row of each must be the number of rows before it"
         )
     order = order[lowest_hashes(rows[order])]
-    labels = [summary.label for summary in summaries]
-    columns = tuple(
-        _merge_columns(labels, columns, order, max_categories)
-        for columns in zip(*(summary.columns for summary in summaries), strict=True)
-    )
+    columns = zip(*(summary.columns for summary in summaries), strict=True)
+    merged = tuple(_merge_columns(labels, column, order, max_categories) for column in columns)
     num_rows = sum(summary.num_rows for summary in summaries)
-    return Summary(first.label, num_rows, first.is_named, rows[order], columns)
-
-
-def _check_names(summary: Summary, first: Summary) -> None:
-    own, wanted = ([column.name for column in s.columns] for s in (summary, first))
-    if own != wanted:
-        raise InvalidInputError(
-            f"the parts of a table must have the same columns: {summary.label} has {own}, and {first.label} has "
-            f"{wanted}"
-        )
+    return Summary(first.label, num_rows, first.is_named, rows[order], merged)
 
 
 def _merge_columns(
@@ -266,39 +281,118 @@ def _merge_columns(
     order: Int64[np.ndarray, " sampled"],
     max_categories: int | None,
 ) -> ColumnSummary:
-    name, has_missing = columns[0].name, any(column.has_missing for column in columns)
-    known = [position for position, column in enumerate(columns) if column.is_known]
-    typed = columns[known[0]] if known else columns[0]
-    for position in known:
-        _check_kind(labels[known[0]], typed, labels[position], columns[position])
-    if typed.kind == "numeric":
-        values = np.concatenate([np.asarray(column.values) for column in columns])[order]
-        return ColumnSummary(name, "numeric", has_missing, bool(known), values, {}, False)
-    if typed.kind in KINDS:
-        no_times = np.array("NaT", typed.values.dtype)
-        times = [c.values if c.is_known else np.full(len(c.values), no_times) for c in columns]
-        origin = min(columns[position].origin for position in known)
-        return ColumnSummary(name, typed.kind, has_missing, True, np.concatenate(times)[order], {}, False, origin)
-    words: dict[Any, tuple[int, int]] = {}
-    for position in known:
-        for word, place in columns[position].words.items():
-            words[word] = min(place, words.get(word, place))
-    if typed.kind == "categorical":
-        check_num_categories(name, len(words), max_categories)
-    return ColumnSummary(name, typed.kind, has_missing, True, typed.values, words, typed.is_declared)
+    known = [pair for pair in zip(labels, columns, strict=True) if pair[1].is_known]
+    first_label, first = known[0] if known else (labels[0], columns[0])
+    values, categories = first.values, {}
+    for label, column in known:
+        _check_kind(first_label, first, label, column)
+        for category, place in column.categories.items():
+            categories[category] = min(place, categories.get(category, place))
+    if first.kind == "categorical":
+        check_num_categories(first.name, len(categories), max_categories)
+    if first.is_numeric:
+        parts = [np.asarray(column.values) for column in columns]
+        if first.kind in KINDS:
+            no_times = np.array("NaT", first.values.dtype)
+            parts = [p if c.is_known else np.full(len(p), no_times) for p, c in zip(parts, columns, strict=True)]
+        values = np.concatenate(parts)[order]
+    return first._replace(
+        has_missing=any(column.has_missing for column in columns),
+        values=values,
+        categories=categories,
+        origin=min(column.origin for _, column in known) if known else first.origin,
+    )
 
 
 def _check_kind(first_label: str, first: ColumnSummary, label: str, column: ColumnSummary) -> None:
     name = f"the parts of a table must have the same columns: column {column.name!r} "
     if first.kind != column.kind:
         raise InvalidInputError(
-            f"{name}has {_KINDS_IN_WORDS[column.kind]} in {label}, and {_KINDS_IN_WORDS[first.kind]} in {first_label}"
+            f"{name}has {KINDS_IN_WORDS[column.kind]} in {label}, and {KINDS_IN_WORDS[first.kind]} in {first_label}"
         )
     if first.is_declared != column.is_declared:
         declaring, other = (first_label, label) if first.is_declared else (label, first_label)
         raise InvalidInputError(f"{name}declares its categories in {declaring}, and none in {other}")
-    if first.kind == "ordered" and first.ordered_words != column.ordered_words:
+    if first.kind == "ordered" and first.ordered_categories != column.ordered_categories:
         raise InvalidInputError(
-            f"{name}has the ordered words {list(column.ordered_words)} in {label}, and {list(first.ordered_words)} in "
-            f"{first_label}"
+            f"{name}has the ordered categories {list(column.ordered_categories)} in {label}, and "
+            f"{list(first.ordered_categories)} in {first_label}"
         )
+
+
+def fit_schema(summary: Summary, *, onehot: bool, max_bins: int, max_categories: int = MAX_CODES) -> Schema:
+    """Learns bins and categories.
+
+    Args:
+        summary: What is known of the table to fit.
+        onehot: Whether a categorical column becomes a feature for each category.
+        max_bins: The most bins of a numeric column.
+        max_categories: The most categories of a categorical column; an ordered one may have 65,535.
+
+    Raises:
+        InvalidInputError: If a column has more categories than that, or there are no rows.
+    """
+    if not summary.num_rows:
+        raise InvalidInputError(NO_ROWS)
+    numeric = [column for column in summary.columns if column.is_numeric]
+    fit = partial(_fit_column, max_bins=max_bins)
+    bins = iter(in_threads(fit, numeric, num_threads=threads_for(len(summary.rows))))
+    columns = []
+    for column in summary.columns:
+        if column.is_numeric:
+            columns.append(Column(column.name, "numeric", (), next(bins), column.has_missing, column.time))
+            continue
+        categories = column.ordered_categories
+        limit = max_categories if column.kind == "categorical" else MAX_CODES
+        check_num_categories(column.name, len(categories), limit)
+        columns.append(Column(column.name, column.kind, categories, None, column.has_missing))
+    return make_schema(tuple(columns), onehot=onehot)
+
+
+def _fit_column(column: ColumnSummary, max_bins: int) -> Bins:
+    values = np.asarray(column.values)
+    if column.time is not None:
+        values = column.time.numbers(values)
+    return fit_bins(values.astype(comparison_dtype(values.dtype), copy=False), max_bins)
+
+
+def read_column(source: Source, name: str) -> NumberColumn | CategoryColumn:
+    """Reads one column of a source, a target or a weight, which is held as a whole: it is small beside the table.
+
+    Raises:
+        InvalidInputError: If there is no such column, or no row, or parts have columns of different kinds.
+        InvalidTypeError: If it has dates or durations.
+
+    >>> import pandas as pd
+    >>> from jaxtree.table import open_source
+    >>> column = read_column(open_source([pd.DataFrame({"kind": ["b", "a"]}), pd.DataFrame({"kind": ["c"]})]), "kind")
+    >>> column.categories, column.codes
+    (('a', 'b', 'c'), array([1, 0, 2], dtype=int32))
+    """
+    parts, summaries, first_row = [], [], 0
+    for part in source.column(name):
+        with naming(part.label):
+            table = read_table(part.table)
+        # Its categories and kind alone are of use: no row is sampled.
+        summaries.append(summarise(table, part.label, first_row, limit=np.uint64(0)))
+        parts.append(table.columns[0])
+        first_row += table.num_rows
+    if not parts:
+        raise InvalidInputError(NO_ROWS)
+    (column,) = merge_summaries(summaries).columns
+    if column.kind == "numeric":
+        values = [part.values for part in parts if isinstance(part, NumberColumn)]
+        return NumberColumn(column.name, np.concatenate(values), column.has_missing)
+    if column.kind in KINDS:
+        raise InvalidTypeError(f"column {column.name!r} has {KINDS[column.kind]}: targets and weights cannot")
+    categories = column.ordered_categories
+    position = {category: code for code, category in enumerate(categories)}
+    codes = np.concatenate([_recoded(part, position) for part in parts])
+    return CategoryColumn(column.name, column.kind, categories, codes, column.is_declared)
+
+
+def _recoded(part: AnyColumn, position: dict) -> Int32[np.ndarray, " row"]:
+    missing = len(position)
+    if not isinstance(part, CategoryColumn):  # no value of the part is known
+        return np.full(len(part), missing, np.int32)
+    return np.array([*(position[category] for category in part.categories), missing], np.int32)[part.codes]

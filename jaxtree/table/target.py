@@ -5,6 +5,7 @@ A target has one *output*, or several side by side in the columns of a matrix or
 
 import warnings
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -12,22 +13,16 @@ import numpy as np
 from jaxtyping import Float64, Int, Int32, Integer, Shaped
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
+from jaxtree.blocks import blocks_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.columns import NumberColumn, WordColumn, as_numbers, is_missing
+from jaxtree.table.columns import CategoryColumn, NumberColumn, as_numbers, is_missing
 from jaxtree.table.reading import declared_categories
-from jaxtree.table.threads import ROWS_AT_A_TIME
-from jaxtree.table.vectors import finite_numbers, read_array
 
 _COLUMN_WARNING = (  # scikit-learn's words
     "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ), for "
     "example using ravel()."
 )
-
-
 _MOST_COUNTED = 2**16
 
 
@@ -78,15 +73,8 @@ class NumberTarget:
 
 
 class _Output(NamedTuple):
-    values: Shaped[np.ndarray, " row"] | WordColumn
-    categories: tuple | None  # what its dtype declares
-
-
-class _Encoded(NamedTuple):
-    classes: Shaped[np.ndarray, " class"]
-    codes: Int32[np.ndarray, " row"]
-    declared: Int32[np.ndarray, " class"]
-    absent: tuple
+    values: Shaped[np.ndarray, " row"] | CategoryColumn
+    categories: tuple | None = None  # what its dtype declares
 
 
 def encode_classes(y: Any) -> ClassTarget:
@@ -109,6 +97,8 @@ def encode_classes(y: Any) -> ClassTarget:
     """
     outputs, num_axes = _read_outputs(y)
     if len(outputs) == 1 and num_axes == 2:
+        from sklearn.exceptions import DataConversionWarning  # loads all of scikit-learn
+
         warnings.warn(_COLUMN_WARNING, DataConversionWarning, stacklevel=2)
     encoded = [_encode(output, _prefix(position, outputs)) for position, output in enumerate(outputs)]
     classes, codes, declared, absent = zip(*encoded, strict=True)
@@ -134,18 +124,6 @@ def encode_numbers(y: Any) -> NumberTarget:
     return NumberTarget(values, len(outputs) == 1)
 
 
-def check_same_length(num_rows: int, y: Any) -> None:
-    """Raises InvalidInputError unless y has as many rows as the table.
-
-    >>> check_same_length(2, ["yes", "no"])
-    """
-    num_targets = len(y) if hasattr(y, "__len__") else 0
-    if num_targets != num_rows:
-        raise InvalidInputError(
-            f"Found input variables with inconsistent numbers of samples: [{num_rows}, {num_targets}]"
-        )
-
-
 def _read_outputs(y: Any) -> tuple[list[_Output], int]:
     """Returns the outputs of a target, and its number of axes, 1 or 2."""
     if y is None:
@@ -154,9 +132,9 @@ def _read_outputs(y: Any) -> tuple[list[_Output], int]:
         raise InvalidTypeError(
             "y is a sparse matrix, and a sparse multilabel-indicator for y is not supported: pass y.toarray()"
         )
-    if isinstance(y, NumberColumn | WordColumn):
+    if isinstance(y, NumberColumn | CategoryColumn):
         return [_output_of_column(y)], 1
-    if isinstance(y, list) and y and all(isinstance(column, NumberColumn | WordColumn) for column in y):
+    if isinstance(y, list) and y and all(isinstance(column, NumberColumn | CategoryColumn) for column in y):
         return [_output_of_column(column) for column in y], 2
     frame = _as_frame(y)
     if isinstance(frame, nw.Series):
@@ -168,7 +146,7 @@ def _read_outputs(y: Any) -> tuple[list[_Output], int]:
         categories = getattr(getattr(y, "dtype", None), "categories", None)  # of a bare Categorical of pandas
         return [_Output(values, None if categories is None else tuple(categories.tolist()))], 1
     if values.ndim == 2 and values.shape[1]:
-        return [_Output(column, None) for column in values.T], 2
+        return [_Output(column) for column in values.T], 2
     raise InvalidInputError(
         f"y should be a 1d array, or have a column for each output, got an array of shape {values.shape} instead."
     )
@@ -188,22 +166,18 @@ def _output_of_series(series: nw.Series) -> _Output:
     return _Output(read_array("y", series.to_native()), declared and declared.categories)
 
 
-def _output_of_column(column: NumberColumn | WordColumn) -> _Output:
+def _output_of_column(column: NumberColumn | CategoryColumn) -> _Output:
     if isinstance(column, NumberColumn):
-        return _Output(np.asarray(column.values), None)
-    return _Output(column, column.words if column.is_declared else None)
+        return _Output(np.asarray(column.values))
+    return _Output(column, column.categories if column.is_declared else None)
 
 
 def _numbers_of(output: _Output) -> Shaped[np.ndarray, " row"]:
-    """The values of an output; words as they are, for the message that refuses them."""
+    """The values of an output; categories as they are, for the message that refuses them."""
     column = output.values
-    if not isinstance(column, WordColumn):
+    if not isinstance(column, CategoryColumn):
         return column
-    return (
-        np.asarray(as_numbers(column))
-        if column.kind == "boolean"
-        else np.array([*column.words, None], object)[np.asarray(column.codes)]
-    )
+    return np.asarray(as_numbers(column)) if column.kind == "boolean" else column.values
 
 
 def _prefix(position: int, outputs: list[_Output]) -> str:
@@ -211,7 +185,8 @@ def _prefix(position: int, outputs: list[_Output]) -> str:
     return f"output {position} of " if len(outputs) > 1 else ""
 
 
-def _encode(output: _Output, prefix: str) -> _Encoded:
+def _encode(output: _Output, prefix: str) -> tuple:
+    """The fields of `ClassTarget` for one output."""
     try:
         classes, codes = _classes_of(output.values)
     except TypeError as error:
@@ -222,15 +197,18 @@ def _encode(output: _Output, prefix: str) -> _Encoded:
     categories = position if output.categories is None else output.categories
     declared = np.array([position[category] for category in categories if category in position], np.int32)
     absent = tuple(category for category in categories if category not in position)
-    return _Encoded(classes, codes.astype(np.int32, copy=False), declared, absent)
+    return classes, codes.astype(np.int32, copy=False), declared, absent
 
 
 def _classes_of(
-    y: Shaped[np.ndarray, " row"] | WordColumn,
+    y: Shaped[np.ndarray, " row"] | CategoryColumn,
 ) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray, " row"]]:
     """The distinct values in ascending order, and the position of every row's among them."""
-    if isinstance(y, WordColumn):
-        return _classes_of_words(y)
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import column_or_1d
+
+    if isinstance(y, CategoryColumn):
+        return _classes_of_categories(y)
     _refuse_missing(y)
     values: Any = column_or_1d(y)
     if values.size and values.dtype.kind in "iu" and values.dtype != np.uint64:
@@ -241,17 +219,18 @@ def _classes_of(
     return np.unique(values, return_inverse=True)
 
 
-def _classes_of_words(y: WordColumn) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray, " row"]]:
-    present = np.zeros(len(y.words) + 1, bool)
-    present[y.codes] = True
-    if present[-1]:
-        row = int((np.asarray(y.codes) == len(y.words)).argmax())
-        raise InvalidInputError(f"Input y contains NaN or another missing value in row {row}: every row needs a class")
-    words = np.array([word for word, is_present in zip(y.words, present, strict=False) if is_present])
-    classes, position = np.unique(words, return_inverse=True)
-    position_of_word = np.zeros(len(present), np.int32)
-    position_of_word[present] = position
-    return classes, position_of_word[y.codes]
+def _classes_of_categories(y: CategoryColumn) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray, " row"]]:
+    codes = np.asarray(y.codes)
+    missing = np.flatnonzero(codes == len(y.categories))
+    if len(missing):
+        raise InvalidInputError(
+            f"Input y contains NaN or another missing value in row {missing[0]}: every row needs a class"
+        )
+    present = np.flatnonzero(np.bincount(codes, minlength=len(y.categories)))
+    classes, position = np.unique([y.categories[category] for category in present], return_inverse=True)
+    class_of_category = np.zeros(len(y.categories), np.int32)
+    class_of_category[present] = position
+    return classes, class_of_category[codes]
 
 
 def _classes_of_integers(
@@ -259,11 +238,10 @@ def _classes_of_integers(
 ) -> tuple[Integer[np.ndarray, " class"], Int32[np.ndarray, " row"]]:
     """Counts integers that lie close together, which is faster than to sort them, and takes less memory."""
     present, codes = np.zeros(high - low + 1, bool), np.empty(len(y), np.int32)
-    blocks = [slice(start, start + ROWS_AT_A_TIME) for start in range(0, len(y), ROWS_AT_A_TIME)]
-    for block in blocks:
+    for block in blocks_of(len(y)):
         present[np.subtract(y[block], low, dtype=np.int64)] = True
     code = (np.cumsum(present) - 1).astype(np.int32)
-    for block in blocks:
+    for block in blocks_of(len(y)):
         codes[block] = code[np.subtract(y[block], low, dtype=np.int64)]
     return (np.flatnonzero(present) + low).astype(y.dtype), codes
 
@@ -275,9 +253,68 @@ def _refuse_missing(y: Shaped[np.ndarray, " row"]) -> None:
             raise InvalidInputError("Input y contains NaN: every row needs a class")
         if np.isinf(y).any():
             raise InvalidInputError("Input y contains infinity")
-    if y.dtype.kind == "O":
-        for value in y.flat:
-            if is_missing(value):
-                raise InvalidInputError(
-                    f"Input y contains NaN or another missing value ({value}): every row needs a class"
-                )
+    missing = [value for value in y.flat if is_missing(value)] if y.dtype.kind == "O" else []
+    if missing:
+        raise InvalidInputError(
+            f"Input y contains NaN or another missing value ({missing[0]}): every row needs a class"
+        )
+
+
+def read_array(name: str, values: Any) -> Shaped[np.ndarray, "..."]:
+    """Returns an array of what NumPy understands; a masked value becomes None.
+
+    Raises InvalidInputError if rows differ in length.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        is_masked, values = np.ma.getmaskarray(values), np.ma.getdata(values)
+        if not is_masked.any():
+            return values
+        values = values.astype(object)
+        values[is_masked] = None
+        return values
+    if hasattr(values, "to_pylist"):  # NumPy misreads a dictionary array of pyarrow that has nulls
+        values = values.to_pylist()
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InvalidInputError(f"{name} must be a vector, or rows of one length: {error}") from error
+
+
+def finite_numbers(name: str, values: Shaped[np.ndarray, " row"]) -> Float64[np.ndarray, " row"]:
+    """Returns numbers, truth values included, as float64.
+
+    Raises InvalidInputError if a value is missing, infinite or complex, and InvalidTypeError if it is not a number; the
+    message names the first row of those.
+    """
+    numbers = _as_float64(name, values)
+    is_finite = np.isfinite(numbers)
+    if is_finite.all():
+        return numbers
+    row = int(is_finite.argmin())
+    if np.isnan(numbers[row]):
+        raise InvalidInputError(f"Input {name} contains NaN: row {row} has no number")
+    raise InvalidInputError(
+        f"Input {name} contains infinity or a value too large for dtype('float64'): row {row} has {values[row]}"
+    )
+
+
+def _as_float64(name: str, values: Shaped[np.ndarray, " row"]) -> Float64[np.ndarray, " row"]:
+    """The values as float64: NaN for a missing one, infinity for one that is too large."""
+    if values.dtype.kind == "c":
+        raise InvalidInputError(f"Complex data not supported: {name} has dtype {values.dtype}")
+    if values.dtype.kind in "biuf":
+        with np.errstate(over="ignore"):
+            return values.astype(np.float64, copy=False)
+    numbers = np.full(len(values), np.nan)
+    for row, value in enumerate(values.tolist()):
+        if is_missing(value):
+            continue
+        if not isinstance(value, Real | np.bool_):
+            raise InvalidTypeError(
+                f"{name} must be numbers: row {row} has {value!r}, a {type(value).__name__}; turn it into a float"
+            )
+        try:
+            numbers[row] = value
+        except OverflowError:
+            numbers[row] = np.inf
+    return numbers

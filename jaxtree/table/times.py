@@ -46,6 +46,10 @@ class TimeColumn:
     kind: str
     values: Shaped[np.ndarray, " row"]
 
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.values)
+
     @property
     def has_missing(self) -> bool:
         """Whether any time is missing."""
@@ -150,14 +154,14 @@ def time_column_of_values(name: str, values: Sequence, *, are_instants: bool) ->
     """
     if not are_instants:
         missing = np.timedelta64("NaT", "s")
-        return time_column(name, np.array([missing if _is_missing(v) else _as_timedelta64(v) for v in values]))
-    has_zone = {_zone(value) is not None for value in values if not _is_missing(value)}
+        return time_column(name, np.array([missing if value is None else _as_timedelta64(value) for value in values]))
+    has_zone = {_zone(value) is not None for value in values if value is not None}
     if len(has_zone) > 1:
         raise InvalidTypeError(
             f"column {name!r} mixes dates with and without a time zone: give all of them one, or none"
         )
     missing = np.datetime64("NaT", "s")
-    instants = np.array([missing if _is_missing(value) else _as_datetime64(value) for value in values])
+    instants = np.array([missing if value is None else _as_datetime64(value) for value in values])
     return time_column(name, instants, is_utc=has_zone == {True})
 
 
@@ -197,11 +201,6 @@ def _in_ticks(name: str, values: Shaped[np.ndarray, " row"]) -> Shaped[np.ndarra
     elif multiple == 1 and values.dtype.isnative:
         return np.ascontiguousarray(values)
     return np.ascontiguousarray(values.astype(f"{letter}8[{unit}]"))
-
-
-def _is_missing(value: Any) -> bool:
-    is_nothing = type(value).__name__ in ("NoneType", "NAType", "NaTType", "MaskedConstant")
-    return is_nothing or bool(value != value)  # NaN, and NumPy's NaT
 
 
 def _zone(value: Any) -> Any:

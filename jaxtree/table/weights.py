@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int, Shaped
+from jaxtyping import Float64, Int
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.target import ClassTarget
-from jaxtree.table.vectors import finite_numbers, read_array
+from jaxtree.table.target import ClassTarget, finite_numbers, read_array
 
 _ALL_ZERO = "Sample weights must contain at least one non-zero number."  # scikit-learn's words, as others below
 
@@ -29,9 +28,21 @@ def check_sample_weight(sample_weight: Any, num_rows: int) -> Float64[np.ndarray
     if sample_weight is None:
         return None
     weight = read_array("sample_weight", sample_weight)
+    if weight.ndim == 0 and isinstance(sample_weight, np.ndarray):  # no number, and no vector either
+        number = np.array(finite_numbers("sample_weight", weight[None])[0])
+        raise InvalidTypeError(
+            f"Input should have at least 1 dimension i.e. satisfy `len(x.shape) > 0`, got scalar `{number!r}` instead. "
+            "Pass sample_weight as a number, or as a vector with one for every row"
+        )
     if weight.ndim == 0:
-        weight = np.full(num_rows, _one_number(sample_weight, weight))
-    _check_shape(weight.shape, num_rows)
+        weight = np.full(num_rows, weight)
+    if weight.ndim != 1:
+        raise InvalidInputError(
+            f"Sample weights must be 1D array or scalar, got {weight.ndim}D array. Expected either a scalar value or a "
+            f"1D array of length {num_rows}."
+        )
+    if weight.shape != (num_rows,):
+        raise InvalidInputError(f"sample_weight.shape == {weight.shape}, expected {(num_rows,)}!")
     weight = finite_numbers("sample_weight", weight)
     if (weight < 0).any():
         row = int((weight < 0).argmax())
@@ -42,27 +53,6 @@ def check_sample_weight(sample_weight: Any, num_rows: int) -> Float64[np.ndarray
     if not weight.any():
         raise InvalidInputError(f"{_ALL_ZERO} sample_weight is zero for every row")
     return weight
-
-
-def _one_number(sample_weight: Any, weight: Shaped[np.ndarray, ""]) -> Shaped[np.ndarray, ""]:
-    """Refuses an array without an axis as scikit-learn does: it is no number, and no vector either."""
-    if isinstance(sample_weight, np.ndarray):
-        number = np.array(finite_numbers("sample_weight", weight[None])[0])
-        raise InvalidTypeError(
-            f"Input should have at least 1 dimension i.e. satisfy `len(x.shape) > 0`, got scalar `{number!r}` instead. "
-            "Pass sample_weight as a number, or as a vector with one for every row"
-        )
-    return weight
-
-
-def _check_shape(shape: tuple[int, ...], num_rows: int) -> None:
-    if len(shape) != 1:
-        raise InvalidInputError(
-            f"Sample weights must be 1D array or scalar, got {len(shape)}D array. Expected either a scalar value or a "
-            f"1D array of length {num_rows}."
-        )
-    if shape != (num_rows,):
-        raise InvalidInputError(f"sample_weight.shape == {shape}, expected {(num_rows,)}!")
 
 
 def class_weights(
@@ -94,7 +84,8 @@ def class_weights(
     for output, given in enumerate(_by_output(class_weight, len(target.codes))):
         classes, codes = target.classes[output].tolist(), target.codes[output]
         count = np.bincount(codes) if counts is None else counts[output]
-        factor = _balanced(count) if given == "balanced" else _listed(given, classes, target.absent[output])
+        is_balanced = isinstance(given, str)
+        factor = count.sum() / (len(count) * count) if is_balanced else _listed(given, classes, target.absent[output])
         weight *= factor[codes]
     if counts is None and not weight.any():
         raise InvalidInputError(f"{_ALL_ZERO} class_weight is zero for the classes of all rows")
@@ -120,10 +111,6 @@ def _by_output(class_weight: Any, num_outputs: int) -> Sequence:
             f"{len(class_weight)} element(s) while having {num_outputs} outputs."
         )
     return class_weight
-
-
-def _balanced(count: Int[np.ndarray, " class"]) -> Float64[np.ndarray, " class"]:
-    return count.sum() / (len(count) * count)
 
 
 def _listed(given: Mapping, classes: list, absent: tuple) -> Float64[np.ndarray, " class"]:

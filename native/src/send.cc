@@ -16,7 +16,7 @@ namespace {
 constexpr int32_t kRetired = std::numeric_limits<int32_t>::max();
 // In place of a child: the entry goes to all of them, for it has taken this branch.
 constexpr int32_t kShared = kRetired - 1;
-constexpr int32_t kEveryBranch = 1 << 30;
+constexpr int32_t kAllBranches = 1 << 30;
 constexpr int32_t kCodesPerWord = 32;
 // Fewer entries are not worth another thread.
 constexpr int64_t kEntriesPerPart = 1 << 14;
@@ -54,7 +54,7 @@ void SendPart(const Code* codes, int64_t num_rows, const int32_t* row, const int
     }
     const int32_t value = codes[splits.feature[node] * num_rows + row[entry]];
     const int32_t branch = splits.BranchOf(node, value);
-    child[entry] = branch == kEveryBranch ? kShared : splits.first_child[node] + branch;
+    child[entry] = branch == kAllBranches ? kShared : splits.first_child[node] + branch;
   }
 }
 

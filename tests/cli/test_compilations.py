@@ -5,8 +5,8 @@ import logging
 import jax
 import pytest
 
-from jaxtree import programs
-from jaxtree.programs import PROGRAMS
+from jaxtree import compilation
+from jaxtree.compilation import PROGRAMS
 
 EVENT = "/jax/core/compile/backend_compile_duration"
 MOST_PROGRAMS = {"cart": 1, "c45": 2, "forest": 7, "soft": 13}
@@ -41,7 +41,7 @@ def test_a_small_fit_compiles_few_programs(run, patients, compilations, algorith
 
 
 def test_a_slow_compilation_is_told_on_the_error_stream(run, patients, monkeypatch):
-    monkeypatch.setattr(programs, "SLOW_COMPILATION", 0.0)
+    monkeypatch.setattr(compilation, "SLOW_COMPILATION", 0.0)
     level = logging.getLogger("jaxtree").level
     for quiet in ((), ("--quiet",)):
         PROGRAMS.clear()

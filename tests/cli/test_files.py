@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 import jaxtree
-from jaxtree.cli.columns import Wishes, features_like, read_labelled, task_of
-from jaxtree.cli.files import Reading, read_contents
+from jaxtree.cli.columns import features_like, read_labelled
+from jaxtree.cli.options import ColumnOptions, TextOptions
+from jaxtree.cli.reading import read_contents
 from jaxtree.errors import InvalidInputError
 
 CSV = "size,colour,kind\n1.5,red,a\n,blue,b\n3,?,a\n"
@@ -66,14 +67,14 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", [*KINDS, "feather of categories"])
 def test_all_kinds_of_files_say_the_same(tmp_path, kind):
-    rows = read_labelled(read_contents(written(tmp_path / "things", kind), Reading()), "kind", Wishes())
+    rows = read_labelled(read_contents(written(tmp_path / "things", kind), TextOptions()), "kind", ColumnOptions())
     np.testing.assert_array_equal(rows.X["size"], [1.5, np.nan, 3])
     assert [None if pd.isna(word) else word for word in rows.X["colour"]] == ["red", "blue", None]
-    assert list(rows.y) == ["a", "b", "a"] and task_of(rows.y) == "classification"
+    assert list(rows.y) == ["a", "b", "a"] and rows.task == "classification"
 
 
 def test_arff_declares_categories(tmp_path):
-    rows = read_labelled(read_contents(written(tmp_path / "a.arff", "arff"), Reading()), "kind", Wishes())
+    rows = read_labelled(read_contents(written(tmp_path / "a.arff", "arff"), TextOptions()), "kind", ColumnOptions())
     assert list(rows.X["colour"].cat.categories) == ["red", "blue", "dark green"]
 
 
@@ -91,8 +92,8 @@ TARGETS = [
 def test_the_target_tells_the_task(tmp_path, values, task):
     path = str(tmp_path / "t.csv")
     pl.DataFrame({"x": range(len(values)), "y": values}, strict=False).write_csv(path)
-    rows = read_labelled(read_contents(path, Reading()), "y", Wishes())
-    assert task_of(rows.y) == task and rows.num_left_out == values.count(None)
+    rows = read_labelled(read_contents(path, TextOptions()), "y", ColumnOptions())
+    assert rows.task == task and rows.num_left_out == values.count(None)
 
 
 def test_types_of_the_fit_hold_at_predict(run, tmp_path):
@@ -153,7 +154,7 @@ WRONG = {
 def test_files_that_are_none(tmp_path, said, content):
     (tmp_path / "wrong").write_bytes(content)
     with pytest.raises(InvalidInputError, match=said):
-        read_contents(str(tmp_path / "wrong"), Reading())
+        read_contents(str(tmp_path / "wrong"), TextOptions())
 
 
 @pytest.mark.slow
@@ -181,12 +182,12 @@ DATES = {
 def test_dates_that_can_be_read_in_one_way_are_dates(tmp_path, cells, kind, zone):
     path = tmp_path / "dates.csv"
     path.write_text("when,y\n" + "".join(f"{cell},{place}\n" for place, cell in enumerate([*cells, "?"])))
-    contents = read_contents(str(path), Reading())
-    column = read_labelled(contents, "y", Wishes()).X["when"]
+    contents = read_contents(str(path), TextOptions())
+    column = read_labelled(contents, "y", ColumnOptions()).X["when"]
     assert column.dtype.kind == kind and str(getattr(column.dt, "tz", None) if kind == "M" else None) == str(zone)
     assert column.isna().tolist() == [False, False, True]
-    assert read_labelled(contents, "y", Wishes(categorical=("when",))).X["when"].dtype.kind == "O"
-    target = read_labelled(contents, "when", Wishes()).y  # classes, whatever they look like
+    assert read_labelled(contents, "y", ColumnOptions(categorical=["when"])).X["when"].dtype.kind == "O"
+    target = read_labelled(contents, "when", ColumnOptions()).y  # classes, whatever they look like
     assert kind == "f" or target.tolist() == cells
 
 
@@ -194,22 +195,22 @@ def test_dates_of_binary_files(tmp_path):
     dates = pl.Series(["2020-01-31", None]).str.to_date()
     frame = pl.DataFrame({"day": dates, "at": dates.cast(pl.Datetime("ms", "UTC")), "span": dates - dates[0]})
     frame.with_columns(y=pl.Series([0, 1])).write_parquet(tmp_path / "dates.parquet")
-    X = read_labelled(read_contents(str(tmp_path / "dates.parquet"), Reading()), "y", Wishes()).X
+    X = read_labelled(read_contents(str(tmp_path / "dates.parquet"), TextOptions()), "y", ColumnOptions()).X
     assert [X[name].dtype.kind for name in X] == ["M", "M", "m"] and str(X["at"].dt.tz) == "UTC"
     schema = jaxtree.Encoder().fit(X).schema_
     np.testing.assert_array_equal(jaxtree.Encoder().fit_transform(X), jaxtree.Encoder().fit_transform(frame))
     (tmp_path / "new.csv").write_text("day,at,span\n2020-02-01,2020-01-31T00:00:00+02:00,?\n")
-    like = features_like(read_contents(str(tmp_path / "new.csv"), Reading()), schema.columns, are_named=True)
+    like = features_like(read_contents(str(tmp_path / "new.csv"), TextOptions()), schema.columns, are_named=True)
     encoder = jaxtree.Encoder().fit(X)
     np.testing.assert_allclose(encoder.values(like), [[1.0, -1 / 12, np.nan]])
     (tmp_path / "bad.csv").write_text("day,at,span\nyesterday,2020-01-31T00:00:00Z,?\n")
     with pytest.raises(InvalidInputError, match=r"column 'day' of bad.csv must have dates, .* and has 'yesterday'"):
-        features_like(read_contents(str(tmp_path / "bad.csv"), Reading()), schema.columns, are_named=True)
+        features_like(read_contents(str(tmp_path / "bad.csv"), TextOptions()), schema.columns, are_named=True)
 
 
 def read_target(path, values, task):
     path.write_text("x,y\n" + "".join(f"{row},{value}\n" for row, value in enumerate(values)))
-    return read_labelled(read_contents(str(path), Reading()), "y", Wishes(), task).y
+    return read_labelled(read_contents(str(path), TextOptions()), "y", ColumnOptions(task=task)).y
 
 
 def test_classes_beyond_the_whole_numbers_of_floats(tmp_path):
@@ -221,15 +222,15 @@ def test_classes_beyond_the_whole_numbers_of_floats(tmp_path):
 
 def test_text_in_utf_16_is_read_and_bytes_that_are_no_text_are_refused(tmp_path):
     (tmp_path / "t.csv").write_bytes(CSV.encode("utf-16"))
-    assert read_contents(str(tmp_path / "t.csv"), Reading()).frame.columns == ["size", "colour", "kind"]
+    assert read_contents(str(tmp_path / "t.csv"), TextOptions()).frame.columns == ["size", "colour", "kind"]
     (tmp_path / "t.csv").write_bytes(CSV.encode("utf-16-le"))
     with pytest.raises(InvalidInputError, match="it has NUL bytes; text is read in UTF-8"):
-        read_contents(str(tmp_path / "t.csv"), Reading())
+        read_contents(str(tmp_path / "t.csv"), TextOptions())
 
 
 def test_a_float_that_is_no_number_is_a_missing_target(tmp_path):
     pl.DataFrame({"x": [1, 2, 3], "y": [1.5, float("nan"), 2]}).write_parquet(tmp_path / "t")
-    rows = read_labelled(read_contents(str(tmp_path / "t"), Reading()), "y", Wishes())
+    rows = read_labelled(read_contents(str(tmp_path / "t"), TextOptions()), "y", ColumnOptions())
     assert rows.y.tolist() == [1.5, 2] and rows.num_left_out == 1
 
 
@@ -237,5 +238,5 @@ def test_arff_reads_quotes_of_both_kinds_and_names_with_commas(tmp_path):
     (tmp_path / "t").write_text(
         "@relation r\n@attribute 'a,b' string\n@attribute c {x,\"y z\"}\n@data\n\"it's\",'y z'\n"
     )
-    contents = read_contents(str(tmp_path / "t"), Reading())
+    contents = read_contents(str(tmp_path / "t"), TextOptions())
     assert contents.frame.rows() == [("it's", "y z")] and contents.frame.columns == ["a,b", "c"]

@@ -8,6 +8,7 @@ import time
 import pytest
 
 import jaxtree
+from jaxtree.cli.app import COMMANDS, load_command
 from tests.cli.conftest import PATIENTS
 
 PROGRAM = [sys.executable, "-m", "jaxtree"]
@@ -47,3 +48,24 @@ def test_ctrl_c_leaves_the_old_file_and_no_half_one(tmp_path):
 def test_the_version_and_python_m():
     said = subprocess.run([*PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
     assert said == f"jaxtree {jaxtree.__version__}\n"
+
+
+def test_help_waits_for_no_library():
+    code = """
+import sys
+from jaxtree.cli import app, main
+try:
+    app(["--help"])
+except SystemExit as end:
+    assert end.code == 0
+assert not {"jax", "sklearn", "numpy", "polars"} & set(sys.modules)
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert all(name in said for name in (*COMMANDS, "reproduce", "study"))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_program_s_help_has_what_a_command_s_own_help_says_first(name):
+    command = load_command(name)
+    assert command.name == name
+    assert (command.help or "").splitlines()[0] == COMMANDS[name][1]

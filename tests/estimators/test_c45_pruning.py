@@ -9,9 +9,8 @@ import pytest
 from jaxtree import C45Classifier, CostComplexity, Dropout, prune, take_tree
 from jaxtree.datasets import load_car_evaluation
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.holding import visits_of
-from jaxtree.pruning.pessimistic import pessimistic
-from jaxtree.pruning.raising import prune_with_raising
+from jaxtree.prune.raising import prune_with_raising
+from jaxtree.prune.training_errors import pessimistic
 
 ROWS = 160
 
@@ -59,7 +58,7 @@ def test_the_training_rows_are_where_the_tree_counts_them(missing):
         X, y = draw_table(seed)
         estimator = C45Classifier(missing=missing, confidence=0.05).fit(X, y)
         tree, target = estimator.tree_, np.searchsorted(estimator.classes_, y)
-        visits = visits_of(estimator._predicting, estimator.encoder_.values(X))
+        visits = estimator.model_.predictor.instances(estimator.encoder_.values(X))
         count = np.zeros(tree.count.shape)
         np.add.at(count, (visits.node, target[visits.row]), visits.weight)
         np.testing.assert_allclose(count[tree.is_leaf], tree.count[tree.is_leaf], atol=1e-6)

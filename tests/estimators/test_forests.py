@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier as PeerForest
 from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 from sklearn.metrics import balanced_accuracy_score, r2_score
 
-import jaxtree.ensemble.growing as growing
+import jaxtree.forests.growing as growing
 from jaxtree import (
     CostComplexity,
     DecisionTreeRegressor,
@@ -26,11 +26,11 @@ from jaxtree import (
     RandomForestRegressor,
     ReducedError,
 )
-from jaxtree.ensemble.batches import BatchLimits
-from jaxtree.ensemble.drawing import draw_counts
-from jaxtree.ensemble.forest import Rows, drawing_of
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
-from jaxtree.estimators.base import key_of
+from jaxtree.estimators.conventions import key_of
+from jaxtree.forests.batches import BatchLimits
+from jaxtree.forests.drawing import draw_counts
+from jaxtree.forests.forest import Rows, drawing_of
 from jaxtree.growth.grow import num_programs
 from tests.estimators.comparing import assert_same_tree
 
@@ -71,7 +71,7 @@ def says(forest, table=X):
 def drawn_by(forest, num_rows=600):
     """How often every tree has drawn every row, from the key that the seed gives."""
     key = jax.random.split(key_of(forest.random_state))[0]
-    rows = Rows(np.zeros((1, num_rows), np.uint8), np.zeros((1, num_rows), np.int32), 2)
+    rows = Rows(np.zeros((1, num_rows), np.uint8), np.zeros((1, num_rows), np.int32), 2, 2)
     return draw_counts(drawing_of(rows, num_rows, key), 0, len(forest.forest_))
 
 
@@ -188,7 +188,7 @@ def test_an_interrupt_keeps_the_trees_that_have_grown(classifier, monkeypatch):
 
     whole = growing.grow
     monkeypatch.setattr(growing, "grow", interrupted)
-    monkeypatch.setattr("jaxtree.ensemble.forest.CPU_LIMITS", BatchLimits(2000, 2**30))
+    monkeypatch.setattr("jaxtree.forests.forest.CPU_LIMITS", BatchLimits(2000, 2**30))
     forest = clone(classifier).set_params(n_jobs=1, oob_score=False)
     with pytest.warns(InterruptedFitWarning, match="fit was interrupted: the forest has 4 of 12 trees"):
         forest.fit(X[TRAIN], WORD[TRAIN])
@@ -203,13 +203,13 @@ def test_an_interrupt_keeps_the_trees_that_have_grown(classifier, monkeypatch):
 def test_trees_divided_among_devices_are_those_of_one(classifier, monkeypatch):
     used = set()
 
-    def told(*arrays, **keywords):
-        (device,) = arrays[0].devices()
+    def spy(data, *others, **keywords):
+        (device,) = data.codes.devices()
         used.add(device)
-        return whole(*arrays, **keywords)
+        return whole(data, *others, **keywords)
 
     whole = growing.grow
-    monkeypatch.setattr(growing, "grow", told)
+    monkeypatch.setattr(growing, "grow", spy)
     devices = jax.devices()[1:4]
     forest = clone(classifier).fit(X[TRAIN], WORD[TRAIN], mesh=jax.sharding.Mesh(devices, ("trees",)))
     assert used == set(devices)
@@ -221,7 +221,9 @@ def test_trees_divided_among_devices_are_those_of_one(classifier, monkeypatch):
 def test_threads_keep_to_the_device_that_the_caller_chose(classifier, monkeypatch):
     used = set()
     whole = growing.grow
-    monkeypatch.setattr(growing, "grow", lambda *arrays, **k: used.update(arrays[0].devices()) or whole(*arrays, **k))
+    monkeypatch.setattr(
+        growing, "grow", lambda data, *a, **k: used.update(data.codes.devices()) or whole(data, *a, **k)
+    )
     with jax.default_device(jax.devices()[2]):
         clone(classifier).set_params(n_jobs=2, oob_score=False).fit(X[TRAIN], WORD[TRAIN])
     assert used == {jax.devices()[2]}

@@ -12,7 +12,7 @@ from jax.sharding import Mesh
 
 import jaxtree
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators import together
+from jaxtree.estimators import distributed
 
 SCRIPT = pathlib.Path(__file__).parent / "one_process.py"
 SECONDS = 240
@@ -86,4 +86,4 @@ def test_one_process_with_a_mesh_grows_the_same_tree():
 def test_what_several_processes_cannot_do_is_refused_before_they_meet(estimator, message):
     mesh = Mesh(np.array(jax.devices()[:2]), ("rows",))
     with pytest.raises(InvalidInputError, match=message):
-        together.fit_together(estimator, [[0], [1]], [0, 1], None, mesh)
+        distributed.fit_together(estimator, [[0], [1]], [0, 1], None, mesh)

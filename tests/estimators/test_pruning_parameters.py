@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
@@ -29,7 +30,9 @@ from jaxtree import (
     take_tree,
     tune_dropout,
 )
+from jaxtree.dropout import node_rates
 from jaxtree.errors import InvalidInputError
+from jaxtree.table.encoder import Encoder
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +59,7 @@ MASKS = [
     (MaxLeafNodes(9), lambda tree: prune.max_leaf_nodes(tree, 9)),
     (CostComplexity(0.003), lambda tree: prune.cost_complexity(tree, 0.003)),
     (CostComplexity(0.003, cost="error"), lambda tree: prune.cost_complexity(tree, 0.003, cost="error")),
-    (Dropout(0.1, 0.3), lambda tree: prune.dropout(tree, 0.1, 0.3, key=jax.random.key(5))),
+    (Dropout(0.1, 0.3), lambda tree: prune.dropout(tree, node_rates(tree, 0.1, 0.3), key=jax.random.key(5))),
     (ChiSquared(0.1) | MaxLeafNodes(30), lambda tree: prune.chi_squared(tree, 0.1) | prune.max_leaf_nodes(tree, 30)),
 ]
 
@@ -162,7 +165,7 @@ def _folds(splitter, X, y):
 def test_a_vote_of_draws_is_the_vote_of_their_trees(table, whole):
     X, y = table
     voting = DecisionTreeClassifier(pruning=Dropout(0.2, 0.1, draws=5), random_state=9).fit(X, y)
-    masks = prune.dropout_draws(whole.tree_, 0.2, 0.1, key=jax.random.key(9), num_draws=5)
+    masks = jaxtree.dropout.draws(whole.tree_, node_rates(whole.tree_, 0.2, 0.1), key=jax.random.key(9), num_draws=5)
     votes = np.mean([prune_to(whole, mask).predict(X) == 1 for mask in np.asarray(masks)], axis=0)
     np.testing.assert_allclose(voting.predict_proba(X)[:, 1], votes, atol=1e-6)
     np.testing.assert_array_equal(voting.predict(X), (votes > 0.5).astype(int))
@@ -172,7 +175,7 @@ def test_a_vote_of_draws_is_the_vote_of_their_trees(table, whole):
 def test_the_vote_of_all_draws(table, whole):
     X, y = table
     voting = DecisionTreeClassifier(pruning=Dropout(0.1, 0.5, draws="all")).fit(X, y)
-    share = jaxtree.dropout.vote_share(whole.tree_, whole.encode(X), 0.1, 0.5)
+    share = jaxtree.dropout.vote_share(whole.tree_, whole.encode(X), node_rates(whole.tree_, 0.1, 0.5))
     np.testing.assert_allclose(voting.predict_proba(X), share, atol=1e-6)
     assert prune_to(voting, prune.max_depth(voting.tree_, 0)).predict(X).tolist() == [np.bincount(y).argmax()] * 1000
 
@@ -181,7 +184,9 @@ def test_a_vote_on_numbers_is_the_mean_of_the_draws(table):
     X, y = table
     voting = DecisionTreeRegressor(max_depth=5, pruning=Dropout(0.3, 0.0, draws=4), random_state=2).fit(X, y * 3.5)
     whole = DecisionTreeRegressor(max_depth=5).fit(X, y * 3.5)
-    masks = np.asarray(prune.dropout_draws(whole.tree_, 0.3, 0.0, key=jax.random.key(2), num_draws=4))
+    masks = np.asarray(
+        jaxtree.dropout.draws(whole.tree_, node_rates(whole.tree_, 0.3, 0.0), key=jax.random.key(2), num_draws=4)
+    )
     mean = np.mean([prune_to(whole, mask).predict(X) for mask in masks], axis=0)
     np.testing.assert_allclose(voting.predict(X), mean, atol=1e-5)
 
@@ -246,5 +251,37 @@ def test_tuned_dropout_of_an_estimator(table):
     tree = DecisionTreeClassifier().fit(X[:600], y[:600])
     tuned = tune_dropout(tree, X[600:], y[600:], loss="accuracy")
     assert 1 - tuned.expected_loss > tree.score(X[600:], y[600:])
-    expected = jaxtree.dropout.expected_accuracy(tree.tree_, tree.encode(X[600:]), y[600:], tuned.p, tuned.q)
+    expected = jaxtree.dropout.expected_accuracy(
+        tree.tree_, tree.encode(X[600:]), y[600:], node_rates(tree.tree_, tuned.p, tuned.q)
+    )
     assert 1 - tuned.expected_loss == pytest.approx(float(expected), abs=1e-5)
+
+
+def test_a_fit_encodes_its_table_once(table, monkeypatch):
+    """Rows of weight 0 and rows held out for the pruning are left out before the table is encoded."""
+    X, y = table
+    sizes, whole = [], Encoder.fit_transform
+    monkeypatch.setattr(Encoder, "fit_transform", lambda self, X: sizes.append(len(X)) or whole(self, X))
+    weight = np.ones(len(y))
+    weight[:100] = 0
+    DecisionTreeClassifier(pruning=ReducedError(0.2), random_state=0).fit(X, y, sample_weight=weight)
+    assert sizes == [720]
+
+
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, np.ndarray.tolist, scipy.sparse.csr_array])
+def test_a_table_longer_than_its_target_is_refused_before_rows_are_left_out(table, form):
+    X, y = table
+    weight = np.r_[0.0, np.ones(998)]
+    with pytest.raises(InvalidInputError, match=r"inconsistent numbers of samples: \[1000, 999\]"):
+        DecisionTreeClassifier().fit(form(X), y[:999], sample_weight=weight)
+    with pytest.raises(InvalidInputError, match=r"inconsistent numbers of samples: \[1000, 999\]"):
+        DecisionTreeClassifier(pruning=ReducedError(0.2)).fit(form(X), y[:999])
+
+
+def test_values_of_rows_of_weight_0_are_not_looked_at(table):
+    X, y = table
+    changed, weight = X.copy(), np.ones(len(y))
+    changed[0], weight[0] = np.inf, 0
+    one = DecisionTreeClassifier(max_depth=3).fit(changed, y, sample_weight=weight)
+    other = DecisionTreeClassifier(max_depth=3).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(one.tree_.threshold, other.tree_.threshold)

@@ -12,8 +12,15 @@ from jaxtree import (
     SoftTreeRegressor,
 )
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.soft.parameters import course_of, epochs_of
-from jaxtree.estimators.soft.sizes import LEAST_EPOCHS, NUM_STEPS, auto_depth, auto_epochs, auto_noise
+from jaxtree.estimators.soft_parameters import (
+    LEAST_EPOCHS,
+    NUM_STEPS,
+    auto_depth,
+    auto_epochs,
+    auto_noise,
+    epochs_of,
+    hyperparameters_of,
+)
 
 KINDS = (SoftTreeClassifier, SoftTreeRegressor, SoftForestClassifier, SoftForestRegressor)
 
@@ -25,7 +32,7 @@ def test_every_default_makes_steps_enough(num_rows):
         epochs = epochs_of(estimator, num_rows)
         assert epochs >= LEAST_EPOCHS
         assert epochs * -(-num_rows // estimator.batch_size) >= NUM_STEPS
-        assert course_of(estimator, num_rows).noise == pytest.approx(num_rows**-0.2)
+        assert hyperparameters_of(estimator, num_rows).noise == pytest.approx(num_rows**-0.2)
 
 
 @pytest.mark.parametrize(
@@ -48,16 +55,13 @@ def test_what_is_given_counts():
     given = SoftTreeClassifier(depth=5, max_epochs=7, noise=0.5)
     assert given._depth_to_begin_with(10_000, None) == 5
     assert epochs_of(given, 10_000) == 7
-    assert course_of(given, 10_000).noise == 0.5
-    assert course_of(SoftTreeClassifier(noise=None), 10_000).noise is None
+    assert hyperparameters_of(given, 10_000).noise == 0.5
+    assert hyperparameters_of(SoftTreeClassifier(noise=None), 10_000).noise is None
 
 
-def test_a_tree_that_is_tuned_or_taught_gets_no_noise():
-    assert course_of(SoftTreeClassifier(init=DecisionTreeClassifier()), 10_000).noise is None
-    assert course_of(SoftTreeClassifier(init=DecisionTreeClassifier(), noise=0.5), 10_000).noise == 0.5
-    student = SoftTreeClassifier()
-    student._taught = True
-    assert course_of(student, 10_000).noise is None
+def test_a_tree_that_is_tuned_or_taught_gets_no_noise_of_itself():
+    assert hyperparameters_of(SoftTreeClassifier(), 10_000, is_guided=True).noise is None
+    assert hyperparameters_of(SoftTreeClassifier(noise=0.5), 10_000, is_guided=True).noise == 0.5
 
 
 @pytest.mark.slow

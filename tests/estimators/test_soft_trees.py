@@ -77,8 +77,8 @@ def test_validation_rows_choose_the_epoch_and_end_training():
     assert len(held_out.history_["validation_loss"]) == 60
     with pytest.raises(InvalidInputError, match="patience is for validation rows"):
         a_tree(patience=3).fit(IRIS, SPECIES)
-    with pytest.raises(InvalidInputError, match="judge is for validation rows"):
-        a_tree(judge="hardened").fit(IRIS, SPECIES)
+    with pytest.raises(InvalidInputError, match="monitor is for validation rows"):
+        a_tree(monitor="hardened").fit(IRIS, SPECIES)
     with pytest.raises(InvalidInputError, match="go together"):
         a_tree().fit(IRIS, SPECIES, X_val=IRIS)
 
@@ -164,13 +164,13 @@ def test_fine_tuning_betters_a_shallow_tree():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_fine_tuning_judged_as_hardened_is_no_worse_on_validation_rows(seed):
+def test_fine_tuning_monitored_as_hardened_is_no_worse_on_validation_rows(seed):
     draw = np.random.default_rng(seed)
     x = draw.normal(size=(400, 4))
     label = (np.sin(2 * x[:, 0]) + x[:, 1] + draw.normal(size=400) > 0).astype(int)
     hard = DecisionTreeClassifier(max_depth=4).fit(x[:200], label[:200])
     held = x[200:], label[200:]
-    soft = a_tree(depth=4, gate="axis", init=hard, judge="hardened", gate_rate=0.1, max_epochs=30)
+    soft = a_tree(depth=4, gate="axis", init=hard, monitor="hardened", gate_rate=0.1, max_epochs=30)
     soft.fit(x[:200], label[:200], X_val=held[0], y_val=held[1])
     tuned = soft.harden()
     assert tuned.score(*held) >= hard.score(*held)

@@ -16,7 +16,7 @@ from jaxtree import (
     export_text,
 )
 from jaxtree.errors import InvalidInputError
-from jaxtree.table import sampling
+from jaxtree.table import summary
 
 NUM_ROWS = 1500
 FEATURES = ["x", "few", "word"]
@@ -49,7 +49,7 @@ def only(tmp_path):
 
 @pytest.mark.parametrize("most_fitted", [400, 200_000])
 def test_a_classifier_of_a_path_is_that_of_its_table(only, most_fitted, monkeypatch):
-    monkeypatch.setattr(sampling, "MAX_FITTED_ROWS", most_fitted)
+    monkeypatch.setattr(summary, "MAX_FITTED_ROWS", most_fitted)
     path = only("label", "weight")
     X, y, weight = TABLE.select(FEATURES), TABLE["label"].to_numpy(), TABLE["weight"].to_numpy()
     make = lambda: DecisionTreeClassifier(max_depth=6, max_bins=50)  # noqa: E731

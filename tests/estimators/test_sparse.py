@@ -84,7 +84,7 @@ def test_forests(forest):
 
 
 def test_prediction_in_blocks_of_rows(tree, monkeypatch):
-    monkeypatch.setattr("jaxtree.table.sparse.CELLS_AT_A_TIME", 35)
+    monkeypatch.setattr("jaxtree.table.columns.CELLS_AT_A_TIME", 35)
     assert_same(tree, tree)
 
 

@@ -10,10 +10,10 @@ import pytest
 import jaxtree
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain import shap_interaction_values, shap_values
-from jaxtree.export.sklearn_model import to_sklearn
-from jaxtree.export.spoken import spoken
+from jaxtree.export.sklearn_trees import to_sklearn
+from tests.examples import example
 from tests.explain.test_shap import predictions, rows_of, unknowing
-from tests.export.shipping import FORESTS, PLAIN, edge_rows, kept
+from tests.export.shipping import FORESTS, PLAIN, edge_rows
 
 
 def by_definition(worth, num_columns):
@@ -34,12 +34,12 @@ def by_definition(worth, num_columns):
 
 @pytest.mark.parametrize("name", ["cart", "c45", "id3_onehot", "regression"])
 def test_values_are_those_of_the_definition(name):
-    estimator = kept(name)
-    said, X = spoken(estimator), rows_of(estimator, 8)
+    estimator = example(name)
+    model, X = estimator.model_, rows_of(estimator, 8)
     found = shap_interaction_values(estimator, X).values
-    num_columns = len(said.schema.columns)
+    num_columns = len(model.schema.columns)
     for row, own in zip(estimator.encoder_.values(X), found, strict=True):
-        expected = by_definition(partial(unknowing, said, row), num_columns)
+        expected = by_definition(partial(unknowing, model, row), num_columns)
         apart = ~np.eye(num_columns, dtype=bool)
         np.testing.assert_allclose(own[apart].reshape(expected[apart].shape), expected[apart], atol=1e-12)
 
@@ -47,7 +47,7 @@ def test_values_are_those_of_the_definition(name):
 @pytest.mark.parametrize("name", ["cart", "cart_fraction", *FORESTS])
 def test_values_add_up(name):
     """Over one column to the Shapley value of the other, over both and with the base to the prediction."""
-    estimator = kept(name)
+    estimator = example(name)
     X = rows_of(estimator, 30)
     found, main = shap_interaction_values(estimator, X), shap_values(estimator, X)
     np.testing.assert_allclose(found.values.sum(axis=2), main.values, atol=1e-10)
@@ -59,7 +59,7 @@ def test_values_add_up(name):
 @pytest.mark.parametrize("name", PLAIN)
 def test_values_are_those_of_another_library(name):
     shap = pytest.importorskip("shap")
-    estimator = kept(name)
+    estimator = example(name)
     X = edge_rows(estimator, 40, known=True, dtype=np.float32)
     trees = getattr(estimator, "estimators_", [estimator])
     theirs = np.mean([shap.TreeExplainer(to_sklearn(tree)).shap_interaction_values(X) for tree in trees], axis=0)
@@ -80,7 +80,7 @@ def test_deep_trees_are_those_of_another_library():
 
 
 def test_a_leaf_and_no_rows_have_no_interactions():
-    tree = jaxtree.prune_to(kept("cart_plain"), np.arange(kept("cart_plain").tree_.node_count) == 0)
+    tree = jaxtree.prune_to(example("cart_plain"), np.arange(example("cart_plain").tree_.node_count) == 0)
     assert not shap_interaction_values(tree, np.zeros((3, 2))).values.any()
     with pytest.raises(InvalidInputError, match="one output"):
-        shap_interaction_values(kept("cart_outputs"), rows_of(kept("cart_outputs"), 2))
+        shap_interaction_values(example("cart_outputs"), rows_of(example("cart_outputs"), 2))

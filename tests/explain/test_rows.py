@@ -8,12 +8,13 @@ import jaxtree
 from jaxtree.datasets import load_play_tennis
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain.rows import explain_row
-from tests.export.shipping import SHARING, TREES, edge_rows, kept
+from tests.examples import example
+from tests.export.shipping import SHARING, TREES, edge_rows
 
 
 def test_the_path_and_the_contrast_of_a_row():
     weather, _ = load_play_tennis(return_X_y=True, as_frame=True)
-    said = str(explain_row(kept("id3"), weather.iloc[[4]]))
+    said = str(explain_row(example("id3"), weather.iloc[[4]]))
     assert said == ("yes (100%)\nbecause outlook = rainy\n    and windy = FALSE\nwould be no if windy were TRUE")
 
 
@@ -21,19 +22,19 @@ def test_rows_come_as_lists_mappings_and_tables():
     weather, _ = load_play_tennis(return_X_y=True, as_frame=True)
     first = weather.iloc[0]
     for row in (weather.head(1), first.to_dict(), first.tolist(), first.to_numpy(), [first.tolist()]):
-        assert explain_row(kept("id3"), row).conditions == ("outlook = sunny", "humidity = high")
+        assert explain_row(example("id3"), row).conditions == ("outlook = sunny", "humidity = high")
     with pytest.raises(InvalidInputError, match="one row, got 14"):
-        explain_row(kept("id3"), weather)
+        explain_row(example("id3"), weather)
     with pytest.raises(InvalidInputError, match="'outlook' is not there"):
-        explain_row(kept("id3"), {"windy": "TRUE"})
+        explain_row(example("id3"), {"windy": "TRUE"})
     with pytest.raises(InvalidInputError, match="estimators_"):
-        explain_row(kept("forest"), weather)
+        explain_row(example("forest"), weather)
 
 
 @pytest.mark.parametrize("name", [name for name in (*TREES, *SHARING) if name != "regression"])
 def test_the_contrast_is_true_and_none_is_smaller(name):
     """The changed row is predicted as the contrast says; where none is named, no category on the path helps."""
-    estimator = kept(name)
+    estimator = example(name)
     X = edge_rows(estimator, 25)
     for number in range(25):
         row = X.iloc[[number]] if isinstance(X, pd.DataFrame) else X[[number]]
@@ -66,12 +67,12 @@ def test_the_nearest_of_several_numbers_is_named():
 
 
 def test_numbers_have_a_path_and_no_contrast():
-    estimator = kept("regression")
+    estimator = example("regression")
     explained = explain_row(estimator, edge_rows(estimator, 1, known=True))
     assert explained.contrast is None and explained.share is None and explained.conditions
 
 
 def test_a_missing_value_that_is_shared_out_is_named():
-    estimator = kept("c45_words")
+    estimator = example("c45_words")
     explained = explain_row(estimator, [None, "mild", "high", "TRUE"])
     assert explained.held_up == "outlook" and "outlook is missing" in str(explained)

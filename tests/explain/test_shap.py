@@ -12,10 +12,10 @@ from sklearn.base import is_classifier
 import jaxtree
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain import shap_values
-from jaxtree.export.questions import SHARED_OUT
-from jaxtree.export.sklearn_model import to_sklearn
-from jaxtree.export.spoken import spoken
-from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows, kept
+from jaxtree.export.sklearn_trees import to_sklearn
+from jaxtree.tree import ALL_BRANCHES
+from tests.examples import example
+from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows
 from tests.reference.walks import _branch_of_value
 
 SINGLE = (*TREES, *SHARING)
@@ -31,23 +31,23 @@ def predictions(estimator, X):
     return estimator.predict_proba(X) if is_classifier(estimator) else estimator.predict(X)
 
 
-def unknowing(said, row, known, node=0):
+def unknowing(model, row, known, node=0):
     """What a tree says of a row of which some columns are known: the mean over training rows where one is not."""
-    tree, shares, _ = said.trees[0]
+    tree, shares = model.tree, model.node_value
     number = int(tree.num_children[node])
     if not number:
         return shares[node]
     children = np.arange(tree.first_child[node], tree.first_child[node] + number)
     feature = tree.feature[node]
-    if said.schema.features[feature].column in known:
+    if model.schema.features[feature].column in known:
         value = row[feature]
         branch = tree.missing_branch[node] if np.isnan(value) else _branch_of_value(tree, node, value)
         if branch < number:
-            return unknowing(said, row, known, children[branch])
-        if tree.missing_branch[node] != SHARED_OUT:
+            return unknowing(model, row, known, children[branch])
+        if tree.missing_branch[node] != ALL_BRANCHES:
             return shares[node]
     weight = tree.weight[children].astype(float)
-    parts = [w * unknowing(said, row, known, c) for w, c in zip(weight, children, strict=True) if w > 0]
+    parts = [w * unknowing(model, row, known, c) for w, c in zip(weight, children, strict=True) if w > 0]
     return np.sum(parts, axis=0) / weight.sum()
 
 
@@ -71,19 +71,19 @@ def by_definition(worth, num_columns):
 
 @pytest.mark.parametrize("name", SINGLE)
 def test_values_are_those_of_the_definition(name):
-    estimator = kept(name)
-    said, X = spoken(estimator), rows_of(estimator, 12)
+    estimator = example(name)
+    model, X = estimator.model_, rows_of(estimator, 12)
     values = estimator.encoder_.values(X)
-    expected = [by_definition(partial(unknowing, said, row), len(said.schema.columns)) for row in values]
+    expected = [by_definition(partial(unknowing, model, row), len(model.schema.columns)) for row in values]
     found = shap_values(estimator, X)
     np.testing.assert_allclose(found.values.reshape(np.shape(expected)), expected, atol=1e-12)
-    np.testing.assert_allclose(np.ravel(found.base), unknowing(said, values[0], set()), atol=1e-12)
+    np.testing.assert_allclose(np.ravel(found.base), unknowing(model, values[0], set()), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["cart", "c45", "id3_onehot", "regression", "forest"])
 def test_values_against_a_background_are_those_of_the_definition(name):
     """Where a column is not known, the row has what the rows of the background have there."""
-    estimator = kept(name)
+    estimator = example(name)
     X = rows_of(estimator, 5)
     background = rows_of(estimator, 9).iloc[5:]
     columns = list(X.columns)
@@ -107,7 +107,7 @@ def test_values_against_a_background_are_those_of_the_definition(name):
 
 @pytest.mark.parametrize("name", [*SINGLE, *FORESTS])
 def test_values_and_base_add_up_to_the_prediction(name):
-    estimator = kept(name)
+    estimator = example(name)
     X = rows_of(estimator, 40)
     found = shap_values(estimator, X)
     np.testing.assert_allclose(found.base + found.values.sum(axis=1), predictions(estimator, X), atol=1e-10)
@@ -116,7 +116,7 @@ def test_values_and_base_add_up_to_the_prediction(name):
 @pytest.mark.parametrize("name", PLAIN)
 def test_values_are_those_of_another_library(name):
     shap = pytest.importorskip("shap")
-    estimator = kept(name)
+    estimator = example(name)
     trees = getattr(estimator, "estimators_", [estimator])
     X = edge_rows(estimator, 60, known=True, dtype=np.float32)
     theirs = [
@@ -144,15 +144,15 @@ def test_deep_trees_are_those_of_another_library():
 
 
 def test_blocks_make_no_difference(monkeypatch):
-    estimator = kept("forest_regression")
+    estimator = example("forest_regression")
     X = rows_of(estimator, 40)
     whole = shap_values(estimator, X).values
-    monkeypatch.setattr("jaxtree.explain.blocks._NUMBERS_OF_BLOCK", 1)
+    monkeypatch.setattr("jaxtree.explain.shap._NUMBERS_OF_BLOCK", 1)
     np.testing.assert_allclose(shap_values(estimator, X).values, whole, atol=1e-12)
 
 
 def test_a_leaf_explains_nothing():
-    tree = jaxtree.prune_to(kept("cart_plain"), np.arange(kept("cart_plain").tree_.node_count) == 0)
+    tree = jaxtree.prune_to(example("cart_plain"), np.arange(example("cart_plain").tree_.node_count) == 0)
     found = shap_values(tree, np.zeros((3, 2)))
     assert not found.values.any() and found.values.shape == (3, 2, 3)
     np.testing.assert_allclose(found.base, tree.predict_proba(np.zeros((1, 2)))[0])
@@ -160,6 +160,6 @@ def test_a_leaf_explains_nothing():
 
 def test_what_has_no_values_is_refused():
     with pytest.raises(InvalidInputError, match="one output"):
-        shap_values(kept("cart_outputs"), rows_of(kept("cart_outputs"), 2))
+        shap_values(example("cart_outputs"), rows_of(example("cart_outputs"), 2))
     with pytest.raises(InvalidInputError, match="0 sample"):
-        shap_values(kept("cart_plain"), np.zeros((1, 2)), background=np.zeros((0, 2)))
+        shap_values(example("cart_plain"), np.zeros((1, 2)), background=np.zeros((0, 2)))

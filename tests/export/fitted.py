@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
-from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree import FittedModel, SplitKind, Tree, all_class_shares, declared_majority, join_trees, target_means
 
 KINDS = {
     "threshold": SplitKind.THRESHOLD,
@@ -28,6 +28,18 @@ class Fitted(BaseEstimator):
 
     def fit(self, X, y=None):
         raise NotImplementedError
+
+    @property
+    def model_(self):
+        """What an estimator makes of its tree."""
+        tree, forest = self.tree_, join_trees([self.tree_])
+        if not tree.num_classes:
+            return FittedModel(self.schema_, forest, target_means(tree), None, (), ())
+        is_one = len(tree.num_classes) == 1
+        names = (self.classes_,) if is_one else tuple(self.classes_)
+        orders = (self.class_order_,) if is_one else tuple(self.class_order_)
+        label = declared_majority(tree, orders)
+        return FittedModel(self.schema_, forest, all_class_shares(tree), label, names, orders)
 
 
 def fitted(root, X, y, *, missing_branch=NOWHERE, **attributes):

@@ -1,26 +1,16 @@
-"""Kept estimators, and rows that try every threshold, word and missing value."""
-
-import functools
-import pathlib
+"""Names of examples by kind, and rows that try every threshold, word and missing value."""
 
 import numpy as np
 import pandas as pd
 
-import jaxtree
 from jaxtree.tree import SplitKind
 
-KEPT = pathlib.Path(__file__).parent / "kept"
 PLAIN = ("cart_plain", "bagged_regression")
 """Estimators of numbers alone."""
 TREES = ("cart", "cart_plain", "cart_vote", "regression", "id3", "id3_onehot")
 FORESTS = ("forest", "forest_vote", "forest_regression", "extra", "bagged", "bagged_regression")
 SHARING = ("c45", "c45_words", "cart_fraction")
 """Trees that share out rows with missing values."""
-
-
-@functools.cache
-def kept(name):
-    return jaxtree.load(KEPT / f"format1_{name}.jaxtree")
 
 
 def edge_rows(estimator, number=400, *, known=False, dtype=np.float64):

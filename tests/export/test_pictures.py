@@ -13,7 +13,7 @@ from matplotlib import pyplot
 
 from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier, to_graphviz
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.picture import CLASS_COLOURS, picture
+from jaxtree.export.pictures import CLASS_COLOURS, picture
 from jaxtree.plot import plot_tree
 
 RNG = np.random.default_rng(0)

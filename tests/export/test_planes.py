@@ -10,8 +10,8 @@ import pytest
 import jaxtree
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.frame import to_dataframe
-from jaxtree.soft.scaling import Standard
-from tests.export.shipping import kept
+from jaxtree.soft.inputs import Standard
+from tests.examples import example
 from tests.export.test_shipping import compile_c, compiler, run_c, run_onnx, run_sql  # noqa: F401
 
 FORMS = (jaxtree.to_onnx, jaxtree.to_sql, jaxtree.to_c, jaxtree.export_text, jaxtree.to_graphviz)
@@ -36,7 +36,7 @@ def random_rows(tree, number=300):
 
 
 def test_words_and_missing_values_are_predicted_the_same(compiler, tmp_path):  # noqa: F811
-    tree = kept("hardened")
+    tree = example("hardened")
     X = random_rows(tree)
     label, shares = tree.predict(X), tree.predict_proba(X)
     assert len(np.unique(tree.apply(X))) > 2
@@ -52,7 +52,7 @@ def test_words_and_missing_values_are_predicted_the_same(compiler, tmp_path):  #
 
 def standard_numbers():
     """A tree of numbers: the kept one, its scales replaced."""
-    tree = copy.copy(kept("hardened_regression"))
+    tree = copy.copy(example("hardened_regression"))
     scales = tuple(Standard(0.5 * place, 1.5 + place) for place in range(len(tree.tree_.inputs.scales)))
     tree.tree_ = replace(tree.tree_, inputs=replace(tree.tree_.inputs, scales=scales))
     return tree
@@ -87,7 +87,7 @@ def test_drawings_have_the_planes_in_words(name):
     pytest.importorskip("matplotlib").use("Agg")
     from jaxtree.plot import plot_tree
 
-    tree = kept(name)
+    tree = example(name)
     branches = [tree.tree_.branch_in_words(node) for node in range(1, tree.tree_.node_count)]
     lines = jaxtree.export_text(tree).splitlines()
     assert len(lines) == tree.tree_.node_count
@@ -98,7 +98,7 @@ def test_drawings_have_the_planes_in_words(name):
 
 
 def test_drawings_take_other_names_of_the_columns():
-    tree = kept("hardened_regression")
+    tree = example("hardened_regression")
     names = [f"name {place}" for place in range(len(tree.encoder_.schema_.columns))]
     assert f"q({names[0]})" in jaxtree.export_text(tree, feature_names=names)
     with pytest.raises(InvalidInputError, match="columns, got 1 names"):
@@ -106,7 +106,7 @@ def test_drawings_take_other_names_of_the_columns():
 
 
 def test_axis_gates_have_all_forms():
-    tree = kept("hardened_axis")
+    tree = example("hardened_axis")
     for form in (*FORMS, to_dataframe, jaxtree.to_html, jaxtree.to_jax_export):
         assert form(tree) is not None
 
@@ -114,17 +114,17 @@ def test_axis_gates_have_all_forms():
 def test_quantiles_are_refused_where_they_cannot_be_said():
     for form in (jaxtree.to_onnx, jaxtree.to_sql, jaxtree.to_c):
         with pytest.raises(InvalidInputError, match=r"scaled by quantiles.*scaling='standard'"):
-            form(kept("hardened_regression"))
+            form(example("hardened_regression"))
 
 
 def test_the_error_names_the_forms():
     for form in NO_FORMS:
         with pytest.raises(InvalidTypeError, match=r"HardTreeClassifier splits by planes: its forms are export_text"):
-            form(kept("hardened"))
+            form(example("hardened"))
     for form in (*FORMS, *NO_FORMS):
         with pytest.raises(
             InvalidTypeError, match=r"SoftTreeClassifier: harden\(\) it first; the forms of the hard tree"
         ):
-            form(kept("soft"))
+            form(example("soft"))
         with pytest.raises(InvalidTypeError, match="of hard splits, got SoftForestClassifier"):
-            form(kept("soft_forest"))
+            form(example("soft_forest"))

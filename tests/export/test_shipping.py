@@ -17,10 +17,11 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.c_code import to_c
 from jaxtree.export.frame import to_dataframe
 from jaxtree.export.jax_function import to_jax_export
-from jaxtree.export.sklearn_model import to_sklearn
+from jaxtree.export.sklearn_trees import to_sklearn
 from jaxtree.export.sql import to_sql
 from jaxtree.export.treelite_model import to_treelite
-from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows, kept
+from tests.examples import example
+from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows
 
 EXPORTS = (to_c, to_sql, to_jax_export)
 
@@ -42,14 +43,14 @@ def run_sql(expression, X):
 
 @pytest.mark.parametrize("name", [*TREES, "forest_regression", "bagged_regression"])
 def test_sql_predicts_the_same(name):
-    estimator = kept(name)
+    estimator = example(name)
     X = edge_rows(estimator)
     assert run_sql(to_sql(estimator), X) == estimator.predict(X).tolist()
 
 
 @pytest.mark.parametrize("name", ["cart", "cart_vote", "forest", "extra", "forest_vote"])
 def test_sql_has_the_same_shares(name):
-    estimator = kept(name)
+    estimator = example(name)
     X = edge_rows(estimator)
     shares = [run_sql(to_sql(estimator, share_of=label), X) for label in estimator.classes_.tolist()]
     np.testing.assert_allclose(np.array(shares).T, estimator.predict_proba(X), rtol=1e-15)
@@ -126,7 +127,7 @@ def _number(library, place, column, value):
 
 @pytest.mark.parametrize("name", [*TREES, *FORESTS])
 def test_c_predicts_the_same(name, compiler, tmp_path):
-    estimator = kept(name)
+    estimator = example(name)
     X = edge_rows(estimator)
     outputs, labels = run_c(compile_c(compiler, to_c(estimator), tmp_path), estimator, X)
     if not is_classifier(estimator):
@@ -146,7 +147,7 @@ def test_c_survives_odd_names(compiler, tmp_path):
 
 
 def test_scikit_learn_predicts_the_same():
-    estimator = kept("cart_plain")
+    estimator = example("cart_plain")
     X = edge_rows(estimator, dtype=np.float32)
     exported = to_sklearn(estimator)
     check_is_fitted(exported)
@@ -157,14 +158,14 @@ def test_scikit_learn_predicts_the_same():
 
 
 def test_scikit_learn_has_trees_of_numbers_too():
-    member = kept("bagged_regression").estimators_[1]
+    member = example("bagged_regression").estimators_[1]
     X = edge_rows(member, dtype=np.float32)
     np.testing.assert_array_equal(to_sklearn(member).predict(X), member.predict(X))
 
 
 def test_a_tree_goes_to_scikit_learn_and_back():
-    tree = kept("cart_plain").tree_
-    back = jaxtree.from_sklearn(to_sklearn(kept("cart_plain")))
+    tree = example("cart_plain").tree_
+    back = jaxtree.from_sklearn(to_sklearn(example("cart_plain")))
     for name in ("feature", "threshold", "first_child", "num_children", "depth", "num_rows", "missing_branch"):
         np.testing.assert_array_equal(getattr(back, name), getattr(tree, name))
     np.testing.assert_allclose(back.count, tree.count, rtol=1e-12)
@@ -172,7 +173,7 @@ def test_a_tree_goes_to_scikit_learn_and_back():
 
 @pytest.mark.parametrize("name", [*TREES, *SHARING, *FORESTS])
 def test_a_frame_has_a_row_for_every_node(name):
-    estimator = kept(name)
+    estimator = example(name)
     frame = to_dataframe(estimator, backend="polars")
     nodes = estimator.forest_.nodes if hasattr(estimator, "forest_") else estimator.tree_
     assert len(frame) == nodes.node_count
@@ -181,7 +182,7 @@ def test_a_frame_has_a_row_for_every_node(name):
 
 
 def test_a_frame_says_what_a_tree_says():
-    estimator = kept("cart_plain")
+    estimator = example("cart_plain")
     frame, X = to_dataframe(estimator), edge_rows(estimator)
     end = frame.iloc[estimator.apply(X)]
     assert end["prediction"].tolist() == estimator.predict(X).tolist()
@@ -200,7 +201,7 @@ def lines(estimator):
 def test_a_program_of_jax_predicts_the_same(name):
     from jax import export
 
-    estimator = kept(name)
+    estimator = example(name)
     X = edge_rows(estimator, dtype=np.float32)
     values = estimator.encoder_.values(X).astype(np.float32)
     said = export.deserialize(to_jax_export(estimator).serialize()).call(values)
@@ -227,7 +228,7 @@ def as_numbers(estimator, X):
 @pytest.mark.parametrize("name", [*TREES, *FORESTS])
 def test_treelite_predicts_the_same(name):
     treelite = pytest.importorskip("treelite")
-    estimator = kept(name)
+    estimator = example(name)
     X = edge_rows(estimator)
     said = treelite.gtil.predict(to_treelite(estimator), as_numbers(estimator, X))
     expected = estimator.predict_proba(X) if is_classifier(estimator) else estimator.predict(X)
@@ -237,7 +238,7 @@ def test_treelite_predicts_the_same(name):
 @pytest.mark.parametrize("name", SHARING)
 def test_treelite_of_shared_rows(name):
     treelite = pytest.importorskip("treelite")
-    estimator = kept(name)
+    estimator = example(name)
     with pytest.raises(InvalidInputError, match="missing"):
         to_treelite(estimator)
     X = edge_rows(estimator, known=True)
@@ -247,7 +248,7 @@ def test_treelite_of_shared_rows(name):
 
 @pytest.mark.parametrize("name", SHARING)
 def test_shared_rows_are_refused_unless_nothing_is_missing(name, compiler, tmp_path):
-    estimator = kept(name)
+    estimator = example(name)
     for export in EXPORTS:
         with pytest.raises(InvalidInputError, match="missing"):
             export(estimator)
@@ -260,17 +261,17 @@ def test_shared_rows_are_refused_unless_nothing_is_missing(name, compiler, tmp_p
 def test_what_cannot_be_said_is_refused():
     for export in (*EXPORTS, to_dataframe, to_sklearn):
         with pytest.raises(InvalidInputError, match="one output"):
-            export(kept("cart_outputs"))
+            export(example("cart_outputs"))
         with pytest.raises(InvalidTypeError, match="list"):
             export([])
     with pytest.raises(InvalidInputError, match="'color' are words"):
-        to_sklearn(kept("cart"))
+        to_sklearn(example("cart"))
     with pytest.raises(InvalidInputError, match="estimators_"):
-        to_sklearn(kept("bagged_regression"))
+        to_sklearn(example("bagged_regression"))
     with pytest.raises(InvalidInputError, match="share_of"):
-        to_sql(kept("forest"))
+        to_sql(example("forest"))
     with pytest.raises(InvalidInputError, match="share_of must be a class"):
-        to_sql(kept("cart"), share_of="unknown")
+        to_sql(example("cart"), share_of="unknown")
 
 
 onnx = pytest.importorskip("onnx")
@@ -297,7 +298,7 @@ def run_onnx(estimator, X, dtype, **options):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", [*TREES, *FORESTS])
 def test_onnx_predicts_the_same(name, dtype):
-    estimator = kept(name)
+    estimator = example(name)
     X = edge_rows(estimator, dtype=dtype)
     assert_same_as_onnx(estimator, X, run_onnx(estimator, X, dtype))
 
@@ -313,7 +314,7 @@ def assert_same_as_onnx(estimator, X, said):
 @pytest.mark.parametrize("name", PLAIN)
 def test_onnx_predicts_the_same_of_100_000_rows(name):
     """A tenth of them are extreme: infinities, the least and greatest numbers, and both zeros."""
-    estimator, draw = kept(name), np.random.default_rng(1)
+    estimator, draw = example(name), np.random.default_rng(1)
     X = edge_rows(estimator, 100_000, dtype=np.float32)
     extreme = [np.inf, -np.inf, 3.4e38, -3.4e38, 1.2e-38, -0.0, 0.0, np.nan, 2.0**24 + 1]
     chosen = draw.integers(len(X), size=10_000)
@@ -332,7 +333,7 @@ def reads_infinity(estimator):
 
 @pytest.mark.parametrize("name", SHARING)
 def test_onnx_of_shared_rows(name):
-    estimator = kept(name)
+    estimator = example(name)
     with pytest.raises(InvalidInputError, match="no_missing=True"):
         run_onnx(estimator, None, np.float32)
     X = edge_rows(estimator, known=True)
@@ -346,14 +347,13 @@ def test_onnx_of_a_single_leaf():
 
 
 def test_onnx_refuses_classes_and_names_that_it_does_not_have():
-    tree = jaxtree.DecisionTreeClassifier().fit(pd.DataFrame({"label": ["a", "b"]}), [0.0, 1.0])
     with pytest.raises(InvalidInputError, match="labels of integers and words"):
         run_onnx(jaxtree.DecisionTreeClassifier().fit([[1.0], [2.0]], [0.0, 1.0]), None, np.float32)
-    tree.classes_ = np.array([0, 1])
+    tree = jaxtree.DecisionTreeClassifier().fit(pd.DataFrame({"label": ["a", "b"]}), [0, 1])
     with pytest.raises(InvalidInputError, match=r"'label'.*rename"):
         run_onnx(tree, None, np.float32)
 
 
 def test_importing_jaxtree_imports_no_onnx():
-    code = "import jaxtree, sys; assert 'onnx' not in sys.modules and 'safetensors' in sys.modules"
+    code = "import jaxtree, sys; jaxtree.load; assert 'onnx' not in sys.modules and 'safetensors' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -95,7 +95,7 @@ def test_several_outputs_have_a_class_each():
     tree = fitted(split("weight", "threshold", threshold=2.5), COLORS, GOOD)
     count = np.array([[2.0, 3.0, 1.0, 4.0, 0.0], [2.0, 0.5, 0.0, 2.5, 0.0], [0.0, 2.5, 1.0, 1.5, 0.0]])
     tree.tree_ = dataclasses.replace(tree.tree_, count=count, num_classes=(2, 3))
-    tree.classes_, tree.class_order_ = [np.array(["bad", "good"]), np.array([1, 2, 3])], None
+    tree.classes_, tree.class_order_ = [np.array(["bad", "good"]), np.array([1, 2, 3])], [np.arange(2), np.arange(3)]
     assert export_text(tree).splitlines() == [
         "root: good, 2 (bad 2, good 3; 1 1, 2 4)",
         "|-- weight <= 2.5: bad, 2 (bad 2, good 0.5; 2 2.5)",

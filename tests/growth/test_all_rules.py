@@ -8,9 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxtree import Features, Limits, SplitKind, criteria, grow, take_tree
-from jaxtree.growth.criteria import poisson, squared_error
-from jaxtree.growth.rules import Missing
+from jaxtree import (
+    Classes,
+    Data,
+    Features,
+    Limits,
+    Missing,
+    Numbers,
+    Rules,
+    Sizes,
+    SplitKind,
+    criteria,
+    grow,
+    take_tree,
+)
+from jaxtree.criteria import poisson, squared_error
 from tests.reference import weighted_oracle as oracle
 
 pytestmark = pytest.mark.exhaustive
@@ -86,7 +98,16 @@ def draw_problem(setting, seed, num_rows, **limits):
     return problem, weight
 
 
-def grow_padded(setting, problem, weight, **more):
+def rules_of(setting):
+    criterion = CRITERIA[setting.criterion][0]
+    if setting.num_classes:
+        objective = Classes(setting.num_classes, criterion, setting.num_outputs)
+    else:
+        objective = Numbers(criterion, setting.num_outputs)
+    return Rules(objective, missing=Missing[setting.missing.upper()], counts_rows=setting.counts_rows)
+
+
+def grow_padded(setting, problem, weight):
     """The engine's tree; rows are padded to one shape."""
     padding = ROWS - weight.size
     dtype = np.float64 if setting.has_weights else np.int32
@@ -102,27 +123,20 @@ def grow_padded(setting, problem, weight, **more):
     if monotone is not None and not monotone.any():
         monotone = np.where(KINDS == SplitKind.MULTIWAY, 1, 0)  # no threshold: the same rules, no constraint
     with jax.enable_x64(True):
-        grown = grow(
+        data = Data(
             np.pad(problem.codes, ((0, 0), (0, padding))).astype(np.uint8),
             np.pad(problem.target, ((0, 0), (0, padding))).astype(np.int32 if setting.num_classes else np.float64),
             np.pad(weight, (0, padding)).astype(dtype),
-            Features(
-                KINDS.astype(np.int32),
-                np.asarray(problem.num_codes, np.int32),
-                np.asarray(problem.num_values, np.int32),
-                None if monotone is None else monotone.astype(np.int32),
-                first_apart=None if apart is None else apart.astype(np.int32),
-            ),
-            limits,
-            num_classes=setting.num_classes,
-            num_bins=CODES,
-            capacity=1024,
-            criterion=CRITERIA[setting.criterion][0],
-            missing=Missing[setting.missing.upper()],
-            counts_rows=setting.counts_rows,
-            entry_capacity=16 * ROWS,
-            **more,
         )
+        features = Features(
+            KINDS.astype(np.int32),
+            np.asarray(problem.num_codes, np.int32),
+            np.asarray(problem.num_values, np.int32),
+            None if monotone is None else monotone.astype(np.int32),
+            first_apart=None if apart is None else apart.astype(np.int32),
+        )
+        sizes = Sizes(num_bins=CODES, capacity=1024, entry_capacity=16 * ROWS)
+        grown = grow(data, features, limits, rules_of(setting), sizes)
     assert grown.complete
     return take_tree(grown.tree)
 

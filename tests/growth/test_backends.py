@@ -6,10 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtree.growth import backends, prepare
-from jaxtree.growth.criteria import squared_error
-from jaxtree.growth.grow import grow
-from jaxtree.growth.inputs import Features, Limits
+from jaxtree import Classes, Data, Features, Limits, Numbers, Rules, Sizes, grow
+from jaxtree.growth import plan
 from jaxtree.tree import SplitKind
 
 NUM_ROWS, NUM_FEATURES = 512, 8
@@ -24,33 +22,33 @@ def table():
     return codes, label, rng.normal(size=NUM_ROWS) + label
 
 
-def grown(**keywords):
+def grown(rules):
     codes, label, number = table()
-    target = label if "num_classes" in keywords else number
+    target = label if rules.objective.classes else number
     weight = np.arange(NUM_ROWS, dtype=np.int32) % 3
     features = Features(KINDS, VALUES + 1, VALUES)
-    limits = Limits(min_samples_leaf=3, max_features=2 if "key" in keywords else NUM_FEATURES)
-    growth = grow(codes, target, weight, features, limits, num_bins=64, capacity=1024, **keywords)
+    limits = Limits(min_samples_leaf=3, max_features=2 if rules.samples_features else NUM_FEATURES)
+    sizes = Sizes(num_bins=64, capacity=1024)
+    growth = grow(Data(codes, target, weight), features, limits, rules, sizes, key=jax.random.key(3))
     assert growth.complete and growth.tree.num_nodes > 60
     return growth.tree
 
 
 GROWTHS = {
-    "classes, rows counted": {"num_classes": 2, "counts_rows": True},
-    "numbers": {"criterion": squared_error},
-    "drawn features": {"num_classes": 2, "draws_features": True, "key": 3},
+    "classes, rows counted": Rules(Classes(2), counts_rows=True),
+    "numbers": Rules(Numbers()),
+    "drawn features": Rules(Classes(2), samples_features=True),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GROWTHS)
 def test_other_devices_ways_give_the_same_tree(name, monkeypatch):
-    keywords = {k: jax.random.key(v) if k == "key" else v for k, v in GROWTHS[name].items()}
-    expected = grown(**keywords)
-    for usual in (backends.GPU, backends.TPU):
+    expected = grown(GROWTHS[name])
+    for usual in (plan.GPU, plan.TPU):
         backend = usual._replace(bytes_per_table=2**14)
-        monkeypatch.setattr(prepare, "backend_of", lambda platform, backend=backend: backend)
-        tree = grown(**keywords)
+        monkeypatch.setattr(plan, "backend_of", lambda platform, backend=backend: backend)
+        tree = grown(GROWTHS[name])
         for field in dataclasses.fields(tree):
             a, b = getattr(expected, field.name), getattr(tree, field.name)
             if field.name in ("impurity", "gain"):

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from jaxtree import Features, Limits, grow
-from jaxtree.growth import backends, native, prepare
-from jaxtree.growth.criteria import squared_error
-from jaxtree.growth.rules import Missing
+from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, grow
+from jaxtree.growth import native, plan
 from jaxtree.tree import SplitKind
 
 NUM_FEATURES, PADDED = 4, 8
@@ -30,9 +28,9 @@ WAYS = {"histograms": (8, 1), "pairs in small nodes": (64, 20), "scans": (512, 1
 """How nodes are scored: the number of bins, and how far apart the three codes of a feature lie."""
 
 BACKENDS = [
-    pytest.param(backends.CPU, id="XLA"),
+    pytest.param(plan.CPU, id="XLA"),
     pytest.param(
-        backends.NATIVE_CPU,
+        plan.NATIVE_CPU,
         id="C++",
         marks=pytest.mark.skipif(not native.is_available(), reason="jaxtree-native is not installed"),
     ),
@@ -41,7 +39,7 @@ BACKENDS = [
 
 def grown(
     kinds, num_bins=8, apart=1, *, targets="numbers", max_features=MAX_FEATURES, rows=None, max_depth=99,
-    last_is_missing=False, position=None, **draws
+    last_is_missing=False, position=None, **rules
 ):  # fmt: skip
     """One tree for each of `max_features`, with the features padded as estimators pad them."""
     rows = np.arange(NUM_ROWS) if rows is None else rows
@@ -56,14 +54,16 @@ def grown(
         position=position,
     )
     number = np.random.default_rng(0).permutation(NUM_ROWS)[rows]
-    of_target = dict(criterion=squared_error) if targets == "numbers" else dict(num_classes=2)
-    growth = grow(
-        codes, number.astype(float) if targets == "numbers" else (number % 2).astype(np.int32), None, features,
-        Limits(max_depth=max_depth, max_features=np.asarray(max_features, np.int32)),
-        num_bins=num_bins, capacity=2**13, key=jax.random.key(3), num_roots=num_roots,
-        entry_row=np.tile(np.arange(len(rows), dtype=np.int32), num_roots),
-        entry_root=np.repeat(np.arange(num_roots, dtype=np.int32), len(rows)), **of_target, **draws,
-    )  # fmt: skip
+    data = Data(
+        codes,
+        number.astype(float) if targets == "numbers" else (number % 2).astype(np.int32),
+        row=np.tile(np.arange(len(rows), dtype=np.int32), num_roots),
+        root=np.repeat(np.arange(num_roots, dtype=np.int32), len(rows)),
+    )
+    limits = Limits(max_depth=max_depth, max_features=np.asarray(max_features, np.int32))
+    rules = Rules(Numbers() if targets == "numbers" else Classes(2), **rules)
+    sizes = Sizes(num_bins, capacity=2**13, num_roots=num_roots)
+    growth = grow(data, features, limits, rules, sizes, key=jax.random.key(3))
     assert growth.complete
     in_use = int(growth.tree.num_nodes)
     return jax.tree.map(lambda of_node: np.asarray(of_node)[:in_use] if of_node.ndim else of_node, growth.tree)
@@ -80,28 +80,28 @@ def assert_leaves_are_pure(tree):
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("way", WAYS)
 def test_every_leaf_is_pure_however_few_features_a_node_draws(way, backend, monkeypatch):
-    monkeypatch.setattr(prepare, "backend_of", lambda platform: backend)
-    assert_leaves_are_pure(grown(KINDS["thresholds"], *WAYS[way], draws_features=True))
+    monkeypatch.setattr(plan, "backend_of", lambda platform: backend)
+    assert_leaves_are_pure(grown(KINDS["thresholds"], *WAYS[way], samples_features=True))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("targets", ["numbers", pytest.param("classes", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n != "mixed")) for n in KINDS])
 def test_every_leaf_is_pure_for_every_kind_of_split(name, targets, backend, monkeypatch):
-    monkeypatch.setattr(prepare, "backend_of", lambda platform: backend)
-    assert_leaves_are_pure(grown(KINDS[name], targets=targets, draws_features=True))
+    monkeypatch.setattr(plan, "backend_of", lambda platform: backend)
+    assert_leaves_are_pure(grown(KINDS[name], targets=targets, samples_features=True))
 
 
 @pytest.mark.parametrize("last_is_missing", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("draws_features", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_every_leaf_is_pure_with_random_thresholds(draws_features, last_is_missing):
-    draws = dict(draws_thresholds=True, draws_features=draws_features, last_is_missing=last_is_missing)
+@pytest.mark.parametrize("samples_features", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_every_leaf_is_pure_with_random_thresholds(samples_features, last_is_missing):
+    draws = dict(samples_thresholds=True, samples_features=samples_features, last_is_missing=last_is_missing)
     assert_leaves_are_pure(grown(KINDS["thresholds"], 256, 100, **draws))
 
 
 def test_every_leaf_is_pure_where_a_random_threshold_rounds_to_the_greatest_value():
     position = np.tile(1 + np.arange(256) // 100 * np.spacing(1.0), (PADDED, 1))
-    draws = dict(draws_thresholds=True, draws_features=True, position=position)
+    draws = dict(samples_thresholds=True, samples_features=True, position=position)
     assert_leaves_are_pure(grown(KINDS["thresholds"], 256, 100, **draws))
 
 
@@ -117,7 +117,7 @@ def test_every_leaf_is_pure_where_a_random_threshold_rounds_to_the_greatest_valu
     ],
 )
 def test_every_leaf_is_pure_with_missing_values(name, missing):
-    assert_leaves_are_pure(grown(KINDS[name], missing=missing, last_is_missing=True, draws_features=True))
+    assert_leaves_are_pure(grown(KINDS[name], missing=missing, last_is_missing=True, samples_features=True))
 
 
 # How often every feature is chosen
@@ -134,31 +134,31 @@ def gains():
     return sides.sum(2) * mean[0] ** 2 + (~sides).sum(2) * mean[1] ** 2
 
 
-def chances(looked, draws_thresholds):
+def chances(looked, samples_thresholds):
     """The chance of every feature to be chosen, by counting all that may be drawn."""
     gain, wins = gains(), np.zeros(NUM_FEATURES)
     for drawn in itertools.combinations(range(NUM_FEATURES), looked):
         for cuts in itertools.product(range(2), repeat=looked):
-            of_drawn = gain[list(drawn), list(cuts)] if draws_thresholds else gain[list(drawn)].max(axis=1)
+            of_drawn = gain[list(drawn), list(cuts)] if samples_thresholds else gain[list(drawn)].max(axis=1)
             wins[drawn[of_drawn.argmax()]] += 1
     return wins / wins.sum()
 
 
 @pytest.mark.parametrize(
-    "num_bins, apart, draws_thresholds",
+    "num_bins, apart, samples_thresholds",
     [
         pytest.param(8, 1, False, id="histograms"),
         pytest.param(512, 130, False, id="scans", marks=pytest.mark.slow),
         pytest.param(8, 1, True, id="random thresholds"),
     ],
 )
-def test_every_feature_is_chosen_with_its_chance(num_bins, apart, draws_thresholds):
+def test_every_feature_is_chosen_with_its_chance(num_bins, apart, samples_thresholds):
     tree = grown(
-        KINDS["thresholds"], num_bins, apart, max_features=LOOKED, rows=SOME_ROWS, max_depth=1, draws_features=True,
-        draws_thresholds=draws_thresholds,
+        KINDS["thresholds"], num_bins, apart, max_features=LOOKED, rows=SOME_ROWS, max_depth=1, samples_features=True,
+        samples_thresholds=samples_thresholds,
     )  # fmt: skip
     for looked in (1, 2, 3):
         found = np.bincount(tree.feature[: LOOKED.size][looked == LOOKED], minlength=NUM_FEATURES)
-        expected = found.sum() * chances(looked, draws_thresholds)
+        expected = found.sum() * chances(looked, samples_thresholds)
         assert not found[expected == 0].any()
         assert chisquare(found[expected > 0], expected[expected > 0]).pvalue > 1e-3

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxtree import Features, Limits, SplitKind, criteria, grow, take_tree
+from jaxtree import Classes, Data, Features, Limits, Rules, Sizes, SplitKind, criteria, grow, take_tree
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.grow import _grow
-from jaxtree.growth.inputs import check_arrays
+from jaxtree.growth.inputs import check_data
 from tests.reference import oracle
 
 NO_LIMITS = Limits()
@@ -42,18 +42,11 @@ def small_tables(draw):
 def grow_padded(codes, labels, kinds, num_codes, criterion, limits=NO_LIMITS):
     padding = ROWS - codes.shape[1]
     weight = (np.arange(ROWS) < codes.shape[1]).astype(np.int32)
-    grown = grow(
-        np.pad(codes, ((0, 0), (0, padding))).astype(np.uint8),
-        np.pad(labels, (0, padding)).astype(np.int32),
-        weight,
-        Features(np.asarray(kinds, np.int32), np.asarray(num_codes, np.int32)),
-        limits,
-        num_classes=CLASSES,
-        num_bins=CODES,
-        capacity=1024,
-        criterion=criterion,
-        kinds=KINDS,
+    data = Data(
+        np.pad(codes, ((0, 0), (0, padding))).astype(np.uint8), np.pad(labels, (0, padding)).astype(np.int32), weight
     )
+    features = Features(np.asarray(kinds, np.int32), np.asarray(num_codes, np.int32))
+    grown = grow(data, features, limits, Rules(Classes(CLASSES, criterion), kinds=KINDS), Sizes(CODES, 1024))
     assert grown.complete
     return take_tree(grown.tree)
 
@@ -87,6 +80,9 @@ def test_same_limits_as_the_oracle(table, max_depth, min_samples_split, min_samp
     oracle.assert_same_tree(tree, oracle.grow(codes, labels, kinds, num_codes, CLASSES, oracle.entropy, **limits))
 
 
+TWO_CLASSES, BIG = Rules(Classes(2)), Sizes(num_bins=256, capacity=4096)
+
+
 def big_table(num_rows=2500, num_features=6, num_codes=200, seed=0):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, num_codes, (num_features, num_rows)).astype(np.uint8)
@@ -97,7 +93,7 @@ def big_table(num_rows=2500, num_features=6, num_codes=200, seed=0):
 def test_sorting_and_small_nodes_give_the_oracle_s_tree():
     """2,500 noisy rows with 200 codes: levels wider than a chunk, entries sorted, small nodes compared in pairs."""
     codes, labels = big_table()
-    grown = grow(codes, labels, num_classes=2, num_bins=256, capacity=4096, criterion=criteria.gini)
+    grown = grow(Data(codes, labels), None, NO_LIMITS, TWO_CLASSES, BIG)
     kinds, num_codes = np.zeros(6, int), np.full(6, 200)
     expected = oracle.grow(codes, labels, kinds, num_codes, 2, oracle.gini)
     tree = take_tree(grown.tree)
@@ -110,8 +106,8 @@ def assert_equal_trees(a, b):
         np.testing.assert_array_equal(getattr(a, field), getattr(b, field), err_msg=field)
 
 
-def grow_big(codes, labels, weight=None, **more):
-    return take_tree(grow(codes, labels, weight, num_classes=2, num_bins=256, capacity=4096, **more).tree)
+def grow_big(codes, labels, weight=None, limits=NO_LIMITS):
+    return take_tree(grow(Data(codes, labels, weight), None, limits, TWO_CLASSES, BIG).tree)
 
 
 def test_order_of_rows_does_not_matter():
@@ -145,18 +141,9 @@ def test_many_roots_grow_the_trees_that_they_grow_alone():
     rng = np.random.default_rng(3)
     weight = rng.poisson(1, (3, labels.size)).astype(np.int32)
     alone = [grow_big(codes, labels, w) for w in weight]
-    together = grow(
-        codes,
-        labels,
-        weight.reshape(-1),
-        limits=Limits(),
-        num_classes=2,
-        num_bins=256,
-        capacity=8192,
-        entry_row=np.tile(np.arange(labels.size), 3),
-        entry_root=np.repeat(np.arange(3), labels.size),
-        num_roots=3,
-    )
+    row, root = np.tile(np.arange(labels.size), 3), np.repeat(np.arange(3), labels.size)
+    data = Data(codes, labels, weight.reshape(-1), row, root)
+    together = grow(data, None, NO_LIMITS, TWO_CLASSES, Sizes(num_bins=256, capacity=8192, num_roots=3))
     for root in range(3):
         assert_equal_trees(take_tree(together.tree, root=root), alone[root])
 
@@ -165,24 +152,17 @@ def test_limits_may_differ_from_root_to_root():
     codes, labels = big_table()
     limits = Limits(max_depth=jnp.array([2, 5]), min_samples_split=jnp.array([2, 100]))
     rows = np.arange(labels.size)
-    together = grow(
-        codes,
-        labels,
-        None,
-        None,
-        limits,
-        num_classes=2,
-        num_bins=256,
-        capacity=4096,
-        entry_row=np.tile(rows, 2),
-        entry_root=np.repeat([0, 1], labels.size),
-        num_roots=2,
-    )
+    data = Data(codes, labels, row=np.tile(rows, 2), root=np.repeat([0, 1], labels.size))
+    together = grow(data, None, limits, TWO_CLASSES, BIG._replace(num_roots=2))
     for root, limit in enumerate((Limits(max_depth=2), Limits(max_depth=5, min_samples_split=100))):
         assert_equal_trees(take_tree(together.tree, root=root), grow_big(codes, labels, limits=limit))
 
 
-SMALL = dict(num_classes=CLASSES, num_bins=CODES, capacity=256)
+THREE_CLASSES = Rules(Classes(CLASSES))
+
+
+def grow_small(codes, labels, weight=None, limits=NO_LIMITS, rules=THREE_CLASSES):
+    return grow(Data(codes, labels, weight), None, limits, rules, Sizes(num_bins=CODES, capacity=256))
 
 
 def small_table(seed=0):
@@ -194,8 +174,8 @@ def small_table(seed=0):
 def test_jit_in_x32_mode_gives_the_eager_tree():
     assert not jax.config.jax_enable_x64
     codes, labels = small_table()
-    eager = grow(codes, labels, **SMALL)
-    jitted = jax.jit(lambda c, y: grow(c, y, **SMALL))(codes, labels)
+    eager = grow_small(codes, labels)
+    jitted = jax.jit(grow_small)(codes, labels)
     assert_equal_trees(take_tree(eager.tree), take_tree(jitted.tree))
     assert jitted.tree.gain.dtype == jnp.float32
 
@@ -204,32 +184,35 @@ def test_vmap_over_weights_and_targets_gives_the_trees_of_a_loop():
     codes, _ = small_table()
     labels = jnp.stack([small_table(seed)[1] for seed in range(3)])
     weights = jnp.asarray(np.random.default_rng(0).integers(0, 3, (3, ROWS)).astype(np.int32))
-    batch = jax.vmap(lambda y, w: grow(codes, y, w, **SMALL))(labels, weights)
+    batch = jax.vmap(lambda y, w: grow_small(codes, y, w))(labels, weights)
     for i in range(3):
         one = jax.tree.map(lambda x, i=i: x[i], batch.tree)
-        assert_equal_trees(take_tree(one), take_tree(grow(codes, labels[i], weights[i], **SMALL).tree))
+        assert_equal_trees(take_tree(one), take_tree(grow_small(codes, labels[i], weights[i]).tree))
 
 
 def test_a_full_table_is_reported_and_what_it_holds_is_a_tree():
     codes, labels = big_table()
-    grown = grow(codes, labels, num_classes=2, num_bins=256, capacity=64)
+    grown = grow(Data(codes, labels), None, NO_LIMITS, TWO_CLASSES, BIG._replace(capacity=64))
     assert not grown.complete
     assert int(grown.tree.num_nodes) <= 64
     tree = take_tree(grown.tree)
     np.testing.assert_array_equal(tree.count[tree.is_leaf].sum(axis=0), tree.count[0])
 
 
+def grow_tiny(codes, labels, limits=NO_LIMITS, criterion=criteria.gini, num_bins=2):
+    return grow(Data(codes, labels), None, limits, Rules(Classes(2, criterion)), Sizes(num_bins, capacity=16))
+
+
 def test_gain_zero_is_split_and_min_gain_forbids_it():
     """Exclusive or: no first split gains anything, and the textbook makes it all the same."""
     codes, labels = np.array([[0, 0, 1, 1], [0, 1, 0, 1]], np.uint8), np.array([0, 1, 1, 0])
-    sizes = dict(num_classes=2, num_bins=2, capacity=16)
-    assert int(grow(codes, labels, **sizes).tree.num_nodes) == 7
-    assert int(grow(codes, labels, limits=Limits(min_gain=1e-6), **sizes).tree.num_nodes) == 1
+    assert int(grow_tiny(codes, labels).tree.num_nodes) == 7
+    assert int(grow_tiny(codes, labels, limits=Limits(min_gain=1e-6)).tree.num_nodes) == 1
 
 
 def test_ties_go_to_the_lowest_feature_and_code():
     codes, labels = np.array([[0, 1, 2, 3]] * 2, np.uint8), np.array([0, 1, 0, 1])
-    tree = grow(codes, labels, num_classes=2, num_bins=4, capacity=16).tree
+    tree = grow_tiny(codes, labels, num_bins=4).tree
     assert (int(tree.feature[0]), int(tree.code[0])) == (0, 0)
 
 
@@ -240,27 +223,26 @@ def test_rounding_never_decides_a_tie():
         rows = [row for row in [*table, (0, 0, 1), (1, 1, 1)] for _ in range(scale)]
         codes, labels = np.array(rows, np.uint8)[:, :2].T.copy(), np.array(rows)[:, 2]
         swapped = codes[::-1].copy()
-        sizes = dict(num_classes=2, num_bins=2, capacity=16, criterion=criteria.entropy)
-        assert int(grow(codes, labels, **sizes).tree.feature[0]) == 0
-        assert int(grow(swapped, labels, **sizes).tree.feature[0]) == 0
+        for table_of_codes in (codes, swapped):
+            assert int(grow_tiny(table_of_codes, labels, criterion=criteria.entropy).tree.feature[0]) == 0
 
 
 def test_user_criterion_equals_the_built_in_one():
     codes, labels = small_table()
     own = lambda w: 1 - jnp.sum((w / jnp.maximum(jnp.sum(w), 1)) ** 2)  # noqa: E731
     assert_equal_trees(
-        take_tree(grow(codes, labels, criterion=own, **SMALL).tree),
-        take_tree(grow(codes, labels, criterion=criteria.gini, **SMALL).tree),
+        take_tree(grow_small(codes, labels, rules=Rules(Classes(CLASSES, own))).tree),
+        take_tree(grow_small(codes, labels).tree),
     )
 
 
 def test_a_sweep_of_limits_compiles_one_program():
     codes, labels = small_table()
-    grow(codes, labels, **SMALL)
+    grow_small(codes, labels)
     before = _grow.num_programs()
     for depth in range(5):
         for least in (2, 5):
-            grow(codes, labels, limits=Limits(max_depth=depth, min_samples_split=least, min_gain=0.01), **SMALL)
+            grow_small(codes, labels, limits=Limits(max_depth=depth, min_samples_split=least, min_gain=0.01))
     # Integer and float limits differ in type from the defaults at most once.
     assert _grow.num_programs() - before <= 1
 
@@ -276,7 +258,7 @@ def test_a_sweep_of_limits_compiles_one_program():
 def test_shapes_and_types_that_do_not_fit(codes, label, weight, error, words):
     """`grow` itself is checked by its annotations while tests run, so its own check is called."""
     with pytest.raises(error, match=words):
-        check_arrays(np.zeros(codes, np.uint8), np.zeros(label, np.int32), weight, None, None, criteria.gini)
+        check_data(Data(np.zeros(codes, np.uint8), np.zeros(label, np.int32), weight), Classes(2))
 
 
 @pytest.mark.parametrize(
@@ -288,6 +270,13 @@ def test_shapes_and_types_that_do_not_fit(codes, label, weight, error, words):
     ],
 )
 def test_codes_classes_and_capacity_past_their_number(change, words):
-    arguments = dict(codes=np.zeros((2, 3), np.uint8), target=np.zeros(3, np.int32), capacity=8) | change
+    given = dict(codes=np.zeros((2, 3), np.uint8), target=np.zeros(3, np.int32), capacity=8) | change
+    data, sizes = Data(given["codes"], given["target"]), Sizes(num_bins=2, capacity=given["capacity"])
     with pytest.raises(InvalidInputError, match=words):
-        grow(num_classes=2, num_bins=2, **arguments)
+        grow(data, None, NO_LIMITS, TWO_CLASSES, sizes)
+
+
+def test_outputs_that_the_objective_does_not_have():
+    data = Data(np.zeros((2, 3), np.uint8), np.zeros((2, 3), np.int32))
+    with pytest.raises(InvalidInputError, match="target must have 1 outputs, got 2"):
+        grow(data, None, NO_LIMITS, TWO_CLASSES, Sizes(num_bins=2, capacity=8))

@@ -7,7 +7,7 @@ import pytest
 from jax import lax
 
 from jaxtree.growth import histogram
-from jaxtree.growth.packed_sort import sort_pairs
+from jaxtree.growth.whole_numbers import sort_pairs
 
 
 @pytest.fixture(autouse=True)

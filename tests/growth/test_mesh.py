@@ -10,11 +10,9 @@ import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import jaxtree
+from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, grow
+from jaxtree.criteria import entropy
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.growth.criteria import entropy, squared_error
-from jaxtree.growth.grow import grow
-from jaxtree.growth.inputs import Features, Limits
-from jaxtree.growth.rules import Missing
 from jaxtree.tree import SplitKind
 
 NUM_ROWS, NUM_FEATURES, NUM_BINS = 2048, 8, 40
@@ -38,14 +36,14 @@ def table():
     return codes, label, rng
 
 
-SIZES = {"num_bins": 64, "capacity": 4096}
-OF_CLASSES = {**SIZES, "num_classes": 2}
+SIZES = Sizes(num_bins=64, capacity=4096)
+OF_CLASSES = (None, Limits(), Rules(Classes(2)), SIZES)
 
 
 @pytest.fixture(scope="module")
 def whole_tree(table):
     codes, label, _ = table
-    tree, complete = grow(codes, label, **OF_CLASSES)
+    tree, complete = grow(Data(codes, label), *OF_CLASSES)
     assert complete and tree.num_nodes > 300
     return tree
 
@@ -53,12 +51,12 @@ def whole_tree(table):
 @pytest.mark.parametrize("num_devices", [2, 4])
 def test_classes(table, whole_tree, num_devices):
     codes, label, _ = table
-    assert_same(whole_tree, grow(codes, label, **OF_CLASSES, mesh=mesh_of(num_devices)).tree)
+    assert_same(whole_tree, grow(Data(codes, label), *OF_CLASSES, mesh=mesh_of(num_devices)).tree)
 
 
 def test_devices_that_do_not_divide_the_rows(table, whole_tree):
     codes, label, _ = table
-    assert_same(whole_tree, grow(codes, label, **OF_CLASSES, mesh=mesh_of(3)).tree)
+    assert_same(whole_tree, grow(Data(codes, label), *OF_CLASSES, mesh=mesh_of(3)).tree)
 
 
 def test_rows_that_lie_on_the_devices_already(table, whole_tree):
@@ -66,15 +64,15 @@ def test_rows_that_lie_on_the_devices_already(table, whole_tree):
     mesh = mesh_of(2)
     put = lambda values, spec: jax.device_put(values, NamedSharding(mesh, spec))  # noqa: E731
     there = put(codes, PartitionSpec(None, "any name")), put(label, PartitionSpec("any name"))
-    assert_same(whole_tree, grow(*there, **OF_CLASSES, mesh=mesh).tree)
+    assert_same(whole_tree, grow(Data(*there), *OF_CLASSES, mesh=mesh).tree)
 
 
 def test_a_device_without_rows(table):
     """All rows of positive weight may lie on one device: on the others a root has no entries."""
     codes, label, _ = table
     weight = (np.arange(NUM_ROWS) < 300).astype(np.int32)
-    arguments = (codes, label, weight)
-    assert_same(grow(*arguments, **OF_CLASSES).tree, grow(*arguments, **OF_CLASSES, mesh=mesh_of(4)).tree)
+    data = Data(codes, label, weight)
+    assert_same(grow(data, *OF_CLASSES).tree, grow(data, *OF_CLASSES, mesh=mesh_of(4)).tree)
 
 
 def test_numbers_with_weights_and_several_trees(table):
@@ -83,9 +81,8 @@ def test_numbers_with_weights_and_several_trees(table):
     weight = rng.exponential(size=NUM_ROWS)
     root = np.arange(NUM_ROWS, dtype=np.int32) * 3 // NUM_ROWS
     limits = Limits(max_depth=np.array([3, 5, 40]), min_samples_leaf=4.0)
-    keywords = {**SIZES, "criterion": squared_error, "entry_root": root, "num_roots": 3}
-    one = grow(codes, target, weight, None, limits, **keywords).tree
-    assert_same(one, grow(codes, target, weight, None, limits, **keywords, mesh=mesh_of(4)).tree)
+    given = (Data(codes, target, weight, root=root), None, limits, Rules(Numbers()), SIZES._replace(num_roots=3))
+    assert_same(grow(*given).tree, grow(*given, mesh=mesh_of(4)).tree)
 
 
 def mixed_features():
@@ -101,10 +98,9 @@ def test_all_kinds_of_splits_with_missing_values(table, missing):
     features = mixed_features()
     codes = np.minimum(codes, features.num_values[:, None] - 1).astype(np.uint8)
     codes[:, :40] = np.where(codes[:, :40] % 5 == 0, features.num_values[:, None], codes[:, :40])
-    keywords = {**OF_CLASSES, "criterion": entropy, "missing": missing, "entry_capacity": 8 * NUM_ROWS}
-    limits = Limits(max_depth=4)
-    one = grow(codes, label, None, features, limits, **keywords)
-    many = grow(codes, label, None, features, limits, **keywords, mesh=mesh_of(2))
+    rules, sizes = Rules(Classes(2, entropy), missing=missing), SIZES._replace(entry_capacity=8 * NUM_ROWS)
+    given = (Data(codes, label), features, Limits(max_depth=4), rules, sizes)
+    one, many = grow(*given), grow(*given, mesh=mesh_of(2))
     assert one.complete and many.complete
     assert_same(one.tree, many.tree)
 
@@ -112,15 +108,14 @@ def test_all_kinds_of_splits_with_missing_values(table, missing):
 @pytest.mark.slow
 def test_drawn_features(table):
     codes, label, _ = table
-    keywords = {**OF_CLASSES, "draws_features": True, "key": jax.random.key(7)}
-    limits = Limits(max_features=2, max_depth=6)
-    one = grow(codes, label, None, None, limits, **keywords).tree
-    assert_same(one, grow(codes, label, None, None, limits, **keywords, mesh=mesh_of(2)).tree)
+    rules, key = Rules(Classes(2), samples_features=True), jax.random.key(7)
+    given = (Data(codes, label), None, Limits(max_features=2, max_depth=6), rules, SIZES)
+    assert_same(grow(*given, key=key).tree, grow(*given, key=key, mesh=mesh_of(2)).tree)
 
 
 def test_a_full_table_is_full_on_all_devices(table):
     codes, label, _ = table
-    assert not grow(codes, label, **{**OF_CLASSES, "capacity": 64}, mesh=mesh_of(2)).complete
+    assert not grow(Data(codes, label), *OF_CLASSES[:3], SIZES._replace(capacity=64), mesh=mesh_of(2)).complete
 
 
 class TestBadInput:
@@ -132,21 +127,21 @@ class TestBadInput:
         codes, label, _ = table
         mesh = Mesh(np.array(jax.devices()[:4]).reshape(2, 2), ("a", "b"))
         with pytest.raises(InvalidInputError, match=r"one axis, .* got \{'a': 2, 'b': 2\}"):
-            grow(codes, label, **OF_CLASSES, mesh=mesh)
+            grow(Data(codes, label), *OF_CLASSES, mesh=mesh)
 
     def test_devices_of_two_kinds(self, table):
         codes, label, _ = table
         two_kinds = mock.Mock(spec=Mesh)
         two_kinds.devices = np.array([SimpleNamespace(device_kind=kind) for kind in ("cpu", "NVIDIA H200")])
         with pytest.raises(InvalidInputError, match="one kind, got NVIDIA H200, cpu"):
-            grow(codes, label, **OF_CLASSES, mesh=two_kinds)
+            grow(Data(codes, label), *OF_CLASSES, mesh=two_kinds)
 
     def test_entries_of_rows_elsewhere(self, table):
         codes, label, _ = table
-        with pytest.raises(InvalidInputError, match="entry_row"):
-            grow(codes, label, **OF_CLASSES, entry_row=np.arange(NUM_ROWS), mesh=mesh_of(2))
+        with pytest.raises(InvalidInputError, match="row cannot be given with a mesh"):
+            grow(Data(codes, label, row=np.arange(NUM_ROWS)), *OF_CLASSES, mesh=mesh_of(2))
 
     def test_arrays_on_devices_that_do_not_divide_them(self, table):
         codes, label, _ = table
         with pytest.raises(InvalidInputError, match=r"multiple of 3 rows, .* got 2048"):
-            grow(jax.numpy.asarray(codes), jax.numpy.asarray(label), **OF_CLASSES, mesh=mesh_of(3))
+            grow(Data(jax.numpy.asarray(codes), jax.numpy.asarray(label)), *OF_CLASSES, mesh=mesh_of(3))

@@ -9,11 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree.growth import backends, native, prepare
-from jaxtree.growth.criteria import squared_error
-from jaxtree.growth.grow import grow
-from jaxtree.growth.inputs import Features, Limits
-from jaxtree.growth.rules import Missing
+from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, grow
+from jaxtree.growth import native, plan
 from jaxtree.tree import SplitKind
 
 NUM_FEATURES, NUM_BINS = 8, 64
@@ -33,18 +30,16 @@ def table(num_rows, dtype=np.uint8):
     return codes, label, rng.normal(size=(2, num_rows)) + label
 
 
-def grown(backend, monkeypatch, *, num_rows=600, of_numbers=False, dtype=np.uint8, kinds=KINDS, seed=None, **keywords):
+def grown(backend, monkeypatch, *, num_rows=600, of_numbers=False, dtype=np.uint8, kinds=KINDS, seed=None, **rules):
     codes, label, numbers = table(num_rows, dtype)
-    target = {"criterion": squared_error} if of_numbers else {"num_classes": 2}
     weight = np.arange(num_rows, dtype=np.int32) % 3
     features = Features(kinds, NUM_VALUES + 1, NUM_VALUES)
     limits = Limits(min_samples_leaf=3, max_features=NUM_FEATURES if seed is None else 3)
-    drawn = {} if seed is None else {"key": jax.random.key(seed), "draws_features": True}
-    monkeypatch.setattr(prepare, "backend_of", lambda platform: backend)
-    growth = grow(
-        codes, numbers if of_numbers else label, weight, features, limits,
-        num_bins=NUM_BINS, capacity=2**15, **target, **drawn, **keywords,
-    )  # fmt: skip
+    key = None if seed is None else jax.random.key(seed)
+    rules = Rules(Numbers(num_outputs=2) if of_numbers else Classes(2), samples_features=seed is not None, **rules)
+    monkeypatch.setattr(plan, "backend_of", lambda platform: backend)
+    data, sizes = Data(codes, numbers if of_numbers else label, weight), Sizes(NUM_BINS, capacity=2**15)
+    growth = grow(data, features, limits, rules, sizes, key=key)
     assert growth.complete and growth.tree.num_nodes > 60
     return growth.tree
 
@@ -70,8 +65,8 @@ GROWTHS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GROWTHS)
 def test_the_tree_is_that_without_kernels(name, monkeypatch):
-    expected = grown(backends.CPU, monkeypatch, **GROWTHS[name])
-    assert_same(expected, grown(backends.NATIVE_CPU, monkeypatch, **GROWTHS[name]))
+    expected = grown(plan.CPU, monkeypatch, **GROWTHS[name])
+    assert_same(expected, grown(plan.NATIVE_CPU, monkeypatch, **GROWTHS[name]))
 
 
 @needs_kernels
@@ -80,16 +75,17 @@ def test_several_trees_and_targets_at_once(monkeypatch):
     codes, label, _ = table(600)
     targets = jnp.stack([label, 1 - label, (label + codes[1]) % 2])
     trees = []
-    for backend in (backends.CPU, backends.NATIVE_CPU):
-        monkeypatch.setattr(prepare, "backend_of", lambda platform, backend=backend: backend)
-        one = lambda target: grow(codes, target, num_classes=2, num_bins=NUM_BINS, capacity=2048).tree  # noqa: E731
+    for backend in (plan.CPU, plan.NATIVE_CPU):
+        monkeypatch.setattr(plan, "backend_of", lambda platform, backend=backend: backend)
+        given = (None, Limits(), Rules(Classes(2)), Sizes(NUM_BINS, capacity=2048))
+        one = lambda target, given=given: grow(Data(codes, target), *given).tree  # noqa: E731
         trees.append(jax.vmap(one)(targets))
     assert_same(*trees)
 
 
 @needs_kernels
 def test_the_kernels_are_in_use():
-    assert backends.backend_of("cpu").accumulation == backends.Accumulation.NATIVE
+    assert plan.backend_of("cpu").accumulation == plan.Accumulation.NATIVE
 
 
 @pytest.fixture
@@ -102,7 +98,7 @@ def anew():
 
 def test_they_can_be_switched_off(monkeypatch, anew):
     monkeypatch.setenv("JAXTREE_NATIVE", "0")
-    assert not native.is_available() and backends.backend_of("cpu") == backends.CPU
+    assert not native.is_available() and plan.backend_of("cpu") == plan.CPU
 
 
 def test_kernels_of_another_version_are_left_alone(monkeypatch, anew):

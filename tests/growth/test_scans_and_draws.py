@@ -4,17 +4,28 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtree import Features, Limits, criteria, grow, take_tree
-from jaxtree.growth.criteria import poisson, squared_error
-from jaxtree.growth.rules import Missing, Selection
+from jaxtree import (
+    Classes,
+    Data,
+    Features,
+    Limits,
+    Missing,
+    Numbers,
+    Rules,
+    Selection,
+    Sizes,
+    criteria,
+    grow,
+    take_tree,
+)
 
 ROWS, FEATURES, MOST = 256, 3, 400
 FIELDS = ("feature", "num_children", "first_child", "num_rows", "depth", "weight", "missing_branch")
 RULES = {
-    "gini, missing learned": dict(criterion=criteria.gini, num_classes=3, missing=Missing.LEARN),
-    "C4.5": dict(criterion=criteria.entropy, num_classes=3, missing=Missing.FRACTION, selection=Selection.GAIN_RATIO),
-    "numbers, missing last, rows counted": dict(criterion=squared_error, missing=Missing.BRANCH, counts_rows=True),
-    "Poisson, missing shared out": dict(criterion=poisson, missing=Missing.FRACTION),
+    "gini, missing learned": Rules(Classes(3), Missing.LEARN),
+    "C4.5": Rules(Classes(3, criteria.entropy), Missing.FRACTION, Selection.GAIN_RATIO),
+    "numbers, missing last, rows counted": Rules(Numbers(), Missing.BRANCH, counts_rows=True),
+    "Poisson, missing shared out": Rules(Numbers(criteria.poisson), Missing.FRACTION),
 }
 
 
@@ -29,8 +40,8 @@ def table(seed=0):
     return np.where(is_missing, MOST, codes), np.where(is_missing, 60, dense), signal, rng.random(ROWS) + 0.5
 
 
-def grown(codes, num_values, signal, weight, has_weights=True, **rules):
-    target = np.floor(signal).clip(0, 2).astype(np.int32) if "num_classes" in rules else signal
+def grown(codes, num_values, signal, weight, rules):
+    target = np.floor(signal).clip(0, 2).astype(np.int32) if rules.objective.classes else signal
     features = Features(
         np.zeros(FEATURES, np.int32),
         np.full(FEATURES, num_values + 1, np.int32),
@@ -38,11 +49,9 @@ def grown(codes, num_values, signal, weight, has_weights=True, **rules):
         first_apart=np.tile(np.minimum(np.arange(num_values + 1) + 1, num_values), (FEATURES, 1)).astype(np.int32),
     )
     with jax.enable_x64(True):
-        growth = grow(
-            codes.astype(np.uint16), target, weight if has_weights else None, features,
-            Limits(min_samples_leaf=2, min_samples_split=4), num_bins=512 if num_values > 255 else 64, capacity=512,
-            entry_capacity=16 * ROWS, **rules,
-        )  # fmt: skip
+        data, limits = Data(codes.astype(np.uint16), target, weight), Limits(min_samples_leaf=2, min_samples_split=4)
+        sizes = Sizes(512 if num_values > 255 else 64, capacity=512, entry_capacity=16 * ROWS)
+        growth = grow(data, features, limits, rules, sizes)
     assert growth.complete
     return take_tree(growth.tree)
 
@@ -52,7 +61,7 @@ def grown(codes, num_values, signal, weight, has_weights=True, **rules):
 )
 def test_a_scan_gives_the_tree_of_a_histogram(name):
     wide, dense, signal, weight = table()
-    scanned, tabled = grown(wide, MOST, signal, weight, **RULES[name]), grown(dense, 60, signal, weight, **RULES[name])
+    scanned, tabled = grown(wide, MOST, signal, weight, RULES[name]), grown(dense, 60, signal, weight, RULES[name])
     assert scanned.node_count > 20
     for field in FIELDS:
         np.testing.assert_array_equal(getattr(scanned, field), getattr(tabled, field), err_msg=field)
@@ -81,8 +90,8 @@ def test_codes_too_close_are_not_cut_apart():
             np.zeros(FEATURES, np.int32), np.full(FEATURES, num_values + 1, np.int32),
             np.full(FEATURES, num_values, np.int32), first_apart=np.tile(apart, (FEATURES, 1)).astype(np.int32),
         )  # fmt: skip
-        rules = dict(num_bins=512 if num_values > 255 else 64, capacity=512, criterion=squared_error)
-        trees.append(take_tree(grow(codes.astype(np.uint16), signal, None, features, **rules).tree))
+        data, sizes = Data(codes.astype(np.uint16), signal), Sizes(512 if num_values > 255 else 64, capacity=512)
+        trees.append(take_tree(grow(data, features, Limits(), Rules(Numbers()), sizes).tree))
     for field in ("feature", "num_children", "num_rows", "depth"):
         np.testing.assert_array_equal(getattr(trees[0], field), getattr(trees[1], field), err_msg=field)
     tree, split = trees[1], ~trees[1].is_leaf
@@ -97,14 +106,12 @@ def drawn(seed, *, key=None, max_features=2**31 - 1, rows=None, **draws):
     codes = np.concatenate([dense, dense[:, ::-1]])
     rows = np.arange(ROWS) if rows is None else rows
     key = jax.random.key(seed) if key is None else key
-    growth = grow(
-        codes[:, rows].astype(np.uint8), signal[rows], None, None, Limits(max_features=max_features, max_depth=4),
-        num_bins=64, capacity=64, criterion=squared_error, key=key, **draws,
-    )  # fmt: skip
+    data, limits = Data(codes[:, rows].astype(np.uint8), signal[rows]), Limits(max_features=max_features, max_depth=4)
+    growth = grow(data, None, limits, Rules(Numbers(), **draws), Sizes(num_bins=64, capacity=64), key=key)
     return take_tree(growth.tree)
 
 
-@pytest.mark.parametrize("draws", ["draws_features", "draws_thresholds"])
+@pytest.mark.parametrize("draws", ["samples_features", "samples_thresholds"])
 def test_the_same_key_gives_the_same_tree_and_another_key_another(draws):
     options = {draws: True, "max_features": 2}
     first, again = drawn(1, **options), drawn(1, **options)
@@ -114,7 +121,7 @@ def test_the_same_key_gives_the_same_tree_and_another_key_another(draws):
     assert any((tree.feature[0], tree.code[0]) != (first.feature[0], first.code[0]) for tree in others)
 
 
-@pytest.mark.parametrize("draws", ["draws_features", "draws_thresholds"])
+@pytest.mark.parametrize("draws", ["samples_features", "samples_thresholds"])
 def test_what_is_drawn_does_not_depend_on_the_order_of_rows(draws):
     options = {draws: True, "max_features": 2}
     order = np.random.default_rng(0).permutation(ROWS)
@@ -124,19 +131,19 @@ def test_what_is_drawn_does_not_depend_on_the_order_of_rows(draws):
 
 
 def test_every_feature_is_drawn_by_some_key_and_one_alone_is_looked_at():
-    roots = {int(drawn(seed, draws_features=True, max_features=1).feature[0]) for seed in range(40)}
+    roots = {int(drawn(seed, samples_features=True, max_features=1).feature[0]) for seed in range(40)}
     assert roots == set(range(2 * FEATURES))
 
 
 def test_all_features_drawn_is_the_tree_without_draws():
     """As many features as there are: the draw changes nothing."""
-    a, b = drawn(1, draws_features=True), drawn(1)
+    a, b = drawn(1, samples_features=True), drawn(1)
     np.testing.assert_array_equal(a.feature, b.feature)
     np.testing.assert_array_equal(a.code, b.code)
 
 
 def test_random_thresholds_spread_over_the_range_and_leave_both_sides_rows():
-    cuts = [drawn(seed, draws_thresholds=True) for seed in range(30)]
+    cuts = [drawn(seed, samples_thresholds=True) for seed in range(30)]
     assert len({int(tree.code[0]) for tree in cuts}) > 15
     for tree in cuts:
         assert np.all(tree.num_rows > 0)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxtree import Features, Limits, SplitKind, criteria, grow, take_tree
-from jaxtree.growth.criteria import poisson, squared_error
+from jaxtree import Classes, Data, Features, Limits, Numbers, Rules, Sizes, SplitKind, criteria, grow, take_tree
+from jaxtree.criteria import poisson, squared_error
 from tests.reference import weighted_oracle as oracle
 
 ROWS, CODES = 40, 8
@@ -21,17 +21,26 @@ CASES = {
 }
 
 
-def best_gain_of_all(codes, target, weight, impurity, needs_positive):
-    """The greatest gain over all ways to divide the categories in two."""
-    present = np.unique(codes[weight > 0]).tolist()
+def all_subsets(present):
+    return [inside for size in range(1, len(present)) for inside in itertools.combinations(present[1:], size)]
+
+
+def subsets_by_mean(codes, target, weight, present):
+    """Those of the categories of least mean."""
+    mean = [np.average(target[0], weights=weight * (codes == code)) for code in present]
+    ordered = np.array(present)[np.argsort(mean, kind="stable")]
+    return [ordered[:size] for size in range(1, len(present))]
+
+
+def best_gain(codes, target, weight, impurity, subsets, needs_positive):
+    """The greatest gain over ways to divide the categories in two; -inf if none is allowed."""
     whole, best = impurity(target, weight), -np.inf
-    for size in range(1, len(present)):
-        for inside in itertools.combinations(present[1:], size):
-            parts = [np.where(np.isin(codes, inside) == side, weight, 0) for side in (True, False)]
-            if needs_positive and min((target @ part).min() for part in parts) <= 0:
-                continue
-            left = sum(part.sum() * impurity(target, part) for part in parts) / weight.sum()
-            best = max(best, whole - left)
+    for inside in subsets:
+        parts = [np.where(np.isin(codes, inside) == side, weight, 0) for side in (True, False)]
+        if needs_positive and min((target @ part).min() for part in parts) <= 0:
+            continue
+        left = sum(part.sum() * impurity(target, part) for part in parts) / weight.sum()
+        best = max(best, whole - left)
     return best
 
 
@@ -47,14 +56,17 @@ def test_no_subset_is_better_than_the_one_found(case, seed):
     weight = rng.integers(0, 5, ROWS) / 4
     weight[0] = 1
     kind = np.array([SplitKind.SUBSET], np.int32)
-    tree = take_tree(
-        grow(
-            codes[None].astype(np.uint8), target.astype(np.int32 if num_classes else np.float64), weight,
-            Features(kind, np.array([CODES], np.int32)), Limits(max_depth=1, min_samples_split=0, min_samples_leaf=0),
-            num_classes=num_classes, num_bins=CODES, capacity=8, criterion=criterion,
-        ).tree
-    )  # fmt: skip
-    expected = best_gain_of_all(codes, target, weight, impurity, criterion is poisson)
+    data = Data(codes[None].astype(np.uint8), target.astype(np.int32 if num_classes else np.float64), weight)
+    features = Features(kind, np.array([CODES], np.int32))
+    limits = Limits(max_depth=1, min_samples_split=0, min_samples_leaf=0)
+    objective = Classes(num_classes, criterion) if num_classes else Numbers(criterion)
+    tree = take_tree(grow(data, features, limits, Rules(objective), Sizes(num_bins=CODES, capacity=8)).tree)
+    present = np.unique(codes[weight > 0]).tolist()
+    args = codes, target, weight, impurity
+    expected = best_gain(*args, all_subsets(present), criterion is poisson)
+    if expected < best_gain(*args, all_subsets(present), False) - 1e-6:
+        # The theorem is of all divisions. Where the best one is not allowed, the best of the order is taken.
+        expected = best_gain(*args, subsets_by_mean(codes, target, weight, present), True)
     if expected == -np.inf:
         assert tree.is_leaf[0]
     elif not tree.is_leaf[0]:
@@ -66,7 +78,8 @@ def test_no_subset_is_better_than_the_one_found(case, seed):
 def test_a_category_that_the_node_does_not_have_goes_to_the_heavier_branch():
     codes = np.array([[0, 0, 0, 2]], np.uint8)
     features = Features(np.array([SplitKind.SUBSET], np.int32), np.array([4], np.int32))
-    tree = take_tree(grow(codes, np.array([0, 0, 0, 1]), None, features, num_classes=2, num_bins=4, capacity=8).tree)
+    data, sizes = Data(codes, np.array([0, 0, 0, 1])), Sizes(num_bins=4, capacity=8)
+    tree = take_tree(grow(data, features, Limits(), Rules(Classes(2)), sizes).tree)
     side = [(int(tree.subset[0, 0]) >> code) & 1 for code in range(4)]
     assert side[1] == side[3] == side[0] != side[2]
 
@@ -76,7 +89,8 @@ def test_more_categories_than_are_tried_in_all_subsets():
     codes = np.arange(40, dtype=np.uint8)[None]
     label = np.where(np.arange(40) % 3 == 1, 1, np.where(np.arange(40) % 2, 2, 0))
     features = Features(np.array([SplitKind.SUBSET], np.int32), np.array([40], np.int32))
-    tree = take_tree(grow(codes, label, None, features, num_classes=3, num_bins=64, capacity=128).tree)
+    data, sizes = Data(codes, label), Sizes(num_bins=64, capacity=128)
+    tree = take_tree(grow(data, features, Limits(), Rules(Classes(3)), sizes).tree)
     assert tree.n_leaves == 3
     assert tree.subset.shape[1] == 2
     np.testing.assert_array_equal(tree.impurity[tree.is_leaf], 0)

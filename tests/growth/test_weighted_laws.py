@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxtree import Features, Limits, SplitKind, grow, take_tree
-from jaxtree.growth.criteria import poisson, squared_error
-from jaxtree.growth.rules import Missing
-from tests.growth.test_all_rules import CODES, KINDS, ROWS, SETTINGS, draw_problem, grow_padded
+from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, SplitKind, grow, take_tree
+from jaxtree.criteria import poisson, squared_error
+from tests.growth.test_all_rules import CODES, KINDS, ROWS, SETTINGS, draw_problem, grow_padded, rules_of
 
 FRACTION, LEARN = SETTINGS[3], SETTINGS[6]
 SHARED = [SETTINGS[3], SETTINGS[8]]
@@ -110,32 +109,20 @@ def test_order_of_columns_does_not_matter_where_no_gains_are_equal(seed):
 def several_roots(setting, problem, weights):
     """One growth of a tree for every row of weights."""
     number, (num_roots, num_rows) = np.arange(len(weights)), weights.shape
-    tiled = dict(
-        entry_row=np.tile(np.arange(num_rows), num_roots),
-        entry_root=np.repeat(number, num_rows),
-        num_roots=num_roots,
-    )
     with jax.enable_x64(True):
-        return grow(
+        data = Data(
             problem.codes.astype(np.uint8),
             problem.target.astype(np.int32 if setting.num_classes else np.float64),
             weights.reshape(-1),
-            Features(KINDS.astype(np.int32), problem.num_codes.astype(np.int32), problem.num_values.astype(np.int32)),
-            Limits(min_samples_split=0.1, min_samples_leaf=0.01),
-            num_classes=setting.num_classes,
-            num_bins=CODES,
-            capacity=4096,
-            criterion=squared_error if not setting.num_classes else setting_criterion(setting),
-            missing=Missing[setting.missing.upper()],
-            entry_capacity=64 * ROWS,
-            **tiled,
+            row=np.tile(np.arange(num_rows), num_roots),
+            root=np.repeat(number, num_rows),
         )
-
-
-def setting_criterion(setting):
-    from tests.growth.test_all_rules import CRITERIA
-
-    return CRITERIA[setting.criterion][0]
+        features = Features(
+            KINDS.astype(np.int32), problem.num_codes.astype(np.int32), problem.num_values.astype(np.int32)
+        )
+        sizes = Sizes(num_bins=CODES, capacity=4096, num_roots=num_roots, entry_capacity=64 * ROWS)
+        rules = rules_of(setting)._replace(counts_rows=False)
+        return grow(data, features, Limits(min_samples_split=0.1, min_samples_leaf=0.01), rules, sizes)
 
 
 @pytest.mark.slow
@@ -168,8 +155,8 @@ def test_jit_in_x32_mode_and_vmap_with_weights_numbers_and_missing_values(missin
     features = Features(kinds, np.full(3, CODES, np.int32), np.full(3, CODES - 1, np.int32))
 
     def grown(y, w):
-        return grow(codes, y, w, features, num_bins=CODES, capacity=512, criterion=squared_error, missing=missing,
-                    entry_capacity=16 * ROWS)  # fmt: skip
+        sizes = Sizes(num_bins=CODES, capacity=512, entry_capacity=16 * ROWS)
+        return grow(Data(codes, y, w), features, Limits(), Rules(Numbers(), missing=missing), sizes)
 
     fields = ["feature", "code", "num_children", "missing_branch", "num_rows", "weight", "target_sum", "gain"]
     batch = jax.jit(jax.vmap(grown))(targets, weights)
@@ -185,6 +172,10 @@ def test_jit_in_x32_mode_and_vmap_with_weights_numbers_and_missing_values(missin
 # Ties of numbers
 
 
+def grow_numbers(codes, y, weight, criterion, limits):
+    return grow(Data(codes, y, weight), None, limits, Rules(Numbers(criterion)), Sizes(num_bins=2, capacity=32)).tree
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("criterion", [squared_error, poisson])
 def test_rounding_never_decides_a_tie_of_numbers(criterion):
@@ -194,8 +185,7 @@ def test_rounding_never_decides_a_tie_of_numbers(criterion):
         y = np.where(corners[0] ^ corners[1], high, low)
         for codes in (corners, corners[::-1].copy()):
             for w in (None, np.full(12, weight)):
-                sizes = dict(num_bins=2, capacity=32, criterion=criterion)
-                tree = grow(codes, y, w, limits=Limits(min_samples_split=0, min_samples_leaf=0), **sizes).tree
+                tree = grow_numbers(codes, y, w, criterion, Limits(min_samples_split=0, min_samples_leaf=0))
                 assert int(tree.num_nodes) == 7
                 assert int(tree.feature[0]) == 0
 
@@ -208,8 +198,7 @@ def test_rounding_never_decides_a_tie_of_gains():
         y = np.concatenate([half, 2.3 - half[::-1]])
         least, greatest = np.arange(10) < k, np.arange(10) >= 10 - k
         for codes in (np.stack([least, greatest]), np.stack([greatest, least])):
-            tree = grow(codes.astype(np.uint8), y, None, limits=Limits(max_depth=1), num_bins=2, capacity=32,
-                        criterion=squared_error).tree  # fmt: skip
+            tree = grow_numbers(codes.astype(np.uint8), y, None, squared_error, Limits(max_depth=1))
             assert int(tree.num_nodes) == 3
             assert int(tree.feature[0]) == 0
 
@@ -233,11 +222,11 @@ def test_a_split_that_gains_nothing_is_made_whatever_the_rounding(feature):
 def test_equal_targets_are_a_leaf_however_they_are_written(criterion):
     """Ten times 0.1 is a node of one target; 0.1 + 0.2 and 0.3 are two."""
     codes = np.arange(10, dtype=np.uint8)[None] % 2
-    sizes = dict(num_bins=2, capacity=32, criterion=criterion, limits=Limits(min_samples_split=0, min_samples_leaf=0))
-    tree = grow(codes, np.full(10, 0.1), np.full(10, 0.3), **sizes).tree
+    limits = Limits(min_samples_split=0, min_samples_leaf=0)
+    tree = grow_numbers(codes, np.full(10, 0.1), np.full(10, 0.3), criterion, limits)
     assert int(tree.num_nodes) == 1
     assert float(tree.impurity[0]) == 0
-    tree = grow(codes, np.where(codes[0] == 1, 0.1 + 0.2, 0.3), np.full(10, 0.3), **sizes).tree
+    tree = grow_numbers(codes, np.where(codes[0] == 1, 0.1 + 0.2, 0.3), np.full(10, 0.3), criterion, limits)
     assert int(tree.num_nodes) == 3
 
 
@@ -247,9 +236,10 @@ def test_trees_that_are_done_do_not_count_in_the_others():
     codes = rng.integers(0, 8, (4, 3 * size)).astype(np.uint8)
     root = np.repeat(np.arange(3, dtype=np.int32), size)
     label = np.where(root == 0, codes[0] > 3, rng.random(3 * size) < codes[1] / 8).astype(np.int32)
-    rules = {"num_bins": 8, "capacity": 8192, "num_classes": 2, "entry_root": root, "num_roots": 3}
-    in_order = grow(codes, label, None, None, Limits(min_samples_leaf=20), **rules)
-    looked_up = grow(codes, label, None, None, Limits(min_samples_leaf=20), entry_row=np.arange(3 * size), **rules)
+    data = Data(codes, label, root=root)
+    given = (None, Limits(min_samples_leaf=20), Rules(Classes(2)), Sizes(num_bins=8, capacity=8192, num_roots=3))
+    in_order = grow(data, *given)
+    looked_up = grow(data._replace(row=np.arange(3 * size)), *given)
     assert in_order.complete and looked_up.complete and in_order.tree.num_nodes > 100
     assert np.sum(np.asarray(in_order.tree.root)[: in_order.tree.num_nodes] == 0) == 3
     assert_identical(in_order.tree, looked_up.tree, ["feature", "code", "first_child", "count", "num_rows"])

@@ -94,7 +94,7 @@ def test_scores_are_those_of_the_pruned_trees(show, html, tree):
         (4, 5, 0.1, 0.05),
     ]:
         slide(view, alpha=alpha, depth=depth, p=p, q=q)
-        mask = prune.max_depth(nodes, depth) | prune.dropout(nodes, p, q, key=KEY)
+        mask = prune.max_depth(nodes, depth) | prune.dropout(nodes, dropout.node_rates(nodes, p, q), key=KEY)
         if alpha:
             mask = mask | prune.cost_complexity(nodes, prices[alpha - 1])
         pruned = prune_to(tree, mask)
@@ -107,7 +107,7 @@ def test_the_mean_over_draws_is_exact(show, html, tree):
     view = show(html)
     slide(view, p=0.2, q=0.5)
     codes, y = tree.encode(X), np.searchsorted(tree.classes_, Y)  # codes of unseen values may walk another way
-    expected = float(dropout.expected_accuracy(tree.tree_, codes, y, 0.2, 0.5))
+    expected = float(dropout.expected_accuracy(tree.tree_, codes, y, dropout.node_rates(tree.tree_, 0.2, 0.5)))
     assert score(view, "training accuracy, mean") == pytest.approx(expected, rel=1e-5)
 
 
@@ -134,7 +134,8 @@ def test_numbers_have_squared_errors(show):
     assert score(view, "validation mean squared error") == pytest.approx(error, rel=1e-6)
     slide(view, depth=5, p=0.3)
     y = np.asarray(target, np.float64)
-    expected = float(dropout.expected_squared_error(tree.tree_, tree.encode(X), y, 0.3))
+    rates = dropout.node_rates(tree.tree_, 0.3)
+    expected = float(dropout.expected_squared_error(tree.tree_, tree.encode(X), y, rates))
     assert score(view, "training mean squared error, mean") == pytest.approx(expected, rel=1e-4)
     assert "R² " in view.get_attribute("#predictions", "aria-label")
 

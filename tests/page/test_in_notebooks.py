@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.utils import estimator_html_repr
 
 from jaxtree import DecisionTreeClassifier
-from jaxtree.export.small_html import MOST_NODES, SMALL_DEPTH
+from jaxtree.export.pictures import MOST_NODES, SMALL_DEPTH
 from tests.page.pages import HOSTILE, elements_of, table
 
 X, Y = table()

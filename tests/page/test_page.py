@@ -1,7 +1,6 @@
 """The page without a browser: it is one whole file, and what its script is told is the tree."""
 
 import base64
-import copy
 import hashlib
 import re
 import sys
@@ -19,6 +18,7 @@ from jaxtree import (
     Dropout,
     ID3Classifier,
     RandomForestClassifier,
+    dropout,
     prune,
     to_html,
 )
@@ -79,7 +79,7 @@ def test_prices_and_numbers_make_the_masks_of_prunings(tree, told):
     number = np.array(told["nodes"]["number"])
     inner = ~tree.tree_.is_leaf & (tree.tree_.depth > 0)
     for p in (0.1, 0.5, 0.9):
-        drawn = prune.dropout(tree.tree_, p, 0.0, key=jax.random.key(0))
+        drawn = prune.dropout(tree.tree_, dropout.node_rates(tree.tree_, p), key=jax.random.key(0))
         np.testing.assert_array_equal(inner & (number < np.float32(p) * 2.0**31), drawn)
 
 
@@ -176,8 +176,7 @@ def test_a_vote_of_prunings_has_no_sliders():
 
 
 def test_what_has_no_page_is_refused(tree):
-    of_two = copy.copy(tree)
-    of_two.n_outputs_ = 2
+    of_two = DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], [[0, 1], [1, 0]])
     with pytest.raises(NotFittedError):
         to_html(DecisionTreeClassifier())
     with pytest.raises(InvalidInputError, match="only estimators of one output are exported, got one of 2"):

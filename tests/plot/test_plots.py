@@ -15,7 +15,7 @@ from sklearn.inspection import permutation_importance
 import jaxtree
 from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, prune, prune_to
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.export.picture import colour_of_class
+from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot import (
     plot_decision_boundary,
     plot_dropout,
@@ -23,7 +23,7 @@ from jaxtree.plot import (
     plot_learning_curve,
     plot_pruning_path,
 )
-from tests.export.shipping import kept
+from tests.examples import example
 
 X, NUMBER = load_iris(return_X_y=True)
 CLASS = np.array(["setosa", "versicolor", "virginica"])[NUMBER]
@@ -83,7 +83,7 @@ def test_what_has_no_plane_is_refused(tree, plane_tree):
     with pytest.raises(InvalidInputError, match="two columns of numbers, and the estimator has 4: 'x0'"):
         plot_decision_boundary(tree, X)
     with pytest.raises(InvalidInputError, match=r"'number' \(numeric\), 'is_new' \(numeric\)|estimator has 4"):
-        plot_decision_boundary(kept("cart"), X)
+        plot_decision_boundary(example("cart"), X)
     with pytest.raises(InvalidInputError, match="resolution must be at least 2"):
         plot_decision_boundary(plane_tree, X[:, 2:], resolution=1)
 
@@ -120,7 +120,7 @@ def test_what_has_no_path_is_refused(tree):
     with pytest.raises(InvalidInputError, match="go together"):
         plot_pruning_path(tree, X)
     with pytest.raises(InvalidInputError, match="estimators_"):
-        plot_pruning_path(kept("forest"))
+        plot_pruning_path(example("forest"))
     with pytest.raises(InvalidTypeError, match="list"):
         plot_pruning_path([])
 
@@ -129,7 +129,8 @@ def test_the_map_has_expected_accuracies_and_marks_the_best(tree):
     p, q = [0.0, 0.2, 0.5], [0.0, 1.0]
     ax = plot_dropout(tree, X[TEST], CLASS[TEST], p=p, q=q)
     codes, label = tree.encode(X[TEST]), np.searchsorted(tree.classes_, CLASS[TEST])
-    expected = [[jaxtree.dropout.expected_accuracy(tree.tree_, codes, label, a, b) for a in p] for b in q]
+    rates = [[jaxtree.dropout.node_rates(tree.tree_, a, b) for a in p] for b in q]
+    expected = jaxtree.dropout.expected_accuracy(tree.tree_, codes, label, np.array(rates))
     np.testing.assert_allclose(ax.collections[0].get_array().reshape(2, 3), expected, rtol=1e-6)
     best = np.unravel_index(np.argmax(expected), (2, 3))
     assert ax.lines[0].get_xdata()[0] == p[best[1]] and ax.lines[0].get_ydata()[0] == q[best[0]]
@@ -142,7 +143,8 @@ def test_the_map_of_numbers_marks_the_least_error():
     drawn = ax.collections[0].get_array().reshape(2, 3)
     assert ax.texts[0].get_text() == f"{drawn.min():.4g}"
     codes = tree.encode(X[TEST, 1:])
-    expected = jaxtree.dropout.expected_squared_error(tree.tree_, codes, X[TEST, 0], 0.6, 0.5)
+    rates = jaxtree.dropout.node_rates(tree.tree_, 0.6, 0.5)
+    expected = jaxtree.dropout.expected_squared_error(tree.tree_, codes, X[TEST, 0], rates)
     np.testing.assert_allclose(drawn[1, 2], expected, rtol=1e-5)
 
 
@@ -150,7 +152,7 @@ def test_what_has_no_map_is_refused(tree):
     with pytest.raises(InvalidInputError, match="p must be two or more ascending rates"):
         plot_dropout(tree, X, CLASS, p=[0.5])
     with pytest.raises(InvalidInputError, match="single tree"):
-        plot_dropout(kept("forest"), X, CLASS)
+        plot_dropout(example("forest"), X, CLASS)
 
 
 def test_bars_are_in_descending_order(tree):
@@ -177,4 +179,4 @@ def test_the_learning_curve_is_the_history():
         np.testing.assert_allclose(line.get_ydata(), soft.history_[name])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["loss", "validation loss", "kept"]
     with pytest.raises(InvalidInputError, match="DecisionTreeClassifier has not learned in epochs"):
-        plot_learning_curve(kept("cart"))
+        plot_learning_curve(example("cart"))

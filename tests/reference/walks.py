@@ -3,8 +3,7 @@
 import numpy as np
 
 from jaxtree import SplitKind
-from jaxtree.growth.candidates import NO_BRANCH
-from jaxtree.tree import Tree
+from jaxtree.tree import ALL_BRANCHES, Tree
 
 NUM_CODES = 40
 """Codes of a feature, more than a word of a subset has; the one after them means missing."""
@@ -126,7 +125,7 @@ def _branch_of_value(tree, node, value):
 def mean_of_row(tree, row, of_node, node=0):
     """What a tree says of a row, a missing value sharing it out among the branches that have training weight."""
     node = walk_value_row(tree, row, node)
-    if not tree.num_children[node] or tree.missing_branch[node] != NO_BRANCH:
+    if not tree.num_children[node] or tree.missing_branch[node] != ALL_BRANCHES:
         return of_node[node]
     children = np.arange(tree.first_child[node], tree.first_child[node] + tree.num_children[node])
     weight = tree.weight[children].astype(float)

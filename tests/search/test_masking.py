@@ -22,11 +22,11 @@ from jaxtree import (
     ReducedError,
     take_tree,
 )
+from jaxtree.estimators.conventions import key_of
 from jaxtree.estimators.growing import grow_tables
-from jaxtree.pruning.masks import stop_at
-from jaxtree.search import masking
-from jaxtree.search.masking import limit_masks, masks_of, votes_of
-from jaxtree.search.settings import configured
+from jaxtree.search import settings as masking
+from jaxtree.search.settings import configured, limit_masks, masks_of, votes_of
+from jaxtree.tree.paths import stop_at
 from tests.estimators.comparing import assert_same_tree
 from tests.search.beside import numbers, targets, weights, words
 
@@ -48,14 +48,14 @@ def table_of(kind):
 def grown(kind):
     """An estimator that began to fit, how it did, and the tree it grew without limits."""
     estimator = copy.copy(ESTIMATORS[kind])
-    start = estimator._begin(*table_of(kind))
+    start = estimator.prepare_fit(*table_of(kind))
     return estimator, start, grow_tables([start.encoded])[0]
 
 
 def grown_with(kind, parameters):
     """The tree that the estimator grows with other parameters."""
     estimator = configured(ESTIMATORS[kind], parameters)
-    return grow_tables([estimator._begin(*table_of(kind)).encoded])[0]
+    return grow_tables([estimator.prepare_fit(*table_of(kind)).encoded])[0]
 
 
 def limits_of(kind, tree):
@@ -104,7 +104,7 @@ def test_rows_are_counted_where_they_have_weights_though_the_growth_did_not():
 def test_a_limit_that_growth_has_heeded_is_not_asked_again():
     """C4.5 splits a node whose weight, summed from fractions, is short of the least by less than 1e-6."""
     estimator = C45Classifier()
-    start = estimator._begin(*words(missing=True))
+    start = estimator.prepare_fit(*words(missing=True))
     (tree,) = grow_tables([start.encoded])
     node = np.flatnonzero(~tree.is_leaf)[-1]
     tree.weight[node] = 4 - 5e-7
@@ -146,7 +146,7 @@ SETTINGS = [
 def as_if_alone(setting, tree, start):
     """What a setting collapses of the tree grown for it alone, in nodes of the tree grown for all."""
     limits = limit_masks([setting], tree, start)[0]
-    return limits | setting._collapsed(stop_at(tree, limits), start)
+    return limits | setting.find_collapsed(stop_at(tree, limits), start)
 
 
 def test_masks_are_those_of_each_setting():
@@ -165,7 +165,9 @@ def test_votes_are_those_of_each_setting():
     votes = votes_of(settings, tree, masks)
     assert set(votes) == {i for i, own in enumerate(SETTINGS) if own["pruning"] is not None and own["pruning"].votes}
     for number, found in votes.items():
-        expected = settings[number]._vote(take_tree(tree, collapsed=masks[number]))
+        own = settings[number]
+        pruned = take_tree(tree, collapsed=masks[number])
+        expected = own.pruning.vote(pruned, own.model_of(pruned).node_votes(), key=key_of(own.random_state))
         kept = take_tree(dataclasses.replace(tree, code=np.arange(tree.node_count)), collapsed=masks[number]).code
         np.testing.assert_allclose(found[kept], expected, atol=1e-12)
 
@@ -173,12 +175,12 @@ def test_votes_are_those_of_each_setting():
 def test_held_out_rows():
     estimator, _, _ = grown("CART")
     estimator = configured(estimator, {"pruning": ReducedError()})
-    start = estimator._begin(*table_of("CART"))
+    start = estimator.prepare_fit(*table_of("CART"))
     (tree,) = grow_tables([start.encoded])
     settings = [
         configured(estimator, {"max_depth": depth, "max_leaf_nodes": m}) for depth in (1, None) for m in (None, 9)
     ]
-    masks = masks_of(settings, tree, start, estimator._hold_out(tree, start))
+    masks = masks_of(settings, tree, start, estimator.hold_out_validation(tree, start))
     for setting, mask in zip(settings, masks, strict=True):
         assert_same_tree(take_tree(tree, collapsed=mask), take_tree(tree, collapsed=as_if_alone(setting, tree, start)))
     assert len(np.unique(masks, axis=0)) == 3

@@ -10,7 +10,7 @@ from sklearn import metrics
 from sklearn.metrics import check_scoring, get_scorer, make_scorer
 
 from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier, prune_to
-from jaxtree.pruning.validation import hold_out
+from jaxtree.prune.validation import hold_out
 from jaxtree.search.scoring import NodeMetric, even_out, metric_of, outcome
 from tests.search.beside import ROWS, numbers, targets, words
 
@@ -59,11 +59,11 @@ def masks_of(tree, num_masks, seed=0):
 
 def outcome_of(estimator, X, y, masks, weight=None):
     tree = estimator.tree_
-    target = estimator._read_target(y)
+    target = estimator.read_target(y)
     held = hold_out(tree, estimator.apply(X), target, weight)
-    return outcome(
-        tree, masks, held, *estimator._said_of_nodes(tree, None), getattr(estimator, "classes_", np.zeros(0))
-    )
+    model = estimator.model_of(tree)
+    label = np.zeros(tree.node_count, int) if model.node_label is None else model.node_label[0]
+    return outcome(tree, masks, held, label, model.node_value, getattr(estimator, "classes_", np.zeros(0)))
 
 
 def assert_scores_of_rows(kind, scoring, weight=None):

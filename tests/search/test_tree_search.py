@@ -66,9 +66,9 @@ def growths(monkeypatch):
     """The number of roots of every growth."""
     roots = []
 
-    def count(*args, num_roots, **kwargs):
-        roots.append(num_roots)
-        return grow(*args, num_roots=num_roots, **kwargs)
+    def count(*args, **kwargs):
+        roots.append(args[4].num_roots)
+        return grow(*args, **kwargs)
 
     grow = growing.grow_completely
     monkeypatch.setattr(growing, "grow_completely", count)

@@ -4,12 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxtree.programs import PROGRAMS
+from jaxtree.compilation import PROGRAMS
 from jaxtree.soft import SoftForm, init
 from jaxtree.soft import epochs as epochs_module
-from jaxtree.soft.courses import Course, Method, make_rows
-from jaxtree.soft.epochs import models_at_once
-from jaxtree.soft.outputs import log_mixture
+from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, make_rows, models_at_once
+from jaxtree.soft.model import log_mixture
 from jaxtree.soft.training import train_many
 
 KEYS = jax.random.split(jax.random.key(0), 5)
@@ -34,9 +33,9 @@ def test_side_by_side_or_not_is_the_same(monkeypatch):
     for width in (2**18, 64 * 8 * 2, 0):
         monkeypatch.setattr(epochs_module, "NUMBERS_IN_CACHE", width)
         PROGRAMS.clear()
-        method = Method(predict=log_mixture, batch_size=64)
-        course = Course(noise=0.1, averaging=0.9)
-        found.append(train_many(trees(3), rows, keys=KEYS, num_epochs=3, method=method, course=course))
+        config = TrainingConfig(predict=log_mixture, batch_size=64)
+        numbers = Hyperparameters(noise=0.1, averaging=0.9)
+        found.append(train_many(trees(3), rows, keys=KEYS, num_epochs=3, config=config, hyperparameters=numbers))
     for other in found[1:]:
         for ours, theirs in zip(jax.tree.leaves(found[0].model), jax.tree.leaves(other.model), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-5)

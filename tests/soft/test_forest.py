@@ -7,11 +7,10 @@ import pytest
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft import SoftForm, apply
-from jaxtree.soft.courses import Course, Method, Rates, make_rows
+from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, make_rows
 from jaxtree.soft.forest import Mixing, SoftForest, apply_forest, forest_log_mixture, init_forest, log_tree_weights
 from jaxtree.soft.losses import squared_error
-from jaxtree.soft.outputs import log_mixture
-from jaxtree.soft.regularisers import Penalties
+from jaxtree.soft.model import log_mixture
 from jaxtree.soft.training import train
 
 FORM = SoftForm(depth=2, num_features=3, num_outputs=4)
@@ -53,12 +52,13 @@ def test_a_learned_mixture_finds_where_each_tree_is_right():
     form = SoftForm(depth=0, num_features=1, num_outputs=1)
     x = np.random.default_rng(0).uniform(-1, 1, size=(400, 1)).astype(np.float32)
     rows = make_rows(x, np.where(x > 0, 3.0, -3.0))
-    method = Method(loss=squared_error, predict=apply_forest, batch_size=64)
-    course = Course(Rates(other=0.2), penalties=Penalties(leaf_decay=1e-5))
+    config = TrainingConfig(loss=squared_error, predict=apply_forest, batch_size=64)
+    numbers = Hyperparameters(LearningRates(other=0.2))
     last = {}
     for mixture in ("mean", "learned"):
         forest = init_forest(form, num_trees=2, mixture=mixture, key=jax.random.key(3))
-        last[mixture] = train(forest, rows, key=jax.random.key(0), num_epochs=40, method=method, course=course).loss[-1]
+        trained = train(forest, rows, key=jax.random.key(0), num_epochs=40, config=config, hyperparameters=numbers)
+        last[mixture] = trained.loss[-1]
     assert last["mean"] > 4 and last["learned"] < 0.4
 
 

@@ -11,12 +11,10 @@ import sklearn.tree
 from jaxtree import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier, dropout
 from jaxtree.datasets import load_play_tennis
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth.candidates import NO_BRANCH
-from jaxtree.sklearn_tree import from_sklearn
+from jaxtree.export.sklearn_trees import from_sklearn
 from jaxtree.soft import apply, class_votes, fit_inputs, from_tree, log_shares, with_dropout
-from jaxtree.soft.placing import SHARED_OUT
 from jaxtree.table import Encoder
-from jaxtree.tree import take_tree
+from jaxtree.tree import ALL_BRANCHES, take_tree
 from tests.soft.tables import classes, mixed_table
 
 COLD = 1e-11
@@ -61,16 +59,12 @@ def test_predictions_are_those_of_the_hard_tree(kind, missing, gate):
     np.testing.assert_allclose(cold(soft, estimator, inputs, test), hard, atol=1e-6)
 
 
-def test_the_mark_of_shared_out_values_is_that_of_growth():
-    assert SHARED_OUT == NO_BRANCH
-
-
 @pytest.mark.slow
 def test_the_tables_have_what_they_are_to_test():
     cart, id3, c45 = (fitted_tree(kind, 0.2)[0].tree_ for kind in ("cart", "id3", "c45"))
     assert {0, 3} <= set(cart.split_kind[~cart.is_leaf].tolist())
     assert id3.num_children.max() > 2
-    assert (c45.missing_branch[~c45.is_leaf] == NO_BRANCH).all() and c45.num_children.max() > 2
+    assert (c45.missing_branch[~c45.is_leaf] == ALL_BRANCHES).all() and c45.num_children.max() > 2
 
 
 @pytest.mark.parametrize("gate", GATES)
@@ -86,11 +80,10 @@ def test_a_row_without_a_branch_says_what_its_node_says(gate):
 
 
 @pytest.mark.parametrize("scaling", ["quantile", "none"])
-@pytest.mark.parametrize("selector", ["entmax", "onehot"])
-def test_scalings_and_selectors_change_nothing(scaling, selector):
+def test_scalings_change_nothing(scaling):
     estimator, X = fitted_tree("cart", 0.2)
     inputs = soft_inputs(estimator, X, scaling=scaling)
-    soft = from_tree(estimator.tree_, inputs, selector=selector)
+    soft = from_tree(estimator.tree_, inputs)
     np.testing.assert_allclose(cold(soft, estimator, inputs, X), estimator.predict_proba(X), atol=1e-6)
 
 
@@ -154,22 +147,22 @@ def test_the_infinite_vote_is_the_soft_tree_with_the_rates_of_dropout(kind, gate
     levels = np.array([0.1, 0.5, 0.0, 0.9])
     each = np.random.default_rng(0).random(tree.node_count) * 0.7
     for rates in (dropout.node_rates(tree, 0.2, 0.4), dropout.level_rates(tree, levels), each):
-        soft = from_tree(tree, inputs, gate=gate, rates=jnp.asarray(rates), said=class_votes(tree))
+        soft = from_tree(tree, inputs, gate=gate, rates=jnp.asarray(rates), node_value=class_votes(tree))
         told = jax.jit(apply)(soft, rows, temperature=COLD)
-        np.testing.assert_allclose(told, dropout.vote_share(tree, codes, rates=np.asarray(rates)), atol=1e-6)
+        np.testing.assert_allclose(told, dropout.vote_share(tree, codes, np.asarray(rates)), atol=1e-6)
 
 
 def test_rates_have_the_gradient_of_the_vote():
     estimator, X = fitted_tree("cart", 0.2)
     inputs = soft_inputs(estimator, X)
     rows, codes, tree = inputs.transform(estimator.encoder_.values(X)), estimator.encode(X), estimator.tree_
-    plain = from_tree(tree, inputs, gate="oblique", stops=True, said=class_votes(tree))  # one question a split
+    plain = from_tree(tree, inputs, gate="oblique", rates=0.0, node_value=class_votes(tree))  # one question a split
 
     def of_soft(p, q):
         return apply(with_dropout(plain, p, q), rows, temperature=COLD)[::7, 1].sum()
 
     def of_vote(p, q):
-        return dropout.vote_share(tree, codes, p, q)[::7, 1].sum()
+        return dropout.vote_share(tree, codes, dropout.node_rates(tree, p, q))[::7, 1].sum()
 
     for p, q in ((0.3, 0.2), (0.0, 0.0), (0.5, 1.0)):
         np.testing.assert_allclose(of_soft(p, q), of_vote(p, q), rtol=1e-5)

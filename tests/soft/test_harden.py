@@ -10,10 +10,10 @@ import sklearn.tree
 
 from jaxtree import DecisionTreeClassifier, prune
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.words import branch_in_words
-from jaxtree.sklearn_tree import from_sklearn
-from jaxtree.soft import SoftForm, apply, fit_inputs, from_tree, harden, init
-from jaxtree.soft.model import gate_values
+from jaxtree.export.conditions import branch_in_words
+from jaxtree.export.sklearn_trees import from_sklearn
+from jaxtree.soft import SoftForm, SoftSample, apply, fit_inputs, from_tree, harden, init
+from jaxtree.soft.model import Leaf, gate_values
 from jaxtree.table import Encoder
 from jaxtree.tree import apply as apply_to_codes
 from jaxtree.tree import apply_to_values, class_shares, take_tree
@@ -28,6 +28,11 @@ def number_rows(num_rows=200, seed=0):
     return values, (values[:, 0] > 0.2).astype(int) + 2 * (values[:, 1] > values[:, 0] * 2 + 5)
 
 
+def sample(values, target, weight=None):
+    target = target[:, None] if target.ndim == 1 else target
+    return SoftSample(values, target, np.ones(len(values)) if weight is None else weight)
+
+
 def number_inputs(values, **options):
     return fit_inputs(values, Encoder().fit(values).schema_, **options)
 
@@ -39,8 +44,8 @@ def test_a_hard_tree_made_soft_and_hard_again_is_the_same_tree(scaling):
     fitted = DecisionTreeClassifier(max_depth=4, categorical_features=[]).fit(X[:, [0, 1, 4]].astype(float), y)
     values = X[:, [0, 1, 4]].astype(float)
     inputs = fit_inputs(values, fitted.schema_, scaling=scaling)
-    soft = from_tree(fitted.tree_, inputs, depth=6, selector="onehot")
-    hard, _, share = harden(soft, inputs, values, y[:, None], num_classes=(4,), temperature=1e-11)
+    soft = from_tree(fitted.tree_, inputs, depth=6)
+    hard, _, share = harden(soft, inputs, sample(values, y), num_classes=(4,), temperature=1e-11)
     assert share == 1
     split = ~np.asarray(fitted.tree_.is_leaf)
     for name in ("num_children", "first_child", "parent", "depth", "num_rows", "count", "weight", "feature"):
@@ -61,7 +66,7 @@ def test_categories_come_back(gate, missing):
     inputs = fit_inputs(values, fitted.schema_)
     soft = from_tree(fitted.tree_, inputs, gate=gate)
     options = dict(num_classes=(4,), temperature=1e-11, refit=False)  # copies of a leaf have rows of their own
-    hard, _, share = harden(soft, inputs, values, y[:, None], **options)
+    hard, _, share = harden(soft, inputs, sample(values, y), **options)
     assert share == 1
     told = class_shares(hard)[hard.apply(values)] if gate == "axis" else hard.predict(values)
     np.testing.assert_allclose(told, fitted.predict_proba(X), atol=1e-6)
@@ -79,13 +84,14 @@ def test_an_axis_tree_walks_as_its_gates_decide(drop, scaling):
     values[::7, 1] = np.nan
     inputs = number_inputs(values, scaling=scaling)
     x = inputs.transform(values)
-    form = SoftForm(5, inputs.num_features, 4, gate="axis", selector="onehot", missing=inputs.missing)
+    form = SoftForm(5, inputs.num_features, 4, gate="axis", missing=inputs.missing)
     soft = trained(form, x)
-    soft = dataclasses.replace(soft, gate=soft.gate._replace(missing=20 * (-1.0) ** jnp.arange(31)[:, None]))
-    options = dict(num_classes=(4,), refit=False, link="softmax", drop=drop, temperature=1e-7)
-    hard, schema, share = harden(soft, inputs, values, y[:, None], **options)
+    gate = soft.gate._replace(missing=20 * (-1.0) ** jnp.arange(31)[:, None])
+    soft = dataclasses.replace(soft, gate=gate, leaf=Leaf(jax.nn.softmax(soft.leaf.value), None))
+    options = dict(num_classes=(4,), refit=False, drop=drop, temperature=1e-7)
+    hard, schema, share = harden(soft, inputs, sample(values, y), **options)
     assert share == 1
-    cold = jax.nn.softmax(apply(soft, x, temperature=1e-7))
+    cold = apply(soft, x, temperature=1e-7)
     np.testing.assert_allclose(class_shares(hard)[apply_to_values(hard, values)], cold, atol=1e-5)
     assert (hard.num_rows > 0).all() or drop == "box"
     encoder = Encoder()
@@ -101,7 +107,7 @@ def test_leaves_are_refitted():
     weight = np.random.default_rng(3).integers(0, 4, len(y)).astype(float)
     inputs = number_inputs(values)
     soft = trained(SoftForm(3, 3, 4, gate="axis"), inputs.transform(values))
-    hard, _, _ = harden(soft, inputs, values, y[:, None], num_classes=(4,), weight=weight)
+    hard, _, _ = harden(soft, inputs, sample(values, y, weight), num_classes=(4,))
     end = apply_to_values(hard, values)
     for leaf in np.flatnonzero(hard.is_leaf):
         np.testing.assert_allclose(hard.count[leaf], np.bincount(y[end == leaf], weight[end == leaf], minlength=4))
@@ -118,18 +124,18 @@ def test_numbers_are_refitted_and_compared():
     fitted = sklearn.tree.DecisionTreeRegressor(max_depth=3).fit(values, target)
     tree = from_sklearn(fitted)
     soft = from_tree(tree, inputs)
-    hard, _, share = harden(soft, inputs, values, target, temperature=1e-11)
+    hard, _, share = harden(soft, inputs, sample(values, target), temperature=1e-11)
     assert share == pytest.approx(1)
     np.testing.assert_allclose(hard.predict(values)[..., 0], fitted.predict(values), atol=1e-9)
     np.testing.assert_allclose(hard.impurity, tree.impurity, atol=1e-9)
-    assert harden(soft, inputs, values, target, temperature=1.0).agreement < 0.99
+    assert harden(soft, inputs, sample(values, target), temperature=1.0).agreement < 0.99
 
 
 def test_every_pruning_and_the_words_take_it():
     values, y = number_rows()
     inputs = number_inputs(values)
     soft = trained(SoftForm(4, 3, 4, gate="axis"), inputs.transform(values))
-    hard, schema, _ = harden(soft, inputs, values, y[:, None], num_classes=(4,))
+    hard, schema, _ = harden(soft, inputs, sample(values, y), num_classes=(4,))
     collapsed = prune.cost_complexity(hard, 0.005)
     smaller = take_tree(hard, collapsed=np.asarray(collapsed))
     assert 1 < smaller.node_count < hard.node_count
@@ -158,8 +164,8 @@ def test_an_oblique_tree_walks_as_its_gates_decide(drop):
     form = SoftForm(5, inputs.num_features, 4, missing=inputs.missing)
     soft = trained(form, x)
     soft = dataclasses.replace(soft, gate=soft.gate._replace(missing=soft.gate.missing - 1.0))
-    options = dict(num_classes=(4,), refit=False, link="identity", drop=drop, temperature=0.5)
-    hard, _, share = harden(soft, inputs, values, y[:, None], **options)
+    options = dict(num_classes=(4,), refit=False, drop=drop, temperature=0.5)
+    hard, _, share = harden(soft, inputs, sample(values, y), **options)
     leaf = [slow_walk(soft, jnp.asarray(row), 0.5) for row in x]
     np.testing.assert_allclose(hard.predict(values), np.asarray(soft.leaf.value)[leaf], atol=1e-6)
     assert hard.node_count < 63 and 0 < share <= 1
@@ -175,7 +181,7 @@ def test_an_oblique_tree_says_its_planes_in_units_of_the_table():
     soft = init(SoftForm(1, 2, 1), key=jax.random.key(0))
     gate = soft.gate._replace(weight=jnp.array([[1.0, -1.0]]), bias=jnp.array([0.5]))  # x0 - 1 - (x1 - 20) / 10 + 0.5
     target = np.array([[0.0], [1.0], [0.0], [0.0]])
-    hard, _, _ = harden(dataclasses.replace(soft, gate=gate), inputs, values, target)
+    hard, _, _ = harden(dataclasses.replace(soft, gate=gate), inputs, sample(values, target))
     assert hard.export_text().splitlines() == [
         "root: 0.25 (rows 4)",
         "|-- x0 - 0.1 x1 <= -1.5: 0 (rows 1)",
@@ -192,9 +198,9 @@ def test_branches_that_no_point_of_the_box_reaches_go():
     soft = dataclasses.replace(soft, gate=gate)
     assert values.max() < 0.9995
     with_top = np.append(values, [[1.0]], axis=0)
-    assert harden(soft, inputs, values, values, drop="rows").tree.n_leaves == 2
-    assert harden(soft, inputs, values, values, drop="box").tree.n_leaves == 2
-    assert harden(soft, inputs, with_top, with_top, drop="box").tree.n_leaves == 3
+    assert harden(soft, inputs, sample(values, values), drop="rows").tree.n_leaves == 2
+    assert harden(soft, inputs, sample(values, values), drop="box").tree.n_leaves == 2
+    assert harden(soft, inputs, sample(with_top, with_top), drop="box").tree.n_leaves == 3
 
 
 def test_points_between_rows_count_for_the_box():
@@ -203,16 +209,16 @@ def test_points_between_rows_count_for_the_box():
     soft = init(SoftForm(2, 2, 1), key=jax.random.key(0))
     gate = soft.gate._replace(weight=jnp.eye(2)[jnp.array([0, 1, 1])], bias=jnp.full(3, -0.5))
     soft = dataclasses.replace(soft, gate=gate)
-    assert harden(soft, inputs, values, values[:, :1], drop="rows").tree.n_leaves == 2
-    assert harden(soft, inputs, values, values[:, :1], drop="box").tree.n_leaves == 4
+    assert harden(soft, inputs, sample(values, values[:, :1]), drop="rows").tree.n_leaves == 2
+    assert harden(soft, inputs, sample(values, values[:, :1]), drop="box").tree.n_leaves == 4
 
 
 def test_nodes_that_rather_stop_become_leaves():
     values, y = number_rows()
     inputs = number_inputs(values)
     soft = trained(SoftForm(3, 3, 4, stops=True), inputs.transform(values))
-    soft = dataclasses.replace(soft, stop=soft.stop._replace(logit=soft.stop.logit.at[1].set(1.0)))
-    hard, _, _ = harden(soft, inputs, values, y[:, None], num_classes=(4,), refit=False)
+    soft = dataclasses.replace(soft, leaf=soft.leaf._replace(stop=jnp.zeros(7).at[1].set(0.7)))
+    hard, _, _ = harden(soft, inputs, sample(values, y), num_classes=(4,), refit=False)
     first = int(hard.first_child[0])
     assert hard.is_leaf[first] and not hard.is_leaf[first + 1]
     np.testing.assert_allclose(hard.value[first], soft.leaf.value[1], rtol=1e-6)
@@ -223,14 +229,14 @@ def test_a_tree_of_one_leaf_is_one_node(gate):
     values, y = number_rows(20)
     inputs = number_inputs(values)
     soft = init(SoftForm(0, 3, 4, gate=gate), key=jax.random.key(0))
-    hard, _, _ = harden(soft, inputs, values, y[:, None], num_classes=(4,))
+    hard, _, _ = harden(soft, inputs, sample(values, y), num_classes=(4,))
     assert hard.node_count == 1 and hard.num_rows.tolist() == [20]
 
 
 def test_what_is_not_allowed_is_refused():
     values, y = number_rows(20)
     inputs = number_inputs(values)
-    soft = init(SoftForm(2, 3, 4, leaf="linear"), key=jax.random.key(0))
-    for options in (dict(drop="all"), dict(link="log"), dict(refit=False), dict(num_classes=(3,))):
+    soft = init(SoftForm(2, 3, 4), key=jax.random.key(0))
+    for options in (dict(drop="all"), dict(num_classes=(3,))):
         with pytest.raises(InvalidInputError):
-            harden(soft, inputs, values, y[:, None], **{**dict(num_classes=(4,)), **options})
+            harden(soft, inputs, sample(values, y), **{**dict(num_classes=(4,)), **options})

@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft import SoftForm, fit_inputs
-from jaxtree.soft.scaling import MOST_KNOTS, fit_scale, scaled, unscaled
+from jaxtree.soft.inputs import MOST_KNOTS, fit_scale, scaled, unscaled
 from jaxtree.table import Encoder
 from tests.soft.tables import mixed_table
 

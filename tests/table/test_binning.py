@@ -6,14 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from jaxtree.table import coding
-from jaxtree.table.binning import Bins, fit_bins, midpoint, round_down_to_float32
-from jaxtree.table.coding import bin_columns
+from jaxtree.table import binning
+from jaxtree.table.binning import Bins, bin_columns, fit_bins, midpoint, round_down_to_float32
 from jaxtree.table.columns import NumberColumn
-from jaxtree.table.fitting import fit_schema
 from jaxtree.table.reading import Table
-from jaxtree.table.sampling import sample_rows
-from jaxtree.table.summary import summarise
+from jaxtree.table.summary import fit_schema, sample_rows, summarise
 
 FIRST_SAMPLED_ROWS = [2, 4, 6, 32, 33]  # of a million
 
@@ -209,7 +206,7 @@ def test_threads_bin_as_one_thread_does(monkeypatch):
         return bins, codes
 
     bins, codes = fit_and_bin()
-    monkeypatch.setattr(coding, "map_in_threads", lambda function, *items, num_rows: list(map(function, *items)))
+    monkeypatch.setattr(binning, "threads_for", lambda num_rows: 1)
     bins_of_one_thread, codes_of_one_thread = fit_and_bin()
     assert bins == bins_of_one_thread
     np.testing.assert_array_equal(codes, codes_of_one_thread)

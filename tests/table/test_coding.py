@@ -6,11 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from jaxtree.buckets import feature_bucket, row_bucket
-from jaxtree.table import coding
-from jaxtree.table.binning import fit_bins
-from jaxtree.table.codes import empty_codes, pad_codes
-from jaxtree.table.coding import bin_and_widen, bin_columns
+from jaxtree.buckets import empty_codes, feature_bucket, pad_codes, row_bucket
+from jaxtree.table import binning
+from jaxtree.table.binning import bin_columns, fit_bins
 from jaxtree.table.columns import NumberColumn
 
 
@@ -44,7 +42,7 @@ def test_bins_are_as_wide_as_all_numbers_make_them(repeats, data, dtype, max_bin
     if not bins.num_bins:  # known values, where those that were fitted are all missing, count as missing
         codes[:] = 0
     out = np.empty(20 * repeats, np.uint8)
-    (widened,) = bin_and_widen([column(np.tile(values, repeats))], [bins], [out])
+    (widened,) = bin_columns([column(np.tile(values, repeats))], [bins], [out], widen=True)
     np.testing.assert_array_equal(out, np.tile(codes, repeats))
     assert widened.low.tolist() == low and widened.high.tolist() == high
     assert widened.exact == (low == high) and widened.edges is bins.edges
@@ -58,9 +56,9 @@ def test_a_matrix_is_binned_as_its_columns_are(dtype, num_rows):
     columns = [column(x) for x in X.T]
     bins = [fit_bins(x[:300], 100) for x in X.T]
     codes = np.zeros((2, 3, num_rows), np.uint8)
-    for function in (bin_columns, bin_and_widen):
-        of_columns = function(columns, bins, list(codes[0]))
-        of_matrix = function(columns, bins, list(codes[1]), X)
+    for widen in (False, True):
+        of_columns = bin_columns(columns, bins, list(codes[0]), widen=widen)
+        of_matrix = bin_columns(columns, bins, list(codes[1]), X, widen=widen)
         np.testing.assert_array_equal(*codes)
         assert of_columns == of_matrix
 
@@ -69,15 +67,14 @@ def test_threads_widen_as_one_thread_does(monkeypatch):
     X = np.random.default_rng(0).normal(size=(250_000, 3)).astype(np.float32)
     columns, bins = [column(x) for x in X.T], [fit_bins(x[:1000], 255) for x in X.T]
     codes = np.empty((2, 3, len(X)), np.uint8)
-    of_threads = bin_and_widen(columns, bins, list(codes[0]), X)
-    monkeypatch.setattr(coding, "map_in_threads", lambda function, *items, num_rows: list(map(function, *items)))
-    assert bin_and_widen(columns, bins, list(codes[1]), X) == of_threads
+    of_threads = bin_columns(columns, bins, list(codes[0]), X, widen=True)
+    monkeypatch.setattr(binning, "threads_for", lambda num_rows: 1)
+    assert bin_columns(columns, bins, list(codes[1]), X, widen=True) == of_threads
     np.testing.assert_array_equal(*codes)
 
 
 def test_no_columns():
-    bin_columns([], [], [])
-    assert bin_and_widen([], [], []) == []
+    assert bin_columns([], [], []) == bin_columns([], [], [], widen=True) == []
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])

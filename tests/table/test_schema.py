@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.table import Bins, Column, Encoder, Feature, Schema, sampling
+from jaxtree.table import Bins, Column, Encoder, Feature, Schema, summary
 
 INF = np.inf
 
@@ -186,7 +186,7 @@ def test_codes_and_values_fall_on_the_same_side_of_a_value(values, max_bins, fit
     """Of every row's value, also of those that edges were not fitted on."""
     encoder = Encoder(max_bins=max_bins)
     x = np.array(values)
-    with mock.patch.object(sampling, "MAX_FITTED_ROWS", fitted_rows):
+    with mock.patch.object(summary, "MAX_FITTED_ROWS", fitted_rows):
         codes = encoder.fit_transform(x[:, None])[0].astype(int)
     schema = encoder.schema_
     node = np.unique(data.draw(st.lists(st.sampled_from(codes.tolist()), min_size=1, max_size=5)))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from jaxtree.table import Encoder, merge_summaries, sampling
+from jaxtree.table import Encoder, merge_summaries, summary
+from jaxtree.table.columns import SparseVector, blocks_of_rows
 from jaxtree.table.reading import read_table, take_rows
-from jaxtree.table.sparse import SparseVector, blocks_of_rows
 
 NAN = np.nan
 CHANCE = np.random.default_rng(0)
@@ -86,7 +86,7 @@ def test_listed_columns_are_categories(listed):
 
 
 def test_edges_of_few_rows_are_widened_to_all(monkeypatch):
-    monkeypatch.setattr(sampling, "MAX_FITTED_ROWS", 10)
+    monkeypatch.setattr(summary, "MAX_FITTED_ROWS", 10)
     encoder, dense = Encoder(max_bins=4), Encoder(max_bins=4)
     np.testing.assert_array_equal(encoder.fit_transform(SPARSE["csc array"]), dense.fit_transform(DENSE))
     assert encoder.schema_ == dense.schema_ and any(not column.bins.exact for column in encoder.schema_.columns)
@@ -119,11 +119,11 @@ def test_the_matrix_of_the_user_is_left_as_it_is():
 def test_rows_of_a_sparse_matrix():
     rows = np.array([7, 0, 7])
     for X in SPARSE.values():
-        np.testing.assert_array_equal(take_rows(X, rows).toarray(), DENSE[rows])
+        np.testing.assert_array_equal(take_rows(X, rows, X.shape[0]).toarray(), DENSE[rows])
 
 
 def test_blocks_of_rows_follow_one_another(monkeypatch):
-    monkeypatch.setattr("jaxtree.table.sparse.CELLS_AT_A_TIME", 35)
+    monkeypatch.setattr("jaxtree.table.columns.CELLS_AT_A_TIME", 35)
     blocks = list(blocks_of_rows(SPARSE["coo matrix"]))
     assert [block.shape for block in blocks] == [(7, 5)] * 5 + [(5, 5)]
     np.testing.assert_array_equal(scipy.sparse.vstack(blocks).toarray(), DENSE)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.table import Encoder, Summary, merge_summaries, sampling
+from jaxtree.table import Encoder, Summary, merge_summaries, sample_rows
 
 WORDS = st.sampled_from(["b", "a", "d", "c", None])
 NUMBERS = st.floats(-100, 100, width=32) | st.integers(-3, 3).map(float) | st.none()
@@ -32,7 +32,7 @@ def parts_of(table, cuts):
 
 @pytest.fixture
 def few_rows_fitted(monkeypatch):
-    monkeypatch.setattr(sampling, "MAX_FITTED_ROWS", 6)
+    monkeypatch.setattr("jaxtree.table.summary.MAX_FITTED_ROWS", 6)
 
 
 @pytest.mark.usefixtures("few_rows_fitted")
@@ -79,7 +79,9 @@ def iter_again(parts):
 
 
 def contents(summary):
-    columns = [(c.name, c.kind, c.has_missing, c.values.tolist(), sorted(c.words.items())) for c in summary.columns]
+    columns = [
+        (c.name, c.kind, c.has_missing, c.values.tolist(), sorted(c.categories.items())) for c in summary.columns
+    ]
     return summary.num_rows, summary.rows.tolist(), repr(columns)
 
 
@@ -103,7 +105,7 @@ def test_the_sample_of_a_long_source_is_that_of_the_whole():
     table = pd.DataFrame({"x": x})
     source = [table[start : start + 60_000] for start in range(0, len(x), 60_000)]
     summary = Encoder().summarise(source)
-    np.testing.assert_array_equal(summary.rows, sampling.sample_rows(len(x)))
+    np.testing.assert_array_equal(summary.rows, sample_rows(len(x)))
     np.testing.assert_array_equal(summary.columns[0].values, x[summary.rows])
     assert summary.is_sampled and summary.num_rows == len(x)
 
@@ -156,7 +158,10 @@ UNLIKE = {
     "part 1 has a column 'z'": [NUMBER, pd.DataFrame({"x": [1.0], "z": [1.0]})],
     "part 2 has its columns in the order": [pa.table({"a": [1], "b": [1]})] * 2 + [pa.table({"b": [1], "a": [1]})],
     "declares its categories in part 1, and none in part 0": [WORD, pd.DataFrame({"x": pd.Categorical(["a"])})],
-    "has the ordered words": [declared(["a"], ["a", "b"], ordered=True), declared(["a"], ["b", "a"], ordered=True)],
+    "has the ordered categories": [
+        declared(["a"], ["a", "b"], ordered=True),
+        declared(["a"], ["b", "a"], ordered=True),
+    ],
     "part 1: Input X contains infinity in column 'x'": [NUMBER, pd.DataFrame({"x": [np.inf]})],
     "part 1: column 'x' holds integers beyond": [pd.DataFrame({"x": [1]}), pd.DataFrame({"x": [2**60]})],
     "no rows in any of its parts": [NUMBER[:0], NUMBER[:0]],

@@ -14,8 +14,9 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table import check_same_length, encode_classes, encode_numbers
-from jaxtree.table.columns import NumberColumn, WordColumn
+from jaxtree.table import encode_classes, encode_numbers
+from jaxtree.table.columns import CategoryColumn, NumberColumn
+from jaxtree.table.reading import check_same_length
 
 NAN = np.nan
 LEVELS = ["b", "c", "a"]
@@ -298,7 +299,7 @@ def test_integers_are_counted_as_they_would_be_sorted(data, dtype):
 
 
 def word_column(words, codes, is_declared=False):
-    return WordColumn("kind", "categorical", words, np.array(codes, np.int32), is_declared)
+    return CategoryColumn("kind", "categorical", words, np.array(codes, np.int32), is_declared)
 
 
 def test_columns_of_a_source_are_targets():
@@ -312,7 +313,7 @@ def test_columns_of_a_source_are_targets():
     assert encode_numbers(numbers).values.tolist() == [[2.0, 1.0, 2.0]]
     both = encode_classes([numbers, word_column(("b", "a"), [0, 1, 1])])
     assert [classes.tolist() for classes in both.classes] == [[1.0, 2.0], ["a", "b"]]
-    flags = WordColumn("y", "boolean", (False, True), np.array([1, 0], np.int32))
+    flags = CategoryColumn("y", "boolean", (False, True), np.array([1, 0], np.int32))
     assert encode_numbers(flags).values.tolist() == [[1.0, 0.0]]
     assert encode_classes(flags).classes[0].tolist() == [False, True]
 

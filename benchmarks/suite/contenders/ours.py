@@ -7,9 +7,9 @@ import numpy as np
 
 import jaxtree
 from benchmarks.suite.contenders.base import Contender, Timing, timed
-from jaxtree.estimators.base import Encoded as TableInCodes
-from jaxtree.estimators.base import FitStart
 from jaxtree.estimators.growing import grow_tables
+from jaxtree.estimators.sample import Encoded as TableInCodes
+from jaxtree.estimators.sample import PreparedFit
 
 SEED = 0
 
@@ -25,7 +25,7 @@ class Encoded(NamedTuple):
 
     estimator: Any
     tree: Any
-    start: FitStart
+    start: PreparedFit
 
 
 class JaxTree(Contender):
@@ -35,8 +35,8 @@ class JaxTree(Contender):
         """What growth works on: the codes of the table."""
         estimator = self._estimator()
         tree = estimator._blank_tree() if self.task.is_forest else estimator
-        encoder = tree._encoder()
-        start = tree._begin(X, y, encoded=TableInCodes(encoder, encoder.fit_transform(X)))
+        encoder = tree.make_encoder()
+        start = tree.prepare_fit(X, y, encoded=TableInCodes(encoder, encoder.fit_transform(X)))
         return Encoded(estimator, tree, start)
 
     def grow(self, encoded: Encoded) -> Any:

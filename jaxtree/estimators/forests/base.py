@@ -9,27 +9,27 @@ import numpy as np
 import scipy.sparse
 from jax.sharding import Mesh
 from jaxtyping import Float, Float64, Int, PRNGKeyArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import Device
-from jaxtree.ensemble.drawing import Drawing, split_key
-from jaxtree.ensemble.forest import Course, Sampling, drawing_of
-from jaxtree.ensemble.out_of_bag import out_of_bag_means
-from jaxtree.ensemble.packing import Forest, join_forests
-from jaxtree.ensemble.walking import PredictingForest
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
-from jaxtree.estimators.base import BaseTree, FitStart, allow_tables, importances, key_of
-from jaxtree.estimators.checks import check_names, check_parameters
-from jaxtree.estimators.files.registry import KeptInFiles
+from jaxtree.estimators.base import BaseTree, importances
+from jaxtree.estimators.conventions import allow_tables, check_names, check_parameters, key_of
 from jaxtree.estimators.forests.growing import devices_of, grow_sample, number_of_draws, number_of_threads, rows_of
 from jaxtree.estimators.forests.members import Members, Samples, member_of, prune_forest, pruning_seeds
 from jaxtree.estimators.forests.progress import progress_of_trees
+from jaxtree.estimators.parameters import ForestParameters
 from jaxtree.estimators.parts import part_by_part
-from jaxtree.estimators.prunings import Pruning
+from jaxtree.estimators.sample import PreparedFit
+from jaxtree.files.registry import KeptInFiles
+from jaxtree.files.trees import ForestState, RandomKey, TreeState
+from jaxtree.forests.drawing import Drawing, split_key
+from jaxtree.forests.forest import Course, Sampling, drawing_of
+from jaxtree.forests.out_of_bag import out_of_bag_means
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
-from jaxtree.tree.walking import ancestors
+from jaxtree.tree import FittedModel, Forest, ancestors, join_forests
 
 BINS_OF_FORESTS = 255
 """Bins of a numeric column, unless `max_bins` says otherwise: many trees smooth the steps."""
@@ -39,33 +39,21 @@ OUT_OF_BAG = ("oob_score_", "oob_decision_function_", "oob_prediction_")
 
 _LEARNT = (
     *("n_features_in_", "feature_names_in_", "n_outputs_", "max_features_", "classes_", "n_classes_", "encoder_"),
-    "_beside",
+    "other_columns_",
 )
 """What a forest learns from a table as a tree does."""
 
 
-class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
-    """A forest on any table. A subclass has the parameters; those of its trees have the names that they have there."""
+class BaseForest(ForestParameters, KeptInFiles, BaseEstimator, abc.ABC):
+    """A forest on any table. Parameters of its trees have the names that they have there."""
 
-    n_estimators: int
-    bootstrap: bool
-    max_samples: Any
-    oob_score: Any
-    n_jobs: int | None
-    random_state: Any
-    verbose: int
-    warm_start: bool
-    max_bins: int | str | None
-    min_weight_fraction_leaf: float
-    pruning: Pruning | None
     n_features_in_: int
     n_outputs_: int
     max_features_: int
     encoder_: Encoder
     forest_: Forest
+    _model: FittedModel
 
-    _beside: tuple[str, ...] = ()
-    """Columns of the fitted source that are no features: target and weights."""
     _tree_class: ClassVar[type[BaseTree]]
     _splitter: ClassVar[str | None] = None
     """How thresholds are found, where that is no parameter."""
@@ -88,10 +76,10 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
         """
-        self._check_parameters()
+        self.check_parameters()
         devices = devices_of(mesh)
         blank = self._blank_tree()
-        start = blank._begin(X, y, sample_weight)
+        start = blank.prepare_fit(X, y, sample_weight)
         old = self._kept_trees(blank)
         if old is None:
             self._key = key_of(self.random_state)
@@ -102,9 +90,7 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         else:
             forest = join_forests([old, self._grow(blank, start, len(old), devices)])
         self._learn_from(blank)
-        self.forest_ = forest
-        self._predicting = PredictingForest(forest)
-        self._members = Members(forest, blank, self.pruning, self._key)
+        self._settle(forest, blank)
         self._samples = Samples(self._drawing(start), start.sample.num_rows, start.has_weight)
         for name in OUT_OF_BAG:
             vars(self).pop(name, None)
@@ -116,7 +102,7 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
     def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
         """Returns the node of every tree where the walk of every row ends, counted from the tree's root."""
         values = self._values(X)
-        return self._predicting.apply(values)
+        return self._model.predictor.ends_in_trees(values) - self.forest_.first_node[:-1]
 
     def decision_path(self, X: Any) -> tuple[scipy.sparse.csr_matrix, Int[np.ndarray, " boundary"]]:
         """Returns the nodes on the paths of every row, as a sparse matrix of shape (rows, nodes of all trees).
@@ -128,6 +114,12 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         rows = np.repeat(np.arange(len(end)), end.shape[1])
         ends = scipy.sparse.csr_matrix((np.ones(end.size, np.int64), (rows, end.ravel())), shape=shape)
         return ends @ ancestors(self.forest_.nodes), self.forest_.first_node
+
+    @property
+    def model_(self) -> FittedModel:
+        """The trees with their columns and with what they predict, which explanations, drawings and exports take."""
+        check_is_fitted(self, "forest_")
+        return self._model
 
     @property
     def estimators_(self) -> list[Any]:
@@ -183,11 +175,35 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         total = of_tree.mean(axis=0) if len(of_tree) else np.zeros(self.n_features_in_)
         return total / total.sum() if total.sum() > 0 else total
 
+    def fitted_state(self) -> ForestState:
+        """Returns what fitting has learned: what a model file keeps."""
+        outputs = [getattr(self, name) for name in OUT_OF_BAG[1:] if hasattr(self, name)]
+        outputs = outputs[0] if outputs and isinstance(outputs[0], list) else outputs
+        score = float(self.oob_score_) if hasattr(self, "oob_score_") else None
+        trees = TreeState.of(self.fitted_table(), self.model_, None)
+        return ForestState(**vars(trees), key=RandomKey.of(self._key), oob_score=score, oob_outputs=tuple(outputs))
+
+    def restore(self, state: ForestState) -> None:
+        """Takes what `fitted_state` of another forest of these parameters returned; see `KeptInFiles.restore`."""
+        self.check_parameters()
+        blank = self._blank_tree()
+        blank.restore_table(state.table)
+        self._learn_from(blank)
+        self._key = state.key.key()
+        votes = self.pruning is not None and self.pruning.votes
+        self._settle(state.forest(self.schema_, votes=votes), blank, state.votes)
+        if state.oob_score is not None:
+            self.oob_score_ = state.oob_score
+        if state.oob_outputs:
+            name = OUT_OF_BAG[1 if is_classifier(self) else 2]
+            setattr(self, name, state.oob_outputs[0] if len(state.oob_outputs) == 1 else list(state.oob_outputs))
+
     def __sklearn_tags__(self):
         """Tells scikit-learn that tables may hold words and missing values, and targets several columns."""
         return allow_tables(super().__sklearn_tags__())
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed."""
         check_parameters(self)
         number_of_threads(self.n_jobs)
         if not self.bootstrap and self.max_samples is not None:
@@ -213,7 +229,7 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
             )
 
     def _blank_tree(self) -> BaseTree:
-        """A tree with the parameters that it shares with the forest, but for those that the forest heeds itself."""
+        """A tree with the parameters that it shares with the forest, except those that the forest handles itself."""
         names = set(self._tree_class._get_param_names()) & set(self._get_param_names())
         parameters: dict[str, Any] = {name: getattr(self, name) for name in names}
         parameters |= {"pruning": None, "random_state": 0}
@@ -256,7 +272,7 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         """The key of growth, and that of prunings that draw."""
         return split_key(self._key)
 
-    def _sampling(self, start: FitStart) -> Sampling:
+    def _sampling(self, start: PreparedFit) -> Sampling:
         """How the trees draw their rows."""
         if not self.bootstrap:
             return Sampling()
@@ -264,35 +280,33 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         num_draws = number_of_draws(self.max_samples, sample.num_rows, sample.weight)
         return Sampling(num_draws, least_share=self.min_weight_fraction_leaf)
 
-    def _drawing(self, start: FitStart) -> Drawing | None:
+    def _drawing(self, start: PreparedFit) -> Drawing | None:
         num_draws = self._sampling(start).num_draws
         return None if num_draws is None else drawing_of(rows_of(start.encoded), num_draws, self._keys()[0])
 
-    def _grow(self, blank: BaseTree, start: FitStart, first_tree: int, devices: tuple[Device, ...] = ()) -> Forest:
+    def _grow(self, blank: BaseTree, start: PreparedFit, first_tree: int, devices: tuple[Device, ...] = ()) -> Forest:
         """The new trees, pruned and in units of the table."""
         encoded, sampling = start.encoded, self._sampling(start)
         if self.bootstrap:
             # Weights are chances here: a limit counts a row as often as it was drawn.
             weight = np.ones(start.sample.num_rows) if sampling.balances_classes else None
-            recipe = blank._recipe(start.sample.num_rows, weight)
+            recipe = blank.make_recipe(start.sample.num_rows, weight)
             recipe = recipe._replace(limits=recipe.limits._replace(min_weight_leaf=0.0))
             encoded = encoded._replace(recipe=recipe)
-        num_trees = self.n_estimators - first_tree
-        with progress_of_trees(self.verbose, num_trees) as on_grown:
+        trees = range(first_tree, self.n_estimators)
+        with progress_of_trees(self.verbose, len(trees)) as on_grown:
             course = Course(number_of_threads(self.n_jobs), devices, on_grown=on_grown)
-            grown = grow_sample(
-                encoded, sampling, key=self._keys()[0], num_trees=num_trees, first_tree=first_tree, course=course
-            )
-        if len(grown) < num_trees:
+            grown = grow_sample(encoded, sampling, key=self._keys()[0], trees=trees, course=course)
+        if len(grown) < len(trees):
             warnings.warn(
                 f"fit was interrupted: the forest has {first_tree + len(grown)} of {self.n_estimators} trees",
                 InterruptedFitWarning,
                 stacklevel=3,
             )
-        if member_of(blank, self.pruning, 0)._prunings():
+        if member_of(blank, self.pruning, 0).list_prunings():
             seeds = pruning_seeds(self._keys()[1], first_tree, len(grown))
             grown = prune_forest(grown, blank, self.pruning, seeds, start, self._drawing(start), first_tree)
-        return Forest(blank._in_units(grown.nodes, start), grown.first_node)
+        return Forest(blank.in_table_units(grown.nodes, start), grown.first_node)
 
     @part_by_part
     def _values(self, X: Any) -> Float[np.ndarray, "row feature"]:
@@ -302,19 +316,39 @@ class BaseForest(KeptInFiles, BaseEstimator, abc.ABC):
         check_names(self, X, reset=False)
         return values
 
-    @abc.abstractmethod
-    def _say(self, output: int) -> Float[np.ndarray, "node column"]:
-        """What the nodes of all trees say of an output of classes, or of all outputs of numbers."""
+    def _settle(self, forest: Forest, blank: BaseTree, votes: Float[np.ndarray, "node column"] | None = None) -> None:
+        """Takes trees in units of the table as the fitted ones, and the votes at their nodes if these are known.
+
+        Args:
+            forest: The trees.
+            blank: A tree that has learnt from the table, but has not grown.
+            votes: The values of the nodes where the pruning is a vote.
+        """
+        self.forest_ = forest
+        self._members = Members(forest, blank, self.pruning, self._key, votes)
+        is_vote = self.pruning is not None and self.pruning.votes
+        if is_vote and votes is None:
+            votes = np.concatenate([tree.model_.node_value for tree in self.estimators_])
+        self._model = FittedModel(
+            schema=self.schema_,
+            forest=forest,
+            node_value=blank.node_values(forest.nodes) if votes is None else votes,
+            node_label=None,
+            classes=blank.class_names(),
+            class_order=blank.class_orders(),
+            averages_trees=True,
+            is_vote=is_vote,
+        )
 
     @abc.abstractmethod
-    def _score_out_of_bag(self, start: FitStart) -> None:
+    def _score_out_of_bag(self, start: PreparedFit) -> None:
         """Predicts every row by the trees that have not drawn it, and scores that."""
 
-    def _means_out_of_bag(self, start: FitStart, output: int) -> Float64[np.ndarray, "row column"]:
+    def _means_out_of_bag(self, start: PreparedFit) -> Float64[np.ndarray, "row column"]:
         """The means of what trees say of the rows that they have not drawn, for the rows of some weight."""
         drawing = self._drawing(start)
         assert drawing is not None
-        means = out_of_bag_means(self.forest_, self._values(start.sample.X), self._say(output), drawing)
+        means = out_of_bag_means(self.forest_, self._values(start.sample.X), self._model.node_value, drawing)
         missing = int(np.sum(np.isnan(means[:, 0])))
         if missing:
             warnings.warn(
@@ -332,7 +366,9 @@ def _are_equal(classes: Any, others: Any) -> bool:
     return np.array_equal(classes, others)
 
 
-def with_weightless_rows(values: Float[np.ndarray, "row *column"], start: FitStart) -> Float[np.ndarray, "row *column"]:
+def with_weightless_rows(
+    values: Float[np.ndarray, "row *column"], start: PreparedFit
+) -> Float[np.ndarray, "row *column"]:
     """The values of the rows of some weight, with NaN for all other rows of the table."""
     if start.has_weight is None:
         return values

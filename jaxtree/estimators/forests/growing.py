@@ -9,19 +9,28 @@ from jax.sharding import Mesh
 from jaxtyping import Float, PRNGKeyArray
 
 from jaxtree.arrays import Device
-from jaxtree.buckets import bin_bucket, class_bucket, feature_bucket
-from jaxtree.ensemble.forest import Course, Rows, Sampling, grow_forest
-from jaxtree.ensemble.packing import Forest
+from jaxtree.buckets import class_bucket, feature_bucket
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.growing import EncodedSample, degree_of, divided, features_of, own_widths, trimmed
+from jaxtree.estimators.distributed import spans_processes
+from jaxtree.estimators.growing import (
+    EncodedSample,
+    degree_of,
+    divided,
+    features_of,
+    num_bins_of,
+    own_widths,
+    rules_of,
+    trimmed,
+)
 from jaxtree.estimators.magnitude import restored, scaled_limits
-from jaxtree.estimators.processes import spans_processes
+from jaxtree.forests.forest import Course, Rows, Sampling, grow_forest
+from jaxtree.tree import Forest
 
 
 def grow_sample(
-    encoded: EncodedSample, sampling: Sampling, *, key: PRNGKeyArray, num_trees: int, first_tree: int, course: Course
+    encoded: EncodedSample, sampling: Sampling, *, key: PRNGKeyArray, trees: range, course: Course
 ) -> Forest:
-    """Grows trees of a key's forest on a sample, with all sizes padded to buckets; thresholds are codes."""
+    """Grows some trees of a key's forest on a sample, with all sizes padded to buckets; thresholds are codes."""
     recipe, widths = encoded.recipe, own_widths(encoded)
     padding = feature_bucket(len(encoded.codes)) - len(encoded.codes)
     target, exponent = divided(encoded.target, recipe)
@@ -30,17 +39,10 @@ def grow_sample(
         features_of(encoded.schema, recipe, widths, padding),
         scaled_limits(recipe.limits, exponent, degree_of(recipe)),
         sampling,
+        rules_of(encoded)._replace(counts_rows=recipe.counts_rows),
         key=key,
-        num_trees=num_trees,
-        first_tree=first_tree,
+        trees=trees,
         course=course,
-        num_bins=bin_bucket(max(int(widths.num_codes.max()), 2)),
-        criterion=recipe.criterion,
-        missing=recipe.missing,
-        selection=recipe.selection,
-        counts_rows=recipe.counts_rows,
-        draws_features=recipe.draws_features,
-        draws_thresholds=recipe.draws_thresholds,
     )
     nodes = restored(forest.nodes, exponent, degree_of(recipe))
     return Forest(trimmed(nodes, encoded.num_classes), forest.first_node)
@@ -49,7 +51,7 @@ def grow_sample(
 def rows_of(encoded: EncodedSample) -> Rows:
     """The table of a sample as growth of forests takes it."""
     num_classes = class_bucket(max(encoded.num_classes)) if encoded.num_classes else 0
-    return Rows(encoded.codes, encoded.target, num_classes, encoded.weight)
+    return Rows(encoded.codes, encoded.target, num_classes, num_bins_of(own_widths(encoded)), encoded.weight)
 
 
 def number_of_draws(max_samples: Any, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> int:

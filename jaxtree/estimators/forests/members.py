@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
-from jaxtree.ensemble.drawing import Drawing, draw_counts, split_key
-from jaxtree.ensemble.packing import Forest, take_trees
-from jaxtree.estimators.base import BaseTree, FitStart
+from jaxtree.compilation import compiled
+from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.prunings import Pruning
-from jaxtree.programs import compiled
+from jaxtree.estimators.sample import PreparedFit
+from jaxtree.forests.drawing import Drawing, draw_counts, split_key
+from jaxtree.tree import Forest, take_trees
 
 
 class Members:
@@ -24,7 +25,7 @@ class Members:
         blank: A tree that has learnt from the table, but has not grown.
         pruning: The pruning of every tree.
         key: The key of the forest, from which follows what prunings draw.
-        said: What votes of prunings say at the nodes, if that is known.
+        votes: The votes of prunings at the nodes, if these are known.
     """
 
     def __init__(
@@ -33,12 +34,12 @@ class Members:
         blank: BaseTree,
         pruning: Pruning | None,
         key: PRNGKeyArray,
-        said: Float[np.ndarray, "node column"] | None = None,
+        votes: Float[np.ndarray, "node column"] | None = None,
     ):
         self._forest = forest
         self._blank = blank
         self._pruning = pruning
-        self._said = said
+        self._votes = votes
         self._key = key
 
     @functools.cached_property
@@ -46,8 +47,10 @@ class Members:
         """The trees as fitted estimators."""
         seeds = pruning_seeds(split_key(self._key)[1], 0, len(self._forest))
         members = (member_of(self._blank, self._pruning, int(seed)) for seed in seeds)
-        said = [None] * len(self._forest) if self._said is None else np.split(self._said, self._forest.first_node[1:-1])
-        return [member._settle(tree, its) for member, tree, its in zip(members, self._forest, said, strict=True)]
+        if self._votes is None:
+            return [member.settle(tree) for member, tree in zip(members, self._forest, strict=True)]
+        votes = np.split(self._votes, self._forest.first_node[1:-1])
+        return [member.settle(tree, own) for member, tree, own in zip(members, self._forest, votes, strict=True)]
 
 
 class Samples(NamedTuple):
@@ -85,7 +88,7 @@ def prune_forest(
     blank: BaseTree,
     pruning: Pruning | None,
     seeds: Int[np.ndarray, " tree"],
-    start: FitStart,
+    start: PreparedFit,
     drawing: Drawing | None,
     first_tree: int,
 ) -> Forest:
@@ -106,7 +109,7 @@ def prune_forest(
         if pruning is not None and pruning.needs_validation and drawing is not None:
             unseen = np.flatnonzero(draw_counts(drawing, first_tree + number, 1)[0] == 0)
             own = start._replace(validation=start.sample.take(unseen))
-        masks.append(member_of(blank, pruning, int(seed))._collapsed(tree, own))
+        masks.append(member_of(blank, pruning, int(seed)).find_collapsed(tree, own))
     return take_trees(grown.nodes, grown.first_node[:-1], collapsed=np.concatenate(masks))
 
 

@@ -1,0 +1,44 @@
+"""Blocks of rows, in threads: NumPy and compiled programs let threads run side by side."""
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+ROWS_AT_A_TIME = 32_768
+"""A block of a column stays in cache, and is long enough that threads seldom wait for Python."""
+
+
+def blocks_of(num_rows: int, size: int = ROWS_AT_A_TIME, *, equal: bool = False) -> list[slice]:
+    """Cuts rows into blocks.
+
+    Args:
+        num_rows: The number of rows.
+        size: The rows of a block; the last block may have fewer.
+        equal: Whether the last of several blocks is as long as the others, and overlaps the one before.
+
+    >>> blocks_of(5, 2)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    >>> blocks_of(5, 2, equal=True)
+    [slice(0, 2, None), slice(2, 4, None), slice(3, 5, None)]
+    """
+    starts = range(0, num_rows, size)
+    if equal and num_rows > size:
+        return [slice(min(start, num_rows - size), min(start, num_rows - size) + size) for start in starts]
+    return [slice(start, min(start + size, num_rows)) for start in starts]
+
+
+def in_threads(work: Callable[..., Result], *items: Iterable, num_threads: int | None = None) -> list[Result]:
+    """Maps a function as `map` does, in threads; as many as the machine has cores if no number is given."""
+    num_threads = (os.cpu_count() or 1) if num_threads is None else num_threads
+    if num_threads == 1:
+        return list(map(work, *items))
+    with ThreadPoolExecutor(num_threads) as pool:
+        return list(pool.map(work, *items))
+
+
+def threads_for(num_rows: int) -> int:
+    """The number of threads that work on columns of so many rows is worth: 1 where they are short."""
+    return 1 if num_rows <= 2 * ROWS_AT_A_TIME else min(8, os.cpu_count() or 1)

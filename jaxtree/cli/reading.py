@@ -1,0 +1,236 @@
+"""Files of tables as columns: text as it is written, or the types that a binary file has.
+
+What a file is, its first bytes tell: Parquet, Arrow (Feather), Weka's ARFF, else lines of cells. Any of them may be
+gzipped, and may come from the standard input. ARFF is read as Weka's manual describes it: nominal attributes declare
+their categories; attributes of dates and relations, and sparse rows, are refused.
+"""
+
+import codecs
+import gzip
+import io
+import re
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from jaxtree.cli.options import TextOptions
+from jaxtree.cli.session import in_short, listed
+from jaxtree.errors import InvalidInputError
+
+_SEPARATORS = ("\t", ";", "|", ",")
+_GZIP, _PARQUET, _ARROW, _FEATHER_1 = b"\x1f\x8b", b"PAR1", b"ARROW1", b"FEA1"
+
+# The marks of UTF-32 come first: one of them begins with one of UTF-16.
+_ENCODINGS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8-sig",
+}
+"""Byte order marks, and the encoding of a text that begins with one."""
+
+_QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+_ATTRIBUTE = re.compile(
+    rf"""@attribute\s+(?P<name>{_QUOTED}|[^\s{{'"][^\s{{]*)\s*(?P<kind>\{{.*\}}|[^\s{{]+).*""", re.IGNORECASE
+)
+# The second group is what no cell can be.
+_CELL = re.compile(rf"""\s*({_QUOTED}|(?:[^\s,'"][^,]*)?)\s*,|(.+)""")
+
+
+class Contents(NamedTuple):
+    """The columns of a file.
+
+    Attributes:
+        name: How messages call the file.
+        frame: The columns; those of text are strings without spaces around them, and null where one is missing.
+        declared: The categories that columns declare, by name; none of columns that are declared to be numbers.
+    """
+
+    name: str
+    frame: pl.DataFrame
+    declared: dict[str, tuple[str, ...]]
+
+
+def read_contents(path: str, options: TextOptions) -> Contents:
+    """Reads a file; "-" is the standard input.
+
+    Raises:
+        InvalidInputError: It is not such a file, is damaged, has no rows, or names of columns repeat.
+        OSError: It cannot be read.
+    """
+    name = "standard input" if path == "-" else Path(path).name
+    data = _unzipped(_standard_input() if path == "-" else Path(path).read_bytes(), name)
+    try:
+        contents = _read(data, name, options)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        # The bytes are here already: also an OSError is about what they say. A panic is an error in polars itself.
+        raise InvalidInputError(f"{name} cannot be read: {_first_line(error)}") from error
+    if not contents.frame.width:
+        raise InvalidInputError(f"{name} has no columns")
+    if not contents.frame.height:
+        raise InvalidInputError(f"{name} has no rows; its columns are {listed(contents.frame.columns)}")
+    return contents
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise InvalidInputError("the standard input is closed: name a file, or send a table to it")
+    return sys.stdin.buffer.read()
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _unzipped(data: bytes, name: str) -> bytes:
+    try:
+        return gzip.decompress(data) if data.startswith(_GZIP) else data
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InvalidInputError(f"{name} is a damaged gzip file: {error}") from error
+
+
+def _read(data: bytes, name: str, options: TextOptions) -> Contents:
+    if data.startswith(_FEATHER_1):
+        raise InvalidInputError(f"{name} is a Feather file of version 1, which is not read: write version 2")
+    if data.startswith((_PARQUET, _ARROW)):
+        frame = (pl.read_parquet if data.startswith(_PARQUET) else pl.read_ipc)(io.BytesIO(data))
+        return Contents(name, _tidy(frame, options.missing_words), {})
+    text = _decoded(data, name)
+    if not text.strip():
+        raise InvalidInputError(f"{name} is empty")
+    head = (line.strip() for line in text[:65536].split("\n"))
+    first = next((line for line in head if line and not line.startswith("%")), "")
+    return (_from_arff if first.lower().startswith("@relation") else _from_lines)(text, name, options)
+
+
+def _decoded(data: bytes, name: str) -> str:
+    """Text with line feeds alone at its line ends."""
+    encoding = next((own for mark, own in _ENCODINGS.items() if data.startswith(mark)), "utf-8")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        if encoding in ("utf-16", "utf-32"):
+            raise InvalidInputError(f"{name} begins as {encoding} does, and is damaged: {error.reason}") from error
+        text = data.removeprefix(codecs.BOM_UTF8).decode("latin-1")
+    if "\0" in text:
+        raise InvalidInputError(
+            f"{name} is neither text nor Parquet nor Arrow: it has NUL bytes; text is read in UTF-8 and latin-1, and "
+            "in UTF-16 and UTF-32 with a byte order mark"
+        )
+    return re.sub(r"\r*\n|\r", "\n", text) if "\r" in text else text
+
+
+def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
+    text = text.strip("\n")
+    separator = options.cell_separator or _separator(text.split("\n", 1)[0])
+    if f"{separator} " in text and '"' in text:
+        # A quote opens a cell for polars only where no space is before it.
+        text = re.sub(f'(?<={re.escape(separator)}) +"', '"', text)
+    try:
+        frame = pl.read_csv(io.BytesIO(text.encode()), separator=separator, has_header=False, infer_schema=False)
+    except pl.exceptions.PolarsError as error:
+        raise InvalidInputError(
+            f"{name} cannot be read as lines of cells with {separator!r} between them, in no line more than in the "
+            f"first: {_first_line(error)}"
+        ) from error
+    heads = frame.row(0) if options.header else (None,) * frame.width
+    names = [(head or "").strip() or f"x{place}" for place, head in enumerate(heads)]
+    _check_names(names, name)
+    frame = frame.slice(int(options.header))
+    frame.columns = names
+    return Contents(name, _tidy(frame, options.missing_words), {})
+
+
+def _separator(line: str) -> str:
+    """The separator that stands most often in a line, outside quotes; a comma if there is none."""
+    bare = "".join(line.split('"')[::2])
+    return max(_SEPARATORS, key=lambda separator: (bare.count(separator), separator == ","))
+
+
+def _check_names(names: Sequence[str], file: str) -> None:
+    twice = next((name for name, number in Counter(names).items() if number > 1), None)
+    if twice is not None:
+        raise InvalidInputError(
+            f"the names of the columns of {file} must be unique, and {in_short(repr(twice))} stands there twice"
+        )
+
+
+def _tidy(frame: pl.DataFrame, missing_words: Sequence[str]) -> pl.DataFrame:
+    """Columns of text without spaces around words, and null where a word or number is missing."""
+    text = pl.col(pl.String).str.strip_chars()
+    return frame.with_columns(
+        pl.when(text.is_in(list(missing_words))).then(None).otherwise(text).name.keep(),
+        pl.col(pl.Float32, pl.Float64).fill_nan(None),
+    )
+
+
+def _from_arff(text: str, name: str, options: TextOptions) -> Contents:
+    lines = [line for line in map(str.strip, text.split("\n")) if line and not line.startswith("%")]
+    start = next((place for place, line in enumerate(lines) if line.lower().startswith("@data")), None)
+    try:
+        if start is None:
+            raise InvalidInputError("the ARFF file has no @data")
+        attributes = [_attribute(line) for line in lines[:start] if line.lower().startswith("@attribute")]
+        rows = [_arff_row(line, len(attributes)) for line in lines[start + 1 :]]
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{name} cannot be read: {error}") from None
+    _check_names([column for column, _ in attributes], name)
+    declared = {column: categories for column, categories in attributes if categories is not None}
+    missing = {*options.missing_words, "?"}.difference(*declared.values())
+    frame = pl.DataFrame(rows, schema={column: pl.String for column, _ in attributes}, orient="row")
+    return Contents(name, _tidy(frame, sorted(missing)), declared)
+
+
+def _attribute(line: str) -> tuple[str, tuple[str, ...] | None]:
+    """The name of an attribute, and its categories: none of numbers, None of strings."""
+    match = _ATTRIBUTE.fullmatch(line)
+    name = match and _unquoted(match["name"])
+    if match is None or not name:
+        raise InvalidInputError(
+            "an attribute of the ARFF file must be written as @attribute NAME KIND, with quotes around a name with "
+            f"spaces, got {line!r}"
+        )
+    kind = match["kind"]
+    if not kind.startswith("{"):
+        if kind.lower() not in ("numeric", "real", "integer", "string"):
+            raise InvalidInputError(f"attribute {name!r} is of kind {kind!r}; read are numeric, nominal and string")
+        return name, None if kind.lower() == "string" else ()
+    if not kind[1:-1].strip():
+        raise InvalidInputError(f"attribute {name!r} must declare its categories, as {{a,b}}, and declares none")
+    categories = _arff_cells(kind[1:-1])
+    twice = next((category for category, number in Counter(categories).items() if number > 1), None)
+    if twice is not None:
+        raise InvalidInputError(
+            f"the categories of attribute {name!r} must be unique, and {twice!r} stands there twice"
+        )
+    return name, tuple(categories)
+
+
+def _arff_row(line: str, num_columns: int) -> list[str]:
+    if line.startswith("{"):
+        raise InvalidInputError("the ARFF file has sparse rows, which are not read: write all cells")
+    cells = _arff_cells(line)
+    if len(cells) != num_columns:
+        raise InvalidInputError(f"a row of the ARFF file has {len(cells)} cells instead of {num_columns}: {line!r}")
+    return cells
+
+
+def _arff_cells(line: str) -> list[str]:
+    if "'" not in line and '"' not in line:
+        return [cell.strip() for cell in line.split(",")]
+    # Every cell ends with a comma, also the last.
+    cells = _CELL.findall(f"{line},")
+    if cells[-1][1]:
+        raise InvalidInputError(f"a cell of the ARFF file has a quote that is not closed, or text after it: {line!r}")
+    return [_unquoted(cell.strip()) for cell, _ in cells]
+
+
+def _unquoted(text: str) -> str:
+    """A word without the quotes around it, if there are some, and without the backslashes that escape within them."""
+    return re.sub(r"\\(.)", r"\1", text[1:-1]).strip() if text.startswith(("'", '"')) else text

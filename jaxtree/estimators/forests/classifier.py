@@ -1,0 +1,234 @@
+"""Forests that tell classes apart."""
+
+import dataclasses
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import StrOptions
+
+from jaxtree.criteria import CRITERIA, Criterion
+from jaxtree.estimators.forests.base import BaseForest, with_weightless_rows
+from jaxtree.estimators.parameters import ForestParameters
+from jaxtree.estimators.parts import ScoresSources, part_by_part
+from jaxtree.estimators.sample import PreparedFit
+from jaxtree.estimators.trees import DecisionTreeClassifier
+from jaxtree.forests.forest import Sampling
+
+
+class BaseForestClassifier(ScoresSources, ClassifierMixin, BaseForest):
+    """A forest of classification trees; the parts of several outputs are lists."""
+
+    class_weight: Any
+    classes_: Any
+    n_classes_: Any
+
+    _tree_class = DecisionTreeClassifier
+    _parameter_constraints: ClassVar[dict] = {
+        **ForestParameters._parameter_constraints,
+        "criterion": [StrOptions(set(CRITERIA)), callable],
+        "class_weight": [dict, list, StrOptions({"balanced", "balanced_subsample"}), None],
+    }
+
+    @part_by_part
+    def predict(self, X: Any) -> Shaped[np.ndarray, "row *output"]:
+        """Returns the class of every row: the one of greatest mean share over the trees, of equal ones the first."""
+        shares = self._by_output(self.predict_proba(X))
+        columns = [names[share.argmax(axis=1)] for names, share in zip(self._classes(), shares, strict=True)]
+        return columns[0] if self.n_outputs_ == 1 else np.stack(columns, axis=1)
+
+    @part_by_part
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
+        """Returns the mean over the trees of the share of every class in the row's leaf, in the order of `classes_`."""
+        values = self._values(X)
+        shares = self._model.predict(values)
+        return shares if self.n_outputs_ == 1 else self._model.by_output(shares)
+
+    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
+        """Returns the logarithms of what `predict_proba` returns."""
+        shares = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return [np.log(share) for share in shares] if isinstance(shares, list) else np.log(shares)
+
+    def _blank_tree(self) -> DecisionTreeClassifier:
+        tree: Any = super()._blank_tree()
+        if self.class_weight == "balanced_subsample":
+            # Every tree weights the rows that it draws; where all have all rows that is the same for all.
+            tree.class_weight = None if self.bootstrap else "balanced"
+        return tree
+
+    def _sampling(self, start: PreparedFit) -> Sampling:
+        balances = self.bootstrap and self.class_weight == "balanced_subsample"
+        return super()._sampling(start)._replace(balances_classes=balances)
+
+    def _by_output(self, parts: Any) -> list:
+        return [parts] if self.n_outputs_ == 1 else parts
+
+    def _classes(self) -> list[Shaped[np.ndarray, " class"]]:
+        return self._by_output(self.classes_)
+
+    def _score_out_of_bag(self, start: PreparedFit) -> None:
+        shares = self._model.by_output(self._means_out_of_bag(start))
+        known = ~np.isnan(shares[0][:, 0])
+        label = np.stack([share[known].argmax(axis=1) for share in shares])
+        target = start.sample.target[:, known].astype(np.int64)
+        given, predicted = self._names(target), self._names(label)
+        score = self.oob_score if callable(self.oob_score) else _accuracy
+        self.oob_score_ = score(given, predicted)
+        whole = [with_weightless_rows(share, start) for share in shares]
+        self.oob_decision_function_ = whole[0] if self.n_outputs_ == 1 else _stacked(whole)
+
+    def _names(self, label: Int[np.ndarray, "output row"]) -> Shaped[np.ndarray, "row *output"]:
+        columns = [names[codes] for names, codes in zip(self._classes(), label, strict=True)]
+        return columns[0] if self.n_outputs_ == 1 else np.stack(columns, axis=1)
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class RandomForestClassifier(BaseForestClassifier):
+    r"""A random forest (Breiman, *Random forests*, Machine Learning 45, 2001) of classification trees.
+
+    Every tree draws its rows with replacement, and every node draws the columns that it looks at; a node whose
+    columns are all constant goes on to the next. A class has the mean of its shares in the leaves, as in
+    `sklearn.ensemble.RandomForestClassifier`, whose parameters have the same names and meanings, with two exceptions:
+    limits count a row as often as it was drawn, and numeric columns have 255 bins.
+
+    The trees are roots of one growth, in batches that memory bounds, on all cores. A `random_state` gives the same
+    forest whatever `n_jobs`, and tree i is the same whatever `n_estimators`.
+
+    Args:
+        n_estimators: The number of trees.
+        criterion: "gini", "entropy", "log_loss" or "misclassification", or a function of the class weights of a node.
+        max_depth: The largest depth of a leaf; None for no limit.
+        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
+            A row counts as often as the tree has drawn it.
+        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
+        min_weight_fraction_leaf: The least share of a tree's whole weight in a branch.
+        max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
+        max_leaf_nodes: The most leaves of a tree; the splits of greatest gain times weight are made first.
+        min_impurity_decrease: The least gain of a split times the node's share of the tree's weight.
+        bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
+        oob_score: Whether to score every row by the trees that have not drawn it; a function of targets and predictions
+            scores another way than accuracy.
+        n_jobs: How many batches of trees grow at the same time; None or -1 for as many as there are cores.
+        random_state: Seed of what is drawn, or a NumPy generator.
+        verbose: Whether to show a progress bar.
+        warm_start: Whether `fit` keeps the trees of the last one, and grows those that are missing.
+        class_weight: Factors of classes in a dict, "balanced", or "balanced_subsample" for those that balance the
+            classes of each tree's own rows.
+        ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
+        max_samples: How many rows a tree draws: a whole number, a fraction of the rows (with weights: of their sum),
+            which may be above 1, or None for as many as there are.
+        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the share of class 1 may go as the column
+            rises.
+        missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
+        categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
+        categorical_features: "from_dtype", None, or which columns are categorical.
+        max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.
+        max_categories: The most categories of a column.
+        pruning: A pruning of every tree, such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None. One that looks at held-out
+            rows is given those that the tree has not drawn.
+
+    Attributes:
+        forest_: The trees in one table of nodes, a `Forest` of which `forest_[i]` is the i-th `jaxtree.Tree`.
+        estimators_: Every tree as a fitted `DecisionTreeClassifier`.
+        classes_: The classes in ascending order; a list for several outputs.
+        feature_importances_: The mean importance of every column.
+        oob_score_: The score of out-of-bag predictions; with `oob_score` alone.
+        oob_decision_function_: The mean shares that they are made from; NaN for rows that every tree has drawn. Of
+            several outputs of equally many classes [row, class, output], else a list of one array for each.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = RandomForestClassifier(20, max_depth=3, random_state=0, oob_score=True).fit(X, y)
+        >>> len(forest.estimators_), forest.score(X, y) > 0.9
+        (20, True)
+    """
+
+    criterion: str | Criterion = "gini"
+    max_features: Any = "sqrt"
+    class_weight: Any = None
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class ExtraTreesClassifier(BaseForestClassifier):
+    r"""Extremely randomised trees (Geurts, Ernst and Wehenkel, Machine Learning 63, 2006) that tell classes apart.
+
+    Every node draws the columns that it looks at, and one threshold a column, uniform between the node's least and
+    greatest value; a categorical column is split as in other trees. All trees have all rows unless `bootstrap` is
+    set. Parameters have the names and meanings of `sklearn.ensemble.ExtraTreesClassifier`; numeric columns have 255
+    bins.
+
+    The trees are roots of one growth, in batches that memory bounds, on all cores. A `random_state` gives the same
+    forest whatever `n_jobs`, and tree i is the same whatever `n_estimators`.
+
+    Args:
+        n_estimators: The number of trees.
+        criterion: "gini", "entropy", "log_loss" or "misclassification", or a function of the class weights of a node.
+        max_depth: The largest depth of a leaf; None for no limit.
+        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
+            A row counts as often as the tree has drawn it.
+        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
+        min_weight_fraction_leaf: The least share of a tree's whole weight in a branch.
+        max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
+        max_leaf_nodes: The most leaves of a tree; the splits of greatest gain times weight are made first.
+        min_impurity_decrease: The least gain of a split times the node's share of the tree's weight.
+        bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
+        oob_score: Whether to score every row by the trees that have not drawn it; a function of targets and predictions
+            scores another way than accuracy.
+        n_jobs: How many batches of trees grow at the same time; None or -1 for as many as there are cores.
+        random_state: Seed of what is drawn, or a NumPy generator.
+        verbose: Whether to show a progress bar.
+        warm_start: Whether `fit` keeps the trees of the last one, and grows those that are missing.
+        class_weight: Factors of classes in a dict, "balanced", or "balanced_subsample" for those that balance the
+            classes of each tree's own rows.
+        ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
+        max_samples: How many rows a tree draws: a whole number, a fraction of the rows (with weights: of their sum),
+            which may be above 1, or None for as many as there are.
+        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the share of class 1 may go as the column
+            rises.
+        missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
+        categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
+        categorical_features: "from_dtype", None, or which columns are categorical.
+        max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.
+        max_categories: The most categories of a column.
+        pruning: A pruning of every tree, such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None. One that looks at held-out
+            rows is given those that the tree has not drawn.
+
+    Attributes:
+        forest_: The trees in one table of nodes, a `Forest` of which `forest_[i]` is the i-th `jaxtree.Tree`.
+        estimators_: Every tree as a fitted `DecisionTreeClassifier`.
+        classes_: The classes in ascending order; a list for several outputs.
+        feature_importances_: The mean importance of every column.
+        oob_score_: The score of out-of-bag predictions; with `oob_score` alone.
+        oob_decision_function_: The mean shares that they are made from; NaN for rows that every tree has drawn. Of
+            several outputs of equally many classes [row, class, output], else a list of one array for each.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = ExtraTreesClassifier(20, max_depth=3, random_state=0).fit(X, y)
+        >>> len(forest.estimators_), forest.score(X, y) > 0.9
+        (20, True)
+    """
+
+    criterion: str | Criterion = "gini"
+    max_features: Any = "sqrt"
+    class_weight: Any = None
+    bootstrap: bool = False
+
+    _splitter = "random"
+
+
+def _stacked(
+    shares: list[Float[np.ndarray, "row class"]],
+) -> Float[np.ndarray, "row class output"] | list[Float[np.ndarray, "row class"]]:
+    """One array of all outputs as scikit-learn has it; a list if they differ in their number of classes."""
+    return np.stack(shares, axis=2) if len({share.shape[1] for share in shares}) == 1 else shares
+
+
+def _accuracy(given: Shaped[np.ndarray, "row *output"], predicted: Shaped[np.ndarray, "row *output"]) -> float:
+    """The share of rows that are right in all outputs."""
+    right = given == predicted
+    return float(np.mean(right if right.ndim == 1 else right.all(axis=1)))

@@ -1,0 +1,264 @@
+"""Hardened soft trees as estimators; printed forms take an oblique tree as one of thresholds on its planes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.exceptions import NotFittedError
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.conventions import allow_tables, check_names
+from jaxtree.estimators.parts import ScoresSources, part_by_part
+from jaxtree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from jaxtree.export.models import Planes, TermKind
+from jaxtree.files.registry import KeptInFiles
+from jaxtree.files.soft import HardState
+from jaxtree.soft.hard_trees import AxisSplits, HardNodeSums, KeptNodes, ObliqueTree, tree_of_splits
+from jaxtree.soft.harden import Hardened
+from jaxtree.soft.inputs import Standard
+from jaxtree.table.binning import Bins
+from jaxtree.table.encoder import Encoder
+from jaxtree.table.schema import Column, Feature, Schema
+from jaxtree.table.sources import is_source
+from jaxtree.tree import FittedModel, SplitKind, Tree, join_trees
+
+
+class _HardTree(KeptInFiles, BaseEstimator):
+    """An oblique tree on any table; it is made by `harden`, not by `fit`.
+
+    Attributes:
+        tree_: The `jaxtree.soft.ObliqueTree`.
+        agreement_: How far both trees predict the same for the rows that it was hardened on, see
+            `jaxtree.soft.Hardened`.
+    """
+
+    tree_: ObliqueTree
+    agreement_: float
+    encoder_: Encoder
+    _parameter_constraints: ClassVar[dict] = {}
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Raises InvalidInputError: fit a soft tree, and harden it."""
+        raise InvalidInputError("a hardened tree cannot be fitted: fit a soft tree, and call its harden()")
+
+    @part_by_part
+    def apply(self, X: Any) -> Int[np.ndarray, " row"]:
+        """Returns the leaf where every row ends."""
+        values = self._values(X)
+        return self.tree_.apply(values)
+
+    def export_text(self) -> str:
+        """Returns the tree as text, see `jaxtree.soft.ObliqueTree.export_text`."""
+        self._check()
+        return self.tree_.export_text()
+
+    def get_depth(self) -> int:
+        """Returns the depth of the deepest leaf."""
+        self._check()
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Returns the number of leaves."""
+        self._check()
+        return self.tree_.n_leaves
+
+    def fitted_state(self) -> HardState:
+        """Returns what the tree consists of: what a model file keeps."""
+        self._check()
+        return HardState.of(self.fitted_table(), self.tree_, float(self.agreement_))
+
+    def restore(self, state: HardState) -> None:
+        """Takes what `fitted_state` of another tree returned; see `KeptInFiles.restore`."""
+        self.restore_table(state.table)
+        self.tree_, self.agreement_ = state.tree(self.encoder_.schema_), state.agreement
+
+    def __sklearn_tags__(self):
+        """Tells scikit-learn that tables may hold words and missing values."""
+        tags = allow_tables(super().__sklearn_tags__())
+        tags.requires_fit = False
+        return tags
+
+    @property
+    def model_(self) -> FittedModel:
+        """The tree as one of thresholds on a table of its planes, which is what printed forms know."""
+        return self.model_of_planes()
+
+    def model_of_planes(self, column_names: Sequence[str] | None = None) -> FittedModel:
+        """Returns `model_` with other names of the columns of the table."""
+        self._check()
+        tree, schema = thresholds_on_planes(self.tree_, column_names)
+        value = np.asarray(self.tree_.value, np.float64)
+        if not tree.num_classes:
+            return FittedModel(schema, join_trees([tree]), value, None, (), ())
+        names = (self.classes_,) if len(tree.num_classes) == 1 else tuple(self.classes_)
+        shares = np.split(value, np.cumsum(tree.num_classes)[:-1], axis=1)
+        label = np.stack([share.argmax(axis=1) for share in shares])
+        orders = tuple(np.arange(number) for number in tree.num_classes)
+        return FittedModel(schema, join_trees([tree]), value, label, names, orders)
+
+    def planes(self) -> Planes:
+        """Returns the planes, in terms of the table."""
+        return planes_in_terms(self.tree_)
+
+    def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row column"]:
+        """Returns shares of classes or means, of rows that `encoder_.values` has encoded."""
+        return self.tree_.predict(values)
+
+    def _check(self) -> None:
+        if not hasattr(self, "tree_"):
+            raise NotFittedError(
+                f"This {type(self).__name__} holds no tree: it is made by the harden() of a soft tree."
+            )
+
+    def _values(self, X: Any) -> Float[np.ndarray, "row value"]:
+        self._check()
+        values = self.encoder_.values(X)
+        if not is_source(X):
+            check_names(self, X, reset=False)
+        return values
+
+    def _outputs(self, X: Any) -> Float[np.ndarray, "row output"]:
+        values = self._values(X)
+        return self.tree_.predict(values)
+
+
+class HardTreeClassifier(ScoresSources, ClassifierMixin, _HardTree):
+    """A hardened oblique tree of classes: the `harden()` of a `SoftTreeClassifier`."""
+
+    classes_: Shaped[np.ndarray, " class"]
+
+    @part_by_part
+    def predict(self, X: Any) -> Shaped[np.ndarray, " row"]:
+        """Returns the most probable class of every row's leaf."""
+        label = self.predict_proba(X).argmax(axis=1)  # which raises before there is a tree
+        return self.classes_[label]
+
+    @part_by_part
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"]:
+        """Returns the share of every class in the row's leaf, classes in the order of `classes_`."""
+        return self._outputs(X)
+
+
+class HardTreeRegressor(ScoresSources, RegressorMixin, _HardTree):
+    """A hardened oblique tree of numbers: the `harden()` of a `SoftTreeRegressor`."""
+
+    is_vector_: bool
+
+    @part_by_part
+    def predict(self, X: Any) -> Float[np.ndarray, "row *output"]:
+        """Returns the number, or numbers, of every row's leaf."""
+        numbers = self._outputs(X)
+        return numbers[:, 0] if self.is_vector_ else numbers
+
+
+OF_TABLE = (
+    "n_features_in_",
+    "feature_names_in_",
+    "classes_",
+    "n_classes_",
+    "n_outputs_",
+    "other_columns_",
+    "is_vector_",
+)
+"""The attributes that a hardened tree takes over from the soft one."""
+
+
+def hard_estimator(soft: Any, hardened: Hardened) -> Any:
+    """An estimator of a hardened tree: a `DecisionTree...` of a node table, else one of an oblique tree.
+
+    Args:
+        soft: The fitted soft estimator.
+        hardened: Its tree made hard, its leaves in units of the target.
+    """
+    of_classes = is_classifier(soft)
+    estimator: Any
+    if isinstance(hardened.tree, Tree):
+        estimator = (DecisionTreeClassifier if of_classes else DecisionTreeRegressor)(max_depth=max(soft.depth_, 1))
+    else:
+        estimator = HardTreeClassifier() if of_classes else HardTreeRegressor()
+    for name in OF_TABLE:
+        if hasattr(soft, name):
+            setattr(estimator, name, getattr(soft, name))
+    estimator.encoder_ = Encoder(max_categories=soft.max_categories, categorical_features=soft.categorical_features)
+    estimator.encoder_.schema_ = hardened.schema
+    estimator.agreement_ = hardened.agreement
+    if isinstance(hardened.tree, ObliqueTree):
+        estimator.tree_ = hardened.tree
+        return estimator
+    estimator.n_outputs_ = getattr(soft, "n_outputs_", 1)
+    if of_classes:
+        estimator.class_order_ = np.arange(soft.n_classes_)
+    estimator.max_features_ = soft.n_features_in_
+    estimator.pruning_ = None
+    return estimator.settle(hardened.tree)
+
+
+def planes_in_terms(oblique: ObliqueTree) -> Planes:
+    """Returns the planes of the nodes that split, in their order; of a single leaf one of zeros.
+
+    Raises InvalidInputError if a column is scaled by quantiles, which other programs have not.
+    """
+    inputs, terms = oblique.inputs, []
+    for feature, scale in enumerate(inputs.scales):
+        column = inputs.schema.features[feature].column
+        if scale is None:
+            terms += [(column, TermKind.CATEGORY, float(code), 1.0) for code in range(inputs.width(feature))]
+        elif isinstance(scale, Standard):
+            terms.append((column, TermKind.NUMBER, scale.mean, scale.deviation))
+        else:
+            raise InvalidInputError(
+                f"column {inputs.schema.column_names[column]!r} is scaled by quantiles, which this form cannot say: "
+                "fit the soft tree with scaling='standard'"
+            )
+    indicated = inputs.with_indicator.tolist()
+    terms += [(inputs.schema.features[feature].column, TermKind.MISSING, 0.0, 1.0) for feature in indicated]
+    column, kind, middle, unit = (np.array(part) for part in zip(*terms, strict=True))
+    nodes = _asking(oblique)
+    return Planes(inputs.schema, column, kind, middle, unit, oblique.normal[nodes], oblique.offset[nodes])
+
+
+def thresholds_on_planes(oblique: ObliqueTree, column_names: Sequence[str] | None = None) -> tuple[Tree, Schema]:
+    """Returns the tree as one of thresholds, and a schema whose columns are the planes in words.
+
+    Args:
+        oblique: The tree.
+        column_names: Other names of the columns of its table.
+
+    Raises:
+        InvalidInputError: There is not one name a column.
+    """
+    if column_names is not None:
+        inputs = replace(oblique.inputs, schema=oblique.inputs.schema.renamed(column_names))
+        oblique = replace(oblique, inputs=inputs)
+    nodes, size = _asking(oblique), oblique.node_count
+    words, limits = zip(*(oblique.plane_in_words(node) for node in nodes.tolist()), strict=True)
+    schema, zero = _schema_of_planes(words, limits), np.zeros(size, np.int32)
+    feature, threshold = zero.copy(), np.zeros(size)
+    feature[nodes], threshold[nodes] = np.arange(nodes.size), limits
+    splits = AxisSplits(feature, zero + SplitKind.THRESHOLD, threshold, zero, feature, threshold)
+    first_child, parent, depth = (
+        links.astype(np.int32) for links in (oblique.first_child, oblique.parent, oblique.depth)
+    )
+    kept = KeptNodes(np.arange(size), oblique.is_leaf, first_child, parent, depth)
+    total = oblique.value * oblique.weight[:, None]
+    sums = HardNodeSums(oblique.num_rows, oblique.weight, total, np.zeros(size))
+    return tree_of_splits(splits, kept, schema, sums, oblique.num_classes), schema
+
+
+def _asking(oblique: ObliqueTree) -> Int[np.ndarray, " plane"]:
+    """The nodes that split; of a single leaf itself."""
+    return np.flatnonzero(~oblique.is_leaf) if oblique.node_count > 1 else np.zeros(1, np.int64)
+
+
+def _schema_of_planes(words: tuple[str, ...], limits: tuple[float, ...]) -> Schema:
+    """A column for every plane, whose two codes lie on its two sides."""
+    columns, features = [], []
+    for number, (name, limit) in enumerate(zip(words, limits, strict=True)):
+        sides = np.array([np.nextafter(limit, -np.inf), np.nextafter(limit, np.inf)])
+        bins = Bins(sides, sides.copy(), np.array([limit]), exact=False)
+        columns.append(Column(name, "numeric", (), bins, has_missing=False))
+        features.append(Feature(name, number, "numeric", None, 2, has_missing=False))
+    return Schema(tuple(columns), tuple(features))

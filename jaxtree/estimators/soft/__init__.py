@@ -1,1 +1,0 @@
-"""Soft trees and soft forests as estimators."""

@@ -1,0 +1,128 @@
+"""The fitted models of estimators that exports, drawings and explanations know; all others are refused in words.
+
+An oblique tree compares *planes* with 0 where another tree compares a column with a threshold. A plane sums *terms*: a
+scaled number of a column, or 1 where a column has a category, or where it is missing.
+"""
+
+import enum
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table.schema import Schema
+from jaxtree.tree import FittedModel
+
+
+class TermKind(enum.IntEnum):
+    """What a term is of its column's value; a missing value is 0 except in the last."""
+
+    NUMBER = 0
+    CATEGORY = 1
+    MISSING = 2
+
+
+class Planes(NamedTuple):
+    """The planes of a tree.
+
+    Attributes:
+        schema: The table that they are of.
+        column: The column that each term reads.
+        kind: A `TermKind`.
+        middle: What is subtracted from a number; the code of a category; 0 for others.
+        unit: What a number is divided by then; 1 for others.
+        weight: What every term counts. Terms are rounded to float32, as the tree reads them, sums are of doubles.
+        offset: What is added to the sum.
+    """
+
+    schema: Schema
+    column: Int[np.ndarray, " term"]
+    kind: Int[np.ndarray, " term"]
+    middle: Float64[np.ndarray, " term"]
+    unit: Float64[np.ndarray, " term"]
+    weight: Float64[np.ndarray, "plane term"]
+    offset: Float64[np.ndarray, " plane"]
+
+    @property
+    def num_terms(self) -> int:
+        """The number of terms of every plane."""
+        return self.column.size
+
+
+FORMS_OF_PLANES = "export_text, to_graphviz, plot.plot_tree, to_onnx, to_sql and to_c"
+
+
+def exported_model(estimator: Any) -> FittedModel:
+    """Returns the model of a fitted tree or forest of one output, whose splits are along the axes.
+
+    Raises:
+        InvalidInputError: It has several outputs.
+        InvalidTypeError: It is no tree or forest of jaxtree with hard splits; or splits by planes.
+        sklearn.exceptions.NotFittedError: It is not fitted.
+    """
+    _refuse_soft(estimator)
+    if not hasattr(type(estimator), "model_"):
+        wanted = "hard splits" if hasattr(type(estimator), "schema_") else "jaxtree"
+        raise InvalidTypeError(f"estimator must be a tree or forest of {wanted}, got {type(estimator).__name__}")
+    check_is_fitted(estimator)
+    model = estimator.model_
+    if _splits_by_planes(estimator):
+        raise InvalidTypeError(
+            "estimator must be a tree or forest of splits along the axes, and "
+            f"{type(estimator).__name__} splits by planes: its forms are {FORMS_OF_PLANES}"
+        )
+    return _of_one_output(model)
+
+
+def exported_with_planes(estimator: Any) -> tuple[FittedModel, Planes | None]:
+    """Returns the same, also of an oblique tree: then as one of thresholds of 0 on the planes that stand behind it."""
+    if not _splits_by_planes(estimator):
+        return exported_model(estimator), None
+    model = _of_one_output(estimator.model_)
+    nodes = replace(model.forest.nodes, threshold=np.zeros_like(model.forest.nodes.threshold))
+    return replace(model, forest=replace(model.forest, nodes=nodes)), estimator.planes()
+
+
+def drawn_model(estimator: Any, feature_names: Sequence[str] | None = None) -> FittedModel:
+    """Returns the model of a fitted tree as printed forms take it; an oblique tree's is one of thresholds on planes.
+
+    Args:
+        estimator: The estimator.
+        feature_names: Other names of the columns of its table.
+
+    Raises:
+        InvalidInputError: There is not one name a column.
+        InvalidTypeError: It decides by degrees, or is no single tree.
+        sklearn.exceptions.NotFittedError: It is not fitted.
+    """
+    _refuse_soft(estimator)
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "tree_"):
+        raise InvalidTypeError(f"estimator must be a single tree of hard splits, got {type(estimator).__name__}")
+    if _splits_by_planes(estimator):
+        return estimator.model_of_planes(feature_names)
+    model = estimator.model_
+    return model if feature_names is None else replace(model, schema=model.schema.renamed(feature_names))
+
+
+def _splits_by_planes(estimator: Any) -> bool:
+    return hasattr(type(estimator), "model_of_planes")
+
+
+def _refuse_soft(estimator: Any) -> None:
+    """Raises InvalidTypeError of an estimator whose splits are not decided."""
+    if hasattr(type(estimator), "harden"):
+        raise InvalidTypeError(
+            f"estimator must be a tree of hard splits, got {type(estimator).__name__}: harden() it first; the "
+            f"forms of the hard tree are {FORMS_OF_PLANES}, with gate='axis' all others too"
+        )
+
+
+def _of_one_output(model: FittedModel) -> FittedModel:
+    if model.num_outputs != 1:
+        raise InvalidInputError(f"only estimators of one output are exported, got one of {model.num_outputs}")
+    return model

@@ -1,0 +1,262 @@
+"""The nodes of a tree as drawings show them, and drawings as text: in DOT, and as HTML for a notebook's cell.
+
+A node has a few lines of text and a colour: that of its class, the paler the smaller the class's share; for numbers a
+blue, the darker the larger the mean.
+"""
+
+import colorsys
+import html
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.export.conditions import branch_in_words, child_nodes, class_names, node_class
+from jaxtree.export.models import drawn_model
+from jaxtree.table.schema import Schema, value_in_words
+from jaxtree.tree import FittedModel, Tree, output_counts, target_means
+
+CLASS_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+"""Those of Okabe and Ito (2008), which colour-blind readers can tell apart; further classes have turned hues."""
+
+PALEST = 0.12
+"""How much of its colour a node keeps at least."""
+
+
+class PicturedNode(NamedTuple):
+    """A node as a drawing shows it.
+
+    Attributes:
+        node: Its number in the table.
+        parent: That of its parent; its own for the root.
+        children: Those of its children, none where it is a leaf or the drawing ends.
+        depth: Edges from the root.
+        branch: What its parent's split asks of its rows; empty for the root.
+        lines: What stands in it.
+        colour: "#rrggbb".
+        hides_children: Whether the drawing ends here, though the tree goes on.
+    """
+
+    node: int
+    parent: int
+    children: tuple[int, ...]
+    depth: int
+    branch: str
+    lines: tuple[str, ...]
+    colour: str
+    hides_children: bool
+
+
+def picture(
+    estimator: Any, *, feature_names: Sequence[str] | None = None, max_depth: int | None = None
+) -> list[PicturedNode]:
+    """Returns the nodes of a fitted tree down to a depth, each before its children.
+
+    Raises:
+        InvalidInputError: There is not one name a column, or the depth is negative.
+        sklearn.exceptions.NotFittedError: The estimator is not fitted.
+    """
+    model = drawn_model(estimator, feature_names)
+    if max_depth is not None and max_depth < 0:
+        raise InvalidInputError(f"max_depth must be None or an integer >= 0, got {max_depth}")
+    tree, schema = model.tree, model.schema
+    lines = _class_lines(model) if model.classes else _mean_lines(tree)
+    colours = _class_colours(model) if model.classes else _mean_colours(tree)
+    nodes, waiting = [], [0]
+    while waiting:
+        node = waiting.pop()
+        depth, children = int(tree.depth[node]), tuple(child_nodes(tree, node))
+        hides = bool(children) and depth == max_depth
+        shown = () if hides else children
+        nodes.append(
+            PicturedNode(
+                node, int(tree.parent[node]) if node else node, shown, depth,
+                branch_in_words(tree, schema, node) if node else "",
+                (*_split_lines(tree, schema, node, bool(shown)), *lines[node]), colours[node], hides,
+            )
+        )  # fmt: skip
+        waiting.extend(shown[::-1])
+    return nodes
+
+
+def _split_lines(tree: Tree, schema: Schema, node: int, is_split: bool) -> tuple[str, ...]:
+    """The column that the node asks about."""
+    return (schema.columns[schema.features[int(tree.feature[node])].column].name + "?",) if is_split else ()
+
+
+def _class_lines(model: FittedModel) -> list[tuple[str, ...]]:
+    tree = model.tree
+    lines: list[list[str]] = [[] for _ in range(tree.node_count)]
+    for output, (names, labels) in enumerate(zip(class_names(model), node_class(model), strict=True)):
+        counts = np.asarray(output_counts(tree, output), np.float64)
+        for node, (label, count) in enumerate(zip(labels.tolist(), counts, strict=True)):
+            total = count.sum()
+            share = f" {count[label] / total:.0%}" if total else ""
+            lines[node].append(f"{names[label]}{share}")
+    return [(*own, f"n = {_number(weight)}") for own, weight in zip(lines, tree.weight.tolist(), strict=True)]
+
+
+def _mean_lines(tree: Tree) -> list[tuple[str, ...]]:
+    means = target_means(tree).tolist()
+    return [
+        (", ".join(f"{mean:.4g}" for mean in row), f"n = {_number(weight)}")
+        for row, weight in zip(means, tree.weight.tolist(), strict=True)
+    ]
+
+
+def _number(weight: float | int) -> str:
+    return value_in_words(round(weight, 2)).removesuffix(".0")
+
+
+def _class_colours(model: FittedModel) -> list[str]:
+    label: Int[np.ndarray, " node"] = node_class(model)[0]
+    count = np.asarray(output_counts(model.tree, 0), np.float64)
+    total = count.sum(axis=1)
+    share = np.divide(count.max(axis=1), total, out=np.zeros_like(total), where=total > 0)
+    least = 1 / count.shape[1]
+    strength = (share - least) / (1 - least) if least < 1 else share
+    return [_mixed(colour_of_class(own), part) for own, part in zip(label.tolist(), strength.tolist(), strict=True)]
+
+
+def _mean_colours(tree: Tree) -> list[str]:
+    mean: Float[np.ndarray, " node"] = np.asarray(target_means(tree), np.float64)[:, 0]
+    low, high = mean.min(), mean.max()
+    strength = (mean - low) / (high - low) if high > low else np.zeros_like(mean)
+    return [_mixed(CLASS_COLOURS[0], part) for part in strength.tolist()]
+
+
+def colour_of_class(number: int) -> str:
+    """The colour of the class at a place in the order of classes: "#rrggbb"."""
+    turn, place = divmod(number, len(CLASS_COLOURS))
+    hue, light, saturation = colorsys.rgb_to_hls(*_parts(CLASS_COLOURS[place]))
+    return _written(colorsys.hls_to_rgb((hue + 0.07 * turn) % 1, light, saturation))
+
+
+def _mixed(colour: str, strength: float) -> str:
+    """A colour on white, at most at 65 % of its strength, so that black text can be read on it."""
+    kept = PALEST + (0.65 - PALEST) * min(max(strength, 0.0), 1.0)
+    return _written(tuple(1 - kept * (1 - part) for part in _parts(colour)))
+
+
+def _parts(colour: str) -> tuple[float, float, float]:
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return red, green, blue
+
+
+def _written(parts: tuple[float, ...]) -> str:
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
+
+
+_DOT_HEAD = """digraph tree {
+  node [shape=box, style="filled,rounded", color="#6b6b6b", fontname="Helvetica"];
+  edge [color="#6b6b6b", fontname="Helvetica", fontsize=11];"""
+
+
+def to_graphviz(estimator: Any, *, feature_names: Sequence[str] | None = None, max_depth: int | None = None) -> str:
+    r"""Returns the tree of a fitted estimator in DOT; no program of Graphviz is needed to make it.
+
+    `dot -Tsvg tree.dot -o tree.svg` draws it, and so does `graphviz.Source(text)` of the Python package in a notebook.
+
+    Args:
+        estimator: A fitted estimator with a `tree_`.
+        feature_names: Names of the columns, for a table that had none.
+        max_depth: How deep to draw; to the leaves if not given.
+
+    Raises:
+        InvalidInputError: There is not one name a column, or the depth is negative.
+
+    Example:
+        >>> from jaxtree import ID3Classifier
+        >>> from jaxtree.datasets import load_play_tennis
+        >>> X, y = load_play_tennis(return_X_y=True, as_frame=True)
+        >>> text = to_graphviz(ID3Classifier().fit(X, y), max_depth=1)
+        >>> print(*text.splitlines()[3:6], sep=chr(10))
+          0 [label="outlook?\nyes 64%\nn = 14", fillcolor="#f8e5ba"];
+          1 [label="yes 100%\nn = 4", fillcolor="#efc159"];
+          0 -> 1 [label="outlook = overcast"];
+    """
+    lines = [_DOT_HEAD]
+    for node in picture(estimator, feature_names=feature_names, max_depth=max_depth):
+        lines.append(_dot_node(node))
+        if node.branch:
+            lines.append(f"  {node.parent} -> {node.node} [label={_quoted(node.branch)}];")
+    return "\n".join([*lines, "}"])
+
+
+def _dot_node(node: PicturedNode) -> str:
+    shown = (*node.lines, "…") if node.hides_children else node.lines
+    label = "\\n".join(_escaped(line) for line in shown)
+    return f'  {node.node} [label="{label}", fillcolor="{node.colour}"];'
+
+
+def _quoted(text: str) -> str:
+    return f'"{_escaped(text)}"'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+
+
+SMALL_DEPTH, MOST_NODES = 6, 200
+"""How deep a small tree is drawn, and with how many nodes at most; both are shown where more is left out."""
+
+OPEN_DEPTH = 2
+"""Nodes above this depth are open at first."""
+
+_STYLE = "font:13px/1.7 system-ui,sans-serif;margin:0.5em 0"
+_BELOW = "margin-left:0.55em;padding-left:0.9em;border-left:1px solid #8886"
+_COLOUR = "display:inline-block;width:0.7em;height:0.7em;border-radius:0.2em;margin-right:0.4em;background:"
+
+
+def small_html(estimator: Any) -> str:
+    """Returns the upper part of a fitted tree as HTML without scripts: what branches ask, and what nodes predict.
+
+    Args:
+        estimator: A fitted estimator with a `tree_`.
+
+    Raises:
+        sklearn.exceptions.NotFittedError: The estimator is not fitted.
+
+    Example:
+        >>> from jaxtree import ID3Classifier
+        >>> from jaxtree.datasets import load_play_tennis
+        >>> X, y = load_play_tennis(return_X_y=True, as_frame=True)
+        >>> text = small_html(ID3Classifier().fit(X, y))
+        >>> "outlook = overcast" in text, "<script" in text
+        (True, False)
+    """
+    depth = _depth_of_most_nodes(estimator.tree_)
+    nodes = {node.node: node for node in picture(estimator, max_depth=depth)}
+    tree = estimator.tree_
+    shown = f", drawn to depth {depth}" if any(node.hides_children for node in nodes.values()) else ""
+    size = f"{tree.node_count:,} nodes, {tree.n_leaves:,} leaves, depth {tree.max_depth}{shown}"
+    return f'<div style="{_STYLE}"><div style="opacity:0.65">{size}</div>{_html_node(nodes[0], nodes)}</div>'
+
+
+def _depth_of_most_nodes(tree: Any) -> int:
+    """The depth down to which a tree has no more than the most nodes."""
+    depths = tree.depth[: tree.node_count]
+    depth = 1
+    while depth < SMALL_DEPTH and (depths <= depth + 1).sum() <= MOST_NODES:
+        depth += 1
+    return depth
+
+
+def _html_node(node: PicturedNode, nodes: dict[int, PicturedNode]) -> str:
+    line = _html_line(node)
+    if not node.children:
+        return f'<div style="padding-left:1em">{line}</div>'
+    below = "".join(_html_node(nodes[child], nodes) for child in node.children)
+    is_open = " open" if node.depth < OPEN_DEPTH else ""
+    summary = f'<summary style="cursor:pointer">{line}</summary>'
+    return f'<details{is_open}>{summary}<div style="{_BELOW}">{below}</div></details>'
+
+
+def _html_line(node: PicturedNode) -> str:
+    asked, content = (node.lines[0], node.lines[1:]) if node.children else ("", node.lines)
+    branch = f"<b>{html.escape(node.branch or 'all rows')}</b>"
+    words = html.escape(", ".join((*content, "…") if node.hides_children else content))
+    asks = f' <span style="opacity:0.65">{html.escape(asked)}</span>' if asked else ""
+    return f'<span style="{_COLOUR}{node.colour}"></span>{branch}: {words}{asks}'

@@ -1,0 +1,179 @@
+"""The container of a model file: a header of JSON and named arrays, in one file of the safetensors format.
+
+Reading it executes nothing, and takes memory in proportion to the size of the file. A checksum shows damage; what a
+file with a right checksum holds is still to be checked by those who take it.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+from jaxtyping import Shaped
+
+from jaxtree.errors import InvalidInputError, ModelFileError
+
+FORMAT = 2
+"""The format that is written, and the only one that is read."""
+
+LONGEST_HEADER = 32 * 2**20
+"""Bytes of the header of a file, which holds names and categories; a parsed one takes some thirty times as much."""
+
+_LENGTH = 8
+"""Bytes before the header that hold its length."""
+
+_HEADER, _CHECKSUM = "jaxtree", "sha256"
+
+_DTYPES = ("|b1", "|u1", "<u2", "<u4", "<i4", "<i8", "<f4", "<f8")
+"""The types of arrays in model files."""
+
+Arrays = dict[str, Shaped[np.ndarray, "..."]]
+
+
+class ModelFile(NamedTuple):
+    """What a model file holds.
+
+    Attributes:
+        header: Values of JSON.
+        arrays: Named arrays.
+    """
+
+    header: dict[str, Any]
+    arrays: Arrays
+
+
+def write_model_file(path: str | os.PathLike, content: ModelFile) -> None:
+    """Writes a model file at once or not at all: what stood at the path stays until the new file is complete.
+
+    Args:
+        path: Where to write.
+        content: A header of values that JSON has, and arrays of numbers or truth values.
+
+    Raises:
+        InvalidInputError: The header is too long.
+    """
+    text = json.dumps({"format": FORMAT, **content.header}, allow_nan=False)
+    arrays = {name: np.ascontiguousarray(array) for name, array in content.arrays.items()}
+    data = safetensors.numpy.save(arrays, {_HEADER: text, _CHECKSUM: _checksum(text, arrays)})
+    if _header_length(data) > LONGEST_HEADER:
+        raise InvalidInputError(
+            f"names and categories of the model take more than {LONGEST_HEADER // 2**20} MiB, which is the most"
+        )
+    replace_file(Path(os.path.realpath(path)), data)
+
+
+def read_model_file(path: str | os.PathLike) -> ModelFile:
+    """Reads a model file, without looking at what its header and arrays mean.
+
+    Raises:
+        ModelFileError: It is damaged, of another format, or no model file at all.
+        OSError: It cannot be read.
+    """
+    data = _read_bytes(path)
+    metadata = _read_metadata(data)
+    text = metadata[_HEADER]
+    header = _parse(text)
+    _check_format(header)
+    try:
+        arrays = safetensors.numpy.load(data)
+    except (safetensors.SafetensorError, ValueError, TypeError, LookupError, ImportError) as error:
+        raise ModelFileError(f"its arrays are damaged ({shortened(error)})") from None
+    for name, array in arrays.items():
+        if array.dtype.newbyteorder("<").str not in _DTYPES:
+            raise ModelFileError(f"array {shortened(name)} has type {array.dtype}, which model files do not use")
+    if metadata.get(_CHECKSUM) != _checksum(text, arrays):
+        raise ModelFileError("its checksum does not fit: it has changed since it was written")
+    return ModelFile(header, arrays)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Writes a file beside the path, and moves it there when it is complete."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        with open(beside, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        if isinstance(error, OSError):
+            # The caller knows the path, and not the file beside it.
+            error.filename, error.filename2 = os.fspath(path), None
+        raise
+
+
+def shortened(value: object) -> str:
+    """A value of unknown origin for a message, in at most 80 characters."""
+    text = str(value) if isinstance(value, str | BaseException) else repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _read_bytes(path: str | os.PathLike) -> bytes:
+    # Opened without waiting: a pipe that nobody writes to would block.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as opened:
+        status = os.fstat(opened.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelFileError("it is no regular file")
+        return opened.read(status.st_size)
+
+
+def _header_length(data: bytes) -> int:
+    return int.from_bytes(data[:_LENGTH], "little")
+
+
+def _read_metadata(data: bytes) -> dict[str, Any]:
+    """The texts that safetensors keeps beside its arrays; among them is our header."""
+    length = _header_length(data)
+    if len(data) < _LENGTH or not 0 < length <= min(len(data) - _LENGTH, LONGEST_HEADER):
+        raise ModelFileError("it is no model file, or cut short")
+    metadata = _parse(data[_LENGTH : _LENGTH + length]).get("__metadata__")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(_HEADER), str):
+        raise ModelFileError("it is no model file of jaxtree: its header does not say so")
+    return metadata
+
+
+def _check_format(header: dict[str, Any]) -> None:
+    """Raises ModelFileError unless the format is the one that is read; in another the header may have any form."""
+    version = header.get("format")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"its format must be a positive integer, got {shortened(version)}")
+    if version != FORMAT:
+        cure = "install a newer jaxtree" if version > FORMAT else "fit the estimator again, or load it with that one"
+        raise ModelFileError(
+            f"it has format {shortened(version)}, written by jaxtree {shortened(header.get('jaxtree'))}; this one "
+            f"reads format {FORMAT}: {cure}"
+        )
+
+
+def _parse(text: str | bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"its header is damaged ({shortened(error)})") from None
+    if not isinstance(value, dict):
+        raise ModelFileError("its header is damaged (it is no object)")
+    return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _checksum(text: str, arrays: Arrays) -> str:
+    """SHA-256 of the header and of all arrays, in the order of their names."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        kind = array.dtype.newbyteorder("<")
+        digest.update(json.dumps([name, kind.str, list(array.shape)]).encode())
+        digest.update(array.astype(kind, copy=False).tobytes())
+    return digest.hexdigest()

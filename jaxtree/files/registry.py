@@ -1,0 +1,190 @@
+"""Fitted estimators in files: `save` and `load`, and what an estimator must have for them."""
+
+import importlib
+import os
+import typing
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.errors import InvalidInputError, InvalidTypeError, JaxtreeError, ModelFileError
+from jaxtree.files.container import ModelFile, read_model_file, shortened, write_model_file
+from jaxtree.files.records import from_json, read_record, require, to_json, write_record
+from jaxtree.files.trees import EncoderOptions, FittedTable, OutputClasses
+from jaxtree.table.encoder import Encoder
+
+_KEPT = (
+    *("DecisionTreeClassifier", "DecisionTreeRegressor", "C45Classifier", "ID3Classifier"),
+    *("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
+    *("SoftTreeClassifier", "SoftTreeRegressor", "SoftForestClassifier", "SoftForestRegressor"),
+    *("HardTreeClassifier", "HardTreeRegressor"),
+)
+"""The estimators that go into files: names of the package, which loads a class when it is asked for."""
+
+
+class KeptInFiles:
+    """An estimator that goes into files: its parameters, and a record of what it has learned."""
+
+    encoder_: Encoder
+    n_features_in_: int
+    feature_names_in_: Shaped[np.ndarray, " column"]
+    classes_: Any
+    class_order_: Any
+
+    other_columns_: tuple[str, ...] = ()
+    """Columns of the fitted source that are no features: target and weights."""
+    is_vector_: bool
+
+    def fitted_state(self) -> Any:
+        """Returns what fitting has learned, as a record; a subclass annotates of which class."""
+        raise NotImplementedError
+
+    def restore(self, state: Any) -> None:
+        """Takes what `fitted_state` of an estimator with these parameters returned, as what it has learned itself.
+
+        Raises:
+            InvalidInputError: A parameter is not allowed.
+            ModelFileError: The parts of the record do not fit each other, or the parameters.
+        """
+        raise NotImplementedError
+
+    def fitted_table(self) -> FittedTable:
+        """Returns what the estimator has learned of its table and target; raises NotFittedError without a fit."""
+        check_is_fitted(self)
+        classes = _as_list(getattr(self, "classes_", []))
+        order = _as_list(getattr(self, "class_order_", [np.arange(len(names)) for names in classes]))
+        return FittedTable(
+            columns=self.encoder_.schema_.columns,
+            options=EncoderOptions(*(getattr(self.encoder_, name) for name in EncoderOptions._fields)),
+            is_named=hasattr(self, "feature_names_in_"),
+            beside=tuple(self.other_columns_),
+            max_features=getattr(self, "max_features_", None),
+            num_outputs=getattr(self, "n_outputs_", None),
+            outputs=tuple(
+                OutputClasses(names, np.asarray(places, np.int64)) for names, places in zip(classes, order, strict=True)
+            ),
+            is_vector=bool(getattr(self, "is_vector_", False)),
+        )
+
+    def restore_table(self, table: FittedTable) -> None:
+        """Takes what `fitted_table` of another estimator returned.
+
+        Raises:
+            ModelFileError: It has classes, and the estimator predicts numbers, or the other way round.
+        """
+        self.encoder_ = table.encoder()
+        names = self.encoder_.schema_.column_names
+        self.n_features_in_ = len(names)
+        if table.is_named:
+            self.feature_names_in_ = np.array(names, object)
+        self.other_columns_ = table.beside
+        for name, number in (("max_features_", table.max_features), ("n_outputs_", table.num_outputs)):
+            if number is not None:
+                setattr(self, name, number)
+        of_classes = is_classifier(self)
+        require(of_classes == bool(table.outputs), "it has classes and predicts none, or has none and predicts some")
+        if not of_classes:
+            self.is_vector_ = table.is_vector
+            return
+        classes = [classes.names for classes in table.outputs]
+        self.classes_ = classes[0] if len(classes) == 1 else classes
+        self.n_classes_ = len(classes[0]) if len(classes) == 1 else np.array([len(names) for names in classes])
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the fitted estimator into a file, which `jaxtree.load` reads.
+
+        The file has the safetensors format: arrays, and a header of JSON with the parameters and the schema. What
+        stands at the path is replaced when the new file is complete.
+
+        Args:
+            path: Where to write, such as "model.jaxtree".
+
+        Raises:
+            InvalidInputError: A parameter cannot be kept: a function that is not jaxtree's, such as a loss; a random
+                generator; an optimiser; a splitter of scikit-learn; the tree that a soft one began with. Set it to
+                something else first; what is fitted does not change.
+            InvalidTypeError: The estimator is of a class that is not jaxtree's own.
+        """
+        kind = type(self)
+        if kind.__name__ not in _KEPT or kind is not _class_of(kind.__name__):
+            raise InvalidTypeError(f"estimators of these classes are saved: {', '.join(_KEPT)}; got {kind.__name__}")
+        state = write_record(self.fitted_state(), _state_of(kind))
+        header = {
+            "jaxtree": importlib.import_module("jaxtree").__version__,
+            "class": kind.__name__,
+            "parameters": _write_parameters(self),
+            "fitted": state.header,
+        }
+        write_model_file(path, ModelFile(header, state.arrays))
+
+
+def load(path: str | os.PathLike) -> Any:
+    """Returns the fitted estimator in a file that `save` has written: it predicts as the saved one did.
+
+    Nothing in the file is executed, and everything is checked before it is used, so that a file may come from anywhere.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ModelFileError: The file is damaged, made up, or of another format; the message says which.
+        OSError: The file cannot be read.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> from sklearn.datasets import load_iris
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     DecisionTreeClassifier(max_depth=2).fit(X, y).save(pathlib.Path(folder) / "iris.jaxtree")
+        ...     load(pathlib.Path(folder) / "iris.jaxtree").score(X, y)
+        0.96
+    """
+    try:
+        return _estimator_of(read_model_file(path))
+    except JaxtreeError as error:
+        raise ModelFileError(f"cannot load {os.fspath(path)!r}: {error}") from None
+    except RecursionError:
+        raise ModelFileError(f"cannot load {os.fspath(path)!r}: its header is nested too deeply") from None
+
+
+def _estimator_of(content: ModelFile) -> Any:
+    header = content.header
+    name: Any = header.get("class")
+    fitted: Any = header.get("fitted")
+    known = ", ".join(_KEPT)
+    require(name in _KEPT, f"it holds an estimator of class {shortened(name)}; known are {known}")
+    kind = _class_of(name)
+    try:
+        estimator = kind(**from_json({"dict": list(header["parameters"].items())}))
+    except (AttributeError, LookupError, TypeError):
+        raise ModelFileError(f"its parameters are not those of {name}") from None
+    estimator.restore(read_record(ModelFile(fitted, content.arrays), _state_of(kind)))
+    return estimator
+
+
+def _class_of(name: str) -> Any:
+    return getattr(importlib.import_module("jaxtree"), name)
+
+
+def _state_of(kind: Any) -> Any:
+    """The class of an estimator's records."""
+    return typing.get_type_hints(kind.fitted_state)["return"]
+
+
+def _write_parameters(estimator: Any) -> dict[str, Any]:
+    parameters = {}
+    for name, value in estimator.get_params(deep=False).items():
+        try:
+            parameters[name] = to_json(value)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"parameter {name} cannot be kept: {error}") from None
+    return parameters
+
+
+def _as_list(parts: Any) -> list:
+    """The parts of several outputs as they are, the one part of one output in a list."""
+    return list(parts) if isinstance(parts, list | tuple) else [parts]

@@ -1,0 +1,196 @@
+"""What soft estimators and hardened trees keep in files.
+
+The state of the optimiser is not kept: after loading, `partial_fit` goes on from the parameters with a new one.
+"""
+
+import dataclasses
+import functools
+
+import jax
+import numpy as np
+from jaxtyping import Float64, Int32, Int64
+
+from jaxtree.files.records import check, require, require_finite
+from jaxtree.files.trees import FittedTable, RandomKey, node_links
+from jaxtree.soft.forest import SoftForest, init_forest
+from jaxtree.soft.hard_trees import ObliqueTree
+from jaxtree.soft.inputs import Inputs, Quantile, Standard
+from jaxtree.soft.model import SoftForm, SoftTree, init
+from jaxtree.table.schema import Schema
+
+MOST_LEVELS = 16
+"""Of the depth of a soft estimator."""
+MOST_TREES = 2**20
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class InputsState:
+    """What is kept of `Inputs`: all but the schema.
+
+    Attributes:
+        scales: Of every feature its scale; None for categories.
+        with_indicator: The features that have an indicator.
+    """
+
+    scales: tuple[Standard | Quantile | None, ...]
+    with_indicator: Int64[np.ndarray, " indicator"]
+
+    @classmethod
+    def of(cls, inputs: Inputs) -> "InputsState":
+        """What is kept of inputs."""
+        return cls(inputs.scales, np.asarray(inputs.with_indicator, np.int64))
+
+    def inputs(self, schema: Schema) -> Inputs:
+        """Returns the inputs of values of a schema; raises ModelFileError if they are for other values."""
+        is_category = [scale is None for scale in self.scales]
+        require(is_category == schema.is_categorical.tolist(), "a feature has a scale that is not for its kind")
+        indicated = self.with_indicator
+        in_order = (np.diff(indicated) > 0).all() and (indicated >= 0).all() and (indicated < len(self.scales)).all()
+        require(in_order, "it has indicators of features that there are not")
+        widths = np.where(is_category, schema.num_values, 1).astype(np.int64)
+        return Inputs(schema, self.scales, np.cumsum(widths) - widths, indicated)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SoftState:
+    """What a fitted soft estimator has learned.
+
+    Attributes:
+        table: What it has learned of the table.
+        inputs: How rows are made of values.
+        model: The parameters.
+        key: What further training follows from.
+        history: The losses of all epochs, by their names.
+        best_epoch: The epoch that was kept.
+        mean: What is added to the outputs of a model of numbers; no numbers for classes.
+        deviation: What they are multiplied with.
+    """
+
+    table: FittedTable
+    inputs: InputsState
+    model: SoftTree | SoftForest
+    key: RandomKey
+    history: dict[str, list[float]]
+    best_epoch: int
+    mean: Float64[np.ndarray, " output"]
+    deviation: Float64[np.ndarray, " output"]
+
+    def model_of(self, inputs: Inputs) -> SoftTree | SoftForest:
+        """Returns the model; raises ModelFileError unless it is one of such inputs, and of the table's outputs."""
+        model, form = self.model, form_of(self.model)
+        require(form.depth <= MOST_LEVELS, f"its model has a depth of more than {MOST_LEVELS}")
+        num_outputs = sum(self.table.num_classes) or len(self.mean)
+        fits = form.num_outputs == num_outputs
+        require(fits, f"its model has {form.num_outputs} outputs, and its estimator {num_outputs}")
+        fits = (form.num_features, form.missing) == (inputs.num_features, inputs.missing)
+        require(fits, "its model is not one of its inputs")
+        num_trees = len(model.trees.leaf.value) if isinstance(model, SoftForest) else None
+        require(num_trees is None or 1 <= num_trees <= MOST_TREES, "its number of trees is none")
+        wanted = _shapes(form, num_trees, mixture_of(model) or "")
+        arrays, shapes = jax.tree.leaves(model), jax.tree.leaves(wanted)
+        fits = jax.tree.structure(model) == jax.tree.structure(wanted)
+        fits = fits and all(array.shape == shape.shape for array, shape in zip(arrays, shapes, strict=True))
+        require(fits, "its arrays are not of the type and shape that its model has")
+        for array in arrays:
+            require(array.dtype.kind == "f" and not np.isnan(array).any(), "an array of its model has NaN")
+        return model
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PlaneArrays:
+    """What is kept of the nodes of an `ObliqueTree`."""
+
+    normal: Float64[np.ndarray, "node column"]
+    offset: Float64[np.ndarray, " node"]
+    first_child: Int32[np.ndarray, " node"]
+    num_children: Int32[np.ndarray, " node"]
+    num_rows: Int64[np.ndarray, " node"]
+    weight: Float64[np.ndarray, " node"]
+    value: Float64[np.ndarray, "node output"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HardState:
+    """What a hardened oblique tree consists of.
+
+    Attributes:
+        table: What the soft tree has learned of the table.
+        inputs: How rows are made of values.
+        nodes: The nodes.
+        agreement: How far it predicts what the soft tree does.
+    """
+
+    table: FittedTable
+    inputs: InputsState
+    nodes: PlaneArrays
+    agreement: float
+
+    @classmethod
+    def of(cls, table: FittedTable, tree: ObliqueTree, agreement: float) -> "HardState":
+        """What is kept of a tree."""
+        integers = {"first_child": np.int32, "num_children": np.int32, "num_rows": np.int64}
+        names = [field.name for field in dataclasses.fields(PlaneArrays)]
+        nodes = {name: np.asarray(getattr(tree, name), integers.get(name, np.float64)) for name in names}
+        return cls(table, InputsState.of(tree.inputs), PlaneArrays(**nodes), agreement)
+
+    def tree(self, schema: Schema) -> ObliqueTree:
+        """Returns the tree of values of a schema; raises ModelFileError if it is for other values."""
+        inputs, num_classes = self.inputs.inputs(schema), self.table.num_classes
+        normal, value = self.nodes.normal, self.nodes.value
+        fits = normal.shape[1] == inputs.num_features and value.shape[1] == (sum(num_classes) or self.table.num_outputs)
+        require(fits, "its nodes do not have one weight a column, or one share a class")
+        one_tree = np.array([0, len(value)])
+        parent, depth, _ = node_links(self.nodes.first_child, self.nodes.num_children, one_tree)
+        return ObliqueTree(**vars(self.nodes), parent=parent, depth=depth, inputs=inputs, num_classes=num_classes)
+
+
+def form_of(model: SoftTree | SoftForest) -> SoftForm:
+    """The form of a model, or of its trees."""
+    return model.trees.form if isinstance(model, SoftForest) else model.form
+
+
+def mixture_of(model: SoftTree | SoftForest) -> str | None:
+    """How the trees of a forest are mixed; None of a single tree."""
+    if not isinstance(model, SoftForest):
+        return None
+    return "mean" if model.mixing is None else "learned"
+
+
+@functools.lru_cache(maxsize=16)
+def _shapes(form: SoftForm, num_trees: int | None, mixture: str) -> SoftTree | SoftForest:
+    """A model of such a form, with shapes in the place of its arrays."""
+    if num_trees is None:
+        return jax.eval_shape(lambda: init(form, key=jax.random.key(0)))
+    return jax.eval_shape(lambda: init_forest(form, num_trees=num_trees, mixture=mixture, key=jax.random.key(0)))
+
+
+@check.register
+def _(state: SoftState) -> None:
+    outputs = state.table.outputs
+    require(len(outputs) <= 1, "it has several outputs, and its estimator has one")
+    require(outputs or len(state.mean) == state.table.num_outputs, "mean is not one number an output")
+    require_finite(state, "mean", "deviation")
+    require((state.deviation > 0).all(), "deviation is not one positive number an output")
+    names = set(state.history)
+    require({"loss"} <= names <= {"loss", "validation_loss"}, "the history of its training is none")
+    require(0 <= state.best_epoch < 2**31, "the epoch that was kept is none")
+
+
+@check.register
+def _(scale: Standard) -> None:
+    is_scale = np.isfinite(scale).all() and scale.deviation > 0
+    require(is_scale, "it has a scale whose deviation is not positive, or not finite")
+
+
+@check.register
+def _(scale: Quantile) -> None:
+    require_finite(scale, "value", "share")
+    ascends = (np.diff(scale.value) > 0).all() and (np.diff(scale.share) > 0).all()
+    fits = ascends and scale.share.size and scale.share[0] > 0 and scale.share[-1] < 1
+    require(fits, "it has a scale of quantiles that do not ascend")
+
+
+@check.register
+def _(nodes: PlaneArrays) -> None:
+    require_finite(nodes, "normal", "offset", "weight", "value")
+    require(np.isin(nodes.num_children, (0, 2)).all(), "a node has children, and not two")

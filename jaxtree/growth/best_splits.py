@@ -1,0 +1,280 @@
+"""The best split of every slot of a chunk, by histograms or by comparing pairs of entries, on all features or a few.
+
+Where features are *sampled*, every node puts them in a random order of its own. It looks at the first `max_features` of
+them and, if none of these has a split, at the following ones until one has: scikit-learn's rule, by which a node is no
+leaf because the features drawn happen to be constant there. Features are looked at in *rounds* of a static number, so
+that a node costs the features that it looks at, whatever the number of all.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
+
+from jaxtree.arrays import child_hash, mix
+from jaxtree.growth.candidates import Judge
+from jaxtree.growth.histogram import Chunk, group_histograms, sampled_histograms, sums_of_entries
+from jaxtree.growth.plan import WINDOW, Plan
+from jaxtree.growth.problem import Entries, FeatureContext, Frontier, NodeContext, Problem
+from jaxtree.growth.split import Split, best_of_features, no_split, score_histogram, score_pairs, trimmed
+from jaxtree.growth.whole_numbers import sort_pairs
+
+NOT_SAMPLED = 2**32 - 1
+"""The rank of a feature that no node looks at."""
+
+
+class SmallNodes(NamedTuple):
+    """Small nodes that are scored together.
+
+    Attributes:
+        context: What holds at each for its candidates.
+        row: The rows in the window of each.
+        sums: What each row adds to the node's sums, 0 if it is not in the node.
+    """
+
+    context: NodeContext
+    row: Int32[Array, "slot window"]
+    sums: Int[Array, "slot channel window"]
+
+
+def small_nodes(
+    entries: Entries, frontier: Frontier, slot: Int32[Array, " slot"], context: NodeContext, *, plan: Plan
+) -> SmallNodes:
+    """The small nodes of some slots, with their entries looked up."""
+    entry = frontier.start[slot][:, None] + jnp.arange(WINDOW, dtype=jnp.int32)
+    member = (entry < frontier.stop[slot][:, None]) & (entries.slot.at[entry].get(mode="clip") == slot[:, None])
+    row = entries.row.at[entry].get(mode="clip")
+    label, value = (x.at[:, entry].get(mode="clip") for x in (entries.label, entries.value))
+    sums = sums_of_entries(label, jnp.where(member, value, 0), plan.rules)
+    return SmallNodes(context, row, jnp.moveaxis(sums, 1, 0))
+
+
+def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: Plan) -> list[Split]:
+    """The best split of every slot on every feature, table by table."""
+    splits = []
+    for number, (table, listed) in enumerate(zip(plan.tables, problem.lists, strict=False)):
+        size = table.features_per_group
+
+        def score_group(group, splits, number=number, listed=listed, size=size):
+            features = lax.dynamic_slice(listed, (group * size,), (size,))
+            tables = group_histograms(problem, chunk, features, number, plan=plan)
+            looked = _Looked(tables, problem.take_features(features), number, per_slot=False)
+            return _score_tables(problem, chunk, looked, splits, group * size, plan=plan)
+
+        splits.append(_over_groups(problem, listed, size, score_group, no_split((listed.size, plan.num_slots), plan)))
+    return splits
+
+
+def splits_of_sampled(problem: Problem, chunk: Chunk, features: Int32[Array, "sampled slot"], *, plan: Plan) -> Split:
+    """The best split of every slot on features of its own, by histograms."""
+    best = no_split(features.shape, plan)
+    at = jnp.minimum(features, problem.num_codes.size - 1)
+    served_by = _table_of_feature(problem, plan)[at]
+    for number in range(len(plan.tables)):
+        tables = sampled_histograms(problem, chunk, features, number, plan=plan)
+        looked = _Looked(tables, problem.take_features(at), number, per_slot=True)
+        found = _score_tables(problem, chunk, looked, no_split(features.shape, plan), jnp.int32(0), plan=plan)
+        best = jax.tree.map(functools.partial(_where, served_by == number), found, best)
+    return best
+
+
+def splits_by_pairs(problem: Problem, small: SmallNodes, *, plan: Plan) -> list[Split]:
+    """The best split of every small node on every feature, list by list."""
+
+    def score_listed(listed, size):
+        def score_group(group, splits):
+            features = lax.dynamic_slice(listed, (group * size,), (size,))
+            codes = problem.codes.at[features[:, None, None], small.row].get(mode="promise_in_bounds")
+            over_features = jax.vmap(_score_small(problem, 0, plan), in_axes=(0, None, 0, None))
+            found = over_features(codes.astype(jnp.int32), small.sums, problem.take_features(features), small.context)
+            return _put(splits, trimmed(found, plan), group * size, jnp.int32(0))
+
+        return _over_groups(problem, listed, size, score_group, no_split((listed.size, len(small.row)), plan))
+
+    sizes = [table.features_per_group for table in plan.tables] + [1] * (plan.num_scanned > 0)
+    return [score_listed(listed, size) for listed, size in zip(problem.lists, sizes, strict=True)]
+
+
+def pairs_of_sampled(
+    problem: Problem, small: SmallNodes, features: Int32[Array, "sampled slot"], *, plan: Plan
+) -> Split:
+    """The best split of every small node on features of its own."""
+    features = jnp.minimum(features, problem.num_codes.size - 1)
+    over_places = jax.vmap(_score_small(problem, 1, plan), in_axes=(0, None, 0, None))
+    codes = problem.codes.at[features[:, :, None], small.row].get(mode="promise_in_bounds").astype(jnp.int32)
+    found = over_places(codes, small.sums, problem.take_features(features), small.context)
+    return trimmed(found, plan)
+
+
+def best_of_slots(
+    problem: Problem, splits: Split, context: NodeContext, in_average: Bool[Array, "feature *slot"], *, plan: Plan
+) -> Split:
+    """The best of every slot's splits, one a feature (arrays of shape (feature, slot))."""
+    best = lambda own, node, counts: best_of_features(Judge(plan.rules, node, problem.units), own, counts)  # noqa: E731
+    return jax.vmap(best, in_axes=(1, 0, 1 if in_average.ndim > 1 else None))(splits, context, in_average)
+
+
+def _score_small(problem: Problem, per_slot: int, plan: Plan) -> Callable[..., Split]:
+    """Scores small nodes side by side on one feature, or each on one of its own."""
+
+    def score(codes, sums, feature, node):
+        return score_pairs(Judge(plan.rules, node, problem.units), feature, codes, sums)
+
+    return jax.vmap(score, in_axes=(0, 0, 0 if per_slot else None, 0))
+
+
+def _where(mask: Bool[Array, "sampled slot"], a: Array, b: Array) -> Array:
+    return jnp.where(mask.reshape(mask.shape + (1,) * (a.ndim - mask.ndim)), a, b)
+
+
+def _table_of_feature(problem: Problem, plan: Plan) -> Int32[Array, " feature"]:
+    """The table plan that serves every feature."""
+    served_by = jnp.zeros(problem.num_codes.size, jnp.int32)
+    for number, listed in enumerate(problem.lists[: len(plan.tables)]):
+        served_by = served_by.at[listed].set(number, mode="drop")
+    return served_by
+
+
+class _Looked(NamedTuple):
+    """Tables of sums to be scored.
+
+    Attributes:
+        sums: A table for every feature, or for the features that slots look at in the same place.
+        features: The features of the tables; with `per_slot` those of every slot.
+        number: The table plan.
+        per_slot: Whether slots have features of their own.
+    """
+
+    sums: Int[Array, "looked cell"]
+    features: FeatureContext
+    number: int
+    per_slot: bool
+
+
+def _score_tables(
+    problem: Problem, chunk: Chunk, looked: _Looked, splits: Split, first_place: Int32[Array, ""], *, plan: Plan
+) -> Split:
+    """Writes the best split of every slot on every table into `splits`, block by block of slots.
+
+    The first table's splits stand at `first_place` there.
+    """
+    table, channels = plan.tables[looked.number], plan.rules.num_channels
+    size, per_slot = table.slots_per_block, looked.per_slot
+    num_cells = size * channels * table.num_bins
+
+    def score(histogram, feature, node):
+        judge = Judge(plan.rules, node, problem.units)
+        return score_histogram(judge, feature, histogram, kinds=table.kinds, num_words=plan.num_words)
+
+    over_slots = jax.vmap(score, in_axes=(0, 0 if per_slot else None, 0))
+    over_tables = jax.vmap(over_slots, in_axes=(0, 0, None))
+
+    def score_block(block, splits):
+        first_slot, start = block * size, (jnp.zeros_like(block), block * num_cells)
+        histograms = lax.dynamic_slice(looked.sums, start, (len(looked.sums), num_cells))
+        histograms = histograms.reshape(-1, size, channels, table.num_bins)
+        here = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, first_slot, size), chunk.context)
+        features = looked.features
+        if per_slot:
+            features = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, first_slot, size, axis=1), features)
+        found = trimmed(over_tables(histograms, features, here), plan)
+        return _put(splits, found, first_place, first_slot)
+
+    return lax.fori_loop(0, -(-chunk.num_used // size), score_block, splits)
+
+
+def _over_groups(problem: Problem, listed: Int32[Array, " listed"], size: int, score_group, splits: Split) -> Split:
+    """Adds to the splits what `score_group` finds; groups of padding, which stand last, are not scored."""
+    num_features = jnp.sum(problem.is_there(listed), dtype=jnp.int32)
+    return lax.fori_loop(0, -(-num_features // size), score_group, splits)
+
+
+def _put(splits: Split, found: Split, first_place: Int32[Array, ""], first_slot: Int32[Array, ""]) -> Split:
+    """The splits with what was found for a group of features and a block of slots."""
+
+    def put(values, new):
+        start = (first_place, first_slot, jnp.zeros_like(first_slot))
+        return lax.dynamic_update_slice(values, new, start[: values.ndim])
+
+    return jax.tree.map(put, splits, found)
+
+
+def best_of_sampled(
+    problem: Problem,
+    context: NodeContext,
+    most: Int32[Array, " slot"],
+    in_use: Bool[Array, " slot"],
+    look: Callable[[Int32[Array, "sampled slot"]], Split],
+    *,
+    plan: Plan,
+) -> Split:
+    """The best split of every slot on the features that it samples.
+
+    Args:
+        problem: The problem.
+        context: What holds at the slots' nodes.
+        most: How many features each looks at, if one of them has a split.
+        in_use: Which slots hold nodes.
+        look: The best split of every slot on each of some features of its own; a number past all is no feature.
+        plan: Static sizes.
+    """
+    order = _feature_orders(problem, context, plan=plan)
+    num_features = jnp.sum(problem.num_codes > 0, dtype=jnp.int32)
+
+    def goes_on(carry):
+        first, best = carry
+        return (first < num_features) & ((first == 0) | jnp.any(in_use & (best.gain == -jnp.inf)))
+
+    def look_on(carry):
+        first, best = carry
+        features = lax.dynamic_slice(order, (first, jnp.zeros_like(first)), (plan.num_sampled, most.size))
+        found = look(features)
+        at = first + jnp.arange(plan.num_sampled, dtype=jnp.int32)[:, None]
+        has_split = (found.gain > -jnp.inf) & (at < num_features)
+        first_useful = jnp.min(jnp.where(has_split, at, num_features), axis=0)
+        is_seen = has_split & (at < jnp.maximum(most, first_useful + 1))
+        found = found._replace(gain=jnp.where(is_seen, found.gain, -jnp.inf))
+        in_average = problem.in_average.at[features].get(mode="clip")
+        new = best_of_slots(problem, found, context, in_average, plan=plan)
+        is_settled = best.gain > -jnp.inf
+        return first + plan.num_sampled, jax.tree.map(
+            lambda a, b: jnp.where(is_settled.reshape(is_settled.shape + (1,) * (a.ndim - 1)), a, b), best, new
+        )
+
+    return lax.while_loop(goes_on, look_on, (jnp.int32(0), no_split((most.size,), plan)))[1]
+
+
+def _feature_orders(problem: Problem, context: NodeContext, *, plan: Plan) -> Int32[Array, "place slot"]:
+    """The features of every slot in its random order, followed by numbers past all features."""
+    number = jnp.arange(problem.num_codes.size, dtype=jnp.int32)[:, None]
+    is_there = problem.num_codes > 0
+    rank = jnp.where(is_there[:, None], _ranks(context, number), jnp.uint32(NOT_SAMPLED))
+    numbers = jnp.broadcast_to(number, rank.shape)
+    order = sort_pairs(rank.T, numbers.T)[1].T
+    padding = -order.shape[0] % plan.num_sampled
+    return jnp.pad(order, ((0, padding), (0, 0)), constant_values=problem.num_codes.size)
+
+
+def is_sampled(
+    gain: Float[Array, "feature slot"],
+    listed: Int32[Array, " feature"],
+    usable: Bool[Array, "feature 1"],
+    context: NodeContext,
+    most: Int32[Array, " slot"],
+) -> Bool[Array, "feature slot"]:
+    """Which of the splits found on all features are on those that a slot samples."""
+    rank = jnp.where(usable, _ranks(context, listed[:, None]).astype(jnp.int64), 2**33)
+    in_order = lax.sort(rank, dimension=0)
+    last = jnp.take_along_axis(in_order, jnp.minimum(most, gain.shape[0])[None, :] - 1, axis=0)
+    first_useful = jnp.min(jnp.where(gain > -jnp.inf, rank, 2**34), axis=0)
+    return rank <= jnp.maximum(last, first_useful)
+
+
+def _ranks(context: NodeContext, number: Int32[Array, "feature 1"]) -> UInt32[Array, "feature slot"]:
+    """Random numbers, in whose order a slot looks at the features."""
+    assert context.seed is not None
+    return child_hash(mix(context.seed ^ jnp.uint32(0x9E3779B9)), number.astype(jnp.uint32))

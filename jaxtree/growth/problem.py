@@ -1,0 +1,305 @@
+"""The arrays of a growth: what stays the same through all levels, and what moves.
+
+An *entry* is a row with a weight on its way down one tree. The *frontier* holds the nodes of the current level that may
+still be split; a *slot* is a node's place there. A slot's *window* bounds its entries: all of them lie in
+`start <= e < stop`, perhaps among others. Large nodes fill the slots from the front, small ones from the back.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Int32, Int64, UInt, UInt32
+
+from jaxtree.arrays import OptionalArray, child_hash
+from jaxtree.growth.inputs import ResolvedRules
+from jaxtree.growth.objective import ParentStats, Units, parent_stats
+from jaxtree.growth.plan import Plan
+from jaxtree.tree import SplitKind, Tree
+
+DONE = 2**31 - 1
+"""The slot of an entry that has reached a leaf, and past every node and place; it sorts behind every other."""
+
+C45_TOLERANCE = 1e-6
+"""What C4.5 takes for equal."""
+
+
+class FeatureContext(NamedTuple):
+    """What holds for a feature at all nodes; or arrays of features.
+
+    Attributes:
+        number: Its place in the codes.
+        kind: A `SplitKind`.
+        missing_code: The code that means missing.
+        monotone: 1, 0 or -1: how the value may go as the code rises; None if no feature is constrained.
+        first_apart: For every code the first one that lies far enough above to be cut off; None if all do.
+        position: Where every code lies on the number line; None if no threshold is drawn.
+    """
+
+    number: Int32[Array, "*f"]
+    kind: Int32[Array, "*f"]
+    missing_code: Int32[Array, "*f"]
+    monotone: OptionalArray
+    first_apart: OptionalArray
+    position: OptionalArray
+
+
+class NodeContext(NamedTuple):
+    """What holds at a node for all its candidates; None where the rules do not ask for it.
+
+    Attributes:
+        stats: The node's sums, and what they are worth.
+        least_weight: The least weight of a branch, in units.
+        least_rows: The least number of rows of a branch, where rows are counted.
+        lower: The least value that a monotone branch may have.
+        upper: The greatest.
+        seed: Of the node's random draws.
+        mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
+        num_declared_classes: Classes that the target declares, for C4.5.
+    """
+
+    stats: ParentStats
+    least_weight: Int[Array, "*p"]
+    least_rows: OptionalArray
+    lower: OptionalArray
+    upper: OptionalArray
+    seed: OptionalArray
+    mdl_correction: OptionalArray
+    num_declared_classes: OptionalArray
+
+
+class RootLimits(NamedTuple):
+    """The limits of every root.
+
+    Attributes:
+        max_depth: The depth at which every node is a leaf.
+        split_weight: The least weight of a node that is split, in units.
+        split_rows: The least number of its rows, where rows are counted.
+        min_gain: The least gain.
+        min_impurity_decrease: The least gain times the node's share of its tree's weight.
+        max_features: How many features a node looks at.
+        leaf_weight: The least weight of a branch, in units.
+        leaf_rows: The least number of its rows, where rows are counted.
+        mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
+        num_declared_classes: Classes that the target declares, for C4.5.
+    """
+
+    max_depth: Int32[Array, " root"]
+    split_weight: Int[Array, " root"]
+    split_rows: Int32[Array, " root"]
+    min_gain: Float[Array, " root"]
+    min_impurity_decrease: Float[Array, " root"]
+    max_features: Int32[Array, " root"]
+    leaf_weight: Int[Array, " root"]
+    leaf_rows: Int32[Array, " root"]
+    mdl_correction: Float[Array, " root"]
+    num_declared_classes: Float[Array, " root"]
+
+
+class Problem(NamedTuple):
+    """What stays the same through all levels.
+
+    Attributes:
+        codes: Codes of every feature.
+        features: Arrays over the features.
+        num_codes: How many codes a feature has; 0 for padding.
+        in_average: Whether a feature counts for C4.5's average gain.
+        lists: The features that every table plan serves, and those that are scanned.
+        limits: The limits of every root.
+        units: Units of the sums.
+    """
+
+    codes: UInt[Array, "feature row"]
+    features: FeatureContext
+    num_codes: Int32[Array, " feature"]
+    in_average: Bool[Array, " feature"]
+    lists: tuple[Int32[Array, " listed"], ...]
+    limits: RootLimits
+    units: Units
+
+    def take_features(self, number: Int32[Array, "*some"]) -> FeatureContext:
+        """The features of the given numbers."""
+        return jax.tree.map(lambda values: values[number], self.features)
+
+    def is_there(self, number: Int32[Array, "*some"]) -> Bool[Array, "*some"]:
+        """Whether the numbers are of features, and not of padding or past all."""
+        return self.num_codes.at[number].get(mode="fill", fill_value=0) > 0
+
+
+class NodeState(NamedTuple):
+    """Arrays over the node table beside the tree's own; those that the rules do not need are empty.
+
+    Attributes:
+        sums: Sums of the node, see `Objective`.
+        low: Where targets are compared: the least first label of its entries.
+        high: The greatest.
+        lower: The least value that monotone constraints allow.
+        upper: The greatest.
+        seed: Of the node's random draws.
+    """
+
+    sums: Int[Array, "node channel"]
+    low: Int64[Array, "*node"]
+    high: Int64[Array, "*node"]
+    lower: Float[Array, "*node"]
+    upper: Float[Array, "*node"]
+    seed: UInt32[Array, "*node"]
+
+
+class NodeTable(NamedTuple):
+    """The nodes so far. `complete` is false once a table is full."""
+
+    tree: Tree
+    nodes: NodeState
+    complete: Bool[Array, ""]
+
+
+class Entries(NamedTuple):
+    """Rows on their way down; only the first `size` need be read.
+
+    Attributes:
+        row: The row of every entry.
+        label: Its class in every output; of numbers, the identity of its targets, equal where these are.
+        value: What it adds to sums: its weight, and of numbers the weighted targets and the moment.
+        slot: The slot of its node.
+        size: How many entries there are.
+    """
+
+    row: Int32[Array, " entry"]
+    label: Int[Array, "label entry"]
+    value: Int[Array, "value entry"]
+    slot: Int32[Array, " entry"]
+    size: Int32[Array, ""]
+
+
+class Frontier(NamedTuple):
+    """Nodes of the level that may be split.
+
+    `num_crowded` counts the large nodes that a sort would make small.
+    """
+
+    node: Int32[Array, " slot"]
+    start: Int32[Array, " slot"]
+    stop: Int32[Array, " slot"]
+    num_large: Int32[Array, ""]
+    num_small: Int32[Array, ""]
+    num_crowded: Int32[Array, ""]
+
+    def is_in_use(self) -> Bool[Array, " slot"]:
+        """Whether a slot holds a node."""
+        slot = jnp.arange(self.node.size, dtype=jnp.int32)
+        return (slot < self.num_large) | (slot >= self.node.size - self.num_small)
+
+
+class Presorted(NamedTuple):
+    """The entries of large nodes in the order of every scanned feature's codes.
+
+    The first `num_features` orders, and of each the first `size` places.
+    """
+
+    entry: Int32[Array, "scanned entry"]
+    size: Int32[Array, ""]
+    num_features: Int32[Array, ""]
+
+
+class State(NamedTuple):
+    """What a level changes.
+
+    Attributes:
+        table: The nodes.
+        first_node: The first node of the level.
+        frontier: The nodes of the level that may be split.
+        entries: The entries.
+        slot_of_node: The slot of every node of the level.
+        presorted: The orders of scanned features.
+        in_row_order: Whether entry e still is row e.
+    """
+
+    table: NodeTable
+    first_node: Int32[Array, ""]
+    frontier: Frontier
+    entries: Entries
+    slot_of_node: Int32[Array, " node"]
+    presorted: Presorted
+    in_row_order: Bool[Array, ""]
+
+
+def blank_nodes(plan: Plan, dtype: jnp.dtype, root_seed: UInt32[Array, " root"]) -> NodeState:
+    """NodeState that no entry has reached."""
+    rules, size = plan.rules, plan.capacity
+    compared = size if rules.objective.compares_targets else 0
+    bounded = size if rules.has_monotone else 0
+    seed = jnp.zeros(0, jnp.uint32)
+    if rules.samples_features or rules.samples_thresholds:
+        seed = jnp.zeros(size, jnp.uint32).at[: root_seed.size].set(root_seed)
+    return NodeState(
+        sums=jnp.zeros((size, rules.objective.num_node_channels), dtype),
+        low=jnp.full(compared, 2**63 - 1, jnp.int64),
+        high=jnp.full(compared, -(2**63), jnp.int64),
+        lower=jnp.full(bounded, -jnp.inf, jnp.float64),
+        upper=jnp.full(bounded, jnp.inf, jnp.float64),
+        seed=seed,
+    )
+
+
+def histogram_sums(table: NodeTable, node: Int32[Array, " slot"], rules: ResolvedRules) -> Int[Array, "slot channel"]:
+    """The sums of nodes as histograms have them."""
+    sums = table.nodes.sums[node, : rules.objective.num_channels]
+    if rules.counts_rows:
+        sums = jnp.concatenate([sums, table.tree.num_rows[node][:, None].astype(sums.dtype)], axis=1)
+    return sums
+
+
+def node_context(problem: Problem, table: NodeTable, node: Int32[Array, " slot"], rules: ResolvedRules) -> NodeContext:
+    """What holds at every node for its candidates."""
+    stats_of = lambda sums: parent_stats(rules.objective, sums, problem.units)  # noqa: E731
+    stats = jax.vmap(stats_of)(histogram_sums(table, node, rules))
+    nodes, limits, root = table.nodes, problem.limits, table.tree.root[node]
+    samples = rules.samples_features or rules.samples_thresholds
+    return NodeContext(
+        stats=stats,
+        least_weight=limits.leaf_weight[root],
+        least_rows=limits.leaf_rows[root] if rules.counts_rows else None,
+        lower=nodes.lower[node] if rules.has_monotone else None,
+        upper=nodes.upper[node] if rules.has_monotone else None,
+        seed=nodes.seed[node] if samples else None,
+        mdl_correction=limits.mdl_correction[root] if rules.is_c45 else None,
+        num_declared_classes=limits.num_declared_classes[root] if rules.is_c45 else None,
+    )
+
+
+def is_mixed(problem: Problem, nodes: NodeState, node: Int32[Array, " slot"], rules: ResolvedRules) -> Array:
+    """Whether a node has rows that can be told apart."""
+    if rules.objective.compares_targets:
+        return nodes.low[node] < nodes.high[node]
+    slack = jnp.floor(C45_TOLERANCE / problem.units.weight).astype(nodes.sums.dtype) if rules.is_c45 else 0
+    return rules.objective.is_mixed(nodes.sums[node], slack)
+
+
+def hand_down_seeds(nodes: NodeState, node: Int32[Array, " slot"], child: Int32[Array, "slot branch"]) -> NodeState:
+    """Gives every child its seed."""
+    if not nodes.seed.size:
+        return nodes
+    branch = jnp.arange(child.shape[1], dtype=jnp.uint32)
+    return nodes._replace(seed=nodes.seed.at[child].set(child_hash(nodes.seed[node][:, None], branch), mode="drop"))
+
+
+def hand_down_bounds(
+    problem: Problem, table: NodeTable, first_node: Int32[Array, ""], rules: ResolvedRules
+) -> NodeState:
+    """Gives the children from `first_node` on their bounds: the middle of the two branches' values keeps them apart."""
+    tree, nodes = table.tree, table.nodes
+    if not rules.has_monotone:
+        return nodes
+    node = jnp.arange(tree.parent.size, dtype=jnp.int32)
+    parent = tree.parent
+    value = rules.objective.monotone_value(nodes.sums.T, problem.units)
+    left = tree.first_child[parent]
+    middle = (value[left] + value[left + 1]) / 2
+    sign = jnp.where(tree.split_kind[parent] == SplitKind.THRESHOLD, problem.features.monotone[tree.feature[parent]], 0)
+    is_lower_branch = (node == left) == (sign > 0)
+    lower = jnp.where((sign != 0) & ~is_lower_branch, middle, nodes.lower[parent])
+    upper = jnp.where((sign != 0) & is_lower_branch, middle, nodes.upper[parent])
+    # A root has no parent that bounds it.
+    is_new = (node >= first_node) & (node < tree.num_nodes) & (tree.depth > 0)
+    return nodes._replace(lower=jnp.where(is_new, lower, nodes.lower), upper=jnp.where(is_new, upper, nodes.upper))

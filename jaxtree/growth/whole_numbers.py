@@ -1,0 +1,83 @@
+"""Whole numbers: fixed point, and cumulative sums and sorts that a CPU does fast.
+
+Weights and targets become whole numbers, so that sums are exact and do not depend on order. A *unit* is a power of two,
+the value of the whole number 1. It is chosen so that the sum over all entries stays below 2**61. With n entries of
+positive weight a weight is therefore exact to 2**-(61 - log2 n) of the largest weight, a target to as much of half the
+targets' range: for a million rows 41 bits, for a thousand 51. Whole-number weights keep the unit 1.
+"""
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int, Int32, Int64, UInt32
+
+from jaxtree.arrays import IntLike
+
+BITS = 61
+"""Bits of a sum, one short of what 64-bit integers hold beside their sign."""
+
+RUN = 16
+"""Values that a cumulative sum adds up one by one."""
+
+HALF_RANGE = 2**31
+
+
+def exponent(values: Float[Array, "..."]) -> Int64[Array, ""]:
+    """The least e with all values below 2**e in size; exact, so that no device's logarithm decides it."""
+    return jnp.frexp(jnp.max(jnp.abs(values), initial=0.0))[1].astype(jnp.int64)
+
+
+def unit_of(num_terms: IntLike, *exponents: Int64[Array, ""]) -> Float[Array, ""]:
+    """The unit for a sum of so many terms, each below two to the sum of the exponents."""
+    most = jnp.maximum(jnp.asarray(num_terms, jnp.float64) - 1, 0)
+    bits = BITS - jnp.frexp(most)[1]
+    return jnp.ldexp(jnp.float64(1), (sum(exponents, start=jnp.int64(0)) - bits).astype(jnp.int32))
+
+
+def to_fixed_point(values: Float[Array, "*shape"], unit: Float[Array, ""]) -> Int64[Array, "*shape"]:
+    """The values as whole numbers of units, rounded to the nearest."""
+    return jnp.round(values / unit).astype(jnp.int64)
+
+
+def cumulative_sum(values: Int[Array, "channel place"]) -> Int[Array, "channel place"]:
+    """Sums of the values up to each, about three times as fast as `jnp.cumsum` on a CPU.
+
+    Runs of 16 values are summed by plain additions, and the sums of the runs the same way.
+    """
+    # Without the barrier XLA would do the last addition anew, and unvectorised, for everything that reads the sums.
+    return lax.optimization_barrier(_by_runs(values))
+
+
+def _by_runs(values: Int[Array, "channel place"]) -> Int[Array, "channel place"]:
+    num_channels, num_values = values.shape
+    run = min(num_values, RUN)
+    if num_values % run:
+        return jnp.cumsum(values, axis=1, dtype=values.dtype)
+    runs = values.reshape(num_channels, num_values // run, run)
+    steps = [runs[:, :, 0]]
+    for i in range(1, run):
+        steps.append(steps[-1] + runs[:, :, i])
+    sums = jnp.stack(steps, axis=-1)
+    if num_values > run:
+        before = _by_runs(steps[-1]) - steps[-1]
+        sums = sums + before[:, :, None]
+    return sums.reshape(num_channels, num_values)
+
+
+def sort_pairs(
+    first: Int32[Array, "*pair"] | UInt32[Array, "*pair"], second: Int32[Array, "*pair"], *, axis: int = -1
+) -> tuple[Int64[Array, "*pair"], Int32[Array, "*pair"]]:
+    """Sorts by the first number, of up to 32 bits, and among equals by the second; neither may be negative.
+
+    A CPU sorts 64-bit numbers four times as fast as it sorts one array by another, 65 ns a number against 270; needs
+    64-bit types.
+
+    Example:
+        >>> import jax
+        >>> with jax.enable_x64(True):
+        ...     sort_pairs(jnp.array([2, 1, 2], jnp.int32), jnp.array([5, 9, 3], jnp.int32))[1].tolist()
+        [9, 3, 5]
+    """
+    # The first number is moved down by half its range, for a signed word has no room for 32 bits above the second.
+    packed = ((first.astype(jnp.int64) - HALF_RANGE) << 32) | second.astype(jnp.int64)
+    packed = lax.sort(packed, dimension=axis, is_stable=False)
+    return (packed >> 32) + HALF_RANGE, packed.astype(jnp.int32)

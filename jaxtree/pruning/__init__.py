@@ -1,1 +1,0 @@
-"""Prunings: masks over a grown tree."""

@@ -1,0 +1,377 @@
+"""Tables that come in parts.
+
+A *source* gives its rows part by part, each part a table that `read_table` reads, and gives them again whenever it is
+asked. It is for tables that are larger than memory: codes, target and one part are all that is held. It is read from
+*pieces*: row groups of Parquet files, data sets, batches. Files and data sets are read with pyarrow, which is imported
+where they are used and nowhere else.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from scipy.sparse import issparse
+
+from jaxtree.errors import InvalidInputError, InvalidTypeError, MissingExtraError
+
+ROWS_AT_A_TIME = 2**17
+"""Rows that are read at a time from a file or data set."""
+
+_SUFFIXES = (".parquet", ".pq")
+
+Names = tuple[str, ...]
+
+
+class Piece(NamedTuple):
+    """Some rows of a table, one after the other.
+
+    Attributes:
+        label: How messages name the piece.
+        num_rows: The number of its rows.
+        names: Its columns; None if they have no names.
+        load: Returns tables with its rows, with the given columns alone, or with all if given None.
+    """
+
+    label: str
+    num_rows: int
+    names: Names | None
+    load: Callable[[Names | None], Iterable[Any]]
+
+
+class Part(NamedTuple):
+    """Some rows of a source, at least one: how messages name them, and what `read_table` reads."""
+
+    label: str
+    table: Any
+    num_rows: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table in parts.
+
+    Attributes:
+        pieces: Returns the pieces that it is read from.
+        num_rows: The number of rows; None if it is not known before they are read.
+        is_repeatable: Whether it can be read more than once.
+        only: The columns that are read; None for all.
+        left_out: Columns that are not read.
+        start: The first row that is read.
+        stop: The row before which reading ends; None for the end.
+    """
+
+    pieces: Callable[[], Iterable[Piece]]
+    num_rows: int | None
+    is_repeatable: bool = True
+    only: Names | None = None
+    left_out: frozenset[str] = frozenset()
+    start: int = 0
+    stop: int | None = None
+
+    def __iter__(self) -> Iterator[Part]:
+        """Reads the parts.
+
+        Raises:
+            InvalidInputError: If a part has other columns than the first one, or a column to be read is not there.
+        """
+        first, row = None, 0
+        for piece in self.pieces():
+            first = piece if first is None else first
+            _check_columns(piece, first)
+            stop = None if self.stop is None else max(self.stop - row, 0)
+            wanted = range(piece.num_rows)[max(self.start - row, 0) : stop]
+            if wanted:
+                for table, num_rows in _rows_of(piece.load(self._columns(piece)), wanted.start, len(wanted)):
+                    yield Part(piece.label, table, num_rows)
+            row += piece.num_rows
+        pyarrow: Any = sys.modules.get("pyarrow")
+        if pyarrow is not None:  # which keeps memory for the next batch
+            pyarrow.default_memory_pool().release_unused()
+
+    @property
+    def names(self) -> Names:
+        """The names of the columns, left out or not; none if they have no names, or there is no part."""
+        first = next(iter(self.pieces()), None)
+        return () if first is None or first.names is None else first.names
+
+    def without(self, names: Iterable[str]) -> "Source":
+        """Returns the source without some columns, which need not be there."""
+        return replace(self, left_out=self.left_out.union(names))
+
+    def column(self, name: str) -> "Source":
+        """Returns the source with one column alone."""
+        return replace(self, only=(name,), left_out=frozenset())
+
+    def between(self, start: int, stop: int) -> "Source":
+        """Returns the source with the rows from `start` on, up to `stop` and without it."""
+        num_rows = None if self.num_rows is None else len(range(self.num_rows)[start:stop])
+        return replace(self, start=start, stop=stop, num_rows=num_rows)
+
+    def _columns(self, piece: Piece) -> Names | None:
+        """The columns of a piece that are read; None for all."""
+        if self.only is None and not self.left_out:
+            return None
+        if piece.names is None:
+            wanted = sorted(self.left_out.union(self.only or ()))
+            raise InvalidInputError(f"X has no column {wanted[0]!r}: its columns have no names")
+        if self.only is None:
+            return tuple(name for name in piece.names if name not in self.left_out)
+        for name in self.only:
+            if name not in piece.names:
+                raise InvalidInputError(f"X has no column {name!r}: its columns are {list(piece.names)}")
+        return self.only
+
+
+def _rows_of(tables: Iterable[Any], start: int, num_wanted: int) -> Iterator[tuple[Any, int]]:
+    """Yields so many rows of tables that follow one another, from a row on, with the number of rows of each table."""
+    for table in tables:
+        num_rows = _number_of_rows(table)
+        taken = range(num_rows)[start : start + num_wanted]
+        if len(taken) == num_rows and num_rows:
+            yield table, num_rows
+        elif taken:
+            whole = table.tocsr() if issparse(table) else nw.from_native(table, pass_through=True)
+            sliced = whole[taken.start : taken.stop]
+            yield (sliced.to_native() if isinstance(sliced, nw.DataFrame) else sliced), len(taken)
+        start, num_wanted = max(start - num_rows, 0), num_wanted - len(taken)
+        if not num_wanted:
+            return
+
+
+@contextmanager
+def naming(label: str) -> Iterator[None]:
+    """Adds to jaxtree's errors which part they are about."""
+    try:
+        yield
+    except (InvalidInputError, InvalidTypeError) as error:
+        raise type(error)(f"{label}: {error}") from error
+
+
+def is_source(X: Any) -> bool:
+    """Says whether something is a table in parts, and not one that is held as a whole.
+
+    >>> is_source("train.parquet"), is_source([[1.0, 2.0], [3.0, 4.0]]), is_source(np.eye(2))
+    (True, False, False)
+    """
+    return _opener(X) is not None
+
+
+def open_source(X: Any, *, to_fit: bool = False) -> Source:
+    """Returns a source, to be read as often as asked.
+
+    Args:
+        X: A path of a Parquet file, of a folder of them, or a list of such paths; a `pyarrow.dataset.Dataset` or
+            `pyarrow.parquet.ParquetFile`; a list of record batches or data frames; a function without arguments that
+            returns an iterator of tables of any kind, or an object that can be iterated again and again; a one-way
+            iterator of tables, which can be read once.
+        to_fit: Whether it must be one that can be read more than once.
+
+    Raises:
+        InvalidInputError: If there is no such file, or it is not Parquet, or can be read only once and is to be fitted.
+        InvalidTypeError: If it is none of these.
+        MissingExtraError: If pyarrow is needed and not installed.
+
+    >>> import pandas as pd
+    >>> source = open_source([pd.DataFrame({"size": [1.5, 2.0]}), pd.DataFrame({"size": [3.0]})])
+    >>> source.num_rows, [part.num_rows for part in source.between(1, 3)]
+    (3, [1, 1])
+    """
+    opener = _opener(X)
+    if opener is None:
+        raise InvalidTypeError(f"X must be a path, a data set or an iterable of tables, got {type(X).__name__}")
+    source = opener(X)
+    if to_fit and not source.is_repeatable:
+        raise InvalidInputError(
+            f"X is a {type(X).__name__}, which can be read once, and fit reads a table in parts more than once: pass a "
+            "list of its parts, a path, or a function that returns a new iterator whenever it is called"
+        )
+    return source
+
+
+def _opener(X: Any) -> Callable[[Any], Source] | None:
+    """The function that opens a source of a kind; None if it is none."""
+    if isinstance(X, Source):
+        return lambda source: source
+    if isinstance(X, str | os.PathLike):
+        return lambda path: _counted(_pieces_of_path(path))
+    module = type(X).__module__
+    if module.startswith("pyarrow") and hasattr(X, "get_fragments"):
+        return lambda dataset: _counted(_pieces_of_dataset(dataset))
+    if module.startswith("pyarrow.parquet") and hasattr(X, "iter_batches"):
+        return lambda file: _counted(list(_pieces_of_file(lambda **_: file, "the Parquet file", {})))
+    if isinstance(X, list | tuple):
+        return _opener_of_list(X)
+    is_whole = hasattr(X, "__array__") or hasattr(X, "__getitem__") or issparse(X) or _is_frame(X)
+    if is_whole or isinstance(X, type | set | frozenset):
+        return None
+    if hasattr(X, "__next__"):
+        return lambda tables: Source(lambda: _pieces_of_tables(tables), None, is_repeatable=False)
+    if callable(X):
+        return lambda read: Source(lambda: _pieces_of_tables(read()), None)
+    return (lambda tables: Source(lambda: _pieces_of_tables(tables), None)) if isinstance(X, Iterable) else None
+
+
+def _opener_of_list(X: list | tuple) -> Callable[[Any], Source] | None:
+    """Lists of paths and of tables are sources; lists of rows are not."""
+    if not X or isinstance(X[0], list | tuple | np.ndarray):
+        return None
+    # In a list, strings may be values.
+    if all(isinstance(item, os.PathLike) or (isinstance(item, str) and item.endswith(_SUFFIXES)) for item in X):
+        return lambda paths: _counted([piece for path in paths for piece in _pieces_of_path(path)])
+    if all(_is_frame(item) or _is_record_batch(item) or issparse(item) for item in X):
+        return lambda tables: _counted(list(_pieces_of_tables(tables)))
+    return None
+
+
+def _counted(pieces: Sequence[Piece]) -> Source:
+    return Source(lambda: pieces, sum(piece.num_rows for piece in pieces))
+
+
+def _is_frame(item: Any) -> bool:
+    try:
+        return isinstance(nw.from_native(item, pass_through=True), nw.DataFrame | nw.LazyFrame)
+    except DuplicateError:
+        return True
+
+
+def _pieces_of_path(path: str | os.PathLike) -> list[Piece]:
+    """The row groups of a Parquet file, or of all in a folder and below it, in the order of their paths.
+
+    Folders named `column=value` add a column, and an index that pandas wrote is none.
+    """
+    pyarrow_dataset, name = _import("pyarrow.dataset"), os.fspath(path)
+    if not Path(path).exists():
+        raise InvalidInputError(f"X is taken for a path, and there is no file or folder {name!r}")
+    open_file = _import("pyarrow.parquet").ParquetFile
+    try:
+        pieces = []
+        for fragment in pyarrow_dataset.dataset(name, format="parquet", partitioning="hive").get_fragments():
+            constants = pyarrow_dataset.get_partition_keys(fragment.partition_expression)
+            open_this = partial(open_file, fragment.path, filesystem=fragment.filesystem)
+            pieces.extend(_pieces_of_file(open_this, fragment.path, constants))
+        return pieces
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"{name!r} cannot be read as Parquet: {error}") from error
+
+
+def _pieces_of_file(open_file: Callable, label: str, constants: dict[str, Any]) -> Iterator[Piece]:
+    """The row groups of a file, which is closed between them: a data set may have more files than can be open."""
+    file = open_file()
+    index = (file.schema_arrow.pandas_metadata or {}).get("index_columns") or ()
+    own = tuple(name for name in file.schema_arrow.names if name not in index)
+    names = (*own, *constants)
+    open_again = partial(open_file, metadata=file.metadata, pre_buffer=False, buffer_size=2**18)
+    sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
+    if not sizes:
+        yield Piece(label, 0, names, lambda _: ())
+    for number, num_rows in enumerate(sizes):
+        yield Piece(label, num_rows, names, partial(_load_row_group, open_again, number, own, constants))
+
+
+def _load_row_group(
+    open_file: Callable, number: int, own: Names, constants: dict[str, Any], names: Names | None
+) -> Iterator[Any]:
+    pyarrow = _import("pyarrow")
+    columns = [name for name in own if names is None or name in names]
+    for batch in open_file().iter_batches(ROWS_AT_A_TIME, row_groups=[number], columns=columns):
+        arrays = {name: batch[name] for name in columns}
+        for name, value in constants.items():
+            if names is None or name in names:
+                arrays[name] = pyarrow.repeat(value, batch.num_rows)
+        yield pyarrow.table(arrays)
+
+
+def _pieces_of_dataset(dataset: Any) -> list[Piece]:
+    """A `pyarrow.dataset.Dataset` as one piece.
+
+    Its files must have its columns and types: pyarrow would put nulls in the place of some, leave out others, and round
+    numbers.
+    """
+    for fragment in dataset.get_fragments():
+        label, own = getattr(fragment, "path", "a part of the data set"), fragment.physical_schema
+        from_folders = set(_import("pyarrow.dataset").get_partition_keys(fragment.partition_expression))
+        _refuse_other_columns(label, set(own.names), set(dataset.schema.names) - from_folders)
+        for name in own.names:
+            if own.field(name).type != dataset.schema.field(name).type:
+                raise InvalidInputError(
+                    f"{label}: column {name!r} has type {own.field(name).type}, and {dataset.schema.field(name).type} "
+                    "in the data set: write all files with one schema"
+                )
+    scan = partial(dataset.to_batches, batch_size=ROWS_AT_A_TIME, batch_readahead=1, fragment_readahead=1)
+    load = lambda names: map(_table_of_batch, scan(columns=None if names is None else list(names)))  # noqa: E731
+    return [Piece("the data set", dataset.count_rows(), tuple(dataset.schema.names), load)]
+
+
+def _pieces_of_tables(tables: Iterable[Any]) -> Iterator[Piece]:
+    """Yields tables, or record batches, as pieces."""
+    for position, given in enumerate(tables):
+        table, label = _table_of_batch(given) if _is_record_batch(given) else given, f"part {position}"
+        try:
+            frame = nw.from_native(table, pass_through=True)
+        except DuplicateError as error:
+            raise InvalidInputError(f"{label}: the names of X's columns must be unique: {error}") from error
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.collect()
+        is_frame = isinstance(frame, nw.DataFrame)
+        if not is_frame and not (hasattr(table, "__len__") or issparse(table)):
+            raise InvalidTypeError(f"{label} must be a table or a record batch, got {type(given).__name__}")
+        names = tuple(frame.columns) if is_frame else None
+        yield Piece(label, _number_of_rows(frame), names, partial(_load_table, frame))
+
+
+def _load_table(frame: Any, names: Names | None) -> list:
+    if not isinstance(frame, nw.DataFrame):
+        return [frame]
+    return [(frame if names is None else frame.select(names)).to_native()]
+
+
+def _number_of_rows(table: Any) -> int:
+    """A sparse matrix has no length."""
+    return table.shape[0] if issparse(table) else len(table)
+
+
+def _is_record_batch(table: Any) -> bool:
+    return type(table).__name__ == "RecordBatch" and type(table).__module__.startswith("pyarrow")
+
+
+def _table_of_batch(batch: Any) -> Any:
+    return _import("pyarrow").Table.from_batches([batch])
+
+
+def _check_columns(piece: Piece, first: Piece) -> None:
+    """Raises InvalidInputError unless a piece has the columns of the first one, in their order."""
+    if piece.names == first.names:
+        return
+    if piece.names is None or first.names is None:
+        raise InvalidInputError(
+            f"{piece.label} and {first.label}: the columns of one have names, those of the other none"
+        )
+    _refuse_other_columns(piece.label, set(piece.names), set(first.names))
+    raise InvalidInputError(
+        f"{piece.label} has its columns in the order {list(piece.names)}, and {first.label} in the order "
+        f"{list(first.names)}: they must be the same"
+    )
+
+
+def _refuse_other_columns(label: str, own: set[str], wanted: set[str]) -> None:
+    lacking, more = sorted(wanted - own), sorted(own - wanted)
+    if lacking:
+        raise InvalidInputError(f"{label} has no column {lacking[0]!r}, which other parts have")
+    if more:
+        raise InvalidInputError(f"{label} has a column {more[0]!r}, which other parts do not have")
+
+
+def _import(module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(f'Parquet files need {module}: pip install "jaxtree[frames]"') from error

@@ -1,0 +1,310 @@
+"""Rows of values walked through the trees of a forest, and what is predicted of them where they end.
+
+Few rows are walked on the host, where a call costs less than that of a program. All others go to JAX in blocks. What a
+row gets depends on neither: sums over trees are made tree after tree, in float64.
+
+A row whose value is missing may be shared out among all branches of a node. Its parts, *fractional instances*, end in
+several leaves, each with a weight, and the row is predicted by their weighted mean (Quinlan, *C4.5*, 1993, chapter 3).
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Float64, Int, Int32, Int64
+
+from jaxtree.buckets import node_bucket
+from jaxtree.compilation import compiled
+from jaxtree.table.binning import round_down_to_float32
+from jaxtree.tree.branch import ALL_BRANCHES
+from jaxtree.tree.forest import Forest, join_trees
+from jaxtree.tree.nodes import children_of
+from jaxtree.tree.row_blocks import FEW_ROWS, for_blocks, pad_rows, rows_at_a_time
+from jaxtree.tree.tree import Tree
+from jaxtree.tree.walk import Step, Steps, next_node, pad_steps, steps_over_values, take, walk, walk_values, with_step
+
+
+class Instances(NamedTuple):
+    """Rows, or fractional instances of them, with the nodes where they end and the weight of each in its row."""
+
+    row: Int[np.ndarray, " instance"]
+    node: Int[np.ndarray, " instance"]
+    weight: Float[np.ndarray, " instance"]
+
+
+class Roots(NamedTuple):
+    """The trees of a table, padded to a bucket.
+
+    Attributes:
+        node: The root of every tree.
+        depth: The most steps of a walk from there.
+        number: How many trees there are.
+    """
+
+    node: Any
+    depth: Any
+    number: Any
+
+
+class Predictor:
+    """Predicts rows by the trees of a table.
+
+    Args:
+        trees: A forest, or a single tree without padding; thresholds are in units of the values.
+
+    Attributes:
+        num_trees: The number of trees.
+        shares_out: The nodes at which a missing value goes to all branches. A row without a branch stays at others.
+
+    Example:
+        >>> from jaxtree import DecisionTreeRegressor
+        >>> tree = DecisionTreeRegressor().fit([[1.0], [2.0], [3.0]], [0.0, 1.0, 5.0]).tree_
+        >>> predictor, rows = Predictor(join_trees([tree, tree])), np.array([[0.0], [9.0]])
+        >>> predictor.ends_in_trees(rows).tolist(), tree.num_nodes.item()
+        ([[3, 8], [2, 7]], 5)
+        >>> predictor.mean(rows, np.concatenate([tree.target_sum, 3 * tree.target_sum])).tolist()
+        [[0.0], [10.0]]
+    """
+
+    def __init__(self, trees: Forest | Tree):
+        forest = join_trees([trees]) if isinstance(trees, Tree) else trees
+        self._nodes = nodes = forest.nodes
+        self._roots = forest.first_node[:-1].astype(np.int32)
+        self._depths = np.maximum.reduceat(nodes.depth, self._roots)
+        self.num_trees = len(forest)
+        self.shares_out = ~np.asarray(nodes.is_leaf) & (np.asarray(nodes.missing_branch) == ALL_BRANCHES)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Lets go of what follows from the table; it is made again where it is needed."""
+        self._steps: dict[np.dtype, Steps] = {}
+        self._on_device: dict[np.dtype, tuple[Steps, Roots]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is stored: nothing that lies on a device or follows from the rest."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_steps", "_on_device")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Takes what was stored."""
+        self.__dict__.update(state)
+        self._forget()
+
+    def ends(
+        self, values: Float[np.ndarray, "row feature"], start: Int[np.ndarray, " row"] | None = None
+    ) -> Int64[np.ndarray, " row"]:
+        """The node where the walk of every row ends, in one tree.
+
+        Args:
+            values: The rows: numbers, or the codes of categories; NaN is a missing value.
+            start: Where each begins; at the root of the first tree if not given.
+        """
+        start = np.full(len(values), self._roots[0]) if start is None else start.astype(np.int32)
+        if len(values) <= FEW_ROWS:
+            return self._walk_on_the_host(values, np.arange(len(values)), start)
+        (steps, _), depth = self._tables(values.dtype), self._depths.max()
+
+        def walk_block(rows, start):
+            return walk_values(steps, depth, rows, start)
+
+        return _in_blocks(walk_block, 1, np.empty(len(values), np.int64), values, start)
+
+    def ends_in_trees(self, values: Float[np.ndarray, "row feature"]) -> Int64[np.ndarray, "row tree"]:
+        """The nodes where the walks of every row end, in all trees."""
+        if len(values) <= FEW_ROWS:
+            return self._walk_trees_on_the_host(values)
+        tables = self._tables(values.dtype)
+        result = np.empty((len(values), self.num_trees), np.int64)
+
+        def walk_block(rows):
+            return np.asarray(_walk_trees(*tables, rows))[: self.num_trees].T
+
+        return _in_blocks(walk_block, self.num_trees, result, values)
+
+    def mean(
+        self, values: Float[np.ndarray, "row feature"], node_value: Float[np.ndarray, "node column"]
+    ) -> Float64[np.ndarray, "row column"]:
+        """The mean over the trees of the values of the nodes where a row ends.
+
+        Trees are added one after the other in float64, so that a row's mean does not depend on other rows, nor on the
+        device. No array holds the ends of all rows in all trees.
+
+        Args:
+            values: The rows.
+            node_value: The values of the nodes of all trees.
+        """
+        if self.num_trees == 1:
+            return self.mean_at(values, self.ends(values), node_value)
+        if not self.shares_out.any():
+            return self._sum_over_trees(values, node_value) / self.num_trees
+        total = np.zeros((len(values), node_value.shape[1]))
+        size = rows_at_a_time(self.num_trees, values.shape[1])
+        for first in range(0, len(values), size):
+            block = slice(first, first + size)
+            for end in self.ends_in_trees(values[block]).T:
+                total[block] += self.mean_at(values[block], end, node_value)
+        return total / self.num_trees
+
+    def mean_at(
+        self,
+        values: Float[np.ndarray, "row feature"],
+        end: Int[np.ndarray, " row"],
+        node_value: Float[np.ndarray, "node column"],
+    ) -> Float[np.ndarray, "row column"]:
+        """The values of the nodes where walks of one tree end; the mean of its fractional instances for a row of such.
+
+        Args:
+            values: The rows.
+            end: Where their walks end.
+            node_value: The values of the nodes.
+        """
+        result = node_value.take(end, axis=0)
+        held = self.held_up(end)
+        if held.size:
+            parts = self._share_out(values[held], end[held])
+            result[held] = 0
+            np.add.at(result, held[parts.row], parts.weight[:, None] * node_value[parts.node])
+        return result
+
+    def held_up(self, end: Int[np.ndarray, " row"]) -> Int[np.ndarray, " held"]:
+        """The rows to be shared out, of those whose walks end at `end`."""
+        return np.flatnonzero(self.shares_out[end])
+
+    def instances(self, values: Float[np.ndarray, "row feature"]) -> Instances:
+        """Where rows end in a single tree, or their fractional instances."""
+        end = self.ends(values)
+        held = self.held_up(end)
+        alone = np.flatnonzero(~self.shares_out[end])
+        whole = Instances(alone, end[alone], np.ones(alone.size))
+        if not held.size:
+            return whole
+        parts = self._share_out(values[held], end[held])
+        return _joined([whole, parts._replace(row=held[parts.row])])
+
+    def _share_out(self, values: Float[np.ndarray, "row feature"], end: Int[np.ndarray, " row"]) -> Instances:
+        """The fractional instances of rows whose walks are held up at `end`."""
+        held = Instances(np.arange(len(end)), end, np.ones(len(end)))
+        arrived = []
+        while held.row.size:
+            parts = self._to_children(held)
+            parts = parts._replace(node=self.ends(values[parts.row], parts.node))
+            goes_on = self.shares_out[parts.node]
+            arrived.append(Instances(*(part[~goes_on] for part in parts)))
+            held = Instances(*(part[goes_on] for part in parts))
+        return _joined(arrived)
+
+    def _to_children(self, held: Instances) -> Instances:
+        """A part for every child, weighted by the child's share of the training weight."""
+        num_children = self._nodes.num_children[held.node]
+        source = np.repeat(np.arange(held.row.size), num_children)
+        child = children_of(self._nodes, held.node)
+        weight = np.asarray(self._nodes.weight, np.float64)[child]
+        whole = np.bincount(source, weight, minlength=held.row.size)
+        share = held.weight[source] * weight / whole[source]
+        some = share > 0
+        return Instances(held.row[source[some]], child[some], share[some])
+
+    def _sum_over_trees(
+        self, values: Float[np.ndarray, "row feature"], node_value: Float[np.ndarray, "node column"]
+    ) -> Float64[np.ndarray, "row column"]:
+        result = np.zeros((len(values), node_value.shape[1]))
+        if len(values) <= FEW_ROWS:
+            for end in self._walk_trees_on_the_host(values).T:
+                result += node_value[end]
+            return result
+        tables = self._tables(values.dtype)
+        padding = node_bucket(len(node_value)) - len(node_value)
+        with jax.enable_x64(True):
+            padded = jnp.asarray(np.pad(node_value.astype(np.float64), ((0, padding), (0, 0))))
+        return _in_blocks(lambda rows: sum_over_trees(*tables, padded, rows), self.num_trees, result, values)
+
+    def _walk_trees_on_the_host(self, values: Float[np.ndarray, "row feature"]) -> Int64[np.ndarray, "row tree"]:
+        row = np.repeat(np.arange(len(values)), self.num_trees)
+        return self._walk_on_the_host(values, row, np.tile(self._roots, len(values))).reshape(-1, self.num_trees)
+
+    def _walk_on_the_host(
+        self, values: Float[np.ndarray, "row feature"], row: Int[np.ndarray, " walk"], node: Int[np.ndarray, " walk"]
+    ) -> Int64[np.ndarray, " walk"]:
+        """Where walks of some rows from some nodes end."""
+        steps, has_missing = self._host_steps(values.dtype), bool(np.isnan(values).any())
+        for _ in range(self._depths.max()):
+            node = next_node(steps, node, lambda feature: values[row, feature], has_missing=has_missing)
+        return node.astype(np.int64)
+
+    def _host_steps(self, dtype: np.dtype) -> Steps:
+        if dtype not in self._steps:
+            double = self._nodes.threshold
+            threshold = round_down_to_float32(double) if dtype == np.float32 else double
+            self._steps[dtype] = steps_over_values(self._nodes, threshold)
+        return self._steps[dtype]
+
+    def _tables(self, dtype: np.dtype) -> tuple[Steps, Roots]:
+        """What programs read, where it stays between calls."""
+        if dtype not in self._on_device:
+            steps = pad_steps(self._host_steps(dtype))
+            padding = (1 << (self.num_trees - 1).bit_length()) - self.num_trees
+            number = np.array(self.num_trees, np.int32)
+            roots = Roots(np.pad(self._roots, (0, padding)), np.pad(self._depths, (0, padding)), number)
+            with jax.enable_x64(True):
+                self._on_device[dtype] = jax.tree.map(jnp.asarray, (steps, roots))
+        return self._on_device[dtype]
+
+
+def _joined(parts: list[Instances]) -> Instances:
+    return Instances(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _in_blocks(
+    program: Callable, num_trees: int, result: np.ndarray, values: np.ndarray, *more: np.ndarray
+) -> np.ndarray:
+    """Writes what a program makes of the rows, block by block."""
+    size = rows_at_a_time(num_trees, values.shape[1])
+
+    def fill_block(block: slice) -> None:
+        with jax.enable_x64(True):
+            made = np.asarray(program(*(pad_rows(rows[block], size) for rows in (values, *more))))
+        result[block] = made[: block.stop - block.start]
+
+    for_blocks(fill_block, len(values), size)
+    return result
+
+
+@compiled()
+def _walk_trees(steps: Steps, roots: Roots, values: Float[Array, "row feature"]) -> Int32[Array, "tree row"]:
+    """The nodes where rows end, tree by tree."""
+    ends = jnp.zeros((roots.node.shape[0], values.shape[0]), jnp.int32)
+
+    def walk_trees(step):
+        return _for_trees(lambda tree, end, ends: ends.at[tree].set(end), step, roots, values.shape[0], ends)
+
+    return with_step(steps, values, walk_trees)
+
+
+@compiled()
+def sum_over_trees(
+    steps: Steps, roots: Roots, node_value: Float[Array, "node column"], values: Float[Array, "row feature"]
+) -> Float[Array, "row column"]:
+    """The sum, tree by tree, of the values of the nodes where rows end."""
+    sums = jnp.zeros((values.shape[0], node_value.shape[1]), node_value.dtype)
+
+    def sum_trees(step):
+        return _for_trees(lambda _, end, sums: sums + take(node_value, end), step, roots, values.shape[0], sums)
+
+    return with_step(steps, values, sum_trees)
+
+
+def _for_trees(
+    use: Callable[[Array, Array, Array], Array], step: Step, roots: Roots, num_rows: Any, carry: Array
+) -> Array:
+    """Calls a function with every tree and the nodes where the rows end in it, one tree after the other.
+
+    The number of rows may be a symbol, in a program for any number.
+    """
+
+    def walk_tree(tree, carry):
+        start = jnp.full(num_rows, roots.node[tree])
+        return use(tree, walk(step, roots.depth[tree], start), carry)
+
+    return lax.fori_loop(0, roots.number, walk_tree, carry)

@@ -1,0 +1,143 @@
+"""Small fitted estimators of every kind, by name, and what they predict of some rows."""
+
+import functools
+import warnings
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+import jaxtree
+from jaxtree.datasets import load_play_tennis
+
+ROWS = 60
+
+
+def mixed_table():
+    """Numbers, words, ordered words and truth values, some of each missing; the last rows are for prediction alone."""
+    row = np.arange(ROWS)
+    numbers = np.round(np.sin(row * 1.7) * 10, 2)
+    colors = pd.Series(np.array(["red", "green", "blue", "grey"], object)[(row * 7) % 4])
+    sizes = pd.Categorical(np.array(["s", "m", "l"])[(row * 5) % 3], ["s", "m", "l"], ordered=True)
+    return pd.DataFrame(
+        {
+            "number": np.where(row % 11 == 3, np.nan, numbers),
+            "color": colors.where(row % 13 != 5, None),
+            "size": sizes,
+            "is_new": row % 3 == 0,
+        }
+    )
+
+
+def dates_table():
+    """Dates, some of them missing, dates with a time zone, and durations."""
+    row = np.arange(ROWS)
+    day = np.datetime64("2019-12-30", "s") + (row * 37 % 101 * 86_400 + row * 1_000)
+    day = np.where(row % 11 == 3, np.datetime64("NaT"), day)
+    seen = pd.Series(np.datetime64("2020-06-01", "us") + row * 17 % 23 * 3_600_000_000).dt.tz_localize("UTC")
+    return pd.DataFrame({"joined": day, "seen": seen, "waited": pd.to_timedelta(row * 5 % 7, "min")})
+
+
+def mixed_classes(table):
+    score = table["number"].fillna(4.0) + 3 * (table["color"] == "red") - 2 * (table["size"] == "m")
+    return np.array(["low", "middle", "high"])[np.digitize(score, [-2.0, 3.0])]
+
+
+def mixed_numbers(table):
+    return np.round(table["number"].fillna(1.5).to_numpy() * 2 + (table["color"] == "blue") - 3 * table["is_new"], 2)
+
+
+@functools.cache
+def unfitted():
+    """The estimators by name, each with a table and a target."""
+    table = mixed_table()
+    classes, numbers = mixed_classes(table), mixed_numbers(table)
+    weather, play = load_play_tennis(return_X_y=True, as_frame=True)
+    plain = table[["number", "is_new"]].to_numpy(np.float64)
+    two = np.stack([numbers, -numbers], axis=1)
+    signs = np.digitize(numbers, [0])
+    declared = pd.Categorical(classes, ["middle", "low", "high", "never"])
+    few = {"n_estimators": 3, "max_depth": 3, "random_state": 0}
+    return {
+        "cart": (jaxtree.DecisionTreeClassifier(max_depth=4), table, classes),
+        "cart_dates": (jaxtree.DecisionTreeClassifier(max_depth=4), dates_table(), classes),
+        "cart_plain": (jaxtree.DecisionTreeClassifier(max_depth=3, class_weight={"low": 2.0}), plain, classes),
+        "cart_fraction": (
+            jaxtree.DecisionTreeClassifier(
+                missing="fraction", categorical_splits="one_vs_rest", pruning=jaxtree.CostComplexity(0.001)
+            ),
+            table,
+            classes,
+        ),
+        "cart_vote": (
+            jaxtree.DecisionTreeClassifier(missing="branch", pruning=jaxtree.Dropout(0.2, 0.5, draws=5)),
+            table,
+            classes,
+        ),
+        "cart_outputs": (
+            jaxtree.DecisionTreeClassifier(max_depth=3),
+            table,
+            np.stack([classes, np.where(numbers > 0, "up", "down")], axis=1),
+        ),
+        "regression": (jaxtree.DecisionTreeRegressor(max_depth=4, categorical_splits="multiway"), table, numbers),
+        "regression_outputs": (jaxtree.DecisionTreeRegressor(max_depth=3, ccp_alpha=0.01), table, two),
+        "c45": (jaxtree.C45Classifier(laplace=True), table, declared),
+        "c45_words": (jaxtree.C45Classifier(), weather, play),
+        "id3": (jaxtree.ID3Classifier(), weather, play),
+        "id3_onehot": (jaxtree.ID3Classifier(encoding="onehot", max_depth=3), table, classes),
+        "forest": (jaxtree.RandomForestClassifier(**few, oob_score=True), table, classes),
+        "forest_vote": (jaxtree.RandomForestClassifier(**few, pruning=jaxtree.Dropout(0.3, draws=4)), table, classes),
+        "forest_regression": (jaxtree.RandomForestRegressor(**few, oob_score=True), table, numbers),
+        "extra": (jaxtree.ExtraTreesClassifier(**few), table, classes == "low"),
+        "extra_regression": (jaxtree.ExtraTreesRegressor(**few), table, two),
+        "bagged": (
+            jaxtree.RandomForestClassifier(**few, max_features=None, pruning=jaxtree.ReducedError()),
+            table,
+            signs,
+        ),
+        "bagged_regression": (jaxtree.RandomForestRegressor(**few), plain, numbers),
+        **_soft(table, plain, classes, numbers, two),
+        **_hardened(table, plain, classes, numbers),
+    }
+
+
+@functools.cache
+def example(name):
+    """The estimator of a name, fitted."""
+    estimator, X, y = unfitted()[name]
+    with warnings.catch_warnings(action="ignore"):
+        fitted = clone(estimator).fit(X, y)
+        return fitted.harden() if name.startswith("hardened") else fitted
+
+
+def rows_of(name):
+    """The table that an estimator was fitted on."""
+    return unfitted()[name][1]
+
+
+def _soft(table, plain, classes, numbers, two):
+    few = {"depth": 2, "max_epochs": 3, "random_state": 0}
+    return {
+        "soft": (jaxtree.SoftTreeClassifier(**few, class_weight={"low": 2.0}), table, classes),
+        "soft_regression": (jaxtree.SoftTreeRegressor(**few, gate="axis", scaling="quantile"), table, numbers),
+        "soft_poisson": (jaxtree.SoftTreeRegressor(**few, loss="poisson"), plain, np.abs(numbers)),
+        "soft_forest": (jaxtree.SoftForestClassifier(3, **few, mixture="learned"), table, classes == "low"),
+        "soft_forest_regression": (jaxtree.SoftForestRegressor(3, **few, validation_fraction=0.2), plain, two),
+    }
+
+
+def _hardened(table, plain, classes, numbers):
+    few = {"depth": 2, "max_epochs": 3, "random_state": 0}
+    return {
+        "hardened": (jaxtree.SoftTreeClassifier(**few), table, classes),
+        "hardened_regression": (jaxtree.SoftTreeRegressor(**few, scaling="quantile"), plain, numbers),
+        "hardened_axis": (jaxtree.SoftTreeClassifier(**few, gate="axis"), table, classes),
+    }
+
+
+def predictions(estimator, X):
+    """All that an estimator predicts of rows, by name."""
+    names = [name for name in ("apply", "predict", "predict_proba") if hasattr(estimator, name)]
+    results = {name: getattr(estimator, name)(X) for name in names}
+    flat = {name: value if isinstance(value, list) else [value] for name, value in results.items()}
+    return {f"{name} {number}": part for name, parts in flat.items() for number, part in enumerate(parts)}

@@ -1,0 +1,219 @@
+"""Thousands of broken and made-up files: each is refused with a reason, or is a model that predicts."""
+
+import copy
+import math
+import os
+import pathlib
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import jaxtree
+from jaxtree.errors import JaxtreeError, ModelFileError
+from jaxtree.files.container import ModelFile, read_model_file, write_model_file
+from tests.examples import example, rows_of, unfitted
+
+MOST_MEMORY = 16 * 2**20
+"""Bytes that no file of these few kilobytes may take."""
+
+NASTY = [
+    *(None, True, 0, 1, -1, 2**31, 2**63, 10**400, 1e308, 0.5, "", "x" * 1000, [], {}, [[[[]]]], {"number": "nan"}),
+    *({"array": ["<U9", ["a" * 9, 3]]}, {"array": ["|O", [[]]]}, {"array": ["<i1", [300]]}, {"array": ["V9", []]}),
+    *({"pruning": ["Dropout", {"p": 7}]}, {"pruning": ["Dropout", {}]}, {"pruning": ["Pruning", {}]}),
+    *({"criterion": "eval"}, {"tuple": 3}, {"dict": [[[], 1]]}, {"dict": [[1]]}, {"unknown": 1}, "numeric", "onehot"),
+]
+
+
+@pytest.fixture(autouse=True)
+def nobody_waits_for_the_disk(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda file: None)
+
+
+def try_to_load(path, rows):
+    """Loads a file of unknown content, and uses what comes of it; returns whether it was refused."""
+    tracemalloc.start()
+    try:
+        estimator = jaxtree.load(path)
+    except ModelFileError as error:
+        assert str(path) in str(error) and len(str(error)) < 2000
+        return True
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < MOST_MEMORY
+    for name in ("predict", "apply", "predict_proba"):
+        try:
+            getattr(estimator, name, estimator.predict)(rows)
+        except JaxtreeError:  # the rows are not such as this model knows
+            continue
+    if isinstance(estimator, jaxtree.HardTreeClassifier | jaxtree.HardTreeRegressor):
+        assert estimator.export_text()
+    elif hasattr(estimator, "tree_"):
+        assert jaxtree.export_text(estimator)
+    if hasattr(estimator, "feature_importances_"):
+        assert estimator.feature_importances_.shape == (estimator.n_features_in_,)
+    return False
+
+
+def damage_bytes(data, draw):
+    """Some bits turned over, a part cut out, or one put in."""
+    broken = bytearray(data)
+    place = int(draw.integers(len(broken)))
+    match draw.integers(5):
+        case 0:
+            return broken[:place]
+        case 1:
+            return broken[:place] + broken[place + int(draw.integers(1, 9)) :]
+        case 2:
+            return broken[:place] + draw.bytes(int(draw.integers(1, 9))) + broken[place:]
+    for _ in range(int(draw.integers(1, 4))):
+        broken[int(draw.integers(len(broken)))] ^= 1 << int(draw.integers(8))
+    return broken
+
+
+def damage_content(content, draw):
+    """A file with a right checksum whose header or arrays are wrong in some places."""
+    content = copy.deepcopy(content)
+    for _ in range(int(draw.integers(1, 3))):
+        if draw.random() < 0.5:
+            damage_json(content.header, draw)
+        else:
+            damage_arrays(content.arrays, draw)
+    return content
+
+
+def damage_json(value, draw):
+    """Changes something in nested lists and objects, deep or not."""
+    places = [place for place in places_in(value) if place[1] != "format"]
+    container, key = places[int(draw.integers(len(places)))]
+    match draw.integers(4):
+        case 0:
+            del container[key]
+        case 1:
+            other = places[int(draw.integers(len(places)))]
+            container[key] = copy.deepcopy(other[0][other[1]])
+        case _:
+            container[key] = copy.deepcopy(NASTY[int(draw.integers(len(NASTY)))])
+
+
+def places_in(value):
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
+    for key in keys:
+        yield value, key
+        yield from places_in(value[key])
+
+
+def damage_arrays(arrays, draw):
+    """Changes a number, the type or the shape of an array, or leaves it out."""
+    if not arrays:
+        return
+    name = sorted(arrays)[int(draw.integers(len(arrays)))]
+    array = arrays[name] = arrays[name].copy()
+    match draw.integers(8):
+        case 0:
+            del arrays[name]
+        case 1:
+            arrays[name] = array.astype(draw.choice(["f8", "i4", "i8", "u4", "u1", "?"]))
+        case 2:
+            arrays[name] = array[:-1]
+        case 3:
+            arrays[name] = array[..., None] if draw.random() < 0.5 else array.ravel()
+        case _ if array.size:
+            extremes = [-1, 0, 1, 2, 3, 7, 100, 2**30, 2**31 - 1, -(2**31), np.nan, np.inf, -np.inf, 1e300, 0.5]
+            with np.errstate(all="ignore"):
+                number = np.float64(extremes[int(draw.integers(len(extremes)))]).astype(array.dtype)
+            array.flat[int(draw.integers(array.size))] = number
+
+
+def saved(folder, name):
+    """The file of an example: its bytes, and what it holds."""
+    example(name).save(folder / name)
+    return (folder / name).read_bytes(), read_model_file(folder / name)
+
+
+def load_damaged(tmp_path, number, seed):
+    """Loads so many broken and made-up files; returns how many of each were refused."""
+    draw = np.random.default_rng(seed)
+    originals = [(*saved(tmp_path, name), rows_of(name)) for name in unfitted()]
+    refused = np.zeros(2, int)
+    path = tmp_path / "file"
+    for attempt in range(number):
+        data, content, rows = originals[attempt % len(originals)]
+        path.write_bytes(damage_bytes(data, draw))
+        refused[0] += try_to_load(path, rows)
+        try:
+            write_model_file(path, damage_content(content, draw))
+        except ValueError:  # an integer too long to be written
+            continue
+        refused[1] += try_to_load(path, rows)
+    return refused
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_some_broken_files(tmp_path):
+    damaged, made_up = load_damaged(tmp_path, 150, seed=0)
+    assert damaged >= 145  # what is only white space makes no difference
+    assert made_up >= 75
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_thousands_of_broken_files(tmp_path):
+    damaged, made_up = load_damaged(tmp_path, 3000, seed=1)
+    assert damaged >= 2880
+    assert made_up >= 1500
+
+
+@pytest.mark.parametrize("length", [2**63, 2**40, 100_000_001, 2**25 + 1, 3, 0])
+def test_a_header_longer_than_the_file_is_not_believed(tmp_path, length):
+    data = saved(tmp_path, "cart")[0]
+    pathlib.Path(tmp_path / "file").write_bytes(length.to_bytes(8, "little") + data[8:])
+    assert try_to_load(tmp_path / "file", None)
+
+
+def test_deep_json_is_refused(tmp_path):
+    for text in (b"[" * 100_000, b'{"__metadata__": {"jaxtree": "' + b"[" * 100_000 + b'"}}'):
+        (tmp_path / "file").write_bytes(len(text).to_bytes(8, "little") + text)
+        assert try_to_load(tmp_path / "file", None)
+
+
+@pytest.mark.parametrize("name", ["first_child", "num_children"])
+def test_cycles_are_refused(tmp_path, name):
+    content = saved(tmp_path, "cart")[1]
+    for node in range(content.arrays["nodes.feature"].size):
+        for value in range(5):
+            arrays = {**content.arrays, f"nodes.{name}": content.arrays[f"nodes.{name}"].copy()}
+            is_leaf = not arrays["nodes.num_children"][node]
+            if arrays[f"nodes.{name}"][node] == value or (name == "first_child" and is_leaf):
+                continue
+            arrays[f"nodes.{name}"][node] = value
+            write_model_file(tmp_path / "file", ModelFile(content.header, arrays))
+            assert try_to_load(tmp_path / "file", None)
+
+
+def test_long_strings_in_many_classes_are_refused(tmp_path):
+    content = saved(tmp_path, "cart")[1]
+    names = ["x" * 2**21, *(str(number) for number in range(1000))]
+    content.header["fitted"]["table"]["outputs"][0]["names"] = {"array": ["<U9", names]}
+    write_model_file(tmp_path / "file", content)
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match="too long strings"):
+        jaxtree.load(tmp_path / "file")
+    assert tracemalloc.get_traced_memory()[1] < 2**28
+    tracemalloc.stop()
+
+
+def test_a_cycle_beside_the_root_is_refused(tmp_path):
+    """Every node but the root has one parent here, and two of them are each other's."""
+    content = saved(tmp_path, "cart")[1]
+    arrays = content.arrays
+    for name, shape in content.header["fitted"]["nodes"].items():
+        shape[0] = 5
+        arrays[f"nodes.{name}"] = arrays[f"nodes.{name}"][: math.prod(shape)]
+    arrays["first_node"] = np.array([0, 5])
+    arrays["nodes.num_children"] = np.array([0, 2, 0, 2, 0], np.int32)
+    arrays["nodes.first_child"] = np.array([0, 3, 0, 1, 0], np.int32)
+    write_model_file(tmp_path / "file", content)
+    with pytest.raises(ModelFileError, match="children that are not behind it"):
+        jaxtree.load(tmp_path / "file")

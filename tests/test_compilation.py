@@ -1,0 +1,177 @@
+"""Programs are let go before a process's memory maps run out, whatever they stand under, and slow ones are told of."""
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxtree
+from jaxtree import compilation
+from jaxtree.compilation import PROGRAMS, compiled, num_maps
+
+needs_maps = pytest.mark.skipif(num_maps() is None, reason="the operating system does not list memory maps")
+ROOM = 500
+MOST_BYTES = 6 * 2**30
+KINDS = (jaxtree.DecisionTreeClassifier, jaxtree.DecisionTreeRegressor, jaxtree.RandomForestClassifier)
+
+
+def folded(x, times):
+    """A program of some hundred memory maps."""
+
+    def step(_, x):
+        for number in range(4):
+            x = jnp.sort(jnp.sin(x * number + times)) + jnp.cumsum(jnp.where(x > number, x, 0.0))
+        return x
+
+    return jax.lax.fori_loop(0, 2, step, x)
+
+
+@pytest.fixture
+def little_room(monkeypatch):
+    PROGRAMS.clear()
+    monkeypatch.setattr(PROGRAMS, "most_maps", ROOM)
+
+
+def made():
+    return compiled("times")(lambda x, *, times: folded(x, times))
+
+
+def rows(size):
+    return np.linspace(-1, 1, size, dtype=np.float32)
+
+
+@needs_maps
+def test_programs_of_many_shapes_leave_room_for_others(little_room):
+    function = made()
+    function(rows(10), times=1)
+    maps_of_one = PROGRAMS.total_maps
+    assert 20 < maps_of_one < ROOM / 2
+    PROGRAMS.clear()
+    start, num_shapes = num_maps(), 3 * ROOM // maps_of_one
+    for size in range(11, 11 + num_shapes):
+        function(rows(size), times=1)
+        assert num_maps() - start <= ROOM + maps_of_one
+        assert PROGRAMS.total_maps <= ROOM
+    assert function.num_programs() == num_shapes
+
+
+@needs_maps
+def test_the_program_used_last_stays(little_room):
+    function = made()
+    function(rows(10), times=1)
+    for size in range(11, 21):
+        function(rows(10), times=1)
+        function(rows(size), times=1)
+    assert function.num_programs() == 11
+    function(rows(11), times=1)
+    assert function.num_programs() == 12, "all fit in: the test shows nothing"
+
+
+@needs_maps
+def test_memory_is_handed_back_when_programs_are_let_go(little_room, monkeypatch):
+    trims = []
+    monkeypatch.setattr(compilation, "_glibc_trim", lambda: trims.append)
+    function, size = made(), 10
+    while PROGRAMS.total_maps < ROOM / 2:
+        function(rows(size), times=1)
+        size += 1
+    assert not trims
+    for more in range(size, 3 * size + 10):
+        function(rows(more), times=1)
+    assert trims and set(trims) == {0}
+
+
+def test_static_keywords_and_types_are_told_apart():
+    function = made()
+    for dtype in (np.float32, np.float16):
+        for times in (1, 2):
+            x = rows(7).astype(dtype)
+            np.testing.assert_allclose(function(x, times=times), folded(x, times), rtol=1e-2)
+
+
+def test_a_compiled_function_stands_under_transformations():
+    @compiled("power")
+    def total(x, *, power):
+        return jnp.sum(x**power)
+
+    x = jnp.arange(1.0, 4.0)
+    assert total(x, power=2) == 14
+    assert jax.jit(lambda x: 2 * total(x, power=2))(x) == 28
+    assert jax.vmap(lambda x: total(x, power=3))(jnp.stack([x, 2 * x])).tolist() == [36, 288]
+    assert jax.grad(lambda x: total(x, power=2))(x).tolist() == [2, 4, 6]
+
+
+def test_what_is_only_traced_is_let_go_too(little_room):
+    function = made()
+    for size in range(5, 5 + 2 * ROOM // compilation.LEAST_MAPS):
+        jax.eval_shape(lambda x: function(x, times=1), rows(size))
+    assert 0 < PROGRAMS.total_maps <= ROOM
+
+
+def test_threads_share_programs(little_room):
+    function = made()
+    sizes = [5, 6, 7] * 8
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda size: np.asarray(function(rows(size), times=1)), sizes))
+    for size, values in zip(sizes, found, strict=True):
+        np.testing.assert_array_equal(values, found[sizes.index(size)])
+
+
+def test_a_slow_compilation_is_told_once(monkeypatch, caplog):
+    monkeypatch.setattr(compilation, "SLOW_COMPILATION", 0.0)
+    caplog.set_level(logging.INFO, "jaxtree")
+    function = compiled(what=lambda x: f"a sum of {x.size} rows")(lambda x: jnp.sum(x) * 3)
+    for _ in range(2):
+        function(rows(11))
+    (record,) = caplog.records
+    assert record.name == "jaxtree"
+    assert record.getMessage().startswith("compiled a sum of 11 rows in ")
+    assert record.getMessage().endswith(f" s; kept in {jax.config.jax_compilation_cache_dir} for other processes")
+
+
+def test_a_log_says_how_to_keep_a_program(monkeypatch, caplog):
+    monkeypatch.setattr(compilation, "SLOW_COMPILATION", 0.0)
+    caplog.set_level(logging.INFO, "jaxtree")
+    folder = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", None)
+    try:
+        compiled()(lambda x: jnp.sum(x) * 5)(rows(11))
+    finally:
+        jax.config.update("jax_compilation_cache_dir", folder)
+    assert "jaxtree.compilation.enable_compilation_cache()" in caplog.text
+
+
+def test_quick_compilations_are_not_told_of(caplog):
+    caplog.set_level(logging.INFO, "jaxtree")
+    compiled()(lambda x: jnp.sum(x) * 7)(rows(11))
+    assert not caplog.records
+
+
+@pytest.mark.exhaustive
+@needs_maps
+def test_a_process_survives_500_shapes():
+    """Half of a process's maps, and the memory of such programs: thrice that of optimised ones of as many maps."""
+    rng = np.random.default_rng(0)
+    for number in range(500):
+        num_rows, num_columns = int(rng.integers(20, 500)), int(rng.integers(2, 13))
+        X, label = rng.normal(size=(num_rows, num_columns)), rng.integers(0, rng.integers(2, 40), num_rows)
+        X[:, : rng.integers(num_columns)] //= 0.5
+        X[rng.random(X.shape) < rng.choice([0, 0.1])] = np.nan
+        weight = rng.random(num_rows) if rng.random() < 0.3 else None
+        kind = KINDS[number % len(KINDS)]
+        size = {"n_estimators": int(rng.integers(2, 100))} if "Forest" in kind.__name__ else {}
+        estimator = kind(max_depth=int(rng.integers(1, 12)), random_state=number, **size)
+        estimator.fit(X, label, sample_weight=weight).predict(X)
+        assert PROGRAMS.total_maps <= compilation.MOST_MAPS
+        assert num_maps() < 1.5 * compilation.MOST_MAPS
+        assert resident_bytes() < MOST_BYTES, f"after {number} fits"
+    # They are no programs of this file's other tests.
+    PROGRAMS.clear()
+
+
+def resident_bytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
