@@ -4,6 +4,8 @@ import functools
 import importlib
 import io
 import sys
+import threading
+from _thread import interrupt_main
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
@@ -89,8 +91,20 @@ def about(
     """Decision trees in JAX, on CPU, GPU and TPU."""
 
 
+def repeat_ignored_interrupt(ignored: Any) -> None:
+    """Sends Ctrl-C again where Python ignored it; for `sys.unraisablehook`.
+
+    Python goes on after an exception in a callback of the garbage collector, and JAX has such a callback.
+    """
+    if issubclass(ignored.exc_type, KeyboardInterrupt):
+        threading.Timer(0.1, interrupt_main).start()
+    else:
+        sys.__unraisablehook__(ignored)
+
+
 def main() -> None:
     """Runs the command that the user typed; an error that no command caught ends it with one line and exit status 2."""
+    sys.unraisablehook = repeat_ignored_interrupt
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal or locale that lacks a character, such as that of R², gets it as an escape.

@@ -1,5 +1,6 @@
 """The program as a shell starts it: standard streams, exit statuses, Ctrl-C, and how soon it helps."""
 
+import gc
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import time
 import pytest
 
 import jaxtree
-from jaxtree.cli.app import COMMANDS, load_command
+from jaxtree.cli.app import COMMANDS, load_command, repeat_ignored_interrupt
 from tests.cli.conftest import PATIENTS
 
 PROGRAM = [sys.executable, "-m", "jaxtree"]
@@ -43,6 +44,19 @@ def test_ctrl_c_leaves_the_old_file_and_no_half_one(tmp_path):
     assert process.returncode == 130 and said.splitlines()[-1] == b"interrupted; nothing was written"
     assert (tmp_path / "m.jaxtree").read_bytes() == b"old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.jaxtree", "p.csv"]
+
+
+def test_ctrl_c_in_a_callback_of_the_garbage_collector_still_interrupts(monkeypatch):
+    def interrupted_once(phase, info):
+        gc.callbacks.remove(interrupted_once)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "unraisablehook", repeat_ignored_interrupt)
+    gc.callbacks.append(interrupted_once)
+    gc.collect()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(100):
+            time.sleep(0.05)
 
 
 def test_the_version_and_python_m():
