@@ -1,10 +1,10 @@
-"""Columns of a file with types: for a fit those that their cells tell, for a prediction those of the fit.
+"""Columns of a file with types: for a fit those that follow from their cells, for a prediction those of the fit.
 
-A column is one of numbers if all its known cells are, of truth values if they are true and false, of dates if all are
-dates of ISO 8601, else of words. *Known* rows are those whose target is not missing.
+A column has numbers if all its known cells are numbers, truth values if they are true and false, dates if all are dates
+of ISO 8601, else words. *Known* rows are those whose target is not missing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,22 +14,35 @@ import typer
 from jaxtyping import Float, Int, Shaped
 from sklearn.base import is_classifier
 
-from jaxtree.cli.options import ColumnOptions, Names, TextOptions
 from jaxtree.cli.reading import Contents, read_contents
-from jaxtree.cli.session import Session, in_short, listed
+from jaxtree.cli.session import ColumnOptions, Names, Session, TextOptions, in_short, listed
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table.columns import LARGEST_EXACT_INTEGER
 from jaxtree.table.schema import Column, value_in_words
-from jaxtree.table.times import KINDS
 
 MOST_CLASSES = 10
 """A target of at most so many distinct whole numbers has classes."""
 
-_TRUTH = ("true", "false")
-_DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
-_NAIVE, _ZONED = rf"^{_DATE})?$", rf"^{_DATE}(Z|[+-]\d{{2}}:\d{{2}}))$"
+_KINDS = {
+    "words": "words",
+    "categories": "its declared categories",
+    "numbers": "numbers",
+    "whole": "whole numbers",
+    "truth": "true and false",
+    "instant": "dates, as 2020-01-31 or 2020-01-31 12:00:00",
+    "utc": "dates with a time zone, as 2020-01-31T12:00:00Z",
+    "duration": "durations",
+}
+"""How a column can be read, and how messages call its cells; dates and durations as in `jaxtree.table.times`."""
+
+_OF_FEATURES = ("numbers", "truth", "instant", "utc", "words")
+_OF_TARGETS = ("whole", "numbers", "truth", "words")
+"""Kinds of columns of text; the first one that all cells are of is the column's."""
+
+_DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
+_DATES = {"instant": rf"{_DATE})?$", "utc": rf"{_DATE}(Z|[+-]\d{{2}}:\d{{2}}))$"}
 """Dates of ISO 8601 that can be read in one way alone: year, month, day; without a time zone, and with one."""
-_SURELY_WHOLE = 2**53
-"""From here on float64 does not tell whole numbers apart."""
+_TRUTH = {"true": True, "false": False}
 
 
 class Labelled(NamedTuple):
@@ -53,7 +66,7 @@ class Labelled(NamedTuple):
 
     @property
     def score_name(self) -> str:
-        """What an estimator's `score` is."""
+        """The name of what an estimator's `score` returns."""
         return "accuracy" if self.task == "classification" else "R²"
 
     def take(self, rows: Int[np.ndarray, " taken"]) -> Self:
@@ -63,7 +76,7 @@ class Labelled(NamedTuple):
 
 
 def read_labelled(contents: Contents, target: str, options: ColumnOptions) -> Labelled:
-    """Returns the features, the target and the weights of a file, with the types that the cells tell.
+    """Returns the features, the target and the weights of a file, with the types that follow from the cells.
 
     Unless the task is given, a target of other numbers than few whole ones is for regression.
 
@@ -75,24 +88,21 @@ def read_labelled(contents: Contents, target: str, options: ColumnOptions) -> La
     """
     columns = contents.frame.columns
     words, numbers, left_out = (_split(n, columns) for n in (options.categorical, options.numeric, options.ignore))
-    twice = {*words} & {*numbers}
-    if twice:
-        raise typer.BadParameter(
-            f"column {min(twice)!r} cannot be both categorical and numeric", param_hint="--numeric"
-        )
+    if twice := {*words} & {*numbers}:
+        message = f"column {min(twice)!r} cannot be both categorical and numeric"
+        raise typer.BadParameter(message, param_hint="--numeric")
     check_columns(contents, (target, *words, *numbers, *left_out))
     if target in (options.weight, *left_out):
         raise InvalidInputError(f"target {target!r} must be another column than the weights and those left out")
-    kept, rows = _known(contents, target)
     names = [name for name in columns if name not in (target, options.weight, *left_out)]
     if not names:
-        raise InvalidInputError(f"{contents.name} has no columns beside the target, the weights and those left out")
+        raise InvalidInputError(f"{contents.name} has no columns except the target, the weights and those left out")
+    kept, rows = _known(contents, target)
     kinds = {**dict.fromkeys(words, "words"), **dict.fromkeys(numbers, "numbers")}
-    X = _in_pandas(kept, {name: _typed(kept, name, kinds.get(name)) for name in names})
     y: Any = _in_pandas(kept, {target: _target(kept, target, kinds.get(target), options.task)})[target]
     has_numbers = y.dtype.kind == "f" or (y.dtype.kind in "iu" and y.nunique() > MOST_CLASSES)
     return Labelled(
-        X=X,
+        X=_in_pandas(kept, {name: _typed(kept, name, kinds.get(name)) for name in names}),
         y=y,
         weight=weights_of(kept, options.weight),
         task=options.task or ("regression" if has_numbers else "classification"),
@@ -106,7 +116,7 @@ def weights_of(contents: Contents, name: str | None) -> Float[np.ndarray, " row"
     if name is None:
         return None
     check_columns(contents, (name,))
-    weight = _numbers(contents, name)
+    weight = _cast(contents, name, "numbers")
     if weight.has_nulls():
         raise InvalidInputError(f"weight {name!r} has no value in row {weight.is_null().arg_true()[0] + 1}")
     return weight.to_numpy()
@@ -114,11 +124,10 @@ def weights_of(contents: Contents, name: str | None) -> Float[np.ndarray, " row"
 
 def check_columns(contents: Contents, names: Iterable[str]) -> None:
     """Raises InvalidInputError for a name of no column."""
+    columns = contents.frame.columns
     for name in names:
-        if name not in contents.frame.columns:
-            raise InvalidInputError(
-                f"{contents.name} has no column {name!r}; its columns are {listed(contents.frame.columns)}"
-            )
+        if name not in columns:
+            raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}")
 
 
 def read_features(session: Session, estimator: Any, data: str, options: TextOptions) -> tuple[pd.DataFrame, Contents]:
@@ -151,14 +160,9 @@ def features_like(contents: Contents, columns: tuple[Column, ...], *, are_named:
     present, names = contents.frame.columns, [column.name for column in columns]
     if not are_named and not set(names) <= set(present) and len(present) == len(names):
         names = present
-    lost = [name for name in names if name not in present]
-    if lost:
-        raise InvalidInputError(
-            f"{contents.name} has no column {lost[0]!r}, which the model was fitted on; its columns are "
-            f"{listed(present)}"
-        )
-    like = {name: _like(contents, name, column) for name, column in zip(names, columns, strict=True)}
-    return _in_pandas(contents, like)
+    check_columns(contents, names)
+    kinds = map(_kind_in_fit, columns)
+    return _in_pandas(contents, {n: _cast(contents, n, kind) for n, kind in zip(names, kinds, strict=True)})
 
 
 def read_labels(
@@ -176,23 +180,21 @@ def read_labels(
     """
     names: Any = getattr(estimator, "other_columns_", ())
     if given is None and not names:
-        raise InvalidInputError("the model does not know the name of its target: --target names it")
+        raise InvalidInputError("the model's file does not name its target: --target names it")
     target = given or names[0]
     check_columns(contents, (target,))
     kept, rows = _known(contents, target)
     if not is_classifier(estimator):
-        return rows, _numbers(kept, target).to_numpy()
+        return rows, _cast(kept, target, "numbers").to_numpy()
     classes = np.asarray(estimator.classes_)
-    has_words = classes.dtype.kind in "OUT"
-    y = np.asarray(_in_pandas(kept, {target: _typed_exactly(kept, target, "words" if has_words else None)})[target])
-    if has_words:
-        y, classes = y.astype(object), classes.astype(object)
-    is_class = np.isin(y, classes) if y.dtype != object else np.array([label in set(classes.tolist()) for label in y])
-    if not is_class.any():
+    y = _typed(kept, target, "words" if classes.dtype.kind in "OUT" else None, _OF_TARGETS).to_numpy()
+    known = set(classes.tolist())
+    is_class = [label in known for label in y.tolist()]
+    if not any(is_class):
         raise InvalidInputError(
             f"no value of target {target!r}, such as {y[0]!r}, is a class of the model: {listed(classes)}"
         )
-    return rows, y.astype(classes.dtype) if y.dtype.kind == "f" and is_class.all() else y
+    return rows, y.astype(classes.dtype) if y.dtype.kind == "f" and all(is_class) else y
 
 
 def _split(names: Names, columns: list[str]) -> list[str]:
@@ -218,58 +220,13 @@ def _in_pandas(contents: Contents, columns: Mapping[str, pl.Series]) -> pd.DataF
     return frame
 
 
-def _typed(contents: Contents, name: str, kind: str | None) -> pl.Series:
-    """A column as "words" or "numbers", or of the type that its cells tell."""
-    series = contents.frame[name]
-    dtype = series.dtype
-    if kind == "words" or (dtype == pl.Categorical and kind is None):
-        return _words(series)
-    if kind == "numbers" or dtype == pl.Null or contents.declared.get(name) == ():
-        return _numbers(contents, name)
-    if name in contents.declared:
-        return _categories(series, contents.declared[name])
-    if dtype == pl.String:
-        return _of_text(contents, name)
-    if dtype in (pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Duration):
-        return _in_utc(series)
-    if dtype.is_numeric() and not dtype.is_decimal():
-        # NumPy has no whole numbers of 128 bits.
-        is_whole = dtype.is_integer() and not str(dtype).endswith("128") and not series.has_nulls()
-        return series if is_whole else _numbers(contents, name)
-    raise InvalidTypeError(
-        f"column {name!r} of {contents.name} has type {dtype}, which trees do not read: leave it out with "
-        f"--ignore {name}, or turn it into numbers or words"
-    )
-
-
-def _typed_exactly(contents: Contents, name: str, kind: str | None) -> pl.Series:
-    """A column as `_typed` gives it; whole numbers are whole, also those that float64 does not tell apart."""
-    series = contents.frame[name]
-    if series.dtype == pl.String and kind != "words" and not contents.declared.get(name):
-        whole = series.cast(pl.Int64, strict=False)
-        if not whole.has_nulls():
-            return whole
-    return _typed(contents, name, kind)
-
-
-def _like(contents: Contents, name: str, column: Column) -> pl.Series:
-    """A column with the type that it had in the fit."""
-    if column.time is not None:
-        return _times_like(contents, name, column.time.kind)
-    if column.bins is None and column.kind == "boolean":
-        return _truth(contents.frame[name])
-    if column.bins is None and all(isinstance(category, str) for category in column.categories):
-        return _words(contents.frame[name])
-    return _numbers(contents, name)
-
-
 def _target(contents: Contents, name: str, kind: str | None, task: str | None) -> pl.Series:
     if task == "regression":
-        return _numbers(contents, name)
-    series = _typed_exactly(contents, name, "words" if _has_dates(contents.frame[name]) else kind)
+        return _cast(contents, name, "numbers")
+    series = _typed(contents, name, kind, _OF_TARGETS)
     if not series.dtype.is_float():
         return series
-    is_whole = (series % 1 == 0) & (series.abs() < _SURELY_WHOLE)
+    is_whole = _are_whole(series)
     if is_whole.all():
         return series.cast(pl.Int64)
     if task == "classification":
@@ -280,98 +237,81 @@ def _target(contents: Contents, name: str, kind: str | None, task: str | None) -
     return series
 
 
-def _of_text(contents: Contents, name: str) -> pl.Series:
-    """A column of cells that are text: numbers, truth values, dates or words, whichever comes first."""
-    series = contents.frame[name]
-    known = series.drop_nulls()
-    if not known.cast(pl.Float64, strict=False).has_nulls():
-        return _numbers(contents, name)
-    if known.str.to_lowercase().is_in(_TRUTH).all():
-        return _truth(series)
-    dates = _dates(series)
-    return _words(series) if dates is None else dates
-
-
-def _has_dates(series: pl.Series) -> bool:
-    """Whether all known cells of text are written as dates, all with a time zone or all without one."""
-    known = series.drop_nulls()
-    if series.dtype != pl.String or not len(known):
-        return False
-    return bool(known.str.contains(_NAIVE).all() or known.str.contains(_ZONED).all())
-
-
-def _dates(series: pl.Series) -> pl.Series | None:
-    """Cells that are written as dates; None if they are not, or one is no day of the calendar."""
-    if not _has_dates(series):
-        return None
-    has_zone = bool(series.drop_nulls().str.contains(_ZONED).all())
-    cells = pd.Series(series.to_list(), dtype=object)
-    dates = pl.from_pandas(pd.to_datetime(cells, format="ISO8601", utc=has_zone, errors="coerce"))
-    return dates if dates.null_count() == series.null_count() else None
-
-
-def _in_utc(series: pl.Series) -> pl.Series:
-    has_zone = isinstance(series.dtype, pl.Datetime) and series.dtype.time_zone is not None
-    return series.dt.convert_time_zone("UTC") if has_zone else series
-
-
-def _times_like(contents: Contents, name: str, kind: str) -> pl.Series:
-    """Times where the fit had some of a kind; a duration is written in no one way, so that no text is one."""
-    series = contents.frame[name]
-    if series.dtype.is_temporal():
-        return _in_utc(series)
-    if series.null_count() == len(series):
-        return _numbers(contents, name)
-    dates = None if kind == "duration" else _dates(series)
-    if dates is None:
-        raise InvalidInputError(
-            f"column {name!r} of {contents.name} must have {KINDS[kind]}, as in the fit (text as 2020-01-31, "
-            f"2020-01-31 12:00:00, or with a time zone 2020-01-31T12:00:00Z), and has {series.drop_nulls()[0]!r}"
+def _typed(contents: Contents, name: str, kind: str | None, kinds_of_text: Sequence[str] = _OF_FEATURES) -> pl.Series:
+    """A column as of a kind; if none is given, of the type that it has, declares or that its cells have."""
+    series, declared = contents.frame[name], contents.declared.get(name)
+    dtype = series.dtype
+    if dtype == pl.String and kind != "words" and not declared:
+        must_be_numbers = kind == "numbers" or declared is not None
+        for kind in [k for k in kinds_of_text if k in ("whole", "numbers") or not must_be_numbers]:
+            column = _converted(series, kind)
+            if column.null_count() == series.null_count():
+                return column
+    if kind is None and (declared or dtype == pl.Categorical):
+        kind = "categories" if declared else "words"
+    # NumPy has no whole numbers of 128 bits.
+    is_whole = dtype.is_integer() and not str(dtype).endswith("128") and not series.has_nulls()
+    if kind is None and (is_whole or dtype in (pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Duration)):
+        return series
+    if kind is None and dtype != pl.Null and (not dtype.is_numeric() or dtype.is_decimal()):
+        raise InvalidTypeError(
+            f"column {name!r} of {contents.name} has type {dtype}, which trees do not read: leave it out with "
+            f"--ignore {name}, or turn it into numbers or words"
         )
-    return dates
+    return _cast(contents, name, kind or "numbers")
 
 
-def _numbers(contents: Contents, name: str) -> pl.Series:
-    series = contents.frame[name]
-    if series.dtype in (pl.Categorical, pl.Enum):
-        series = series.cast(pl.String)
-    if series.dtype.is_temporal() or series.dtype.is_nested():
-        raise InvalidTypeError(f"column {name!r} of {contents.name} has type {series.dtype} instead of numbers")
-    numbers = series.cast(pl.Float64, strict=False)
-    wrong = (numbers.is_null() & series.is_not_null()).arg_true()
+def _kind_in_fit(column: Column) -> str:
+    if column.time is not None:
+        return column.time.kind
+    if column.bins is None and column.kind == "boolean":
+        return "truth"
+    return "words" if column.bins is None and all(isinstance(one, str) for one in column.categories) else "numbers"
+
+
+def _cast(contents: Contents, name: str, kind: str) -> pl.Series:
+    """A column as of a kind; raises InvalidInputError if a cell is not of it."""
+    series, declared = contents.frame[name], contents.declared.get(name, ())
+    try:
+        column = _converted(series, kind, declared)
+    except pl.exceptions.PolarsError:
+        raise InvalidTypeError(
+            f"column {name!r} of {contents.name} has type {series.dtype} instead of {_KINDS[kind]}"
+        ) from None
+    wrong = (column.is_null() & series.is_not_null()).arg_true()
     if len(wrong):
+        allowed = f" {listed(declared)}" if kind == "categories" else ""
         raise InvalidInputError(
-            f"column {name!r} of {contents.name} must have numbers, and has {series[wrong[0]]!r} in row {wrong[0] + 1} "
-            "(--missing names words that mean that a value is missing)"
+            f"column {name!r} of {contents.name} must have {_KINDS[kind]}{allowed}, and has {series[wrong[0]]!r} in "
+            f"row {wrong[0] + 1} (--missing names words that mean that a value is missing)"
         )
-    return numbers
+    return column
 
 
-def _truth(series: pl.Series) -> pl.Series:
-    if series.dtype != pl.String:
-        return series.cast(pl.Boolean)
-    lower = series.str.to_lowercase()
-    wrong = (~lower.is_in(_TRUTH)).fill_null(False).arg_true()
-    if len(wrong):
-        raise InvalidInputError(
-            f"column {series.name!r} must have true and false, and has {series[wrong[0]]!r} in row {wrong[0] + 1}"
-        )
-    return lower == "true"
+def _converted(series: pl.Series, kind: str, categories: Sequence[str] = ()) -> pl.Series:
+    """Cells as of a kind, null where one is not of it."""
+    dtype = series.dtype
+    if kind in ("words", "categories"):
+        # Whole numbers are written without a point.
+        is_whole = dtype.is_float() and bool(_are_whole(series.drop_nulls()).all())
+        words = (series.cast(pl.Int64) if is_whole else series).cast(pl.String)
+        return words if kind == "words" else words.cast(pl.Enum(categories), strict=False)
+    if kind == "truth":
+        if dtype != pl.String:
+            return series.cast(pl.Boolean)
+        return series.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=pl.Boolean)
+    if kind in _DATES and dtype == pl.String:
+        cells = pd.Series(series.str.extract(_DATES[kind], 0).to_list(), dtype=object)
+        return pl.from_pandas(pd.to_datetime(cells, format="ISO8601", utc=kind == "utc", errors="coerce"))
+    if kind in (*_DATES, "duration"):
+        # A duration is written in no one way, so that no text is one.
+        return series if dtype.is_temporal() else pl.repeat(None, len(series), dtype=pl.Float64, eager=True)
+    is_number = dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)
+    return (series if is_number else series.cast(pl.String)).cast(
+        pl.Int64 if kind == "whole" else pl.Float64, strict=False
+    )
 
 
-def _words(series: pl.Series) -> pl.Series:
-    """The cells as words; whole numbers are written without a point."""
-    known = series.drop_nulls()
-    if series.dtype.is_float() and bool(((known % 1 == 0) & (known.abs() < _SURELY_WHOLE)).all()):
-        series = series.cast(pl.Int64)
-    return series.cast(pl.String)
-
-
-def _categories(series: pl.Series, categories: tuple[str, ...]) -> pl.Series:
-    words = _words(series)
-    unknown = words.filter(~words.is_in(categories))
-    if len(unknown):
-        raise InvalidInputError(
-            f"column {series.name!r} has {unknown[0]!r}, which is none of its declared categories {listed(categories)}"
-        )
-    return words.cast(pl.Enum(categories))
+def _are_whole(numbers: pl.Series) -> pl.Series:
+    """Which numbers are whole ones that float64 tells apart."""
+    return (numbers % 1 == 0) & (numbers.abs() < LARGEST_EXACT_INTEGER)

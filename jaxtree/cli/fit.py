@@ -6,20 +6,29 @@ What reads tables, and what computes, is imported when a command runs, so that i
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from jaxtree.cli import options
-from jaxtree.cli.models import ALGORITHMS, make_estimator, make_grid
-from jaxtree.cli.output import check_writable, kind_of_table, write_table
-from jaxtree.cli.session import Session, check_choice, command, in_short, listed, print_plainly, progress_bar
+from jaxtree.cli.models import make_estimator, make_grid
+from jaxtree.cli.output import check_writable, kind_of_table, write_bytes, write_table
+from jaxtree.cli.session import (
+    ColumnOptions,
+    DataArgument,
+    SeedOption,
+    Session,
+    TargetOption,
+    TextOptions,
+    command,
+    in_short,
+    listed,
+    progress_bar,
+)
 from jaxtree.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from jaxtree.cli.columns import Labelled
 
-_TREES = tuple(name for name in ALGORITHMS if name not in ("forest", "soft"))
 _MOST_SHOWN = 10
 _FEW_ROWS = 12
 """In a table of so few rows a column may well have another value in every one."""
@@ -28,10 +37,10 @@ _FEW_ROWS = 12
 @command
 def fit(
     *,
-    data: options.DataArgument,
-    target: options.TargetOption,
+    data: DataArgument,
+    target: TargetOption,
     output: Annotated[str, typer.Option("--output", "-o", help="The model file to write; - is the standard output.")],
-    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help=f"{', '.join(ALGORITHMS)}.")] = "cart",
+    algorithm: Annotated[Literal["cart", "c45", "id3", "forest", "soft"], typer.Option("--algorithm", "-a")] = "cart",
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -47,13 +56,12 @@ def fit(
         ),
     ] = None,
     cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate first, on so many folds.")] = None,
-    seed: options.SeedOption = 0,
-    columns: options.ColumnOptions,
-    text: options.TextOptions,
+    seed: SeedOption = 0,
+    columns: ColumnOptions,
+    text: TextOptions,
     session: Session,
 ) -> None:
     """Fits a tree, a forest or a soft tree on a table, and writes a model file."""
-    check_choice("--algorithm", algorithm, tuple(ALGORITHMS))
     check_writable(output)
     training = read_training(session, data, target, columns, text)
     estimator = make_estimator(algorithm, training.task, seed=seed, settings=settings or (), prunings=prune or ())
@@ -64,8 +72,8 @@ def fit(
 @command
 def search(
     *,
-    data: options.DataArgument,
-    target: options.TargetOption,
+    data: DataArgument,
+    target: TargetOption,
     settings: Annotated[
         list[str],
         typer.Option(
@@ -78,7 +86,7 @@ def search(
     results: Annotated[
         str | None, typer.Option(help="Write the scores of all settings: .csv, .parquet or .jsonl.", metavar="TABLE")
     ] = None,
-    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help=f"{', '.join(_TREES)}.")] = "cart",
+    algorithm: Annotated[Literal["cart", "c45", "id3"], typer.Option("--algorithm", "-a")] = "cart",
     prune: Annotated[
         list[str] | None, typer.Option(help="A pruning, as in `jaxtree fit`.", metavar="NAME[:ARGS]")
     ] = None,
@@ -86,18 +94,16 @@ def search(
     scoring: Annotated[
         str | None, typer.Option(help="A scorer of scikit-learn, as neg_log_loss.", show_default="accuracy, or R²")
     ] = None,
-    seed: options.SeedOption = 0,
-    columns: options.ColumnOptions,
-    text: options.TextOptions,
+    seed: SeedOption = 0,
+    columns: ColumnOptions,
+    text: TextOptions,
     session: Session,
 ) -> None:
-    """Scores all combinations of given values, and can fit the best one; a tree is grown once a fold."""
+    """Scores all combinations of given values, and can fit the best one; a tree grows once a fold."""
     from jaxtree.search.tree_search import TreeSearchCV
 
-    check_choice("--algorithm", algorithm, _TREES)
-    for path in (output, results):
-        if path is not None:
-            check_writable(path)
+    if output is not None:
+        check_writable(output)
     kind = None if results is None else kind_of_table(results, None, "--results")
     training = read_training(session, data, target, columns, text)
     if scoring is not None:
@@ -107,8 +113,7 @@ def search(
     scored = TreeSearchCV(estimator, grid, cv=folds, scoring=scoring, refit=False, error_score="raise")
     with session.doing("searching"):
         scores = scored.fit(training.X, training.y, sample_weight=training.weight).cv_results_
-    for line in _ranking(scores, scoring or training.score_name):
-        print_plainly(line, to_stderr=output == "-")
+    print_results(output, _ranking(scores, scoring or training.score_name))
     if results is not None and kind is not None:
         write_table(_all_scores(scores), results, kind)
     if output is not None:
@@ -116,9 +121,7 @@ def search(
         fit_and_save(session, estimator, training, output, [])
 
 
-def read_training(
-    session: Session, data: str, target: str, columns: options.ColumnOptions, text: options.TextOptions
-) -> "Labelled":
+def read_training(session: Session, data: str, target: str, columns: ColumnOptions, text: TextOptions) -> "Labelled":
     """Reads the rows of a fit, and notes what kinds the columns have and what the target is for."""
     from jaxtree.cli.columns import read_labelled
     from jaxtree.cli.reading import read_contents
@@ -134,7 +137,7 @@ def read_training(
         session.note(f"  {rows.num_left_out} rows without a target are left out")
     why = "" if columns.task else f", so {rows.task} (--task overrides)"
     session.note(f"  target {in_short(target)}: {_target_in_words(rows.y, rows.task)}{why}")
-    for name in map(in_short, filter(lambda name: _names_rows(rows.X[name]), rows.X.columns)):
+    for name in [in_short(name) for name, column in rows.X.items() if _names_rows(column)]:
         session.note(f"  {name} has another value in every row: if it is a name or number of rows, --ignore {name}")
     if rows.task == "classification" and rows.y.nunique() < 2:
         raise InvalidInputError(f"target {target!r} has one class only, {in_short(repr(rows.y.tolist()[0]))}")
@@ -142,23 +145,26 @@ def read_training(
 
 
 def fit_and_save(session: Session, estimator: Any, training: "Labelled", output: str, results: list[str]) -> None:
-    """Fits an estimator, writes it, and prints results and what it has become."""
+    """Fits an estimator, writes it, and prints results, the size of the model and its score."""
     with session.doing("fitting"):
         estimator.fit(training.X, training.y, sample_weight=training.weight)
-    # So the file knows which columns of the table are no features.
+    # The file keeps which columns of the table are no features.
     estimator.other_columns_ = training.beside
     score = estimator.score(training.X, training.y, sample_weight=training.weight)
-    for line in (*results, _shape(estimator), f"on the rows of the fit: {training.score_name} {score:.4f}"):
-        print_plainly(line, to_stderr=output == "-")
+    print_results(output, [*results, _shape(estimator), f"on the rows of the fit: {training.score_name} {score:.4f}"])
     if output != "-":
         estimator.save(output)
-        print_plainly(f"model: {output}")
+        print(f"model: {output}")
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.jaxtree"
         estimator.save(path)
-        sys.stdout.buffer.write(path.read_bytes())
-        sys.stdout.flush()
+        write_bytes(path.read_bytes(), output)
+
+
+def print_results(output: str | None, lines: list[str]) -> None:
+    """Prints lines on the standard output, or on the error stream if a model is written to the standard output."""
+    print("\n".join(lines), file=sys.stderr if output == "-" else sys.stdout)
 
 
 def folds_of(training: "Labelled", folds: int, seed: int) -> list[Any]:
@@ -182,12 +188,11 @@ def _cross_validated(session: Session, estimator: Any, training: "Labelled", fol
 
     scores = []
     with progress_bar(quiet=session.quiet) as progress:
-        task = progress.add_task(f"{folds} folds", total=folds)
-        for fitted, scored in ((training.take(a), training.take(b)) for a, b in folds_of(training, folds, seed)):
+        for rows, others in progress.track(folds_of(training, folds, seed), description=f"{folds} folds"):
+            fitted, scored = training.take(rows), training.take(others)
             fold: Any = clone(estimator)
             fold.fit(fitted.X, fitted.y, sample_weight=fitted.weight)
             scores.append(fold.score(scored.X, scored.y, sample_weight=scored.weight))
-            progress.advance(task)
     return f"{folds}-fold cross-validation: {training.score_name} {np.mean(scores):.4f} ± {np.std(scores):.4f}"
 
 
@@ -195,10 +200,9 @@ def _kinds(X: Any) -> dict[str, list[str]]:
     """The columns of every kind, with remarks on their values."""
     kinds: dict[str, list[str]] = {"numbers": [], "dates": [], "durations": [], "words": [], "true or false": []}
     of_dtype = {"i": "numbers", "u": "numbers", "f": "numbers", "M": "dates", "m": "durations", "b": "true or false"}
-    for name in X.columns:
-        column = X[name]
+    for name, column in X.items():
         kind, missing = of_dtype.get(column.dtype.kind, "words"), int(column.isna().sum())
-        remarks = ([f"{column.nunique()}"] if kind == "words" else []) + ([f"{missing} missing"] if missing else [])
+        remarks = [f"{column.nunique()}"] * (kind == "words") + [f"{missing} missing"] * (missing > 0)
         kinds[kind].append(f"{in_short(name)} ({', '.join(remarks)})" if remarks else str(name))
     return kinds
 
@@ -207,7 +211,7 @@ def _names_rows(column: Any) -> bool:
     """Whether every row has another word or whole number."""
     if len(column) <= _FEW_ROWS or column.nunique() < len(column) or column.dtype.kind in "mM":
         return False
-    return column.dtype.kind not in "f" or bool((column % 1 == 0).all())
+    return column.dtype.kind != "f" or bool((column % 1 == 0).all())
 
 
 def _target_in_words(y: Any, task: str) -> str:
@@ -241,14 +245,12 @@ def _ranking(scores: dict[str, Any], name: str) -> list[str]:
 
 def _all_scores(scores: dict[str, Any]) -> dict[str, Any]:
     """The columns of a table of all settings."""
-    columns = {
-        name: [
-            value if isinstance(value, int | float | str | None) else str(value)
-            for value in (setting[name] for setting in scores["params"])
-        ]
-        for name in scores["params"][0]
+    values = {name: [setting[name] for setting in scores["params"]] for name in scores["params"][0]}
+    words = {
+        name: [value if isinstance(value, int | float | str | None) else str(value) for value in column]
+        for name, column in values.items()
     }
-    return columns | {name: scores[name].tolist() for name in ("mean_test_score", "std_test_score", "rank_test_score")}
+    return words | {name: scores[name].tolist() for name in ("mean_test_score", "std_test_score", "rank_test_score")}
 
 
 def _check_scorer(scoring: str, training: "Labelled") -> None:

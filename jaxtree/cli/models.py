@@ -108,9 +108,8 @@ def make_pruning(text: str) -> Any:
     fields = [field.name for field in dataclasses.fields(kinds[name])]
     given: dict[str, Any] = {}
     for place, argument in enumerate(arguments.split(",") if arguments else ()):
-        field, sign, value = argument.partition("=")
-        if not sign:
-            field, value = (fields[place] if place < len(fields) else ""), argument
+        by_place = "=".join([*fields[place : place + 1], argument])
+        field, _, value = (argument if "=" in argument else by_place).partition("=")
         if field not in fields or field in given:
             raise typer.BadParameter(
                 f"parameters of {name} are {', '.join(fields)}, got {argument!r}", param_hint="--prune"

@@ -5,26 +5,25 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from jaxtree.cli.session import Session, check_choice, command
+from jaxtree.cli.session import Session, command
 from jaxtree.errors import InvalidInputError
 
-TABLES = ("csv", "parquet", "jsonl")
-"""Kinds of files that tables are written in."""
-
+_KIND_OF_SUFFIX = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _EXAMPLES = {
-    "car": ("load_car_evaluation", "1,728 cars in 4 classes"),
-    "play-tennis": ("load_play_tennis", "14 days"),
-    "contact-lenses": ("load_contact_lenses", "24 patients"),
-    "watermelon": ("load_watermelon", "17 melons"),
+    "car": "load_car_evaluation",
+    "play-tennis": "load_play_tennis",
+    "contact-lenses": "load_contact_lenses",
+    "watermelon": "load_watermelon",
 }
 
 TableOutput = Annotated[str, typer.Option("--output", "-o", help="The file to write; - is the standard output.")]
 TableFormat = Annotated[
-    str | None, typer.Option("--format", help=f"{', '.join(TABLES)}.", show_default="as the file's name ends, else csv")
+    Literal["csv", "parquet", "jsonl"] | None,
+    typer.Option("--format", show_default="as the file's name ends, else csv"),
 ]
 
 
@@ -32,43 +31,41 @@ TableFormat = Annotated[
 def example(
     *,
     name: Annotated[
-        str, typer.Argument(help="; ".join(f"{name}: {what}" for name, (_, what) in _EXAMPLES.items()), metavar="NAME")
+        Literal["car", "play-tennis", "contact-lenses", "watermelon"],
+        typer.Argument(help="1,728 cars in 4 classes, 14 days, 24 patients or 17 melons.", show_default=False),
     ],
     output: TableOutput = "-",
     table: TableFormat = None,
     session: Session,
 ) -> None:
     """Writes one of the embedded tables, its target in the last column."""
-    check_choice("NAME", name, tuple(_EXAMPLES))
     kind = kind_of_table(output, table)
-    check_writable(output)
     from jaxtree import datasets
 
-    X, y = getattr(datasets, _EXAMPLES[name][0])(return_X_y=True, as_frame=True)
+    X, y = getattr(datasets, _EXAMPLES[name])(return_X_y=True, as_frame=True)
     target = str(y.name or "class")
-    columns = {**{str(column): X[column] for column in X}, target: y}
-    write_table({column: values.astype(object).tolist() for column, values in columns.items()}, output, kind)
+    write_table({**X.astype(object), target: y.astype(object)}, output, kind)
     if output != "-":
         session.note(f"{len(X)} rows, target {target!r}: {output}")
 
 
 def check_writable(output: str) -> None:
     """Raises InvalidInputError, before the work, if a file cannot be written."""
+    folder = Path(output).absolute().parent
+    if output == "-" and sys.stdout is None:
+        raise InvalidInputError("the standard output is closed: name a file to write")
     if output == "-":
-        if sys.stdout is None:
-            raise InvalidInputError("the standard output is closed: name a file to write")
         return
-    path = Path(output)
-    if path.is_dir():
+    if Path(output).is_dir():
         raise InvalidInputError(f"{output!r} is a folder; name a file in it")
-    if not path.absolute().parent.is_dir():
+    if not folder.is_dir():
         raise InvalidInputError(f"the folder of {output} is not there")
-    if not os.access(path.absolute().parent, os.W_OK):
+    if not os.access(folder, os.W_OK):
         raise InvalidInputError(f"the folder of {output} cannot be written to")
 
 
 def kind_of_table(output: str, given: str | None, option: str = "--output") -> str:
-    """Returns the kind of file to write: the given one, else that of the name's ending, else csv.
+    """Returns the kind of a table to write: the given one, else that of the name's ending; csv to the standard output.
 
     Args:
         output: The file's name, or "-" for the standard output.
@@ -76,15 +73,14 @@ def kind_of_table(output: str, given: str | None, option: str = "--output") -> s
         option: The option that names the file.
 
     Raises:
-        typer.BadParameter: There is no such kind, or the name does not end with one.
+        InvalidInputError: The file cannot be written.
+        typer.BadParameter: The name does not end with a kind.
     """
-    check_choice("--format", given, TABLES)
-    suffix = Path(output).suffix.lstrip(".").lower()
-    suffix = {"ndjson": "jsonl", "pq": "parquet"}.get(suffix, suffix)
-    if given is None and output != "-" and suffix not in TABLES:
-        other = ", or --format names it" if option == "--output" else ""
-        raise typer.BadParameter(f"must end with one of {', '.join(TABLES)}{other}, got {output!r}", param_hint=option)
-    return given or (suffix if suffix in TABLES else "csv")
+    kind = given or _KIND_OF_SUFFIX.get(Path(output).suffix.lower(), "csv" if output == "-" else None)
+    if kind is None:
+        raise typer.BadParameter(f"must end with one of csv, parquet, jsonl, got {output!r}", param_hint=option)
+    check_writable(output)
+    return kind
 
 
 def write_table(columns: Mapping[str, Any], output: str, kind: str) -> None:

@@ -1,7 +1,7 @@
 """Files of tables as columns: text as it is written, or the types that a binary file has.
 
-What a file is, its first bytes tell: Parquet, Arrow (Feather), Weka's ARFF, else lines of cells. Any of them may be
-gzipped, and may come from the standard input. ARFF is read as Weka's manual describes it: nominal attributes declare
+The first bytes of a file show what it is: Parquet, Arrow (Feather), Weka's ARFF, else lines of cells. Any of them may
+be gzipped, and may come from the standard input. ARFF is read as Weka's manual describes it: nominal attributes declare
 their categories; attributes of dates and relations, and sparse rows, are refused.
 """
 
@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from jaxtree.cli.options import TextOptions
-from jaxtree.cli.session import in_short, listed
+from jaxtree.cli.session import TextOptions, in_short, listed
 from jaxtree.errors import InvalidInputError
 
 _SEPARATORS = ("\t", ";", "|", ",")
@@ -47,7 +46,7 @@ class Contents(NamedTuple):
     """The columns of a file.
 
     Attributes:
-        name: How messages call the file.
+        name: The name of the file in messages.
         frame: The columns; those of text are strings without spaces around them, and null where one is missing.
         declared: The categories that columns declare, by name; none of columns that are declared to be numbers.
     """
@@ -65,11 +64,15 @@ def read_contents(path: str, options: TextOptions) -> Contents:
         OSError: It cannot be read.
     """
     name = "standard input" if path == "-" else Path(path).name
-    data = _unzipped(_standard_input() if path == "-" else Path(path).read_bytes(), name)
+    if path == "-" and sys.stdin is None:
+        raise InvalidInputError("the standard input is closed: name a file, or send a table to it")
+    data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     try:
-        contents = _read(data, name, options)
+        contents = _read(gzip.decompress(data) if data.startswith(_GZIP) else data, name, options)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InvalidInputError(f"{name} is a damaged gzip file: {error}") from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        # The bytes are here already: also an OSError is about what they say. A panic is an error in polars itself.
+        # The bytes are here already: an OSError, too, is about their meaning. A panic is an error in polars itself.
         raise InvalidInputError(f"{name} cannot be read: {_first_line(error)}") from error
     if not contents.frame.width:
         raise InvalidInputError(f"{name} has no columns")
@@ -78,21 +81,8 @@ def read_contents(path: str, options: TextOptions) -> Contents:
     return contents
 
 
-def _standard_input() -> bytes:
-    if sys.stdin is None:
-        raise InvalidInputError("the standard input is closed: name a file, or send a table to it")
-    return sys.stdin.buffer.read()
-
-
 def _first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
-
-
-def _unzipped(data: bytes, name: str) -> bytes:
-    try:
-        return gzip.decompress(data) if data.startswith(_GZIP) else data
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InvalidInputError(f"{name} is a damaged gzip file: {error}") from error
 
 
 def _read(data: bytes, name: str, options: TextOptions) -> Contents:
@@ -141,7 +131,7 @@ def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
         ) from error
     heads = frame.row(0) if options.header else (None,) * frame.width
     names = [(head or "").strip() or f"x{place}" for place, head in enumerate(heads)]
-    _check_names(names, name)
+    _check_unique(names, f"the names of the columns of {name}")
     frame = frame.slice(int(options.header))
     frame.columns = names
     return Contents(name, _tidy(frame, options.missing_words), {})
@@ -153,12 +143,10 @@ def _separator(line: str) -> str:
     return max(_SEPARATORS, key=lambda separator: (bare.count(separator), separator == ","))
 
 
-def _check_names(names: Sequence[str], file: str) -> None:
+def _check_unique(names: Sequence[str], meaning: str) -> None:
     twice = next((name for name, number in Counter(names).items() if number > 1), None)
     if twice is not None:
-        raise InvalidInputError(
-            f"the names of the columns of {file} must be unique, and {in_short(repr(twice))} stands there twice"
-        )
+        raise InvalidInputError(f"{meaning} must be unique, and {in_short(repr(twice))} stands there twice")
 
 
 def _tidy(frame: pl.DataFrame, missing_words: Sequence[str]) -> pl.DataFrame:
@@ -171,32 +159,37 @@ def _tidy(frame: pl.DataFrame, missing_words: Sequence[str]) -> pl.DataFrame:
 
 
 def _from_arff(text: str, name: str, options: TextOptions) -> Contents:
-    lines = [line for line in map(str.strip, text.split("\n")) if line and not line.startswith("%")]
-    start = next((place for place, line in enumerate(lines) if line.lower().startswith("@data")), None)
+    attributes: dict[str, tuple[str, ...] | None] = {}
+    rows: list[list[str]] = []
+    lines = (line for line in map(str.strip, text.split("\n")) if line and not line.startswith("%"))
     try:
-        if start is None:
+        for line in lines:
+            if line.lower().startswith("@data"):
+                break
+            if line.lower().startswith("@attribute"):
+                column, categories = _attribute(line)
+                _check_unique([*attributes, column], "the names of its columns")
+                attributes[column] = categories
+        else:
             raise InvalidInputError("the ARFF file has no @data")
-        attributes = [_attribute(line) for line in lines[:start] if line.lower().startswith("@attribute")]
-        rows = [_arff_row(line, len(attributes)) for line in lines[start + 1 :]]
+        rows = [_arff_row(line, len(attributes)) for line in lines]
     except InvalidInputError as error:
         raise InvalidInputError(f"{name} cannot be read: {error}") from None
-    _check_names([column for column, _ in attributes], name)
-    declared = {column: categories for column, categories in attributes if categories is not None}
+    declared = {column: categories for column, categories in attributes.items() if categories is not None}
     missing = {*options.missing_words, "?"}.difference(*declared.values())
-    frame = pl.DataFrame(rows, schema={column: pl.String for column, _ in attributes}, orient="row")
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(attributes, pl.String), orient="row")
     return Contents(name, _tidy(frame, sorted(missing)), declared)
 
 
 def _attribute(line: str) -> tuple[str, tuple[str, ...] | None]:
     """The name of an attribute, and its categories: none of numbers, None of strings."""
     match = _ATTRIBUTE.fullmatch(line)
-    name = match and _unquoted(match["name"])
-    if match is None or not name:
+    name, kind = (_unquoted(match["name"]), match["kind"]) if match else ("", "")
+    if not name:
         raise InvalidInputError(
             "an attribute of the ARFF file must be written as @attribute NAME KIND, with quotes around a name with "
             f"spaces, got {line!r}"
         )
-    kind = match["kind"]
     if not kind.startswith("{"):
         if kind.lower() not in ("numeric", "real", "integer", "string"):
             raise InvalidInputError(f"attribute {name!r} is of kind {kind!r}; read are numeric, nominal and string")
@@ -204,11 +197,7 @@ def _attribute(line: str) -> tuple[str, tuple[str, ...] | None]:
     if not kind[1:-1].strip():
         raise InvalidInputError(f"attribute {name!r} must declare its categories, as {{a,b}}, and declares none")
     categories = _arff_cells(kind[1:-1])
-    twice = next((category for category, number in Counter(categories).items() if number > 1), None)
-    if twice is not None:
-        raise InvalidInputError(
-            f"the categories of attribute {name!r} must be unique, and {twice!r} stands there twice"
-        )
+    _check_unique(categories, f"the categories of attribute {name!r}")
     return name, tuple(categories)
 
 

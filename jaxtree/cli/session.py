@@ -1,4 +1,4 @@
-"""What every command of the user's own data does around its work: the machine, what it prints, and how it fails.
+"""What the commands of the user's own data share: options, the surroundings of their work, and how they print and fail.
 
 Results go to the standard output; everything else, such as the types of columns, to the standard error stream. A
 command ends with status 0, or with 1 and one line that says what is wrong with data, model or machine; one that is used
@@ -14,35 +14,107 @@ import os
 import sys
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, JaxtreeError
 
+_MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 _MOST_NAMES = 12
 _LONGEST_WORD = 60
 _LONGEST_MESSAGE = 2000
 
+_column = functools.partial(typer.Option, rich_help_panel="Columns")
+_file = functools.partial(typer.Option, rich_help_panel="The file")
 _run = functools.partial(typer.Option, rich_help_panel="The run")
-_DEVICES = ("cpu", "gpu", "tpu")
+
+Names = list[str] | None
+DataArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA", help="CSV, TSV, Parquet, Arrow (Feather) or ARFF, also gzipped; - is the standard input."
+    ),
+]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `jaxtree fit` writes.")]
+TargetOption = Annotated[str, _column("--target", "-t", help="The column to predict.")]
+FittedTargetOption = Annotated[
+    str | None, _column("--target", "-t", help="The column to compare with.", show_default="that of the fit")
+]
+WeightOption = Annotated[str | None, _column(help="The column of the weights of rows.", metavar="NAME")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """What a fit takes the columns of a table for; the type of a column that is not named follows from its cells."""
+
+    task: Annotated[Literal["classification", "regression"] | None, _column(show_default="follows from the target")] = (
+        None
+    )
+    categorical: Annotated[Names, _column(help="Columns to read as words (also a,b,c).", metavar="NAMES")] = None
+    numeric: Annotated[Names, _column(help="Columns that must be numbers.", metavar="NAMES")] = None
+    ignore: Annotated[Names, _column(help="Columns to leave out.", metavar="NAMES")] = None
+    weight: WeightOption = None
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How lines of cells are read."""
+
+    missing: Annotated[
+        Names,
+        _file(
+            help="A word that means that a value is missing; may be given again.",
+            show_default="an empty cell, ?, NA, N/A, NaN, null",
+            metavar="WORD",
+        ),
+    ] = None
+    separator: Annotated[
+        str | None, _file(help="What stands between cells.", show_default="follows from the first line")
+    ] = None
+    header: Annotated[
+        bool, _file("--header/--no-header", help="Whether the first line has names; else x0, x1, ...")
+    ] = True
+
+    def __post_init__(self) -> None:
+        """Raises BadParameter for a separator that polars does not take."""
+        separator = self.cell_separator
+        if separator is not None and (len(separator.encode()) != 1 or separator in '"\r\n'):
+            raise typer.BadParameter(
+                f"must be one character of ASCII, no quote and no line end, or tab, got {separator!r}",
+                param_hint="--separator",
+            )
+
+    @property
+    def cell_separator(self) -> str | None:
+        """The character between cells; None if it follows from the first line."""
+        return {"tab": "\t", "\\t": "\t"}.get(self.separator or "", self.separator)
+
+    @property
+    def missing_words(self) -> tuple[str, ...]:
+        """The cells that mean that a value is missing."""
+        return _MISSING_WORDS if self.missing is None else ("", *self.missing)
 
 
 @dataclass(frozen=True)
 class Session:
     """How a command runs; every command has these options."""
 
-    device: Annotated[str | None, _run(help="Where to compute: cpu, gpu or tpu.", show_default="JAX's choice")] = None
+    device: Annotated[
+        Literal["cpu", "gpu", "tpu"] | None, _run(help="Where to compute.", show_default="JAX's choice")
+    ] = None
     cores: Annotated[int | None, _run(min=1, help="How many cores to use.", show_default="all")] = None
-    quiet: Annotated[bool, _run("--quiet", help="Say nothing beside results.")] = False
+    quiet: Annotated[bool, _run("--quiet", help="Print nothing except results.")] = False
     debug: Annotated[bool, _run("--debug", help="Show where an error arose.")] = False
 
     def note(self, text: str) -> None:
         """Prints a note on the standard error stream, unless the command is to be quiet."""
         if not self.quiet:
-            print_plainly(harmless(text), to_stderr=True)
+            print(_harmless(text), file=sys.stderr)
 
     @contextlib.contextmanager
     def doing(self, what: str) -> Iterator[None]:
@@ -53,8 +125,18 @@ class Session:
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """The surroundings of a command's work."""
-        with _failing_in_one_line(self.debug), _on(self.device, self.cores), _warnings(self.debug), _log(self):
+        """Surrounds a command's work: with a device, the library's log as notes, and errors in one line."""
+        with (
+            _failing_in_one_line(self.debug),
+            _computing_on(self.device, self.cores),
+            warnings.catch_warnings(),
+            _log_as_notes(self),
+        ):
+            if not self.debug:
+                # They are written for programmers.
+                warnings.simplefilter("ignore")
+            # An interrupted fit would go on with what it has, which a shell script could not tell from a whole one.
+            warnings.simplefilter("error", InterruptedFitWarning)
             yield
 
 
@@ -63,15 +145,13 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     A parameter annotated with a dataclass stands for a group of options, one a field.
     """
-    own = inspect.signature(function).parameters
-    groups: dict[str, Any] = {n: own[n].annotation for n in own if dataclasses.is_dataclass(own[n].annotation)}
-    options: list[inspect.Parameter] = []
-    for name, parameter in own.items():
-        fields = dataclasses.fields(groups[name]) if name in groups else ()
-        options += [
-            inspect.Parameter(field.name, parameter.kind, default=field.default, annotation=field.type)
-            for field in fields
-        ] or [parameter]
+    parameters = inspect.signature(function).parameters
+    groups: dict[str, Any] = {n: p.annotation for n, p in parameters.items() if dataclasses.is_dataclass(p.annotation)}
+    options = [parameter for name, parameter in parameters.items() if name not in groups] + [
+        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+        for group in groups.values()
+        for field in dataclasses.fields(group)
+    ]
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
@@ -95,11 +175,6 @@ def progress_bar(*, quiet: bool = False) -> Any:
     return Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
 
 
-def print_plainly(text: str, *, to_stderr: bool = False) -> None:
-    """Prints text as it is, tabs and long lines too."""
-    print(text, file=sys.stderr if to_stderr else sys.stdout, flush=to_stderr)
-
-
 def in_short(text: object) -> str:
     """Returns a text as a string, cut with an ellipsis if it is long.
 
@@ -121,17 +196,10 @@ def listed(names: Iterable[object]) -> str:
     return ", ".join([*words[:_MOST_NAMES], *more])
 
 
-def in_one_line(message: str) -> str:
-    """Returns a message on one line, without its middle if it is very long."""
-    line = " ".join(message.split())
-    half = _LONGEST_MESSAGE // 2
-    return line if len(line) <= _LONGEST_MESSAGE else f"{line[:half]} … {line[-half:]}"
+def _harmless(text: str) -> str:
+    r"""A text whose control characters, except tabs and line ends, are written as escapes.
 
-
-def harmless(text: str) -> str:
-    r"""Returns a text whose control characters, except tabs and line ends, are written as escapes.
-
-    >>> harmless("a\x1b[31m")
+    >>> _harmless("a\x1b[31m")
     'a\\x1b[31m'
     """
     return "".join(
@@ -140,41 +208,33 @@ def harmless(text: str) -> str:
     )
 
 
-def check_choice(option: str, given: str | None, allowed: Sequence[str]) -> None:
-    """Raises BadParameter unless an option is allowed or not given."""
-    if given is not None and given not in allowed:
-        raise typer.BadParameter(f"must be one of {', '.join(allowed)}, got {given!r}", param_hint=option)
-
-
 @contextlib.contextmanager
 def _failing_in_one_line(debug: bool) -> Iterator[None]:
     try:
         yield
-    except (JaxtreeError, OSError, MemoryError) as error:
+    except (JaxtreeError, OSError, MemoryError, KeyboardInterrupt, InterruptedFitWarning) as error:
         if debug or isinstance(error, BrokenPipeError):
             raise
-        print_plainly(harmless(f"error: {in_one_line(_message(error))}"), to_stderr=True)
-        raise typer.Exit(1) from None
-    except (KeyboardInterrupt, InterruptedFitWarning):
-        if debug:
-            raise
-        print_plainly("interrupted; nothing was written", to_stderr=True)
-        raise typer.Exit(130) from None
+        is_interrupt = isinstance(error, KeyboardInterrupt | InterruptedFitWarning)
+        message = "interrupted; nothing was written" if is_interrupt else f"error: {_in_one_line(error)}"
+        print(_harmless(message), file=sys.stderr)
+        raise typer.Exit(130 if is_interrupt else 1) from None
 
 
-def _message(error: BaseException) -> str:
+def _in_one_line(error: BaseException) -> str:
+    """The message of an error without line ends, and without its middle if it is very long."""
+    message = str(error) or type(error).__name__
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    if isinstance(error, MemoryError):
-        return f"there is not enough memory for this: {error}".removesuffix(": ")
-    return str(error) or type(error).__name__
+        message = f"{error.filename}: {error.strerror}"
+    elif isinstance(error, MemoryError):
+        message = f"there is not enough memory for this: {error}".removesuffix(": ")
+    line, half = " ".join(message.split()), _LONGEST_MESSAGE // 2
+    return line if len(line) <= _LONGEST_MESSAGE else f"{line[:half]} … {line[-half:]}"
 
 
 @contextlib.contextmanager
-def _on(device: str | None, cores: int | None) -> Iterator[None]:
+def _computing_on(device: str | None, cores: int | None) -> Iterator[None]:
     """Computes on a kind of device and on so many cores, and keeps compiled programs on disk."""
-    if device not in (None, *_DEVICES):
-        raise typer.BadParameter(f"allowed are {', '.join(_DEVICES)}, got {device!r}", param_hint="--device")
     with contextlib.ExitStack() as after:
         if cores is not None:
             after.callback(os.sched_setaffinity, 0, _use_cores(cores))
@@ -207,20 +267,7 @@ def _use_cores(cores: int) -> set[int]:
 
 
 @contextlib.contextmanager
-def _warnings(debug: bool) -> Iterator[None]:
-    """Keeps warnings that are written for programmers from users of a command, and ends an interrupted command.
-
-    An interrupted fit would go on with what it has, which a shell script could not tell from a whole one.
-    """
-    with warnings.catch_warnings():
-        if not debug:
-            warnings.simplefilter("ignore")
-        warnings.simplefilter("error", InterruptedFitWarning)
-        yield
-
-
-@contextlib.contextmanager
-def _log(session: Session) -> Iterator[None]:
+def _log_as_notes(session: Session) -> Iterator[None]:
     """Prints as notes what the library logs, such as that a program took long to compile."""
     logger, handler = logging.getLogger("jaxtree"), logging.Handler(logging.INFO)
     vars(handler)["emit"] = lambda record: session.note(record.getMessage())

@@ -9,8 +9,8 @@ import pytest
 
 import jaxtree
 from jaxtree.cli.columns import features_like, read_labelled
-from jaxtree.cli.options import ColumnOptions, TextOptions
 from jaxtree.cli.reading import read_contents
+from jaxtree.cli.session import ColumnOptions, TextOptions
 from jaxtree.errors import InvalidInputError
 
 CSV = "size,colour,kind\n1.5,red,a\n,blue,b\n3,?,a\n"

@@ -1,0 +1,289 @@
+"""The commands that read a model file: `jaxtree predict`, `evaluate`, `explain` and `show`.
+
+What reads tables, and what computes, is imported when a command runs, so that its help does not wait for it.
+"""
+
+import json
+import math
+import re
+from typing import Annotated, Any, Literal
+
+import typer
+
+from jaxtree.cli.output import TableFormat, TableOutput, check_writable, kind_of_table, write_bytes, write_table
+from jaxtree.cli.session import (
+    DataArgument,
+    FittedTargetOption,
+    ModelArgument,
+    Session,
+    TextOptions,
+    WeightOption,
+    command,
+    in_short,
+)
+from jaxtree.errors import InvalidInputError
+
+_FIRST_ROWS = 5
+_PLACES = re.compile(r"(\d{1,18})(?::(\d{1,18}))?")
+
+
+@command
+def predict(
+    *,
+    model: ModelArgument,
+    data: DataArgument,
+    output: TableOutput = "-",
+    table: TableFormat = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add a column proba_CLASS for every class.")] = False,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Columns of the table to repeat before the prediction.", metavar="NAME")
+    ] = None,
+    text: TextOptions,
+    session: Session,
+) -> None:
+    """Predicts every row of a table; other columns than those of the fit are not looked at."""
+    import jaxtree
+    from jaxtree.cli.columns import check_columns, read_features
+
+    kind = kind_of_table(output, table)
+    estimator: Any = jaxtree.load(model)
+    if proba and not hasattr(estimator, "predict_proba"):
+        raise InvalidInputError("--proba is for models of classes, and this one predicts numbers")
+    if getattr(estimator, "n_outputs_", 1) != 1:
+        raise InvalidInputError(f"models of one output predict here, and this one has {estimator.n_outputs_}")
+    X, contents = read_features(session, estimator, data, text)
+    check_columns(contents, keep or ())
+    columns = {name: contents.frame[name] for name in keep or ()}
+    with session.doing("predicting"):
+        columns["prediction"] = estimator.predict(X).tolist()
+        if proba:
+            shares = estimator.predict_proba(X).T.tolist()
+            columns |= {f"proba_{label}": share for label, share in zip(estimator.classes_, shares, strict=True)}
+    write_table(columns, output, kind)
+    if output != "-":
+        session.note(f"{len(X)} predictions: {output}")
+
+
+@command
+def evaluate(
+    *,
+    model: ModelArgument,
+    data: DataArgument,
+    target: FittedTargetOption = None,
+    weight: WeightOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    text: TextOptions,
+    session: Session,
+) -> None:
+    """Scores a model on a table with known targets."""
+    import jaxtree
+    from jaxtree.cli.columns import read_features, read_labels, weights_of
+
+    estimator: Any = jaxtree.load(model)
+    X, contents = read_features(session, estimator, data, text)
+    rows, y = read_labels(estimator, contents, target)
+    if len(rows) < len(X):
+        session.note(f"{len(X) - len(rows)} rows without a target are left out")
+    weights = weights_of(contents, weight)
+    given = {"sample_weight": None if weights is None else weights[rows]}
+    with session.doing("predicting"):
+        measure = _scores_of_classes if hasattr(estimator, "classes_") else _scores_of_numbers
+        scores = {"rows": len(rows), **measure(session, estimator, X.iloc[rows], y, given)}
+    # JSON has no word for numbers that are not finite.
+    not_finite = {name for name, value in scores.items() if isinstance(value, float) and not math.isfinite(value)}
+    print(json.dumps(scores | dict.fromkeys(not_finite)) if as_json else _scores_in_words(scores))
+
+
+@command
+def explain(
+    *,
+    model: ModelArgument,
+    data: DataArgument,
+    rows: Annotated[
+        str | None,
+        typer.Option(help="Which rows, from 1, as 3 or 1:5,9; or all.", show_default=f"the first {_FIRST_ROWS}"),
+    ] = None,
+    shap: Annotated[
+        bool, typer.Option("--shap", help="The contribution of every column: exact Shapley values.")
+    ] = False,
+    form: Annotated[Literal["text", "jsonl"], typer.Option("--format")] = "text",
+    text: TextOptions,
+    session: Session,
+) -> None:
+    """Explains a tree's predictions in words, row by row; or what every column contributes."""
+    import jaxtree
+    from jaxtree.cli.columns import read_features
+
+    estimator: Any = jaxtree.load(model)
+    X, _ = read_features(session, estimator, data, text)
+    chosen = chosen_rows(rows, len(X))
+    if rows is None and len(X) > _FIRST_ROWS:
+        session.note(f"the first {_FIRST_ROWS} of {len(X)} rows; --rows all explains all")
+    explained = (_contributions if shap else _reasons)(estimator, X.iloc[chosen])
+    for number, (words, record) in zip(chosen, explained, strict=True):
+        record = {"row": number + 1, **record}
+        print(f"row {number + 1}: {words}" if form == "text" else json.dumps(record, allow_nan=False))
+
+
+@command
+def show(
+    *,
+    model: ModelArgument,
+    style: Annotated[Literal["jaxtree", "weka", "c45", "id3", "simplecart"], typer.Option(help="Layout.")] = "jaxtree",
+    tree: Annotated[int | None, typer.Option(min=0, help="Which tree of a forest to show, from 0.")] = None,
+    html: Annotated[
+        str | None, typer.Option(help="Write an interactive page instead; - is the standard output.", metavar="PAGE")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Rows for the page, for its scores and prunings.", metavar="DATA")
+    ] = None,
+    target: FittedTargetOption = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    text: TextOptions,
+    session: Session,
+) -> None:
+    """Prints a tree as text, or writes it as a page for a browser."""
+    import jaxtree
+
+    if html is None and (data is not None or title is not None):
+        raise typer.BadParameter("is for --html", param_hint="--data" if data is not None else "--title")
+    if html is not None:
+        check_writable(html)
+    estimator = _tree_of(jaxtree.load(model), tree)
+    if html is None:
+        print(jaxtree.export_text(estimator, style=style))
+        return
+    from jaxtree.cli.columns import read_features, read_labels
+
+    X = y = None
+    if data is not None:
+        X, contents = read_features(session, estimator, data, text)
+        known, y = read_labels(estimator, contents, target)
+        X = X.iloc[known]
+    with session.doing("drawing"):
+        page = jaxtree.to_html(estimator, X, y, title=title)
+    write_bytes(page.encode(), html)
+    if html != "-":
+        session.note(f"page: {html}")
+
+
+def _scores_of_numbers(session: Session, estimator: Any, X: Any, y: Any, given: dict[str, Any]) -> dict[str, Any]:
+    from sklearn import metrics
+
+    pair = y, estimator.predict(X)
+    return {
+        "R²": float(metrics.r2_score(*pair, **given)) if len(X) > 1 else None,
+        "mean absolute error": float(metrics.mean_absolute_error(*pair, **given)),
+        "root mean squared error": float(metrics.root_mean_squared_error(*pair, **given)),
+    }
+
+
+def _scores_of_classes(session: Session, estimator: Any, X: Any, y: Any, given: dict[str, Any]) -> dict[str, Any]:
+    import numpy as np
+    from sklearn import metrics
+
+    labels, true = estimator.classes_.tolist(), y.tolist()
+    strange = sorted({label for label in true if label not in labels}, key=str)
+    if strange:
+        session.note(
+            f"{sum(label in strange for label in true)} rows have a class that the fit has not seen, such as "
+            f"{in_short(repr(strange[0]))}"
+        )
+    place = {label: number for number, label in enumerate([*labels, *strange])}
+    pair = [place[label] for label in true], [place[label] for label in estimator.predict(X).tolist()]
+    shares = np.hstack([estimator.predict_proba(X), np.zeros((len(X), len(strange)))])
+    return {
+        "accuracy": float(metrics.accuracy_score(*pair, **given)),
+        "balanced accuracy": float(metrics.balanced_accuracy_score(*pair, **given)),
+        "log loss": float(metrics.log_loss(pair[0], shares, labels=range(len(place)), **given)),
+        "classes": [str(label) for label in place],
+        "confusion matrix": metrics.confusion_matrix(*pair, labels=range(len(place)), **given).tolist(),
+    }
+
+
+def _scores_in_words(scores: dict[str, Any]) -> str:
+    import pandas as pd
+
+    numbers = {name: value for name, value in scores.items() if not isinstance(value, list)}
+    width = max(map(len, numbers))
+    words = {name: "-" if value is None else f"{value:.4f}" for name, value in numbers.items()} | {
+        "rows": str(scores["rows"])
+    }
+    lines = [f"{name:<{width}}  {word}" for name, word in words.items()]
+    if "classes" in scores:
+        matrix = pd.DataFrame(scores["confusion matrix"], index=scores["classes"], columns=scores["classes"])
+        lines += ["", "confusion matrix (a line a true class, a column a predicted one)"]
+        lines += [matrix.to_string(float_format="{:g}".format)]
+    return "\n".join(lines)
+
+
+def chosen_rows(text: str | None, num_rows: int) -> list[int]:
+    """Returns the places of rows, which users count from 1.
+
+    Raises:
+        InvalidInputError: They are not written so, or are not there.
+
+    >>> chosen_rows("1:3,9", 10), chosen_rows("all", 2), chosen_rows(None, 2)
+    ([0, 1, 2, 8], [0, 1], [0, 1])
+    """
+    if text is None or text == "all":
+        return list(range(num_rows if text else min(num_rows, _FIRST_ROWS)))
+    chosen: list[int] = []
+    for part in text.split(","):
+        match = _PLACES.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 1 <= first <= last <= num_rows:
+            raise InvalidInputError(f"--rows must be rows from 1 to {num_rows}, as 3 or 1:5,9, got {text!r}")
+        chosen += range(first - 1, last)
+    return chosen
+
+
+def _reasons(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The conditions of every row's prediction, in words and as a record of JSON."""
+    from jaxtree.explain.rows import explain_row
+    from jaxtree.table.schema import value_in_words
+    from jaxtree.table.times import Days
+
+    reasons = []
+    for row in range(len(X)):
+        why = explain_row(estimator, X.iloc[[row]])
+        contrast = None if why.contrast is None else why.contrast._asdict()
+        if contrast is not None and isinstance(contrast["value"], Days):
+            contrast["value"] = value_in_words(contrast["value"])
+        record = {"prediction": why.prediction, "share": why.share, "because": why.conditions}
+        reasons.append((str(why), {**record, "held_up": why.held_up, "contrast": contrast}))
+    return reasons
+
+
+def _contributions(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
+    """The contribution of every column to the share of the predicted class, or to the number."""
+    from jaxtree.explain import shap_values
+
+    values, base = shap_values(estimator, X)
+    names, contributions = [str(name) for name in X.columns], []
+    for of_row, prediction in zip(values, estimator.predict(X).tolist(), strict=True):
+        from_base = base
+        if of_row.ndim == 2:
+            place = estimator.classes_.tolist().index(prediction)
+            of_row, from_base = of_row[:, place], base[place]
+        parts = dict(zip(names, of_row.tolist(), strict=True))
+        ranked = sorted((name for name, value in parts.items() if value), key=lambda name: -abs(parts[name]))
+        width = max(map(len, ranked), default=0)
+        lines = [f"{prediction}", f"    {'base':<{width}}  {from_base:.4f}"]
+        words = "\n".join([*lines, *(f"    {name:<{width}} {parts[name]:+.4f}" for name in ranked)])
+        contributions.append((words, {"prediction": prediction, "base": float(from_base), "shap": parts}))
+    return contributions
+
+
+def _tree_of(estimator: Any, number: int | None) -> Any:
+    """The model, or a tree of a forest."""
+    trees = getattr(estimator, "estimators_", None)
+    if trees is None:
+        if number is not None:
+            raise InvalidInputError("--tree is for forests, and this model is a single tree")
+        return estimator
+    if number is None:
+        raise InvalidInputError(f"the model is a forest of {len(trees)} trees: --tree 0 shows the first one")
+    if number >= len(trees):
+        raise InvalidInputError(f"--tree must be below {len(trees)}, the number of trees, got {number}")
+    return trees[number]
