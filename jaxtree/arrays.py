@@ -1,4 +1,4 @@
-"""Types that annotations name besides JAX's own, arithmetic on arrays of either library, and hashes of integers.
+"""Types for annotations besides JAX's own, arithmetic on arrays of either library, and hashes of integers.
 
 A tree and its inputs are NumPy's arrays on the host and JAX's elsewhere. The tests check which is which; to the
 static checker, which cannot tell operations of the two apart, they are of any type.
@@ -6,10 +6,12 @@ static checker, which cannot tell operations of the two apart, they are of any t
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax import Device as _Device
+from jax.core import Tracer
 from jaxtyping import Float, Int, Real, UInt32
 
 if TYPE_CHECKING:
@@ -30,6 +32,11 @@ else:
 def library_of(*values: Any) -> Any:
     """The array library to compute with: JAX's if any of the arrays is JAX's, or else NumPy."""
     return jnp if any(isinstance(value, Array) for value in values) else np
+
+
+def is_traced(*values: object) -> bool:
+    """Whether any array in the values is being traced."""
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
 
 
 def safe_divide(

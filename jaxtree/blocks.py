@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+import jax
+
 Result = TypeVar("Result")
 
 ROWS_AT_A_TIME = 32_768
@@ -42,3 +44,21 @@ def in_threads(work: Callable[..., Result], *items: Iterable, num_threads: int |
 def threads_for(num_rows: int) -> int:
     """The number of threads that work on columns of so many rows is worth: 1 where they are short."""
     return 1 if num_rows <= 2 * ROWS_AT_A_TIME else min(8, os.cpu_count() or 1)
+
+
+def for_blocks(work: Callable[[slice], None], num_rows: int, size: int) -> None:
+    """Calls a function for blocks of so many rows, on a CPU in as many threads as there are cores.
+
+    The last block is as long as the others, and overlaps the one before, so that it needs no program of its own.
+
+    Example:
+        >>> for_blocks(lambda block: print(block.start, block.stop), 5, 6)
+        0 5
+    """
+    blocks = blocks_of(num_rows, size, equal=True)
+    in_threads(work, blocks, num_threads=None if is_cpu() and len(blocks) > 1 else 1)
+
+
+def is_cpu() -> bool:
+    """Whether JAX computes on the processor if it is not asked for another device."""
+    return jax.default_backend() == "cpu"

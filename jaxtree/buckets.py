@@ -54,6 +54,18 @@ def capacity_bucket(num_nodes: int) -> int:
     return max(4096, 1 << (num_nodes - 1).bit_length())
 
 
+def pad_to(values: Any, size: int, fill: int = 0) -> Any:
+    """Pads an array's first axis to a size, on the host.
+
+    >>> pad_to(np.array([[1], [2]]), 3, fill=-1).tolist()
+    [[1], [2], [-1]]
+    """
+    values = np.asarray(values)
+    if len(values) == size:
+        return values
+    return np.pad(values, [(0, size - len(values))] + [(0, 0)] * (values.ndim - 1), constant_values=fill)
+
+
 def empty_codes(num_features: int, num_rows: int, dtype: np.dtype) -> Codes:
     """Returns an array for codes: the corner of an aligned one of zeros whose sizes are buckets."""
     shape = feature_bucket(num_features), row_bucket(num_rows)

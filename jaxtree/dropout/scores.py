@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray, Real, UInt
 
-from jaxtree.arrays import AnyArray, FloatLike
+from jaxtree.arrays import AnyArray, FloatLike, is_traced
 from jaxtree.compilation import compiled
 from jaxtree.dropout.split_effects import SplitEffects, ended_rows, log_losses, right_rows, squared_errors
 from jaxtree.prune.draws import (
@@ -24,7 +24,7 @@ from jaxtree.prune.draws import (
 )
 from jaxtree.prune.votes import expected_votes, majority_table
 from jaxtree.tree import Tree, apply
-from jaxtree.tree.paths import Inner, Links, along_path, is_traced, links_of, sum_below
+from jaxtree.tree.paths import Inner, Links, along_path, links_of, sum_below
 
 
 def sampled_accuracy(

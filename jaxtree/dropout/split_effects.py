@@ -12,14 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Int32, Num, Real, UInt
 
-from jaxtree.arrays import AnyArray, FloatLike, library_of
+from jaxtree.arrays import AnyArray, FloatLike, is_traced, library_of
 from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.inputs import check_classes, exactly
 from jaxtree.prune.votes import majority_table, mean_table, pad_like_links
 from jaxtree.tree import Tree, apply
-from jaxtree.tree.paths import Links, is_traced, links_of, sum_below, sum_children
+from jaxtree.tree.paths import Links, links_of, sum_below, sum_over_children
 
 
 class SplitEffects(NamedTuple):
@@ -122,4 +122,4 @@ def _sum_ended(end, values, *, num_nodes: int) -> Float[Array, "node column"]:
 def _effects(links: Links, ended: Num[Array, "node column"], score: Num[Array, "node column"]) -> SplitEffects:
     passed = sum_below(links, ended.T).T
     here, at_parent = (jnp.sum(passed * given, axis=1, dtype=score.dtype) for given in (score, score[links.parent]))
-    return SplitEffects(here[0], sum_children(links, here - at_parent))
+    return SplitEffects(here[0], sum_over_children(links, here - at_parent))

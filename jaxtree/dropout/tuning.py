@@ -10,7 +10,7 @@ import scipy.special
 from jax import lax
 from jaxtyping import Array, Float, Int, Real, UInt
 
-from jaxtree.arrays import AnyArray
+from jaxtree.arrays import AnyArray, is_traced
 from jaxtree.compilation import compiled
 from jaxtree.dropout.scores import sum_of_kept
 from jaxtree.dropout.split_effects import SplitEffects, log_losses, right_rows, squared_errors
@@ -18,7 +18,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import check_whole_number, collapse_probability
 from jaxtree.prune.inputs import check_choice, check_numbers
 from jaxtree.tree import Tree
-from jaxtree.tree.paths import Links, is_traced, links_of
+from jaxtree.tree.paths import Links, links_of
 
 P_STARTS = (1e-3, 0.01, 0.1, 0.6)
 """Rates where descents of levels and nodes begin, from hardly any pruning to almost all."""

@@ -93,7 +93,7 @@ def _splits(estimator: Any, pruning: CostComplexity, start: PreparedFit) -> list
 def _errors(fold: _HeldOutFold, prices: Float[np.ndarray, " price"], cost: str) -> Float[np.ndarray, " price"]:
     """The error on a fold's rows of the trees pruned at every price: misclassified weight, or squared deviations."""
     tree = fold.tree
-    as_leaf, ended = (leaf_errors(tree, fold.held, of=of, label=fold.labels) for of in ("passed", "ended"))
+    as_leaf, ended = (leaf_errors(tree, sums, fold.labels) for sums in fold.held)
 
     def errors(masks: Bool[np.ndarray, "price node"]) -> Float[np.ndarray, " price"]:
         kept = survivors(tree, masks)

@@ -19,7 +19,7 @@ from jaxtree.estimators.conventions import check_parameters
 from jaxtree.prune import stopping
 from jaxtree.prune.draws import dropout, node_rates
 from jaxtree.prune.training_errors import collapse, minimum_error, pessimistic, pessimistic_1987
-from jaxtree.prune.validation import HeldOut, reduced_error_of, validation_gate_of
+from jaxtree.prune.validation import HeldOut, reduced_error, validation_gate
 from jaxtree.prune.votes import drawn_votes, expected_votes
 from jaxtree.prune.weakest_links import cost_complexity
 from jaxtree.tree import Tree
@@ -318,7 +318,7 @@ class ReducedError(_ValidationPruning):
         ReducedError(validation_fraction=0.3)
     """
 
-    _mask = staticmethod(reduced_error_of)
+    _mask = staticmethod(reduced_error)
 
 
 @dataclasses.dataclass(repr=False)
@@ -331,7 +331,7 @@ class ValidationGate(_ValidationPruning):
         validation_fraction: The share of the rows held out where none are given.
     """
 
-    _mask = staticmethod(validation_gate_of)
+    _mask = staticmethod(validation_gate)
 
 
 @dataclasses.dataclass(repr=False)

@@ -28,7 +28,7 @@ from jaxtyping import Array, Bool, Float, Float64, Int
 from jaxtree.compilation import compiled
 from jaxtree.explain.edges import Edges, Level, Splits
 from jaxtree.tree import ALL_BRANCHES
-from jaxtree.tree.branch import branch_of
+from jaxtree.tree.nodes import branch_of
 
 _TINY = 1e-30
 """Stands for a factor that is 0, so that it can be taken out again."""

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float64
 
+from jaxtree.blocks import for_blocks
 from jaxtree.explain.edges import Edges, edges_of
 from jaxtree.explain.kernel import Rule, pair_sums, sums, sums_against_rows
 from jaxtree.export.models import exported_model
 from jaxtree.tree import SplitKind
-from jaxtree.tree.row_blocks import for_blocks
 
 
 class ShapValues(NamedTuple):

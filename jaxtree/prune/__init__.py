@@ -19,11 +19,10 @@ from jaxtree.prune.training_errors import pessimistic_1987 as pessimistic_1987
 from jaxtree.prune.training_errors import pessimistic_errors as pessimistic_errors
 from jaxtree.prune.validation import HeldOut as HeldOut
 from jaxtree.prune.validation import hold_out as hold_out
+from jaxtree.prune.validation import hold_out_codes as hold_out_codes
 from jaxtree.prune.validation import leaf_errors as leaf_errors
 from jaxtree.prune.validation import reduced_error as reduced_error
-from jaxtree.prune.validation import reduced_error_of as reduced_error_of
 from jaxtree.prune.validation import validation_gate as validation_gate
-from jaxtree.prune.validation import validation_gate_of as validation_gate_of
 from jaxtree.prune.weakest_links import CostComplexityPath as CostComplexityPath
 from jaxtree.prune.weakest_links import cost_complexity as cost_complexity
 from jaxtree.prune.weakest_links import cost_complexity_path as cost_complexity_path

@@ -17,12 +17,13 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, UInt32
 
-from jaxtree.arrays import AnyArray, FloatLike, child_hash
+from jaxtree.arrays import AnyArray, FloatLike, child_hash, is_traced
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.inputs import check_numbers
 from jaxtree.tree import Tree
-from jaxtree.tree.paths import Inner, Links, along_path, inner_nodes, is_traced, links_of, pad_to_bucket, trim
+from jaxtree.tree.nodes import pad_to_bucket
+from jaxtree.tree.paths import Inner, Links, along_path, inner_nodes, links_of, trim
 
 LARGEST_GROWTH = 1e30
 """Bound of (1+q)^l, so that p = 0 stays 0 at any depth."""

@@ -13,10 +13,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Float, Real
 
-from jaxtree.arrays import AnyArray, FloatLike, IntLike, library_of
+from jaxtree.arrays import AnyArray, FloatLike, IntLike, is_traced, library_of
 from jaxtree.errors import InvalidInputError
 from jaxtree.tree import Tree
-from jaxtree.tree.paths import is_traced
 
 Number: TypeAlias = FloatLike | IntLike
 """One number or an array of them."""

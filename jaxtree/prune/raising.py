@@ -289,7 +289,7 @@ def _as_tree(state: RaisingState, impurity: Impurity) -> Tree:
         impurity=node_impurity,
         gain=gain,
     )
-    return take_tree(_with_ancestry(changed))
+    return take_tree(changed)
 
 
 def _on_grid(count: Float[np.ndarray, "node class"], whole: float) -> Float[np.ndarray, "node class"]:
@@ -304,17 +304,6 @@ def _gains(known: list[Float[np.ndarray, "_ class"]], weight, impurity: Impurity
     whole, parts = np.stack([branches.sum(axis=0) for branches in known]), np.concatenate(known)
     below = np.bincount(split, parts.sum(axis=1) * impurity(parts), len(known))
     return (whole.sum(axis=1) * impurity(whole) - below) / weight
-
-
-def _with_ancestry(tree: Tree) -> Tree:
-    """The tree with the parents and depths that follow from its children."""
-    parent, depth, level = tree.parent.copy(), tree.depth.copy(), np.zeros(1, np.int64)
-    while level.size:
-        size = tree.num_children[level]
-        owner = np.repeat(level, size)
-        level = np.repeat(tree.first_child[level] - np.cumsum(size) + size, size) + np.arange(owner.size)
-        parent[level], depth[level] = owner, depth[owner] + 1
-    return dataclasses.replace(tree, parent=parent, depth=depth)
 
 
 def _check_rows(tree: Tree, codes, target, weight) -> None:

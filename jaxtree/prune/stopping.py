@@ -5,6 +5,7 @@ when it is made: a tree grown best-first to a number of leaves is what is left o
 """
 
 import heapq
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -15,12 +16,10 @@ from jax.scipy.special import gammaincc
 from jaxtyping import Array, Bool, Float, Int, Int32
 
 from jaxtree.arrays import AnyArray, library_of, safe_divide
-from jaxtree.prune.bottom_up import max_over_splits, sum_over_children
+from jaxtree.prune.bottom_up import sum_over_leaves
 from jaxtree.prune.inputs import Number, as_float64, check_choice, check_classes, check_numbers, in_float64
 from jaxtree.tree import Tree
-
-MEASURES = ("gain", "impurity_decrease", "chi_squared")
-"""What `critical_value` may look at."""
+from jaxtree.tree.paths import sum_over_children
 
 
 class ChiSquaredTest(NamedTuple):
@@ -216,7 +215,6 @@ def chi_squared_test(tree: Tree) -> ChiSquaredTest:
         >>> float(test.statistic[0].round(4)), float(test.degrees_of_freedom[0]), float(test.p_value[0].round(4))
         (3.5467, 2.0, 0.1698)
     """
-    check_classes(tree, "the chi-squared test", of_one_output=True)
     library = library_of(tree.count)
     statistic, freedom = (part.astype(library.asarray(0.0).dtype) for part in _chi_squared(tree))
     at_least_one = library.maximum(freedom, 1.0)
@@ -253,12 +251,9 @@ def critical_value(tree: Tree, value: Number, *, measure: str = "gain") -> Bool[
         [5, 1]
     """
     least = check_numbers("value", value, least=-np.inf)
-    check_choice("measure", measure, MEASURES)
-    if measure == "chi_squared":
-        check_classes(tree, "the chi-squared test", of_one_output=True)
-    measures = {"gain": lambda tree: as_float64(tree.gain), "impurity_decrease": _impurity_decrease}
-    own = measures.get(measure, lambda tree: _chi_squared(tree)[0])(tree)
-    return (max_over_splits(tree, own) < least[..., None]) & ~tree.is_leaf
+    check_choice("measure", measure, tuple(MEASURES))
+    is_strong = ((MEASURES[measure](tree) >= least[..., None]) & ~tree.is_leaf).astype(np.float64)
+    return (sum_over_leaves(tree, 0 * is_strong, stays=is_strong) == 0) & ~tree.is_leaf
 
 
 def _impurity_decrease(tree: Tree) -> Float[AnyArray, " node"]:
@@ -269,6 +264,7 @@ def _impurity_decrease(tree: Tree) -> Float[AnyArray, " node"]:
 @in_float64
 def _chi_squared(tree: Tree) -> tuple[Float[AnyArray, " node"], Float[AnyArray, " node"]]:
     """The statistic, and its degrees of freedom."""
+    check_classes(tree, "the chi-squared test", of_one_output=True)
     library = library_of(tree.count)
     observed = as_float64(tree.count)
     branch = observed.sum(axis=1)[:, None]
@@ -279,7 +275,15 @@ def _chi_squared(tree: Tree) -> tuple[Float[AnyArray, " node"], Float[AnyArray, 
     part = safe_divide((observed - expected) ** 2, expected).sum(axis=1)
     classes = (class_weight > 0).sum(axis=1)
     freedom = library.maximum(branches - 1, 0.0) * library.maximum(classes - 1, 0)
-    return sum_over_children(tree, part[:, None])[:, 0], freedom
+    return sum_over_children(tree, part), freedom
+
+
+MEASURES: dict[str, Callable[[Tree], Float[AnyArray, " node"]]] = {
+    "gain": lambda tree: as_float64(tree.gain),
+    "impurity_decrease": _impurity_decrease,
+    "chi_squared": lambda tree: _chi_squared(tree)[0],
+}
+"""The strength of every split, by which `critical_value` chooses."""
 
 
 @in_float64

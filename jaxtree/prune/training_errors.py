@@ -15,12 +15,11 @@ import numpy as np
 import scipy.special
 from jaxtyping import Bool, Float, Real
 
-from jaxtree.arrays import AnyArray, library_of, safe_divide
+from jaxtree.arrays import AnyArray, is_traced, library_of, safe_divide
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.bottom_up import collapse_to_cheapest, sum_over_leaves
 from jaxtree.prune.inputs import Number, as_float64, check_choice, check_classes, check_numbers, in_float64, slack_of
 from jaxtree.tree import Tree, output_counts
-from jaxtree.tree.paths import is_traced
 
 COLLAPSE_TOLERANCE = 1e-3
 """By how much fewer errors do not count."""

@@ -4,19 +4,18 @@ Held-out rows are summed at the nodes of the unpruned tree once; what any prunin
 sums. A row *passes* every node on its walk and *ends* at the last. The sums of two sets of rows add up.
 """
 
-import dataclasses
 from typing import NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Real, UInt
 
-from jaxtree.arrays import AnyArray
+from jaxtree.arrays import AnyArray, is_traced
 from jaxtree.errors import InvalidInputError
-from jaxtree.prune.bottom_up import collapse_to_cheapest, sum_over_children
-from jaxtree.prune.inputs import SLACK, check_choice
-from jaxtree.tree import Predictor, SplitKind, Tree, apply, majority_class, output_counts, target_means
-from jaxtree.tree.paths import is_traced, sum_subtrees
+from jaxtree.prune.bottom_up import collapse_to_cheapest
+from jaxtree.prune.inputs import SLACK
+from jaxtree.tree import Predictor, SplitKind, Tree, apply, declared_majority, target_means
+from jaxtree.tree.paths import sum_over_children, sum_subtrees
 
 
 class HeldOut(NamedTuple):
@@ -91,8 +90,38 @@ def hold_out_rows(
     return hold_out(tree, parts.node, target[:, parts.row], whole)
 
 
+def hold_out_codes(
+    tree: Tree,
+    codes: UInt[AnyArray, "feature row"],
+    y: Real[AnyArray, "*output row"],
+    weight: Real[AnyArray, " row"] | None = None,
+) -> HeldOut:
+    """Sends encoded rows down a tree and sums them at its nodes.
+
+    Args:
+        tree: A tree with its root at node 0, on the host.
+        codes: Codes of the held-out rows, which the tree was not grown on.
+        y: Their classes, negative ones being unknown to the tree, or their numbers; a row for each output.
+        weight: Their weights; 1 if not given.
+
+    Raises:
+        InvalidInputError: The tree is traced, the shapes do not fit, or a row's missing value is to be shared out among
+            the branches; see `hold_out` for that.
+    """
+    tree = _on_host(tree)
+    node, codes, y = np.asarray(apply(tree, codes)), np.asarray(codes), np.asarray(y)
+    inner = np.flatnonzero(~tree.is_leaf[node])
+    held_up = inner[_is_shared_out(tree, node[inner], codes[tree.feature[node[inner]], inner])]
+    if held_up.size:
+        raise InvalidInputError(
+            "missing values of this tree are shared out among the branches, and are not allowed here, got one in row "
+            f"{held_up[0]}; sum the parts of such rows with hold_out"
+        )
+    return hold_out(tree, node, y[None] if y.ndim == 1 else y, None if weight is None else np.asarray(weight))
+
+
 def leaf_errors(
-    tree: Tree, held: HeldOut, *, of: str = "passed", label: Int[np.ndarray, "output node"] | None = None
+    tree: Tree, sums: Float[np.ndarray, "node column"], label: Int[np.ndarray, "output node"] | None = None
 ) -> Float[np.ndarray, " node"]:
     """Returns the error that every node makes on held-out rows as a leaf, summed over the outputs.
 
@@ -100,19 +129,15 @@ def leaf_errors(
     the node's training mean.
 
     Args:
-        tree: The tree of `held`, or what remains of it after nodes were made leaves.
-        held: The sums.
-        of: "passed" for all rows that come to the node, "ended" for those that end there when nothing is pruned.
+        tree: The tree of the sums, or what remains of it after nodes were made leaves.
+        sums: Those of a `HeldOut`: `passed` for all rows that come to the node, `ended` for those that end there when
+            nothing is pruned.
         label: The class that every node predicts; if not given its majority, of equal weights the lowest.
-
-    Raises:
-        InvalidInputError: `of` is another word.
     """
-    check_choice("of", of, HeldOut._fields)
-    sums = getattr(held, of)
     if not tree.num_classes:
         return _squared_errors(tree, sums)
-    label = majority_labels(tree) if label is None else label
+    if label is None:
+        label = declared_majority(tree, [np.arange(size) for size in tree.num_classes])
     errors, first, num_outputs = 0.0, 0, len(tree.num_classes)
     for output, size in enumerate(tree.num_classes):
         is_wrong = np.arange(size) != label[output][:, None]
@@ -122,20 +147,8 @@ def leaf_errors(
     return np.asarray(errors)
 
 
-def majority_labels(tree: Tree) -> Int[np.ndarray, "output node"]:
-    """The class that every node predicts for each output, see `majority_class`."""
-    of_output = [
-        dataclasses.replace(tree, count=np.asarray(output_counts(tree, output)), num_classes=(size,))
-        for output, size in enumerate(tree.num_classes)
-    ]
-    return np.stack([majority_class(table) for table in of_output])
-
-
 def reduced_error(
-    tree: Tree,
-    codes: UInt[AnyArray, "feature row"],
-    y: Real[AnyArray, "*output row"],
-    weight: Real[AnyArray, " row"] | None = None,
+    tree: Tree, held: HeldOut, label: Int[np.ndarray, "output node"] | None = None
 ) -> Bool[np.ndarray, " node"]:
     """Returns the nodes collapsed by reduced-error pruning (Quinlan, *Simplifying decision trees*, 1987, section 2.2).
 
@@ -145,46 +158,28 @@ def reduced_error(
 
     Args:
         tree: A tree with its root at node 0, on the host.
-        codes: Codes of the held-out rows, which the tree was not grown on.
-        y: Their classes, negative ones being unknown to the tree, or their numbers; a row for each output.
-        weight: Their weights; 1 if not given.
+        held: The held-out rows, as `hold_out` or `hold_out_codes` sums them.
+        label: The class that every node predicts, if not its majority.
 
     Raises:
-        InvalidInputError: The tree is traced, the shapes do not fit, or a row's missing value is to be shared out; see
-            `reduced_error_of` for that.
+        InvalidInputError: The tree is traced, or has another number of nodes than the sums.
 
     Example:
         >>> from sklearn.datasets import load_breast_cancer
         >>> from jaxtree import DecisionTreeClassifier, take_tree
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> estimator = DecisionTreeClassifier().fit(X[::2], y[::2])
-        >>> mask = reduced_error(estimator.tree_, estimator.encode(X[1::2]), y[1::2])
+        >>> held = hold_out_codes(estimator.tree_, estimator.encode(X[1::2]), y[1::2])
+        >>> mask = reduced_error(estimator.tree_, held)
         >>> estimator.get_n_leaves(), take_tree(estimator.tree_, collapsed=mask).n_leaves
         (12, 5)
     """
-    tree = _on_host(tree)
-    return reduced_error_of(tree, _held_out_rows(tree, codes, y, weight))
-
-
-def reduced_error_of(
-    tree: Tree, held: HeldOut, label: Int[np.ndarray, "output node"] | None = None
-) -> Bool[np.ndarray, " node"]:
-    """Returns the nodes that `reduced_error` collapses, from sums at the nodes.
-
-    Args:
-        tree: A tree with its root at node 0, on the host.
-        held: The held-out rows.
-        label: The class that every node predicts, if not its majority.
-    """
-    own, stays, slack = _errors(tree, held, label)
+    tree, own, stays, slack = _errors(tree, held, label)
     return collapse_to_cheapest(tree, own, stays, slack)
 
 
 def validation_gate(
-    tree: Tree,
-    codes: UInt[AnyArray, "feature row"],
-    y: Real[AnyArray, "*output row"],
-    weight: Real[AnyArray, " row"] | None = None,
+    tree: Tree, held: HeldOut, label: Int[np.ndarray, "output node"] | None = None
 ) -> Bool[np.ndarray, " node"]:
     """Returns the splits that do not lower the error on held-out rows (Z.-H. Zhou, *Machine Learning*, section 4.3.1).
 
@@ -193,54 +188,39 @@ def validation_gate(
 
     Args:
         tree: A tree with its root at node 0, on the host.
-        codes: Codes of the held-out rows, which the tree was not grown on.
-        y: Their classes, negative ones being unknown to the tree, or their numbers; a row for each output.
-        weight: Their weights; 1 if not given.
+        held: The held-out rows, as `hold_out` or `hold_out_codes` sums them.
+        label: The class that every node predicts, if not its majority.
 
     Raises:
-        InvalidInputError: The tree is traced, the shapes do not fit, or a row's missing value is to be shared out; see
-            `validation_gate_of` for that.
+        InvalidInputError: The tree is traced, or has another number of nodes than the sums.
 
     Example:
         >>> from sklearn.datasets import load_breast_cancer
         >>> from jaxtree import DecisionTreeClassifier, take_tree
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> estimator = DecisionTreeClassifier().fit(X[::2], y[::2])
-        >>> mask = validation_gate(estimator.tree_, estimator.encode(X[1::2]), y[1::2])
+        >>> held = hold_out_codes(estimator.tree_, estimator.encode(X[1::2]), y[1::2])
+        >>> mask = validation_gate(estimator.tree_, held)
         >>> estimator.get_n_leaves(), take_tree(estimator.tree_, collapsed=mask).n_leaves
         (12, 3)
     """
-    tree = _on_host(tree)
-    return validation_gate_of(tree, _held_out_rows(tree, codes, y, weight))
-
-
-def validation_gate_of(
-    tree: Tree, held: HeldOut, label: Int[np.ndarray, "output node"] | None = None
-) -> Bool[np.ndarray, " node"]:
-    """Returns the nodes that `validation_gate` collapses, from sums at the nodes.
-
-    Args:
-        tree: A tree with its root at node 0, on the host.
-        held: The held-out rows.
-        label: The class that every node predicts, if not its majority.
-    """
-    own, stays, slack = _errors(tree, held, label)
-    below = stays + sum_over_children(tree, own[:, None])[:, 0]
-    return (own <= below + slack) & ~tree.is_leaf
+    tree, own, stays, slack = _errors(tree, held, label)
+    return (own <= stays + sum_over_children(tree, own) + slack) & ~tree.is_leaf
 
 
 def _errors(
     tree: Tree, held: HeldOut, label: Int[np.ndarray, "output node"] | None
-) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"], float]:
-    """The errors of every node as a leaf, those it makes as a split node by itself, and what counts as none."""
+) -> tuple[Tree, Float[np.ndarray, " node"], Float[np.ndarray, " node"], float]:
+    """The tree, every node's errors as a leaf, those of the rows that end at it as a split node, and the slack."""
+    tree = _on_host(tree)
     if held.passed.shape[0] != tree.depth.shape[0]:
         raise InvalidInputError(
             f"held must have a row for each of the tree's {tree.depth.shape[0]} nodes, got {held.passed.shape[0]}"
         )
-    own = leaf_errors(tree, held, label=label)
-    stays = np.where(tree.is_leaf, 0.0, leaf_errors(tree, held, of="ended", label=label))
+    own = leaf_errors(tree, held.passed, label)
+    stays = np.where(tree.is_leaf, 0.0, leaf_errors(tree, held.ended, label))
     whole = held.passed[0] if tree.num_classes else held.passed[0, 2::3]
-    return own, stays, SLACK * float(whole.sum())
+    return tree, own, stays, SLACK * float(whole.sum())
 
 
 def _sum_classes(tree: Tree, node, target, weight) -> Float[np.ndarray, "node column"]:
@@ -274,19 +254,6 @@ def _on_host(tree: Tree) -> Tree:
     if is_traced(tree):
         raise InvalidInputError("pruning by held-out rows needs a tree on the host, got a traced one")
     return jax.tree.map(np.asarray, tree)
-
-
-def _held_out_rows(tree: Tree, codes, y, weight) -> HeldOut:
-    """The sums of encoded rows, each of which ends at one node."""
-    node, codes, y = np.asarray(apply(tree, codes)), np.asarray(codes), np.asarray(y)
-    inner = np.flatnonzero(~tree.is_leaf[node])
-    held_up = inner[_is_shared_out(tree, node[inner], codes[tree.feature[node[inner]], inner])]
-    if held_up.size:
-        raise InvalidInputError(
-            "missing values of this tree are shared out among the branches, and are not allowed here, got one in row "
-            f"{held_up[0]}; sum the parts of such rows with hold_out, and prune by these sums"
-        )
-    return hold_out(tree, node, y[None] if y.ndim == 1 else y, None if weight is None else np.asarray(weight))
 
 
 def _is_shared_out(

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Num, PRNGKeyArray, Real
 
-from jaxtree.arrays import AnyArray
+from jaxtree.arrays import AnyArray, is_traced
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import (
@@ -26,7 +26,8 @@ from jaxtree.prune.draws import (
 )
 from jaxtree.prune.inputs import check_classes, exactly
 from jaxtree.tree import Tree, majority_class
-from jaxtree.tree.paths import Inner, along_path, inner_nodes, is_traced, links_of, pad_to_bucket, trim
+from jaxtree.tree.nodes import pad_to_bucket
+from jaxtree.tree.paths import Inner, along_path, inner_nodes, links_of, trim
 
 
 def drawn_votes(

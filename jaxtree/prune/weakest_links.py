@@ -8,12 +8,13 @@ own choice for classes.
 """
 
 import heapq
+import itertools
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
-from jaxtree.arrays import AnyArray
+from jaxtree.arrays import AnyArray, is_traced
 from jaxtree.prune.bottom_up import collapse_to_cheapest, sum_over_leaves
 from jaxtree.prune.inputs import (
     Number,
@@ -25,7 +26,7 @@ from jaxtree.prune.inputs import (
     slack_of,
 )
 from jaxtree.tree import Tree, output_counts
-from jaxtree.tree.paths import is_traced
+from jaxtree.tree.paths import levels
 
 ROUNDING = 1e-12
 """Risks that differ by less than this share of the node's are equal: those of exact arithmetic differ by 1e-15."""
@@ -135,7 +136,8 @@ def weakest_links(tree: Tree, cost: str = "impurity") -> WeakestLinks:
     )
     rise, more_leaves = [0.0] * len(risk), [0] * len(risk)
     share, links = slack_of(tree.impurity, ROUNDING), dict[int, LinkHeap]()
-    for node in _inner_nodes_from_below(tree).tolist():
+    inner = (nodes[~np.asarray(tree.is_leaf)[nodes]].tolist() for nodes in reversed(levels(tree)))
+    for node in itertools.chain.from_iterable(inner):
         children = range(first_child[node], first_child[node] + num_children[node])
         below, leaves = sum(risk[child] for child in children), len(children)
         heap = _meld([links.pop(child, []) for child in children])
@@ -165,11 +167,6 @@ def node_risks(tree: Tree, cost: str = "impurity") -> Float[AnyArray, " node"]:
     outputs = len(tree.num_classes)
     right = sum(as_float64(output_counts(tree, output)).max(axis=1) for output in range(outputs))
     return (weight - right / outputs) / weight[0]
-
-
-def _inner_nodes_from_below(tree: Tree) -> Int[np.ndarray, " inner"]:
-    inner = np.flatnonzero(~np.asarray(tree.is_leaf))
-    return inner[np.argsort(-np.asarray(tree.depth)[inner], kind="stable")]
 
 
 def _meld(heaps: list[LinkHeap]) -> LinkHeap:

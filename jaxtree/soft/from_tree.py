@@ -29,7 +29,7 @@ from jaxtree.tree import (
     output_counts,
     target_means,
 )
-from jaxtree.tree.branch import branch_of
+from jaxtree.tree.nodes import branch_of
 
 CHOSEN = 10.0
 """The logit of the feature that an axis gate compares; all others have 0."""

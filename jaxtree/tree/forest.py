@@ -71,7 +71,7 @@ def take_trees(
 ) -> Forest:
     """Takes trees out of a table, on the host: without padding, other trees and what is below collapsed nodes.
 
-    Each stands in breadth-first order, whatever order its nodes were made in.
+    Each stands in breadth-first order, whatever order its nodes were made in; parents and depths follow from children.
 
     Args:
         table: A table of nodes in any order.
@@ -81,14 +81,16 @@ def take_trees(
     table = jax.tree.map(np.asarray, table)
     stops = table.is_leaf if collapsed is None else table.is_leaf | np.asarray(collapsed)
     level, number = np.asarray(roots), np.arange(len(roots))
+    parent, depth = table.parent.copy(), table.depth.copy()
     levels, numbers = [], []
     while level.size:
         levels.append(level)
         numbers.append(number)
-        splits = ~stops[level]
-        level, number = level[splits], number[splits]
-        number = np.repeat(number, table.num_children[level])
-        level = children_of(table, level)
+        above = level[~stops[level]]
+        number = np.repeat(number[~stops[level]], table.num_children[above])
+        level = children_of(table, above)
+        parent[level] = np.repeat(above, table.num_children[above])
+        depth[level] = len(levels)
     tree_of_node = np.concatenate(numbers)
     old = np.concatenate(levels)[_stable_order(tree_of_node, len(roots))]
     new = np.zeros(stops.size, np.int32)
@@ -97,7 +99,8 @@ def take_trees(
     taken, leaf = jax.tree.map(lambda x: x[old] if x.ndim else x, table), stops[old]
     nodes = dataclasses.replace(
         taken,
-        parent=new[taken.parent],
+        parent=new[parent[old]],
+        depth=depth[old],
         root=new[taken.root],
         first_child=np.where(leaf, 0, new[taken.first_child]).astype(np.int32),
         num_children=np.where(leaf, 0, taken.num_children).astype(np.int32),

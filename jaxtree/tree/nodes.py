@@ -1,22 +1,44 @@
-"""The fields of a tree, and what follows from them for every node."""
+"""The fields of a tree, the kinds of its splits, and what follows from them for every node."""
 
 import dataclasses
-from collections.abc import Sequence
+import enum
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
-from jax.core import Tracer
-from jaxtyping import Bool, Float, Int, Int32, Real, UInt
+from jaxtyping import Bool, Float, Int, Int32, Integer, Real, Shaped, UInt
 
-from jaxtree.arrays import AnyArray
-from jaxtree.buckets import node_bucket
+from jaxtree.arrays import AnyArray, is_traced, library_of
+from jaxtree.buckets import node_bucket, pad_to
+
+
+class SplitKind(enum.IntEnum):
+    """How a split sends a code to a branch; a missing value has a branch of its own choice, `Tree.missing_branch`.
+
+    THRESHOLD: codes up to the split's code go to branch 0, larger ones to branch 1.
+    MULTIWAY: every code has the branch of its number; a code past the branches stays at the node.
+    ONE_VS_REST: the split's code goes to branch 1, every other to branch 0.
+    SUBSET: the codes of the split's subset go to branch 1, every other to branch 0.
+    """
+
+    THRESHOLD = 0
+    MULTIWAY = 1
+    ONE_VS_REST = 2
+    SUBSET = 3
+
+
+CODES_PER_WORD = 32
+"""Codes of a subset that one word of bits holds."""
+
+ALL_BRANCHES = 2**30
+"""The branch of a missing value that goes to all branches, with a share in each (Quinlan's fractional instances)."""
 
 
 @dataclasses.dataclass(frozen=True)
 class NodeFields:
-    """The fields of a `Tree`, which has what they mean."""
+    """The fields of a `Tree`, which documents them."""
 
     feature: Int[AnyArray, "*tree node"]
     code: Int[AnyArray, "*tree node"]
@@ -52,12 +74,67 @@ class NodeFields:
         return self.feature.shape[-1]
 
 
+def branch_of(
+    kind: Int[AnyArray, "..."],
+    limit: Real[AnyArray, "..."],
+    value: Real[AnyArray, "..."],
+    read_word: Callable[[AnyArray], AnyArray] | None,
+) -> Int[AnyArray, "..."]:
+    """The branch that every known value takes at its split.
+
+    Args:
+        kind: The `SplitKind`.
+        limit: A value above it takes branch 1 of a threshold split; of one against the rest, the one code.
+        value: A number, or the code of a category.
+        read_word: Reads the words of subsets, given the place of each; None if no split has a subset.
+    """
+    is_threshold = kind == SplitKind.THRESHOLD
+    branch = where(is_threshold, value > limit, value == limit).astype(np.int32)
+    is_number = value.dtype.kind == "f"  # which may be none that a code could be
+    code = (where(is_threshold | (value != value), 0, value) if is_number else value).astype(np.int32)
+    branch = where(kind == SplitKind.MULTIWAY, code, branch)
+    if read_word is not None:
+        word = read_word(code // CODES_PER_WORD)
+        member = (word >> (code % CODES_PER_WORD).astype(word.dtype)) & 1
+        branch = where(kind == SplitKind.SUBSET, member.astype(np.int32), branch)
+    return branch
+
+
+def branch_of_code(
+    tree: NodeFields, node: Int[AnyArray, " row"], code: Integer[AnyArray, " row"], *, has_missing: bool = True
+) -> Int[AnyArray, " row"]:
+    """The branch that a code takes at a node's split; see `SplitKind`.
+
+    Args:
+        tree: The tree.
+        node: The node where every row is.
+        code: The row's code of the node's feature.
+        has_missing: Whether any code may mean missing.
+    """
+    num_words = tree.subset.shape[-1]
+
+    def read_word(place):
+        if isinstance(tree.subset, np.ndarray):
+            return tree.subset[node, np.minimum(place, num_words - 1)]
+        return tree.subset.at[node, place].get(mode="clip")
+
+    branch = branch_of(tree.split_kind[node], tree.code[node], code, read_word if num_words else None)
+    if has_missing:
+        branch = where(code == tree.missing_code[node], tree.missing_branch[node], branch)
+    return branch
+
+
+def where(condition: Shaped[AnyArray, "..."], yes, no) -> Shaped[AnyArray, "..."]:
+    """`where` of the condition's library."""
+    return library_of(condition).where(condition, yes, no)
+
+
 def majority_class(tree: NodeFields) -> Int32[AnyArray, " node"]:
     """The class that every node predicts: of equal weights the lowest; of an empty node its parent's.
 
     For a tree of one output. Computed on the host for a tree that is there.
     """
-    library = jnp if isinstance(tree.count, jax.Array) else np
+    library = library_of(tree.count)
     largest = library.max(tree.count, axis=1, keepdims=True)
     classes = library.arange(tree.count.shape[1], dtype=np.int32)
     majority = library.min(library.where(tree.count == largest, classes, classes[-1]), axis=1)
@@ -87,25 +164,29 @@ def declared_majority(
     return np.stack(labels)
 
 
-def class_shares(tree: NodeFields, output: int = 0) -> Float[np.ndarray, "node class"]:
-    """The share of every class of an output at every node; of an empty node its parent's. On the host."""
-    return _per_weight(tree, np.asarray(output_counts(tree, output), np.float64))
+def class_shares(tree: NodeFields, output: int = 0) -> Float[AnyArray, "node class"]:
+    """The share of every class of an output at every node; of an empty node its parent's.
+
+    On the host in float64 unless the tree is traced, and so are `all_class_shares` and `target_means`.
+    """
+    return _per_weight(tree, output_counts(tree, output))
 
 
-def all_class_shares(tree: NodeFields) -> Float[np.ndarray, "node class"]:
+def all_class_shares(tree: NodeFields) -> Float[AnyArray, "node class"]:
     """The shares of the classes of all outputs, side by side as in `tree.count`."""
-    return _per_weight(tree, np.asarray(tree.count, np.float64))
+    return _per_weight(tree, tree.count)
 
 
-def target_means(tree: NodeFields) -> Float[np.ndarray, "node output"]:
-    """The mean of every target at every node; of an empty node its parent's. On the host."""
-    return _per_weight(tree, np.asarray(tree.target_sum, np.float64))
+def target_means(tree: NodeFields) -> Float[AnyArray, "node output"]:
+    """The mean of every target at every node; of an empty node its parent's."""
+    return _per_weight(tree, tree.target_sum)
 
 
-def _per_weight(tree: NodeFields, sums: Float[np.ndarray, "node column"]) -> Float[np.ndarray, "node column"]:
-    weight = np.asarray(tree.weight, np.float64)[:, None]
-    mean = np.divide(sums, weight, out=np.zeros_like(sums), where=weight > 0)
-    return np.where(weight > 0, mean, mean[np.asarray(tree.parent)])
+def _per_weight(tree: NodeFields, sums: Real[AnyArray, "node column"]) -> Float[AnyArray, "node column"]:
+    library, dtype = (jnp, float) if is_traced(tree) else (np, np.float64)
+    sums, weight = (library.asarray(values, dtype) for values in (sums, tree.weight[:, None]))
+    mean = sums / library.where(weight > 0, weight, 1)
+    return library.where(weight > 0, mean, mean[library.asarray(tree.parent)])
 
 
 def children_of(tree: NodeFields, nodes: Int[np.ndarray, " parent"]) -> Int[np.ndarray, " child"]:
@@ -128,18 +209,16 @@ def ancestors(tree: NodeFields) -> scipy.sparse.csr_matrix:
     return scipy.sparse.csr_matrix((np.ones(row.size, np.int64), (row, column)), shape=shape)
 
 
+def pad_to_bucket(values: Shaped[AnyArray, "node *column"]) -> Shaped[np.ndarray, "padded *column"]:
+    """Pads a table over the nodes with zeros, on the host, so that trees of a like size share a program."""
+    return pad_to(values, node_bucket(len(values)))
+
+
 def pad_nodes(tree: NodeFields) -> NodeFields:
     """Returns the tree with its table padded to a bucket, on the host; a traced tree is returned as it is.
 
-    The padding are leaves that no walk reaches, so trees of a like size share compiled programs.
+    The padding are leaves that no walk reaches.
     """
-    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(tree)):
+    if is_traced(tree):
         return tree
-    size = tree.feature.shape[0]
-    padding = node_bucket(size) - size
-
-    def pad(values):
-        values = np.asarray(values)
-        return np.pad(values, [(0, padding)] + [(0, 0)] * (values.ndim - 1)) if values.ndim else values
-
-    return jax.tree.map(pad, tree)
+    return jax.tree.map(lambda values: pad_to_bucket(values) if values.ndim else np.asarray(values), tree)

@@ -9,15 +9,13 @@ import dataclasses
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Num, Real, Shaped
 
-from jaxtree.arrays import AnyArray
-from jaxtree.buckets import node_bucket
+from jaxtree.arrays import AnyArray, is_traced, library_of
+from jaxtree.tree.nodes import pad_to_bucket
 from jaxtree.tree.tree import Tree
 
 FEWEST_PLACES = 64
@@ -64,15 +62,6 @@ def ends_under(tree: Tree, collapsed: Bool[np.ndarray, " node"]) -> Int[np.ndarr
     return end
 
 
-def feeds_parent(tree: Tree) -> Bool[AnyArray, " node"]:
-    """Whether the node's parent is split.
-
-    In a tree that was stopped, nodes may still stand below a leaf where no walk comes; the root and the padding of a
-    table have no parent.
-    """
-    return (tree.depth > 0) & ~tree.is_leaf[tree.parent]
-
-
 def sum_subtrees(tree: Tree, values: Float[np.ndarray, "node column"]) -> Float[np.ndarray, "node column"]:
     """Returns the sums over every node and all nodes below it, on the host."""
     sums, fed = values.copy(), feeds_parent(tree)
@@ -111,6 +100,26 @@ class Inner(NamedTuple):
         return self.above[self.node]
 
 
+def feeds_parent(links: Tree | Links) -> Bool[AnyArray, " node"]:
+    """Whether the node's parent is split.
+
+    In a tree that was stopped, nodes may still stand below a leaf where no walk comes; the root and the padding of a
+    table have no parent.
+    """
+    return (links.depth > 0) & (links.num_children[links.parent] > 0)
+
+
+def sum_over_children(links: Tree | Links, values: Num[AnyArray, "node *column"]) -> Num[AnyArray, "node *column"]:
+    """Returns the sums of values over the children of every node; 0 for a leaf."""
+    is_child, parent = feeds_parent(links), links.parent
+    if library_of(parent, values) is jnp:
+        values = jnp.asarray(values)
+        return jnp.zeros_like(values).at[jnp.where(is_child, parent, len(values))].add(values, mode="drop")
+    sums = np.zeros_like(values)
+    np.add.at(sums, parent[is_child], values[is_child])
+    return sums
+
+
 def links_of(tree: Tree) -> Links:
     """Returns the links of a tree; a traced one's are not padded."""
     links = (getattr(tree, name) for name in Links._fields)
@@ -128,17 +137,6 @@ def inner_nodes(links: Links) -> Inner:
     place[inner] = np.arange(inner.size)
     leaf = np.argmin(links.num_children).astype(np.int32)
     return Inner(np.concatenate([inner, np.full(size - inner.size, leaf)]), place[links.parent])
-
-
-def is_traced(*values: object) -> bool:
-    """Whether any of the arrays is being traced."""
-    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
-
-
-def pad_to_bucket(values: Shaped[AnyArray, "node *column"]) -> Shaped[np.ndarray, "padded *column"]:
-    """Pads a table over the nodes with zeros, on the host, so that trees of a like size share a program."""
-    values = np.asarray(values)
-    return np.pad(values, [(0, node_bucket(len(values)) - len(values))] + [(0, 0)] * (values.ndim - 1))
 
 
 def trim(values: Shaped[AnyArray, "*batch"], num_nodes: int, axis: int = -1) -> Shaped[AnyArray, "*trimmed"]:
@@ -189,11 +187,6 @@ def sum_below(
 
     above = jnp.where(links.depth > 0, links.parent, num_nodes)
     return lax.fori_loop(0, _num_doublings(above), double, (values, factor, above))[0]
-
-
-def sum_children(links: Links, values: Num[Array, "*batch node"]) -> Num[Array, "*batch node"]:
-    """Returns the sum of a value over the children of every node."""
-    return jnp.zeros_like(values).at[..., links.parent].add(jnp.where(links.depth > 0, values, 0))
 
 
 def _num_doublings(nodes: Int[Array, " node"]) -> int:

@@ -16,15 +16,35 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Float64, Int, Int32, Int64
 
-from jaxtree.buckets import node_bucket
+from jaxtree.blocks import for_blocks, is_cpu
+from jaxtree.buckets import pad_to, row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.table.binning import round_down_to_float32
-from jaxtree.tree.branch import ALL_BRANCHES
 from jaxtree.tree.forest import Forest, join_trees
-from jaxtree.tree.nodes import children_of
-from jaxtree.tree.row_blocks import FEW_ROWS, for_blocks, pad_rows, rows_at_a_time
+from jaxtree.tree.nodes import ALL_BRANCHES, children_of, pad_to_bucket
 from jaxtree.tree.tree import Tree
-from jaxtree.tree.walk import Step, Steps, next_node, pad_steps, steps_over_values, take, walk, walk_values, with_step
+from jaxtree.tree.walk import Step, Steps, next_node, steps_over_values, take, walk, walk_values, with_step
+
+FEW_ROWS = 512
+"""Rows up to which NumPy on the host is faster than the call of a program, which pads them to 2048."""
+
+MANY_TREES = 8
+"""Trees from which on a block is read so often that it pays to make it small."""
+
+ROWS_FOR_FEW_TREES = 2**15
+"""Rows of a call on CPU: long enough that calls cost little, and short enough for the processor's cache."""
+
+ROWS_FOR_MANY_TREES = 2**12
+"""Rows of a call on CPU whose values, and places in a tree, stay in a core's own cache."""
+
+ROWS_ON_ACCELERATOR = 2**20
+"""Rows of a call elsewhere, where every call has its price."""
+
+VALUES_ON_CPU = 2**21
+"""Values of a call at most, which bounds the memory of wide tables."""
+
+VALUES_ON_ACCELERATOR = 2**28
+"""Values of a call elsewhere."""
 
 
 class Instances(NamedTuple):
@@ -71,26 +91,17 @@ class Predictor:
 
     def __init__(self, trees: Forest | Tree):
         forest = join_trees([trees]) if isinstance(trees, Tree) else trees
-        self._nodes = nodes = forest.nodes
+        self._forest, self._nodes = forest, forest.nodes
         self._roots = forest.first_node[:-1].astype(np.int32)
-        self._depths = np.maximum.reduceat(nodes.depth, self._roots)
+        self._depths = np.maximum.reduceat(forest.nodes.depth, self._roots)
         self.num_trees = len(forest)
-        self.shares_out = ~np.asarray(nodes.is_leaf) & (np.asarray(nodes.missing_branch) == ALL_BRANCHES)
-        self._forget()
-
-    def _forget(self) -> None:
-        """Lets go of what follows from the table; it is made again where it is needed."""
+        self.shares_out = ~forest.nodes.is_leaf & (forest.nodes.missing_branch == ALL_BRANCHES)
         self._steps: dict[np.dtype, Steps] = {}
         self._on_device: dict[np.dtype, tuple[Steps, Roots]] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
-        """What is stored: nothing that lies on a device or follows from the rest."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_steps", "_on_device")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Takes what was stored."""
-        self.__dict__.update(state)
-        self._forget()
+    def __reduce__(self) -> tuple[type, tuple[Forest]]:
+        """Stores the trees alone: nothing that lies on a device or follows from them."""
+        return type(self), (self._forest,)
 
     def ends(
         self, values: Float[np.ndarray, "row feature"], start: Int[np.ndarray, " row"] | None = None
@@ -215,9 +226,8 @@ class Predictor:
                 result += node_value[end]
             return result
         tables = self._tables(values.dtype)
-        padding = node_bucket(len(node_value)) - len(node_value)
         with jax.enable_x64(True):
-            padded = jnp.asarray(np.pad(node_value.astype(np.float64), ((0, padding), (0, 0))))
+            padded = jnp.asarray(pad_to_bucket(node_value.astype(np.float64)))
         return _in_blocks(lambda rows: sum_over_trees(*tables, padded, rows), self.num_trees, result, values)
 
     def _walk_trees_on_the_host(self, values: Float[np.ndarray, "row feature"]) -> Int64[np.ndarray, "row tree"]:
@@ -243,13 +253,23 @@ class Predictor:
     def _tables(self, dtype: np.dtype) -> tuple[Steps, Roots]:
         """What programs read, where it stays between calls."""
         if dtype not in self._on_device:
-            steps = pad_steps(self._host_steps(dtype))
-            padding = (1 << (self.num_trees - 1).bit_length()) - self.num_trees
-            number = np.array(self.num_trees, np.int32)
-            roots = Roots(np.pad(self._roots, (0, padding)), np.pad(self._depths, (0, padding)), number)
+            steps, size = jax.tree.map(pad_to_bucket, self._host_steps(dtype)), 1 << (self.num_trees - 1).bit_length()
+            roots = Roots(pad_to(self._roots, size), pad_to(self._depths, size), np.array(self.num_trees, np.int32))
             with jax.enable_x64(True):
                 self._on_device[dtype] = jax.tree.map(jnp.asarray, (steps, roots))
         return self._on_device[dtype]
+
+
+def rows_at_a_time(num_trees: int, num_features: int) -> int:
+    """Returns how many rows of so many features are walked through so many trees in one call.
+
+    >>> rows_at_a_time(1, 28), rows_at_a_time(100, 28), rows_at_a_time(1, 10_000)
+    (32768, 4096, 128)
+    """
+    most, rows = VALUES_ON_ACCELERATOR, ROWS_ON_ACCELERATOR
+    if is_cpu():
+        most, rows = VALUES_ON_CPU, ROWS_FOR_MANY_TREES if num_trees >= MANY_TREES else ROWS_FOR_FEW_TREES
+    return min(rows, 1 << max(most // num_features, 1).bit_length() - 1)
 
 
 def _joined(parts: list[Instances]) -> Instances:
@@ -263,8 +283,10 @@ def _in_blocks(
     size = rows_at_a_time(num_trees, values.shape[1])
 
     def fill_block(block: slice) -> None:
+        # Tables of a like length share a program.
+        padded = min(row_bucket(block.stop - block.start), size)
         with jax.enable_x64(True):
-            made = np.asarray(program(*(pad_rows(rows[block], size) for rows in (values, *more))))
+            made = np.asarray(program(*(pad_to(rows[block], padded) for rows in (values, *more))))
         result[block] = made[: block.stop - block.start]
 
     for_blocks(fill_block, len(values), size)

@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse
 from jaxtyping import Float, Int, UInt8
 
-from jaxtree.buckets import row_bucket
-from jaxtree.tree.branch import SplitKind
-from jaxtree.tree.nodes import NodeFields, ancestors, class_shares, target_means
+from jaxtree.buckets import pad_to, row_bucket
+from jaxtree.tree.nodes import NodeFields, SplitKind, ancestors, class_shares, target_means
 from jaxtree.tree.walk import apply_to_values
 
 
@@ -147,8 +146,7 @@ class Tree(NodeFields):
             X: Numbers of shape (rows, features): an array, or a sparse matrix of scipy.
         """
         values = np.asarray(X.toarray() if scipy.sparse.issparse(X) else X, np.float64)
-        padding = row_bucket(len(values)) - len(values)
-        ends = apply_to_values(self, np.pad(values, ((0, padding), (0, 0))))
+        ends = apply_to_values(self, pad_to(values, row_bucket(len(values))))
         return np.asarray(ends)[: len(values)].astype(np.int64)
 
     def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:

@@ -7,22 +7,18 @@ once, for NumPy and for JAX.
 
 import functools
 from collections.abc import Callable
-from types import ModuleType
 from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.core import Tracer
-from jaxtyping import Array, Bool, Float, Int, Int32, Integer, Real, Shaped, UInt
+from jaxtyping import Array, Bool, Float, Int, Int32, Real, Shaped, UInt
 
-from jaxtree.arrays import AnyArray, IntLike, OptionalArray
-from jaxtree.buckets import node_bucket
+from jaxtree.arrays import AnyArray, IntLike, OptionalArray, is_traced, library_of
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
-from jaxtree.tree.branch import SplitKind, branch_of, where
-from jaxtree.tree.nodes import NodeFields, class_shares, output_counts, pad_nodes
+from jaxtree.tree.nodes import NodeFields, SplitKind, branch_of, class_shares, pad_nodes, where
 
 Read = Callable[[Int[AnyArray, " row"]], Real[AnyArray, " row"]]
 """Returns what every row has of the feature that it is asked for."""
@@ -49,10 +45,11 @@ def apply(
         raise InvalidInputError(
             f"the tree splits on feature {np.max(padded.feature)}, got codes of {len(codes)} features"
         )
-    if collapsed is not None and collapsed.shape != padded.feature.shape:
-        library = jnp if isinstance(collapsed, jax.Array) else np
-        collapsed = library.pad(collapsed, (0, padded.feature.size - collapsed.size))
-    return _walk_codes(steps_over_codes(padded, collapsed), _greatest_depth(padded), codes)
+    stops = padded.is_leaf
+    if collapsed is not None:
+        stops = stops | library_of(collapsed).pad(collapsed, (0, padded.feature.size - collapsed.size))
+    steps = _make_steps(padded, padded.code.astype(np.int32), stops, padded.missing_code.astype(np.int32))
+    return _walk_codes(steps, padded.depth.max().astype(np.int32), codes)
 
 
 def predict_proba(
@@ -87,13 +84,8 @@ def predict_proba(
     """
     if not 0 <= output < len(tree.num_classes):
         raise InvalidInputError(f"output must be one of {len(tree.num_classes)} outputs of classes, got {output}")
-    end = apply(tree, codes, collapsed)
-    if not isinstance(end, Tracer):
-        return class_shares(tree, output)[np.asarray(end)]
-    count = output_counts(tree, output)
-    weight = jnp.asarray(tree.weight)[:, None]
-    share = jnp.where(weight > 0, count / jnp.where(weight > 0, weight, 1), 0)
-    return jnp.where(weight > 0, share, share[tree.parent])[end]
+    shares, end = class_shares(tree, output), apply(tree, codes, collapsed)
+    return jnp.asarray(shares, float)[end] if is_traced(end) else shares[np.asarray(end)]
 
 
 def apply_to_values(
@@ -109,31 +101,8 @@ def apply_to_values(
     start = np.zeros(values.shape[0], np.int32) if start is None else start
     padded = pad_nodes(tree)
     with jax.enable_x64(values.dtype == np.float64):
-        return walk_values(steps_over_values(padded, padded.threshold), _greatest_depth(padded), values, start)
-
-
-def branch_of_code(
-    tree: NodeFields, node: Int[AnyArray, " row"], code: Integer[AnyArray, " row"], *, has_missing: bool = True
-) -> Int[AnyArray, " row"]:
-    """The branch that a code takes at a node's split; see `SplitKind`.
-
-    Args:
-        tree: The tree.
-        node: The node where every row is.
-        code: The row's code of the node's feature.
-        has_missing: Whether any code may mean missing.
-    """
-    num_words = tree.subset.shape[-1]
-
-    def read_word(place):
-        if isinstance(tree.subset, np.ndarray):
-            return tree.subset[node, np.minimum(place, num_words - 1)]
-        return tree.subset.at[node, place].get(mode="clip")
-
-    branch = branch_of(tree.split_kind[node], tree.code[node], code, read_word if num_words else None)
-    if has_missing:
-        branch = where(code == tree.missing_code[node], tree.missing_branch[node], branch)
-    return branch
+        steps = steps_over_values(padded, padded.threshold)
+        return walk_values(steps, padded.depth.max().astype(np.int32), values, start)
 
 
 class OtherSplits(NamedTuple):
@@ -169,11 +138,6 @@ class Steps(NamedTuple):
     missing_code: OptionalArray
     other: OtherSplits | None
 
-    @property
-    def feature(self) -> Int32[AnyArray, " node"]:
-        """The feature that is asked for at every node."""
-        return self.question >> 1
-
 
 def steps_over_values(tree: NodeFields, threshold: Real[AnyArray, " node"]) -> Steps:
     """The steps of rows of values, NaN where one is missing.
@@ -182,64 +146,34 @@ def steps_over_values(tree: NodeFields, threshold: Real[AnyArray, " node"]) -> S
         tree: The tree.
         threshold: Its thresholds in the type of the values.
     """
-    library = _library(tree)
-    limit = library.where(tree.split_kind == SplitKind.ONE_VS_REST, tree.code.astype(threshold.dtype), threshold)
+    limit = where(tree.split_kind == SplitKind.ONE_VS_REST, tree.code.astype(threshold.dtype), threshold)
     return _make_steps(tree, limit, tree.is_leaf, None)
-
-
-def steps_over_codes(tree: NodeFields, collapsed: Bool[AnyArray, " node"] | None = None) -> Steps:
-    """The steps of rows of codes.
-
-    Args:
-        tree: The tree.
-        collapsed: Where walks stop besides the leaves.
-    """
-    stops = tree.is_leaf if collapsed is None else tree.is_leaf | collapsed
-    return _make_steps(tree, tree.code.astype(np.int32), stops, tree.missing_code.astype(np.int32))
 
 
 def _make_steps(
     tree: NodeFields, limit: Real[AnyArray, " node"], stops: Bool[AnyArray, " node"], missing_code: OptionalArray
 ) -> Steps:
-    library = _library(tree, stops)
+    library = library_of(*jax.tree.leaves((tree, stops)))
+    is_plain = library is np and _all_thresholds(tree)
     greatest = np.inf if limit.dtype.kind == "f" else np.iinfo(np.int32).max
     question = 2 * library.maximum(tree.feature, 0) + (tree.missing_branch == 1)  # a leaf may have a mark for a feature
     number = library.arange(stops.shape[0], dtype=np.int32)
+    # Where a walk stops stands a threshold split without branches, so that no negative value is taken for a branch.
+    other = (library.where(stops, 0, column) for column in (tree.split_kind, tree.num_children, tree.missing_branch))
     return Steps(
         question=library.where(stops, 0, question).astype(np.int32),
         limit=library.where(stops, library.asarray(greatest, limit.dtype), limit),
         child=library.where(stops, number, tree.first_child).astype(np.int32),
         missing_code=None if missing_code is None else library.where(stops, -1, missing_code),
-        other=None if _all_thresholds(tree) else _other_splits(tree, stops),
+        other=None if is_plain else OtherSplits(*(column.astype(np.int32) for column in other), tree.subset),
     )
 
 
-def _other_splits(tree: NodeFields, stops: Bool[AnyArray, " node"]) -> OtherSplits:
-    library = _library(tree, stops)
-    # Where a walk stops stands a threshold split without branches, so that no negative value is taken for a branch.
-    columns = (library.where(stops, 0, column) for column in (tree.split_kind, tree.num_children, tree.missing_branch))
-    return OtherSplits(*(column.astype(np.int32) for column in columns), subset=tree.subset)
-
-
 def _all_thresholds(tree: NodeFields) -> bool:
-    """Whether every split is a threshold, and sends missing values to a branch; False if the tree is traced."""
-    if _library(tree) is jnp:
-        return False
+    """Whether every split is a threshold that sends missing values to a branch."""
     is_plain = (tree.split_kind == SplitKind.THRESHOLD) & (tree.num_children == 2)
     is_plain &= (tree.missing_branch == 0) | (tree.missing_branch == 1)
     return bool(np.all(is_plain | tree.is_leaf))
-
-
-def _library(*parts) -> ModuleType:
-    """NumPy for what is on the host alone, else JAX's."""
-    return np if all(isinstance(part, np.ndarray) for part in jax.tree.leaves(parts)) else jnp
-
-
-def pad_steps(steps: Steps) -> Steps:
-    """Returns steps on the host padded to a bucket of nodes, so that trees of a like size share compiled programs."""
-    size = steps.child.size
-    padding = node_bucket(size) - size
-    return jax.tree.map(lambda x: np.pad(x, [(0, padding)] + [(0, 0)] * (x.ndim - 1)), steps)
 
 
 def next_node(
@@ -347,9 +281,3 @@ def _reader(values: Float[Array, "row feature"]) -> Read:
         return lambda feature: take(values, row, feature)
     flat, first = values.reshape(-1), row * num_features
     return lambda feature: take(flat, first + feature)
-
-
-def _greatest_depth(tree: NodeFields) -> IntLike:
-    """The depth of the deepest node, as an array, so that no program depends on it."""
-    library = np if isinstance(tree.depth, np.ndarray) else jnp
-    return library.max(tree.depth).astype(np.int32)

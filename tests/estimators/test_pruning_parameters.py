@@ -107,7 +107,8 @@ def test_validation_rows_given(table, pruning, mask):
     X, y = table
     whole = DecisionTreeClassifier().fit(X[:700], y[:700])
     pruned = DecisionTreeClassifier(pruning=pruning).fit(X[:700], y[:700], X_val=X[700:], y_val=y[700:])
-    expected = take_tree(whole.tree_, collapsed=mask(whole.tree_, whole.encode(X[700:]), y[700:]))
+    held = prune.hold_out_codes(whole.tree_, whole.encode(X[700:]), y[700:])
+    expected = take_tree(whole.tree_, collapsed=mask(whole.tree_, held))
     assert pruned.tree_.node_count == expected.node_count < whole.tree_.node_count
     assert pruned.score(X[700:], y[700:]) >= whole.score(X[700:], y[700:])
 

@@ -106,9 +106,10 @@ def test_both_prunings_row_by_row(kind, weights, seed):
     for tree in (whole, stop(whole, seed)):
         own, stays = node_errors(tree, codes, y, weight)
         slack = 1e-9 * (1 + own[0])
-        mask = prune.reduced_error(tree, codes, y, weight)
+        held = prune.hold_out_codes(tree, codes, y, weight)
+        mask = prune.reduced_error(tree, held)
         assert leaves_of(tree, mask) == reduced_error_leaves(tree, own, stays, slack)[1]
-        gate = prune.validation_gate(tree, codes, y, weight)
+        gate = prune.validation_gate(tree, held)
         for node in reached(tree):
             below = stays[node] + own[list(children(tree, node))].sum()
             assert gate[node] == bool(tree.num_children[node] and own[node] <= below + slack)
@@ -120,7 +121,7 @@ def test_reduced_error_is_the_smallest_of_the_best_subtrees(seed):
     _, codes, y, _ = held_out("classes", seed)
     errors = node_errors(tree, codes, y, None)[0]
     best = min(subtrees(tree), key=lambda leaves: (errors[list(leaves)].sum(), len(leaves)))
-    assert leaves_of(tree, prune.reduced_error(tree, codes, y)) == set(best)
+    assert leaves_of(tree, prune.reduced_error(tree, prune.hold_out_codes(tree, codes, y))) == set(best)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -137,11 +138,11 @@ def test_sums_at_the_nodes(kind):
     whole = held.passed[0] if kind in CLASSES else held.passed[0, 0::3]
     assert whole.sum() == pytest.approx(weight.sum() * len(y))
     own, stays = node_errors(tree, codes, y, weight)
-    np.testing.assert_allclose(prune.leaf_errors(tree, held), own, atol=1e-9)
-    ended = prune.leaf_errors(tree, held, of="ended")
+    np.testing.assert_allclose(prune.leaf_errors(tree, held.passed), own, atol=1e-9)
+    ended = prune.leaf_errors(tree, held.ended)
     np.testing.assert_allclose(np.where(tree.is_leaf, own, stays), ended, atol=1e-9)
     doubled = prune.hold_out(tree, np.tile(node, 2), np.tile(y, 2), np.tile(weight, 2))
-    np.testing.assert_array_equal(prune.reduced_error_of(tree, doubled), prune.reduced_error_of(tree, held))
+    np.testing.assert_array_equal(prune.reduced_error(tree, doubled), prune.reduced_error(tree, held))
 
 
 def test_columns_of_classes():
@@ -155,7 +156,8 @@ def test_columns_of_classes():
 def test_numbers_far_from_zero_do_not_cancel():
     tree, codes, y, _ = held_out("numbers", 0)
     far = dataclasses.replace(tree, target_sum=tree.target_sum + 1e9 * tree.weight[:, None])
-    np.testing.assert_array_equal(prune.reduced_error(far, codes, y + 1e9), prune.reduced_error(tree, codes, y))
+    near, held = prune.hold_out_codes(tree, codes, y), prune.hold_out_codes(far, codes, y + 1e9)
+    np.testing.assert_array_equal(prune.reduced_error(far, held), prune.reduced_error(tree, near))
 
 
 def test_other_labels_than_the_majority():
@@ -164,18 +166,18 @@ def test_other_labels_than_the_majority():
     node = np.array([walk(tree, code)[-1] for code in codes.T])
     held = prune.hold_out(tree, node, y)
     label = np.full((1, tree.capacity), 2)
-    assert prune.leaf_errors(tree, held, label=label)[0] == (y != 2).sum()
-    assert leaves_of(tree, prune.reduced_error_of(tree, held, label)) == {0}
-    assert prune.validation_gate_of(tree, held, label)[0]
-    assert not prune.reduced_error_of(tree, held)[0]
+    assert prune.leaf_errors(tree, held.passed, label)[0] == (y != 2).sum()
+    assert leaves_of(tree, prune.reduced_error(tree, held, label)) == {0}
+    assert prune.validation_gate(tree, held, label)[0]
+    assert not prune.reduced_error(tree, held)[0]
 
 
 def test_rows_of_a_tree_that_nobody_reaches():
     """Ties are pruned: without rows, what is left is the root."""
     tree, codes, y, _ = held_out("classes", 0)
-    nobody = np.zeros(ROWS)
-    assert leaves_of(tree, prune.reduced_error(tree, codes, y, nobody)) == {0}
-    assert leaves_of(tree, prune.validation_gate(tree, codes, y, nobody)) == {0}
+    nobody = prune.hold_out_codes(tree, codes, y, np.zeros(ROWS))
+    assert leaves_of(tree, prune.reduced_error(tree, nobody)) == {0}
+    assert leaves_of(tree, prune.validation_gate(tree, nobody)) == {0}
 
 
 def test_pruning_helps_on_the_rows_it_looks_at():
@@ -183,10 +185,11 @@ def test_pruning_helps_on_the_rows_it_looks_at():
     estimator = DecisionTreeClassifier().fit(X[::2], y[::2])
     tree, codes = estimator.tree_, estimator.encode(X[1::2])
     held = prune.hold_out(tree, estimator.apply(X[1::2]), y[None, 1::2])
-    errors = prune.leaf_errors(tree, held)
+    np.testing.assert_array_equal(held.passed, prune.hold_out_codes(tree, codes, y[1::2]).passed)
+    errors = prune.leaf_errors(tree, held.passed)
     whole, reduced, gate = (
         errors[sorted(leaves_of(tree, mask))].sum()
-        for mask in (None, prune.reduced_error(tree, codes, y[1::2]), prune.validation_gate(tree, codes, y[1::2]))
+        for mask in (None, prune.reduced_error(tree, held), prune.validation_gate(tree, held))
     )
     assert whole == (estimator.predict(X[1::2]) != y[1::2]).sum()
     assert reduced <= min(whole, gate) and gate <= errors[0]
@@ -201,19 +204,20 @@ def sharing_tree():
 
 def test_a_row_that_is_to_be_shared_out():
     tree, codes = sharing_tree()
+    with pytest.raises(
+        InvalidInputError, match="are shared out among the branches, and are not allowed here, got one in"
+    ):
+        prune.hold_out_codes(tree, codes, np.array([0, 1]))
+    held = prune.hold_out_codes(tree, codes[:, [0, 0]], np.array([0, 1]))
     for prunes in (prune.reduced_error, prune.validation_gate):
-        with pytest.raises(
-            InvalidInputError, match="are shared out among the branches, and are not allowed here, got one in"
-        ):
-            prunes(tree, codes, np.array([0, 1]))
-        assert not prunes(tree, codes[:, [0, 0]], np.array([0, 1]))[1:].any()
+        assert not prunes(tree, held)[1:].any()
 
 
 def test_parts_of_rows_are_visits():
     """A row shared out among two leaves counts in each with its part."""
     tree, _ = sharing_tree()
     held = prune.hold_out(tree, np.array([1, 1, 2]), np.array([[0, 1, 1]]), np.array([1.0, 0.4, 0.6]))
-    assert prune.leaf_errors(tree, held)[[1, 2]] == pytest.approx([0.4, 0.0])
+    assert prune.leaf_errors(tree, held.passed)[[1, 2]] == pytest.approx([0.4, 0.0])
 
 
 def test_a_missing_value_that_has_no_branch_stays_at_its_node():
@@ -221,23 +225,27 @@ def test_a_missing_value_that_has_no_branch_stays_at_its_node():
     X, y = np.array([["a"], ["a"], ["b"], ["b"], ["b"]], object), [0, 0, 1, 1, 1]
     estimator = ID3Classifier().fit(X, y)
     codes = estimator.encode(np.array([["a"], ["b"], ["c"]], object))
-    assert not prune.reduced_error(estimator.tree_, codes, np.array([0, 1, 1]))[0]
+    held = prune.hold_out_codes(estimator.tree_, codes, np.array([0, 1, 1]))
+    assert not prune.reduced_error(estimator.tree_, held)[0]
 
 
 def test_masks_of_trees_on_a_device_and_of_traced_ones():
     tree, codes, y, _ = held_out("classes", 0)
+    held, of_device = (prune.hold_out_codes(*arrays, y) for arrays in ((tree, codes), on_device((tree, codes))))
+    with pytest.raises(InvalidInputError, match="needs a tree on the host, got a traced one"):
+        jax.jit(lambda tree: prune.hold_out_codes(tree, codes, y))(on_device(tree))
     for prunes in (prune.reduced_error, prune.validation_gate):
-        np.testing.assert_array_equal(prunes(on_device(tree), on_device(codes), y), prunes(tree, codes, y))
+        np.testing.assert_array_equal(prunes(on_device(tree), of_device), prunes(tree, held))
         with pytest.raises(InvalidInputError, match="needs a tree on the host, got a traced one"):
-            jax.jit(lambda tree, prunes=prunes: prunes(tree, codes, y))(on_device(tree))
+            jax.jit(lambda tree, prunes=prunes: prunes(tree, held))(on_device(tree))
 
 
 def test_the_tree_that_is_left_predicts_as_the_mask_says():
     tree, codes, y, _ = held_out("multiway", 0)
-    mask = prune.reduced_error(tree, codes, y)
+    mask = prune.reduced_error(tree, prune.hold_out_codes(tree, codes, y))
     left = take_tree(tree, collapsed=mask)
     node = np.array([walk(left, code)[-1] for code in codes.T])
-    errors = prune.leaf_errors(left, prune.hold_out(left, node, y), of="ended")
+    errors = prune.leaf_errors(left, prune.hold_out(left, node, y).ended)
     own, stays = node_errors(tree, codes, y, None)
     assert errors.sum() == reduced_error_leaves(tree, own, stays, 0)[0]
 
@@ -259,6 +267,4 @@ def test_what_does_not_fit(target, node, weight, message):
 def test_sums_of_another_tree():
     held = prune.hold_out(tree_of("classes"), np.zeros(3, int), np.zeros((1, 3), int))
     with pytest.raises(InvalidInputError, match="held must have a row for each of the tree's"):
-        prune.reduced_error_of(fitted("classes", max_leaf_nodes=3).tree_, held)
-    with pytest.raises(InvalidInputError, match="of must be one of 'passed', 'ended'"):
-        prune.leaf_errors(tree_of("classes"), held, of="all")
+        prune.reduced_error(fitted("classes", max_leaf_nodes=3).tree_, held)

@@ -8,7 +8,6 @@ from sklearn.datasets import load_wine
 
 from jaxtree import C45Classifier, DecisionTreeClassifier
 from jaxtree.tree import ALL_BRANCHES, Predictor, join_trees, predictor
-from jaxtree.tree import row_blocks as blocks
 from tests.reference.walks import SplitKind, made_up_tree, made_up_values, mean_of_row, walk_value_row
 
 THRESHOLDS = dict(kinds=(SplitKind.THRESHOLD,))
@@ -45,7 +44,7 @@ def test_blocks_and_the_host_change_no_bit(case, monkeypatch):
     trees, said, values = case
     forest, of_node = Predictor(join_trees(trees)), np.concatenate(said)
     ends, means = forest.ends_in_trees(values), forest.mean(values, of_node)
-    monkeypatch.setattr(blocks, "ROWS_FOR_MANY_TREES", 512)  # the last of 1300 rows overlap
+    monkeypatch.setattr(predictor, "ROWS_FOR_MANY_TREES", 512)  # the last of 1300 rows overlap
     np.testing.assert_array_equal(forest.ends_in_trees(values), ends)
     np.testing.assert_array_equal(forest.mean(values, of_node), means)
     monkeypatch.setattr(predictor, "FEW_ROWS", len(values))
@@ -106,11 +105,8 @@ def test_tables_and_trees_of_a_like_size_share_programs():
 
 
 def test_wide_tables_are_walked_in_small_blocks():
-    assert blocks.rows_at_a_time(1, 100_000) * 100_000 <= blocks.VALUES_ON_CPU
-    assert blocks.rows_at_a_time(1, 2**30) == 1
-    padded = blocks.pad_rows(np.ones((3, 2)), size=16)
-    assert padded.shape == (16, 2)
-    np.testing.assert_array_equal(padded[:3], 1)
+    assert predictor.rows_at_a_time(1, 100_000) * 100_000 <= predictor.VALUES_ON_CPU
+    assert predictor.rows_at_a_time(1, 2**30) == 1
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +128,7 @@ def test_one_row_is_predicted_as_among_many(wine):
 def test_blocks_of_one_tree_change_nothing(wine, monkeypatch):
     tree, X = wine
     whole = tree.predict_proba(X)
-    monkeypatch.setattr(blocks, "ROWS_FOR_FEW_TREES", 256)
+    monkeypatch.setattr(predictor, "ROWS_FOR_FEW_TREES", 256)
     np.testing.assert_array_equal(tree.predict_proba(X), whole)
 
 
