@@ -1,30 +1,36 @@
-"""Scores of dropout pruning: of draws, and their means and variances over all draws in closed form.
+r"""Scores of dropout pruning: of draws, and their means and variances over all draws in closed form.
 
 Rows are sent down the unpruned tree once. A row whose code has no branch at a node stays there, and so does one whose
 value is missing where missing values are shared out among the branches.
+
+A score is a sum over rows, and depends on the node where a row's walk stops: $z_v = \sum_k n_{vk}\, h_{vk}$ if all rows
+that pass v stop there, with the rows' sums n in columns k and the node's score h of each. A split *changes* it by
+$g_v = \sum_c (z_c - \sum_k n_{ck}\, h_{vk})$ over the children c; rows that stay at v, since no branch has their code,
+change nothing. The score of a pruned tree is $z_0 + \sum_v g_v$ over its kept nodes.
 """
+
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray, Real, UInt
+from jaxtyping import Array, Float, Int, Int32, Num, PRNGKeyArray, Real, UInt
 
-from jaxtree.arrays import AnyArray, FloatLike, is_traced
+from jaxtree.arrays import AnyArray, FloatLike, is_traced, library_of
+from jaxtree.buckets import pad_to, row_bucket
 from jaxtree.compilation import compiled
-from jaxtree.dropout.split_effects import SplitEffects, ended_rows, log_losses, right_rows, squared_errors
-from jaxtree.prune.draws import (
-    DrawPlan,
-    Rates,
-    block_size,
-    check_whole_number,
-    first_draws,
-    kept_in_draws,
-    padded_rates,
-    plan_draws,
-)
-from jaxtree.prune.votes import expected_votes, majority_table
-from jaxtree.tree import Tree, apply
-from jaxtree.tree.paths import Inner, Links, along_path, links_of, sum_below
+from jaxtree.errors import InvalidInputError
+from jaxtree.prune.draws import DrawPlan, Rates, padded_rates, plan_draws, scan_draws
+from jaxtree.prune.inputs import check_classes, exactly
+from jaxtree.tree import Tree, apply, majority_class, target_means
+from jaxtree.tree.nodes import pad_to_bucket
+from jaxtree.tree.paths import Links, along_path, links_of, sum_below, sum_over_children
+
+
+class SplitEffects(NamedTuple):
+    """A score as the root alone has it, and what the split of every node adds where it is kept; 0 for a leaf."""
+
+    at_root: Real[AnyArray, ""]
+    by_split: Real[AnyArray, " node"]
 
 
 def sampled_accuracy(
@@ -65,11 +71,8 @@ def sampled_accuracy(
         >>> print(f"{accuracy.mean():.2f} {expected:.2f}")
         0.86 0.86
     """
-    check_whole_number("num_draws", num_draws)
-    right = right_rows(tree, codes, y)
-    inner, plan, batch = plan_draws(tree, rates, key)
-    right = SplitEffects(right.at_root, right.by_split[inner.node])
-    correct = _score_draws(plan, right, num_draws=num_draws).reshape(*batch, num_draws)
+    plan, batch = plan_draws(tree, rates, key, num_draws)
+    correct = _score_draws(plan, right_rows(tree, codes, y), num_draws=num_draws).reshape(*batch, num_draws)
     return correct / jnp.asarray(codes.shape[1], float)
 
 
@@ -186,74 +189,8 @@ def accuracy_variance(
     Raises:
         InvalidInputError: The rates or the shapes are out of their range.
     """
-    right = right_rows(tree, codes, y)
-    rates = padded_rates(tree, rates, jnp.result_type(float))
-    return _variance_of_sum(links_of(tree), right, rates) / jnp.asarray(codes.shape[1], float) ** 2
-
-
-def vote_share(
-    tree: Tree,
-    codes: UInt[AnyArray, "feature row"],
-    rates: Rates,
-) -> Float[AnyArray, "... row class"]:
-    """Returns the exact share of all draws that vote for each class, for every row: the infinite ensemble.
-
-    Args:
-        tree: A tree of one target of classes, with its root at node 0.
-        codes: Codes of every feature.
-        rates: The rate of every node, see `jaxtree.prune.dropout`.
-
-    Raises:
-        InvalidInputError: The rates are out of their range.
-    """
-    votes = expected_votes(tree, rates)
-    end = apply(tree, codes)
-    return votes[..., end if is_traced(votes, end) else np.asarray(end), :]
-
-
-def vote_accuracy(
-    tree: Tree,
-    codes: UInt[AnyArray, "feature row"],
-    y: Int[AnyArray, " row"],
-    rates: Rates,
-    *,
-    key: PRNGKeyArray,
-    num_draws: int,
-) -> Float[Array, "... draw"]:
-    """Returns the accuracy of the vote of the first draw, of the first two, and so on.
-
-    Of equal votes the lowest class wins. Draw d is `dropout(tree, rates, key=jax.random.fold_in(key, d))`.
-
-    Args:
-        tree: A tree of one target of classes, with its root at node 0.
-        codes: Codes of every feature.
-        y: Class of every row.
-        rates: The rate of every node, see `jaxtree.prune.dropout`.
-        key: A typed key.
-        num_draws: The most draws that vote.
-
-    Raises:
-        InvalidInputError: The rates, the number of draws or the shapes are out of their range.
-
-    Example:
-        >>> import jax
-        >>> from jaxtree import ID3Classifier
-        >>> from jaxtree.datasets import load_play_tennis
-        >>> from jaxtree.dropout import node_rates
-        >>> table = load_play_tennis()
-        >>> estimator = ID3Classifier().fit(table.data, table.target)
-        >>> codes, y = estimator.encode(table.data), (table.target == "yes").astype(int)
-        >>> rates = node_rates(estimator.tree_, 0.4)
-        >>> accuracy = vote_accuracy(estimator.tree_, codes, y, rates, key=jax.random.key(0), num_draws=101)
-        >>> print(f"{accuracy[0]:.3f} {accuracy[-1]:.3f}")
-        0.857 1.000
-    """
-    check_whole_number("num_draws", num_draws)
-    ended = ended_rows(tree, codes, y)
-    votes = majority_table(tree).astype(bool)
-    inner, plan, batch = plan_draws(tree, rates, key)
-    right = _count_right_votes(inner, plan, votes, ended, num_draws=num_draws)
-    return right.reshape(*batch, num_draws) / jnp.asarray(codes.shape[1], float)
+    variance = _variance_of_sum(links_of(tree), right_rows(tree, codes, y), padded_rates(tree, rates))
+    return variance / jnp.asarray(codes.shape[1], float) ** 2
 
 
 def sum_of_kept(links: Links, effects: SplitEffects, rates: Float[Array, "... node"]) -> Float[Array, "..."]:
@@ -267,20 +204,17 @@ _sum_of_kept = compiled()(sum_of_kept)
 
 def _mean(tree: Tree, effects: SplitEffects, codes, rates) -> Float[Array, "..."]:
     """The mean over rows and draws, in the user's floats."""
-    rates = padded_rates(tree, rates, jnp.result_type(float))
-    return _sum_of_kept(links_of(tree), effects, rates) / codes.shape[1]
+    return _sum_of_kept(links_of(tree), effects, padded_rates(tree, rates)) / codes.shape[1]
 
 
 @compiled("num_draws")
 def _score_draws(plan: DrawPlan, right: SplitEffects, *, num_draws: int) -> Int32[Array, "setting draw"]:
-    size = block_size(plan.rates, num_draws)
+    effect = right.by_split[plan.inner.node][:, None]
 
-    def score_block(first):
-        kept = kept_in_draws(plan, first, size)
-        return right.at_root + jnp.sum(jnp.where(kept, right.by_split[:, None], 0), axis=1, dtype=jnp.int32)
+    def score(_, kept):
+        return right.at_root + jnp.sum(jnp.where(kept, effect, 0), axis=1, dtype=jnp.int32)
 
-    blocks = lax.map(score_block, first_draws(num_draws, size))
-    return jnp.moveaxis(blocks, 0, 1).reshape(plan.rates.shape[0], -1)[:, :num_draws]
+    return scan_draws(plan, num_draws, score)[1]
 
 
 @compiled()
@@ -291,39 +225,102 @@ def _variance_of_sum(links: Links, right: SplitEffects, rates) -> Float[Array, "
     return jnp.sum(kept * rates * expected**2, axis=-1)
 
 
-@compiled("num_draws")
-def _count_right_votes(
-    inner: Inner,
-    plan: DrawPlan,
-    node_votes: Bool[Array, "node class"],
-    ended: Int32[Array, "node class"],
-    *,
-    num_draws: int,
-) -> Int32[Array, "setting draw"]:
-    size = block_size(plan.rates, num_draws, columns=2)
-
-    def count_block(before, first):
-        kept = kept_in_draws(plan, first, size)
-        count = before[..., None] + jnp.cumsum(kept, axis=-1, dtype=jnp.int32)
-        return count[..., -1], _right_votes(inner, count, node_votes, ended)
-
-    start = jnp.zeros(plan.rates.shape, jnp.int32)
-    blocks = lax.scan(count_block, start, first_draws(num_draws, size))[1]
-    return jnp.moveaxis(blocks, 0, 1).reshape(plan.rates.shape[0], -1)[:, :num_draws]
+def right_rows(tree: Tree, codes: UInt[AnyArray, "feature row"], y: Int[AnyArray, " row"]) -> SplitEffects:
+    """Returns the number of rows whose class is predicted."""
+    ended = ended_rows(tree, codes, y)
+    return exactly(_effects, links_of(tree), ended, majority_table(tree).astype(np.int32))
 
 
-def _right_votes(
-    inner: Inner, count: Int32[Array, "setting place draw"], node_votes, ended
-) -> Int32[Array, "setting draw"]:
-    """Rows for whose class most draws vote, by how many draws up to each one keep a node."""
-    stopped = count[:, inner.parent] - count
+def log_losses(
+    tree: Tree, codes: UInt[AnyArray, "feature row"], y: Int[AnyArray, " row"], laplace: FloatLike
+) -> SplitEffects:
+    r"""Returns the sum over rows of $-\ln \frac{w_y + a}{w + a\,C}$, by training weights of y and of all C classes.
 
-    def vote_for(class_, so_far):
-        most, right = so_far
-        above = along_path(jnp.add, stopped * node_votes[inner.node, class_, None], inner.parent, axis=-2)
-        votes = above[:, inner.above] + count[:, inner.above] * node_votes[:, class_, None]
-        return jnp.maximum(most, votes), jnp.where(votes > most, ended[:, class_, None], right)
+    Raises:
+        InvalidInputError: A class is none of the tree's, or a is not above 0.
+    """
+    ended = ended_rows(tree, codes, y)
+    num_classes = ended.shape[1]
+    if not is_traced(y) and y.size and not (y.min() >= 0 and y.max() < num_classes):
+        raise InvalidInputError(f"y must hold classes from 0 to {num_classes - 1}, got {y.min()} to {y.max()}")
+    if not is_traced(laplace) and not laplace > 0:
+        raise InvalidInputError(f"laplace must be a number above 0, got {laplace!r}")
+    library = jnp if is_traced(tree, laplace) else np
+    count = library.asarray(tree.count, float)
+    share = (count + laplace) / (count.sum(axis=1, keepdims=True) + laplace * num_classes)
+    return exactly(_effects, links_of(tree), ended, pad_like_links(tree, -library.log(share)))
 
-    shape = (count.shape[0], node_votes.shape[0], count.shape[2])
-    start = jnp.full(shape, -1, jnp.int32), jnp.zeros(shape, jnp.int32)
-    return jnp.sum(lax.fori_loop(0, node_votes.shape[1], vote_for, start)[1], axis=1, dtype=jnp.int32)
+
+def squared_errors(tree: Tree, codes: UInt[AnyArray, "feature row"], y: Real[AnyArray, " row"]) -> SplitEffects:
+    r"""Returns the sum over rows of $(y - m)^2$, with the node's training mean m.
+
+    Targets and means are counted from the root's mean, so that large ones do not cancel. Rows are summed as their
+    number and the sum of their targets: a node's scores of these are $m^2$ and $-2m$.
+    """
+    if tree.num_classes or tree.target_sum.shape[-1] != 1:
+        given = f"{len(tree.num_classes)} of classes" if tree.num_classes else f"{tree.target_sum.shape[-1]} of numbers"
+        raise InvalidInputError(f"squared errors need a tree of one target of numbers, got {given}")
+    mean, links = target_means(tree)[:, 0], links_of(tree)
+    target, mean = y - mean[0], mean - mean[0]
+    sums = library_of(target).stack([target * 0 + 1, target], axis=1)
+    codes, sums = _pad_rows(codes, y, sums, 0)
+    ended = exactly(_sum_ended, apply(tree, codes), sums, num_nodes=len(links.parent))
+    scores = pad_like_links(tree, library_of(mean).stack([mean**2, -2 * mean], axis=1))
+    effects = exactly(_effects, links, ended, scores)
+    return effects._replace(at_root=effects.at_root + (target**2).sum())
+
+
+def ended_rows(
+    tree: Tree, codes: UInt[AnyArray, "feature row"], y: Int[AnyArray, " row"]
+) -> Int32[AnyArray, "node class"]:
+    """Returns the rows of every class whose unpruned walk ends at each node; unknown classes do not count."""
+    check_classes(tree, "the analysis of dropout", of_one_output=True)
+    codes, y = _pad_rows(codes, y, y, -1)
+    sizes = {"num_nodes": len(links_of(tree).parent), "num_classes": tree.count.shape[-1]}
+    return exactly(_count_ended, apply(tree, codes), y, **sizes)
+
+
+def _pad_rows(codes, y, values, fill) -> tuple[UInt[AnyArray, "feature padded"], Real[AnyArray, "padded *column"]]:
+    """Pads codes, and what is known of every row, to a bucket of rows on the host.
+
+    Raises:
+        InvalidInputError: There are not as many targets as rows of codes.
+    """
+    if codes.ndim != 2 or y.shape != codes.shape[1:]:
+        raise InvalidInputError(
+            f"codes must have the shape (feature, row) and y the shape (row,), got {codes.shape} and {y.shape}"
+        )
+    if is_traced(codes, values):
+        return codes, values
+    size = row_bucket(len(y))
+    return pad_to(codes.T, size).T, pad_to(values, size, fill)
+
+
+@compiled("num_nodes", "num_classes")
+def _count_ended(end, y, *, num_nodes: int, num_classes: int) -> Int32[Array, "node class"]:
+    y = jnp.where((y < 0) | (y >= num_classes), num_classes, y)
+    return jnp.zeros((num_nodes, num_classes), jnp.int32).at[end, y].add(1, mode="drop")
+
+
+@compiled("num_nodes")
+def _sum_ended(end, values, *, num_nodes: int) -> Float[Array, "node column"]:
+    return jnp.zeros((num_nodes, values.shape[1]), values.dtype).at[end].add(values)
+
+
+@compiled()
+def _effects(links: Links, ended: Num[Array, "node column"], score: Num[Array, "node column"]) -> SplitEffects:
+    passed = sum_below(links, ended.T).T
+    here, at_parent = (jnp.sum(passed * given, axis=1, dtype=score.dtype) for given in (score, score[links.parent]))
+    return SplitEffects(here[0], sum_over_children(links, here - at_parent))
+
+
+def majority_table(tree: Tree) -> Float[AnyArray, "node class"]:
+    """Returns 1 for the class that a node predicts, 0 for the others; padded as the tree's links are."""
+    check_classes(tree, "the analysis of dropout", of_one_output=True)
+    classes = np.arange(tree.count.shape[-1], dtype=np.int32)
+    return pad_like_links(tree, (majority_class(tree)[:, None] == classes).astype(float))
+
+
+def pad_like_links(tree: Tree, table: Num[AnyArray, "node column"]) -> Real[AnyArray, "padded column"]:
+    """Pads a table over the nodes as the tree's links are."""
+    return table if is_traced(tree, table) else pad_to_bucket(table)

@@ -5,18 +5,16 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import scipy.special
 from jax import lax
 from jaxtyping import Array, Float, Int, Real, UInt
 
 from jaxtree.arrays import AnyArray, is_traced
 from jaxtree.compilation import compiled
-from jaxtree.dropout.scores import sum_of_kept
-from jaxtree.dropout.split_effects import SplitEffects, log_losses, right_rows, squared_errors
+from jaxtree.dropout.scores import SplitEffects, log_losses, right_rows, squared_errors, sum_of_kept
 from jaxtree.errors import InvalidInputError
-from jaxtree.prune.draws import check_whole_number, collapse_probability
-from jaxtree.prune.inputs import check_choice, check_numbers
+from jaxtree.prune.draws import collapse_probability
+from jaxtree.prune.inputs import check_choice, check_numbers, check_whole_number
 from jaxtree.tree import Tree
 from jaxtree.tree.paths import Links, links_of
 
@@ -150,6 +148,8 @@ def _rates_of(parameters: Float[Array, " parameter"], depth: Int[AnyArray, " nod
 @compiled("per", "steps")
 def _descend(links: Links, effects: SplitEffects, candidates, learning_rate, *, per: str, steps: int) -> _Found:
     """Goes down from the best candidates at once; of equal lowest points the first descent's counts."""
+    import optax  # which takes long to load, and only tuning needs it
+
     adam = optax.adam(learning_rate)
 
     @jax.vmap

@@ -14,13 +14,13 @@ from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
+from jaxtree.dropout.votes import drawn_votes, expected_votes
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.conventions import check_parameters
 from jaxtree.prune import stopping
 from jaxtree.prune.draws import dropout, node_rates
 from jaxtree.prune.training_errors import collapse, minimum_error, pessimistic, pessimistic_1987
 from jaxtree.prune.validation import HeldOut, reduced_error, validation_gate
-from jaxtree.prune.votes import drawn_votes, expected_votes
 from jaxtree.prune.weakest_links import cost_complexity
 from jaxtree.tree import Tree
 

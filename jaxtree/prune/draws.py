@@ -9,18 +9,19 @@ setting, so that a draw is the same everywhere.
 """
 
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, UInt32
+from jaxtyping import Array, Bool, Float, Int, Int32, Key, PRNGKeyArray, UInt32
 
 from jaxtree.arrays import AnyArray, FloatLike, child_hash, is_traced
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
-from jaxtree.prune.inputs import check_numbers
+from jaxtree.prune.inputs import check_numbers, check_whole_number, exactly
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import pad_to_bucket
 from jaxtree.tree.paths import Inner, Links, along_path, inner_nodes, links_of, trim
@@ -42,11 +43,11 @@ Rates = Float[AnyArray, "... node"]
 
 
 class DrawPlan(NamedTuple):
-    """What draws are made from: for every place of a list of nodes its path, the place above, and its rates."""
+    """What draws are made from: the inner nodes of a tree, and the path and the rates of each."""
 
     key: PRNGKeyArray
+    inner: Inner
     path: UInt32[AnyArray, " place"]
-    parent: Int[AnyArray, " place"]
     rates: Float[AnyArray, "setting place"]
 
 
@@ -73,13 +74,6 @@ def collapse_probability(
     return jnp.where(rate > 1, 1, rate)
 
 
-def survival(num_levels: int, p: FloatLike, q: FloatLike) -> Float[Array, "... level"]:
-    """Returns the probability that a node at depth d and all above it are kept, for d = 0 to `num_levels - 1`."""
-    depth = jnp.arange(num_levels)
-    kept = jnp.where(depth > 0, 1 - collapse_probability(depth, p, q), 1)
-    return jnp.cumprod(kept, axis=-1)
-
-
 def node_rates(tree: Tree, p: FloatLike, q: FloatLike = 0.0) -> Rates:
     r"""Returns the rates of the paper: $\min(1, p\,(1+q)^{d-1})$ at depth d, and 0 for the root.
 
@@ -102,13 +96,9 @@ def node_rates(tree: Tree, p: FloatLike, q: FloatLike = 0.0) -> Rates:
         array([[0.  , 0.5 , 0.5 , 0.5 , 0.5 , 0.5 , 0.5 , 0.5 ],
                [0.  , 0.5 , 0.5 , 0.5 , 0.75, 0.75, 0.75, 0.75]])
     """
-    check_numbers("dropout p", p, most=1.0)
-    check_numbers("dropout q", q)
-    if is_traced(tree, p, q):
-        return _rates_at(jnp.asarray(tree.depth), p, q)
-    with jax.enable_x64(True):
-        rates = _rates_at(pad_to_bucket(tree.depth), np.asarray(p, np.float64), np.asarray(q, np.float64))
-        return trim(rates, tree.depth.shape[-1])
+    p, q = check_numbers("dropout p", p, most=1.0), check_numbers("dropout q", q)
+    depth = tree.depth if is_traced(tree) else pad_to_bucket(tree.depth)
+    return trim(exactly(_rates_at, depth, p, q), tree.depth.shape[-1])
 
 
 def level_rates(tree: Tree, rates: Float[AnyArray, "... level"]) -> Float[Array, "... node"]:
@@ -158,7 +148,7 @@ def dropout(tree: Tree, rates: Rates, *, key: PRNGKeyArray) -> Bool[AnyArray, ".
                [False, False,  True,  True],
                [False, False,  True,  True]])
     """
-    collapsed = _collapse(links_of(tree), padded_rates(tree, rates, jnp.float32), key)
+    collapsed = _collapse(links_of(tree), padded_rates(tree, rates), key)
     return trim(collapsed, tree.depth.shape[-1])
 
 
@@ -182,8 +172,8 @@ def draws(tree: Tree, rates: Rates, *, key: PRNGKeyArray, num_draws: int) -> Boo
         array([0. , 0. , 0.5, 0.5, 0. , 0. , 0. , 0. ])
     """
     check_whole_number("num_draws", num_draws)
-    rates = padded_rates(tree, rates, jnp.float32)
-    return trim(_collapse_often(links_of(tree), rates, key, num_draws=num_draws), tree.depth.shape[-1])
+    collapsed = _collapse_often(links_of(tree), padded_rates(tree, rates), key, num_draws=num_draws)
+    return trim(collapsed, tree.depth.shape[-1])
 
 
 def node_numbers(tree: Tree, *, key: PRNGKeyArray) -> UInt32[np.ndarray, " node"]:
@@ -206,13 +196,7 @@ def node_numbers(tree: Tree, *, key: PRNGKeyArray) -> UInt32[np.ndarray, " node"
     return trim(_numbers_of_draw(links_of(tree), key), tree.depth.shape[-1])
 
 
-def check_whole_number(name: str, value: int) -> None:
-    """Raises InvalidInputError if a value is not a whole number of 1 or more."""
-    if not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidInputError(f"{name} must be a whole number of 1 or more, got {value!r}")
-
-
-def padded_rates(tree: Tree, rates: Rates, dtype) -> Float[Array, "... padded"]:
+def padded_rates(tree: Tree, rates: Rates) -> Float[AnyArray, "... padded"]:
     """Returns rates for the nodes of `links_of(tree)`; 0 for the root and the padding.
 
     Raises:
@@ -224,40 +208,57 @@ def padded_rates(tree: Tree, rates: Rates, dtype) -> Float[Array, "... padded"]:
     depth = tree.depth if is_traced(tree) else pad_to_bucket(tree.depth)
     library = jnp if is_traced(tree, rates) else np
     padded = library.pad(rates, [(0, 0)] * (rates.ndim - 1) + [(0, len(depth) - rates.shape[-1])])
-    return jnp.asarray(library.where(depth > 0, padded, 0), dtype)
+    return library.where(depth > 0, padded, 0.0)
 
 
-def plan_draws(tree: Tree, rates: Rates, key: PRNGKeyArray) -> tuple[Inner, DrawPlan, tuple[int, ...]]:
+def plan_draws(tree: Tree, rates: Rates, key: PRNGKeyArray, num_draws: int) -> tuple[DrawPlan, tuple[int, ...]]:
     """Returns what draws of the inner nodes are made from, all settings in one axis, and the shape of the settings."""
-    links, rates = links_of(tree), padded_rates(tree, rates, jnp.float32)
-    inner = inner_nodes(links)
-    return inner, _take_inner(links, inner, rates, key), rates.shape[:-1]
+    check_whole_number("num_draws", num_draws)
+    links, rates = links_of(tree), padded_rates(tree, rates)
+    return _take_inner(links, inner_nodes(links), rates, key), rates.shape[:-1]
 
 
-def block_size(rates: Float[AnyArray, "*setting place"], num_draws: int, *, columns: int = 1) -> int:
-    """How many draws to work on at a time, a power of two, if each makes so many columns at every place."""
-    each = rates.size * columns
-    fitting = 1 << max(BLOCK_SIZE // each, 1).bit_length() - 1
-    return min(fitting, 1 << (num_draws - 1).bit_length())
+def scan_draws(
+    plan: DrawPlan, num_draws: int, use: Callable[[Array, Array], Array | None], *, columns: int = 1
+) -> tuple[Int32[Array, "setting place"], Array | None]:
+    """Makes draws block by block; a node is *kept* in a draw if neither it nor any node above it is collapsed.
 
+    Args:
+        plan: What they are made from.
+        num_draws: The number of draws.
+        use: Makes a number of every draw of a block, given how often each node was kept in the draws before, and which
+            nodes are kept in these: (setting, place) and (setting, place, draw).
+        columns: How many numbers `use` holds at every place of a draw.
 
-def first_draws(num_draws: int, size: int) -> UInt32[Array, " block"]:
-    """The first draw of every block."""
-    return jnp.arange(0, num_draws, size, dtype=jnp.uint32)
+    Returns:
+        How often every node is kept, and the numbers of all draws, (setting, draw).
+    """
+    size = _block_size(plan.rates, num_draws, columns)
 
+    def visit_block(count, first):
+        draw = first + jnp.arange(size, dtype=jnp.uint32)
+        number = jax.vmap(_numbers, in_axes=(None, 0), out_axes=1)(plan.path, _keys_of(plan.key, draw))
+        kept = along_path(jnp.logical_and, number >= _limits(plan.rates)[..., None], plan.inner.parent, axis=-2)
+        kept &= draw < num_draws
+        return count + jnp.sum(kept, axis=-1, dtype=jnp.int32), use(count, kept)
 
-def kept_in_draws(plan: DrawPlan, first: UInt32[Array, ""], size: int) -> Bool[Array, "setting place draw"]:
-    """Whether nodes are kept in the draws of a block: neither they nor any node above them is collapsed."""
-    keys = _keys_of_draws(plan.key, first, size)
-    number = jax.vmap(_numbers, in_axes=(None, 0), out_axes=1)(plan.path, keys)
-    kept = number >= _limits(plan.rates)[..., None]
-    return along_path(jnp.logical_and, kept, plan.parent, axis=-2)
+    start = jnp.zeros(plan.rates.shape, jnp.int32)
+    count, made = lax.scan(visit_block, start, jnp.arange(0, num_draws, size, dtype=jnp.uint32))
+    if made is not None:
+        made = jnp.moveaxis(made, 0, 1).reshape(len(plan.rates), -1)[:, :num_draws]
+    return count, made
 
 
 @compiled()
 def _take_inner(links: Links, inner: Inner, rates, key) -> DrawPlan:
     rates = rates.reshape(-1, rates.shape[-1])[:, inner.node]
-    return DrawPlan(key, _path_hashes(links)[inner.node], inner.parent, rates)
+    return DrawPlan(key, inner, _path_hashes(links)[inner.node], rates)
+
+
+def _block_size(rates: Float[AnyArray, "*setting place"], num_draws: int, columns: int = 1) -> int:
+    """How many draws to work on at a time, a power of two, if each makes so many columns at every place."""
+    fitting = 1 << max(BLOCK_SIZE // (rates.size * columns), 1).bit_length() - 1
+    return min(fitting, 1 << (num_draws - 1).bit_length())
 
 
 @compiled()
@@ -274,29 +275,29 @@ def _numbers_of_draw(links: Links, key: PRNGKeyArray) -> UInt32[Array, " node"]:
 @compiled("num_draws")
 def _collapse_often(links: Links, rates, key, *, num_draws: int) -> Bool[Array, "... draw node"]:
     path, batch, num_nodes = _path_hashes(links), rates.shape[:-1], rates.shape[-1]
-    size = block_size(rates, num_draws)
+    size = _block_size(rates, num_draws)
 
     def one_block(first):
-        number = jax.vmap(_numbers, in_axes=(None, 0))(path, _keys_of_draws(key, first, size))
+        keys = _keys_of(key, first + jnp.arange(size, dtype=jnp.uint32))
+        number = jax.vmap(_numbers, in_axes=(None, 0))(path, keys)
         return (number < _limits(rates)[..., None, :]) & (links.num_children > 0)
 
-    blocks = jnp.moveaxis(lax.map(one_block, first_draws(num_draws, size)), 0, -3)
-    return blocks.reshape(*batch, -1, num_nodes)[..., :num_draws, :]
+    blocks = lax.map(one_block, jnp.arange(0, num_draws, size, dtype=jnp.uint32))
+    return jnp.moveaxis(blocks, 0, -3).reshape(*batch, -1, num_nodes)[..., :num_draws, :]
 
 
-def _keys_of_draws(key: PRNGKeyArray, first: UInt32[Array, ""], size: int) -> Key[Array, " draw"]:
-    return jax.vmap(functools.partial(jax.random.fold_in, key))(first + jnp.arange(size, dtype=jnp.uint32))
+def _keys_of(key: PRNGKeyArray, number: UInt32[Array, " place"]) -> Key[Array, " place"]:
+    return jax.vmap(functools.partial(jax.random.fold_in, key))(number)
 
 
 def _numbers(path: UInt32[Array, " place"], key: PRNGKeyArray) -> UInt32[Array, " place"]:
     """The number of every path in the draw of a key: the first word of the key folded by the path."""
-    folded = jax.vmap(functools.partial(jax.random.fold_in, key))(path)
-    return jax.random.key_data(folded)[:, 0] >> (32 - NUMBER_BITS)
+    return jax.random.key_data(_keys_of(key, path))[:, 0] >> (32 - NUMBER_BITS)
 
 
 def _limits(rates: Float[Array, "*setting place"]) -> UInt32[Array, "*setting place"]:
     """The least number that is not less than a rate."""
-    return jnp.ceil(rates * 2.0**NUMBER_BITS).astype(jnp.uint32)
+    return jnp.ceil(rates.astype(jnp.float32) * 2.0**NUMBER_BITS).astype(jnp.uint32)
 
 
 def _path_hashes(links: Links) -> UInt32[Array, " node"]:

@@ -42,6 +42,12 @@ def check_numbers(name: str, value: Number, least: float = 0.0, most: float = np
     return value if isinstance(value, jax.Array) else values
 
 
+def check_whole_number(name: str, value: int) -> None:
+    """Raises InvalidInputError if a value is not a whole number of 1 or more."""
+    if not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidInputError(f"{name} must be a whole number of 1 or more, got {value!r}")
+
+
 def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     """Raises InvalidInputError if a word is not among those allowed."""
     if value not in allowed:

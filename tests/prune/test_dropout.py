@@ -9,7 +9,7 @@ import jaxtree
 from jaxtree import Dropout, ID3Classifier, apply, majority_class
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune import draws as drawing
-from jaxtree.prune.draws import collapse_probability, draws, dropout, level_rates, node_rates, survival
+from jaxtree.prune.draws import collapse_probability, draws, dropout, level_rates, node_rates
 from tests.prune import dropouts
 
 KEY = jax.random.key(0)
@@ -33,7 +33,6 @@ def test_the_schedule():
 
 def test_p_zero_keeps_everything_at_any_depth():
     np.testing.assert_array_equal(collapse_probability(np.array([1, 500, 100_000]), 0.0, 1.0), 0)
-    np.testing.assert_array_equal(survival(500, 0.0, 1.0), 1)
 
 
 def test_rates_of_nodes_and_of_levels(cars):

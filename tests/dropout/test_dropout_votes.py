@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from jaxtree import apply
-from jaxtree.dropout.scores import vote_accuracy, vote_share
+from jaxtree.dropout import votes
+from jaxtree.dropout.votes import drawn_votes, expected_votes, vote_accuracy, vote_share
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune import draws as drawing
-from jaxtree.prune import votes
 from jaxtree.prune.draws import draws, dropout, node_rates
-from jaxtree.prune.votes import drawn_votes, expected_votes
 from tests.prune import dropouts
 from tests.reference import dropout_oracle as oracle
 

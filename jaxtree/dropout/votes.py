@@ -5,28 +5,18 @@ v, that is the first node on the path that is not kept, or v: so votes need no m
 are kept. A node is *kept* in a draw if neither it nor any node above it is collapsed.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Num, PRNGKeyArray, Real
+from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray, UInt
 
 from jaxtree.arrays import AnyArray, is_traced
 from jaxtree.compilation import compiled
+from jaxtree.dropout.scores import ended_rows, majority_table, pad_like_links
 from jaxtree.errors import InvalidInputError
-from jaxtree.prune.draws import (
-    DrawPlan,
-    Rates,
-    block_size,
-    check_whole_number,
-    first_draws,
-    kept_in_draws,
-    padded_rates,
-    plan_draws,
-)
-from jaxtree.prune.inputs import check_classes, exactly
-from jaxtree.tree import Tree, majority_class
-from jaxtree.tree.nodes import pad_to_bucket
+from jaxtree.prune.draws import DrawPlan, Rates, padded_rates, plan_draws, scan_draws
+from jaxtree.prune.inputs import exactly
+from jaxtree.tree import Tree, apply, target_means
 from jaxtree.tree.paths import Inner, along_path, inner_nodes, links_of, trim
 
 
@@ -63,10 +53,9 @@ def drawn_votes(
         >>> drawn_votes(tree, node_rates(tree, 0.5), key=jax.random.key(0), num_draws=10_000)[:, 0].round(2)
         array([2.  , 0.5 , 5.  , 0.25, 0.75])
     """
-    check_whole_number("num_draws", num_draws)
     table = _padded_values(tree, node_value)
-    inner, plan, batch = plan_draws(tree, rates, key)
-    votes = exactly(_drawn_votes, inner, plan, table, num_draws=num_draws)
+    plan, batch = plan_draws(tree, rates, key, num_draws)
+    votes = exactly(_drawn_votes, plan, table, num_draws=num_draws)
     return trim(votes.reshape(*batch, *table.shape), tree.depth.shape[-1], axis=-2)
 
 
@@ -100,37 +89,76 @@ def expected_votes(
                [2.  , 0.5 , 5.  , 0.5 , 0.5 ]])
     """
     table, inner = _padded_values(tree, node_value), inner_nodes(links_of(tree))
-    if is_traced(tree, rates, table):
-        votes = _expected_votes(inner, padded_rates(tree, rates, jnp.result_type(float)), table)
-    else:
-        with jax.enable_x64(True):
-            votes = _expected_votes(inner, padded_rates(tree, rates, jnp.float64), table)
+    votes = exactly(_expected_votes, inner, padded_rates(tree, rates), table)
     return trim(votes, tree.depth.shape[-1], axis=-2)
 
 
-def majority_table(tree: Tree) -> Float[AnyArray, "node class"]:
-    """Returns 1 for the class that a node predicts, 0 for the others; padded as the tree's links are."""
-    check_classes(tree, "the analysis of dropout", of_one_output=True)
-    classes = np.arange(tree.count.shape[-1], dtype=np.int32)
-    return pad_like_links(tree, (majority_class(tree)[:, None] == classes).astype(float))
+def vote_share(
+    tree: Tree,
+    codes: UInt[AnyArray, "feature row"],
+    rates: Rates,
+) -> Float[AnyArray, "... row class"]:
+    """Returns the exact share of all draws that vote for each class, for every row: the infinite ensemble.
+
+    Args:
+        tree: A tree of one target of classes, with its root at node 0.
+        codes: Codes of every feature.
+        rates: The rate of every node, see `jaxtree.prune.dropout`.
+
+    Raises:
+        InvalidInputError: The rates are out of their range.
+    """
+    votes = expected_votes(tree, rates)
+    end = apply(tree, codes)
+    return votes[..., end if is_traced(votes, end) else np.asarray(end), :]
 
 
-def mean_table(tree: Tree) -> Float[AnyArray, "node output"]:
-    """Returns the mean of every target at every node, of an empty node its parent's; on the host unless traced."""
-    library, dtype = (jnp, float) if is_traced(tree) else (np, np.float64)
-    weight = library.asarray(tree.weight[:, None], dtype)
-    mean = tree.target_sum / library.where(weight > 0, weight, 1)
-    return library.where(weight > 0, mean, mean[tree.parent])
+def vote_accuracy(
+    tree: Tree,
+    codes: UInt[AnyArray, "feature row"],
+    y: Int[AnyArray, " row"],
+    rates: Rates,
+    *,
+    key: PRNGKeyArray,
+    num_draws: int,
+) -> Float[Array, "... draw"]:
+    """Returns the accuracy of the vote of the first draw, of the first two, and so on.
 
+    Of equal votes the lowest class wins. Draw d is `dropout(tree, rates, key=jax.random.fold_in(key, d))`.
 
-def pad_like_links(tree: Tree, table: Num[AnyArray, "node column"]) -> Real[AnyArray, "padded column"]:
-    """Pads a table over the nodes as the tree's links are."""
-    return table if is_traced(tree, table) else pad_to_bucket(table)
+    Args:
+        tree: A tree of one target of classes, with its root at node 0.
+        codes: Codes of every feature.
+        y: Class of every row.
+        rates: The rate of every node, see `jaxtree.prune.dropout`.
+        key: A typed key.
+        num_draws: The most draws that vote.
+
+    Raises:
+        InvalidInputError: The rates, the number of draws or the shapes are out of their range.
+
+    Example:
+        >>> import jax
+        >>> from jaxtree import ID3Classifier
+        >>> from jaxtree.datasets import load_play_tennis
+        >>> from jaxtree.dropout import node_rates
+        >>> table = load_play_tennis()
+        >>> estimator = ID3Classifier().fit(table.data, table.target)
+        >>> codes, y = estimator.encode(table.data), (table.target == "yes").astype(int)
+        >>> rates = node_rates(estimator.tree_, 0.4)
+        >>> accuracy = vote_accuracy(estimator.tree_, codes, y, rates, key=jax.random.key(0), num_draws=101)
+        >>> print(f"{accuracy[0]:.3f} {accuracy[-1]:.3f}")
+        0.857 1.000
+    """
+    ended, votes = ended_rows(tree, codes, y), majority_table(tree).astype(bool)
+    plan, batch = plan_draws(tree, rates, key, num_draws)
+    right = _count_right_votes(plan, votes, ended, num_draws=num_draws)
+    return right.reshape(*batch, num_draws) / jnp.asarray(codes.shape[1], float)
 
 
 def _padded_values(tree: Tree, node_value) -> Float[AnyArray, "node column"]:
     if node_value is None:
-        return majority_table(tree) if tree.num_classes else pad_like_links(tree, mean_table(tree))
+        return majority_table(tree) if tree.num_classes else pad_like_links(tree, target_means(tree))
     if node_value.shape[0] != tree.depth.shape[-1]:
         raise InvalidInputError(
             f"node_value must have a row for each of {tree.depth.shape[-1]} nodes, got {node_value.shape}"
@@ -146,14 +174,8 @@ def _expected_votes(inner: Inner, rates, node_value) -> Float[Array, "... node c
 
 
 @compiled("num_draws")
-def _drawn_votes(inner: Inner, plan: DrawPlan, node_value, *, num_draws: int) -> Float[Array, "setting node column"]:
-    size = block_size(plan.rates, num_draws)
-
-    def add_block(count, first):
-        is_draw = first + jnp.arange(size, dtype=jnp.uint32) < num_draws
-        return count + jnp.sum(kept_in_draws(plan, first, size) & is_draw, axis=-1, dtype=jnp.int32), None
-
-    count = lax.scan(add_block, jnp.zeros(plan.rates.shape, jnp.int32), first_draws(num_draws, size))[0]
+def _drawn_votes(plan: DrawPlan, node_value, *, num_draws: int) -> Float[Array, "setting node column"]:
+    inner, count = plan.inner, scan_draws(plan, num_draws, lambda count, kept: None)[0]
     stopped = count[:, inner.parent] - count
     return _mix(inner, count.astype(node_value.dtype), stopped.astype(node_value.dtype), node_value) / num_draws
 
@@ -162,3 +184,31 @@ def _mix(inner: Inner, kept, stopped, node_value) -> Float[Array, "*setting node
     """The values where walks stop, by how often they stop at inner nodes and how often these are kept."""
     above = along_path(jnp.add, stopped[..., None] * node_value[inner.node], inner.parent, axis=-2)
     return above[..., inner.above, :] + kept[..., inner.above, None] * node_value
+
+
+@compiled("num_draws")
+def _count_right_votes(
+    plan: DrawPlan, node_votes: Bool[Array, "node class"], ended: Int32[Array, "node class"], *, num_draws: int
+) -> Int32[Array, "setting draw"]:
+    def count_right(before, kept):
+        count = before[..., None] + jnp.cumsum(kept, axis=-1, dtype=jnp.int32)
+        return _right_votes(plan.inner, count, node_votes, ended)
+
+    return scan_draws(plan, num_draws, count_right, columns=2)[1]
+
+
+def _right_votes(
+    inner: Inner, count: Int32[Array, "setting place draw"], node_votes, ended
+) -> Int32[Array, "setting draw"]:
+    """Rows for whose class most draws vote, by how many draws up to each one keep a node."""
+    stopped = count[:, inner.parent] - count
+
+    def vote_for(class_, so_far):
+        most, right = so_far
+        above = along_path(jnp.add, stopped * node_votes[inner.node, class_, None], inner.parent, axis=-2)
+        votes = above[:, inner.above] + count[:, inner.above] * node_votes[:, class_, None]
+        return jnp.maximum(most, votes), jnp.where(votes > most, ended[:, class_, None], right)
+
+    shape = (count.shape[0], node_votes.shape[0], count.shape[2])
+    start = jnp.full(shape, -1, jnp.int32), jnp.zeros(shape, jnp.int32)
+    return jnp.sum(lax.fori_loop(0, node_votes.shape[1], vote_for, start)[1], axis=1, dtype=jnp.int32)
