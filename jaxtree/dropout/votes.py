@@ -26,7 +26,7 @@ def drawn_votes(
     *,
     key: PRNGKeyArray,
     num_draws: int,
-    node_value: Float[AnyArray, "node column"] | None = None,
+    node_value: Float[AnyArray, "_node column"] | None = None,
 ) -> Float[AnyArray, "... node column"]:
     """Returns the mean vote of many draws for the rows whose walk in the unpruned tree ends at each node.
 
@@ -47,6 +47,7 @@ def drawn_votes(
         InvalidInputError: The rates, the number of draws or the shape of `node_value` are not allowed.
 
     Example:
+        >>> import jax
         >>> from jaxtree import DecisionTreeRegressor
         >>> from jaxtree.dropout import node_rates
         >>> tree = DecisionTreeRegressor().fit(np.arange(3.0)[:, None], [0.0, 1.0, 5.0]).tree_
@@ -60,7 +61,7 @@ def drawn_votes(
 
 
 def expected_votes(
-    tree: Tree, rates: Rates, node_value: Float[AnyArray, "node column"] | None = None
+    tree: Tree, rates: Rates, node_value: Float[AnyArray, "_node column"] | None = None
 ) -> Float[AnyArray, "... node column"]:
     r"""Returns the exact mean vote of all draws for the rows whose walk in the unpruned tree ends at each node.
 
