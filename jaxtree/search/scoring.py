@@ -1,7 +1,7 @@
 """Scores of many masks of one tree, from sums of held-out rows at its nodes.
 
-A metric that is a mean over rows is a sum over nodes: of what every node would score as a leaf. So a mask's score costs
-as much as the tree has nodes, however many rows there are.
+A metric that is a mean over rows is a sum over nodes: of what every node would score as a leaf. So the cost of a mask's
+score grows with the nodes of the tree, and not with the rows.
 """
 
 import functools
@@ -10,52 +10,67 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Shaped
 from sklearn import metrics
 from sklearn.base import is_classifier
 
 from jaxtree.estimators.parts import ScoresSources
 from jaxtree.prune.validation import HeldOut
-from jaxtree.tree import Tree, target_means
+from jaxtree.tree import FittedModel, target_means
 from jaxtree.tree.paths import survivors
 
 LEAST_SPREAD = 1e-6
-"""Held-out numbers whose variance is a smaller share of their squared distance from the center are too much alike."""
+"""The least share of the squared distance of held-out numbers from the center that their variance must be."""
 
 ROUNDING = 1e-12
 """Scores that differ by a smaller share of the greatest one are equal."""
 
 
 class Outcome(NamedTuple):
-    """What becomes of held-out rows under masks, and what is said of them.
+    """Where held-out rows end under masks, and what nodes predict.
 
     Attributes:
         stops: The nodes where walks stop that would go on, or end there anyway.
         goes_on: The inner nodes that remain; some rows may end there.
         held: The rows at the nodes.
-        labels: The class that every node predicts; none for numbers.
-        shares: The share of every class at every node; for numbers the mean in its one column.
-        center: What held-out numbers are counted from.
-        classes: The classes in words.
+        model: The tree, and what its nodes predict.
     """
 
     stops: Bool[np.ndarray, "mask node"]
     goes_on: Bool[np.ndarray, "mask node"]
     held: HeldOut
-    labels: Int[np.ndarray, " node"]
-    shares: Float[np.ndarray, "node column"]
-    center: float
-    classes: Shaped[np.ndarray, " class"]
+    model: FittedModel
 
     @property
-    def num_classes(self) -> int:
-        """The number of classes."""
-        return self.shares.shape[1]
+    def classes(self) -> Shaped[np.ndarray, " class"]:
+        """The classes; none of numbers."""
+        return self.model.classes[0] if self.model.classes else np.zeros(0)
 
     @property
     def total(self) -> Float[np.ndarray, " column"]:
         """The sums of all held-out rows."""
         return self.held.passed[0]
+
+    @property
+    def is_right(self) -> Float[np.ndarray, "node class"]:
+        """1 where a row of a class is predicted rightly at a node, else 0."""
+        assert self.model.node_label is not None
+        return np.eye(len(self.classes))[self.model.node_label[0]]
+
+    def sums(
+        self, passed: Float[np.ndarray, "node sum"], ended: Float[np.ndarray, "node sum"]
+    ) -> Float[np.ndarray, "mask sum"]:
+        """Sums of what rows that pass a node, or end there anyway, add where they end under each mask."""
+        return self.stops @ passed + self.goes_on @ ended
+
+    def total_score(self, score: Float[np.ndarray, "node column"]) -> Float[np.ndarray, " mask"]:
+        """The sum over rows of a score for each column of the held-out sums; 0 for classes unknown to the tree."""
+        passed, ended = ((sums[:, : score.shape[1]] * score).sum(axis=1, keepdims=True) for sums in self.held)
+        return self.sums(passed, ended)[:, 0]
+
+    def mean_score(self, score: Float[np.ndarray, "node class"]) -> Float[np.ndarray, " mask"]:
+        """The mean over rows of a score for each class; 0 for classes unknown to the tree."""
+        return self.total_score(score) / self.total.sum()
 
 
 class NodeMetric(NamedTuple):
@@ -85,19 +100,11 @@ class NodeMetric(NamedTuple):
         return is_plain and (num_classes == 2 if self.function is roc_auc else num_classes > 1)
 
 
-def outcome(
-    tree: Tree,
-    masks: Bool[np.ndarray, "mask node"],
-    held: HeldOut,
-    labels: Int[np.ndarray, " node"],
-    shares: Float[np.ndarray, "node column"],
-    classes: Shaped[np.ndarray, " class"],
-) -> Outcome:
-    """Returns what becomes of held-out rows under masks of a tree."""
-    kept = survivors(tree, masks)
-    stops = kept & (masks | np.asarray(tree.is_leaf))
-    center = 0.0 if tree.num_classes else float(target_means(tree)[0, 0])
-    return Outcome(stops, kept & ~stops, held, labels, shares, center, classes)
+def outcome(model: FittedModel, masks: Bool[np.ndarray, "mask node"], held: HeldOut) -> Outcome:
+    """Returns where held-out rows of one output end under masks of a tree."""
+    kept = survivors(model.tree, masks)
+    stops = kept & (masks | np.asarray(model.tree.is_leaf))
+    return Outcome(stops, kept & ~stops, held, model)
 
 
 def metric_of(scorer: Any, estimator: Any) -> NodeMetric | None:
@@ -140,52 +147,47 @@ def even_out(scores: Float[np.ndarray, " setting"]) -> Float[np.ndarray, " setti
 
 def accuracy(rows: Outcome) -> Float[np.ndarray, " mask"]:
     """The share of rows predicted rightly."""
-    return _mean(rows, np.eye(rows.num_classes)[rows.labels])
+    return rows.mean_score(rows.is_right)
+
+
+def balanced_accuracy(rows: Outcome) -> Float[np.ndarray, " mask"]:
+    """The mean over the classes of the share of their rows predicted rightly."""
+    num_classes = len(rows.classes)
+    return rows.mean_score(rows.is_right * rows.total.sum() / (num_classes * rows.total[:num_classes]))
 
 
 def log_loss(rows: Outcome) -> Float[np.ndarray, " mask"]:
     """The mean of -log of the share of the true class, clipped as scikit-learn does."""
     tiny = np.finfo(np.float64).eps
-    return _mean(rows, -np.log(np.clip(rows.shares, tiny, 1 - tiny)))
+    return rows.mean_score(-np.log(np.clip(rows.model.node_value, tiny, 1 - tiny)))
 
 
 def brier(rows: Outcome) -> Float[np.ndarray, " mask"]:
     """The mean squared distance of shares from the truth; of two classes half of it."""
-    truth = np.eye(rows.num_classes)
-    distance = ((rows.shares[:, None, :] - truth) ** 2).sum(axis=2)
-    return _mean(rows, distance / 2 if rows.num_classes == 2 else distance)
-
-
-def balanced_accuracy(rows: Outcome) -> Float[np.ndarray, " mask"]:
-    """The mean over the classes of the share of their rows predicted rightly."""
-    known = rows.num_classes
-    right = np.eye(known)[rows.labels]
-    recall = _sums(rows, rows.held.passed[:, :known] * right, rows.held.ended[:, :known] * right)
-    return (recall / rows.total[:known]).mean(axis=1)
+    num_classes = len(rows.classes)
+    distance = ((rows.model.node_value[:, None, :] - np.eye(num_classes)) ** 2).sum(axis=2)
+    return rows.mean_score(distance / 2 if num_classes == 2 else distance)
 
 
 def roc_auc(rows: Outcome) -> Float[np.ndarray, " mask"]:
     """The chance that of two rows of different classes the second class's has the greater share (ties: one half)."""
-    order = np.argsort(rows.shares[:, 1], kind="stable")
-    share = rows.shares[order, 1]
+    order = np.argsort(rows.model.node_value[:, 1], kind="stable")
+    share = rows.model.node_value[order, 1]
     first = np.flatnonzero(np.diff(share, prepend=-1.0) > 0)
-    mass = [
+    negative, positive = (
         np.add.reduceat((rows.stops * passed + rows.goes_on * ended)[:, order], first, axis=1)
         for passed, ended in zip(rows.held.passed.T[:2], rows.held.ended.T[:2], strict=True)
-    ]
-    below = np.cumsum(mass[0], axis=1) - mass[0] / 2
-    return (mass[1] * below).sum(axis=1) / (rows.total[0] * rows.total[1])
+    )
+    below = np.cumsum(negative, axis=1) - negative / 2
+    return (positive * below).sum(axis=1) / (rows.total[0] * rows.total[1])
 
 
 def of_pairs(function: Callable, kwargs: dict[str, Any], rows: Outcome) -> Float[np.ndarray, " mask"]:
     """Any metric of labels, from the weight of every pair of a true and a predicted class."""
-    predicted, known = np.eye(rows.num_classes)[rows.labels], rows.num_classes
-    pairs = [
-        (sums[:, :known, None] * predicted[:, None, :]).reshape(len(sums), known**2)
-        for sums in (rows.held.passed, rows.held.ended)
-    ]
-    weights = _sums(rows, *pairs)
-    true, label = (rows.classes[number.ravel()] for number in np.indices((known, known)))
+    num_classes, predicted = len(rows.classes), rows.is_right[:, None, :]
+    pairs = ((sums[:, :num_classes, None] * predicted).reshape(-1, num_classes**2) for sums in rows.held)
+    weights = rows.sums(*pairs)
+    true, label = (rows.classes[number.ravel()] for number in np.indices((num_classes, num_classes)))
 
     def score(weight):
         some = weight > 0
@@ -210,6 +212,12 @@ def r2(rows: Outcome) -> Float[np.ndarray, " mask"]:
     return 1 - _squares(rows) / (square - shifted**2 / weight)
 
 
+def _squares(rows: Outcome) -> Float[np.ndarray, " mask"]:
+    """The sum of squared deviations from the predictions; 0 where rounding makes it less."""
+    mean = rows.model.node_value[:, 0] - float(target_means(rows.model.tree)[0, 0])
+    return np.maximum(rows.total_score(np.stack([mean**2, -2 * mean, np.ones_like(mean)], axis=1)), 0.0)
+
+
 CLASS_METRICS: dict[Any, tuple[str, Callable[[Outcome], Float[np.ndarray, " mask"]]]] = {
     metrics.accuracy_score: ("predict", accuracy),
     metrics.balanced_accuracy_score: ("predict", balanced_accuracy),
@@ -225,26 +233,3 @@ NUMBER_METRICS: dict[Any, tuple[str, Callable[[Outcome], Float[np.ndarray, " mas
     metrics.r2_score: ("predict", r2),
 }
 """The same for numbers."""
-
-
-def _mean(rows: Outcome, score: Float[np.ndarray, "node class"]) -> Float[np.ndarray, " mask"]:
-    """The mean over rows of what a row of each class scores at each node; 0 for a class unknown to the tree."""
-    held, known = rows.held, rows.num_classes
-    passed, ended = ((sums[:, :known] * score).sum(axis=1) for sums in (held.passed, held.ended))
-    return _sums(rows, passed[:, None], ended[:, None])[:, 0] / rows.total.sum()
-
-
-def _squares(rows: Outcome) -> Float[np.ndarray, " mask"]:
-    """The sum of squared deviations from what is said; 0 where rounding makes it less."""
-    mean = rows.shares[:, 0] - rows.center
-    passed, ended = (
-        sums[:, 2] - 2 * mean * sums[:, 1] + mean**2 * sums[:, 0] for sums in (rows.held.passed, rows.held.ended)
-    )
-    return np.maximum(_sums(rows, passed[:, None], ended[:, None])[:, 0], 0.0)
-
-
-def _sums(
-    rows: Outcome, passed: Float[np.ndarray, "node column"], ended: Float[np.ndarray, "node column"]
-) -> Float[np.ndarray, "mask column"]:
-    """Sums over where rows end under each mask."""
-    return rows.stops @ passed + rows.goes_on @ ended

@@ -2,7 +2,6 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -123,8 +122,10 @@ class TreeSearchCV(BaseSearchCV):
         )  # fmt: skip
         results: Results = [[None] * len(splits) for _ in candidates]
         try:
-            with _progress_bar(self.progress, len(candidates) * len(splits)) as advance:
-                evaluate(search, results, advance)
+            with contextlib.ExitStack() as shown:
+                bar = shown.enter_context(_progress_bar()) if self.progress else None
+                task = bar and bar.add_task("scoring settings", total=len(candidates) * len(splits))
+                evaluate(search, results, lambda number: bar and bar.advance(task, number))
         except KeyboardInterrupt:
             # Whatever is wrong with the results, the interrupt is what the caller is to see.
             with contextlib.suppress(Exception):
@@ -190,14 +191,13 @@ def _even_out(results: Results) -> None:
     """Makes scores on a fold equal that rounding alone tells apart."""
     for fold in zip(*results, strict=True):
         made: list[Any] = list(fold)
-        scored = [result["test_scores"] for result in made]
-        if isinstance(scored[0], dict):
-            evened = {name: even_out(np.array([own[name] for own in scored], np.float64)) for name in scored[0]}
-            for number, own in enumerate(scored):
-                own.update({name: float(scores[number]) for name, scores in evened.items()})
-        else:
-            for result, score in zip(made, even_out(np.array(scored, np.float64)), strict=True):
-                result["test_scores"] = float(score)
+        scores = [result["test_scores"] for result in made]
+        is_one = not isinstance(scores[0], dict)
+        by_name = {"test_scores": made} if is_one else {name: scores for name in scores[0]}
+        for name, owners in by_name.items():
+            evened = even_out(np.array([owner[name] for owner in owners], np.float64))
+            for owner, score in zip(owners, evened.tolist(), strict=True):
+                owner[name] = score
 
 
 def _cloned(estimator: Any) -> Any:
@@ -205,16 +205,9 @@ def _cloned(estimator: Any) -> Any:
     return clone(estimator)
 
 
-@contextlib.contextmanager
-def _progress_bar(shown: bool, total: int) -> Iterator[Callable[[int], None]]:
-    """Gives what to call with the number of further results."""
-    if not shown:
-        yield lambda number: None
-        return
+def _progress_bar() -> Any:
     try:
         from rich.progress import Progress
     except ImportError:
         raise InvalidInputError("progress=True needs rich: pip install 'jaxtree[cli]'") from None
-    with Progress(transient=True) as progress:
-        task = progress.add_task("scoring settings", total=total)
-        yield lambda number: progress.advance(task, number)
+    return Progress(transient=True)

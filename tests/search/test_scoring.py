@@ -61,9 +61,7 @@ def outcome_of(estimator, X, y, masks, weight=None):
     tree = estimator.tree_
     target = estimator.read_target(y)
     held = hold_out(tree, estimator.apply(X), target, weight)
-    model = estimator.model_of(tree)
-    label = np.zeros(tree.node_count, int) if model.node_label is None else model.node_label[0]
-    return outcome(tree, masks, held, label, model.node_value, getattr(estimator, "classes_", np.zeros(0)))
+    return outcome(estimator.model_of(tree), masks, held)
 
 
 def assert_scores_of_rows(kind, scoring, weight=None):
