@@ -16,7 +16,7 @@ from jaxtree.cli.session import (
     FittedTargetOption,
     ModelArgument,
     Session,
-    TextOptions,
+    TableSession,
     WeightOption,
     command,
     in_short,
@@ -38,8 +38,7 @@ def predict(
     keep: Annotated[
         list[str] | None, typer.Option(help="Columns of the table to repeat before the prediction.", metavar="NAME")
     ] = None,
-    text: TextOptions,
-    session: Session,
+    session: TableSession,
 ) -> None:
     """Predicts every row of a table; other columns than those of the fit are not looked at."""
     import jaxtree
@@ -51,7 +50,7 @@ def predict(
         raise InvalidInputError("--proba is for models of classes, and this one predicts numbers")
     if getattr(estimator, "n_outputs_", 1) != 1:
         raise InvalidInputError(f"models of one output predict here, and this one has {estimator.n_outputs_}")
-    X, contents = read_features(session, estimator, data, text)
+    X, contents = read_features(session, estimator, data)
     check_columns(contents, keep or ())
     columns = {name: contents.frame[name] for name in keep or ()}
     with session.doing("predicting"):
@@ -72,15 +71,14 @@ def evaluate(
     target: FittedTargetOption = None,
     weight: WeightOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    text: TextOptions,
-    session: Session,
+    session: TableSession,
 ) -> None:
     """Scores a model on a table with known targets."""
     import jaxtree
     from jaxtree.cli.columns import read_features, read_labels, weights_of
 
     estimator: Any = jaxtree.load(model)
-    X, contents = read_features(session, estimator, data, text)
+    X, contents = read_features(session, estimator, data)
     rows, y = read_labels(estimator, contents, target)
     if len(rows) < len(X):
         session.note(f"{len(X) - len(rows)} rows without a target are left out")
@@ -107,15 +105,14 @@ def explain(
         bool, typer.Option("--shap", help="The contribution of every column: exact Shapley values.")
     ] = False,
     form: Annotated[Literal["text", "jsonl"], typer.Option("--format")] = "text",
-    text: TextOptions,
-    session: Session,
+    session: TableSession,
 ) -> None:
     """Explains a tree's predictions in words, row by row; or what every column contributes."""
     import jaxtree
     from jaxtree.cli.columns import read_features
 
     estimator: Any = jaxtree.load(model)
-    X, _ = read_features(session, estimator, data, text)
+    X, _ = read_features(session, estimator, data)
     chosen = chosen_rows(rows, len(X))
     if rows is None and len(X) > _FIRST_ROWS:
         session.note(f"the first {_FIRST_ROWS} of {len(X)} rows; --rows all explains all")
@@ -139,8 +136,7 @@ def show(
     ] = None,
     target: FittedTargetOption = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    text: TextOptions,
-    session: Session,
+    session: TableSession,
 ) -> None:
     """Prints a tree as text, or writes it as a page for a browser."""
     import jaxtree
@@ -157,7 +153,7 @@ def show(
 
     X = y = None
     if data is not None:
-        X, contents = read_features(session, estimator, data, text)
+        X, contents = read_features(session, estimator, data)
         known, y = read_labels(estimator, contents, target)
         X = X.iloc[known]
     with session.doing("drawing"):

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int, Shaped
 from sklearn.base import is_classifier
 
 from jaxtree.cli.reading import Contents, read_contents
-from jaxtree.cli.session import ColumnOptions, Names, Session, TextOptions, in_short, listed
+from jaxtree.cli.session import ColumnOptions, Names, TableSession, in_short, listed
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.columns import LARGEST_EXACT_INTEGER
 from jaxtree.table.schema import Column, value_in_words
@@ -130,9 +130,9 @@ def check_columns(contents: Contents, names: Iterable[str]) -> None:
             raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}")
 
 
-def read_features(session: Session, estimator: Any, data: str, options: TextOptions) -> tuple[pd.DataFrame, Contents]:
+def read_features(session: TableSession, estimator: Any, data: str) -> tuple[pd.DataFrame, Contents]:
     """Returns the features of a fitted estimator from a file, with their types in the fit; and all of the file."""
-    contents = read_contents(data, options)
+    contents = read_contents(data, session)
     columns = estimator.schema_.columns
     X = features_like(contents, columns, are_named=hasattr(estimator, "feature_names_in_"))
     for name, column in zip(X.columns, columns, strict=True):

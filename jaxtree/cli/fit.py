@@ -15,10 +15,11 @@ from jaxtree.cli.output import check_writable, kind_of_table, write_bytes, write
 from jaxtree.cli.session import (
     ColumnOptions,
     DataArgument,
+    PruneOption,
     SeedOption,
     Session,
+    TableSession,
     TargetOption,
-    TextOptions,
     command,
     in_short,
     listed,
@@ -47,23 +48,15 @@ def fit(
             "--set", help="A parameter of the estimator, as max_depth=5; may be given again.", metavar="NAME=VALUE"
         ),
     ] = None,
-    prune: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A pruning, as pessimistic:0.25, dropout:p=0.1,q=0.5, reduced-error, "
-            "cost-complexity:cv,rule=1se, or none; several unite.",
-            metavar="NAME[:ARGS]",
-        ),
-    ] = None,
+    prune: PruneOption = None,
     cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate first, on so many folds.")] = None,
     seed: SeedOption = 0,
     columns: ColumnOptions,
-    text: TextOptions,
-    session: Session,
+    session: TableSession,
 ) -> None:
     """Fits a tree, a forest or a soft tree on a table, and writes a model file."""
     check_writable(output)
-    training = read_training(session, data, target, columns, text)
+    training = read_training(session, data, target, columns)
     estimator = make_estimator(algorithm, training.task, seed=seed, settings=settings or (), prunings=prune or ())
     scores = [] if cv is None else [_cross_validated(session, estimator, training, cv, seed)]
     fit_and_save(session, estimator, training, output, scores)
@@ -87,17 +80,14 @@ def search(
         str | None, typer.Option(help="Write the scores of all settings: .csv, .parquet or .jsonl.", metavar="TABLE")
     ] = None,
     algorithm: Annotated[Literal["cart", "c45", "id3"], typer.Option("--algorithm", "-a")] = "cart",
-    prune: Annotated[
-        list[str] | None, typer.Option(help="A pruning, as in `jaxtree fit`.", metavar="NAME[:ARGS]")
-    ] = None,
+    prune: PruneOption = None,
     cv: Annotated[int, typer.Option(min=2, help="How many folds.")] = 10,
     scoring: Annotated[
         str | None, typer.Option(help="A scorer of scikit-learn, as neg_log_loss.", show_default="accuracy, or R²")
     ] = None,
     seed: SeedOption = 0,
     columns: ColumnOptions,
-    text: TextOptions,
-    session: Session,
+    session: TableSession,
 ) -> None:
     """Scores all combinations of given values, and can fit the best one; a tree grows once a fold."""
     from jaxtree.search.tree_search import TreeSearchCV
@@ -105,7 +95,7 @@ def search(
     if output is not None:
         check_writable(output)
     kind = None if results is None else kind_of_table(results, None, "--results")
-    training = read_training(session, data, target, columns, text)
+    training = read_training(session, data, target, columns)
     if scoring is not None:
         _check_scorer(scoring, training)
     estimator = make_estimator(algorithm, training.task, seed=seed, prunings=prune or ())
@@ -121,12 +111,12 @@ def search(
         fit_and_save(session, estimator, training, output, [])
 
 
-def read_training(session: Session, data: str, target: str, columns: ColumnOptions, text: TextOptions) -> "Labelled":
+def read_training(session: TableSession, data: str, target: str, columns: ColumnOptions) -> "Labelled":
     """Reads the rows of a fit, and notes what kinds the columns have and what the target is for."""
     from jaxtree.cli.columns import read_labelled
     from jaxtree.cli.reading import read_contents
 
-    contents = read_contents(data, text)
+    contents = read_contents(data, session)
     rows = read_labelled(contents, target, columns)
     session.note(f"{contents.name}: {contents.frame.height} rows, {rows.X.shape[1]} features")
     left_out = [name for name in contents.frame.columns if name not in rows.X and name != target]

@@ -46,6 +46,14 @@ FittedTargetOption = Annotated[
 ]
 WeightOption = Annotated[str | None, _column(help="The column of the weights of rows.", metavar="NAME")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
+PruneOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A pruning, as pessimistic:0.25, dropout:p=0.1,q=0.5, reduced-error, cost-complexity:cv,rule=1se, "
+        "or none; several unite.",
+        metavar="NAME[:ARGS]",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -138,6 +146,11 @@ class Session:
             # An interrupted fit would go on with what it has, which a shell script could not tell from a whole one.
             warnings.simplefilter("error", InterruptedFitWarning)
             yield
+
+
+@dataclass(frozen=True)
+class TableSession(Session, TextOptions):
+    """How a command runs that reads a table."""
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:

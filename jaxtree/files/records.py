@@ -1,4 +1,4 @@
-"""Records as JSON and arrays, and back: their annotations say how they are written, and what is checked in reading.
+"""Records as JSON and arrays, and back; their annotations define how they are written, and what is checked in reading.
 
 A *record* is a dataclass or NamedTuple. Its fields are annotated as records, arrays of jaxtyping, scalars, Literals,
 tuples, lists and dicts of one of these, unions, or `Any`, which may be all that parameters of estimators are. A record
@@ -8,7 +8,7 @@ them, or are an object of one member, whose name says what it is: a tuple, a dic
 JSON lacks, a pruning, or a criterion of `jaxtree.criteria`.
 
 In reading, every value must be of its type; arrays must have the dtype and the axes of their annotation, and axes of
-one name in one record the same length. `check` then says what annotations cannot.
+one name in one record the same length. `check` then checks what annotations cannot express.
 """
 
 import dataclasses
@@ -95,7 +95,7 @@ def read_record(content: ModelFile, kind: Any) -> Any:
 
 def _write(value: Any, kind: Any, name: str, parts: dict[str, list]) -> Any:
     alternatives = _alternatives(kind)
-    if _holds_array(value) and any(map(_is_array, alternatives)):
+    if isinstance(value, np.ndarray | jax.Array) and any(map(_is_array, alternatives)):
         array = np.asarray(value)
         parts[name].append(array.ravel())
         return list(array.shape)
@@ -113,26 +113,22 @@ def _write(value: Any, kind: Any, name: str, parts: dict[str, list]) -> Any:
     return to_json(value)
 
 
-def _holds_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray | jax.Array)
-
-
 class _Reader:
-    """Reads records; of every array it knows how many numbers are read."""
+    """Reads records, and counts how many numbers of every array are read."""
 
     def __init__(self, arrays: Arrays):
         self.arrays = arrays
         self.position: dict[str, int] = defaultdict(int)
 
     def read(self, given: Any, kind: Any, name: str) -> Any:
-        """Returns what JSON stands for, by an annotation."""
+        """Returns the value that JSON stands for by an annotation."""
         alternatives = _alternatives(kind)
         records = {one.__name__: one for one in alternatives if _is_record(one)}
-        if len(alternatives) > 1 and isinstance(given, dict) and len(given) == 1 and set(given) <= set(records):
-            (tag, fields), *_ = given.items()
-            return self._read_record(fields, records[tag], name)
         if len(alternatives) == 1 and records:
             return self._read_record(given, kind, name)
+        if isinstance(given, dict) and len(given) == 1 and set(given) <= set(records):
+            (tag, fields), *_ = given.items()
+            return self._read_record(fields, records[tag], name)
         arrays = [one for one in alternatives if _is_array(one)]
         if arrays and isinstance(given, list):
             return self._read_array(given, arrays[0], name)
@@ -151,9 +147,8 @@ class _Reader:
 
     def _read_record(self, given: Any, kind: Any, name: str) -> Any:
         hints = _hints(kind)
-        require(
-            isinstance(given, dict) and set(given) == set(hints), f"{name} does not have the parts of {kind.__name__}"
-        )
+        has_parts = isinstance(given, dict) and set(given) == set(hints)
+        require(has_parts, f"{name} does not have the parts of {kind.__name__}")
         with jaxtyped("context"):
             fields = {field: self.read(given[field], hint, _joined(name, field)) for field, hint in hints.items()}
         record = kind(**fields)
@@ -231,7 +226,7 @@ def to_json(value: Any) -> Any:
     >>> from_json({"tuple": [2.5, {"number": "inf"}]})
     (2.5, inf)
     """
-    is_scalar = isinstance(value, np.generic) or (_holds_array(value) and not value.ndim)
+    is_scalar = isinstance(value, np.generic | np.ndarray | jax.Array) and not value.ndim
     plain: Any = value.item() if is_scalar else value
     match plain:
         case None | bool() | int() | str():
