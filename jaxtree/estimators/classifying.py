@@ -11,8 +11,7 @@ from jaxtree.estimators.distributed import common_classes, sum_of_all
 from jaxtree.estimators.parts import ScoresSources, part_by_part
 from jaxtree.estimators.sample import FitTarget
 from jaxtree.files.trees import FittedTable
-from jaxtree.table.target import ClassTarget, encode_classes
-from jaxtree.table.weights import class_weights
+from jaxtree.table.target import ClassTarget, class_weights, encode_classes
 from jaxtree.tree import Tree, all_class_shares
 from jaxtree.tree.model import encode_known_classes
 

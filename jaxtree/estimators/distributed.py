@@ -42,8 +42,7 @@ from jaxtree.growth.mesh import check_mesh
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.summary import Summary, merge_summaries
-from jaxtree.table.target import ClassTarget
-from jaxtree.table.weights import check_sample_weight
+from jaxtree.table.target import ClassTarget, check_sample_weight
 from jaxtree.tree import Tree, take_tree
 
 Done = TypeVar("Done")

@@ -9,7 +9,7 @@ import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.table.columns import CategoryColumn, NumberColumn, blocks_of_rows
+from jaxtree.table.columns import TableColumn, blocks_of_rows
 from jaxtree.table.sources import is_source, naming, open_source
 from jaxtree.table.summary import read_column
 
@@ -60,12 +60,12 @@ def read_arguments(X: Any, y: Any, sample_weight: Any = None) -> Arguments:
 def values_of(y: Any) -> Any:
     """Returns the values of a column that was read from a source, or of several; anything else as it is.
 
-    >>> values_of(CategoryColumn("kind", "categorical", ("a", "b"), np.array([1, 0, 2], np.int32)))
+    >>> values_of(TableColumn("kind", "categorical", np.array([1, 0, 2], np.int32), True, ("a", "b")))
     array(['b', 'a', None], dtype=object)
     """
-    if isinstance(y, NumberColumn | CategoryColumn):
-        return y.values
-    if isinstance(y, list) and y and all(isinstance(column, NumberColumn | CategoryColumn) for column in y):
+    if isinstance(y, TableColumn):
+        return y.items()
+    if isinstance(y, list) and y and all(isinstance(column, TableColumn) for column in y):
         return np.stack([values_of(column) for column in y], axis=1)
     return y
 

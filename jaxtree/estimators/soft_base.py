@@ -37,7 +37,7 @@ from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.schema import Schema
 from jaxtree.table.sources import is_source, open_source
-from jaxtree.table.weights import check_sample_weight
+from jaxtree.table.target import check_sample_weight
 from jaxtree.tree import Tree
 
 

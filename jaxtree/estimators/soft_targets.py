@@ -14,8 +14,7 @@ from jaxtree.estimators.soft_base import BaseSoft
 from jaxtree.estimators.soft_parameters import REGRESSION_LOSSES, SoftClassifierParameters, SoftRegressorParameters
 from jaxtree.soft import losses
 from jaxtree.soft.from_tree import log_shares
-from jaxtree.table.target import ClassTarget, encode_classes, encode_numbers
-from jaxtree.table.weights import check_sample_weight, class_weights
+from jaxtree.table.target import ClassTarget, check_sample_weight, class_weights, encode_classes, encode_numbers
 from jaxtree.tree import Tree, target_means
 
 LEAST_RATE = 1e-3

@@ -13,8 +13,8 @@ from jaxtree.table.summary import merge_summaries as merge_summaries
 from jaxtree.table.summary import sample_rows as sample_rows
 from jaxtree.table.target import ClassTarget as ClassTarget
 from jaxtree.table.target import NumberTarget as NumberTarget
+from jaxtree.table.target import check_sample_weight as check_sample_weight
+from jaxtree.table.target import class_weights as class_weights
 from jaxtree.table.target import encode_classes as encode_classes
 from jaxtree.table.target import encode_numbers as encode_numbers
 from jaxtree.table.times import TimeScale as TimeScale
-from jaxtree.table.weights import check_sample_weight as check_sample_weight
-from jaxtree.table.weights import class_weights as class_weights

@@ -16,7 +16,7 @@ search settle which it is.
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Int64, Num, Real, UInt8, UInt16
 
 from jaxtree.blocks import ROWS_AT_A_TIME, blocks_of, in_threads, threads_for
-from jaxtree.table.columns import NumberColumn, SparseVector
+from jaxtree.table.columns import SparseVector, TableColumn
 
 MAX_EXACT_ROWS = 50_000  # of a table that has a bin for every distinct value, if the number of bins is left open
 NUM_BINS_OF_LONG_TABLE = 255  # past that; an uint8 holds as many codes, and one for missing
@@ -200,7 +200,7 @@ class Scratch:
 
 
 def bin_columns(
-    columns: Sequence[NumberColumn],
+    columns: Sequence[TableColumn],
     bins: Sequence[Bins],
     codes: Sequence[Codes],
     matrix: _Matrix | None = None,
@@ -250,21 +250,21 @@ def bin_columns(
     return widened
 
 
-def _bin_column(column: NumberColumn, bins: Bins, codes: Codes, *, widen: bool) -> Bins:
+def _bin_column(column: TableColumn, bins: Bins, codes: Codes, *, widen: bool) -> Bins:
     """Bins a column that may be sparse."""
     vector = column.values
     if not isinstance(vector, SparseVector):
         return bin_columns([column], [bins], [codes], widen=widen)[0]
     parts = vector.distinct_parts()
     part_codes = np.empty(len(parts), codes.dtype)
-    dense = NumberColumn(column.name, parts, column.has_missing)
+    dense = replace(column, values=parts)
     (bins,) = bin_columns([dense], [bins], [part_codes], widen=widen)
     vector.spread(part_codes, codes)
     return bins
 
 
 def _make_counter(
-    column: NumberColumn, edges: Float64[np.ndarray, " edge"], codes: Codes
+    column: TableColumn, edges: Float64[np.ndarray, " edge"], codes: Codes
 ) -> Callable[[Values, Codes, Scratch], None]:
     """A function that counts the edges below numbers; by a binary search where there are few."""
     if len(codes) <= _SMALL_COLUMN:
@@ -307,7 +307,7 @@ def _widen(values: Num[np.ndarray, " found"], bins: Bins, codes: Codes, rows: In
 
 def _map_blocks(
     function: Callable[[int, Values, Codes, Scratch], Any],
-    columns: Sequence[NumberColumn],
+    columns: Sequence[TableColumn],
     codes: Sequence[Codes],
     matrix: _Matrix | None,
 ) -> list[list[Any]]:
@@ -329,7 +329,7 @@ def _map_blocks(
 
 
 def _values_of_block(
-    columns: Sequence[NumberColumn], matrix: _Matrix | None, block: slice, scratch: Scratch
+    columns: Sequence[TableColumn], matrix: _Matrix | None, block: slice, scratch: Scratch
 ) -> Iterator[Values]:
     """The numbers of every column in a block, one after the other in memory."""
     if matrix is None or matrix.dtype not in (np.float32, np.float64) or not matrix.flags.c_contiguous:

@@ -1,9 +1,7 @@
-"""Columns of a table: numbers, categories, or times (see `times`).
+"""Columns of a table as it was read: numbers, categories, or times (see `times`).
 
-A *number column* keeps its numbers, NaN where one is missing. A *category column* (strings, declared categories, truth
-values) holds its distinct categories and, for every row, the position of the row's category among them; the position
-after the last one means missing. The values of a column of a sparse matrix are a *sparse vector*: what it does not
-store is 0, not missing, and only the reader of a block holds zeros.
+The values of a column of a sparse matrix are a *sparse vector*: what it does not store is 0, not missing, and only the
+reader of a block holds zeros.
 """
 
 import datetime
@@ -11,15 +9,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Int32, Num, Shaped
+from jaxtyping import Bool, Float, Int, Num, Shaped
 
 from jaxtree.blocks import blocks_of, in_threads, threads_for
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.times import KINDS, TimeColumn, time_column_of_values
+from jaxtree.table.times import KINDS, as_times, in_ticks
 
+KINDS_IN_WORDS = {
+    "numeric": "numbers",
+    "boolean": "truth values",
+    "categorical": "categories",
+    "ordered": "ordered categories",
+    **KINDS,
+}
 LARGEST_EXACT_INTEGER = 2**53  # float64 holds every integer up to here
 MAX_CODES = 65_535  # a uint16 holds as many codes, and one for missing
 CELLS_AT_A_TIME = 2**23
@@ -46,8 +51,8 @@ class SparseVector:
     """A vector that is 0 except for some entries.
 
     Attributes:
-        place: Where these are, in ascending order.
-        entry: What they are; some may be 0.
+        place: The places of the entries, in ascending order.
+        entry: The entries; some may be 0.
         size: The length of the vector.
 
     >>> vector = SparseVector(np.array([1, 3]), np.array([0.5, 2.0]), 5)
@@ -56,7 +61,7 @@ class SparseVector:
     """
 
     place: Int[np.ndarray, " entry"]
-    entry: Num[np.ndarray, " entry"] | Bool[np.ndarray, " entry"]
+    entry: Shaped[np.ndarray, " entry"]
     size: int
 
     @property
@@ -73,28 +78,25 @@ class SparseVector:
         return self[:].astype(dtype or self.dtype, copy=False)
 
     def __getitem__(self, block: slice) -> Shaped[np.ndarray, " block"]:
-        """Some of the vector that follow one another, with zeros."""
+        """Returns values that follow one another, with zeros."""
         start, stop, _ = block.indices(self.size)
         first, last = np.searchsorted(self.place, (start, stop))
         values = np.zeros(stop - start, self.dtype)
         values[self.place[first:last] - start] = self.entry[first:last]
         return values
 
-    def take(self, places: Int[np.ndarray, " taken"] | slice) -> "SparseVector":
-        """Some of the vector, at ascending places, or all of it."""
-        if isinstance(places, slice):
-            return self
-        at = np.searchsorted(self.place, places).clip(max=max(len(self.place) - 1, 0))
-        is_stored = self.place[at] == places if len(self.place) else np.zeros(len(places), bool)
-        return SparseVector(np.flatnonzero(is_stored), self.entry[at[is_stored]], len(places))
+    def take(self, places: Int[np.ndarray, " taken"]) -> "SparseVector":
+        """Returns the values at ascending places."""
+        is_stored = np.isin(places, self.place)
+        entry = self.entry[np.searchsorted(self.place, places[is_stored])]
+        return SparseVector(np.flatnonzero(is_stored), entry, len(places))
 
     def distinct_parts(self) -> Shaped[np.ndarray, " part"]:
-        """The entries, with a 0 before them if any place has none."""
-        zeros = np.zeros(int(self.size > len(self.entry)), self.dtype)
-        return np.concatenate([zeros, self.entry])
+        """Returns the entries, with a 0 before them if any place has none."""
+        return np.append(np.zeros(int(self.size > len(self.entry)), self.dtype), self.entry)
 
     def spread(self, parts: Shaped[np.ndarray, " part"], out: Shaped[np.ndarray, " row"]) -> None:
-        """Writes a vector, given what stands for each of the `distinct_parts`."""
+        """Writes a vector, given a value for each of the `distinct_parts`."""
         if self.size > len(self.entry):
             out[:] = parts[0]
         out[self.place] = parts[len(parts) - len(self.entry) :]
@@ -118,64 +120,78 @@ def blocks_of_rows(X: Any) -> Iterator[Any]:
         yield X[block]
 
 
-@dataclass(frozen=True)
-class NumberColumn:
-    """Numbers, NaN where one is missing."""
+@dataclass(frozen=True, eq=False)
+class TableColumn:
+    """A column of a table.
+
+    Attributes:
+        name: Its name.
+        kind: "numeric"; "categorical", "ordered" or "boolean"; "instant", "utc" or "duration" (see `TimeScale`).
+        values: Numbers, NaN where one is missing; the position of every row's category, that after the last where it is
+            missing; or NumPy's times in one of the units that `in_ticks` returns, NaT where one is missing.
+        has_missing: Whether any value is missing.
+        categories: The distinct categories; none of numbers and times.
+        is_declared: Whether the categories are those that a dtype declares, in its order, with or without rows.
+    """
 
     name: str
-    values: Num[np.ndarray, " row"] | SparseVector
+    kind: str
+    values: Shaped[np.ndarray, " row"] | SparseVector
     has_missing: bool
+    categories: tuple = ()
+    is_declared: bool = False
 
     def __len__(self) -> int:
         """The number of rows."""
         return len(self.values)
 
-
-@dataclass(frozen=True)
-class CategoryColumn:
-    """Categories, and for every row the position of its category; position `len(categories)` means missing."""
-
-    name: str
-    kind: str  # "categorical", "ordered" or "boolean"
-    categories: tuple
-    codes: Int32[np.ndarray, " row"] | SparseVector
-    is_declared: bool = False  # whether the categories are those that a dtype declares, with or without rows
+    @property
+    def is_time(self) -> bool:
+        """Whether it has dates or durations."""
+        return self.kind in KINDS
 
     @property
-    def has_missing(self) -> bool:
-        """Whether any row's category is missing."""
-        return bool((np.asarray(self.codes) == len(self.categories)).any())
+    def has_categories(self) -> bool:
+        """Whether it has categories, or truth values."""
+        return not self.is_time and self.kind != "numeric"
 
-    @property
-    def values(self) -> Shaped[np.ndarray, " row"]:
-        """The category of every row, None where it is missing."""
-        return np.array([*self.categories, None], object)[np.asarray(self.codes)]
+    def items(self) -> Shaped[np.ndarray, " row"]:
+        """Returns the number, time or category of every row, None for a missing category."""
+        values = np.asarray(self.values)
+        return np.array([*self.categories, None], object)[values] if self.has_categories else values
 
-    def __len__(self) -> int:
-        """The number of rows."""
-        return len(self.codes)
+    def known(self) -> Shaped[np.ndarray, " known"]:
+        """Returns the values that are not missing."""
+        values = np.asarray(self.values)
+        return values[values != len(self.categories) if self.has_categories else ~np.isnan(values)]
 
-
-AnyColumn = NumberColumn | CategoryColumn | TimeColumn
-
-
-class Declared(NamedTuple):
-    """The categories that a dtype declares, in its order, with or without rows that have them."""
-
-    categories: tuple
-    is_ordered: bool
+    def numbers(self) -> Num[np.ndarray, " row"] | SparseVector:
+        """Returns numbers; of truth values these are 0 and 1."""
+        return np.array([0.0, 1.0, np.nan])[np.asarray(self.values)] if self.kind == "boolean" else self.values
 
 
-def check_numbers(X: Num[np.ndarray, "row column"], names: Sequence[str]) -> Bool[np.ndarray, " column"]:
-    """Says which columns have missing values; raises InvalidInputError for numbers that a float64 cannot hold."""
-    no_column = np.zeros(X.shape[1], bool)
-    if X.dtype.kind == "f":
+def check_numbers(X: Shaped[np.ndarray, "row column"], names: Sequence[str]) -> Bool[np.ndarray, " column"]:
+    """Returns which columns have missing values.
+
+    Raises:
+        InvalidInputError: If a number is infinite, or an integer that float64 cannot hold.
+        InvalidTypeError: If the dtype is not one of numbers that float64 can hold.
+    """
+    kind, no_column = X.dtype.kind, np.zeros(X.shape[1], bool)
+    if kind == "c":
+        raise InvalidInputError(f"Complex data not supported: X has dtype {X.dtype}; pass real and imaginary parts.")
+    if kind not in "iuf" or X.dtype.itemsize > 8:
+        raise InvalidTypeError(
+            f"X has dtype {X.dtype}; allowed are numbers of up to 64 bits, booleans, strings, dates, durations and "
+            "objects."
+        )
+    if kind == "f":
         sums = in_threads(partial(_sum_of_block, X), blocks_of(len(X)), num_threads=threads_for(len(X)))
         if np.isfinite(np.array(sums)).all():  # one cheap pass settles nearly every table
             return no_column
         _refuse(np.isinf(X), names, "Input X contains infinity in column {}: replace it, or make it NaN")
         return np.any(np.isnan(X), axis=0)
-    if X.dtype.itemsize == 8 and (X.max() > LARGEST_EXACT_INTEGER or X.min() < -LARGEST_EXACT_INTEGER):
+    if X.size and X.dtype.itemsize == 8 and (X.max() > LARGEST_EXACT_INTEGER or X.min() < -LARGEST_EXACT_INTEGER):
         _refuse((X > LARGEST_EXACT_INTEGER) | (X < -LARGEST_EXACT_INTEGER), names, _BEYOND_EXACT)
     return no_column
 
@@ -191,32 +207,48 @@ def _refuse(is_wrong: Bool[np.ndarray, "row column"], names: Sequence[str], mess
         raise InvalidInputError(message.format(repr(names[column])))
 
 
-def number_column(name: str, values: Num[np.ndarray, " row"]) -> NumberColumn:
-    """Makes a column of numbers, after checking them."""
-    return NumberColumn(name, values, bool(check_numbers(values[:, None], [name])[0]))
+def column_of_array(
+    name: str, values: Shaped[np.ndarray, " row"] | SparseVector, *, is_utc: bool = False
+) -> TableColumn:
+    """Makes a column of an array of any dtype, after checking its values.
+
+    Args:
+        name: The name of the column.
+        values: Its values.
+        is_utc: Whether they are dates that had a time zone.
+    """
+    present = values.entry if isinstance(values, SparseVector) else values
+    kind = present.dtype.kind
+    if kind == "b":
+        codes = present.astype(np.int32)
+        codes = replace(values, entry=codes) if isinstance(values, SparseVector) else codes
+        return TableColumn(name, "boolean", codes, False, (False, True))
+    if kind in "mM":
+        times = in_ticks(name, present)
+        time_kind = "duration" if kind == "m" else "utc" if is_utc else "instant"
+        return TableColumn(name, time_kind, times, bool(np.isnat(times).any()))
+    if kind in "OUT" and present is values:
+        return column_of_values(name, present.tolist())
+    return TableColumn(name, "numeric", values, bool(check_numbers(present[:, None], [name])[0]))
 
 
-def boolean_column(name: str, values: Bool[np.ndarray, " row"] | SparseVector) -> CategoryColumn:
-    """Makes a column of truth values."""
-    is_sparse = isinstance(values, SparseVector)
-    codes = replace(values, entry=values.entry.astype(np.int32)) if is_sparse else values.astype(np.int32)
-    return CategoryColumn(name, "boolean", (False, True), codes)
-
-
-def column_of_values(name: str, values: list) -> AnyColumn:
+def column_of_values(name: str, values: list) -> TableColumn:
     """Makes a column of Python values that are, where not missing, all numbers or truth values, strings or times.
 
-    A column without any known value is a number column. Strings become categories in ascending order.
+    A column without any known value is one of numbers. Strings become categories in ascending order.
     """
-    kinds = _kinds_of_values(name, values)
+    kinds = {_kind_of_type(name, value_type) for value_type in set(map(type, values))} - {"missing"}
+    if len(kinds) > 1 and all(np.isnan(value) for value in values if isinstance(value, _FLOATS)):
+        kinds.discard("numbers")  # NaN may stand for a missing value of any kind
     if kinds == {"strings"}:
         categories = {str(value) for value in set(values) if isinstance(value, str)}
-        return _look_up(name, "categorical", tuple(sorted(categories)), values)
+        return column_of_categories(name, "categorical", tuple(sorted(categories)), values)
+    if kinds == {"booleans"}:
+        return column_of_categories(name, "boolean", (False, True), values)
     if kinds in ({"dates"}, {"durations"}):
         known = [None if is_missing(value) else value for value in values]
-        return time_column_of_values(name, known, are_instants=kinds == {"dates"})
-    if kinds == {"booleans"}:
-        return _look_up(name, "boolean", (False, True), values)
+        times, is_utc = as_times(name, known)
+        return column_of_array(name, times, is_utc=is_utc)
     if not kinds <= {"integers", "numbers"}:
         raise InvalidTypeError(
             f"column {name!r} mixes {' and '.join(sorted(kinds))}: make it all numbers, all booleans or all strings "
@@ -225,37 +257,7 @@ def column_of_values(name: str, values: list) -> AnyColumn:
     if any(abs(int(value)) > LARGEST_EXACT_INTEGER for value in values if isinstance(value, _INTEGERS)):
         raise InvalidInputError(_BEYOND_EXACT.format(repr(name)))
     numbers = [value if isinstance(value, _INTEGERS + _FLOATS) else np.nan for value in values]
-    return number_column(name, np.array(numbers, np.float64))
-
-
-def column_of_categories(name: str, declared: Declared, values: list) -> CategoryColumn:
-    """Makes a column of values that are categories or missing; it keeps all that are declared, in their order.
-
-    Raises what `column_of_values` does if they are no strings or numbers.
-    """
-    if isinstance(column_of_values(name, list(declared.categories)), TimeColumn):
-        raise InvalidTypeError(f"column {name!r} has dates or durations as categories: turn them into strings")
-    column = _look_up(name, "ordered" if declared.is_ordered else "categorical", declared.categories, values)
-    return replace(column, is_declared=True)
-
-
-def check_num_categories(name: str, num_categories: int, max_categories: int | None) -> None:
-    """Raises InvalidInputError if a column has more categories than allowed; None allows any number."""
-    if max_categories is None or num_categories <= max_categories:
-        return
-    larger = "" if max_categories >= MAX_CODES else f"pass a larger max_categories (up to {MAX_CODES}), "
-    raise InvalidInputError(
-        f"column {name!r} has {num_categories} categories, more than the {max_categories} allowed: {larger}drop or "
-        "hash the column, or encode it as numbers"
-    )
-
-
-def _kinds_of_values(name: str, values: list) -> set[str]:
-    """Returns the kinds of the known values; NaN may stand for a missing value of any kind."""
-    kinds = {_kind_of_type(name, value_type) for value_type in set(map(type, values))} - {"missing"}
-    if len(kinds) > 1 and all(np.isnan(value) for value in values if isinstance(value, _FLOATS)):
-        kinds.discard("numbers")
-    return kinds
+    return column_of_array(name, np.array(numbers, np.float64))
 
 
 def _kind_of_type(name: str, value_type: type) -> str:
@@ -271,7 +273,7 @@ def _kind_of_type(name: str, value_type: type) -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """Says whether a Python value stands for a missing one: None, NaN, NaT, or the likes of pandas.
+    """Returns whether a Python value stands for a missing one: None, NaN, NaT, or the likes of pandas.
 
     >>> [is_missing(value) for value in (None, float("nan"), 0.0, "")]
     [True, True, False, False]
@@ -280,32 +282,61 @@ def is_missing(value: Any) -> bool:
     return type(value).__name__ in _MISSING_TYPES or (is_number and bool(value != value))
 
 
-def _look_up(name: str, kind: str, categories: tuple, values: list) -> CategoryColumn:
-    """Finds every value among the categories; a value that is none must be missing."""
+def column_of_categories(
+    name: str, kind: str, categories: tuple, values: list, *, is_declared: bool = False
+) -> TableColumn:
+    """Makes a column of values that are among the categories; one that is not is missing.
+
+    Raises what `column_of_values` does if declared categories are no strings or numbers.
+    """
+    if is_declared and column_of_values(name, list(categories)).is_time:
+        raise InvalidTypeError(f"column {name!r} has dates or durations as categories: turn them into strings")
     position = {category: code for code, category in enumerate(categories)}
     codes = np.fromiter(map(position.get, values, repeat(len(categories))), np.int32, len(values))
-    return CategoryColumn(name, kind, categories, codes)
+    return TableColumn(name, kind, codes, bool((codes == len(categories)).any()), categories, is_declared)
 
 
-def as_categorical(column: AnyColumn) -> CategoryColumn:
+def as_categorical(column: TableColumn) -> TableColumn:
     """Reads a column as categories without order; distinct numbers, in ascending order, become categories.
 
     Raises InvalidTypeError of dates and durations.
     """
-    if isinstance(column, TimeColumn):
+    if column.is_time:
         raise InvalidTypeError(
             f"column {column.name!r} has {KINDS[column.kind]}, which are numbers to a tree: turn them into strings to "
             "make them categories"
         )
-    if isinstance(column, CategoryColumn):
+    if column.has_categories:
         return replace(column, kind="categorical")
     distinct, codes = np.unique(np.asarray(column.values), return_inverse=True)  # NaN comes last, and once
     categories = distinct[~np.isnan(distinct)] + distinct.dtype.type(0)  # -0.0 becomes 0.0
-    return CategoryColumn(column.name, "categorical", tuple(categories.tolist()), codes.astype(np.int32))
+    return TableColumn(
+        column.name, "categorical", codes.astype(np.int32), column.has_missing, tuple(categories.tolist())
+    )
 
 
-def as_numbers(column: NumberColumn | CategoryColumn) -> Num[np.ndarray, " row"] | SparseVector:
-    """Reads a column of numbers or truth values (False is 0, True is 1) as numbers."""
-    if isinstance(column, NumberColumn):
-        return column.values
-    return np.array([0.0, 1.0, np.nan])[np.asarray(column.codes)]
+def recoded(column: TableColumn, categories: tuple) -> TableColumn:
+    """Returns a column of categories as one of other categories; what is none of them is missing."""
+    position, missing = {category: code for code, category in enumerate(categories)}, len(categories)
+    code_of = np.array([*(position.get(category, missing) for category in column.categories), missing], np.int32)
+    codes = code_of[np.asarray(column.values)]
+    return replace(column, values=codes, has_missing=bool((codes == missing).any()), categories=categories)
+
+
+def as_array(name: str, values: Any) -> Shaped[np.ndarray, "..."]:
+    """Returns an array of what NumPy understands; a masked value becomes NaN, NaT or None.
+
+    Raises InvalidInputError if rows differ in length.
+    """
+    if hasattr(values, "to_pylist"):  # NumPy misreads a dictionary array of pyarrow that has nulls
+        values = values.to_pylist()
+    try:
+        data = np.asarray(np.ma.getdata(values) if isinstance(values, np.ma.MaskedArray) else values)
+    except ValueError as error:
+        raise InvalidInputError(f"{name} must be a vector, or rows of one length: {error}") from error
+    is_masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else np.False_
+    if not is_masked.any():
+        return data
+    kind = data.dtype.kind
+    missing: Any = np.array("NaT", data.dtype) if kind in "mM" else np.nan if kind in "iuf" else None
+    return np.where(is_masked, missing, data if kind in "mMiuf" else data.astype(object))

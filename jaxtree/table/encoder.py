@@ -1,7 +1,8 @@
 """Tables to codes, and back: learning a schema from one table, and applying it to others."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,17 @@ from jaxtree.blocks import blocks_of, in_threads, threads_for
 from jaxtree.buckets import Codes, empty_codes
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import MAX_EXACT_ROWS, NUM_BINS_OF_LONG_TABLE, Bins, bin_columns, midpoint
-from jaxtree.table.columns import MAX_CODES, CategoryColumn, NumberColumn
-from jaxtree.table.matching import in_numbers, match_columns
+from jaxtree.table.columns import MAX_CODES, TableColumn
+from jaxtree.table.matching import match_columns
 from jaxtree.table.reading import Table, read_table, with_categorical
 from jaxtree.table.schema import Column, Feature, Schema
-from jaxtree.table.sources import Source, is_source, naming, open_source
-from jaxtree.table.summary import Summary, fit_schema, summarise, summarise_tables
+from jaxtree.table.sources import Piece, Source, is_source, naming, open_source
+from jaxtree.table.summary import Summary, fit_schema, summarise_tables
 
-_ENCODINGS = ("categorical", "onehot")
-_UNSEEN = ("missing", "error")
+_ALLOWED = {"encoding": ("categorical", "onehot"), "unseen": ("missing", "error")}
 
 
+@dataclass(kw_only=True, eq=False)
 class Encoder:
     """Turns tables into codes, and codes into the values of the table.
 
@@ -67,24 +68,13 @@ class Encoder:
     ('x0=rain', 'x0=sunny', 'x1')
     """
 
-    schema_: Schema
-
-    _is_sampled: bool = False
-
-    def __init__(
-        self,
-        *,
-        encoding: str = "categorical",
-        max_bins: int | str | None = "auto",
-        max_categories: int | None = 1024,
-        categorical_features: Any = "from_dtype",
-        unseen: str = "missing",
-    ):
-        self.encoding = encoding
-        self.max_bins = max_bins
-        self.max_categories = max_categories
-        self.categorical_features = categorical_features
-        self.unseen = unseen
+    encoding: str = "categorical"
+    max_bins: int | str | None = "auto"
+    max_categories: int | None = 1024
+    categorical_features: Any = "from_dtype"
+    unseen: str = "missing"
+    schema_: Schema = field(init=False, repr=False)
+    _is_sampled: bool = field(default=False, init=False, repr=False)
 
     def fit(self, X: Any) -> "Encoder":
         """Learns the schema of a table, or of a source such as a Parquet file (see `open_source`).
@@ -94,30 +84,21 @@ class Encoder:
                 Of a source also if parts differ in their columns, or if it can be read only once.
             InvalidTypeError: If a column is of a type that has no meaning for a tree; see `read_table`.
         """
-        if not is_source(X):
-            self.fit_transform(X)
-            return self
-        source = open_source(X, to_fit=True)
-        self.fit_summary(self.summarise(source))
+        source = _open(X, to_fit=True)
+        self._learn(source)
         if self._is_sampled:
-            for table in self._read_parts(source):
+            for table in self._matched(source):
                 self._encode(table, widen=True)
         return self
 
     def transform(self, X: Any) -> Codes:
         """Returns the codes of a table, or of a source, with the columns of the fitted one."""
-        return self._encode_parts(open_source(X)) if is_source(X) else self._encode(self._read(X))
+        return self._encode_parts(_open(X))
 
     def fit_transform(self, X: Any) -> Codes:
         """Returns what `fit(X).transform(X)` does, but reads a table once, and a source twice."""
-        if is_source(X):
-            source = open_source(X, to_fit=True)
-            summary = self.summarise(source)
-            return self.fit_summary(summary).encode_part(replace(source, num_rows=summary.num_rows))
-        table = self._read_to_fit(X)
-        self._set_schema(summarise(table))
-        pairs = zip(table.columns, self.schema_.columns, strict=True)
-        return self._encode(replace(table, columns=tuple(in_numbers(*pair) for pair in pairs)), widen=True)
+        source = _open(X, to_fit=True)
+        return self._encode_parts(replace(source, num_rows=self._learn(source)), widen=True)
 
     def summarise(self, X: Any, *, first_row: int = 0) -> Summary:
         """Returns the summary of a part of a table: what `fit_summary` learns from, after merging those of all parts.
@@ -144,9 +125,8 @@ class Encoder:
             InvalidTypeError: See `fit`.
         """
         self._check_options()
-        if not is_source(X):
-            return summarise(self._read_to_fit(X), first_row=first_row)
-        return summarise_tables(self._read_parts_to_fit(open_source(X)), first_row, self._most_categories)
+        tables = _read(_open(X), lambda table: with_categorical(table, self.categorical_features))
+        return summarise_tables(tables, first_row, self._most_categories)
 
     def fit_summary(self, summary: Summary) -> "Encoder":
         """Learns the schema of the table that was summarised.
@@ -158,7 +138,13 @@ class Encoder:
             InvalidInputError: If an option is not allowed, or the table has no rows.
         """
         self._check_options()
-        self._set_schema(summary)
+        self._is_sampled = summary.is_sampled
+        self.schema_ = fit_schema(
+            summary,
+            onehot=self.encoding == "onehot",
+            max_bins=_num_bins(self.max_bins, summary.num_rows),
+            max_categories=self._most_categories,
+        )
         return self
 
     def encode_part(self, X: Any) -> Codes:
@@ -167,14 +153,12 @@ class Encoder:
         Args:
             X: A table, or a source.
         """
-        if is_source(X):
-            return self._encode_parts(open_source(X), widen=True)
-        return self._encode(self._read(X), widen=True)
+        return self._encode_parts(_open(X), widen=True)
 
     def bin_ranges(self) -> Float64[np.ndarray, "end bin"]:
         """Returns the lowest value (end 0) and the highest (end 1) of the bins of all numeric columns, side by side."""
         self._check_fitted()
-        present = [column.bins for column in self.schema_.columns if column.bins is not None]
+        present = self._bins().values()
         return np.concatenate([np.zeros((2, 0)), *(np.stack([bins.low, bins.high]) for bins in present)], axis=1)
 
     def widen(self, *ranges: Float64[np.ndarray, "end _bin"]) -> "Encoder":
@@ -188,10 +172,10 @@ class Encoder:
             raise InvalidInputError(f"ranges must be of the schema's {own.shape[1]} bins, got shapes {shapes}")
         low = np.min([own[0], *(other[0] for other in ranges)], axis=0)
         high = np.max([own[1], *(other[1] for other in ranges)], axis=0)
-        present = [column.bins for column in self.schema_.columns if column.bins is not None]
-        ends = np.cumsum([bins.num_bins for bins in present])[:-1]
-        widened = zip(present, np.split(low, ends), np.split(high, ends), strict=True)
-        self._set_bins([Bins(low, high, bins.edges, np.array_equal(low, high)) for bins, low, high in widened])
+        bins = self._bins()
+        ends = np.cumsum([own.num_bins for own in bins.values()])[:-1]
+        widened = zip(bins.items(), np.split(low, ends), np.split(high, ends), strict=True)
+        self._set_bins({at: Bins(low, high, own.edges, np.array_equal(low, high)) for (at, own), low, high in widened})
         return self
 
     def values(self, X: Any) -> Float[np.ndarray, "row feature"]:
@@ -201,18 +185,10 @@ class Encoder:
         it is 0 unless fit saw a missing value. A table of float32 stays so, any other becomes float64. An array of
         float32 or float64 with contiguous rows is not copied; a sparse matrix is given its zeros.
         """
-        if is_source(X):
-            parts = [self._fill_values(table) for table in self._read_parts(open_source(X))]
-            return np.concatenate([np.zeros((0, self.schema_.num_features), np.float32), *parts])
-        table = self._read(X)
-        if issparse(X) and all(isinstance(column, NumberColumn) for column in table.columns):
-            # In one step: columns would be written one by one between one another.
-            return X.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False).toarray(order="C")
-        matrix = table.matrix
-        is_numeric = all(feature.kind == "numeric" for feature in self.schema_.features)
-        if matrix is not None and is_numeric and matrix.dtype in (np.float32, np.float64) and matrix.flags.c_contiguous:
-            return matrix
-        return self._fill_values(table)
+        parts = [self._values(table, X) for table in self._matched(_open(X))]
+        if not is_source(X):
+            return parts[0]
+        return np.concatenate([np.zeros((0, self.schema_.num_features), np.float32), *parts])
 
     def inverse_transform(self, codes: Codes) -> dict[str, list]:
         """Returns a column of values for every column of the table, None where one is missing.
@@ -239,42 +215,35 @@ class Encoder:
 
             raise NotFittedError("This Encoder is not fitted yet: call fit or fit_transform first.")
 
-    def _read(self, X: Any) -> Table:
-        self._check_fitted()
-        return match_columns(read_table(X), self.schema_, unseen=self.unseen)
+    def _learn(self, source: Source) -> int:
+        """Learns the schema of a source, and returns the number of its rows."""
+        summary = self.summarise(source)
+        self.fit_summary(summary)
+        return summary.num_rows
 
-    def _read_parts(self, source: Source) -> Iterator[Table]:
+    def _matched(self, source: Source) -> Iterator[Table]:
         """Reads the tables of a source as the schema has them."""
         self._check_fitted()
-        for part in source:
-            with naming(part.label):
-                yield self._read(part.table)
-
-    def _read_to_fit(self, X: Any) -> Table:
-        self._check_options()
-        return with_categorical(read_table(X), self.categorical_features)
-
-    def _read_parts_to_fit(self, source: Source) -> Iterator[tuple[str, Table]]:
-        for part in source:
-            with naming(part.label):
-                yield part.label, self._read_to_fit(part.table)
+        match = partial(match_columns, schema=self.schema_, unseen=self.unseen)
+        return (table for _, table in _read(source, match))
 
     def _check_options(self) -> None:
-        _check_choice("encoding", self.encoding, _ENCODINGS)
-        _check_choice("unseen", self.unseen, _UNSEEN)
-        if not (isinstance(self.max_bins, str) and self.max_bins == "auto"):
-            _check_limit("max_bins", self.max_bins, 2, also="'auto', ")
+        for name, allowed in _ALLOWED.items():
+            if getattr(self, name) not in allowed:
+                allowed = ", ".join(map(repr, allowed))
+                raise InvalidInputError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
+        _check_limit("max_bins", self.max_bins, 2, words=("auto",))
         _check_limit("max_categories", self.max_categories, 1)
 
-    def _set_schema(self, summary: Summary) -> None:
-        max_bins, onehot = _num_bins(self.max_bins, summary.num_rows), self.encoding == "onehot"
-        self._is_sampled = summary.is_sampled
-        self.schema_ = fit_schema(summary, onehot=onehot, max_bins=max_bins, max_categories=self._most_categories)
+    def _bins(self) -> dict[int, Bins]:
+        """The bins of the numeric columns, by the positions of these."""
+        return {at: column.bins for at, column in enumerate(self.schema_.columns) if column.bins is not None}
 
-    def _set_bins(self, bins: list[Bins]) -> None:
-        """Gives the numeric columns of the schema other bins, in their order."""
-        new = iter(bins)
-        columns = (c if c.bins is None else replace(c, bins=next(new)) for c in self.schema_.columns)
+    def _set_bins(self, bins: dict[int, Bins]) -> None:
+        """Gives columns of the schema other bins."""
+        columns = list(self.schema_.columns)
+        for at, own in bins.items():
+            columns[at] = replace(columns[at], bins=own)
         self.schema_ = replace(self.schema_, columns=tuple(columns))
 
     @property
@@ -282,15 +251,15 @@ class Encoder:
         return int(self.max_categories or MAX_CODES)
 
     def _encode_parts(self, source: Source, *, widen: bool = False) -> Codes:
-        """Returns the codes of a source; if it says how many rows it has, they are written straight into place."""
+        """Returns the codes of a source; if its number of rows is known, they are written straight into place."""
         self._check_fitted()
-        tables = self._read_parts(source)
+        tables = self._matched(source)
         if source.num_rows is None:
             blocks = [self._encode(table, widen=widen) for table in tables]
             return np.concatenate([self._empty_codes(0), *blocks], axis=1)
         codes, start = self._empty_codes(source.num_rows), 0
         for table in tables:
-            stop = start + table.num_rows
+            stop = start + len(table)
             if stop <= source.num_rows:
                 self._encode(table, codes[:, start:stop], widen=widen)
             start = stop
@@ -305,50 +274,64 @@ class Encoder:
         return empty_codes(self.schema_.num_features, num_rows, self.schema_.code_dtype)
 
     def _encode(self, table: Table, codes: Codes | None = None, *, widen: bool = False) -> Codes:
-        """Returns the codes of a table, and writes them into an array if given one.
-
-        Args:
-            table: The table, as the schema has it.
-            codes: Where to write.
-            widen: Whether its rows are some of those that bins are to be as wide as.
-        """
-        codes = self._empty_codes(table.num_rows) if codes is None else codes
-        numbers, bins, number_codes = [], [], []
+        """Returns the codes of a table as the schema has it, written into an array if given one; may widen the bins."""
+        codes, numbers = self._empty_codes(len(table)) if codes is None else codes, {}
         for feature, feature_codes in zip(self.schema_.features, codes, strict=True):
-            column, fitted = table.columns[feature.column], self.schema_.columns[feature.column]
-            if isinstance(column, NumberColumn) and fitted.bins is not None:
-                numbers.append(column)
-                bins.append(fitted.bins)
-                number_codes.append(feature_codes)
-            elif isinstance(column, CategoryColumn):
-                feature_codes[:] = _codes_of_categories(feature, column.categories)[np.asarray(column.codes)]
+            column = table.columns[feature.column]
+            if column.has_categories:
+                feature_codes[:] = _codes_of_categories(feature, column.categories)[np.asarray(column.values)]
+            else:
+                numbers[feature.column] = feature_codes
+        columns, fitted = [table.columns[at] for at in numbers], self._bins()
         matrix, widen = table.matrix if len(numbers) == len(table.columns) else None, widen and self._is_sampled
-        bins = bin_columns(numbers, bins, number_codes, matrix, widen=widen)
+        bins = bin_columns(columns, [fitted[at] for at in numbers], [*numbers.values()], matrix, widen=widen)
         if widen:
-            self._set_bins(bins)
+            self._set_bins(dict(zip(numbers, bins, strict=True)))
         return codes
+
+    def _values(self, table: Table, X: Any) -> Float[np.ndarray, "row feature"]:
+        """The values of a table as the schema has it, which was read from X or a part of it."""
+        are_numbers = not any(column.has_categories for column in table.columns)
+        if issparse(X) and are_numbers:  # in one step: columns would be written one by one between one another
+            return X.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False).toarray(order="C")
+        matrix = table.matrix if are_numbers else None
+        if matrix is not None and matrix.dtype in (np.float32, np.float64) and matrix.flags.c_contiguous:
+            return matrix
+        return self._fill_values(table)
 
     def _fill_values(self, table: Table) -> Float[np.ndarray, "row feature"]:
         features, columns = self.schema_.features, table.columns
-        is_single = all(isinstance(column, NumberColumn) and column.values.dtype == np.float32 for column in columns)
-        values = np.empty((table.num_rows, len(features)), np.float32 if is_single else np.float64)
+        is_single = all(column.values.dtype == np.float32 for column in columns)  # no codes are
+        values = np.empty((len(table), len(features)), np.float32 if is_single else np.float64)
 
         def fill_block(block: slice) -> None:
             for feature, out in zip(features, values[block].T, strict=True):
                 out[:] = _values_of(feature, columns[feature.column], block)
 
-        in_threads(fill_block, blocks_of(table.num_rows), num_threads=threads_for(table.num_rows))
+        in_threads(fill_block, blocks_of(len(table)), num_threads=threads_for(len(table)))
         return values
 
 
-def _check_choice(name: str, given: Any, allowed: tuple[str, ...]) -> None:
-    if given not in allowed:
-        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {given!r}")
+def _open(X: Any, *, to_fit: bool = False) -> Source:
+    """Opens a source; a table that is held as a whole is read, and becomes a source of one part."""
+    if is_source(X):
+        return open_source(X, to_fit=to_fit)
+    table = read_table(X)
+    return Source(lambda: [Piece("", len(table), None, lambda _: [table])], len(table))
 
 
-def _check_limit(name: str, limit: Any, lowest: int, also: str = "") -> None:
-    is_integer = isinstance(limit, int | np.integer) and not isinstance(limit, bool)
-    if limit is not None and not (is_integer and lowest <= limit <= MAX_CODES):
+def _read(source: Source, prepare: Callable[[Table], Table]) -> Iterator[tuple[str, Table]]:
+    """Yields the tables of a source, each with how messages name it."""
+    for part in source:
+        with naming(part.label):
+            yield part.label, prepare(read_table(part.table))
+
+
+def _check_limit(name: str, limit: Any, lowest: int, words: tuple[str, ...] = ()) -> None:
+    if isinstance(limit, int | np.integer) and not isinstance(limit, bool) and lowest <= limit <= MAX_CODES:
+        return
+    if limit is not None and limit not in words:
+        also = "".join(f"{word!r}, " for word in words)
         raise InvalidInputError(f"{name} must be {also}None or an integer from {lowest} to {MAX_CODES}, got {limit!r}")
 
 
@@ -374,14 +357,14 @@ def _codes_of_categories(feature: Feature, categories: tuple) -> Int32[np.ndarra
     return np.arange(len(categories) + 1, dtype=np.int32)
 
 
-def _values_of(feature: Feature, column: Any, block: slice) -> Num[np.ndarray, " row"]:
+def _values_of(feature: Feature, column: TableColumn, block: slice) -> Num[np.ndarray, " row"]:
     """Returns what thresholds are compared with, for a block of rows."""
-    if isinstance(column, NumberColumn):
+    if not column.has_categories:
         return column.values[block]
     values = _codes_of_categories(feature, column.categories).astype(np.float64)
     if values[-1] == feature.num_values:  # one-hot, it may be 0 instead
         values[-1] = np.nan
-    return values[column.codes[block]]
+    return values[column.values[block]]
 
 
 def _codes_of_onehot(codes: Codes) -> Int64[np.ndarray, " row"]:

@@ -6,10 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.columns import AnyColumn, CategoryColumn, NumberColumn, as_categorical, as_numbers
+from jaxtree.table.columns import KINDS_IN_WORDS, TableColumn, as_categorical, recoded
 from jaxtree.table.reading import Table, default_names
-from jaxtree.table.schema import KINDS_IN_WORDS, Column, Schema, value_in_words
-from jaxtree.table.times import KINDS, TimeColumn
+from jaxtree.table.schema import Column, Schema, value_in_words
 
 _NAMES_SHOWN = 5
 
@@ -24,8 +23,7 @@ def match_columns(table: Table, schema: Schema, *, unseen: str) -> Table:
 
     Raises:
         InvalidInputError: If the table has other columns than the schema, or an unseen category that is an error.
-        InvalidTypeError: If a column has words where there were numbers in fit, or numbers where there were words; or
-            times where there were none, of another kind, or none where there were some.
+        InvalidTypeError: If a column has values of another kind than in fit.
     """
     _check_names(table, schema.column_names)
     pairs = zip(table.columns, schema.columns, strict=True)
@@ -55,65 +53,45 @@ def _list_names(names: Sequence[str]) -> str:
     return "".join(f"- {name}\n" for name in shown)
 
 
-def in_numbers(column: AnyColumn, fitted: Column) -> NumberColumn | CategoryColumn:
-    """Returns a column of the fitted table, with numbers in the place of times."""
-    if not isinstance(column, TimeColumn):
-        return column
-    if fitted.time is None:  # no time is known
-        return _all_missing(column)
-    return NumberColumn(column.name, fitted.time.numbers(column.values), column.has_missing)
-
-
-def _all_missing(column: AnyColumn) -> NumberColumn:
-    return NumberColumn(column.name, np.full(len(column), np.nan), True)
-
-
-def _match(column: AnyColumn, fitted: Column, unseen: str) -> NumberColumn | CategoryColumn:
-    if isinstance(column, TimeColumn) or fitted.time is not None:
-        if isinstance(column, TimeColumn) and fitted.time is not None and column.kind == fitted.time.kind:
-            return in_numbers(column, fitted)
-        if fitted.num_values and (present := _known_in_words(column)) is not None:
-            was = KINDS_IN_WORDS[fitted.kind if fitted.time is None else fitted.time.kind]
-            raise InvalidTypeError(
-                f"column {fitted.name!r} had {was} in fit, and now has {present}: turn them into what they were"
-            )
-        column = _all_missing(column)
-    if fitted.kind != "numeric" or not fitted.num_values:
-        return _match_categories(as_categorical(column), fitted, unseen)
-    if isinstance(column, NumberColumn):
-        return column
-    if column.kind == "boolean":
-        return NumberColumn(column.name, as_numbers(column), column.has_missing)
-    if (present := _known_in_words(column)) is not None:
-        raise InvalidTypeError(
-            f"column {fitted.name!r} had numbers in fit, and now has {present}: turn them into numbers, or into NaN"
-        )
+def _match(column: TableColumn, fitted: Column, unseen: str) -> TableColumn:
+    kind = fitted.kind if fitted.time is None else fitted.time.kind
+    if fitted.bins is None or not fitted.num_values:
+        if column.is_time:
+            _refuse_values(column, fitted, kind)
+            column = _all_missing(column)
+        return _match_categories(column, fitted, unseen)
+    if fitted.time is not None and column.kind == kind:
+        return TableColumn(column.name, "numeric", fitted.time.numbers(np.asarray(column.values)), column.has_missing)
+    if fitted.time is None and column.kind in ("numeric", "boolean"):
+        return replace(column, kind="numeric", values=column.numbers(), categories=())
+    _refuse_values(column, fitted, kind)
     return _all_missing(column)
 
 
-def _known_in_words(column: AnyColumn) -> str | None:
-    """What a column has, in words; None if no value is known."""
-    if isinstance(column, TimeColumn):
-        return KINDS[column.kind] if column.is_known else None
-    if isinstance(column, NumberColumn):
-        known = np.asarray(column.values)
-        known = known[~np.isnan(known)]
-        return f"numbers such as {value_in_words(float(known[0]))}" if len(known) else None
-    codes = np.asarray(column.codes)
-    known = codes[codes < len(column.categories)]
-    return f"words such as {column.categories[known[0]]!r}" if len(known) else None
+def _all_missing(column: TableColumn) -> TableColumn:
+    return TableColumn(column.name, "numeric", np.full(len(column), np.nan), True)
 
 
-def _match_categories(column: CategoryColumn, fitted: Column, unseen: str) -> CategoryColumn:
-    own, wanted = column.categories, fitted.categories
+def _refuse_values(column: TableColumn, fitted: Column, kind: str) -> None:
+    """Raises InvalidTypeError if the fitted column has values, and this one has some, which are of another kind."""
+    known = column.known()
+    if not len(known) or not fitted.num_values:
+        return
+    had = KINDS_IN_WORDS[kind] + (f" such as {fitted.categories[0]!r}" if fitted.categories else "")
+    has = KINDS_IN_WORDS[column.kind]
+    if not column.is_time:
+        has += f" such as {column.categories[known[0]] if column.categories else float(known[0])!r}"
+    raise InvalidTypeError(f"column {fitted.name!r} had {had} in fit, and now has {has}: turn them into what they were")
+
+
+def _match_categories(column: TableColumn, fitted: Column, unseen: str) -> TableColumn:
+    found, wanted = as_categorical(column), fitted.categories
+    own = found.categories
     if own == wanted:
-        return column
+        return found
     if own and wanted and _has_strings(own) != _has_strings(wanted):
-        raise InvalidTypeError(
-            f"column {fitted.name!r} had values such as {wanted[0]!r} in fit, and now has values such as {own[0]!r}: "
-            "turn them into what they were"
-        )
-    codes = np.asarray(column.codes)
+        _refuse_values(column, fitted, fitted.kind)
+    codes = np.asarray(found.values)
     if unseen == "error":
         present = (own[code] for code in np.unique(codes) if code < len(own))
         refused = [value_in_words(category) for category in present if category not in wanted]
@@ -122,9 +100,7 @@ def _match_categories(column: CategoryColumn, fitted: Column, unseen: str) -> Ca
             raise InvalidInputError(
                 f"column {fitted.name!r} has values never seen in fit: {shown}; unseen='missing' reads them as missing"
             )
-    position, missing = {category: code for code, category in enumerate(wanted)}, len(wanted)
-    recode = np.array([*(position.get(category, missing) for category in own), missing], np.int32)
-    return CategoryColumn(column.name, fitted.kind, wanted, recode[codes])
+    return recoded(found, wanted)
 
 
 def _has_strings(categories: tuple) -> bool:

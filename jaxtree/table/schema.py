@@ -15,15 +15,7 @@ from jaxtyping import Bool, Float64, Int, Int32, UInt
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import Bins, midpoint
-from jaxtree.table.times import KINDS, Days, TimeScale
-
-KINDS_IN_WORDS = {
-    "numeric": "numbers",
-    "boolean": "truth values",
-    "categorical": "categories",
-    "ordered": "ordered categories",
-    **KINDS,
-}
+from jaxtree.table.times import Days, TimeScale
 
 
 @dataclass(frozen=True)

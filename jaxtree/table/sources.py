@@ -1,15 +1,15 @@
 """Tables that come in parts.
 
-A *source* gives its rows part by part, each part a table that `read_table` reads, and gives them again whenever it is
-asked. It is for tables that are larger than memory: codes, target and one part are all that is held. It is read from
-*pieces*: row groups of Parquet files, data sets, batches. Files and data sets are read with pyarrow, which is imported
-where they are used and nowhere else.
+A *source* gives its rows part by part, each part a table that `read_table` reads, and gives them again on every
+iteration. It is for tables that are larger than memory: codes, target and one part are all that is held. It is read
+from *pieces*: row groups of Parquet files, data sets, batches. Files and data sets are read with pyarrow, which is
+imported where they are used and nowhere else.
 """
 
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -48,11 +48,10 @@ class Piece(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Some rows of a source, at least one: how messages name them, and what `read_table` reads."""
+    """Some rows of a source, at least one: their name in messages, and a table that `read_table` reads."""
 
     label: str
     table: Any
-    num_rows: int
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Source:
         pieces: Returns the pieces that it is read from.
         num_rows: The number of rows; None if it is not known before they are read.
         is_repeatable: Whether it can be read more than once.
-        only: The columns that are read; None for all.
+        only: The column that is read; None for all.
         left_out: Columns that are not read.
         start: The first row that is read.
         stop: The row before which reading ends; None for the end.
@@ -72,7 +71,7 @@ class Source:
     pieces: Callable[[], Iterable[Piece]]
     num_rows: int | None
     is_repeatable: bool = True
-    only: Names | None = None
+    only: str | None = None
     left_out: frozenset[str] = frozenset()
     start: int = 0
     stop: int | None = None
@@ -85,13 +84,12 @@ class Source:
         """
         first, row = None, 0
         for piece in self.pieces():
-            first = piece if first is None else first
+            first = first or piece
             _check_columns(piece, first)
             stop = None if self.stop is None else max(self.stop - row, 0)
             wanted = range(piece.num_rows)[max(self.start - row, 0) : stop]
             if wanted:
-                for table, num_rows in _rows_of(piece.load(self._columns(piece)), wanted.start, len(wanted)):
-                    yield Part(piece.label, table, num_rows)
+                yield from (Part(piece.label, table) for table in _rows_of(piece.load(self._columns(piece)), wanted))
             row += piece.num_rows
         pyarrow: Any = sys.modules.get("pyarrow")
         if pyarrow is not None:  # which keeps memory for the next batch
@@ -109,7 +107,7 @@ class Source:
 
     def column(self, name: str) -> "Source":
         """Returns the source with one column alone."""
-        return replace(self, only=(name,), left_out=frozenset())
+        return replace(self, only=name, left_out=frozenset())
 
     def between(self, start: int, stop: int) -> "Source":
         """Returns the source with the rows from `start` on, up to `stop` and without it."""
@@ -121,43 +119,55 @@ class Source:
         if self.only is None and not self.left_out:
             return None
         if piece.names is None:
-            wanted = sorted(self.left_out.union(self.only or ()))
-            raise InvalidInputError(f"X has no column {wanted[0]!r}: its columns have no names")
+            raise InvalidInputError(f"X has no column {self.only or min(self.left_out)!r}: its columns have no names")
         if self.only is None:
             return tuple(name for name in piece.names if name not in self.left_out)
-        for name in self.only:
-            if name not in piece.names:
-                raise InvalidInputError(f"X has no column {name!r}: its columns are {list(piece.names)}")
-        return self.only
+        if self.only not in piece.names:
+            raise InvalidInputError(f"X has no column {self.only!r}: its columns are {list(piece.names)}")
+        return (self.only,)
 
 
-def _rows_of(tables: Iterable[Any], start: int, num_wanted: int) -> Iterator[tuple[Any, int]]:
-    """Yields so many rows of tables that follow one another, from a row on, with the number of rows of each table."""
+def _rows_of(tables: Iterable[Any], wanted: range) -> Iterator[Any]:
+    """Yields tables that follow one another, or parts of them: the rows that are wanted."""
+    row = 0
     for table in tables:
         num_rows = _number_of_rows(table)
-        taken = range(num_rows)[start : start + num_wanted]
-        if len(taken) == num_rows and num_rows:
-            yield table, num_rows
+        taken = range(num_rows)[max(wanted.start - row, 0) : max(wanted.stop - row, 0)]
+        row += num_rows
+        if taken and len(taken) == num_rows:
+            yield table
         elif taken:
-            whole = table.tocsr() if issparse(table) else nw.from_native(table, pass_through=True)
-            sliced = whole[taken.start : taken.stop]
-            yield (sliced.to_native() if isinstance(sliced, nw.DataFrame) else sliced), len(taken)
-        start, num_wanted = max(start - num_rows, 0), num_wanted - len(taken)
-        if not num_wanted:
+            sliced = (table.tocsr() if issparse(table) else as_frame(table))[taken.start : taken.stop]
+            yield sliced.to_native() if isinstance(sliced, nw.DataFrame) else sliced
+        if row >= wanted.stop:
             return
 
 
 @contextmanager
 def naming(label: str) -> Iterator[None]:
-    """Adds to jaxtree's errors which part they are about."""
+    """Adds to jaxtree's errors which part they are about, if it has a name."""
     try:
         yield
     except (InvalidInputError, InvalidTypeError) as error:
+        if not label:
+            raise
         raise type(error)(f"{label}: {error}") from error
 
 
+def as_frame(X: Any) -> Any:
+    """Returns X as a data frame or series of narwhals, or X itself if it is neither; a lazy frame is collected.
+
+    Raises InvalidInputError if two columns have one name.
+    """
+    try:
+        frame = nw.from_native(X, pass_through=True, allow_series=True)
+    except DuplicateError as error:
+        raise InvalidInputError(f"the names of X's columns must be unique: {error}") from error
+    return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+
+
 def is_source(X: Any) -> bool:
-    """Says whether something is a table in parts, and not one that is held as a whole.
+    """Returns whether something is a table in parts, and not one that is held as a whole.
 
     >>> is_source("train.parquet"), is_source([[1.0, 2.0], [3.0, 4.0]]), is_source(np.eye(2))
     (True, False, False)
@@ -182,13 +192,13 @@ def open_source(X: Any, *, to_fit: bool = False) -> Source:
 
     >>> import pandas as pd
     >>> source = open_source([pd.DataFrame({"size": [1.5, 2.0]}), pd.DataFrame({"size": [3.0]})])
-    >>> source.num_rows, [part.num_rows for part in source.between(1, 3)]
-    (3, [1, 1])
+    >>> source.num_rows, [part.table["size"].tolist() for part in source.between(1, 3)]
+    (3, [[2.0], [3.0]])
     """
     opener = _opener(X)
     if opener is None:
         raise InvalidTypeError(f"X must be a path, a data set or an iterable of tables, got {type(X).__name__}")
-    source = opener(X)
+    source = opener()
     if to_fit and not source.is_repeatable:
         raise InvalidInputError(
             f"X is a {type(X).__name__}, which can be read once, and fit reads a table in parts more than once: pass a "
@@ -197,43 +207,45 @@ def open_source(X: Any, *, to_fit: bool = False) -> Source:
     return source
 
 
-def _opener(X: Any) -> Callable[[Any], Source] | None:
-    """The function that opens a source of a kind; None if it is none."""
+def _opener(X: Any) -> Callable[[], Source] | None:
+    """Returns a function that opens a table in parts; None for anything else."""
     if isinstance(X, Source):
-        return lambda source: source
-    if isinstance(X, str | os.PathLike):
-        return lambda path: _counted(_pieces_of_path(path))
-    module = type(X).__module__
-    if module.startswith("pyarrow") and hasattr(X, "get_fragments"):
-        return lambda dataset: _counted(_pieces_of_dataset(dataset))
-    if module.startswith("pyarrow.parquet") and hasattr(X, "iter_batches"):
-        return lambda file: _counted(list(_pieces_of_file(lambda **_: file, "the Parquet file", {})))
+        return lambda: X
     if isinstance(X, list | tuple):
         return _opener_of_list(X)
+    if isinstance(X, str | os.PathLike):
+        return lambda: _counted(_pieces_of_path(X))
+    module = type(X).__module__
+    if module.startswith("pyarrow") and hasattr(X, "get_fragments"):
+        return lambda: _counted([_piece_of_dataset(X)])
+    if module.startswith("pyarrow.parquet") and hasattr(X, "iter_batches"):
+        return lambda: _counted(_pieces_of_file(lambda **_: X, "the Parquet file", {}))
     is_whole = hasattr(X, "__array__") or hasattr(X, "__getitem__") or issparse(X) or _is_frame(X)
     if is_whole or isinstance(X, type | set | frozenset):
         return None
     if hasattr(X, "__next__"):
-        return lambda tables: Source(lambda: _pieces_of_tables(tables), None, is_repeatable=False)
+        return lambda: Source(lambda: _pieces_of_tables(X), None, is_repeatable=False)
     if callable(X):
-        return lambda read: Source(lambda: _pieces_of_tables(read()), None)
-    return (lambda tables: Source(lambda: _pieces_of_tables(tables), None)) if isinstance(X, Iterable) else None
+        read: Any = X
+        return lambda: Source(lambda: _pieces_of_tables(read()), None)
+    return (lambda: Source(lambda: _pieces_of_tables(X), None)) if isinstance(X, Iterable) else None
 
 
-def _opener_of_list(X: list | tuple) -> Callable[[Any], Source] | None:
+def _opener_of_list(X: list | tuple) -> Callable[[], Source] | None:
     """Lists of paths and of tables are sources; lists of rows are not."""
     if not X or isinstance(X[0], list | tuple | np.ndarray):
         return None
     # In a list, strings may be values.
     if all(isinstance(item, os.PathLike) or (isinstance(item, str) and item.endswith(_SUFFIXES)) for item in X):
-        return lambda paths: _counted([piece for path in paths for piece in _pieces_of_path(path)])
+        return lambda: _counted(piece for path in X for piece in _pieces_of_path(path))
     if all(_is_frame(item) or _is_record_batch(item) or issparse(item) for item in X):
-        return lambda tables: _counted(list(_pieces_of_tables(tables)))
+        return lambda: _counted(_pieces_of_tables(X))
     return None
 
 
-def _counted(pieces: Sequence[Piece]) -> Source:
-    return Source(lambda: pieces, sum(piece.num_rows for piece in pieces))
+def _counted(pieces: Iterable[Piece]) -> Source:
+    counted = tuple(pieces)
+    return Source(lambda: counted, sum(piece.num_rows for piece in counted))
 
 
 def _is_frame(item: Any) -> bool:
@@ -265,32 +277,23 @@ def _pieces_of_path(path: str | os.PathLike) -> list[Piece]:
 
 def _pieces_of_file(open_file: Callable, label: str, constants: dict[str, Any]) -> Iterator[Piece]:
     """The row groups of a file, which is closed between them: a data set may have more files than can be open."""
-    file = open_file()
+    pyarrow, file = _import("pyarrow"), open_file()
     index = (file.schema_arrow.pandas_metadata or {}).get("index_columns") or ()
     own = tuple(name for name in file.schema_arrow.names if name not in index)
-    names = (*own, *constants)
     open_again = partial(open_file, metadata=file.metadata, pre_buffer=False, buffer_size=2**18)
+
+    def load(number: int, wanted: Names | None) -> Iterator[Any]:
+        columns, added = ([name for name in names if wanted is None or name in wanted] for names in (own, constants))
+        for batch in open_again().iter_batches(ROWS_AT_A_TIME, row_groups=[number], columns=columns):
+            arrays = {name: batch[name] for name in columns}
+            yield pyarrow.table(arrays | {name: pyarrow.repeat(constants[name], batch.num_rows) for name in added})
+
     sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
-    if not sizes:
-        yield Piece(label, 0, names, lambda _: ())
-    for number, num_rows in enumerate(sizes):
-        yield Piece(label, num_rows, names, partial(_load_row_group, open_again, number, own, constants))
+    for number, num_rows in enumerate(sizes or [0]):
+        yield Piece(label, num_rows, (*own, *constants), partial(load, number))
 
 
-def _load_row_group(
-    open_file: Callable, number: int, own: Names, constants: dict[str, Any], names: Names | None
-) -> Iterator[Any]:
-    pyarrow = _import("pyarrow")
-    columns = [name for name in own if names is None or name in names]
-    for batch in open_file().iter_batches(ROWS_AT_A_TIME, row_groups=[number], columns=columns):
-        arrays = {name: batch[name] for name in columns}
-        for name, value in constants.items():
-            if names is None or name in names:
-                arrays[name] = pyarrow.repeat(value, batch.num_rows)
-        yield pyarrow.table(arrays)
-
-
-def _pieces_of_dataset(dataset: Any) -> list[Piece]:
+def _piece_of_dataset(dataset: Any) -> Piece:
     """A `pyarrow.dataset.Dataset` as one piece.
 
     Its files must have its columns and types: pyarrow would put nulls in the place of some, leave out others, and round
@@ -300,27 +303,23 @@ def _pieces_of_dataset(dataset: Any) -> list[Piece]:
         label, own = getattr(fragment, "path", "a part of the data set"), fragment.physical_schema
         from_folders = set(_import("pyarrow.dataset").get_partition_keys(fragment.partition_expression))
         _refuse_other_columns(label, set(own.names), set(dataset.schema.names) - from_folders)
-        for name in own.names:
-            if own.field(name).type != dataset.schema.field(name).type:
+        for name, own_type in zip(own.names, own.types, strict=True):
+            if own_type != (wanted := dataset.schema.field(name).type):
                 raise InvalidInputError(
-                    f"{label}: column {name!r} has type {own.field(name).type}, and {dataset.schema.field(name).type} "
-                    "in the data set: write all files with one schema"
+                    f"{label}: column {name!r} has type {own_type}, and {wanted} in the data set: write all files with "
+                    "one schema"
                 )
     scan = partial(dataset.to_batches, batch_size=ROWS_AT_A_TIME, batch_readahead=1, fragment_readahead=1)
     load = lambda names: map(_table_of_batch, scan(columns=None if names is None else list(names)))  # noqa: E731
-    return [Piece("the data set", dataset.count_rows(), tuple(dataset.schema.names), load)]
+    return Piece("the data set", dataset.count_rows(), tuple(dataset.schema.names), load)
 
 
 def _pieces_of_tables(tables: Iterable[Any]) -> Iterator[Piece]:
     """Yields tables, or record batches, as pieces."""
     for position, given in enumerate(tables):
         table, label = _table_of_batch(given) if _is_record_batch(given) else given, f"part {position}"
-        try:
-            frame = nw.from_native(table, pass_through=True)
-        except DuplicateError as error:
-            raise InvalidInputError(f"{label}: the names of X's columns must be unique: {error}") from error
-        if isinstance(frame, nw.LazyFrame):
-            frame = frame.collect()
+        with naming(label):
+            frame = as_frame(table)
         is_frame = isinstance(frame, nw.DataFrame)
         if not is_frame and not (hasattr(table, "__len__") or issparse(table)):
             raise InvalidTypeError(f"{label} must be a table or a record batch, got {type(given).__name__}")
@@ -352,9 +351,7 @@ def _check_columns(piece: Piece, first: Piece) -> None:
     if piece.names == first.names:
         return
     if piece.names is None or first.names is None:
-        raise InvalidInputError(
-            f"{piece.label} and {first.label}: the columns of one have names, those of the other none"
-        )
+        raise InvalidInputError(f"{piece.label} and {first.label}: the columns of one have names, of the other none")
     _refuse_other_columns(piece.label, set(piece.names), set(first.names))
     raise InvalidInputError(
         f"{piece.label} has its columns in the order {list(piece.names)}, and {first.label} in the order "
@@ -363,11 +360,10 @@ def _check_columns(piece: Piece, first: Piece) -> None:
 
 
 def _refuse_other_columns(label: str, own: set[str], wanted: set[str]) -> None:
-    lacking, more = sorted(wanted - own), sorted(own - wanted)
-    if lacking:
-        raise InvalidInputError(f"{label} has no column {lacking[0]!r}, which other parts have")
-    if more:
-        raise InvalidInputError(f"{label} has a column {more[0]!r}, which other parts do not have")
+    if wanted - own:
+        raise InvalidInputError(f"{label} has no column {min(wanted - own)!r}, which other parts have")
+    if own - wanted:
+        raise InvalidInputError(f"{label} has a column {min(own - wanted)!r}, which other parts do not have")
 
 
 def _import(module: str) -> Any:

@@ -1,33 +1,27 @@
-"""What a schema is learned from: a summary of a table, made part by part.
+"""The summary of a table, from which its schema is learned, made part by part.
 
 A *summary* has the categories of every column, whether a value is missing, and the numbers of *sampled* rows: those
 whose number in the whole table hashes lowest. Summaries of parts merge into that of the whole, in any order and
-grouping; so edges depend neither on how a table is cut into parts nor on who reads them.
+grouping; so edges depend neither on how a table is cut into parts nor on who reads them. A table that is held as a
+whole is one part.
 """
 
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int32, Int64, Shaped, UInt64
+from jaxtyping import Int64, Shaped, UInt64
 
 from jaxtree.blocks import blocks_of, in_threads, threads_for
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.binning import Bins, comparison_dtype, fit_bins
-from jaxtree.table.columns import (
-    MAX_CODES,
-    AnyColumn,
-    CategoryColumn,
-    NumberColumn,
-    SparseVector,
-    check_num_categories,
-)
+from jaxtree.table.columns import KINDS_IN_WORDS, MAX_CODES, SparseVector, TableColumn, as_categorical, recoded
 from jaxtree.table.reading import Table, read_table
-from jaxtree.table.schema import KINDS_IN_WORDS, Column, Schema, make_schema
+from jaxtree.table.schema import Column, Schema, make_schema
 from jaxtree.table.sources import Source, naming
 from jaxtree.table.times import KINDS, TimeScale, origin_of
 
@@ -77,9 +71,9 @@ class ColumnSummary(NamedTuple):
 
     Attributes:
         name: Its name.
-        kind: "numeric", "ordered", "categorical" or "boolean"; or a kind of times, see `TimeScale`.
+        kind: The kind of `TableColumn`.
         has_missing: Whether a value is missing.
-        is_known: Whether any value is known, or its dtype says what kind it is; else it may turn out to be any.
+        is_known: Whether any value is known, or its dtype declares its kind; else it may turn out to be any.
         values: The numbers or times of the sampled rows; none of categories.
         categories: Each with the first row of the part that first has it and its position there.
         is_declared: Whether the categories are those that a dtype declares, in its order.
@@ -138,9 +132,9 @@ class Summary:
         """Returns the summary as an archive of NumPy arrays, without pickles, for another process."""
         columns = [column._replace(values=None, categories=[*column.categories.items()]) for column in self.columns]
         text = json.dumps([self.label, self.num_rows, self.is_named, columns]).encode()
-        values: dict[str, Any] = {str(place): np.asarray(column.values) for place, column in enumerate(self.columns)}
         buffer = io.BytesIO()
-        np.savez(buffer, text=np.frombuffer(text, np.uint8), rows=self.rows, **values)
+        values = (np.asarray(column.values) for column in self.columns)
+        np.savez(buffer, np.frombuffer(text, np.uint8), self.rows, *values)
         return buffer.getvalue()
 
     @staticmethod
@@ -148,19 +142,15 @@ class Summary:
         """Returns the summary that `to_bytes` wrote; raises InvalidInputError if it wrote no such bytes."""
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-                return _summary_of_arrays(arrays)
+                text, rows, *values = arrays.values()
         except (KeyError, OSError, ValueError) as error:
             raise InvalidInputError(f"the bytes are not those of a summary: {error}") from error
-
-
-def _summary_of_arrays(arrays: Mapping[str, np.ndarray]) -> Summary:
-    label, num_rows, is_named, described = json.loads(arrays["text"].tobytes())
-    columns = []
-    for position, column in enumerate(ColumnSummary(*fields) for fields in described):
-        categories = {category: tuple(place) for category, place in column.categories}
-        values = arrays[str(position)]
-        columns.append(column._replace(values=values, categories=categories, origin=tuple(column.origin)))
-    return Summary(label, num_rows, is_named, arrays["rows"], tuple(columns))
+        label, num_rows, is_named, described = json.loads(text.tobytes())
+        columns = []
+        for column, sampled in zip((ColumnSummary(*fields) for fields in described), values, strict=True):
+            categories = {category: tuple(place) for category, place in column.categories}
+            columns.append(column._replace(values=sampled, categories=categories, origin=tuple(column.origin)))
+        return Summary(label, num_rows, is_named, rows, tuple(columns))
 
 
 def summarise_tables(
@@ -177,8 +167,8 @@ def summarise_tables(
     """
     pending, limit, num_sampled = [], None, 0
     for label, table in tables:
-        part = summarise(table, label, first_row, limit)
-        first_row += table.num_rows
+        part = summarise(table, label or "X", first_row, limit)
+        first_row += len(table)
         num_sampled += len(part.rows)
         pending.append(part)
         if num_sampled > MAX_FITTED_ROWS or len(pending) > _MOST_PENDING:
@@ -197,11 +187,11 @@ def summarise(table: Table, label: str = "X", first_row: int = 0, limit: np.uint
         first_row: The number of its first row in the whole table.
         limit: The highest hash of a row that is of use.
     """
-    rows = np.arange(first_row, first_row + table.num_rows)
+    rows = np.arange(first_row, first_row + len(table))
     taken = lowest_hashes(rows) if limit is None else np.flatnonzero(row_hash(rows) <= limit)
     numbers = _sampled_numbers(table, taken)
     columns = tuple(_summarise_column(*pair, first_row) for pair in zip(table.columns, numbers, strict=True))
-    return Summary(label, table.num_rows, table.is_named, rows[taken], columns)
+    return Summary(label, len(table), table.is_named, rows[taken], columns)
 
 
 def _sampled_numbers(
@@ -209,8 +199,10 @@ def _sampled_numbers(
 ) -> Iterable[Shaped[np.ndarray, " _sampled"] | SparseVector]:
     """The sampled numbers of every column; a matrix is read row by row, as it lies in memory."""
     matrix = table.matrix
-    if matrix is None or isinstance(taken, slice):
-        return [_taken(column, taken) for column in table.columns]
+    if isinstance(taken, slice):
+        return [column.values for column in table.columns]
+    if matrix is None:
+        return [column.values.take(taken) for column in table.columns]
     sampled = np.empty((matrix.shape[1], len(taken)), matrix.dtype)
 
     def gather(block: slice) -> None:
@@ -220,28 +212,17 @@ def _sampled_numbers(
     return sampled
 
 
-def _taken(
-    column: AnyColumn, taken: Int64[np.ndarray, " taken"] | slice
-) -> Shaped[np.ndarray, " sampled"] | SparseVector:
-    if isinstance(column, CategoryColumn):
-        return np.zeros(0)
-    return column.values.take(taken) if isinstance(column.values, SparseVector) else column.values[taken]
-
-
 def _summarise_column(
-    column: AnyColumn, sampled: Shaped[np.ndarray, " sampled"] | SparseVector, first_row: int
+    column: TableColumn, sampled: Shaped[np.ndarray, " sampled"] | SparseVector, first_row: int
 ) -> ColumnSummary:
-    name, has_missing = column.name, column.has_missing
-    if isinstance(column, CategoryColumn):
+    name, kind, has_missing = column.name, column.kind, column.has_missing
+    if column.has_categories:
         places = {category: (first_row, position) for position, category in enumerate(column.categories)}
-        return ColumnSummary(name, column.kind, has_missing, True, sampled, places, column.is_declared)
-    if isinstance(column, NumberColumn):
-        is_known = not (has_missing and bool(np.isnan(np.asarray(column.values)).all()))
-        return ColumnSummary(name, "numeric", has_missing, is_known, sampled)
-    if not column.is_known:  # other parts may have anything
-        return ColumnSummary(name, "numeric", has_missing, False, np.full(len(sampled), np.nan))
-    origin = (0, 0) if column.kind == "duration" else origin_of(column.values)
-    return ColumnSummary(name, column.kind, has_missing, True, sampled, origin=origin)
+        return ColumnSummary(name, kind, has_missing, True, np.zeros(0), places, column.is_declared)
+    if has_missing and not len(column.known()):  # other parts may have anything
+        return ColumnSummary(name, "numeric", True, False, np.full(len(sampled), np.nan))
+    origin = origin_of(np.asarray(column.values)) if kind in ("instant", "utc") else (0, 0)
+    return ColumnSummary(name, kind, has_missing, True, sampled, origin=origin)
 
 
 def merge_summaries(summaries: Sequence[Summary], max_categories: int | None = None) -> Summary:
@@ -281,8 +262,8 @@ def _merge_columns(
     order: Int64[np.ndarray, " sampled"],
     max_categories: int | None,
 ) -> ColumnSummary:
-    known = [pair for pair in zip(labels, columns, strict=True) if pair[1].is_known]
-    first_label, first = known[0] if known else (labels[0], columns[0])
+    known = [pair for pair in zip(labels, columns, strict=True) if pair[1].is_known] or [(labels[0], columns[0])]
+    first_label, first = known[0]
     values, categories = first.values, {}
     for label, column in known:
         _check_kind(first_label, first, label, column)
@@ -292,15 +273,14 @@ def _merge_columns(
         check_num_categories(first.name, len(categories), max_categories)
     if first.is_numeric:
         parts = [np.asarray(column.values) for column in columns]
-        if first.kind in KINDS:
-            no_times = np.array("NaT", first.values.dtype)
-            parts = [p if c.is_known else np.full(len(p), no_times) for p, c in zip(parts, columns, strict=True)]
+        if first.time is not None:
+            parts = [np.full(len(p), "NaT", first.values.dtype) if p.dtype.kind == "f" else p for p in parts]
         values = np.concatenate(parts)[order]
     return first._replace(
         has_missing=any(column.has_missing for column in columns),
         values=values,
         categories=categories,
-        origin=min(column.origin for _, column in known) if known else first.origin,
+        origin=min(column.origin for _, column in known),
     )
 
 
@@ -318,6 +298,17 @@ def _check_kind(first_label: str, first: ColumnSummary, label: str, column: Colu
             f"{name}has the ordered categories {list(column.ordered_categories)} in {label}, and "
             f"{list(first.ordered_categories)} in {first_label}"
         )
+
+
+def check_num_categories(name: str, num_categories: int, max_categories: int | None) -> None:
+    """Raises InvalidInputError if a column has more categories than allowed; None allows any number."""
+    if max_categories is None or num_categories <= max_categories:
+        return
+    larger = "" if max_categories >= MAX_CODES else f"pass a larger max_categories (up to {MAX_CODES}), "
+    raise InvalidInputError(
+        f"column {name!r} has {num_categories} categories, more than the {max_categories} allowed: {larger}drop or "
+        "hash the column, or encode it as numbers"
+    )
 
 
 def fit_schema(summary: Summary, *, onehot: bool, max_bins: int, max_categories: int = MAX_CODES) -> Schema:
@@ -356,7 +347,7 @@ def _fit_column(column: ColumnSummary, max_bins: int) -> Bins:
     return fit_bins(values.astype(comparison_dtype(values.dtype), copy=False), max_bins)
 
 
-def read_column(source: Source, name: str) -> NumberColumn | CategoryColumn:
+def read_column(source: Source, name: str) -> TableColumn:
     """Reads one column of a source, a target or a weight, which is held as a whole: it is small beside the table.
 
     Raises:
@@ -366,33 +357,22 @@ def read_column(source: Source, name: str) -> NumberColumn | CategoryColumn:
     >>> import pandas as pd
     >>> from jaxtree.table import open_source
     >>> column = read_column(open_source([pd.DataFrame({"kind": ["b", "a"]}), pd.DataFrame({"kind": ["c"]})]), "kind")
-    >>> column.categories, column.codes
+    >>> column.categories, column.values
     (('a', 'b', 'c'), array([1, 0, 2], dtype=int32))
     """
-    parts, summaries, first_row = [], [], 0
+    parts = []
     for part in source.column(name):
         with naming(part.label):
-            table = read_table(part.table)
-        # Its categories and kind alone are of use: no row is sampled.
-        summaries.append(summarise(table, part.label, first_row, limit=np.uint64(0)))
-        parts.append(table.columns[0])
-        first_row += table.num_rows
+            parts.append((part.label, read_table(part.table)))
     if not parts:
         raise InvalidInputError(NO_ROWS)
-    (column,) = merge_summaries(summaries).columns
-    if column.kind == "numeric":
-        values = [part.values for part in parts if isinstance(part, NumberColumn)]
-        return NumberColumn(column.name, np.concatenate(values), column.has_missing)
-    if column.kind in KINDS:
-        raise InvalidTypeError(f"column {column.name!r} has {KINDS[column.kind]}: targets and weights cannot")
-    categories = column.ordered_categories
-    position = {category: code for code, category in enumerate(categories)}
-    codes = np.concatenate([_recoded(part, position) for part in parts])
-    return CategoryColumn(column.name, column.kind, categories, codes, column.is_declared)
-
-
-def _recoded(part: AnyColumn, position: dict) -> Int32[np.ndarray, " row"]:
-    missing = len(position)
-    if not isinstance(part, CategoryColumn):  # no value of the part is known
-        return np.full(len(part), missing, np.int32)
-    return np.array([*(position[category] for category in part.categories), missing], np.int32)[part.codes]
+    # Its categories and kind alone are of use: no row is sampled.
+    summaries = [summarise(part, label, number, limit=np.uint64(0)) for number, (label, part) in enumerate(parts)]
+    (merged,) = merge_summaries(summaries).columns
+    if merged.time is not None:
+        raise InvalidTypeError(f"column {name!r} has {KINDS[merged.kind]}: targets and weights cannot")
+    columns, categories = [part.columns[0] for _, part in parts], merged.ordered_categories
+    if not merged.is_numeric:
+        columns = [recoded(as_categorical(column), categories) for column in columns]
+    values = np.concatenate([column.values for column in columns])
+    return TableColumn(name, merged.kind, values, merged.has_missing, categories, merged.is_declared)

@@ -1,29 +1,35 @@
-"""Targets: what a tree shall predict, a class or a number for every row.
+"""Targets, a class or a number for every row, and the weights of rows: each by itself, and each by its class.
 
 A target has one *output*, or several side by side in the columns of a matrix or data frame. Each is encoded by itself.
 """
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 from jaxtyping import Float64, Int, Int32, Integer, Shaped
-from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
 from jaxtree.blocks import blocks_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.columns import CategoryColumn, NumberColumn, as_numbers, is_missing
+from jaxtree.table.columns import TableColumn, as_array, is_missing
 from jaxtree.table.reading import declared_categories
+from jaxtree.table.sources import as_frame
 
 _COLUMN_WARNING = (  # scikit-learn's words
     "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ), for "
     "example using ravel()."
 )
+_ALL_ZERO = "Sample weights must contain at least one non-zero number."  # scikit-learn's words, as others below
 _MOST_COUNTED = 2**16
+
+Values = Shaped[np.ndarray, " row"] | TableColumn
+Output = tuple[Values, tuple | None]
+"""The values of an output, and the categories that its dtype declares, if any."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +78,6 @@ class NumberTarget:
         return self.values.shape[1]
 
 
-class _Output(NamedTuple):
-    values: Shaped[np.ndarray, " row"] | CategoryColumn
-    categories: tuple | None = None  # what its dtype declares
-
-
 def encode_classes(y: Any) -> ClassTarget:
     """Returns the classes of a target in ascending order, and the position of every row's class among them.
 
@@ -100,7 +101,7 @@ def encode_classes(y: Any) -> ClassTarget:
         from sklearn.exceptions import DataConversionWarning  # loads all of scikit-learn
 
         warnings.warn(_COLUMN_WARNING, DataConversionWarning, stacklevel=2)
-    encoded = [_encode(output, _prefix(position, outputs)) for position, output in enumerate(outputs)]
+    encoded = [_encode(*output, _prefix(position, outputs)) for position, output in enumerate(outputs)]
     classes, codes, declared, absent = zip(*encoded, strict=True)
     return ClassTarget(classes, np.stack(codes), declared, absent)
 
@@ -119,12 +120,12 @@ def encode_numbers(y: Any) -> NumberTarget:
     NumberTarget(values=array([[1. , 2.5]]), is_vector=True)
     """
     outputs, _ = _read_outputs(y)
-    names = (_prefix(position, outputs) + "y" for position in range(len(outputs)))
-    values = np.stack([finite_numbers(name, _numbers_of(output)) for name, output in zip(names, outputs, strict=True)])
-    return NumberTarget(values, len(outputs) == 1)
+    names = (f"{_prefix(position, outputs)}y" for position in range(len(outputs)))
+    numbers = [finite_numbers(name, _numbers_of(values)) for name, (values, _) in zip(names, outputs, strict=True)]
+    return NumberTarget(np.stack(numbers), len(numbers) == 1)
 
 
-def _read_outputs(y: Any) -> tuple[list[_Output], int]:
+def _read_outputs(y: Any) -> tuple[list[Output], int]:
     """Returns the outputs of a target, and its number of axes, 1 or 2."""
     if y is None:
         raise InvalidInputError("y should be a 1d array: fit requires y to be passed, but the target y is None")
@@ -132,83 +133,69 @@ def _read_outputs(y: Any) -> tuple[list[_Output], int]:
         raise InvalidTypeError(
             "y is a sparse matrix, and a sparse multilabel-indicator for y is not supported: pass y.toarray()"
         )
-    if isinstance(y, NumberColumn | CategoryColumn):
-        return [_output_of_column(y)], 1
-    if isinstance(y, list) and y and all(isinstance(column, NumberColumn | CategoryColumn) for column in y):
-        return [_output_of_column(column) for column in y], 2
-    frame = _as_frame(y)
-    if isinstance(frame, nw.Series):
-        return [_output_of_series(frame)], 1
-    if isinstance(frame, nw.DataFrame) and frame.shape[1]:
-        return [_output_of_series(series) for series in frame.iter_columns()], 2
-    values = read_array("y", y)
+    columns = [y] if isinstance(y, TableColumn) else y
+    if isinstance(columns, list) and columns and all(isinstance(column, TableColumn) for column in columns):
+        outputs = [(column, column.categories if column.is_declared else None) for column in columns]
+        return outputs, 2 if columns is y else 1
+    frame = _frame_of(y)
+    if isinstance(frame, nw.Series | nw.DataFrame) and frame.shape[-1]:
+        series = [frame] if isinstance(frame, nw.Series) else list(frame.iter_columns())
+        outputs = [(as_array("y", one.to_native()), (declared_categories(one) or (None,))[0]) for one in series]
+        return outputs, len(frame.shape)
+    values = as_array("y", y)
     if values.ndim == 1:
         categories = getattr(getattr(y, "dtype", None), "categories", None)  # of a bare Categorical of pandas
-        return [_Output(values, None if categories is None else tuple(categories.tolist()))], 1
+        return [(values, None if categories is None else tuple(categories.tolist()))], 1
     if values.ndim == 2 and values.shape[1]:
-        return [_Output(column) for column in values.T], 2
+        return [(column, None) for column in values.T], 2
     raise InvalidInputError(
         f"y should be a 1d array, or have a column for each output, got an array of shape {values.shape} instead."
     )
 
 
-def _as_frame(y: Any) -> Any:
-    """Returns a data frame or series of narwhals, or what was given if it is neither."""
+def _frame_of(y: Any) -> Any:
     try:
-        frame = nw.from_native(y, pass_through=True, allow_series=True)
-    except DuplicateError:  # the names of outputs do not matter
+        return as_frame(y)
+    except InvalidInputError:  # of outputs with one name, which do not matter
         return y
-    return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
 
 
-def _output_of_series(series: nw.Series) -> _Output:
-    declared = declared_categories(series)
-    return _Output(read_array("y", series.to_native()), declared and declared.categories)
-
-
-def _output_of_column(column: NumberColumn | CategoryColumn) -> _Output:
-    if isinstance(column, NumberColumn):
-        return _Output(np.asarray(column.values))
-    return _Output(column, column.categories if column.is_declared else None)
-
-
-def _numbers_of(output: _Output) -> Shaped[np.ndarray, " row"]:
+def _numbers_of(values: Values) -> Shaped[np.ndarray, " row"]:
     """The values of an output; categories as they are, for the message that refuses them."""
-    column = output.values
-    if not isinstance(column, CategoryColumn):
-        return column
-    return np.asarray(as_numbers(column)) if column.kind == "boolean" else column.values
+    if not isinstance(values, TableColumn):
+        return values
+    return np.asarray(values.numbers()) if values.kind == "boolean" else values.items()
 
 
-def _prefix(position: int, outputs: list[_Output]) -> str:
+def _prefix(position: int, outputs: list[Output]) -> str:
     """Returns how a message names an output, if there are several."""
     return f"output {position} of " if len(outputs) > 1 else ""
 
 
-def _encode(output: _Output, prefix: str) -> tuple:
+def _encode(values: Values, categories: tuple | None, prefix: str) -> tuple:
     """The fields of `ClassTarget` for one output."""
     try:
-        classes, codes = _classes_of(output.values)
+        classes, codes = _classes_of(values)
     except TypeError as error:
         raise InvalidTypeError(f"{prefix}y must be all strings, all numbers or all booleans: {error}") from error
     except ValueError as error:
         raise InvalidInputError(f"{prefix and prefix + 'y: '}{error}") from error
     position = {value: position for position, value in enumerate(classes.tolist())}
-    categories = position if output.categories is None else output.categories
+    categories = tuple(position) if categories is None else categories
     declared = np.array([position[category] for category in categories if category in position], np.int32)
     absent = tuple(category for category in categories if category not in position)
     return classes, codes.astype(np.int32, copy=False), declared, absent
 
 
-def _classes_of(
-    y: Shaped[np.ndarray, " row"] | CategoryColumn,
-) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray, " row"]]:
+def _classes_of(y: Values) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray, " row"]]:
     """The distinct values in ascending order, and the position of every row's among them."""
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import column_or_1d
 
-    if isinstance(y, CategoryColumn):
-        return _classes_of_categories(y)
+    if isinstance(y, TableColumn):
+        if y.has_categories:
+            return _classes_of_categories(y)
+        y = y.items()
     _refuse_missing(y)
     values: Any = column_or_1d(y)
     if values.size and values.dtype.kind in "iu" and values.dtype != np.uint64:
@@ -219,8 +206,8 @@ def _classes_of(
     return np.unique(values, return_inverse=True)
 
 
-def _classes_of_categories(y: CategoryColumn) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray, " row"]]:
-    codes = np.asarray(y.codes)
+def _classes_of_categories(y: TableColumn) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray, " row"]]:
+    codes = np.asarray(y.values)
     missing = np.flatnonzero(codes == len(y.categories))
     if len(missing):
         raise InvalidInputError(
@@ -258,26 +245,6 @@ def _refuse_missing(y: Shaped[np.ndarray, " row"]) -> None:
         raise InvalidInputError(
             f"Input y contains NaN or another missing value ({missing[0]}): every row needs a class"
         )
-
-
-def read_array(name: str, values: Any) -> Shaped[np.ndarray, "..."]:
-    """Returns an array of what NumPy understands; a masked value becomes None.
-
-    Raises InvalidInputError if rows differ in length.
-    """
-    if isinstance(values, np.ma.MaskedArray):
-        is_masked, values = np.ma.getmaskarray(values), np.ma.getdata(values)
-        if not is_masked.any():
-            return values
-        values = values.astype(object)
-        values[is_masked] = None
-        return values
-    if hasattr(values, "to_pylist"):  # NumPy misreads a dictionary array of pyarrow that has nulls
-        values = values.to_pylist()
-    try:
-        return np.asarray(values)
-    except ValueError as error:
-        raise InvalidInputError(f"{name} must be a vector, or rows of one length: {error}") from error
 
 
 def finite_numbers(name: str, values: Shaped[np.ndarray, " row"]) -> Float64[np.ndarray, " row"]:
@@ -318,3 +285,107 @@ def _as_float64(name: str, values: Shaped[np.ndarray, " row"]) -> Float64[np.nda
         except OverflowError:
             numbers[row] = np.inf
     return numbers
+
+
+def check_sample_weight(sample_weight: Any, num_rows: int) -> Float64[np.ndarray, " row"] | None:
+    """Returns the weight of every row: what was given, or a number for all rows; None stays None.
+
+    Raises:
+        InvalidInputError: If it is not a number or a vector with a weight for every row, or if a weight is missing,
+            infinite or negative, or if all are zero.
+        InvalidTypeError: If a weight is not a number, or an array has no axis.
+
+    >>> check_sample_weight([1, 0, 2], num_rows=3)
+    array([1., 0., 2.])
+    >>> check_sample_weight(0.5, num_rows=2)
+    array([0.5, 0.5])
+    """
+    if sample_weight is None:
+        return None
+    weight = as_array("sample_weight", sample_weight)
+    if weight.ndim == 0 and isinstance(sample_weight, np.ndarray):  # no number, and no vector either
+        raise InvalidTypeError(
+            f"Input should have at least 1 dimension i.e. satisfy `len(x.shape) > 0`, got scalar `{weight!r}` instead. "
+            "Pass sample_weight as a number, or as a vector with one for every row"
+        )
+    if weight.ndim == 0:
+        weight = np.full(num_rows, weight)
+    if weight.shape != (num_rows,):
+        raise InvalidInputError(
+            "Sample weights must be 1D array or scalar, with a weight for every row: sample_weight.shape == "
+            f"{weight.shape}, expected {(num_rows,)}!"
+        )
+    weight = finite_numbers("sample_weight", weight)
+    if (weight < 0).any():
+        row = int((weight < 0).argmax())
+        raise InvalidInputError(f"Negative values in data passed to `sample_weight`: row {row} has {weight[row]}")
+    if not weight.any():
+        raise InvalidInputError(f"{_ALL_ZERO} sample_weight is zero for every row")
+    return weight
+
+
+def class_weights(
+    class_weight: Any, target: ClassTarget, counts: Sequence[Int[np.ndarray, " _class"]] | None = None
+) -> Float64[np.ndarray, " row"] | None:
+    r"""Returns the factor by which the class of every row multiplies its weight; None stays None.
+
+    Args:
+        class_weight: A dict from class to factor, 1 for classes that it leaves out; for several outputs a list with a
+            dict for each, whose factors are multiplied. "balanced": $n / (k\, n_c)$ for a class that $n_c$ of $n$ rows
+            have, of $k$ classes that any row has. As in scikit-learn's trees, rows count once here whatever their
+            sample weight.
+        target: The classes.
+        counts: The rows of every class, an array an output, if the target has a part of the rows only.
+
+    Raises:
+        InvalidInputError: If it is something else, if a dict names a class that the target does not have, if a factor
+            is not a finite number of at least 0, or if all rows' factors are zero.
+
+    >>> from jaxtree.table import encode_classes
+    >>> class_weights("balanced", encode_classes(["a", "a", "a", "b"]))
+    array([0.66666667, 0.66666667, 0.66666667, 2.        ])
+    >>> class_weights({"b": 3}, encode_classes(["a", "b"]))
+    array([1., 3.])
+    """
+    if class_weight is None:
+        return None
+    weight = np.ones(target.codes.shape[1])
+    for output, given in enumerate(_by_output(class_weight, len(target.codes))):
+        classes, codes = target.classes[output].tolist(), target.codes[output]
+        count = np.bincount(codes) if counts is None else counts[output]
+        is_balanced = isinstance(given, str)
+        factor = count.sum() / (len(count) * count) if is_balanced else _listed(given, classes, target.absent[output])
+        weight *= factor[codes]
+    if counts is None and not weight.any():
+        raise InvalidInputError(f"{_ALL_ZERO} class_weight is zero for the classes of all rows")
+    return weight
+
+
+def _by_output(class_weight: Any, num_outputs: int) -> Sequence:
+    """Returns "balanced", or a dict, for each output."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return ["balanced"] * num_outputs
+    of_outputs = [class_weight] if num_outputs == 1 else class_weight
+    if not isinstance(of_outputs, list | tuple) or not all(isinstance(given, Mapping) for given in of_outputs):
+        allowed = "a dict" if num_outputs == 1 else "a list of dicts, one for each output"
+        raise InvalidInputError(f"class_weight must be None, 'balanced' or {allowed}, got {class_weight!r}")
+    if len(of_outputs) != num_outputs:
+        raise InvalidInputError(
+            "For multi-output, number of elements in class_weight should match number of outputs. Got "
+            f"{len(of_outputs)} element(s) while having {num_outputs} outputs."
+        )
+    return of_outputs
+
+
+def _listed(given: Mapping, classes: list, absent: tuple) -> Float64[np.ndarray, " class"]:
+    unknown = [name for name in given if name not in classes and name not in absent]
+    if unknown:
+        raise InvalidInputError(
+            f"class_weight has weights for {unknown}, which are no classes of the target: these are "
+            f"{[*classes, *absent]}"
+        )
+    for name, factor in given.items():
+        is_number = isinstance(factor, int | float | np.number | np.bool_) and not np.iscomplexobj(factor)
+        if not (is_number and 0 <= factor < np.inf):
+            raise InvalidInputError(f"class_weight of {name!r} must be a finite number of at least 0, got {factor!r}")
+    return np.array([given.get(name, 1) for name in classes], np.float64)

@@ -23,42 +23,13 @@ NANOSECONDS = 86_400 * 10**9
 """Of a day."""
 
 KINDS = {"instant": "dates", "utc": "dates with a time zone", "duration": "durations"}
-"""Kinds of times, and how messages call them."""
+"""Kinds of times, and their names in messages."""
 
 _TICKS = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": NANOSECONDS}
-_COARSE, _FINE = ("Y", "M", "W", "D", "h", "m"), ("ps", "fs", "as")
+_FINE = ("ps", "fs", "as")
 _UNITS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 _MOST_DAYS_OF_NANOSECONDS = 100_000
 _TOLERANCE = 0.25  # of a microsecond, beyond the rounding of days within 280 years of the origin
-
-
-@dataclass(frozen=True)
-class TimeColumn:
-    """A column of times, NaT where one is missing.
-
-    Attributes:
-        name: Its name.
-        kind: "instant", "utc" for instants of UTC, or "duration".
-        values: NumPy's datetime64 or timedelta64 in seconds, or in milli-, micro- or nanoseconds.
-    """
-
-    name: str
-    kind: str
-    values: Shaped[np.ndarray, " row"]
-
-    def __len__(self) -> int:
-        """The number of rows."""
-        return len(self.values)
-
-    @property
-    def has_missing(self) -> bool:
-        """Whether any time is missing."""
-        return bool(np.isnat(self.values).any())
-
-    @property
-    def is_known(self) -> bool:
-        """Whether any time is known."""
-        return not np.isnat(self.values).all()
 
 
 @dataclass(frozen=True)
@@ -90,7 +61,7 @@ class TimeScale:
         return np.where(np.isnat(values), np.nan, numbers)
 
     def value(self, number: float) -> Any:
-        """Returns the time that a number stands for: NumPy's, or Python's own in UTC."""
+        """Returns the time of a number: NumPy's, or Python's own in UTC."""
         if self.kind == "duration":
             if abs(number) < _MOST_DAYS_OF_NANOSECONDS:
                 return np.timedelta64(round(number * NANOSECONDS), "ns")
@@ -99,13 +70,13 @@ class TimeScale:
         return instant.item().replace(tzinfo=datetime.UTC) if self.kind == "utc" else instant
 
     def in_words(self, number: float) -> str:
-        """Writes the time that a number stands for: "2020-01-02 12:00", or "6 h"."""
+        """Writes the time of a number: "2020-01-02 12:00", or "6 h"."""
         if self.kind == "duration":
             return _duration_in_words(number)
         return self.literal(number) + (" UTC" if self.kind == "utc" else "")
 
     def literal(self, number: float) -> str:
-        """Writes an instant in the order of ISO 8601, as exactly as it asks for, without its time zone."""
+        """Writes an instant in the order of ISO 8601, without its time zone and without zeros at its end."""
         date, _, clock = str(self._instant(number)).partition("T")
         hour_and_minute, second = clock[:5], clock[6:].rstrip("0").rstrip(".")
         if second != "00":
@@ -114,7 +85,7 @@ class TimeScale:
 
     @property
     def unit(self) -> str:
-        """What the numbers are: "days since 2020-01-01", or "days"."""
+        """The unit of the numbers: "days since 2020-01-01", or "days"."""
         return "days" if self.kind == "duration" else f"days since {self.in_words(0.0)}"
 
     def _instant(self, number: float) -> np.datetime64:
@@ -126,7 +97,7 @@ class TimeScale:
 
 
 class Days(float):
-    """A number of days that knows which time it is, for words."""
+    """A number of days with its scale, by which it is written as a time."""
 
     scale: TimeScale
 
@@ -138,31 +109,21 @@ class Days(float):
         return days
 
 
-def time_column(name: str, values: Shaped[np.ndarray, " row"], *, is_utc: bool = False) -> TimeColumn:
-    """Makes a column of NumPy's times, in any unit.
+def as_times(name: str, values: Sequence) -> tuple[Shaped[np.ndarray, " row"], bool]:
+    """Returns dates, or durations, of Python, NumPy and pandas as an array, in which None is NaT.
 
-    Raises InvalidTypeError of durations in months or years, which have no fixed length.
+    The second result is whether they are dates with a time zone. Raises InvalidTypeError if only some of them have one.
     """
-    kind = "duration" if values.dtype.kind == "m" else "utc" if is_utc else "instant"
-    return TimeColumn(name, kind, _in_ticks(name, values))
-
-
-def time_column_of_values(name: str, values: Sequence, *, are_instants: bool) -> TimeColumn:
-    """Makes a column of Python's dates, or its durations, and those of NumPy and pandas; None is a missing one.
-
-    Raises InvalidTypeError if some have a time zone and others none.
-    """
-    if not are_instants:
-        missing = np.timedelta64("NaT", "s")
-        return time_column(name, np.array([missing if value is None else _as_timedelta64(value) for value in values]))
-    has_zone = {_zone(value) is not None for value in values if value is not None}
+    is_known = [value is not None for value in values]
+    has_zone = {_has_zone(value) for value in values if value is not None}
     if len(has_zone) > 1:
         raise InvalidTypeError(
             f"column {name!r} mixes dates with and without a time zone: give all of them one, or none"
         )
-    missing = np.datetime64("NaT", "s")
-    instants = np.array([missing if value is None else _as_datetime64(value) for value in values])
-    return time_column(name, instants, is_utc=has_zone == {True})
+    known = np.array([_as_numpy(value) for value in values if value is not None] or [np.datetime64("NaT", "s")])
+    times = np.full(len(values), "NaT", known.dtype)
+    times[is_known] = known
+    return times, has_zone == {True}
 
 
 def origin_of(values: Shaped[np.ndarray, " row"]) -> tuple[int, int]:
@@ -183,10 +144,12 @@ def _split(values: Shaped[np.ndarray, " row"]) -> tuple[Int64[np.ndarray, " row"
     return (count - rest) // ticks, rest * (NANOSECONDS // ticks)
 
 
-def _in_ticks(name: str, values: Shaped[np.ndarray, " row"]) -> Shaped[np.ndarray, " row"]:
-    """The times in one of the units that are counted."""
-    unit, multiple = np.datetime_data(values.dtype)
-    letter = values.dtype.kind
+def in_ticks(name: str, values: Shaped[np.ndarray, " row"]) -> Shaped[np.ndarray, " row"]:
+    """Returns NumPy's times of any unit in seconds, or in milli-, micro- or nanoseconds, one after the other.
+
+    Raises InvalidTypeError of durations in months or years, which have no fixed length.
+    """
+    unit, letter = np.datetime_data(values.dtype)[0], values.dtype.kind
     if letter == "m" and unit in ("Y", "M"):
         raise InvalidTypeError(
             f"column {name!r} has dtype {values.dtype}: months and years have no fixed length, turn them into days or "
@@ -194,27 +157,20 @@ def _in_ticks(name: str, values: Shaped[np.ndarray, " row"]) -> Shaped[np.ndarra
         )
     if unit == "generic" and not np.isnat(values).all():
         raise InvalidTypeError(f"column {name!r} has dtype {values.dtype}, without a unit: give it one, such as 's'")
-    if unit in (*_COARSE, "generic"):
-        unit = "s"
-    elif unit in _FINE:
-        unit = "ns"
-    elif multiple == 1 and values.dtype.isnative:
-        return np.ascontiguousarray(values)
-    return np.ascontiguousarray(values.astype(f"{letter}8[{unit}]"))
+    ticks = unit if unit in _TICKS else "ns" if unit in _FINE else "s"
+    return np.ascontiguousarray(values.astype(f"{letter}8[{ticks}]", copy=False))
 
 
-def _zone(value: Any) -> Any:
-    return getattr(value, "tzinfo", None)
+def _has_zone(value: Any) -> bool:
+    return getattr(value, "tzinfo", None) is not None
 
 
-def _as_datetime64(value: Any) -> np.datetime64:
-    if _zone(value) is not None:
+def _as_numpy(value: Any) -> np.datetime64 | np.timedelta64:
+    if _has_zone(value):
         value = value.astimezone(datetime.UTC).replace(tzinfo=None)
-    return value.to_datetime64() if hasattr(value, "to_datetime64") else np.datetime64(value)
-
-
-def _as_timedelta64(value: Any) -> np.timedelta64:
-    return value.to_timedelta64() if hasattr(value, "to_timedelta64") else np.timedelta64(value)
+    if hasattr(value, "to_numpy"):  # of pandas
+        return value.to_numpy()
+    return np.datetime64(value) if isinstance(value, datetime.date | np.datetime64) else np.timedelta64(value)
 
 
 def _duration_in_words(days: float) -> str:

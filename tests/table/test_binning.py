@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from jaxtree.table import binning
 from jaxtree.table.binning import Bins, bin_columns, fit_bins, midpoint, round_down_to_float32
-from jaxtree.table.columns import NumberColumn
+from jaxtree.table.columns import TableColumn
 from jaxtree.table.reading import Table
 from jaxtree.table.summary import fit_schema, sample_rows, summarise
 
@@ -27,13 +27,15 @@ def numbers(dtype, size=SIZES, allow_nan=True):
 
 def fitted(columns, max_bins):
     """The bins of numeric columns, as a schema has them."""
-    table = Table(tuple(NumberColumn("x", values, bool(np.isnan(values).any())) for values in columns), is_named=True)
+    table = Table(
+        tuple(TableColumn("x", "numeric", values, bool(np.isnan(values).any())) for values in columns), is_named=True
+    )
     return [c.bins for c in fit_schema(summarise(table), onehot=False, max_bins=max_bins).columns]
 
 
 def codes_of(values, bins, code_dtype=np.uint8):
     codes = np.empty(len(values), code_dtype)
-    bin_columns([NumberColumn("x", values, bool(np.isnan(values).any()))], [bins], [codes])
+    bin_columns([TableColumn("x", "numeric", values, bool(np.isnan(values).any()))], [bins], [codes])
     return codes
 
 
@@ -197,7 +199,7 @@ def test_a_column_all_missing_has_no_bins():
 def test_threads_bin_as_one_thread_does(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(250_000, 5)).astype(np.float32)
-    columns = [NumberColumn(f"x{column}", X[:, column], False) for column in range(5)]
+    columns = [TableColumn(f"x{column}", "numeric", X[:, column], False) for column in range(5)]
 
     def fit_and_bin():
         bins = fitted(X.T, 255)

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from jaxtree.buckets import empty_codes, feature_bucket, pad_codes, row_bucket
 from jaxtree.table import binning
 from jaxtree.table.binning import bin_columns, fit_bins
-from jaxtree.table.columns import NumberColumn
+from jaxtree.table.columns import TableColumn
 
 
 def numbers(dtype, size):
@@ -20,7 +20,7 @@ def numbers(dtype, size):
 
 
 def column(values):
-    return NumberColumn("x", values, bool(np.isnan(values).any()))
+    return TableColumn("x", "numeric", values, bool(np.isnan(values).any()))
 
 
 def widened_by_definition(values, bins):

@@ -131,7 +131,7 @@ def test_columns(kind, folder):
 
 def test_columns_without_names():
     source = open_source(lambda: [np.eye(2), np.ones((3, 2))])
-    assert source.names == () and [part.num_rows for part in source] == [2, 3]
+    assert source.names == () and [len(part.table) for part in source] == [2, 3]
     with pytest.raises(InvalidInputError, match="no column 'x': its columns have no names"):
         list(source.column("x"))
     with pytest.raises(InvalidInputError, match="columns of one have names"):

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table import encode_classes, encode_numbers
-from jaxtree.table.columns import CategoryColumn, NumberColumn
+from jaxtree.table.columns import TableColumn
 from jaxtree.table.reading import check_same_length
 
 NAN = np.nan
@@ -140,7 +140,7 @@ WRONG_CLASSES = {
     "contains NaN": ["a", None],
     "contains NaN or another": np.array(["a", np.nan], object),
     "missing value": pd.Series(["a", None]),
-    "missing value .None.": np.ma.array([1, 2], mask=[0, 1]),
+    "Input y contains NaN: every row": np.ma.array([1, 2], mask=[0, 1]),
     "NaN": pd.Series([1, None], dtype="Int64"),
     "contains NaN: every row": np.array(["2020-01-01", "NaT"], "datetime64[D]"),
     "missing value .NaT": np.array([pd.NaT, pd.NaT], object),
@@ -299,7 +299,7 @@ def test_integers_are_counted_as_they_would_be_sorted(data, dtype):
 
 
 def word_column(words, codes, is_declared=False):
-    return CategoryColumn("kind", "categorical", words, np.array(codes, np.int32), is_declared)
+    return TableColumn("kind", "categorical", np.array(codes, np.int32), len(words) in codes, words, is_declared)
 
 
 def test_columns_of_a_source_are_targets():
@@ -309,11 +309,11 @@ def test_columns_of_a_source_are_targets():
     declared = encode_classes(word_column(("z", "b", "a"), [2, 0, 2], is_declared=True))
     assert declared.classes[0].tolist() == ["a", "z"] and declared.codes.tolist() == [[0, 1, 0]]
     assert declared.absent == (("b",),) and declared.declared[0].tolist() == [1, 0]
-    numbers = NumberColumn("y", np.array([2.0, 1.0, 2.0]), False)
+    numbers = TableColumn("y", "numeric", np.array([2.0, 1.0, 2.0]), False)
     assert encode_numbers(numbers).values.tolist() == [[2.0, 1.0, 2.0]]
     both = encode_classes([numbers, word_column(("b", "a"), [0, 1, 1])])
     assert [classes.tolist() for classes in both.classes] == [[1.0, 2.0], ["a", "b"]]
-    flags = CategoryColumn("y", "boolean", (False, True), np.array([1, 0], np.int32))
+    flags = TableColumn("y", "boolean", np.array([1, 0], np.int32), False, (False, True))
     assert encode_numbers(flags).values.tolist() == [[1.0, 0.0]]
     assert encode_classes(flags).classes[0].tolist() == [False, True]
 

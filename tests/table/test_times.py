@@ -201,9 +201,9 @@ WRONG = {
     "had dates with a time zone in fit, and now has dates": (ZONED["pandas"], NAIVE["pandas"]),
     "had dates in fit, and now has durations": (NAIVE["pandas"], LENGTHS["pandas"]),
     "had dates in fit, and now has numbers such as 46": (NAIVE["pandas"], pd.DataFrame({"x": NUMBERS})),
-    "had dates in fit, and now has words such as '2020'": (NAIVE["pandas"], pd.DataFrame({"x": ["2020"]})),
+    "had dates in fit, and now has categories such as '2020'": (NAIVE["pandas"], pd.DataFrame({"x": ["2020"]})),
     "had numbers in fit, and now has dates": (pd.DataFrame({"x": NUMBERS}), NAIVE["pandas"]),
-    "had categories in fit, and now has dates": (pd.DataFrame({"x": ["2020"]}), NAIVE["pandas"]),
+    "had categories such as '2020' in fit, and now has dates": (pd.DataFrame({"x": ["2020"]}), NAIVE["pandas"]),
 }
 
 
