@@ -6,15 +6,15 @@ the hard tree leaves at a node, because no branch is for it, has an item of its 
 is divided among the items.
 """
 
-import heapq
-import itertools
+import bisect
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
@@ -22,7 +22,6 @@ from jaxtree.soft.inputs import Inputs
 from jaxtree.soft.model import AxisGate, Gate, Leaf, ObliqueGate, SoftForm, SoftTree, init
 from jaxtree.tree import (
     ALL_BRANCHES,
-    SplitKind,
     Tree,
     all_class_shares,
     majority_class,
@@ -97,16 +96,19 @@ def from_tree(
             f"the tree needs {plan.height} levels of two branches each; depth must be from there to {MOST_LEVELS}, "
             f"got {depth}: prune the tree first"
         )
-    heap = _lay_out(plan, depth, inputs.num_features)
     values = _floats(default_node_value(tree) if node_value is None else node_value)
     form = SoftForm(depth, inputs.num_features, values.shape[1], gate, rates is not None, inputs.missing)
-    gates = _gate_of(heap, inputs, form, temperature, key)
+    heap = [plan]
+    for place in range(form.num_inner):
+        heap += heap[place].sides or 2 * [heap[place]]  # below an end all nodes are the same end
+    node = np.array([plan.node for plan in heap])
+    gates = _gate_of(heap[: form.num_inner], inputs, form, temperature, key)
     if rates is None:
-        return SoftTree(gates, Leaf(values[heap.node[form.num_inner :]], None), form)
-    node = heap.node[: form.num_inner]
-    may_stop = heap.is_first[: form.num_inner] & (node > 0)
-    stop = jnp.where(may_stop, jnp.broadcast_to(_floats(rates), tree.depth.shape)[node], 0)
-    return SoftTree(gates, Leaf(values[heap.node], stop), form)
+        return SoftTree(gates, Leaf(values[node[form.num_inner :]], None), form)
+    inner = np.arange(form.num_inner)
+    may_stop = (node[inner] != node[(inner - 1) // 2]) & (node[inner] > 0)  # where rows come to the hard tree's node
+    stop = jnp.where(may_stop, jnp.broadcast_to(_floats(rates), tree.depth.shape)[node[inner]], 0)
+    return SoftTree(gates, Leaf(values[node], stop), form)
 
 
 def log_shares(tree: Tree, *, smoothing: float = 1.0) -> Float[np.ndarray, "node class"]:
@@ -147,59 +149,54 @@ def default_node_value(tree: Tree) -> Float[np.ndarray, "node output"]:
     return all_class_shares(tree) if tree.num_classes else target_means(tree)
 
 
-def _gate_of(heap: "_HeapLayout", inputs: Inputs, form: SoftForm, temperature: float, key: PRNGKeyArray | None) -> Gate:
-    tested, column = heap.is_test, heap.column.astype(float)
-    is_of = heap.feature[:, None] == inputs.with_indicator  # node indicator
-    missing = _floats(np.where(is_of, heap.missing[:, None], 0.0)) if form.missing else None
+def _gate_of(heap: "list[_Plan]", inputs: Inputs, form: SoftForm, temperature: float, key: PRNGKeyArray | None) -> Gate:
+    """The gates of the inner nodes; those below the ends look in random directions if there is a key."""
+    feature, limit, missing = (
+        np.array([getattr(plan, name) for plan in heap])[:, None] for name in ("feature", "limit", "missing")
+    )
+    column = np.zeros((len(heap), inputs.num_features))
+    for row, plan in zip(column, heap, strict=True):
+        row[list(plan.columns)] = 1
+    is_of = feature == inputs.with_indicator  # node indicator
+    logit = _floats(np.where(is_of, missing, 0.0)) if form.missing else None
+    is_test = column.any(axis=1)
     if form.gate == "axis":
-        sharpness = jnp.where(tested, -np.log(temperature), -CERTAIN)
-        gate = AxisGate(_floats(CHOSEN * column), _floats(heap.limit), sharpness, missing)
+        sharpness = jnp.where(is_test, -np.log(temperature), -CERTAIN)
+        gate = AxisGate(_floats(CHOSEN * column), _floats(limit[:, 0]), sharpness, logit)
     else:
         # Of a missing value all columns are 0; its indicator makes up for the limit, so that only `missing` is left.
-        column[:, column.shape[1] - is_of.shape[1] :] += is_of * heap.limit[:, None]
-        gate = ObliqueGate(_floats(column / temperature), _floats(-heap.limit / temperature), missing)
+        column[:, inputs.num_values :] += is_of * limit
+        gate = ObliqueGate(_floats(column / temperature), _floats(-limit[:, 0] / temperature), logit)
     if key is None:
         return gate
     fresh = init(form, key=key).gate
-    return jax.tree.map(lambda old, new: jnp.where(tested.reshape(-1, *[1] * (old.ndim - 1)), old, new), gate, fresh)
+    return jax.tree.map(lambda old, new: jnp.where(is_test.reshape(-1, *[1] * (old.ndim - 1)), old, new), gate, fresh)
 
 
 def _floats(values) -> Float[AnyArray, "..."]:
     return jnp.asarray(values, float)
 
 
-class _End(NamedTuple):
-    """Where rows end: at a leaf of the hard tree, or at an inner node that has no branch for them."""
-
-    node: int
-    height: int = 0
-
-
-class _GateNode(NamedTuple):
-    """A test, and the plans of its two sides.
+class _Plan(NamedTuple):
+    """A test and the plans of its two sides; or an end, at a leaf of the hard tree or where it has no branch for rows.
 
     Attributes:
-        node: The node of the hard tree that it is a part of.
-        columns: The columns that are summed up.
+        node: The node of the hard tree that the test is a part of, or where rows end.
+        height: The most tests from here to an end.
+        columns: The columns that are summed up; none at an end.
         limit: Above it rows go right.
         feature: Where its value is missing, `missing` counts instead of the test; -1 if it has no indicator.
         missing: The logit of a missing value to go right.
-        left: The plan of other rows.
-        right: The plan of rows above the limit.
-        height: The most tests from here to an end.
+        sides: The plan of rows up to the limit, and that of rows above it.
     """
 
     node: int
-    columns: tuple[int, ...]
-    limit: float
-    feature: int
-    missing: float
-    left: "_End | _GateNode"
-    right: "_End | _GateNode"
-    height: int
-
-
-_Plan = _End | _GateNode
+    height: int = 0
+    columns: Sequence[int] = ()
+    limit: float = 0.0
+    feature: int = -1
+    missing: float = 0.0
+    sides: "tuple[_Plan, ...]" = ()
 
 
 class _Item(NamedTuple):
@@ -208,28 +205,6 @@ class _Item(NamedTuple):
     codes: tuple[int, ...]
     mass: float
     plan: _Plan
-
-
-class _HeapLayout(NamedTuple):
-    """A plan in heap order; below an end all nodes are the same end.
-
-    Attributes:
-        node: The node of the hard tree at every node of the heap.
-        is_first: Whether this is where rows come to that node of the hard tree.
-        is_test: Whether there is a test; of inner nodes, as all fields below.
-        column: Which columns are summed up.
-        limit: The limit.
-        feature: The feature, -1 if missing values do not matter.
-        missing: The logit of a missing value to go right.
-    """
-
-    node: Int[np.ndarray, " heap"]
-    is_first: Bool[np.ndarray, " heap"]
-    is_test: Bool[np.ndarray, " inner"]
-    column: Bool[np.ndarray, "inner column"]
-    limit: Float64[np.ndarray, " inner"]
-    feature: Int[np.ndarray, " inner"]
-    missing: Float64[np.ndarray, " inner"]
 
 
 class _Planner:
@@ -245,124 +220,86 @@ class _Planner:
         self._tree = tree
         self._inputs = inputs
         self._one_column = one_column
-        self._indicator = {int(f): inputs.num_values + i for i, f in enumerate(inputs.with_indicator)}
 
     def plan(self, node: int = 0) -> _Plan:
         """The plan of a node and all below it."""
         tree, size = self._tree, int(self._tree.num_children[node])
         if size == 0:
-            return _End(node)
-        feature, kind = int(tree.feature[node]), SplitKind(int(tree.split_kind[node]))
-        below = [self.plan(int(tree.first_child[node]) + branch) for branch in range(size)]
-        masses = self._masses(node, size)
+            return _Plan(node)
+        feature, first = int(tree.feature[node]), int(tree.first_child[node])
+        # Rows without a branch stay at the node: its last branch, so to speak.
+        below = [*(self.plan(first + branch) for branch in range(size)), _Plan(node)]
+        if tree.missing_branch[node] == ALL_BRANCHES:
+            masses = [*tree.weight[first : first + size].astype(np.float64).tolist(), 0.0]
+        else:
+            masses = [float(min(tree.missing_branch[node], size) == branch) for branch in range(size + 1)]
         if self._inputs.scales[feature] is not None:
-            if kind != SplitKind.THRESHOLD:
-                raise InvalidInputError(f"node {node} divides the numbers of feature {feature} by category")
-            return self._plan_of_threshold(node, feature, below, masses)
-        branches = zip(self._codes(node), masses, [*below, _End(node)], strict=True)
-        items = [_Item(codes, mass, plan) for codes, mass, plan in branches]
-        return self._plan_of_items(node, feature, [item for item in items if item.codes or item.mass])
+            return self._plan_threshold(node, feature, below, masses)
+        items = [_Item(*parts) for parts in zip(self._codes_of_branches(node), masses, below, strict=True)]
+        items = [item for item in items if item.codes or item.mass]
+        return (self._peel if self._one_column else self._pair)(node, feature, items).plan
 
-    def _masses(self, node: int, size: int) -> list[float]:
-        """The mass of a missing value for every branch, and for staying at the node."""
-        tree, branch = self._tree, int(self._tree.missing_branch[node])
-        if branch == ALL_BRANCHES:
-            first = int(tree.first_child[node])
-            return [*np.asarray(tree.weight[first : first + size], np.float64).tolist(), 0.0]
-        return [float(min(branch, size) == other) for other in range(size + 1)]
-
-    def _codes(self, node: int) -> list[tuple[int, ...]]:
+    def _codes_of_branches(self, node: int) -> list[tuple[int, ...]]:
         """The codes of every branch, and those of none."""
-        tree, size = self._tree, int(self._tree.num_children[node])
+        tree, words = self._tree, self._tree.subset[node]
         code = np.arange(self._inputs.width(int(tree.feature[node])))
-        at, words = np.full(code.size, node), tree.subset[node]
-        branch = branch_of(tree.split_kind[at], tree.code[at], code, words.__getitem__ if words.size else None)
-        taken = [branch == number for number in range(size)]
-        return [tuple(code[group].tolist()) for group in (*taken, branch >= size)]
+        read_word = words.__getitem__ if words.size else None
+        branch = branch_of(tree.split_kind[[node]], tree.code[[node]], code, read_word)
+        size = int(tree.num_children[node])
+        return [tuple(np.flatnonzero(branch.clip(max=size) == number).tolist()) for number in range(size + 1)]
 
-    def _plan_of_threshold(self, node: int, feature: int, below: list[_Plan], masses: list[float]) -> _Plan:
-        threshold, column = float(self._tree.threshold[node]), self._inputs.columns_of(feature).start
+    def _plan_threshold(self, node: int, feature: int, below: list[_Plan], masses: list[float]) -> _Plan:
+        threshold, column = self._tree.threshold[[node]], self._inputs.columns_of(feature).start
         if threshold == np.inf:
-            return self._test_whether_missing(node, feature, below[0], below[1]) if masses[1] else below[0]
-        limit = _just_above(self._inputs.scale_values(feature, np.array([threshold]))[0])
-        tested = self._test(node, (column,), limit, feature, masses, below)
-        return self._test_whether_missing(node, feature, tested, _End(node)) if masses[2] else tested
+            return self._test_missing(node, feature, below[0], below[1]) if masses[1] else below[0]
+        limit = _just_above(self._inputs.scale_values(feature, threshold)[0])
+        tested = self._test(node, [column], limit, feature, masses, below)
+        return self._test_missing(node, feature, tested, below[2]) if masses[2] else tested
 
-    def _test_whether_missing(self, node: int, feature: int, known: _Plan, missing: _Plan) -> _Plan:
-        if feature not in self._indicator:
-            return known
-        return self._test(node, (self._indicator[feature],), 0.5, -1, [1.0, 1.0], [known, missing])
-
-    def _plan_of_items(self, node: int, feature: int, items: list[_Item]) -> _Plan:
-        combine = self._peel if self._one_column else self._pair
-        return combine(node, feature, items).plan
+    def _test_missing(self, node: int, feature: int, known: _Plan, missing: _Plan) -> _Plan:
+        """The test whether a value is missing, if rows have an indicator of that."""
+        place = np.flatnonzero(self._inputs.with_indicator == feature)
+        columns = (self._inputs.num_values + place).tolist()
+        return self._test(node, columns, 0.5, -1, [1.0, 1.0], [known, missing]) if columns else known
 
     def _pair(self, node: int, feature: int, items: list[_Item]) -> _Item:
         """Joins the two lowest items by a test, again and again: no other order makes a lower tree."""
-        count = itertools.count()
-        queue = [(item.plan.height, next(count), item) for item in items]
-        while len(queue) > 1:
-            left, right = heapq.heappop(queue)[2], heapq.heappop(queue)[2]
-            joined = self._join(node, feature, left, right)
-            heapq.heappush(queue, (joined.plan.height, next(count), joined))
-        return queue[0][2]
+        items = sorted(items, key=_height)
+        while len(items) > 1:
+            bisect.insort(items, self._join(node, feature, items.pop(0), items.pop(0)), key=_height)
+        return items[0]
 
     def _peel(self, node: int, feature: int, items: list[_Item]) -> _Item:
         """Tests one category after the other; the branch of most of them is left for the end."""
-        items = sorted(items, key=lambda item: (len(item.codes), item.plan.height))
-        rest = items.pop()
+        *items, rest = sorted(items, key=lambda item: (len(item.codes), item.plan.height))
         single = [
             _Item((code,), item.mass if code == item.codes[0] else 0.0, item.plan)
             for item in items
             for code in item.codes
         ]
-        for item in sorted(single, key=lambda item: item.plan.height):
+        for item in sorted(single, key=_height):
             rest = self._join(node, feature, rest, item)
         for item in items:
             if not item.codes:
-                rest = rest._replace(plan=self._test_whether_missing(node, feature, rest.plan, item.plan))
+                rest = rest._replace(plan=self._test_missing(node, feature, rest.plan, item.plan))
         return rest
 
     def _join(self, node: int, feature: int, left: _Item, right: _Item) -> _Item:
         """One item of two, by the test whether the code is one of the right item's."""
         first = self._inputs.columns_of(feature).start
-        columns = tuple(first + code for code in right.codes)
+        columns = [first + code for code in right.codes]
         plan = self._test(node, columns, 0.5, feature, [left.mass, right.mass], [left.plan, right.plan])
         return _Item(left.codes + right.codes, left.mass + right.mass, plan)
 
-    def _test(self, node, columns, limit, feature, masses, below: list[_Plan]) -> _GateNode:
-        if feature not in self._indicator:
-            feature = -1
-        height = 1 + max(plan.height for plan in below)
-        return _GateNode(node, columns, float(limit), feature, _log_odds(*masses[:2]), below[0], below[1], height)
+    def _test(self, node, columns, limit, feature, masses, below: list[_Plan]) -> _Plan:
+        left, right = below[:2]
+        indicated = feature if feature in self._inputs.with_indicator else -1
+        height = 1 + max(left.height, right.height)
+        return _Plan(node, height, columns, limit, indicated, _log_odds(*masses[:2]), (left, right))
 
 
-def _lay_out(plan: _Plan, depth: int, num_columns: int) -> _HeapLayout:
-    """Returns a plan in heap order, in a tree of so many levels."""
-    num_nodes, num_inner = 2 ** (depth + 1) - 1, 2**depth - 1
-    heap = _HeapLayout(
-        np.zeros(num_nodes, np.int64),
-        np.zeros(num_nodes, bool),
-        np.zeros(num_inner, bool),
-        np.zeros((num_inner, num_columns), bool),
-        np.zeros(num_inner),
-        np.full(num_inner, -1),
-        np.zeros(num_inner),
-    )
-    todo: list[tuple[int, _Plan, int]] = [(0, plan, -1)]
-    while todo:
-        place, plan, above = todo.pop()
-        heap.node[place], heap.is_first[place] = plan.node, plan.node != above
-        below = 2 * place + 1, 2 * place + 2
-        if isinstance(plan, _GateNode):
-            heap.is_test[place] = True
-            heap.column[place, list(plan.columns)] = True
-            heap.limit[place], heap.feature[place] = plan.limit, plan.feature
-            heap.missing[place] = plan.missing
-            todo += [(below[0], plan.left, plan.node), (below[1], plan.right, plan.node)]
-        elif place < num_inner:
-            todo += [(child, plan, plan.node) for child in below]
-    return heap
+def _height(item: _Item) -> int:
+    return item.plan.height
 
 
 def _just_above(limit: float) -> float:

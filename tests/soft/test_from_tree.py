@@ -1,6 +1,7 @@
 """A soft tree made of a hard one predicts what that predicts as the temperature goes to 0."""
 
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -65,6 +66,20 @@ def test_the_tables_have_what_they_are_to_test():
     assert {0, 3} <= set(cart.split_kind[~cart.is_leaf].tolist())
     assert id3.num_children.max() > 2
     assert (c45.missing_branch[~c45.is_leaf] == ALL_BRANCHES).all() and c45.num_children.max() > 2
+
+
+def lowest_height(tree, node=0):
+    """Kraft: branches of heights h fit below a node of height H if their 2**h sum up to 2**H or less."""
+    first, size = tree.first_child[node], tree.num_children[node]
+    return math.ceil(math.log2(sum(2 ** lowest_height(tree, child) for child in range(first, first + size)) or 1))
+
+
+def test_no_order_of_branches_makes_a_lower_tree():
+    X, score = mixed_table(200, 7)
+    estimator = C45Classifier(max_depth=5).fit(X, classes(score))
+    soft = from_tree(estimator.tree_, soft_inputs(estimator, X), gate="oblique")
+    assert estimator.tree_.num_children.max() > 2
+    assert soft.form.depth == lowest_height(estimator.tree_) == 6
 
 
 @pytest.mark.parametrize("gate", GATES)
