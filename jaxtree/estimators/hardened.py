@@ -16,7 +16,7 @@ from jaxtree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegress
 from jaxtree.export.models import Planes, TermKind
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.files.soft import HardState
-from jaxtree.soft.hard_trees import AxisSplits, HardNodeSums, KeptNodes, ObliqueTree, tree_of_splits
+from jaxtree.soft.hard_trees import AxisSplits, HardNodeSums, ObliqueTree, tree_of_splits
 from jaxtree.soft.harden import Hardened
 from jaxtree.soft.inputs import Standard
 from jaxtree.table.binning import Bins
@@ -24,6 +24,7 @@ from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Column, Feature, Schema
 from jaxtree.table.sources import is_source
 from jaxtree.tree import FittedModel, SplitKind, Tree, join_trees
+from jaxtree.tree.paths import Links
 
 
 class _HardTree(KeptInFiles, BaseEstimator):
@@ -233,19 +234,14 @@ def thresholds_on_planes(oblique: ObliqueTree, column_names: Sequence[str] | Non
     if column_names is not None:
         inputs = replace(oblique.inputs, schema=oblique.inputs.schema.renamed(column_names))
         oblique = replace(oblique, inputs=inputs)
-    nodes, size = _asking(oblique), oblique.node_count
-    words, limits = zip(*(oblique.plane_in_words(node) for node in nodes.tolist()), strict=True)
-    schema, zero = _schema_of_planes(words, limits), np.zeros(size, np.int32)
-    feature, threshold = zero.copy(), np.zeros(size)
-    feature[nodes], threshold[nodes] = np.arange(nodes.size), limits
-    splits = AxisSplits(feature, zero + SplitKind.THRESHOLD, threshold, zero, feature, threshold)
-    first_child, parent, depth = (
-        links.astype(np.int32) for links in (oblique.first_child, oblique.parent, oblique.depth)
-    )
-    kept = KeptNodes(np.arange(size), oblique.is_leaf, first_child, parent, depth)
+    words, limits = zip(*(oblique.plane_in_words(node) for node in _asking(oblique).tolist()), strict=True)
+    schema = _schema_of_planes(words, limits)
+    inner = np.arange(np.count_nonzero(~oblique.is_leaf))
+    splits = AxisSplits(inner, 0 * inner + SplitKind.THRESHOLD, np.array(limits)[inner], 0 * inner)
+    links = Links(*(getattr(oblique, name) for name in Links._fields))
     total = oblique.value * oblique.weight[:, None]
-    sums = HardNodeSums(oblique.num_rows, oblique.weight, total, np.zeros(size))
-    return tree_of_splits(splits, kept, schema, sums, oblique.num_classes), schema
+    sums = HardNodeSums(oblique.num_rows, oblique.weight, total, np.zeros(oblique.node_count))
+    return tree_of_splits(splits, links, schema, sums, oblique.num_classes), schema
 
 
 def _asking(oblique: ObliqueTree) -> Int[np.ndarray, " plane"]:

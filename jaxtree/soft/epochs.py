@@ -6,7 +6,6 @@ A schedule is a function of the share of all steps that are done, from 0 to 1. I
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -190,11 +189,27 @@ def run_epochs(
         limits: The first epoch, the one after the last, the number of all epochs, and the patience.
         config: What is compiled.
     """
-    run = partial(_run_one, rows, validation, limits=limits, config=config)
+    first, stop, num_epochs, patience = limits
+    nothing = jnp.zeros(MOST_EPOCHS_A_CALL)
+
+    def run(model):
+        progress, hyperparameters, key = model
+
+        def one_epoch(epoch, carry):
+            progress, losses, validation_losses = carry
+            epoch_key = jax.random.fold_in(key, epoch)
+            progress, loss = _epoch(progress, rows, hyperparameters, epoch_key, epoch, num_epochs, config)
+            if validation is not None:
+                found = _monitor(progress.average, validation, hyperparameters, config)
+                progress = _keep_best(progress, found, epoch, patience)
+                validation_losses = validation_losses.at[epoch - first].set(found)
+            return progress, losses.at[epoch - first].set(loss), validation_losses
+
+        progress, *losses = jax.lax.fori_loop(first, stop, one_epoch, (progress, nothing, nothing))
+        return progress, tuple(losses)
+
     width = models_at_once(progress.model, config.batch_size, jax.default_backend())
-    if width == 1:
-        return jax.lax.map(lambda one: run(*one), (progress, hyperparameters, keys))
-    return jax.lax.map(lambda one: run(*one), (progress, hyperparameters, keys), batch_size=width)
+    return jax.lax.map(run, (progress, hyperparameters, keys), batch_size=None if width == 1 else width)
 
 
 @compiled("config")
@@ -218,33 +233,6 @@ def models_at_once(models: PyTree, batch_size: int, backend: str) -> int:
         return number
     num_ends = math.prod(trees.leaf.value.shape[1:-1])
     return max(1, min(number, NUMBERS_IN_CACHE // (batch_size * num_ends)))
-
-
-def _run_one(
-    rows: TrainingRows,
-    validation: TrainingRows | None,
-    progress: Progress,
-    hyperparameters: Hyperparameters,
-    key: PRNGKeyArray,
-    *,
-    limits: Int[Array, " limit"],
-    config: TrainingConfig,
-) -> tuple[Progress, tuple[Float[Array, " epoch"], Float[Array, " epoch"]]]:
-    first, stop, num_epochs, patience = limits
-
-    def one_epoch(epoch, carry):
-        progress, losses, validation_losses = carry
-        epoch_key = jax.random.fold_in(key, epoch)
-        progress, loss = _epoch(progress, rows, hyperparameters, epoch_key, epoch, num_epochs, config)
-        if validation is not None:
-            found = _monitor(progress.average, validation, hyperparameters, config)
-            progress = _keep_best(progress, found, epoch, patience)
-            validation_losses = validation_losses.at[epoch - first].set(found)
-        return progress, losses.at[epoch - first].set(loss), validation_losses
-
-    nothing = jnp.zeros(MOST_EPOCHS_A_CALL)
-    progress, *losses = jax.lax.fori_loop(first, stop, one_epoch, (progress, nothing, nothing))
-    return progress, (losses[0], losses[1])
 
 
 def _monitor(

@@ -68,12 +68,8 @@ def init_forest(form: SoftForm, *, num_trees: int, mixture: str = "mean", key: P
     if num_trees < 1:
         raise InvalidInputError(f"num_trees must be at least 1, got {num_trees}")
     trees = jax.vmap(lambda key: init(form, key=key))(jax.random.split(key, num_trees))
-    return SoftForest(trees, no_mixing(form, num_trees) if mixture == "learned" else None)
-
-
-def no_mixing(form: SoftForm, num_trees: int) -> Mixing:
-    """Weights that are all the same, to learn from."""
-    return Mixing(jnp.zeros((form.num_features, num_trees)), jnp.zeros(num_trees))
+    equal = Mixing(jnp.zeros((form.num_features, num_trees)), jnp.zeros(num_trees))
+    return SoftForest(trees, equal if mixture == "learned" else None)
 
 
 def apply_forest(
@@ -86,7 +82,7 @@ def apply_forest(
         x: Rows without missing values.
         temperature: Of the trees' gates.
     """
-    output = _of_trees(apply, forest, x, temperature)
+    output = jax.vmap(lambda tree: apply(tree, x, temperature=temperature))(forest.trees)
     return jnp.einsum("tro,rt->ro", output, jnp.exp(log_tree_weights(forest, x)))
 
 
@@ -100,7 +96,7 @@ def forest_log_mixture(
         x: Rows without missing values.
         temperature: Of the trees' gates.
     """
-    output = _of_trees(log_mixture, forest, x, temperature)
+    output = jax.vmap(lambda tree: log_mixture(tree, x, temperature=temperature))(forest.trees)
     return jax.nn.logsumexp(output + log_tree_weights(forest, x).T[:, :, None], axis=0)
 
 
@@ -118,8 +114,8 @@ def predict_in_blocks(
     temperature: float,
 ) -> Float[np.ndarray, "row output"]:
     """Returns the outputs of a model, such as `apply` and `forest_log_mixture` make them, on the host."""
-    outputs = [np.zeros((0, 0), np.float32)] if not len(x) else []
-    for block in blocks_of(len(x), ROWS_A_BLOCK):
+    outputs = []
+    for block in blocks_of(max(len(x), 1), ROWS_A_BLOCK):
         rows = x[block]
         padded = np.pad(rows, ((0, row_bucket(len(rows)) - len(rows)), (0, 0)))
         outputs.append(np.asarray(_predict(model, padded, temperature, predict=predict))[: len(rows)])
@@ -131,12 +127,3 @@ def _predict(
     model: SoftTree | SoftForest, x: Float[AnyArray, "row feature"], temperature: FloatLike, *, predict: Callable
 ) -> Float[Array, "row output"]:
     return predict(model, x, temperature=temperature)
-
-
-def _of_trees(
-    predict: Callable[..., Float[Array, "row output"]],
-    forest: SoftForest,
-    x: Float[AnyArray, "row feature"],
-    temperature: FloatLike,
-) -> Float[Array, "tree row output"]:
-    return jax.vmap(lambda tree: predict(tree, x, temperature=temperature))(forest.trees)

@@ -1,17 +1,20 @@
 """Hard trees made of soft ones: axis gates as splits of a node table, and trees whose splits are planes."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int
+from jaxtyping import Bool, Float, Float64, Int, Shaped
 
 from jaxtree.soft.inputs import Inputs, Standard
 from jaxtree.soft.model import AxisGate, feature_shares
 from jaxtree.table.binning import Bins
 from jaxtree.table.schema import Schema, value_in_words
 from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.nodes import branch_of
+from jaxtree.tree.paths import Links
 
 MARK = -2
 """What stands in `feature` and `threshold` of a leaf, as in scikit-learn's trees."""
@@ -19,22 +22,25 @@ LEAST_SHARE = 0.01
 """Of the largest weight of a plane; what weighs less is left out of its text."""
 
 
-class KeptNodes(NamedTuple):
-    """The nodes of a hard tree made of a soft one, in breadth-first order.
+class AxisSplits(NamedTuple):
+    """Splits in two, each of one feature of a table.
 
     Attributes:
-        heap: The node of the soft tree whose gate, rows and value each has.
-        is_leaf: Whether it has no children.
-        first_child: The first of its two children; 0 for a leaf.
-        parent: The node above; a root is its own parent.
-        depth: Edges to the root.
+        feature: The feature.
+        kind: THRESHOLD, or ONE_VS_REST for a category.
+        threshold: In units of the table; the category's code.
+        missing_branch: Where a missing value goes.
     """
 
-    heap: Int[np.ndarray, " node"]
-    is_leaf: Bool[np.ndarray, " node"]
-    first_child: Int[np.ndarray, " node"]
-    parent: Int[np.ndarray, " node"]
-    depth: Int[np.ndarray, " node"]
+    feature: Int[np.ndarray, " node"]
+    kind: Int[np.ndarray, " node"]
+    threshold: Float64[np.ndarray, " node"]
+    missing_branch: Int[np.ndarray, " node"]
+
+    def branch(self, value: Float[np.ndarray, " row"], node: Int[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
+        """The branch that every row takes at its node, given the value that is compared there."""
+        known = branch_of(self.kind[node], self.threshold[node], value, None)
+        return np.where(np.isnan(value), self.missing_branch[node], known)
 
 
 class HardNodeSums(NamedTuple):
@@ -48,82 +54,41 @@ class HardNodeSums(NamedTuple):
     target: Float64[np.ndarray, "node column"]
     risk: Float64[np.ndarray, " node"]
 
-    def mean(self, parent: Int[np.ndarray, " node"]) -> Float64[np.ndarray, "node column"]:
-        """Shares of the classes, or means; of a node without weight those of the node above."""
-        mean = np.zeros_like(self.target)
-        for node in range(len(mean)):
-            mean[node] = self.target[node] / self.weight[node] if self.weight[node] > 0 else mean[parent[node]]
-        return mean
 
-
-class AxisSplits(NamedTuple):
-    """A split for every inner node of the heap.
-
-    Attributes:
-        feature: The feature of the table.
-        kind: THRESHOLD, or ONE_VS_REST for a category.
-        threshold: In units of the table; the category's code.
-        missing_branch: Where a missing value goes.
-        column: The soft tree's column that it compares.
-        limit: The threshold in that column.
-    """
-
-    feature: Int[np.ndarray, " inner"]
-    kind: Int[np.ndarray, " inner"]
-    threshold: Float64[np.ndarray, " inner"]
-    missing_branch: Int[np.ndarray, " inner"]
-    column: Int[np.ndarray, " inner"]
-    limit: Float64[np.ndarray, " inner"]
-
-    def go_right(self, value: Float[np.ndarray, " row"], node: Int[np.ndarray, " row"]) -> Bool[np.ndarray, " row"]:
-        """Which rows go right from the nodes where they are, given the value of each that is compared."""
-        is_category = self.kind[node] == SplitKind.ONE_VS_REST
-        known = np.where(is_category, value == self.threshold[node], value > self.threshold[node])
-        return np.where(np.isnan(value), self.missing_branch[node] == 1, known)
-
-
-def axis_splits(gate: AxisGate, inputs: Inputs, temperature: float) -> AxisSplits:
+def axis_splits(
+    gate: AxisGate, inputs: Inputs, temperature: float
+) -> tuple[AxisSplits, Int[np.ndarray, " inner"], Float64[np.ndarray, " inner"]]:
     """Returns the splits of axis gates: of the column with the largest share s, at threshold / s.
 
-    A gate that sends every known value to one side has a threshold that is infinite.
+    With the column of each, and its threshold in that column. A gate that sends every known value to one side has a
+    threshold that is infinite in units of the table.
     """
     share = np.asarray(feature_shares(jnp.asarray(gate.selection), temperature), np.float64)
-    inner = np.arange(len(share))
     column = share.argmax(axis=1)
-    limit = np.asarray(gate.threshold, np.float64) / share[inner, column]
-    feature, code, is_indicator = _columns_in_words(inputs)
-    splits = [
-        _split_of(inputs, int(feature[c]), int(code[c]), bool(is_indicator[c]), value)
-        for c, value in zip(column.tolist(), limit.tolist(), strict=True)
-    ]
-    kind, threshold = (np.array(part) for part in zip(*splits, strict=True)) if splits else (inner, limit)
-    branch = _missing_branches(gate, inputs, feature[column], limit)
-    branch = np.where(is_indicator[column], (limit < 1).astype(np.int64), branch)
-    branch = np.where(threshold == -np.inf, 1, branch)
-    return AxisSplits(feature[column], kind.astype(np.int64), threshold.astype(np.float64), branch, column, limit)
-
-
-def _columns_in_words(
-    inputs: Inputs,
-) -> tuple[Int[np.ndarray, " column"], Int[np.ndarray, " column"], Bool[np.ndarray, " column"]]:
-    """The feature of every column, the category, and whether the column is an indicator."""
-    features = range(len(inputs.scales))
-    own = np.concatenate([np.full(inputs.width(feature), feature) for feature in features])
-    code = np.concatenate([np.arange(inputs.width(feature)) for feature in features])
-    of_indicators = np.zeros(inputs.with_indicator.size, np.int64)
-    is_indicator = np.arange(inputs.num_features) >= inputs.num_values
-    return np.append(own, inputs.with_indicator), np.append(code, of_indicators), is_indicator
+    limit = np.asarray(gate.threshold, np.float64) / share.max(axis=1)
+    widths = [inputs.width(feature) for feature in range(len(inputs.scales))]
+    feature = np.append(np.repeat(np.arange(len(widths)), widths), inputs.with_indicator)[column]
+    is_indicator = column >= inputs.num_values
+    code = column - inputs.first[feature]
+    pairs = zip(feature.tolist(), code.tolist(), is_indicator.tolist(), limit.tolist(), strict=True)
+    kind, threshold = np.array([_split_of(inputs, *one) for one in pairs], np.float64).reshape(-1, 2).T
+    # Where a gate sends a value that is missing: as it has learned, or as a 0 in the column.
+    goes_right = limit < 0
+    for place, indicated in enumerate(inputs.with_indicator.tolist()):
+        goes_right = np.where(feature == indicated, np.asarray(gate.missing)[:, place] > 0, goes_right)
+    goes_right = np.where(is_indicator, limit < 1, goes_right) | (threshold == -np.inf)
+    return AxisSplits(feature, kind.astype(np.int64), threshold, goes_right.astype(np.int64)), column, limit
 
 
 def _split_of(inputs: Inputs, feature: int, code: int, is_indicator: bool, limit: float) -> tuple[int, float]:
     """The kind and the threshold of a split."""
-    is_number = inputs.scales[feature] is not None
-    described = inputs.schema.features[feature]
+    described, is_number = inputs.schema.features[feature], inputs.scales[feature] is not None
     if is_number and not is_indicator:
         threshold = float(inputs.unscale_values(feature, np.array([limit]))[0])
-        if inputs.schema.columns[described.column].bins is not None:
-            return SplitKind.THRESHOLD, threshold
-        return SplitKind.THRESHOLD, _between_codes(threshold, described.num_values)
+        if inputs.schema.columns[described.column].bins is None:  # half way between the codes on both sides, if any
+            below = np.floor(threshold)
+            threshold = -np.inf if below < 0 else np.inf if below >= described.num_values - 1 else float(below) + 0.5
+        return SplitKind.THRESHOLD, threshold
     if limit < 0:
         return SplitKind.THRESHOLD, -np.inf
     if is_indicator or limit >= 1:
@@ -131,41 +96,19 @@ def _split_of(inputs: Inputs, feature: int, code: int, is_indicator: bool, limit
     return SplitKind.ONE_VS_REST, float(code)
 
 
-def _between_codes(threshold: float, num_values: int) -> float:
-    """The middle between the codes on both sides, infinite where there are none on one."""
-    below = np.floor(threshold)
-    if below < 0:
-        return -np.inf
-    return np.inf if below >= num_values - 1 else float(below) + 0.5
-
-
-def _missing_branches(
-    gate: AxisGate, inputs: Inputs, feature: Int[np.ndarray, " inner"], limit: Float64[np.ndarray, " inner"]
-) -> Int[np.ndarray, " inner"]:
-    """Where a gate sends a value that is missing: as it has learned, or as a 0 in the column."""
-    branch = (limit < 0).astype(np.int64)
-    for indicator, indicated in enumerate(inputs.with_indicator.tolist()):
-        learned = np.asarray(gate.missing)[:, indicator] > 0
-        branch = np.where(feature == indicated, learned, branch)
-    return branch
-
-
-def schema_of_splits(
-    schema: Schema, splits: AxisSplits, nodes: Int[np.ndarray, " split"], values: Float[np.ndarray, "row value"]
-) -> Schema:
+def schema_of_splits(schema: Schema, splits: AxisSplits, values: Float[np.ndarray, "row value"]) -> Schema:
     """Returns the schema with a bin between each two thresholds of a numeric column.
 
     Args:
         schema: The schema of the values.
-        splits: The splits of the heap.
-        nodes: Those of them that are kept.
+        splits: The splits of the tree.
         values: The rows that the bins describe.
     """
     columns, features = list(schema.columns), list(schema.features)
     for number, feature in enumerate(features):
         column = columns[feature.column]
         if column.bins is not None:
-            used = splits.threshold[nodes][splits.feature[nodes] == number]
+            used = splits.threshold[splits.feature == number]
             bins = _bins_between(np.unique(used[np.isfinite(used)]), np.asarray(values[:, number], np.float64))
             columns[feature.column] = dataclasses.replace(column, bins=bins)
             features[number] = dataclasses.replace(feature, num_values=bins.num_bins)
@@ -185,74 +128,58 @@ def _bins_between(edges: Float64[np.ndarray, " edge"], values: Float64[np.ndarra
 
 
 def tree_of_splits(
-    splits: AxisSplits, kept: KeptNodes, schema: Schema, sums: HardNodeSums, num_classes: tuple[int, ...]
+    splits: AxisSplits, links: Links, schema: Schema, sums: HardNodeSums, num_classes: tuple[int, ...]
 ) -> Tree:
-    """Returns the node table of the kept nodes.
+    """Returns the node table of a tree.
 
     Args:
-        splits: The splits of the heap.
-        kept: The kept nodes.
+        splits: The splits of its inner nodes, in their order.
+        links: The links of all nodes.
         schema: With bins between the thresholds.
-        sums: The sums of the kept nodes.
+        sums: The sums of all nodes.
         num_classes: The classes of every output; empty for numbers.
     """
-    leaf, size = kept.is_leaf, kept.heap.size
-    at = np.where(leaf, 0, kept.heap)
-    split = [np.zeros(size, part.dtype) if part.size == 0 else part[at] for part in splits]
-    feature, kind, threshold, missing_branch = split[:4]
-    code = _codes(schema, feature, kind, threshold)
-    weight = sums.weight
+    leaf, weight = links.num_children == 0, sums.weight
     impurity = np.divide(sums.risk, weight, out=np.zeros_like(sums.risk), where=weight > 0)
     risk = weight * impurity
-    below = np.bincount(kept.parent[1:], risk[1:], minlength=size)
-    nothing = np.zeros((size, 0))
+    below = np.bincount(links.parent[1:], risk[1:], minlength=leaf.size)
+    none, nothing = np.zeros(leaf.size, np.int32), np.zeros((leaf.size, 0))
 
-    def integers(inner, of_leaf=0):
-        return np.where(leaf, of_leaf, inner).astype(np.int32)
+    def at_splits(values, of_leaf=none):
+        values, table = np.asarray(values), of_leaf.copy()
+        table[~leaf] = values
+        return table
 
+    code = np.array([_code_of(schema, *split[:3]) for split in zip(*map(np.ndarray.tolist, splits), strict=True)], int)
     return Tree(
-        feature=integers(feature, MARK),
-        code=integers(code),
-        next_code=integers(code + 1),
-        threshold=np.where(leaf, float(MARK), threshold),
-        split_kind=integers(kind),
-        subset=np.zeros((size, 0), np.uint32),
-        missing_code=integers(schema.num_values[feature]),
-        missing_branch=integers(missing_branch),
-        first_child=kept.first_child,
-        num_children=integers(2),
-        parent=kept.parent,
-        depth=kept.depth,
-        root=np.zeros(size, np.int32),
+        feature=at_splits(splits.feature, none + MARK),
+        code=at_splits(code),
+        next_code=at_splits(code + 1),
+        threshold=at_splits(splits.threshold, np.full(leaf.size, float(MARK))),
+        split_kind=at_splits(splits.kind),
+        subset=np.zeros((leaf.size, 0), np.uint32),
+        missing_code=at_splits(schema.num_values[splits.feature]),
+        missing_branch=at_splits(splits.missing_branch),
+        **links._asdict(),
+        root=none,
         weight=weight,
         count=sums.target if num_classes else nothing,
         target_sum=nothing if num_classes else sums.target,
         num_rows=sums.num_rows.astype(np.int32),
         impurity=impurity,
-        gain=np.divide(risk - below, weight, out=np.zeros(size), where=~leaf & (weight > 0)),
-        num_nodes=np.array(size, np.int32),
+        gain=np.divide(risk - below, weight, out=np.zeros(leaf.size), where=~leaf & (weight > 0)),
+        num_nodes=np.array(leaf.size, np.int32),
         num_classes=num_classes,
         num_features=schema.num_features,
     )
 
 
-def _codes(
-    schema: Schema,
-    feature: Int[np.ndarray, " kept"],
-    kind: Int[np.ndarray, " kept"],
-    threshold: Float64[np.ndarray, " kept"],
-) -> Int[np.ndarray, " kept"]:
-    """The code of every split: the category, or the last code that is not above the threshold."""
-    codes = np.zeros(feature.size, np.int64)
-    for node, (number, value) in enumerate(zip(feature.tolist(), threshold.tolist(), strict=True)):
-        bins = schema.columns[schema.features[number].column].bins
-        if kind[node] == SplitKind.ONE_VS_REST:
-            codes[node] = int(value)
-        elif not np.isfinite(value):
-            codes[node] = schema.features[number].num_values - 1
-        else:
-            codes[node] = int(value) if bins is None else int(np.searchsorted(bins.edges, value))
-    return codes
+def _code_of(schema: Schema, feature: int, kind: int, threshold: float) -> int:
+    """The code of a split: the category, or the last code that is not above the threshold."""
+    bins = schema.columns[schema.features[feature].column].bins
+    if not np.isfinite(threshold):
+        return schema.features[feature].num_values - 1
+    return int(threshold) if bins is None or kind == SplitKind.ONE_VS_REST else int(bins.edges.searchsorted(threshold))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -312,13 +239,9 @@ class ObliqueTree:
             values: Numbers, and codes of categories, NaN where one is missing: `Encoder.values`.
         """
         x = self.inputs.transform(values)
-        node = np.zeros(len(x), np.int64)
-        moving = np.flatnonzero(~self.is_leaf[node])
-        while moving.size:
-            at = node[moving]
-            node[moving] = self.first_child[at] + above_planes(self.normal, self.offset, x[moving], at)
-            moving = moving[~self.is_leaf[node[moving]]]
-        return node
+        return walk_rows(
+            lambda row, node: above_planes(self.normal, self.offset, x[row], node), self.first_child, len(x)
+        )
 
     def predict(self, values: Float[np.ndarray, "row value"]) -> Float64[np.ndarray, "row output"]:
         """Returns the value of the leaf where every row ends."""
@@ -365,6 +288,24 @@ class ObliqueTree:
                 names[column] = f"q({names[column]})"
         terms = [_term(float(normal[column]), names[column]) for column in np.flatnonzero(shown & (normal != 0))]
         return " ".join(terms).removeprefix("+ ") or "0", limit
+
+
+def walk_rows(
+    branch: Callable[[Int[np.ndarray, " moving"], Int[np.ndarray, " moving"]], Shaped[np.ndarray, " moving"]],
+    first_child: Int[np.ndarray, " node"],
+    num_rows: int,
+) -> Int[np.ndarray, " row"]:
+    """Returns the node where the walk of every row ends.
+
+    Args:
+        branch: A function of rows and the node of each: whether they go right from there.
+        first_child: The first of two children of every node; 0 for those where rows end.
+        num_rows: The number of rows.
+    """
+    node, moving = np.zeros(num_rows, np.int64), np.arange(num_rows)
+    while (moving := moving[first_child[node[moving]] > 0]).size:
+        node[moving] = first_child[node[moving]] + branch(moving, node[moving])
+    return node
 
 
 def above_planes(

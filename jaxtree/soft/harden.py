@@ -4,7 +4,6 @@ A *heap* node is one of the soft tree; a *kept* node is one of the hard tree mad
 comes there, or if no point of the box of all rows does.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,18 +14,20 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.soft.forest import predict_in_blocks
 from jaxtree.soft.from_tree import default_node_value
 from jaxtree.soft.hard_trees import (
+    AxisSplits,
     HardNodeSums,
-    KeptNodes,
     ObliqueTree,
     above_planes,
     axis_splits,
     schema_of_splits,
     tree_of_splits,
+    walk_rows,
 )
 from jaxtree.soft.inputs import Inputs, SoftSample
 from jaxtree.soft.model import AxisGate, SoftTree, apply, check_option, planes_of
 from jaxtree.table.schema import Schema
 from jaxtree.tree import Tree
+from jaxtree.tree.paths import Links, binary_links
 
 DROPS = ("rows", "box")
 
@@ -90,39 +91,52 @@ def harden(
     check_option("drop", drop, DROPS)
     columns = _target_columns(sample, num_classes, soft.form.num_outputs)
     x = inputs.transform(sample.values)
-    splits = None
     if isinstance(soft.gate, AxisGate):
-        splits = axis_splits(soft.gate, inputs, temperature)
-        normal, offset = np.eye(inputs.num_features)[splits.column], -splits.limit
+        splits, column, limit = axis_splits(soft.gate, inputs, temperature)
+        normal, offset = np.eye(inputs.num_features)[column], -limit
     else:
+        splits = None
         normal, offset = _planes(soft, inputs, temperature)
 
-    def goes_right(row, node):
+    def branch(row, node):
         if splits is None:
             return above_planes(normal, offset, x[row], node)
-        return splits.go_right(sample.values[row, splits.feature[node]], node)
+        return splits.branch(sample.values[row, splits.feature[node]], node)
 
     num_inner = soft.form.num_inner
-    stops = np.arange(2 * num_inner + 1) >= num_inner
+    place = np.arange(2 * num_inner + 1)
+    stops = place >= num_inner
     if soft.leaf.stop is not None:
         stops[:num_inner] = np.asarray(soft.leaf.stop) > 0.5
-    end = _route_rows(goes_right, len(x), stops)
+    end = walk_rows(branch, np.where(stops, 0, 2 * place + 1), len(x))
     sums = _sums_of_rows(sample.weight, columns, end, stops.size, len(num_classes) or columns.shape[1])
     is_reached = sums.num_rows > 0
     if drop == "box":
         is_reached |= _reached_in_box(normal, offset, x.min(axis=0), x.max(axis=0))
     value = np.zeros((stops.size, soft.form.num_outputs))
     value[stops.size - soft.form.num_ends :] = soft.leaf.value
-    kept, value = _keep_nodes(is_reached, stops, value)
-    sums = HardNodeSums(*(part[kept.heap] for part in sums))
-    mean = sums.mean(kept.parent) if refit else _means_above(kept, value, sums.weight)
+    heap, is_leaf, value = _keep_nodes(is_reached, stops, value)
+    links, gates = binary_links(is_leaf), heap[~is_leaf]
+    sums = HardNodeSums(*(part[heap] for part in sums))
+    value = _refitted(links, sums) if refit else _means_above(links, value, sums.weight)
     if splits is None:
-        tree, schema = _oblique_tree(kept, sums, mean, (normal, offset), inputs, num_classes), inputs.schema
-        predicted = tree.predict(sample.values)
+        planes = np.zeros((is_leaf.size, inputs.num_features)), np.zeros(is_leaf.size)
+        planes[0][~is_leaf], planes[1][~is_leaf] = normal[gates], offset[gates]
+        tree = ObliqueTree(
+            *planes,
+            **links._asdict(),
+            num_rows=sums.num_rows,
+            weight=sums.weight,
+            value=value,
+            inputs=inputs,
+            num_classes=num_classes,
+        )
+        schema, predicted = inputs.schema, tree.predict(sample.values)
     else:
-        schema = schema_of_splits(inputs.schema, splits, kept.heap[~kept.is_leaf], sample.values)
-        target = sums.target if refit else mean * sums.weight[:, None]
-        tree = tree_of_splits(splits, kept, schema, sums._replace(target=target), num_classes)
+        splits = AxisSplits(*(part[gates] for part in splits))
+        schema = schema_of_splits(inputs.schema, splits, sample.values)
+        sums = sums if refit else sums._replace(target=value * sums.weight[:, None])
+        tree = tree_of_splits(splits, links, schema, sums, num_classes)
         predicted = default_node_value(tree)[tree.apply(sample.values)]
     compared = predict_in_blocks(apply, soft, x, temperature)
     return Hardened(tree, schema, _agreement(compared, predicted, sample.weight, num_classes))
@@ -158,26 +172,6 @@ def _planes(
     if plane.missing is not None:
         normal[:, inputs.num_values :] += np.asarray(plane.missing)
     return normal, offset
-
-
-def _route_rows(
-    goes_right: Callable[[Int[np.ndarray, " moving"], Int[np.ndarray, " moving"]], Bool[np.ndarray, " moving"]],
-    num_rows: int,
-    stops: Bool[np.ndarray, " heap"],
-) -> Int[np.ndarray, " row"]:
-    """The heap node where every row ends.
-
-    Args:
-        goes_right: A function of rows and the node of each: whether they go right from there.
-        num_rows: The number of rows.
-        stops: Where they end at the latest; all leaves of the heap.
-    """
-    node = np.zeros(num_rows, np.int64)
-    moving = np.flatnonzero(~stops[node])
-    while moving.size:
-        node[moving] = 2 * node[moving] + 1 + goes_right(moving, node[moving])
-        moving = moving[~stops[node[moving]]]
-    return node
 
 
 def _sums_of_rows(
@@ -230,8 +224,8 @@ def _reached_in_box(
 
 def _keep_nodes(
     is_reached: Bool[np.ndarray, " heap"], stops: Bool[np.ndarray, " heap"], value: Float64[np.ndarray, "heap output"]
-) -> tuple[KeptNodes, Float64[np.ndarray, "kept output"]]:
-    """Returns the nodes that are left, and the value of each if it is a leaf.
+) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " kept"], Float64[np.ndarray, "kept output"]]:
+    """Returns the heap nodes that are kept, in breadth-first order, whether each is a leaf, and its value if it is one.
 
     A node with one dead branch gives way to the other. Two leaves of the very same value become one.
 
@@ -243,60 +237,35 @@ def _keep_nodes(
     kept_of = np.arange(is_reached.size)  # the node that stands for each
     is_leaf, value = stops.copy(), value.copy()
     for node in np.flatnonzero(~stops)[::-1].tolist():
-        left, right = 2 * node + 1, 2 * node + 2
-        if not (is_reached[left] and is_reached[right]):
-            kept_of[node] = kept_of[left if is_reached[left] else right]
-            continue
-        left, right = kept_of[left], kept_of[right]
-        if is_leaf[left] and is_leaf[right] and (value[left] == value[right]).all():
+        children = np.array([2 * node + 1, 2 * node + 2])
+        left, right = kept_of[children]
+        if not is_reached[children].all():
+            kept_of[node] = left if is_reached[children[0]] else right
+        elif is_leaf[left] and is_leaf[right] and (value[left] == value[right]).all():
             is_leaf[node], value[node] = True, value[left]
-    heap, parent, depth = [int(kept_of[0])], [0], [0]
-    first_child = []
-    for number, node in enumerate(heap):  # which grows meanwhile
-        first_child.append(0 if is_leaf[node] else len(heap))
+    heap = [int(kept_of[0])]
+    for node in heap:  # which grows meanwhile
         if not is_leaf[node]:
-            heap += [int(kept_of[2 * node + 1]), int(kept_of[2 * node + 2])]
-            parent += [number, number]
-            depth += [depth[number] + 1] * 2
-    first_child, parent, depth = (np.array(column, np.int32) for column in (first_child, parent, depth))
-    return KeptNodes(np.array(heap), is_leaf[heap], first_child, parent, depth), value[heap]
+            heap += kept_of[[2 * node + 1, 2 * node + 2]].tolist()
+    return np.array(heap), is_leaf[heap], value[heap]
+
+
+def _refitted(links: Links, sums: HardNodeSums) -> Float64[np.ndarray, "kept column"]:
+    """Shares of the classes, or means; of a node without weight those of the node above."""
+    mean = np.zeros_like(sums.target)
+    for node, weight in enumerate(sums.weight):
+        mean[node] = sums.target[node] / weight if weight > 0 else mean[links.parent[node]]
+    return mean
 
 
 def _means_above(
-    kept: KeptNodes, value: Float64[np.ndarray, "kept output"], weight: Float64[np.ndarray, " kept"]
+    links: Links, value: Float64[np.ndarray, "kept output"], weight: Float64[np.ndarray, " kept"]
 ) -> Float64[np.ndarray, "kept output"]:
     """The values of the leaves, and above them the mean of the children by their weights."""
-    value = value.copy()
-    for node in np.flatnonzero(~kept.is_leaf)[::-1]:
-        children = slice(kept.first_child[node], kept.first_child[node] + 2)
+    for node in np.flatnonzero(links.num_children)[::-1]:
+        children = slice(links.first_child[node], links.first_child[node] + 2)
         value[node] = np.average(value[children], axis=0, weights=weight[children] if weight[children].any() else None)
     return value
-
-
-def _oblique_tree(
-    kept: KeptNodes,
-    sums: HardNodeSums,
-    value: Float64[np.ndarray, "kept output"],
-    planes: tuple[Float64[np.ndarray, "inner column"], Float64[np.ndarray, " inner"]],
-    inputs: Inputs,
-    num_classes: tuple[int, ...],
-) -> ObliqueTree:
-    is_leaf = kept.is_leaf
-    normal, offset = np.zeros((is_leaf.size, inputs.num_features)), np.zeros(is_leaf.size)
-    normal[~is_leaf], offset[~is_leaf] = (part[kept.heap[~is_leaf]] for part in planes)
-    return ObliqueTree(
-        normal=normal,
-        offset=offset,
-        first_child=kept.first_child,
-        num_children=np.where(is_leaf, 0, 2),
-        parent=kept.parent,
-        depth=kept.depth,
-        num_rows=sums.num_rows,
-        weight=sums.weight,
-        value=value,
-        inputs=inputs,
-        num_classes=num_classes,
-    )
 
 
 def _agreement(
@@ -315,9 +284,7 @@ def _agreement(
         spread = np.average(np.square(soft - mean), axis=0, weights=weight)
         share = np.divide(missed, spread, out=(missed > 0).astype(float), where=spread > 0)
         return float(np.mean(1 - share))
-    same, start = [], 0
-    for size in num_classes:
-        output = slice(start, start + size)
-        same.append(soft[:, output].argmax(axis=1) == hard[:, output].argmax(axis=1))
-        start += size
+    ends = np.cumsum(num_classes)[:-1]
+    pairs = zip(np.split(soft, ends, axis=1), np.split(hard, ends, axis=1), strict=True)
+    same = [ours.argmax(axis=1) == theirs.argmax(axis=1) for ours, theirs in pairs]
     return float(np.average(np.mean(same, axis=0), weights=weight))

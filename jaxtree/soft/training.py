@@ -139,21 +139,21 @@ def train_many(
     numbers = jax.tree.map(lambda number: np.broadcast_to(np.asarray(number, floats), keys.shape), hyperparameters)
     progress = _go_on(models) if isinstance(models, Progress) else _begin(models, config=config)
     held, patience, keeps_start = (None, None, False) if validation is None else validation
+    patience = num_epochs if patience is None else patience
     if held is not None and keeps_start:
         progress = monitor_start(progress, held, numbers, config=config)
-    losses: list[tuple[Float[np.ndarray, "model epoch"], Float[np.ndarray, "model epoch"]]] = []
+    losses = [2 * [np.zeros((len(keys), 0), np.float32)]]
     done, at_once = 0, 1
     try:
-        while done < num_epochs and not _is_over(progress, patience, done):
+        while done < num_epochs and np.any(done - np.asarray(progress.best_epoch) <= patience):
             began = time.perf_counter()
             stop = min(done + at_once, num_epochs)
-            limits = np.array([done, stop, num_epochs, num_epochs if patience is None else patience], np.int32)
+            limits = np.array([done, stop, num_epochs, patience], np.int32)
             progress, latest = jax.block_until_ready(
                 run_epochs(progress, rows, held, numbers, keys, limits, config=config)
             )
-            loss, validation_loss = (np.asarray(part)[:, : stop - done] for part in latest)
-            losses.append((loss, validation_loss))
-            _check_finite(loss, done)
+            losses.append([np.asarray(part)[:, : stop - done] for part in latest])
+            _check_finite(losses[-1][0], done)
             number, done = stop - done, stop
             at_once = _next_number(at_once, time.perf_counter() - began)
             if report is not None:
@@ -161,8 +161,7 @@ def train_many(
     except KeyboardInterrupt:
         text = f"interrupted: training has ended after {done} of {num_epochs} epochs"
         warnings.warn(text, InterruptedFitWarning, stacklevel=2)
-    nothing = np.zeros((len(progress.best_loss), 0), np.float32)
-    loss, validation_loss = (np.concatenate(parts, axis=1) for parts in zip((nothing, nothing), *losses, strict=True))
+    loss, validation_loss = (np.concatenate(parts, axis=1) for parts in zip(*losses, strict=True))
     if held is None:
         return Trained(progress.average, loss, None, np.full(len(loss), done), progress)
     return Trained(progress.best, loss, validation_loss, np.asarray(progress.best_epoch), progress)
@@ -190,11 +189,6 @@ def _next_number(number: int, seconds: float) -> int:
     if seconds > SECONDS_A_CALL:
         return max(1, number // 2)
     return min(2 * number, MOST_EPOCHS_A_CALL) if seconds < SECONDS_A_CALL / 2 else number
-
-
-def _is_over(progress: Progress, patience: int | None, done: int) -> bool:
-    """Whether no model can get better any more."""
-    return patience is not None and bool(np.all(done - np.asarray(progress.best_epoch) > patience))
 
 
 def _check_finite(loss: Float[np.ndarray, "model epoch"], done: int) -> None:

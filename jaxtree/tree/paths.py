@@ -120,6 +120,16 @@ def sum_over_children(links: Tree | Links, values: Num[AnyArray, "node *column"]
     return sums
 
 
+def binary_links(is_leaf: Bool[np.ndarray, " node"]) -> Links:
+    """Returns the links of a binary tree in breadth-first order: its k-th inner node has children 2k + 1 and 2k + 2."""
+    parent = np.append(0, np.repeat(np.flatnonzero(~is_leaf), 2))
+    depth = np.zeros(is_leaf.size, np.int32)
+    for node in range(1, is_leaf.size):
+        depth[node] = depth[parent[node]] + 1
+    first_child = np.where(is_leaf, 0, 2 * np.cumsum(~is_leaf) - 1)
+    return Links(parent.astype(np.int32), first_child.astype(np.int32), np.where(is_leaf, 0, 2).astype(np.int32), depth)
+
+
 def links_of(tree: Tree) -> Links:
     """Returns the links of a tree; a traced one's are not padded."""
     links = (getattr(tree, name) for name in Links._fields)
