@@ -1,8 +1,8 @@
-"""Growth with the rows divided between two CPU devices, beside one device that is held to one core.
+"""Growth with the rows divided between two CPU devices, compared with one device on one core.
 
     python benchmarks/devices.py [--rows 1000000] [--out FOLDER]
 
-Each runs in a process of its own, in turn, three times; a process grows a tree of depth 8 on 28 features of 255 codes
+Each case runs in its own process, in turn, three times; a process grows a tree of depth 8 on 28 features of 255 codes
 eight times with all arrays in place, and reports the fastest. The trees must be the same.
 """
 
@@ -21,7 +21,7 @@ ROUNDS, REPEATS, DEPTH = 3, 8, 8
 
 
 def measure(num_devices, num_rows):
-    """Runs in a process of its own: the first call and the fastest later one, and what the tree is."""
+    """Runs in its own process: measures the first call and the fastest later one, and describes the tree."""
     if num_devices == 1:
         os.sched_setaffinity(0, {0})
     import jax

@@ -1,10 +1,10 @@
-"""100,000 draws of dropout pruning on a tree of about 1,000 nodes, and what a search or a tuning asks for.
+"""100,000 draws of dropout pruning on a tree of about 1,000 nodes, and the calls of a search or a tuning.
 
     python benchmarks/dropout_masks.py
 
-Beside it stand as many random bits alone, 32 for every node and draw, as `jax.random.bits` makes them. Cold is the
-first call of this process, compilation included; of the warm calls the median counts. Seconds of all cores are the
-process's own, whatever else the machine does. The peer sends every row down the tree for every mask.
+For comparison it times the random bits alone, 32 for every node and draw, made by `jax.random.bits`. Cold is the
+first call of this process, compilation included; of the warm calls the median counts. Seconds of all cores are this
+process's only. The peer sends every row down the tree for every mask.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def make_tree(max_leaf_nodes):
 
 
 def measure(call, repeats):
-    """Seconds of the first and of later calls, of all cores in these, and the memory that they add, in MiB."""
+    """Seconds of the first and of later calls, seconds of all cores in the latter, and the memory added, in MiB."""
     before = reset_peak()
     seconds, cores = [], []
     for _ in range(repeats + 1):
@@ -55,7 +55,7 @@ def measure(call, repeats):
 
 
 def reset_peak():
-    """Forgets the peak of the process's memory, and returns the memory in use now; None where that cannot be had."""
+    """Resets the peak of the process's memory, and returns the memory in use; None if the system cannot."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -69,7 +69,7 @@ def memory(field):
 
 
 def seconds_of_a_routed_draw(tree, codes, label):
-    """The obvious way: a mask, and every row sent down under it."""
+    """Seconds of the direct method: one mask, and every row sent down under it."""
     majority = jaxtree.majority_class(tree)
     masks = dropout.draws(tree, dropout.node_rates(tree, P, Q), key=KEY, num_draws=ROUTED_DRAWS + 1)
     start = 0.0

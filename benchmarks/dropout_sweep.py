@@ -2,7 +2,7 @@
 
     python benchmarks/dropout_sweep.py
 
-The peer is the obvious way: a mask a draw, and every row sent down the tree.
+The peer is the direct method: one mask per draw, and every row sent down the tree.
 """
 
 import statistics

@@ -1,12 +1,13 @@
-"""Growth on a GPU: the same tree as a CPU's, and the time that it takes.
+"""Growth on a GPU: the same tree as on a CPU, and its time.
 
     python benchmarks/gpu.py [--rows 1000000 10000000] [--out FOLDER]
 
-Needs a GPU and JAX alone: no peer, no data. For 28 features of 255 codes and two classes it grows a tree of depth 8 on
-the CPU and on the GPU, compares them bit for bit, and times the GPU's growth with all arrays on the device: cold (with
-the compilation), then the minimum and the median of ten. Below it stands the *floor*: what the memory's bandwidth, as
-measured here by a copy, allows for reading codes, rows, slots and weights once a level (36 bytes a row). Then 64
-bootstrap trees of depth 10 on 100,000 rows, and 60 settings x 1,000 draws of dropout pruning, expectations scored.
+This needs only a GPU and JAX: no peer, no data. For 28 features of 255 codes and two classes it grows a tree of depth 8
+on the CPU and on the GPU, compares them bit for bit, and times the GPU's growth with all arrays on the device: cold
+(with the compilation), then the minimum and the median of ten. Below these it prints the *floor*: the time to read
+codes, rows, slots and weights once per level (36 bytes per row) at the memory's bandwidth, as measured here by a copy.
+Then it times 64 bootstrap trees of depth 10 on 100,000 rows, and 60 settings x 1,000 draws of dropout pruning, with
+their expectations.
 """
 
 import argparse
@@ -29,7 +30,7 @@ BYTES_PER_ROW = 36
 
 
 def make_table(num_rows, seed=0):
-    """Codes of independent features, and a class that four of them decide with some noise."""
+    """Codes of independent features, and a class that depends on four of them, with noise."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, NUM_CODES, (NUM_FEATURES, num_rows), dtype=np.uint8)
     scaled = codes[:4] / NUM_CODES - 0.5
@@ -43,7 +44,7 @@ def grow_one(codes, label):
 
 
 def seconds_of(call, repeats=10):
-    """Seconds of the first call, and of each of the later ones."""
+    """Seconds of the first call, and of each later one."""
     times = []
     for _ in range(repeats + 1):
         start = time.perf_counter()
@@ -53,7 +54,7 @@ def seconds_of(call, repeats=10):
 
 
 def differing_fields(one, other):
-    """The fields in which two trees differ; impurities and gains are logarithms and products, and may in a last bit."""
+    """The fields in which two trees differ; impurities and gains, made of logarithms, may differ in a last bit."""
     names = [name for name in vars(one) if name not in ("num_classes", "impurity", "gain")]
     return [
         name for name in names if not np.array_equal(np.asarray(getattr(one, name)), np.asarray(getattr(other, name)))
@@ -61,7 +62,7 @@ def differing_fields(one, other):
 
 
 def copy_bandwidth(device, num_bytes=2**30):
-    """Bytes a second that a copy on the device reads and writes."""
+    """Bytes per second that a copy on the device reads and writes."""
     values = jax.device_put(jnp.zeros(num_bytes // 4, jnp.int32), device)
     _, times = seconds_of(lambda: add_one(values))
     return 2 * num_bytes / min(times)

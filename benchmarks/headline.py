@@ -2,8 +2,8 @@
 
     python benchmarks/headline.py [--out FOLDER]
 
-A tree of depth 8 from a raw matrix of 1,000,000 x 28 float32, beside LightGBM and XGBoost with one round each, and a
-random forest of 100 trees of depth 10 on the first 100,000 rows, beside XGBoost's. Contenders take turns in one
+A tree of depth 8 from a raw matrix of 1,000,000 x 28 float32 is compared with LightGBM and XGBoost with one round each,
+and a random forest of 100 trees of depth 10 on the first 100,000 rows with XGBoost's. Contenders take turns in one
 process with programs compiled; figures are the fastest of four turns, of three for the forest. XGBoost's forest draws
 0.632 of the rows without replacement. `python -m benchmarks` compares more, with more care.
 """
@@ -72,7 +72,7 @@ def time_xgboost(X, y, **changes):
 
 
 def fastest(turns):
-    """The least of every figure of every contender."""
+    """The minimum of every figure of every contender."""
     return {name: {figure: min(turn[name][figure] for turn in turns) for figure in turns[0][name]} for name in turns[0]}
 
 

@@ -3,9 +3,9 @@
     python benchmarks/parquet.py                     # 10M x 28 float32; needs 1.2 GB of disk
     python benchmarks/parquet.py --rows 1000000      # smaller
 
-The file is written to a temporary folder and removed at the end. Every measurement runs in a process of its own. Peak
-memory is the most that the process ever held resident, interpreter, libraries and compiled programs included; beside it
-stands what the same process holds after a fit of a tiny table.
+The file is written to a temporary folder and removed at the end. Every measurement runs in its own process. Peak memory
+is the most that the process ever held resident, including interpreter, libraries and compiled programs; the memory of
+the same process after a fit of a tiny table is printed with it.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def write(path, num_rows, num_columns):
 
 
 def encode(path):
-    """The encoder alone; the target is no feature."""
+    """Only the encoder; the target is not a feature."""
     from jaxtree.table import Encoder, open_source
 
     source = open_source(path).without(["label"])
@@ -79,7 +79,7 @@ def fit(path):
 
 
 def predict(path):
-    """Predictions of the whole file, by a tree of a part of it."""
+    """Predictions of the whole file, by a tree fitted on a part of it."""
     import pyarrow.parquet
 
     from jaxtree import DecisionTreeClassifier

@@ -1,9 +1,10 @@
-"""What weights, numbers, missing values, categories and exact thresholds cost beside plain classification.
+"""The cost of weights, numbers, missing values, categories and exact thresholds, compared with plain classification.
 
     python benchmarks/paths.py                    # growth of one table in every way, and of an exact one
 
 All ways grow the same number of rows and columns to the same depth, from codes, in one process; the ways take turns,
-and the median of the warm calls counts. Binning is not part of it. The exact tree stands beside scikit-learn's.
+and the median of the warm calls counts. Binning is not timed. The exact tree is compared with
+scikit-learn's.
 """
 
 import argparse
@@ -66,7 +67,7 @@ def seconds_of(*arguments):
 
 
 def growth_in_entries(tree, num_rows):
-    """Entries over rows, the mean of the levels above the last."""
+    """Entries over rows, as the mean of the levels above the last."""
     used = int(tree.num_nodes)
     per_level = np.bincount(np.asarray(tree.depth)[:used], np.asarray(tree.num_rows)[:used])
     return float((per_level[:DEPTH] / num_rows).mean())
@@ -96,7 +97,7 @@ def compare_ways(num_rows, num_columns, repeats):
 
 
 def compare_exact(num_rows, num_columns, repeats):
-    """A fully grown tree on columns of all distinct numbers, binning included, beside scikit-learn's."""
+    """Compares a fully grown tree on columns of distinct numbers, binning included, with scikit-learn's."""
     import sklearn.tree
 
     rng = np.random.default_rng(1)

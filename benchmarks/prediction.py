@@ -1,11 +1,11 @@
-"""Predictions of one tree, of a forest and of a single row: jaxtree beside XGBoost, LightGBM and scikit-learn.
+"""Predictions of one tree, of a forest and of one row: jaxtree, XGBoost, LightGBM and scikit-learn compared.
 
     python benchmarks/prediction.py                  # a million rows, one tree; 100,000 rows, 100 trees; one row
 
 Every contender has its own trees of the same depth, fitted on the same rows, and is called as its users call it, from
-the float32 matrix to an array of predictions. The contenders take turns in one process; cold is the first call of each
-(that of jaxtree compiles its programs), warm the median of the others, and ratios are of the best calls.
-jaxtree's forest is scikit-learn's own, so that both predict with the very same trees.
+the float32 matrix to an array of predictions. The contenders take turns in one process. Cold is the first call of each
+(jaxtree's compiles its programs), warm the median of the others, and ratios are of the best calls.
+jaxtree's forest is converted from scikit-learn's, so that both predict with the same trees.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def make_data(num_rows, num_columns, seed=0):
 
 
 def one_tree(X, y):
-    """What predicts with one tree."""
+    """The contenders' predictions by one tree."""
     import lightgbm
     import sklearn.tree
     import xgboost
@@ -56,7 +56,7 @@ def one_tree(X, y):
 
 
 def forest(X, y):
-    """What predicts with many trees."""
+    """The contenders' predictions by many trees."""
     import lightgbm
     import sklearn.ensemble
     import xgboost
@@ -89,13 +89,13 @@ def lightgbm_parameters(depth):
 
 
 def bare_dispatch():
-    """A compiled program that does nothing, from NumPy and back: what any call of JAX costs."""
+    """A compiled program that does nothing, from NumPy and back: the cost of any call of JAX."""
     nothing = jax.jit(lambda x: x + 1)
     return lambda rows: np.asarray(nothing(rows))
 
 
 def compare(title, contenders, rows, repeats):
-    """Times the contenders in turn and prints a line each, with the ratio to XGBoost."""
+    """Times the contenders in turn and prints one line for each, with the ratio to XGBoost."""
     times = {name: [] for name in contenders}
     for _ in range(repeats + 1):
         for name, predict in contenders.items():

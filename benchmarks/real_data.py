@@ -1,4 +1,4 @@
-"""Trees on real data: jaxtree on the tables as they are beside scikit-learn on encoded tables.
+"""Trees on real data: jaxtree on unchanged tables, compared with scikit-learn on encoded tables.
 
     pip install -e '.[bench,frames]'
     python benchmarks/real_data.py --data ../shared/data             # a table, and benchmarks/results/real_data-*.json
@@ -6,12 +6,12 @@
     python benchmarks/real_data.py --contender one-hot               # some contenders
 
 Scores are those of test rows: accuracy, or R² where the target is a number. jaxtree gets categories and missing cells
-as they are: its `DecisionTree` learns where missing cells go, C4.5 sends fractions of a row down every branch, ID3 runs
-where all columns are categories. scikit-learn's tree gets categories one-hot (a missing cell is one more category) or
-as ordinal numbers in the order that the column declares (a missing cell is NaN); its time includes the encoding.
+unchanged: its `DecisionTree` learns the branch of missing cells, C4.5 sends fractions of a row down every branch, ID3
+runs where all columns are categories. scikit-learn's tree gets categories one-hot (a missing cell is one more category)
+or as ordinal numbers in the order that the column declares (a missing cell is NaN); its time includes the encoding.
 
-Cold is the first fit on a data set with a setting, warm the second, both in one process: a program that an earlier data
-set has compiled already is there in a cold fit too. Programs kept on disk are not used.
+Cold is the first fit on a data set with a setting, warm the second, both in one process; a cold fit may reuse a
+program that was compiled for an earlier data set. Programs kept on disk are not used.
 """
 
 import argparse
@@ -54,7 +54,7 @@ REGRESSION = frozenset({"abalone", "winequality", "diamonds"})
 
 
 def load(name, folder):
-    """`(X_train, X_test, y_train, y_test)` of one data set; where it has no test rows of its own, a quarter of all."""
+    """`(X_train, X_test, y_train, y_test)` of one data set; a quarter of the rows tests if it has no test rows."""
     if name in WITH_TEST_ROWS:
         (X_train, y_train), (X_test, y_test) = (load_uci(name, folder, part=part) for part in ("train", "test"))
         return X_train, X_test, y_train, y_test
@@ -74,7 +74,7 @@ def penguins(folder):
     return X.astype(dict.fromkeys(("island", "sex"), "category")), table["species"]
 
 
-# Data that are not of UCI: of ggplot2 and palmerpenguins.
+# Data from ggplot2 and palmerpenguins, not from UCI.
 OTHERS = {"penguins": penguins, "diamonds": diamonds}
 NAMES = (*UCI_NAMES, *OTHERS)
 
@@ -136,13 +136,13 @@ CONTENDERS = {
 def timed_fit(estimator, X, y):
     start = time.perf_counter()
     estimator.fit(X, y)
-    # What JAX computes may not be there yet when fit returns.
+    # JAX may still be computing when fit returns.
     jax.block_until_ready(getattr(estimator, "tree_", None))
     return time.perf_counter() - start
 
 
 def measure(estimator, X_train, X_test, y_train, y_test):
-    """Figures of one contender on one data set with one setting; an error is a figure too."""
+    """Figures of one contender on one data set with one setting; an error counts as a figure."""
     try:
         cold = timed_fit(clone(estimator), X_train, y_train)
         warm = timed_fit(estimator, X_train, y_train)

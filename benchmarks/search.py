@@ -1,10 +1,10 @@
-"""Grid searches: one growth a fold against one fit a setting and fold, on the same folds in one run.
+"""Grid searches: one growth per fold against one fit per setting and fold, on the same folds in one run.
 
     python benchmarks/search.py      # the paper's grid on car, and 100,000 x 28 rows with a part of the peer's fits
 
 Cold is the first call of this process, compilation included; warm calls alternate with the peer's. The peer is
-scikit-learn's `GridSearchCV` over its own `DecisionTreeClassifier`; that scores and winner are those of `GridSearchCV`
-over jaxtree's estimator is checked on the small grid.
+scikit-learn's `GridSearchCV` over its own `DecisionTreeClassifier`; on the small grid it checks that scores and winner
+equal those of `GridSearchCV` over jaxtree's estimator.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def timed(call):
 
 
 def car():
-    """The paper's grid, and the same with 60 settings of dropout pruning whose 200 draws vote."""
+    """The paper's grid, without and with 60 settings of dropout pruning by the vote of 200 draws."""
     X, y = load_car_evaluation(return_X_y=True, binary=True)
     X = OneHotEncoder(sparse_output=False).fit_transform(X)
     ours = TreeSearchCV(DecisionTreeClassifier(), GRID, cv=FOLDS)

@@ -1,9 +1,9 @@
-"""Shapley values of a forest: jaxtree beside shap's TreeExplainer, on the same trees.
+"""Shapley values of a forest: jaxtree and shap's TreeExplainer compared on the same trees.
 
     python benchmarks/shap_values.py [--rows 10000] [--trees 100] [--depth 8] [--peer-rows 1000]
 
-The peer is timed on some of the rows, one after another as it works, and its time is scaled; the values of these rows
-are compared. The forest is jaxtree's; the peer gets its trees by `to_sklearn`.
+The peer is timed on some of the rows, which it processes one after another, and its time is scaled; the values of these
+rows are compared. The forest is jaxtree's; the peer gets its trees by `to_sklearn`.
 """
 
 import argparse

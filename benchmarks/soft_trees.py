@@ -1,27 +1,27 @@
-"""Soft trees on real data: accuracy soft and hardened beside CART, forests and published figures; and speed.
+"""Soft trees on real data, soft and hardened, compared with CART, forests and published figures; and their speed.
 
     pip install -e '.[bench]'
     python benchmarks/soft_trees.py --data ../shared/data         # all, into benchmarks/results/soft-trees-*.json
     python benchmarks/soft_trees.py --only letter,car --seeds 2   # some parts
     python benchmarks/soft_trees.py --list
 
-What stands in the JSON of the day is not measured again, so that a run can be interrupted; `--again` measures anew.
+Results in the JSON of the day are not measured again, so that a run can be interrupted; `--again` measures them again.
 
-Accuracy is that of test rows, mean and standard deviation over seeds; a seed draws the split of the rows and all that
-training draws. Hardened trees decide at every gate. CART is jaxtree's own, of the same depth; "tuned" is the best on
-validation rows of 7 depths and 3 least leaf sizes. The forest has 100 trees. Validation rows choose the epoch, and the
-best of several restarts, and whether leaves are refitted when the tree is hardened; nobody trains on them. On adult and
-covtype-20k training begins with a CART tree.
+Accuracy is the mean over seeds on test rows, with its standard deviation; a seed determines the split of the rows and
+all random choices of training. Hardened trees decide at every gate. CART is jaxtree's own, of the same depth; "tuned"
+is the best on validation rows of 7 depths and 3 minimum leaf sizes. The forest has 100 trees. Validation rows choose
+the epoch, the best of several restarts, and whether leaves are refitted when the tree is hardened; no method trains on
+them. On adult and covtype-20k training begins with a CART tree.
 
 The part "defaults" trains soft trees without any parameter and without validation rows, on half of the rows of large
-tables and three quarters of small ones. CART is scikit-learn's there, words one-hot, of the depth that 5-fold
-cross-validation on the training rows finds best. Defaults were chosen with seeds from 100 on.
+tables and three quarters of small ones. There CART is scikit-learn's, on one-hot words, of the depth that is best in
+5-fold cross-validation on the training rows. The defaults were chosen with seeds from 100 on.
 
-What was looked at before: recipes of letter and the wines, and the monitor of magic04, were settled with test rows of
-some of these seeds in sight; the recipe of adult was changed after a first one had failed on the test rows of seed 0.
-The settings of adult and covtype-20k were then compared on validation rows of seed 7, which are test rows of other
-seeds in part. Five settings of fine-tuning were compared on test rows of seeds 0 to 2; the study keeps those that had
-stood here before. Fine-tuning is judged by validation rows, which CART has no use for.
+Prior looks at the data: the recipes of letter and the wines, and the monitor of magic04, were chosen in view of test
+rows of some of these seeds; the recipe of adult was changed after a first one had failed on the test rows of seed 0.
+The settings of adult and covtype-20k were then compared on validation rows of seed 7, some of which are test rows of
+other seeds. Five settings of fine-tuning were compared on test rows of seeds 0 to 2; the study keeps those that it had
+before. Fine-tuning selects by validation rows, which CART does not use.
 """
 
 import argparse
@@ -61,7 +61,7 @@ from jaxtree.soft.losses import smoothed_cross_entropy
 ROOT = Path(__file__).resolve().parent.parent
 THIRDS = (0.525, 0.175)
 LARGE = 10_000
-"""A data set of more rows is divided in thirds where nothing is chosen by validation rows."""
+"""A data set of more rows is divided in thirds, unless validation rows choose anything."""
 QUARTERS = (0.5, 0.25)
 PLAIN = dict(noise=None, label_smoothing=0.0, gate_rate=0.02)
 DEEP = dict(noise=0.15, label_smoothing=0.1, max_epochs=60, gate_rate=0.03)
@@ -70,7 +70,7 @@ NOISY = dict(depth=3, noise=0.5, max_epochs=100, n_restarts=4)
 WIDE = dict(depth=8, max_epochs=40, gate_rate=0.02, noise=0.1, label_smoothing=0.05, monitor="hardened")
 TUNING = dict(label_smoothing=0.0, max_epochs=15, gate_rate=0.005, leaf_rate=0.05, noise=0.05, monitor="hardened")
 BEGUN = {"adult": dict(max_depth=6, min_samples_leaf=20), "covtype-20k": dict(max_depth=8, min_samples_leaf=5)}
-"""The CART trees that training begins with, where it does."""
+"""The CART trees that training begins with, if any."""
 TUNED = [(depth, leaf) for depth in (4, 6, 8, 10, 12, 16, None) for leaf in (1, 5, 20)]
 SECOND_HAND = "best single oblique tree reported, quoted second-hand"
 
@@ -167,7 +167,7 @@ FINE_TUNING = dict(
 
 
 def split(X, y, shares, seed):
-    """`(X, y)` of training, validation and test rows; validation rows of classes that training lacks are left out."""
+    """`(X, y)` of training, validation and test rows, without validation rows of classes that training lacks."""
     order = np.random.default_rng(seed).permutation(len(y))
     first, second = int(shares[0] * len(y)), int(sum(shares) * len(y))
     train_rows, held, test = order[:first], order[first:second], order[second:]
@@ -205,7 +205,7 @@ def measure_accuracy(name, folder, seed):
 
 
 def measure_study(name, folder, seed):
-    """A CART tree, and what is left of it after it was made soft, fine-tuned and hardened."""
+    """Figures of a CART tree, and of the tree after it was made soft, fine-tuned and hardened."""
     fitting, held, test = split(*LOADERS[name](folder), QUARTERS, seed)
     cart = DecisionTreeClassifier(max_depth=STUDY_DEPTH, random_state=seed).fit(*fitting)
     depth = max(cart.get_depth(), 1)
@@ -218,7 +218,7 @@ def measure_study(name, folder, seed):
 
 
 def measure_defaults(name, folder, seed):
-    """A soft tree without any parameter, beside CART of the depth that cross-validation finds best."""
+    """Figures of a soft tree without any parameter, and of CART of the depth that is best in cross-validation."""
     X, y = LOADERS[name](folder)
     is_large = len(y) > LARGE
     fitting, _, test = split(X, y.astype(float) if name in NUMBERS else y, THIRDS if is_large else (0.75, 0.0), seed)
@@ -243,7 +243,7 @@ def measure_defaults(name, folder, seed):
 
 
 def measure_images(seed):
-    """40 epochs of depth 7 on rows of MNIST's size, after compiling."""
+    """Times 40 epochs of depth 7 on rows of MNIST's size, after compilation."""
     draw = np.random.default_rng(seed)
     y = draw.integers(0, 10, 60_000)
     x = draw.normal(size=(10, 784))[y] + 3 * draw.normal(size=(60_000, 784))
@@ -256,7 +256,7 @@ def measure_images(seed):
 
 
 def measure_many(folder, seed, num_trees=64, num_epochs=2):
-    """Letter trees as one program, and one after another, both after compiling."""
+    """Times trees on letter as one program, and one after another, both after compilation."""
     (X, y), _, _ = split(*LOADERS["letter"](folder), THIRDS, seed)
     x = ((X - X.mean()) / X.std()).to_numpy()
     rows = make_rows(x, np.unique(y, return_inverse=True)[1])
@@ -344,7 +344,7 @@ def show_accuracy(found, console):
 
 
 def show_study(found, console):
-    """The mean gain over data sets, and its standard error; each data set's own is over its seeds."""
+    """The mean gain over data sets, and its standard error; errors of single data sets are over their seeds."""
     table = Table(title=f"CART of depth {STUDY_DEPTH}, made soft, fine-tuned, hardened", title_justify="left", box=None)
     for heading in ("data", "seeds", "CART", "fine-tuned", "gain", "± error", "kept by validation"):
         table.add_column(heading, justify="left" if heading == "data" else "right")
@@ -368,7 +368,7 @@ def show_study(found, console):
 
 
 def show_defaults(found, console):
-    """Soft trees without any parameter beside CART: the mean over data sets counts."""
+    """Soft trees without any parameter, compared with CART by the mean over data sets."""
     table = Table(title="Without parameters: test accuracy or R² in percent", title_justify="left", box=None)
     for heading in ("data", "seeds", "CART, best depth", "soft", "hardened", "depth", "s of CPU"):
         table.add_column(heading, justify="left" if heading == "data" else "right")

@@ -1,11 +1,11 @@
-"""Impurity criteria: how mixed the classes of a node are, or how far its numbers lie apart.
+"""Impurity criteria: measures of how mixed the classes of a node are, or how far its numbers lie apart.
 
 A criterion of classes maps the class weights of one node to its impurity: 0 where one class has all the
 weight, larger the more the classes are mixed. The engine batches it and works in float64.
 
 A criterion of numbers is a `NumberCriterion`: the *risk* of a node, which is weight times impurity, is
-the sum of a *moment* of every target less a term of the node's weight and sum alone. The moments of a
-node are those of its branches, so a split is judged by weights and sums.
+the sum of a *moment* of every target less a term of only the node's weight and sum. The moments of a
+node are those of its branches, so weights and sums suffice to score a split.
 """
 
 import functools
@@ -20,7 +20,7 @@ from jaxtree.arrays import safe_divide
 __all__ = ["entropy", "gini", "misclassification", "poisson", "squared_error"]
 
 MOST_CLASSES_ADDED = 8
-"""More classes are summed by a reduction, which keeps the program small."""
+"""Above this number, classes are summed by a reduction, which keeps the program small."""
 
 Criterion = Callable[[Float[Array, " class"]], Float[Array, ""]]
 
@@ -29,10 +29,10 @@ class NumberCriterion(NamedTuple):
     """Impurity of numbers.
 
     Attributes:
-        moment: What a target adds to the risk of its node, whatever the others.
-        explained: What weight and sum take from the risk, given the mean that the sum is judged beside.
+        moment: The function of a target that its node's risk sums.
+        explained: The term of weight and sum that is subtracted, given the mean of the node that is split.
         needs_positive: Whether targets must not be negative, and the sum of a branch be positive.
-        degree: The power of the targets' unit that the risk is in.
+        degree: The power of the targets' unit that is the unit of the risk.
     """
 
     moment: Callable[[Float[Array, "*shape"]], Float[Array, "*shape"]]
@@ -42,7 +42,7 @@ class NumberCriterion(NamedTuple):
 
 
 def _class_sum(values: Float[Array, " class"]) -> Float[Array, ""]:
-    """The sum over few classes as a chain of additions, which vectorises over a batch where a reduction does not."""
+    """The sum over few classes by additions, which XLA vectorises over a batch as it does not a reduction."""
     return functools.reduce(jnp.add, list(values)) if values.size <= MOST_CLASSES_ADDED else jnp.sum(values)
 
 
@@ -95,7 +95,7 @@ def _square(target: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 
 def _explained_square(weight, total, mean):
-    """$S^2 / W$; what it is judged beside does not matter, because sums are centred at the node's mean."""
+    """$S^2 / W$; the mean does not matter, because sums are centred at it."""
     return safe_divide(total * total, weight)
 
 
@@ -104,7 +104,7 @@ def _x_log_x(target: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 
 
 def _explained_log(weight, total, mean):
-    r"""$S \log(S / (W m))$ beside the mean m."""
+    r"""$S \log(S / (W m))$, relative to the mean $m$."""
     ratio = safe_divide(total, weight * mean)
     return total * jnp.log(jnp.where(ratio > 0, ratio, 1))
 
@@ -112,14 +112,14 @@ def _explained_log(weight, total, mean):
 squared_error = NumberCriterion(_square, _explained_square, needs_positive=False, degree=2)
 r"""Variance, $\frac{1}{W} \sum_i w_i (y_i - \bar y)^2$ (Breiman et al., 1984, chapter 8), the mean over outputs.
 
-scikit-learn's `"squared_error"`, rpart's `"anova"` (which prints $W$ times it, the deviance), REPTree's variance
-reduction.
+This is scikit-learn's `"squared_error"`, rpart's `"anova"` (which prints the deviance, $W$ times it) and REPTree's
+variance reduction.
 """
 
 poisson = NumberCriterion(_x_log_x, _explained_log, needs_positive=True, degree=1)
 r"""Half the mean Poisson deviance, $\frac{1}{W} \sum_i w_i (y_i \log\frac{y_i}{\bar y} - y_i + \bar y)$.
 
-scikit-learn's `"poisson"`; targets are 0 or more, and the sum of every branch is positive.
+This is scikit-learn's `"poisson"`; targets are 0 or more, and the sum of every branch is positive.
 """
 
 NUMBER_CRITERIA: dict[str, NumberCriterion] = {"squared_error": squared_error, "poisson": poisson}
@@ -148,7 +148,7 @@ _RISKS: dict[Criterion, Criterion] = {
 
 
 def class_risk(criterion: Criterion) -> Criterion:
-    """Returns the function from class weights to weight times impurity; the built-in ones save divisions."""
+    """Returns the function from class weights to weight times impurity; the built-in functions save divisions."""
     return _RISKS.get(criterion, lambda weight: _class_sum(weight) * criterion(weight))
 
 

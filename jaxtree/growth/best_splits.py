@@ -1,9 +1,9 @@
 """The best split of every slot of a chunk, by histograms or by comparing pairs of entries, on all features or a few.
 
-Where features are *sampled*, every node puts them in a random order of its own. It looks at the first `max_features` of
-them and, if none of these has a split, at the following ones until one has: scikit-learn's rule, by which a node is no
-leaf because the features drawn happen to be constant there. Features are looked at in *rounds* of a static number, so
-that a node costs the features that it looks at, whatever the number of all.
+Where features are *sampled*, every node orders them at random. It scores the first `max_features` of
+them and, if none of these has a split, the following ones until one has. This is scikit-learn's rule: a node does not
+become a leaf because the sampled features happen to be constant there. Features are scored in *rounds* of a static
+number, so that a node costs only the features that it scores.
 """
 
 import functools
@@ -24,16 +24,16 @@ from jaxtree.growth.split import Split, best_of_features, no_split, score_histog
 from jaxtree.growth.whole_numbers import sort_pairs
 
 NOT_SAMPLED = 2**32 - 1
-"""The rank of a feature that no node looks at."""
+"""The rank of a feature that no node scores."""
 
 
 class SmallNodes(NamedTuple):
     """Small nodes that are scored together.
 
     Attributes:
-        context: What holds at each for its candidates.
+        context: Their contexts.
         row: The rows in the window of each.
-        sums: What each row adds to the node's sums, 0 if it is not in the node.
+        sums: The additions of each row to the node's sums, 0 if it is not in the node.
     """
 
     context: NodeContext
@@ -70,7 +70,7 @@ def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: Plan) -> list[S
 
 
 def splits_of_sampled(problem: Problem, chunk: Chunk, features: Int32[Array, "sampled slot"], *, plan: Plan) -> Split:
-    """The best split of every slot on features of its own, by histograms."""
+    """The best split of every slot on its own features, by histograms."""
     best = no_split(features.shape, plan)
     at = jnp.minimum(features, problem.num_codes.size - 1)
     served_by = _table_of_feature(problem, plan)[at]
@@ -102,7 +102,7 @@ def splits_by_pairs(problem: Problem, small: SmallNodes, *, plan: Plan) -> list[
 def pairs_of_sampled(
     problem: Problem, small: SmallNodes, features: Int32[Array, "sampled slot"], *, plan: Plan
 ) -> Split:
-    """The best split of every small node on features of its own."""
+    """The best split of every small node on its own features."""
     features = jnp.minimum(features, problem.num_codes.size - 1)
     over_places = jax.vmap(_score_small(problem, 1, plan), in_axes=(0, None, 0, None))
     codes = problem.codes.at[features[:, :, None], small.row].get(mode="promise_in_bounds").astype(jnp.int32)
@@ -113,13 +113,13 @@ def pairs_of_sampled(
 def best_of_slots(
     problem: Problem, splits: Split, context: NodeContext, in_average: Bool[Array, "feature *slot"], *, plan: Plan
 ) -> Split:
-    """The best of every slot's splits, one a feature (arrays of shape (feature, slot))."""
+    """The best of every slot's splits, one per feature (arrays of shape (feature, slot))."""
     best = lambda own, node, counts: best_of_features(Judge(plan.rules, node, problem.units), own, counts)  # noqa: E731
     return jax.vmap(best, in_axes=(1, 0, 1 if in_average.ndim > 1 else None))(splits, context, in_average)
 
 
 def _score_small(problem: Problem, per_slot: int, plan: Plan) -> Callable[..., Split]:
-    """Scores small nodes side by side on one feature, or each on one of its own."""
+    """Returns the function that scores a batch of small nodes on one feature, or each on its own."""
 
     def score(codes, sums, feature, node):
         return score_pairs(Judge(plan.rules, node, problem.units), feature, codes, sums)
@@ -132,7 +132,7 @@ def _where(mask: Bool[Array, "sampled slot"], a: Array, b: Array) -> Array:
 
 
 def _table_of_feature(problem: Problem, plan: Plan) -> Int32[Array, " feature"]:
-    """The table plan that serves every feature."""
+    """The number of the table plan of every feature."""
     served_by = jnp.zeros(problem.num_codes.size, jnp.int32)
     for number, listed in enumerate(problem.lists[: len(plan.tables)]):
         served_by = served_by.at[listed].set(number, mode="drop")
@@ -143,10 +143,10 @@ class _Looked(NamedTuple):
     """Tables of sums to be scored.
 
     Attributes:
-        sums: A table for every feature, or for the features that slots look at in the same place.
+        sums: One table for every feature, or for all slots' features of one rank.
         features: The features of the tables; with `per_slot` those of every slot.
         number: The table plan.
-        per_slot: Whether slots have features of their own.
+        per_slot: Whether slots have their own features.
     """
 
     sums: Int[Array, "looked cell"]
@@ -160,7 +160,7 @@ def _score_tables(
 ) -> Split:
     """Writes the best split of every slot on every table into `splits`, block by block of slots.
 
-    The first table's splits stand at `first_place` there.
+    The first table's splits go to `first_place`.
     """
     table, channels = plan.tables[looked.number], plan.rules.num_channels
     size, per_slot = table.slots_per_block, looked.per_slot
@@ -188,13 +188,13 @@ def _score_tables(
 
 
 def _over_groups(problem: Problem, listed: Int32[Array, " listed"], size: int, score_group, splits: Split) -> Split:
-    """Adds to the splits what `score_group` finds; groups of padding, which stand last, are not scored."""
+    """Adds the results of `score_group` to the splits; groups of padding, which come last, are not scored."""
     num_features = jnp.sum(problem.is_there(listed), dtype=jnp.int32)
     return lax.fori_loop(0, -(-num_features // size), score_group, splits)
 
 
 def _put(splits: Split, found: Split, first_place: Int32[Array, ""], first_slot: Int32[Array, ""]) -> Split:
-    """The splits with what was found for a group of features and a block of slots."""
+    """Writes the splits found for a group of features and a block of slots."""
 
     def put(values, new):
         start = (first_place, first_slot, jnp.zeros_like(first_slot))
@@ -216,10 +216,10 @@ def best_of_sampled(
 
     Args:
         problem: The problem.
-        context: What holds at the slots' nodes.
-        most: How many features each looks at, if one of them has a split.
+        context: The contexts of the slots' nodes.
+        most: How many features each slot scores, if one of them has a split.
         in_use: Which slots hold nodes.
-        look: The best split of every slot on each of some features of its own; a number past all is no feature.
+        look: A function from features of every slot to their best splits; numbers past all features have none.
         plan: Static sizes.
     """
     order = _feature_orders(problem, context, plan=plan)
@@ -249,7 +249,7 @@ def best_of_sampled(
 
 
 def _feature_orders(problem: Problem, context: NodeContext, *, plan: Plan) -> Int32[Array, "place slot"]:
-    """The features of every slot in its random order, followed by numbers past all features."""
+    """The features in the random order of every slot, followed by numbers past all features."""
     number = jnp.arange(problem.num_codes.size, dtype=jnp.int32)[:, None]
     is_there = problem.num_codes > 0
     rank = jnp.where(is_there[:, None], _ranks(context, number), jnp.uint32(NOT_SAMPLED))
@@ -266,7 +266,7 @@ def is_sampled(
     context: NodeContext,
     most: Int32[Array, " slot"],
 ) -> Bool[Array, "feature slot"]:
-    """Which of the splits found on all features are on those that a slot samples."""
+    """Whether a slot samples the feature of a split, where splits on all features are given."""
     rank = jnp.where(usable, _ranks(context, listed[:, None]).astype(jnp.int64), 2**33)
     in_order = lax.sort(rank, dimension=0)
     last = jnp.take_along_axis(in_order, jnp.minimum(most, gain.shape[0])[None, :] - 1, axis=0)
@@ -275,6 +275,6 @@ def is_sampled(
 
 
 def _ranks(context: NodeContext, number: Int32[Array, "feature 1"]) -> UInt32[Array, "feature slot"]:
-    """Random numbers, in whose order a slot looks at the features."""
+    """Random numbers; a slot scores the features in their order."""
     assert context.seed is not None
     return child_hash(mix(context.seed ^ jnp.uint32(0x9E3779B9)), number.astype(jnp.uint32))

@@ -1,8 +1,8 @@
-"""The candidates of one feature at one node: ways to divide the node's rows, and what each gains.
+"""The candidates of one feature at one node: ways to divide the node's rows, and the gain of each.
 
-The *inside* of a binary split are the rows of one branch, the *outside* those of the other. A candidate
-that may not be used has gain `-inf`. Rows whose value is missing are set apart from the known ones where
-the rule is to learn their branch or to share them out.
+The *inside* of a binary split is the rows of one branch, the *outside* those of the other. A candidate
+that may not be used has gain `-inf`. Rows whose value is missing are kept apart from the known ones where
+the rule is to learn their branch or to share them among branches.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ C45_SHARE = 0.1
 """Share of the mean known weight of a class that each side of a C4.5 threshold must have."""
 
 C45_MOST = 25.0
-"""Where that share is more than this, this is asked instead, even if `min_samples_leaf` is more."""
+"""The greatest minimum that this share gives, even if `min_samples_leaf` is more."""
 
 Sides = Int[Array, "channel #candidate"]
 
@@ -34,7 +34,7 @@ class Candidates(NamedTuple):
 
     Attributes:
         gain: Impurity of the node less the weighted impurity of the branches.
-        missing_branch: The branch of a missing value; one for all candidates if it is the same.
+        missing_branch: The branch of a missing value, per candidate or for all.
         information: C4.5's split information; 0 under other rules.
     """
 
@@ -44,9 +44,9 @@ class Candidates(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """What judges the candidates of a node: the rules, the node, and the units of its sums.
+    """Scores the candidates of a node, by the rules, the node, and the units of its sums.
 
-    The node's arrays have one value, or one a candidate.
+    The node's arrays have one value, or one per candidate.
     """
 
     rules: ResolvedRules
@@ -58,7 +58,7 @@ class Judge(NamedTuple):
         return self.rules.objective.weight(sums)
 
     def known_part(self, missing: Sides) -> tuple[Sides, ParentStats]:
-        """The rows that a split divides: all of the node, but for those that are shared out."""
+        """The rows that a split divides: all of the node except those that are shared among branches."""
         total = self.node.stats.sums.reshape(len(missing), -1)
         if not self.rules.shares_missing:
             return total, self.node.stats
@@ -70,7 +70,7 @@ class Judge(NamedTuple):
     def gain(
         self, feature: FeatureContext, inside: Sides, total: Sides, parent: ParentStats
     ) -> Float[Array, " candidate"]:
-        """Gain of dividing `total`, whose stats are the parent's, into `inside` and the rest, for every candidate."""
+        """The gain of every candidate, which divides `total` (with the parent's stats) into `inside` and the rest."""
         objective, outside = self.rules.objective, total - inside
         kept = objective.risk(inside, parent, self.units) + objective.risk(outside, parent, self.units)
         gain = (parent.risk - kept) / jnp.where(parent.weight > 0, parent.weight, 1)
@@ -87,7 +87,7 @@ class Judge(NamedTuple):
         return enough & (sums[-1] >= self.node.least_rows) if self.rules.counts_rows else enough
 
     def _is_monotone(self, feature: FeatureContext, low_side, high_side) -> Bool[Array, " candidate"]:
-        """Whether the branches' values rise or fall as they must, within the node's bounds (scikit-learn's rule)."""
+        """Whether the branches' values are in the required order and within the node's bounds (scikit-learn's rule)."""
         in_order = (low_side - high_side) * feature.monotone <= 0
         inside = (jnp.minimum(low_side, high_side) >= self.node.lower) & (
             jnp.maximum(low_side, high_side) <= self.node.upper
@@ -95,13 +95,13 @@ class Judge(NamedTuple):
         return (feature.monotone == 0) | (in_order & inside)
 
     def tolerance(self, best: Float[Array, "*p"]) -> Float[Array, "*p"]:
-        """By how much gains that count as equal may differ from the best one."""
+        """The greatest difference from the best gain of gains that count as equal."""
         if self.rules.is_c45:
             return jnp.full_like(best, C45_TOLERANCE)
         return self.rules.objective.tolerance(self.node.stats, best)
 
     def rounded(self, best: Float[Array, "*p"], tolerance: Float[Array, "*p"]) -> Float[Array, "*p"]:
-        """The best gain; one that is 0 in exact arithmetic may come out on either side of it."""
+        """The best gain, rounded to 0 within the tolerance: rounding may leave a gain of 0 on either side of it."""
         best = jnp.where(jnp.abs(best) <= tolerance, 0.0, best)
         if self.rules.objective.is_convex:
             best = jnp.where(best > -jnp.inf, jnp.maximum(best, 0.0), best)
@@ -124,7 +124,7 @@ class Judge(NamedTuple):
 def set_missing_apart(
     histogram: Int[Array, "channel bin"], feature: FeatureContext, rules: ResolvedRules
 ) -> tuple[Int[Array, "channel bin"], Int[Array, "channel 1"]]:
-    """Returns the histogram of known codes, and the sums of the missing one; 0 where that is a code as any other."""
+    """Returns the histogram of known codes, and the sums of the missing code; 0 where missing is an ordinary code."""
     if not rules.sets_missing_apart:
         return histogram, jnp.zeros_like(histogram[:, :1])
     is_missing = jnp.arange(histogram.shape[1], dtype=jnp.int32) == feature.missing_code
@@ -136,7 +136,7 @@ def threshold_candidates(judge: Judge, feature: FeatureContext, inside: Sides, m
     """The splits into `inside` (and perhaps the missing values) and the rest.
 
     Args:
-        judge: Judges them.
+        judge: Scores them.
         feature: The feature.
         inside: Sums of the known rows up to each candidate.
         missing: Sums of the rows whose value is missing.
@@ -157,7 +157,7 @@ def one_vs_rest_candidates(judge: Judge, feature: FeatureContext, known: Sides, 
     is_missing = jnp.arange(known.shape[1], dtype=jnp.int32) == feature.missing_code
     if not rules.has_missing or rules.missing != Missing.LEARN:
         return plain._replace(missing_branch=_for_all(default_branch(is_missing, rules), plain.gain))
-    # The missing code's own column stands for known against missing.
+    # The missing code's own column is the split of known against missing values.
     outside = _divide(judge, feature, jnp.where(is_missing, missing, known), missing)
     inside = _divide(judge, feature, known + missing, missing)
     first = outside._replace(missing_branch=is_missing.astype(jnp.int32))
@@ -165,7 +165,7 @@ def one_vs_rest_candidates(judge: Judge, feature: FeatureContext, known: Sides, 
 
 
 def multiway_candidates(judge: Judge, feature: FeatureContext, known: Sides, missing: Sides) -> Candidates:
-    """The split into all codes: one candidate, which every present code stands for."""
+    """The split into all codes: one candidate, repeated at every present code."""
     rules, node, units = judge
     objective, parent = rules.objective, node.stats
     weight = judge.weight(known)
@@ -196,7 +196,7 @@ def multiway_candidates(judge: Judge, feature: FeatureContext, known: Sides, mis
 
 
 def default_branch(branch, rules: ResolvedRules):
-    """The branch of a missing value where none is learned: `branch` if missing is a value of its own."""
+    """The branch of a missing value if none is learned: `branch` where missing is a value of its own."""
     return {Missing.BRANCH: branch, Missing.LEARN: UNRESOLVED, Missing.FRACTION: ALL_BRANCHES}[rules.missing]
 
 
@@ -209,7 +209,7 @@ def _for_all(value, candidates: Shaped[Array, " candidate"]) -> Shaped[Array, " 
 def _divide(
     judge: Judge, feature: FeatureContext, inside: Sides, missing: Sides, *, is_numeric: bool = False
 ) -> Candidates:
-    """The splits into `inside` and the rest; where missing values are shared out, of the known rows alone.
+    """The splits into `inside` and the rest; where missing values are shared, of the known rows only.
 
     The gain is then multiplied by the known share of the weight.
     """
@@ -231,7 +231,7 @@ def _divide(
 
 
 def _learned(judge: Judge, first: Candidates, second: Candidates, missing: Sides) -> Candidates:
-    """Of two sides for the missing values the one that gains more; of equal gains the first."""
+    """The candidates with the side for missing values that gains more; of equal gains the first."""
     tolerance = judge.tolerance(jnp.maximum(first.gain, second.gain))
     takes_second = second.gain > first.gain + tolerance
     chosen = Candidates(*(jnp.where(takes_second, b, a) for a, b in zip(first, second, strict=True)))

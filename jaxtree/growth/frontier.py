@@ -1,6 +1,6 @@
 """The frontier of a level: chunks of slots, entries sorted by slot, and the frontier of the next level.
 
-Sorting the entries by slot makes the windows of slots tight; nodes further down inherit them, so that one sort serves
+Sorting the entries by slot makes the windows of slots tight; their descendants inherit these, so that one sort serves
 several levels. A node whose window holds at most `WINDOW` entries is *small*.
 """
 
@@ -18,14 +18,14 @@ from jaxtree.tree import Tree
 
 
 def chunk_stop(frontier: Frontier, first_slot: Int32[Array, ""], *, plan: Plan) -> Int32[Array, ""]:
-    """The slot behind the chunk that begins at the given one: at most `num_slots` further, among the large nodes.
+    """The slot after the chunk that begins at `first_slot`: at most `num_slots` later, among the large nodes.
 
-    A chunk reads the windows of all its nodes, so where it can it ends where a window does: of several trees,
-    each is then read once.
+    A chunk reads the windows of all its nodes. If possible it ends where a window ends, so that the entries of several
+    trees are read once each.
     """
     most = jnp.minimum(first_slot + plan.num_slots, frontier.num_large)
     if plan.devices.number > 1:
-        # Windows are a device's own, and all devices must work on the same chunk.
+        # Every device has its own windows, but all devices must work on the same chunk.
         return most
     slot = first_slot + 1 + jnp.arange(plan.num_slots, dtype=jnp.int32)
     start = frontier.start.at[slot].get(mode="clip")
@@ -35,7 +35,7 @@ def chunk_stop(frontier: Frontier, first_slot: Int32[Array, ""], *, plan: Plan) 
 
 
 def excess_work(entries: Entries, frontier: Frontier, *, plan: Plan) -> Float[Array, ""]:
-    """Work on the level, per feature, that tight windows would save, in additions to a cell."""
+    """The work per feature that tight windows would save on the level, in additions to a cell."""
 
     def add_chunk(carry):
         first, read = carry
@@ -51,7 +51,7 @@ def excess_work(entries: Entries, frontier: Frontier, *, plan: Plan) -> Float[Ar
 def sort_by_slot(
     entries: Entries, frontier: Frontier, num_rows: Int32[Array, " node"], *, plan: Plan
 ) -> tuple[Entries, Frontier]:
-    """Brings the entries of every slot together, rows in their old order, and those that are done to the end."""
+    """Sorts the entries by slot, rows in their old order; entries that are done go to the end."""
     slot, row, label, value = _columns_by_slot(entries, frontier.node.size, plan)
     if plan.devices.number > 1:
         place = jnp.arange(frontier.node.size, dtype=jnp.int32)
@@ -80,7 +80,7 @@ def fill_slots(
     *,
     plan: Plan,
 ) -> tuple[Frontier, Int32[Array, " node"]]:
-    """The frontier of the nodes from `first_node` on that may be split, and the slot of every such node."""
+    """Returns the frontier of the nodes from `first_node` on that may be split, and the slot of every such node."""
     size = min(plan.capacity, 1024)
 
     def add_block(block, carry):
@@ -115,7 +115,7 @@ def fill_slots(
 def slots_of_entries(
     entries: Entries, node: Int32[Array, " entry"], slot_of_node: Int32[Array, " node"], *, plan: Plan
 ) -> Entries:
-    """The entries with the slots of their nodes."""
+    """Returns the entries with the slots of their nodes."""
     size = plan.entries_per_move
 
     def relabel(block, slot):

@@ -37,7 +37,7 @@ from jaxtree.tree import SplitKind, Tree
 
 
 class Growth(NamedTuple):
-    """A grown tree, and whether the node table held all of it; if not, grow with a larger capacity."""
+    """A grown tree, and whether the node table held all of it; if it did not, grow with a larger capacity."""
 
     tree: Tree
     complete: Bool[Array, ""]
@@ -53,7 +53,7 @@ def grow(
     key: Key[Array, "..."] | None = None,
     mesh: Mesh | None = None,
 ) -> Growth:
-    r"""Grows one tree, or several with a root each, greedily and level by level.
+    r"""Grows one tree, or several with one root each, greedily and level by level.
 
     Every node takes the split with the largest gain
     $i(t) - \sum_b \frac{w_b}{w_t} i(t_b)$, where $i$ is the impurity, $w_t$ the weight of the node and
@@ -61,24 +61,24 @@ def grow(
     wins, then the lowest code. A node of one class is a leaf, and so is one whose rows are all alike. An
     empty branch of a multiway split is a leaf without weight.
 
-    A pure function of its arrays: it may stand under `jax.jit` (in x32 mode too) and under `jax.vmap`
+    This is a pure function of its arrays: it works under `jax.jit` (in x32 mode too) and under `jax.vmap`
     over targets or weights. It is compiled once for each set of shapes, rules and sizes.
 
     Args:
         data: Codes, targets and weights.
         features: How the features may be split; by thresholds if None.
-        limits: When a node is not split.
-        rules: How splits are judged, chosen and made.
+        limits: The limits of growth.
+        rules: The rules for scoring and choosing splits.
         sizes: The sizes of the tables.
-        key: The key of what is drawn; or one for every root, which then draws what it would draw alone.
+        key: The key of random draws; or one per root, which then draws as if it grew alone.
         mesh: Devices of one kind, in one axis, to divide the rows among; the tree is that of one device, bit for bit.
-            NumPy arrays are divided here; arrays of JAX must have their rows divided among these devices already.
+            `grow` divides NumPy arrays; the rows of JAX arrays must already be divided among these devices.
 
     Returns:
         The tree, with its roots at the nodes 0 to `num_roots - 1`, and whether it is complete.
 
     Raises:
-        InvalidInputError: Shapes do not fit together, or codes or classes are past their number.
+        InvalidInputError: Shapes do not fit together, or codes or classes are out of range.
         InvalidTypeError: Classes are not whole numbers.
 
     Example:
@@ -110,7 +110,7 @@ def grow(
 def grow_completely(
     data: Data, features: Features | None, limits: Limits, rules: Rules, sizes: Sizes, **options: Any
 ) -> Tree:
-    """Returns the tree of `grow`, growing again with larger tables while they are too small."""
+    """Returns the tree of `grow`; grows again with larger tables until they are large enough."""
     while True:
         tree, complete = grow(data, features, limits, rules, sizes, **options)
         if complete:
@@ -125,7 +125,7 @@ def num_programs() -> int:
 
 
 def _root_seeds(key: Key[Array, "..."] | None, num_roots: int):
-    """A seed for every root, from the key and the root's number; or from the root's own key, as if it grew alone."""
+    """A seed for every root: from the key and the root's number, or from its own key, as if it grew alone."""
     if key is None:
         return np.zeros(num_roots, np.uint32)
     if key.ndim == 0:
@@ -151,7 +151,7 @@ def _seed(key) -> UInt32[Array, ""]:
 
 
 def _divided(prepared: Prepared, mesh: Mesh) -> Prepared:
-    """The arrays with the rows divided among the devices; padding has weight 0."""
+    """Returns the arrays with the rows divided among the devices; padding has weight 0."""
     num_rows = prepared.codes.shape[1]
     weight = (
         np.ones(num_rows, np.int32) if prepared.weight is None and num_rows % mesh.devices.size else prepared.weight
@@ -161,7 +161,7 @@ def _divided(prepared: Prepared, mesh: Mesh) -> Prepared:
 
 
 def _in_words(prepared: Prepared, *, plan: Plan, **_: object) -> str:
-    """What a growth program does; it is for all sizes up to these."""
+    """A description of a growth program, which serves all sizes up to these."""
     num_features, num_rows = prepared.codes.shape
     trees = "" if plan.num_roots == 1 else f"{plan.num_roots} trees on "
     return f"growth of {trees}{num_rows:,} rows x {num_features:,} columns"
@@ -183,7 +183,7 @@ def _grow(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
 
 
 def _grow_levels(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
-    """Grows the trees of all roots; a float of the result is 64 bits wide if the caller's are."""
+    """Grows the trees of all roots; floats of the result have 64 bits if the caller uses 64-bit floats."""
     entries, units = quantise(prepared, plan)
     problem = make_problem(prepared, units, plan)
     state = lax.while_loop(
@@ -195,7 +195,7 @@ def _grow_levels(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
 
 
 def _finalise(table: NodeTable, problem: Problem, plan: Plan, *, is_wide: bool) -> Tree:
-    """The tree with weights, impurities, and thresholds half way between codes."""
+    """Returns the tree with weights, impurities, and thresholds half way between codes."""
     tree, nodes, rules = table.tree, table.nodes, plan.rules
     real = jnp.float64 if is_wide else jnp.float32
     weight = rules.objective.weight(nodes.sums.T)
@@ -223,7 +223,7 @@ def _finalise(table: NodeTable, problem: Problem, plan: Plan, *, is_wide: bool) 
 
 
 def _init_state(problem: Problem, entries: Entries, prepared: Prepared, *, plan: Plan) -> State:
-    """The state before the first level: roots alone, and every entry at its root."""
+    """The state before the first level: only roots, and every entry at its root."""
     num_roots, size = problem.limits.max_depth.size, plan.capacity
     node = jnp.where(entries.value[0] > 0, entries.slot, DONE)
     number = jnp.arange(size, dtype=jnp.int32)
@@ -265,7 +265,7 @@ def _init_state(problem: Problem, entries: Entries, prepared: Prepared, *, plan:
 
 
 def _first_windows(node: Int32[Array, " entry"], plan: Plan) -> tuple[Int32[Array, " slot"], Int32[Array, " slot"]]:
-    """Where the entries of every root begin and end; on several devices, all entries, for some roots may have none."""
+    """The windows of the roots; on several devices all entries, because a root may have none on one device."""
     start, stop = jnp.full(plan.capacity, node.size, jnp.int32), jnp.zeros(plan.capacity, jnp.int32)
     if plan.devices.number > 1:
         return jnp.zeros_like(start), start
@@ -283,7 +283,7 @@ def _grow_level(problem: Problem, state: State, *, plan: Plan) -> State:
 
 
 def _sort_entries(problem: Problem, state: State, *, plan: Plan) -> State:
-    """Sorts the entries by slot once their present order costs more than the sort, or where they are scanned."""
+    """Sorts the entries by slot if their present order costs more than the sort, or if they are scanned."""
     if not plan.sorts:
         return state
     tree = state.table.tree
@@ -307,7 +307,7 @@ def _sort_entries(problem: Problem, state: State, *, plan: Plan) -> State:
 def _next_frontier(
     problem: Problem, state: State, first_node: Int32[Array, ""], node: Int32[Array, " entry"], *, plan: Plan
 ) -> State:
-    """Makes the new nodes that may be split the frontier, and gives their entries the slots."""
+    """Makes a frontier of the new nodes that may be split, and gives their entries its slots."""
     tree, limits, rules = state.table.tree, problem.limits, plan.rules
     nodes = hand_down_bounds(problem, state.table, first_node, rules)
 

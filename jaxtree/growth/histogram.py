@@ -1,9 +1,9 @@
-"""Histograms of one chunk of a level: the sums of every (slot, channel, bin) cell, a table for every feature.
+"""Histograms of one chunk of a level: the sums of every (slot, channel, bin) cell, one table per feature.
 
-What an entry adds is a whole number to a cell of every table, one a channel that it counts for; the order of additions
-makes no difference. The channel is part of the cell, not a vector in it, so that scalar scatters fill a table of any
-number of channels. A *cell base* is the cell of an entry but for its code; entries outside the chunk have a base past
-the table, in a strip of cells that nobody reads. The way to add suits the device, see `Accumulation`.
+An entry adds a whole number to one cell of every table for each channel that it counts for; the order of additions
+does not matter. The channel is part of the cell, not a vector in it, so that scalar scatters fill a table of any
+number of channels. A *cell base* is the cell of an entry without its code; entries outside the chunk have a base past
+the table, in a strip of cells that is never read. The method of addition depends on the device, see `Accumulation`.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,29 +21,29 @@ from jaxtree.growth.problem import Entries, NodeContext, Problem
 
 Tables = tuple[Int[Array, " cell"], ...]
 Window = tuple[Int32[Array, ""], Int32[Array, ""]]
-"""The first and the last (exclusive) of some entries."""
+"""The first and the last (exclusive) entry of a range."""
 
 AddPart = Callable[[Int32[Array, ""], int, Tables], Tables]
-"""Adds the entries from a place on, so many of them, to tables."""
+"""Adds a number of entries, from a first one on, to tables."""
 
 PARTS = 4
-"""Parts of a *stretch* of entries, whose cells are looked up independently of one another.
+"""Number of parts of a *stretch* of entries; the cells of the parts are looked up independently.
 
 XLA divides a program among the cores of a CPU only where more than eight operations are ready to run (jaxlib 0.10).
-Four features and four parts are sixteen, and take a fifth to a third less time on two cores.
+Four features times four parts are sixteen, and take a fifth to a third less time on two cores.
 """
 LEAST_ENTRIES_PER_PART, MOST_ENTRIES_PER_PART = 2**13, 2**16
-"""Smaller parts cost more to hand to another core than they save; larger ones leave its cache."""
+"""Smaller parts cost more to send to another core than they save; larger ones exceed its cache."""
 
 
 class Chunk(NamedTuple):
     """Slots whose nodes are split together, and the entries that are read for them.
 
     Attributes:
-        slot: The slots, `num_slots` side by side; the first `num_used` hold nodes.
+        slot: The slots, `num_slots` adjacent ones; the first `num_used` hold nodes.
         node: Their nodes.
-        context: What holds at each for its candidates.
-        num_used: How many there are.
+        context: The context of each node.
+        num_used: The number of nodes.
         entries: The entries.
         window: The first and the last (exclusive) entry that the nodes' windows lie in.
         in_row_order: Whether entry e is row e.
@@ -61,14 +61,14 @@ class Chunk(NamedTuple):
 
 
 class _Base(NamedTuple):
-    """Which channel a cell base stands for: that of a label, or always the same."""
+    """The channel of a cell base: that of a label, or a fixed one."""
 
     label: int
     channel: int
 
 
 def _bases_of(rules: ResolvedRules) -> list[_Base]:
-    """A base for every label, and one for the first of the channels that are the same for all entries."""
+    """One base per label, and one for the first of the channels that are the same for all entries."""
     additions = rules.additions
     plain = [addition.channel for addition in additions if addition.label == NO_LABEL]
     labelled = [_Base(label, channel) for label, channel, _ in additions if label != NO_LABEL]
@@ -76,7 +76,7 @@ def _bases_of(rules: ResolvedRules) -> list[_Base]:
 
 
 def _additions(base, value, num_bins: int, rules: ResolvedRules) -> Iterator[tuple[Array, Array]]:
-    """The cells, but for the code, that every entry adds to, and what it adds."""
+    """The cells, without the code, that every entry adds to, and the numbers added."""
     bases = _bases_of(rules)
     for label, channel, added in rules.additions:
         number = next(n for n, own in enumerate(bases) if own.label == label)
@@ -88,7 +88,7 @@ def _additions(base, value, num_bins: int, rules: ResolvedRules) -> Iterator[tup
 def sums_of_entries(
     label: Int[Array, "label *entry"], value: Int[Array, "value *entry"], rules: ResolvedRules
 ) -> Int[Array, "channel *entry"]:
-    """What every entry adds to each channel."""
+    """The numbers that every entry adds to each channel."""
     sums = []
     for number, _, added in rules.additions:
         if number != NO_LABEL:
@@ -103,13 +103,13 @@ def sums_of_entries(
 
 
 def blank_bases(entries: Entries, plan: Plan) -> Int32[Array, "base entry"]:
-    """Room for the cell bases of all entries; the kernel in C++ needs none."""
+    """Space for the cell bases of all entries; the kernel in C++ needs none."""
     number = 0 if plan.backend.accumulation == Accumulation.NATIVE else len(_bases_of(plan.rules))
     return jnp.zeros((number, entries.row.size), jnp.int32)
 
 
 def write_bases(chunk: Chunk, number: int, *, plan: Plan) -> Int32[Array, "base entry"]:
-    """The cell bases of a table plan, with those of the entries in the window's blocks written."""
+    """Returns the cell bases of a table plan, updated for the entries in the window's blocks."""
     table, entries, rules = plan.tables[number], chunk.entries, plan.rules
     if not chunk.bases[number].size:
         return chunk.bases[number]
@@ -133,7 +133,7 @@ def write_bases(chunk: Chunk, number: int, *, plan: Plan) -> Int32[Array, "base 
 
 
 def _first_channels(label: Int[Array, "label entry"], rules: ResolvedRules) -> Int32[Array, "base entry"]:
-    """The channels that the bases of every entry stand for."""
+    """The channels of the bases of every entry."""
     blank = lambda channel: jnp.full(label.shape[1], channel, jnp.int32)  # noqa: E731
     return jnp.stack([blank(c) if n == NO_LABEL else label[n] + c for n, c in _bases_of(rules)])
 
@@ -144,7 +144,7 @@ def _blocks(window: Window, plan: Plan) -> tuple[Int32[Array, ""], Int32[Array, 
 
 
 class _Source(NamedTuple):
-    """What the tables of some features are summed from.
+    """The data that the tables of some features are summed from.
 
     Attributes:
         codes: Codes of every feature.
@@ -162,38 +162,38 @@ class _Source(NamedTuple):
 
     @property
     def num_cells(self) -> int:
-        """Cells of a feature's table: those of every slot, and the strip."""
+        """The number of cells of a feature's table: those of every slot, and the strip."""
         rules = self.plan.rules
-        # What has no label reaches past its base by a channel each.
+        # Channels without a label reach past their common base, one each.
         plain = [channel for label, channel, _ in rules.additions if label == NO_LABEL]
         past = max(plain) - min(plain) if plain else 0
         return (self.plan.num_slots * rules.num_channels + 1 + past) * self.table.num_bins
 
     @property
     def blocks(self) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
-        """The blocks of entries that are read, where they are not in row order."""
+        """The blocks of entries that are read where entries are not in row order."""
         return _blocks(self.chunk.window, self.plan)
 
     def slot_in_chunk(self, slot: Int32[Array, " entry"]) -> Int32[Array, " entry"]:
-        """The places in the chunk of the entries' slots; anywhere for others."""
+        """The places of the entries' slots in the chunk; arbitrary for slots outside."""
         return jnp.clip(slot - self.chunk.slot[0], 0, self.plan.num_slots - 1)
 
     def code_in_table(self, code: Array) -> Int32[Array, "..."]:
-        """Codes below the table's number of bins; where there are several tables, one of another's may be past it."""
+        """Codes below the table's number of bins; a code of another table's feature may be past it."""
         code = code.astype(jnp.int32)
         return jnp.minimum(code, jnp.int32(self.table.num_bins - 1)) if len(self.plan.tables) > 1 else code
 
     def finished(self, tables: Int[Array, "looked cell"]) -> Int[Array, "looked cell"]:
-        """The tables with their copies folded, summed over all devices."""
+        """The tables, with their copies added, summed over all devices."""
         return self.plan.devices.total(_fold_copies(self, tables))
 
 
 def group_histograms(
     problem: Problem, chunk: Chunk, features: Int32[Array, " grouped"], number: int, *, plan: Plan
 ) -> Int[Array, "grouped cell"]:
-    """Sums the cells of a group of features of a table plan, a table each.
+    """Sums the cells of a group of features of a table plan, one table each.
 
-    Reshaped to (slot, channel, bin), with the strip cut off, a table is the chunk's histogram.
+    Without its strip, and reshaped to (slot, channel, bin), a table is the chunk's histogram.
     """
     table = plan.tables[number]
     source = _Source(problem.codes, chunk, chunk.bases[number], table, plan)
@@ -216,7 +216,7 @@ def group_histograms(
 def sampled_histograms(
     problem: Problem, chunk: Chunk, features: Int32[Array, "sampled slot"], number: int, *, plan: Plan
 ) -> Int[Array, "sampled cell"]:
-    """Sums the cells where every slot looks at features of its own, a table for the first of each, the second ..."""
+    """Sums the cells where every slot has its own features: one table for the first of each, one for the second ..."""
     source = _Source(problem.codes, chunk, chunk.bases[number], plan.tables[number], plan)
     if plan.backend.accumulation == Accumulation.NATIVE:
         return source.finished(_native_tables(source, features, jnp.bool_(False)))
@@ -256,7 +256,7 @@ def _native_tables(source: _Source, features, in_row_order: Bool[Array, ""]) -> 
 
 
 def _tables_at_once(source: _Source, num_tables: int, at: Callable) -> Int[Array, "looked cell"]:
-    """The tables of all given features, block after block of entries; `at` says where the codes of rows stand."""
+    """The tables of all given features, block after block of entries; `at` returns the index of their codes."""
     entries, size = source.chunk.entries, source.plan.entries_per_block
 
     def add_block(block, tables):
@@ -300,21 +300,21 @@ def _tables(source: _Source, features: list) -> Tables:
 
 
 def _cut(arrays: tuple[Array, ...], at: Int32[Array, ""], size: int) -> list[Array]:
-    """Some entries of arrays whose last axis has one for each."""
+    """A range of entries of arrays whose last axis is the entries."""
     return [lax.dynamic_slice_in_dim(array, at, size, axis=-1) for array in arrays]
 
 
 def _scatter(table, base, code, value, source: _Source) -> Int[Array, " cell"]:
-    """Adds entries to one table, by a scatter a channel."""
+    """Adds entries to one table, by one scatter per channel."""
     for cell, added in _additions(base, value, source.table.num_bins, source.plan.rules):
         table = table.at[cell + code].add(added, mode="promise_in_bounds")
     return table
 
 
 def _scatter_at_once(tables, base, code, value, source: _Source) -> Int[Array, "table cell"]:
-    """Adds entries to several tables, by one scatter over a vector of indices a channel.
+    """Adds entries to several tables, by one scatter per channel over a vector of indices.
 
-    GPU programs of several scatters compile for long, and run no faster.
+    GPU programs of several scatters compile slowly, and run no faster.
     """
     start = jnp.arange(len(tables), dtype=jnp.int32)[:, None] * tables.shape[1]
     flat = tables.reshape(-1)
@@ -325,7 +325,7 @@ def _scatter_at_once(tables, base, code, value, source: _Source) -> Int[Array, "
 
 
 def _compare(tables, base, code, value, source: _Source) -> Int[Array, "table cell"]:
-    """Adds the product of two matrices: which row of codes an entry adds to, and which code of that row."""
+    """Adds the product of two matrices: the row of codes that an entry adds to, and the code in that row."""
     num_bins = source.table.num_bins
     row = jnp.arange(tables.shape[1] // num_bins, dtype=jnp.int32)[:, None]
     is_code = (code[:, :, None] == jnp.arange(num_bins, dtype=jnp.int32)).astype(value.dtype)
@@ -337,7 +337,7 @@ def _compare(tables, base, code, value, source: _Source) -> Int[Array, "table ce
 
 
 def _copy_stride(num_used: Int32[Array, ""], plan: Plan) -> Int32[Array, ""]:
-    """Slots from one copy of the cells in use to the next: a power of two, `num_slots` for a single copy."""
+    """The number of slots between copies of the cells in use: a power of two, `num_slots` for a single copy."""
     if plan.backend.accumulation != Accumulation.COPIES:
         return jnp.int32(plan.num_slots)
     sizes = 2 ** jnp.arange(plan.num_slots.bit_length(), dtype=jnp.int32)
@@ -361,7 +361,7 @@ def _fold_copies(source: _Source, tables: Int[Array, "table cell"]) -> Int[Array
 
 
 def _over_all(add: AddPart, num_entries: int, tables: Tables) -> Tables:
-    """Adds all entries, in stretches of equal parts where these come out even."""
+    """Adds all entries, in stretches of equal parts if their number divides."""
     number = PARTS
     while num_entries // number > MOST_ENTRIES_PER_PART:
         number *= 2
@@ -372,7 +372,7 @@ def _over_all(add: AddPart, num_entries: int, tables: Tables) -> Tables:
 
 
 def _over_blocks(add: AddPart, num_entries: int, blocks, block_size: int, tables: Tables) -> Tables:
-    """Adds the entries of some blocks: in stretches as far as they fill any, and one by one on both sides."""
+    """Adds the entries of some blocks: whole stretches together, and the blocks before and after them one by one."""
     first, last = blocks
     size = min(MOST_ENTRIES_PER_PART // 2, 1 << max((num_entries // PARTS).bit_length() - 2, 0))
     if size < LEAST_ENTRIES_PER_PART or size % block_size:

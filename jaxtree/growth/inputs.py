@@ -1,4 +1,4 @@
-"""What a caller of growth gives: data, features, limits, rules and sizes, and the checks of them."""
+"""The inputs of growth: data, features, limits, rules and sizes, and their checks."""
 
 import enum
 from typing import Any, NamedTuple
@@ -18,15 +18,15 @@ NO_LIMIT = 2**31 - 1
 
 
 class Data(NamedTuple):
-    """What trees are grown on: a table of codes, and *entries*, each a row with a weight in one of the trees.
+    """The data of a growth: a table of codes, and *entries*, each a row with a weight in one of the trees.
 
     Attributes:
         codes: Codes of every feature, below `num_bins`.
-        target: The target of every row: its class, or a number; several outputs stand one below the other.
-        weight: The weight of every entry, 1 if not given; 0 leaves the entry out. Whole numbers of an integer type are
-            summed as they are, and their sum must stay below 2**31; others in fixed point.
-        row: The row of every entry, for several trees on the same rows; entry e is row e if not given.
-        root: The tree of every entry, below `num_roots`; the only one if not given.
+        target: The target of every row: its class, or a number; several outputs are rows of one array.
+        weight: The weight of every entry, 1 if not given; 0 removes the entry. Weights of an integer type are
+            summed unchanged, and their sum must stay below 2**31; other weights are summed in fixed point.
+        row: The row of every entry, for several trees on the same rows; row e for entry e if not given.
+        root: The tree of every entry, below `num_roots`; 0 if not given.
     """
 
     codes: UInt[AnyArray, "feature row"]
@@ -41,13 +41,13 @@ class Features(NamedTuple):
 
     Attributes:
         split_kind: A `SplitKind` for every feature.
-        num_codes: How many codes a feature has, a missing value's included; 0 for padding, which stands last.
-        num_values: The code that means missing, which is the number of known codes; `num_codes` if not given.
-        monotone: 1 if the value (the mean, or the share of class 1) may only rise with the codes of a threshold
-            feature, -1 if it may only fall, else 0.
-        in_average: Whether the feature counts for C4.5's average gain; it does if not given.
-        first_apart: For every code the first code that a threshold may separate it from, if some lie too close.
-        position: Where every code lies on the number line, for random thresholds; the codes themselves if not given.
+        num_codes: The number of codes of a feature, including that of a missing value; 0 for padding, which comes last.
+        num_values: The number of known codes, which is the code of a missing value; `num_codes` if not given.
+        monotone: 1 if the value (the mean, or the share of class 1) may only rise with the code of a threshold
+            feature, -1 if it may only fall, 0 otherwise.
+        in_average: Whether the feature counts for C4.5's average gain; true if not given.
+        first_apart: For every code the first code that a threshold may separate from it, if some are too close.
+        position: The number of every code, for random thresholds; the codes themselves if not given.
     """
 
     split_kind: Int[AnyArray, " feature"]
@@ -60,7 +60,7 @@ class Features(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When a node is not split: numbers, or arrays with one number for every root.
+    """The limits of growth: numbers, or arrays with one number per root.
 
     Attributes:
         max_depth: The depth at which every node is a leaf.
@@ -71,9 +71,9 @@ class Limits(NamedTuple):
         min_weight_leaf: The least weight of a branch.
         min_gain: The least gain of a split.
         min_impurity_decrease: The least gain times the node's share of its tree's weight.
-        max_features: How many random features a node looks at, where features are sampled.
+        max_features: The number of random features that a node scores, where features are sampled.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
-        num_declared_classes: Classes that the target declares, for C4.5; as many as there are if 0.
+        num_declared_classes: The number of classes that the target declares, for C4.5; 0 means those of the objective.
     """
 
     max_depth: IntLike = NO_LIMIT
@@ -88,11 +88,11 @@ class Limits(NamedTuple):
 
 
 class Missing(enum.IntEnum):
-    """Where a row goes whose value is missing.
+    """The branch of a row whose value is missing.
 
-    BRANCH: missing is a value of its own, larger than every number and beside every category.
-    LEARN: every split sends it to the branch where it gains most.
-    FRACTION: into every branch, with the share of the known weight that goes there (C4.5).
+    BRANCH: missing is a value of its own, larger than every number and different from every category.
+    LEARN: every split sends the row to the branch where it gains most.
+    FRACTION: the row goes into every branch, with that branch's share of the known weight (C4.5).
     """
 
     BRANCH = 0
@@ -114,18 +114,18 @@ class Selection(enum.IntEnum):
 
 
 class Rules(NamedTuple):
-    """How splits are judged, chosen and made: static, one program for each.
+    """The rules for scoring and choosing splits: static, one program for each set.
 
     Attributes:
-        objective: What splits are judged by: `Classes`, `Numbers`, or your own `Objective`.
-        missing: Where rows go whose value is missing.
+        objective: The objective that scores splits: `Classes`, `Numbers`, or your own `Objective`.
+        missing: The branch of rows whose value is missing.
         selection: How a node chooses among the features.
         counts_rows: Whether `min_samples_split` and `min_samples_leaf` count rows of positive weight; if not, they
             count weight.
-        samples_features: Whether every node looks at `Limits.max_features` random features only.
-        samples_thresholds: Whether every node looks at one random threshold a feature, uniform between the least and
+        samples_features: Whether every node scores only `Limits.max_features` random features.
+        samples_thresholds: Whether every node scores one random threshold per feature, uniform between the least and
             the greatest value.
-        kinds: The kinds of split that occur; read from the features if these are not traced.
+        kinds: The kinds of split that occur; derived from the features if these are not traced.
     """
 
     objective: Objective
@@ -138,14 +138,14 @@ class Rules(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """The sizes of a growth's tables: static, one program for each.
+    """The sizes of a growth's tables: static, one program for each set.
 
     Attributes:
-        num_bins: Codes of the feature that has most.
-        capacity: Nodes that the table of trees holds. A binary tree has fewer than twice as many nodes as rows.
+        num_bins: The number of codes of the feature that has most.
+        capacity: The number of nodes in the table. A binary tree has fewer than twice as many nodes as rows.
         num_roots: The number of trees.
-        entry_capacity: Entries that there may be at once where rows are shared out; twice as many as there are at the
-            start if not given.
+        entry_capacity: The greatest number of entries at once, where rows are shared among branches; twice the number
+            at the start if not given.
     """
 
     num_bins: int
@@ -155,21 +155,21 @@ class Sizes(NamedTuple):
 
 
 class ResolvedRules(NamedTuple):
-    """Rules, with what is known of the data, so that a program has nothing that no row needs.
+    """Rules and facts of the data, so that a program contains nothing that no row needs.
 
     Attributes:
-        objective: What splits are judged by.
-        missing: Where rows go whose value is missing.
+        objective: The objective that scores splits.
+        missing: The branch of rows whose value is missing.
         selection: How a node chooses among features.
-        counts_rows: Whether rows are counted beside weights, in a channel of their own behind the objective's.
-        samples_features: Whether a node looks at a random subset of the features.
-        samples_thresholds: Whether a node looks at one random candidate a feature.
-        kinds: The kinds of split that occur, where that was given.
+        counts_rows: Whether rows are counted as well as weights, in an extra channel after the objective's.
+        samples_features: Whether a node scores a random subset of the features.
+        samples_thresholds: Whether a node scores one random candidate per feature.
+        kinds: The kinds of split that occur, if given.
         is_scaled: Whether weights are in fixed point, with a unit other than 1.
         has_missing: Whether any code means missing.
         tells_missing: Whether splits differ in the branch of a missing value.
         has_monotone: Whether any feature is constrained to be monotone.
-        has_close_values: Whether some values lie too close to be cut apart.
+        has_close_values: Whether some values are too close to be separated.
     """
 
     objective: Objective
@@ -187,12 +187,12 @@ class ResolvedRules(NamedTuple):
 
     @property
     def num_channels(self) -> int:
-        """Channels of a histogram."""
+        """The number of channels of a histogram."""
         return self.objective.num_channels + self.counts_rows
 
     @property
     def additions(self) -> tuple[Addition, ...]:
-        """What an entry adds to a histogram."""
+        """The additions of an entry to a histogram."""
         added = [addition for addition in self.objective.additions if addition.channel < self.objective.num_channels]
         rows = [Addition(NO_LABEL, self.objective.num_channels, COUNTS_ROW)] if self.counts_rows else []
         return (*added, *rows)
@@ -204,12 +204,12 @@ class ResolvedRules(NamedTuple):
 
     @property
     def is_c45(self) -> bool:
-        """Whether C4.5's rules hold."""
+        """Whether C4.5's rules apply."""
         return self.selection != Selection.GAIN
 
     @property
     def sets_missing_apart(self) -> bool:
-        """Whether the weight of missing values is not that of a branch."""
+        """Whether missing values are kept apart from the branches' sums."""
         return self.has_missing and self.missing != Missing.BRANCH
 
     @property
@@ -224,7 +224,7 @@ LIMIT_TYPES = Limits(
 
 
 def as_type(values: Any, dtype: Any, num_roots: int | None = None) -> Any:
-    """The values as one type, on the host if they are there; with `num_roots`, one for every root."""
+    """The values as one type, on the host if they were there; with `num_roots`, one per root."""
     library = jnp if isinstance(values, jax.Array) else np
     values = library.asarray(values)
     values = values if values.dtype == dtype else values.astype(dtype)
@@ -232,7 +232,7 @@ def as_type(values: Any, dtype: Any, num_roots: int | None = None) -> Any:
 
 
 def is_concrete(*values: Any) -> bool:
-    """Whether all the values can be read: arrays on the host, or on a device, but not traced ones."""
+    """Whether all values are arrays on the host or on a device, and none is traced."""
     return not any(isinstance(value, Tracer) for value in values)
 
 
@@ -257,7 +257,7 @@ def check_data(data: Data, objective: Objective) -> None:
 
 
 def check_sizes(data: Data, sizes: Sizes) -> None:
-    """Checks what no error would show later; codes on a device, or traced, are taken on trust."""
+    """Checks sizes that no later error would reveal; codes are checked only on the host."""
     if sizes.capacity < sizes.num_roots:
         raise InvalidInputError(f"capacity must be at least num_roots, {sizes.num_roots}, got {sizes.capacity}")
     check_range("codes", data.codes, sizes.num_bins)

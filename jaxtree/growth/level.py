@@ -1,4 +1,4 @@
-"""One level of growth: the best split of every node of the frontier, and the children it makes."""
+"""One level of growth: the best split of every node of the frontier, and its children."""
 
 import dataclasses
 import functools
@@ -27,7 +27,7 @@ from jaxtree.growth.split import Split
 from jaxtree.tree import SplitKind, Tree
 
 NODES_AT_A_TIME = 1024
-"""Nodes whose children are made together."""
+"""Number of nodes whose children are made together."""
 
 
 def split_level(problem: Problem, state: State, scanned: Split | None = None, *, plan: Plan) -> NodeTable:
@@ -62,7 +62,7 @@ def _open_chunk(problem: Problem, state: State, first, stop, bases, *, plan: Pla
     entries, frontier = state.entries, state.frontier
     slot = first + jnp.arange(plan.num_slots, dtype=jnp.int32)
     node = frontier.node.at[slot].get(mode="clip")
-    # In row order all entries are read, and those of trees that are done have a cell from an earlier level.
+    # In row order all entries are read, because those of finished trees still have a cell of an earlier level.
     begin = jnp.where(state.in_row_order, 0, frontier.start[first])
     end = jnp.where(state.in_row_order, entries.size, frontier.stop[stop - 1])
     context = node_context(problem, state.table, node, plan.rules)
@@ -106,7 +106,7 @@ def _best_of_all(
     *,
     plan: Plan,
 ) -> Split:
-    """The best split of every slot over the features that it may look at."""
+    """The best split of every slot over the features that it may score."""
     splits = jax.tree.map(lambda *values: jnp.concatenate(values), *found)
     listed = jnp.concatenate(problem.lists)
     usable = problem.is_there(listed)[:, None]
@@ -126,7 +126,7 @@ def _record_splits(
     *,
     plan: Plan,
 ) -> NodeTable:
-    """Writes down the splits that the limits allow."""
+    """Stores the splits that the limits allow."""
     tree, rules, learned = table.tree, plan.rules, splits.missing_branch
     kind = problem.features.kind[splits.feature]
     missing_code = problem.features.missing_code[splits.feature]
@@ -156,8 +156,8 @@ def _record_splits(
 def _add_children(table: NodeTable, first_node: Int32[Array, ""], *, plan: Plan) -> NodeTable:
     """Appends the children of the nodes from `first_node` on, in the order of their parents.
 
-    So nodes are numbered breadth first, however they were divided among chunks. Where the table is full, nodes become
-    leaves, and the level is not complete.
+    Nodes are therefore numbered breadth first, for any division into chunks. Nodes whose children do not fit into the
+    table become leaves, and the table is not complete.
     """
     size = min(plan.capacity, NODES_AT_A_TIME)
     stop = table.tree.num_nodes
@@ -194,7 +194,7 @@ def _add_children(table: NodeTable, first_node: Int32[Array, ""], *, plan: Plan)
 def _is_allowed(
     problem: Problem, table: NodeTable, node: Int32[Array, " slot"], gain: Float[Array, " slot"], *, plan: Plan
 ) -> Bool[Array, " slot"]:
-    """Whether a node has a split, and one that gains enough."""
+    """Whether a node has a split that gains enough."""
     root = table.tree.root[node]
     weight, whole = (plan.rules.objective.weight(table.nodes.sums[n].T).astype(jnp.float64) for n in (node, root))
     decrease = gain * weight / jnp.maximum(whole, 1)
@@ -203,9 +203,9 @@ def _is_allowed(
 
 
 def resolve_missing(tree: Tree) -> Tree:
-    """Sends the missing values of nodes that saw none to the heaviest branch, the last of equals.
+    """Sends missing values to the heaviest branch, the last of equals, at nodes that saw none.
 
-    `tree.weight` must be there.
+    `tree.weight` must be filled in.
     """
     node = jnp.arange(tree.parent.size, dtype=jnp.int32)
     is_child = (tree.depth > 0) & (node < tree.num_nodes)

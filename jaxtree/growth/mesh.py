@@ -1,8 +1,8 @@
 """Growth with the rows divided among the devices of a mesh.
 
-Every device holds the codes and entries of its own rows, and the whole node table. What is summed over entries is
-summed over devices too, always in whole numbers, so that each takes the same decisions and the tree is that of one
-device bit for bit. Entries and their windows are a device's own; slots, nodes and splits are common to all.
+Every device holds the codes and entries of its own rows, and the whole node table. Sums over entries are also sums
+over devices, always of whole numbers, so that all devices take the same decisions and the tree is that of one
+device bit for bit. Every device has its own entries and windows; slots, nodes and splits are common to all.
 """
 
 from collections.abc import Callable
@@ -20,14 +20,14 @@ from jaxtyping import Array, Int32, Shaped
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 
 ROWS = "rows"
-"""The axis over which devices sum; the name that the mesh gives to its own does not matter."""
+"""The axis over which devices sum, whatever the name of the mesh's axis."""
 
 NODES_AT_A_TIME = 4096
-"""Nodes whose sums are added up over the devices together."""
+"""Number of nodes whose sums are added over the devices together."""
 
 
 class Devices(NamedTuple):
-    """The devices that rows are divided among; combines what each has found into what all have found."""
+    """The devices that rows are divided among; combines their results."""
 
     number: int
 
@@ -50,14 +50,14 @@ class Devices(NamedTuple):
         first: Int32[Array, ""],
         stop: Int32[Array, ""],
     ) -> Shaped[Array, "node *channel"]:
-        """Combines what stands at the nodes from `first` to `stop`, and leaves the others."""
+        """Combines the values of the nodes from `first` to `stop`, and leaves the others."""
         if self.number == 1 or not values.size:
             return values
         capacity = len(values)
         size = min(capacity, NODES_AT_A_TIME)
 
         def combine_block(block, values):
-            # A block at the table's end begins earlier, among nodes that are combined already.
+            # A block at the table's end begins earlier, among nodes that are already combined.
             start = jnp.minimum(first + block * size, capacity - size)
             at = start + jnp.arange(size, dtype=jnp.int32)
             own = lax.dynamic_slice_in_dim(values, start, size)
@@ -68,11 +68,11 @@ class Devices(NamedTuple):
 
 
 def check_mesh(mesh: Any) -> None:
-    """Checks that a mesh is one that growth can use.
+    """Checks that growth can use a mesh.
 
     Raises:
-        InvalidInputError: It has several axes, or devices of several kinds.
-        InvalidTypeError: It is no mesh.
+        InvalidInputError: The mesh has several axes, or devices of several kinds.
+        InvalidTypeError: The argument is no mesh.
     """
     if not isinstance(mesh, Mesh):
         raise InvalidTypeError(f"mesh must be a jax.sharding.Mesh or None, got {mesh!r}")
@@ -98,18 +98,18 @@ def platform_of(codes: Any, mesh: Mesh | None) -> str:
 
 
 def divide_rows(mesh: Mesh, arrays: dict[str, Any]) -> dict[str, Any]:
-    """Places arrays, whose last axis is the rows, on the devices of a mesh, each with an equal part.
+    """Divides arrays, whose last axis is the rows, equally among the devices of a mesh.
 
-    Arrays on the host are padded with zeros if the devices do not divide the rows.
+    Arrays on the host are padded with zeros if their rows do not divide equally.
 
     Raises:
-        InvalidInputError: The devices do not divide the rows of an array that is not on the host.
+        InvalidInputError: The rows of an array that is not on the host do not divide equally.
     """
     return {name: None if values is None else _divide(mesh, name, values) for name, values in arrays.items()}
 
 
 def as_rows(mesh: Mesh) -> Mesh:
-    """The mesh with the name of its axis that growth uses."""
+    """The mesh with its axis named as growth names it."""
     return Mesh(mesh.devices, (ROWS,))
 
 
@@ -127,18 +127,18 @@ def _divide(mesh: Mesh, name: str, values: Any) -> Any:
 
 
 def _spec(num_axes: int) -> P:
-    """How an array whose last axis is the rows lies on the devices; every device has one without axes whole."""
+    """The division of an array whose last axis is the rows; `num_axes` 0 means a copy on every device."""
     return P(*[None] * (num_axes - 1), ROWS) if num_axes else P()
 
 
 def on_mesh(function: Callable[..., Any], mesh: Mesh, divided: Any) -> Callable[..., Any]:
-    """The function run on every device, on its part of the arrays that are divided.
+    """Returns the function run on every device, on its part of the divided arrays.
 
     Args:
-        function: From one tree of arrays to one that is the same on all devices.
+        function: A function from one tree of arrays to one that is the same on all devices.
         mesh: The devices.
-        divided: A tree like the argument: the number of axes of an array whose last is the rows, 0 for one that every
-            device has whole.
+        divided: A tree like the argument: the number of axes of an array whose last is the rows, or 0 for an array
+            copied to every device.
     """
     specs = jax.tree.map(_spec, divided)
     return jax.shard_map(function, mesh=as_rows(mesh), in_specs=(specs,), out_specs=P(), check_vma=False)

@@ -1,7 +1,7 @@
-"""The kernels of the optional distribution `jaxtree-native`: C++ on a CPU, in place of what XLA makes there.
+"""The kernels of the optional distribution `jaxtree-native`: C++ on a CPU instead of XLA's own programs.
 
-They sum whole numbers and sort stably, so that trees are the same with them and without. XLA's scatter costs 0.8 ns a
-cell and the index that it writes out before it up to 2.9 ns more; a loop in C++ needs no index.
+They sum whole numbers and sort stably, so that trees are the same with and without them. XLA's scatter costs 0.8 ns per
+cell, and the index that it writes beforehand up to 2.9 ns more; a loop in C++ needs no index.
 """
 
 import ctypes
@@ -19,13 +19,13 @@ from jaxtree.growth.objective import Addition
 from jaxtree.tree import Tree
 
 INTERFACE = 1
-"""The version of the kernels' arguments that is used here."""
+"""The version of the kernels' arguments in this file."""
 
 Columns = tuple[Int32[Array, " entry"], Int32[Array, " entry"], Int[Array, "label entry"], Int[Array, "value entry"]]
 """The slots, rows, labels and values of entries."""
 
 NO_FEATURE = -1
-"""In place of a feature: the table stays empty."""
+"""Replaces a feature whose table stays empty."""
 
 
 def columns_of(entries: Any) -> Columns:
@@ -35,9 +35,9 @@ def columns_of(entries: Any) -> Columns:
 
 @functools.cache
 def is_available() -> bool:
-    """Whether `jaxtree-native` is installed, fits, and is not switched off by `JAXTREE_NATIVE=0`.
+    """Whether `jaxtree-native` is installed in the right version, and not switched off by `JAXTREE_NATIVE=0`.
 
-    Its kernels are made known to XLA by the first call.
+    The first call registers its kernels with XLA.
     """
     if os.environ.get("JAXTREE_NATIVE") == "0":
         return False
@@ -63,17 +63,17 @@ def sum_tables(
     sizes: dict[str, int],
     num_cells: int,
 ) -> Int[Array, "table cell"]:
-    """Sums the cells of some entries, a table for every feature.
+    """Sums the cells of some entries, one table per feature.
 
     Args:
         codes: Codes of every feature.
         columns: The entries.
         features: The feature of every table, or `NO_FEATURE`; or the feature of every table and slot.
-        place: The first entry, the one behind the last, whether entry e is row e and all entries are summed, and the
-            slot that a table begins with.
-        additions: What an entry adds to.
+        place: The first entry, the one after the last, whether entry e is row e and all entries are summed, and the
+            slot at the start of a table.
+        additions: The additions of an entry.
         sizes: The number of slots, channels and bins of a table.
-        num_cells: Cells of a table; what is added for other slots goes behind the last slot's.
+        num_cells: The number of cells of a table; additions for other slots go to the cells after the last slot's.
     """
     slot, row, label, value = columns
     bounds = jnp.stack([jnp.asarray(x, jnp.int32) for x in place])
@@ -124,7 +124,7 @@ def count(
 ) -> tuple[Int[Array, "node channel"], Int32[Array, " node"]]:
     """Adds the first `size` entries to the sums and the number of rows of their nodes.
 
-    Only those count whose node is of `nodes`, first and last (exclusive).
+    Only entries whose node is in the range `nodes`, first and last (exclusive), count.
     """
     _, _, label, value = columns
     bounds = jnp.stack([jnp.asarray(x, jnp.int32) for x in (size, *nodes)])

@@ -1,9 +1,9 @@
-"""What a tree is grown for: what rows add to the sums of a node, what sums are worth, and what a node is given.
+"""Objectives: what a row adds to the sums of a node, the risk of sums, and the values of a node.
 
-The *sums* of a set of rows are whole numbers, one a *channel*, so that they are exact and no order of addition
-matters. Sums of floats are in fixed point; their `Units` say what the whole number 1 is worth. An `Objective` defines
-the channels, and makes of sums the *risk*, which is weight times impurity. The gain of a split is the risk of the node
-less the risks of the branches, over the weight of the node. The engine knows nothing else of targets.
+The *sums* of a set of rows are whole numbers, one per *channel*, so that they are exact and no order of addition
+matters. Sums of floats are in fixed point; their `Units` are the values of the whole number 1. An `Objective` defines
+the channels, and computes from sums the *risk*, which is weight times impurity. The gain of a split is the risk of the
+node less the risks of the branches, over the weight of the node. The engine uses targets only through the objective.
 """
 
 import dataclasses
@@ -24,19 +24,19 @@ TIE_TOLERANCE = 1e-9
 """Share of a node's impurity (of numbers: of its best gain) by which equal gains may differ."""
 
 NO_LABEL = -1
-"""In place of a label: the channel is the same for all rows."""
+"""Replaces a label where the channel is the same for all rows."""
 
 COUNTS_ROW = -1
-"""In place of a value: whether the row has weight."""
+"""Replaces a value: the addition is 1 if the row has weight, else 0."""
 
 
 class Addition(NamedTuple):
-    """What a row adds to one channel of its node.
+    """One addition of a row to a channel of its node.
 
     Attributes:
-        label: Which of the row's labels is added to the channel, or `NO_LABEL`.
-        channel: The channel; with a label, that of class 0.
-        value: Which of the row's values is added to the channel, or `COUNTS_ROW`.
+        label: The index of the row's label that is added to the channel, or `NO_LABEL`.
+        channel: The channel; with a label, the channel of class 0.
+        value: The index of the row's value that is added to the sum, or `COUNTS_ROW`.
     """
 
     label: int
@@ -47,13 +47,13 @@ class Addition(NamedTuple):
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Units:
-    """What the whole number 1 is worth in sums, and where the targets' zero lies.
+    """The values of the whole number 1 in sums, and the zero of the targets.
 
     Attributes:
-        weight: Of weights.
-        target: Of weighted targets.
-        moment: Of moments, see `NumberCriterion`.
-        center: What was taken off the targets of every output.
+        weight: The unit of weights.
+        target: The unit of weighted targets.
+        moment: The unit of moments, see `NumberCriterion`.
+        center: The number subtracted from the targets of every output.
         is_scaled: Whether weights are in fixed point; if not, their unit is 1.
     """
 
@@ -68,11 +68,11 @@ class EntryWeights(NamedTuple):
     """The weights of entries.
 
     Attributes:
-        real: As they were given.
-        whole: In units.
-        unit: What the whole number 1 is worth.
-        num_terms: How many are positive, on all devices.
-        is_scaled: Whether they are in fixed point.
+        real: The weights as given.
+        whole: The weights in units.
+        unit: The value of the whole number 1.
+        num_terms: The number of positive weights, on all devices.
+        is_scaled: Whether the weights are in fixed point.
     """
 
     real: Real[Array, " entry"]
@@ -83,7 +83,7 @@ class EntryWeights(NamedTuple):
 
 
 class Quantised(NamedTuple):
-    """Targets and weights as whole numbers: what rows add, and the units of it."""
+    """Targets and weights as whole numbers: the labels and values that rows add, and their units."""
 
     label: Int[Array, "label entry"]
     value: Int[Array, "value entry"]
@@ -97,7 +97,8 @@ class ParentStats(NamedTuple):
         sums: Its sums.
         weight: Its weight.
         risk: Its risk.
-        center: What the objective takes off the sums, per unit of weight, before it squares them; often empty.
+        center: The number per unit of weight that the objective subtracts from the sums before it squares them; often
+            empty.
     """
 
     sums: Int[Array, "channel *p"]
@@ -107,7 +108,7 @@ class ParentStats(NamedTuple):
 
 
 class NodeResult(NamedTuple):
-    """What the tree says of every node: see `Tree`."""
+    """The fields of `Tree` that the objective computes for every node."""
 
     impurity: Float[Array, " node"]
     count: Real[Array, "node class"]
@@ -116,20 +117,20 @@ class NodeResult(NamedTuple):
 
 @runtime_checkable
 class Objective(Protocol):
-    """What a tree is grown for; static and hashable, such as a frozen dataclass.
+    """The objective of a growth; static and hashable, such as a frozen dataclass.
 
-    To write one takes `risk` and `node_result`, if a row adds its weight to channel 0 and its weighted targets to the
-    channels behind it. What else rows may add is said by `additions` and `quantise`. Sums stand in the first axis; all
+    An objective must define `risk` and `node_result` if a row adds its weight to channel 0 and its weighted targets to
+    the next channels. Other additions need `additions` and `quantise`, too. Channels are the first axis of sums; all
     functions are traced under `jax.enable_x64(True)`.
 
     Attributes:
         num_outputs: The number of targets of a row.
-        classes: The number of classes of every output, for the tree; empty where targets are numbers.
-        target_type: The type that targets are given in.
-        compares_targets: Whether the rows of a node are alike where their first labels are, so that the node keeps the
-            least and the greatest; if not, `is_mixed` follows from the sums.
-        is_centred: Whether the middle of the targets' range is taken off them before they are summed.
-        is_convex: Whether no split loses, so that a gain below 0 is rounding.
+        classes: The number of classes of every output; empty where targets are numbers.
+        target_type: The type of the targets.
+        compares_targets: Whether a node stores the least and the greatest of its rows' first labels, and is mixed where
+            these differ; if not, `is_mixed` follows from the sums.
+        is_centred: Whether the middle of the targets' range is subtracted from them before they are summed.
+        is_convex: Whether no exact gain is below 0, so that a gain below 0 is a rounding error.
         tries_all_subsets: Whether the orders of categories may miss the best subset.
         needs_wide_sums: Whether sums need 64 bits whatever the weights.
     """
@@ -143,31 +144,31 @@ class Objective(Protocol):
     tries_all_subsets: bool = False
     needs_wide_sums: bool = True
 
-    # What a row adds
+    # Additions of a row
 
     @property
     def num_channels(self) -> int:
-        """Channels that splits depend on."""
+        """The number of channels that splits depend on."""
         return 1 + self.num_outputs
 
     @property
     def additions(self) -> tuple[Addition, ...]:
-        """What a row adds to its node; channels from `num_channels` on are summed at nodes alone."""
+        """The additions of a row to its node; channels from `num_channels` on are summed only at nodes."""
         return tuple(Addition(NO_LABEL, channel, channel) for channel in range(self.num_channels))
 
     @property
     def num_node_channels(self) -> int:
-        """Channels of a node."""
+        """The number of channels of a node."""
         return self.num_channels
 
     def check_target(self, target: Any) -> None:
-        """Raises InvalidInputError or InvalidTypeError if the targets are none of this objective."""
+        """Raises InvalidInputError or InvalidTypeError if the objective cannot use the targets."""
 
     def quantise(self, target: Real[Array, "output entry"], weights: EntryWeights, devices: Devices) -> Quantised:
-        """Targets and weights as whole numbers."""
+        """Converts targets and weights to whole numbers."""
         return quantise_numbers(target, weights, devices, is_centred=self.is_centred)
 
-    # What sums are worth
+    # Values of sums
 
     def weight(self, sums: Int[Array, "channel *candidate"]) -> Int[Array, "*candidate"]:
         """The weight in the sums, in units."""
@@ -176,11 +177,11 @@ class Objective(Protocol):
     def risk(
         self, sums: Int[Array, "channel candidate"], parent: ParentStats, units: Units
     ) -> Float[Array, " candidate"]:
-        """Weight times impurity of every column of sums, less what branches have in common with their node."""
+        """Weight times impurity of every column of sums, less terms that cancel between branches and node."""
         ...
 
     def center(self, sums: Int[Array, " channel"], *, is_scaled: bool) -> Int[Array, " output"]:
-        """What `risk` takes off the sums of the node's branches."""
+        """The number per unit of weight that `risk` subtracts from the sums of the node's branches."""
         return jnp.zeros(0, sums.dtype)
 
     def is_defined(self, sums: Int[Array, "channel candidate"]) -> Bool[Array, " candidate"]:
@@ -188,21 +189,21 @@ class Objective(Protocol):
         return jnp.ones(sums.shape[1], bool)
 
     def tolerance(self, parent: ParentStats, best: Float[Array, "*p"]) -> Float[Array, "*p"]:
-        """By how much gains that are equal in exact arithmetic may differ from the best one."""
+        """The greatest difference from the best gain of a gain that is equal in exact arithmetic."""
         return TIE_TOLERANCE * jnp.maximum(best, 0)
 
     def monotone_value(self, sums: Int[Array, "channel candidate"], units: Units) -> Float[Array, " candidate"]:
-        """What monotone constraints put in order."""
+        """The values that monotone constraints order."""
         return safe_divide(sums[1].astype(jnp.float64) * units.target, real_weight(self, sums, units))
 
     def category_orders(self, sums: Int[Array, "channel bin"]) -> Int[Array, "order bin"]:
-        """The sums whose ratios to the weight put categories in order, each row in an order of its own."""
+        """The sums whose ratios to the weight order the categories; every row of the result gives one order."""
         return sums[1 : 1 + self.num_outputs]
 
-    # What a node is given
+    # Values of a node
 
     def is_mixed(self, sums: Int[Array, "node channel"], slack: Any) -> Bool[Array, " node"]:
-        """Whether more than the slack of a node's weight can be told apart, where targets are not compared."""
+        """Whether rows of more weight than the slack can be told apart, where targets are not compared."""
         return self.weight(sums.T) > slack
 
     def node_result(self, sums: Int[Array, "node channel"], units: Units) -> NodeResult:
@@ -233,14 +234,14 @@ def quantise_numbers(
     is_centred: bool = False,
     moment: Callable[[Float[Array, "..."]], Float[Array, "..."]] | None = None,
 ) -> Quantised:
-    """Weights, weighted targets and perhaps weighted moments as whole numbers; an identity of the targets as label.
+    """Returns weights, weighted targets and perhaps weighted moments as whole numbers, and a hash of targets as label.
 
     Args:
         target: The targets.
         weights: The weights.
-        devices: The devices that the rows are divided among; all take the same units.
-        is_centred: Whether the middle of the targets' range is taken off them.
-        moment: What is summed at nodes behind the targets.
+        devices: The devices that the rows are divided among; all use the same units.
+        is_centred: Whether the middle of the targets' range is subtracted from them.
+        moment: The function of targets that is summed at nodes after the targets.
     """
     size_of = lambda values: devices.greatest(exponent(values))  # noqa: E731
     used = weights.real > 0
@@ -268,7 +269,7 @@ def quantise_numbers(
 
 
 def _identity(target: Int[Array, "output entry"]) -> Int[Array, "1 entry"]:
-    """One number for the targets of an entry, so that equal ones have equal numbers and others differ."""
+    """One number per entry for its targets: equal for equal ones, different (for several almost surely) for others."""
     identity = target[0]
     for other in target[1:]:
         identity = identity * jnp.int64(6364136223846793005) + other

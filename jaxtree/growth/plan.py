@@ -1,10 +1,10 @@
-"""The static sizes of a growth program, and what kinds of devices differ in.
+"""The static sizes of a growth program, and the choices for each kind of device.
 
 Two growths with equal plans and equally shaped arguments share one compiled program.
 
-A CPU core works best on what its cache holds, piece after piece. A GPU wants few, large pieces: every piece costs a
+A CPU core is fastest on pieces that its cache holds. A GPU needs few, large pieces, because every piece costs a
 launch. A TPU has no fast scatter; there a histogram is a product of two matrices of zeros and ones. Where C++ kernels
-are installed for a CPU, they take the place of XLA's scatter and sort.
+are installed for a CPU, they replace XLA's scatter and sort.
 """
 
 import enum
@@ -18,16 +18,16 @@ from jaxtree.growth.mesh import Devices
 from jaxtree.tree import CODES_PER_WORD, SplitKind
 
 LEAST_CELLS = 2**9
-"""Cells of a slot, for the size of chunks where no feature has a table."""
+"""Number of cells of a slot that sets the size of chunks where no feature has a table."""
 
 MOST_ENTRIES_UNSORTED = 2**13
-"""So few entries are read faster than they are sorted."""
+"""Up to this number, entries are read faster than they are sorted."""
 
 MIN_ENTRIES_SIDE_BY_SIDE = 2**15
 """With fewer entries a second core saves less than a larger program costs to compile."""
 
 WINDOW = 32
-"""Entries of a small node, which is scored by comparing all pairs of its entries."""
+"""The most entries in the window of a small node, which is scored by comparing all pairs of its entries."""
 
 MIN_BINS_FOR_SMALL_NODES = 2 * WINDOW
 """With fewer bins a histogram costs no more than comparing all pairs."""
@@ -39,11 +39,11 @@ FEW_ENTRIES = 2**15
 class Accumulation(enum.IntEnum):
     """How the cells of histograms are summed.
 
-    SCATTER: one feature after another, each into a table of its own.
-    COPIES: all features in one scatter of whole numbers. A level of few nodes has few cells, which many threads would
-        add to at the same time; the room of the slots that are not in use holds further copies of these cells, each
-        for a part of the entries, which are added up behind.
-    COMPARE: by comparing the cell and code of every entry with all there are, as a product of matrices.
+    SCATTER: one feature after another, each into its own table.
+    COPIES: all features in one scatter of whole numbers. A level of few nodes has few cells, to which many threads
+        would add at the same time; the space of unused slots therefore holds copies of these cells, each for a part
+        of the entries, which are added at the end.
+    COMPARE: by comparing the cell and code of every entry with all possible ones, as a product of matrices.
     NATIVE: by a kernel in C++, which also sorts entries.
     """
 
@@ -58,13 +58,13 @@ class Backend(NamedTuple):
 
     Attributes:
         accumulation: How cells are summed.
-        bytes_per_block: Bytes of the sums that are scored at a time.
+        bytes_per_block: Bytes of the sums that are scored together.
         bytes_per_table: Bytes of a feature's table.
-        cells_per_slot: Cells of a slot, over a group of features, that are scored together at most.
-        entries_per_block: Entries read at a time once they are sorted by slot.
-        entries_per_move: Entries sent to their children at a time, if their number allows.
+        cells_per_slot: The most cells of a slot, over a group of features, that are scored together.
+        entries_per_block: Entries read together once they are sorted by slot.
+        entries_per_move: Entries sent to their children together, if their number allows.
         small_nodes: Small nodes scored together.
-        sort_cost: Cost of sorting an entry, in additions to a cell of entries looked up.
+        sort_cost: Cost of sorting an entry; the unit is one addition of a looked-up entry to a cell.
         score_cost: Cost of scoring a cell, in the same unit.
     """
 
@@ -80,9 +80,9 @@ class Backend(NamedTuple):
 
 
 # A feature's table stays in a core's second-level cache.
-# An entry takes 75 ns to sort, 3.7 ns to look up and add.
+# Sorting an entry takes 75 ns, looking it up and adding it 3.7 ns.
 CPU = Backend(Accumulation.SCATTER, 2**16, 2**18, 2**9, 2**12, 2**16, 2**8, 20.0, 3.0)
-# The costs are estimates: a cell takes a third of the time, and a counting sort a tenth of the other.
+# The costs are estimates: adding to a cell takes a third of XLA's time, a counting sort a tenth of its sort's.
 NATIVE_CPU = CPU._replace(accumulation=Accumulation.NATIVE, cells_per_slot=2**14, sort_cost=10.0, score_cost=9.0)
 # 256 slots of two classes and 256 codes: the tables of 28 features take 15 MB, which an H200's cache holds.
 GPU = Backend(Accumulation.COPIES, 2**25, 2**19, 2**20, 2**20, 2**22, 2**14, 20.0, 3.0)
@@ -90,7 +90,7 @@ TPU = Backend(Accumulation.COMPARE, 2**22, 2**18, 2**12, 2**12, 2**16, 2**10, 20
 
 
 def backend_of(platform: str) -> Backend:
-    """The choices for a platform, in JAX's name for it; an unknown one is taken for a GPU's like.
+    """The choices for a platform, given by JAX's name; an unknown platform is treated as a GPU.
 
     >>> backend_of("tpu").accumulation.name
     'COMPARE'
@@ -101,7 +101,7 @@ def backend_of(platform: str) -> Backend:
 
 
 def for_entries(backend: Backend, num_entries: int) -> Backend:
-    """The choices for so many entries: a CPU takes smaller pieces where there are few.
+    """The choices for a number of entries: a CPU uses smaller pieces for few entries.
 
     >>> for_entries(CPU, 1000).small_nodes, for_entries(CPU, 10**6) == CPU
     (32, True)
@@ -117,7 +117,7 @@ def for_entries(backend: Backend, num_entries: int) -> Backend:
 
 
 class TableShape(NamedTuple):
-    """Features that one table plan serves: how many, their codes, and their kinds of split."""
+    """The features of one table plan: their number, their number of codes, and their kinds of split."""
 
     num_features: int
     num_bins: int
@@ -125,11 +125,11 @@ class TableShape(NamedTuple):
 
 
 class TablePlan(NamedTuple):
-    """How features are scored by histograms.
+    """The sizes of the histograms of some features.
 
     Attributes:
-        num_features: How many there are, padding included.
-        num_bins: Codes of a feature.
+        num_features: The number of features, padding included.
+        num_bins: The number of codes of a feature.
         kinds: The kinds of split that occur.
         slots_per_block: Slots scored together.
         features_per_group: Features scored together.
@@ -150,20 +150,20 @@ class Plan(NamedTuple):
     Attributes:
         backend: The choices for the kind of device.
         devices: The devices that the rows are divided among; the entries below are those of one.
-        capacity: Nodes that the table holds.
-        num_roots: Trees that grow.
-        entry_capacity: Entries that there may be, once rows are shared out among branches.
-        rules: How splits are judged, chosen and made.
+        capacity: The number of nodes that the table holds.
+        num_roots: The number of trees.
+        entry_capacity: The greatest number of entries, including those of rows shared among branches.
+        rules: The rules for scoring and choosing splits.
         tables: The features scored by histograms, by kind of split.
-        num_slots: Slots of a chunk, the nodes whose splits are found together.
-        num_words: Words of a subset; 0 where there are none.
-        num_scanned: Features scored by a scan over sorted entries.
-        num_sampled: Features that a node looks at in one round, where it samples them; 0 where it looks at all.
-        entries_per_block: Entries read together for a histogram, once they are sorted by slot.
+        num_slots: The number of slots of a chunk, whose splits are found together.
+        num_words: The number of words of a subset; 0 without subsets.
+        num_scanned: The number of features scored by a scan over sorted entries.
+        num_sampled: The number of sampled features that a node scores in one round; 0 where it scores all features.
+        entries_per_block: Entries read together for a histogram once they are sorted by slot.
         entries_per_move: Entries sent to their children together.
-        small_nodes: Nodes scored together by comparing pairs; 0 where no node is.
-        max_branches: Branches of a split at most.
-        sorts: Whether entries may be sorted by slot; without it a program is smaller.
+        small_nodes: Nodes scored together by comparing pairs; 0 where no node is scored so.
+        max_branches: The greatest number of branches of a split.
+        sorts: Whether entries may be sorted by slot; a program without the sort is smaller.
         starts_in_row_order: Whether entry e is row e at the start.
     """
 
@@ -201,12 +201,12 @@ def make_plan(
 
     Args:
         rules: The rules.
-        sizes: The sizes that were asked for.
+        sizes: The requested sizes.
         shapes: The features that are scored by histograms.
-        num_entries: Entries on all devices.
+        num_entries: The number of entries on all devices.
         devices: The devices.
         platform: JAX's name for their kind.
-        num_scanned: Features that are scanned.
+        num_scanned: The number of features that are scanned.
         num_sampled: See `Plan`.
     """
     backend = for_entries(backend_of(platform), num_entries)
@@ -275,5 +275,5 @@ def _plan_table(
 
 
 def _power_of_two(number: int) -> int:
-    """The number rounded down to a power of two, 1 at least."""
+    """The number rounded down to a power of two, at least 1."""
     return 1 << (max(number, 1).bit_length() - 1)

@@ -1,4 +1,4 @@
-"""From what a caller gives to what the loop works on: a plan, entries in whole numbers, and a problem."""
+"""Converts the inputs of growth to a plan, entries in whole numbers, and a problem."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -32,14 +32,14 @@ MOST_BINS_TABLED = 256
 """Features of more codes are scanned: their histograms would be mostly empty."""
 
 LEAST_CATEGORY_BINS = 8
-"""Tables of few categories share one program, whatever their number."""
+"""The least size of a table of categories, so that tables of few categories share one program."""
 
 
 class Prepared(NamedTuple):
-    """The arrays of a growth, in the types that the loop takes.
+    """The arrays of a growth, in the types that the loop needs.
 
-    Entries without a row of their own are the rows in order, those without a root belong to the only one, and those
-    without a weight have weight 1.
+    Without `entry_row` the entries are the rows in order, without `entry_root` there is one root, and without `weight`
+    all weights are 1.
     """
 
     codes: UInt[AnyArray, "feature row"]
@@ -73,7 +73,7 @@ def prepare(
     features = all_thresholds(codes, sizes.num_bins) if features is None else features
     resolved = _resolve(rules, data, features)
     target = as_type(data.target, objective.target_type).reshape(-1, codes.shape[1])
-    # A scan needs the entries of all devices in order.
+    # A scan needs the entries of all devices in one order.
     can_scan = num_entries >= WINDOW and not rules.samples_thresholds and devices.number == 1
     shapes, lists = list_features(features, sizes.num_bins, rules.kinds, can_scan=can_scan)
     row, root = (None if x is None else as_type(x, np.int32) for x in (data.row, data.root))
@@ -104,9 +104,9 @@ def prepare(
 
 
 def _resolve(rules: Rules, data: Data, features: Features) -> ResolvedRules:
-    """The rules, with what is known of the data."""
+    """Returns the rules together with facts of the data."""
     has_missing = features.num_values is not None and _may(np.greater, features.num_codes, features.num_values)
-    # Shares of a row are no whole numbers.
+    # Shares of a row are not whole numbers.
     is_whole = data.weight is None or jnp.issubdtype(data.weight.dtype, jnp.integer)
     return ResolvedRules(
         *rules,
@@ -119,7 +119,7 @@ def _resolve(rules: Rules, data: Data, features: Features) -> ResolvedRules:
 
 
 def _may(holds: Callable[..., Any], *arrays: Any) -> bool:
-    """Whether something holds for any feature; of traced arrays it may."""
+    """Whether a condition may hold for any feature; always true for traced arrays."""
     return not is_concrete(*arrays) or bool(np.any(holds(*map(np.asarray, arrays))))
 
 
@@ -131,11 +131,11 @@ def all_thresholds(codes: Any, num_bins: int) -> Features:
 def list_features(
     features: Features, num_bins: int, kinds: tuple[SplitKind, ...] | None, *, can_scan: bool
 ) -> tuple[tuple[TableShape, ...], tuple[Int32[np.ndarray, " listed"], ...]]:
-    """Divides the features by how they are scored.
+    """Divides the features into tables and a scan.
 
     Returns:
-        The shape of every table, and the features of every table and then of the scan. What is traced cannot be
-        divided: all features are in one table of all kinds.
+        The shape of every table, and the features of every table and then of the scan. Traced features cannot be
+        divided: all are in one table of all kinds.
     """
     number = np.arange(features.split_kind.shape[0], dtype=np.int32)
     nothing = np.zeros(0, np.int32)
@@ -159,12 +159,12 @@ def list_features(
 
 
 def _padded(listed: Int32[np.ndarray, " listed"], padding: int) -> Int32[np.ndarray, " padded"]:
-    """A list of features filled up to a bucket with a number that none has."""
+    """Pads a list of features to a bucket with a number that no feature has."""
     return np.pad(listed, (0, feature_bucket(listed.size) - listed.size), constant_values=padding)
 
 
 def sorted_entries(codes: Any, scanned: Any, row: Any, root: Any, num_entries: int) -> Any:
-    """The entries of every scanned feature in order of their root and code."""
+    """The entries in the order of root and code, for every scanned feature."""
     if not scanned.size:
         return np.zeros((0, 0), np.int32)
     row = np.arange(num_entries, dtype=np.int32) if row is None else row
@@ -181,7 +181,7 @@ def sorted_entries(codes: Any, scanned: Any, row: Any, root: Any, num_entries: i
 
 
 def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
-    """Returns the entries, with weights and targets as whole numbers, and what these are worth."""
+    """Returns the entries, with weights and targets as whole numbers, and the units of these."""
     row, is_scaled, devices = prepared.entry_row, plan.rules.is_scaled, plan.devices
     num_entries = prepared.target.shape[1] if row is None else row.size
     target = prepared.target if row is None else prepared.target[:, row]
@@ -189,7 +189,7 @@ def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
     real = jnp.ones(num_entries, jnp.float64) if prepared.weight is None else prepared.weight
     root = jnp.zeros(num_entries, jnp.int32) if prepared.entry_root is None else prepared.entry_root
     whole, unit = real.astype(jnp.int32), jnp.float64(1)
-    # Entries without weight may be padding, of which there is more or less on other devices.
+    # Entries without weight may be padding, whose number depends on the devices.
     num_terms = devices.total(jnp.sum(real > 0))
     if is_scaled:
         unit = unit_of(num_terms, devices.greatest(exponent(real)))
@@ -199,13 +199,13 @@ def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
     padding = plan.entry_capacity - num_entries
     pad = lambda x: jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, padding)])  # noqa: E731
     size = -(-num_entries // plan.entries_per_block) * plan.entries_per_block
-    # What is not read yet must not pass for an entry of the first tree when entries are sorted.
+    # Unused places must not sort as entries of the first tree.
     slot = jnp.pad(root, (0, padding), constant_values=DONE)
     return Entries(pad(row), pad(label), pad(value), slot, jnp.int32(size)), units
 
 
 def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
-    """Returns the problem: limits in units of the sums, codes padded to the entries if they go side by side."""
+    """Returns the problem, with limits in units of the sums; pads codes to the entries if these start in row order."""
     codes = prepared.codes
     if plan.starts_in_row_order:
         codes = jnp.pad(codes, ((0, 0), (0, plan.entry_capacity - codes.shape[1])))
@@ -216,7 +216,7 @@ def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
     def in_units(weight):
         return jnp.clip(jnp.ceil((weight - slack) / units.weight), 1, most).astype(dtype)
 
-    # A row counts its weight, unless rows are counted.
+    # Minimum numbers of rows limit weights, unless rows are counted.
     none = jnp.zeros_like(limits.min_samples_leaf)
     leaf_rows, leaf_weight = limits.min_samples_leaf, limits.min_weight_leaf
     split_rows, split_weight = limits.min_samples_split, none
@@ -246,7 +246,7 @@ def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
 
 
 def _num_sampled(limits: Limits, num_features: int) -> int:
-    """Features that a node looks at in a round: as many as any tree wants; 0, for all, if that is not known or many."""
+    """The number of features scored in a round: the most of any tree; 0, for all, if that is traced or large."""
     if not is_concrete(limits.max_features):
         return 0
     most = feature_round(int(np.max(limits.max_features)))

@@ -1,8 +1,8 @@
-"""Exact thresholds of features with many codes: the entries of every node in the order of the codes, and scans of them.
+"""Exact thresholds of features with many codes: scans of the entries of every node in the order of their codes.
 
 The *order* of a feature lists the entries of the large nodes by slot, then by code. It is sorted once, and at
-every level divided among the children, which keeps it sorted. The entries themselves are sorted by slot, so
-that the same places of all orders belong to one node. A node costs its entries, however many codes there are.
+every level partitioned among the children, which keeps it sorted. The entries themselves are sorted by slot, so
+that the same places of all orders belong to one node. The cost of a node is its entries, for any number of codes.
 """
 
 import functools
@@ -33,7 +33,7 @@ from jaxtree.tree import Tree
 
 
 class Expansion(NamedTuple):
-    """How many entries stand in the place of each one, and where they start."""
+    """The number of copies of every entry, and where they start."""
 
     copies: Int32[Array, " entry"]
     start: Int32[Array, " entry"]
@@ -42,13 +42,13 @@ class Expansion(NamedTuple):
 def sort_entries(
     entries: Entries, tree: Tree, frontier: Frontier, *, plan: Plan
 ) -> tuple[Entries, Frontier, Int32[Array, " entry"]]:
-    """Brings the entries of every slot together, as `sort_by_slot` does, given that they were so on the level above.
+    """Sorts the entries by slot, as `sort_by_slot` does, given that they were sorted so on the level above.
 
-    The window of a slot is its parent's until then, and bounds the entries of the parent alone: within it a few
-    cumulative sums say where an entry goes, at a twentieth of the cost of a sort.
+    Until then the window of a slot is its parent's, and contains only the parent's entries: a few cumulative sums
+    within it give the new place of an entry, at a twentieth of the cost of a sort.
 
     Returns:
-        The entries, the frontier with tight windows, and the new place of every entry; those that are done have none.
+        The entries, the frontier with tight windows, and the new place of every entry, or `DONE`.
     """
     branch = _branch_of_slots(tree, frontier)
     size = jnp.where(frontier.is_in_use(), tree.num_rows[frontier.node], 0)
@@ -78,10 +78,10 @@ def sort_entries(
 def reorder(
     presorted: Presorted, entries: Entries, tree: Tree, frontier: Frontier, place: Int32[Array, " entry"], *, plan: Plan
 ) -> Presorted:
-    """Divides every order among the children of its nodes, after the entries have been sorted by slot.
+    """Partitions every order among the children of its nodes, after the entries have been sorted by slot.
 
     Args:
-        presorted: The orders of the old places of entries, by the slots of the level above.
+        presorted: The orders, of the entries' old places, by the slots of the level above.
         entries: The entries in their old places, with the slots of this level.
         tree: The tree.
         frontier: The frontier of this level, with tight windows.
@@ -101,7 +101,7 @@ def reorder(
             is_of = branch == 2 * pair + jnp.arange(2, dtype=jnp.int32)[:, None]
             own_size = jnp.where(is_of, size, 0)
             before = jnp.cumsum(own_size, axis=1, dtype=jnp.int32) - own_size
-            # Where an entry of rank 0 of the slot's branch would go, and which of the two branches it is.
+            # The place of an entry of rank 0 of the slot's branch, and which of the two branches it is.
             packed = jnp.where(is_of[0], 2 * (start - before[0]), 2 * (start - before[1]) + 1)
             packed = jnp.where(is_of[0] | is_of[1], packed, DONE)
 
@@ -127,20 +127,20 @@ def reorder(
 
 
 def _branch_of_slots(tree: Tree, frontier: Frontier) -> Int32[Array, " slot"]:
-    """The branch that leads to the node of every slot, 0 for a root; -1 for a slot without node."""
+    """The branch that leads to the node of every slot: 0 for a root, -1 for a slot without node."""
     node = frontier.node
     branch = jnp.where(tree.depth[node] > 0, node - tree.first_child[tree.parent[node]], 0)
     return jnp.where(frontier.is_in_use(), branch, -1)
 
 
 def _padded_cumulative_sum(values: Int32[Array, "channel entry"]) -> Int32[Array, "channel entry"]:
-    """Cumulative sums over all entries, whatever their number."""
+    """Cumulative sums over any number of entries."""
     num_values = values.shape[1]
     return cumulative_sum(jnp.pad(values, ((0, 0), (0, -num_values % RUN**4))))[:, :num_values]
 
 
 def expand(presorted: Presorted, expansion: Expansion, *, plan: Plan) -> Presorted:
-    """Puts the copies of every entry in its place, after rows were shared out."""
+    """Replaces every entry by its copies, after rows were shared among branches."""
     if not plan.num_scanned:
         return presorted
     position = jnp.arange(presorted.entry.shape[1], dtype=jnp.int32)
@@ -157,14 +157,14 @@ def expand(presorted: Presorted, expansion: Expansion, *, plan: Plan) -> Presort
 
 
 def _most_large_slots(entries: Entries, plan: Plan) -> int:
-    """The most large nodes that a level may have, roots aside; rounded up to whole chunks."""
+    """The most large nodes that a level may have, plus the roots, rounded up to whole chunks."""
     fewest = WINDOW + 1 if plan.small_nodes else 2
     most = min(plan.capacity, entries.slot.size // fewest + plan.num_roots)
     return min(plan.capacity, -(-most // plan.num_slots) * plan.num_slots)
 
 
 class _Sorted(NamedTuple):
-    """The entries of the large nodes by slot and code: what a scan writes down on its way."""
+    """The results of a scan for every entry of the large nodes, by slot and code."""
 
     code: Int32[Array, " entry"]
     gain: Float[Array, " entry"]
@@ -173,7 +173,7 @@ class _Sorted(NamedTuple):
 
 
 class _Slots(NamedTuple):
-    """What all features of a level share, slot by slot and entry by entry.
+    """The arrays, over slots and entries, that all features of a level share.
 
     Attributes:
         context: The nodes of the slots.
@@ -181,8 +181,8 @@ class _Slots(NamedTuple):
         context_at: The node of every entry.
         before_at: The sums of all nodes before that of every entry.
         entries: The entries.
-        size: How many places of an order are in use.
-        num_blocks: The blocks that these lie in.
+        size: The number of used places of an order.
+        num_blocks: The number of blocks that these lie in.
     """
 
     context: NodeContext
@@ -223,7 +223,7 @@ def scan_features(problem: Problem, state: State, *, plan: Plan) -> Split:
 
 
 def _look_up(problem: Problem, state: State, num_slots: int, plan: Plan) -> _Slots:
-    """Looks up once what every feature needs of the entries' nodes."""
+    """Looks up once the arrays of the entries' nodes that every feature needs."""
     frontier, entries, size = state.frontier, state.entries, state.presorted.size
     context = node_context(problem, state.table, frontier.node[:num_slots], plan.rules)
     is_used = jnp.arange(num_slots, dtype=jnp.int32) < frontier.num_large
@@ -284,7 +284,7 @@ def _read_codes(problem: Problem, slots: _Slots, feature: FeatureContext, order,
 def _score(
     problem: Problem, slots: _Slots, feature: FeatureContext, codes: _Codes, plan: Plan
 ) -> tuple[_Sorted, Float[Array, " slot"], Int32[Array, " slot"]]:
-    """Scores the threshold behind every entry; also the best gain of every slot, and how many cuts it tried."""
+    """Scores the threshold after every entry; also returns every slot's best gain and number of cuts."""
     rules, block_size = plan.rules, plan.entries_per_block
     order, code, missing = codes
     num_slots, entries = slots.stop.size, slots.entries
@@ -314,7 +314,7 @@ def _score(
         is_cut = is_known & (ends_here | (following != own))
         if rules.has_close_values:
             is_cut &= ends_here | (following >= feature.first_apart.at[own].get(mode="clip"))
-        # Without the barrier XLA computes the gains anew for everything that reads them.
+        # Without the barrier XLA computes the gains again for every reader.
         gain = lax.optimization_barrier(jnp.where(is_cut, found.gain, -jnp.inf))
         home = jnp.where(in_use, slot, num_slots)
         best = best.at[home].max(gain, mode="drop")
@@ -335,7 +335,7 @@ def _score(
 
 
 def _write(written: _Sorted, found: Candidates, start: Int32[Array, ""], is_c45: bool) -> _Sorted:
-    """Writes down a block of candidates."""
+    """Stores a block of candidates."""
     put = lambda all_, new: lax.dynamic_update_slice(all_, new, (start,))  # noqa: E731
     return written._replace(
         gain=put(written.gain, found.gain),
@@ -347,7 +347,7 @@ def _write(written: _Sorted, found: Candidates, start: Int32[Array, ""], is_c45:
 def _first_of_best(
     slots: _Slots, gain: Float[Array, " entry"], least: Float[Array, " slot"], plan: Plan
 ) -> Int32[Array, " slot"]:
-    """The first place of every slot whose gain is at least so much."""
+    """The first place of every slot whose gain is at least `least`."""
     size = plan.entries_per_block
 
     def look(block, first):

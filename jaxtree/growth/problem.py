@@ -1,8 +1,8 @@
-"""The arrays of a growth: what stays the same through all levels, and what moves.
+"""The arrays of a growth: those that stay the same through all levels, and those that change.
 
 An *entry* is a row with a weight on its way down one tree. The *frontier* holds the nodes of the current level that may
-still be split; a *slot* is a node's place there. A slot's *window* bounds its entries: all of them lie in
-`start <= e < stop`, perhaps among others. Large nodes fill the slots from the front, small ones from the back.
+still be split; a *slot* is the index of a node in it. A slot's *window*, `start <= e < stop`, contains all its entries,
+perhaps among others. Large nodes fill the slots from the front, small ones from the back.
 """
 
 from typing import NamedTuple
@@ -18,22 +18,22 @@ from jaxtree.growth.plan import Plan
 from jaxtree.tree import SplitKind, Tree
 
 DONE = 2**31 - 1
-"""The slot of an entry that has reached a leaf, and past every node and place; it sorts behind every other."""
+"""The slot of an entry that has reached a leaf: past every node and place, and sorted after every other."""
 
 C45_TOLERANCE = 1e-6
-"""What C4.5 takes for equal."""
+"""The greatest difference of gains that C4.5 treats as equal."""
 
 
 class FeatureContext(NamedTuple):
-    """What holds for a feature at all nodes; or arrays of features.
+    """A feature's properties at all nodes; or arrays over features.
 
     Attributes:
-        number: Its place in the codes.
+        number: Its index in the codes.
         kind: A `SplitKind`.
         missing_code: The code that means missing.
-        monotone: 1, 0 or -1: how the value may go as the code rises; None if no feature is constrained.
-        first_apart: For every code the first one that lies far enough above to be cut off; None if all do.
-        position: Where every code lies on the number line; None if no threshold is drawn.
+        monotone: 1, 0 or -1: the direction of the value as the code rises; None if no feature is constrained.
+        first_apart: For every code the first code far enough above to be separated; None if all are.
+        position: The number of every code; None if no threshold is drawn.
     """
 
     number: Int32[Array, "*f"]
@@ -45,17 +45,17 @@ class FeatureContext(NamedTuple):
 
 
 class NodeContext(NamedTuple):
-    """What holds at a node for all its candidates; None where the rules do not ask for it.
+    """A node's properties for all its candidates; None where the rules do not need them.
 
     Attributes:
-        stats: The node's sums, and what they are worth.
+        stats: The node's sums and their risk.
         least_weight: The least weight of a branch, in units.
         least_rows: The least number of rows of a branch, where rows are counted.
         lower: The least value that a monotone branch may have.
-        upper: The greatest.
-        seed: Of the node's random draws.
+        upper: The greatest value.
+        seed: The seed of the node's random draws.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
-        num_declared_classes: Classes that the target declares, for C4.5.
+        num_declared_classes: The number of classes that the target declares, for C4.5.
     """
 
     stats: ParentStats
@@ -74,14 +74,14 @@ class RootLimits(NamedTuple):
     Attributes:
         max_depth: The depth at which every node is a leaf.
         split_weight: The least weight of a node that is split, in units.
-        split_rows: The least number of its rows, where rows are counted.
+        split_rows: The least number of rows of a node that is split, where rows are counted.
         min_gain: The least gain.
         min_impurity_decrease: The least gain times the node's share of its tree's weight.
-        max_features: How many features a node looks at.
+        max_features: The number of features that a node scores.
         leaf_weight: The least weight of a branch, in units.
-        leaf_rows: The least number of its rows, where rows are counted.
+        leaf_rows: The least number of rows of a branch, where rows are counted.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
-        num_declared_classes: Classes that the target declares, for C4.5.
+        num_declared_classes: The number of classes that the target declares, for C4.5.
     """
 
     max_depth: Int32[Array, " root"]
@@ -97,14 +97,14 @@ class RootLimits(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What stays the same through all levels.
+    """The arrays that stay the same through all levels.
 
     Attributes:
         codes: Codes of every feature.
         features: Arrays over the features.
-        num_codes: How many codes a feature has; 0 for padding.
+        num_codes: The number of codes of a feature; 0 for padding.
         in_average: Whether a feature counts for C4.5's average gain.
-        lists: The features that every table plan serves, and those that are scanned.
+        lists: The features of every table plan, and those that are scanned.
         limits: The limits of every root.
         units: Units of the sums.
     """
@@ -122,20 +122,20 @@ class Problem(NamedTuple):
         return jax.tree.map(lambda values: values[number], self.features)
 
     def is_there(self, number: Int32[Array, "*some"]) -> Bool[Array, "*some"]:
-        """Whether the numbers are of features, and not of padding or past all."""
+        """Whether the numbers are those of features, not of padding or past all."""
         return self.num_codes.at[number].get(mode="fill", fill_value=0) > 0
 
 
 class NodeState(NamedTuple):
-    """Arrays over the node table beside the tree's own; those that the rules do not need are empty.
+    """Arrays over the node table in addition to the tree's; those that the rules do not need are empty.
 
     Attributes:
         sums: Sums of the node, see `Objective`.
         low: Where targets are compared: the least first label of its entries.
-        high: The greatest.
+        high: The greatest label.
         lower: The least value that monotone constraints allow.
-        upper: The greatest.
-        seed: Of the node's random draws.
+        upper: The greatest value.
+        seed: The seed of the node's random draws.
     """
 
     sums: Int[Array, "node channel"]
@@ -155,14 +155,14 @@ class NodeTable(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Rows on their way down; only the first `size` need be read.
+    """Rows on their way down the trees; only the first `size` are used.
 
     Attributes:
         row: The row of every entry.
-        label: Its class in every output; of numbers, the identity of its targets, equal where these are.
-        value: What it adds to sums: its weight, and of numbers the weighted targets and the moment.
+        label: Its class in every output; for numbers a hash of its targets, equal where these are equal.
+        value: Its additions to sums: its weight, and for numbers the weighted targets and the moment.
         slot: The slot of its node.
-        size: How many entries there are.
+        size: The number of entries.
     """
 
     row: Int32[Array, " entry"]
@@ -194,7 +194,7 @@ class Frontier(NamedTuple):
 class Presorted(NamedTuple):
     """The entries of large nodes in the order of every scanned feature's codes.
 
-    The first `num_features` orders, and of each the first `size` places.
+    Only the first `num_features` orders, and the first `size` places of each, are used.
     """
 
     entry: Int32[Array, "scanned entry"]
@@ -203,7 +203,7 @@ class Presorted(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a level changes.
+    """The arrays that a level changes.
 
     Attributes:
         table: The nodes.
@@ -212,7 +212,7 @@ class State(NamedTuple):
         entries: The entries.
         slot_of_node: The slot of every node of the level.
         presorted: The orders of scanned features.
-        in_row_order: Whether entry e still is row e.
+        in_row_order: Whether entry e is still row e.
     """
 
     table: NodeTable
@@ -225,7 +225,7 @@ class State(NamedTuple):
 
 
 def blank_nodes(plan: Plan, dtype: jnp.dtype, root_seed: UInt32[Array, " root"]) -> NodeState:
-    """NodeState that no entry has reached."""
+    """The state of nodes before any entry has reached them."""
     rules, size = plan.rules, plan.capacity
     compared = size if rules.objective.compares_targets else 0
     bounded = size if rules.has_monotone else 0
@@ -243,7 +243,7 @@ def blank_nodes(plan: Plan, dtype: jnp.dtype, root_seed: UInt32[Array, " root"])
 
 
 def histogram_sums(table: NodeTable, node: Int32[Array, " slot"], rules: ResolvedRules) -> Int[Array, "slot channel"]:
-    """The sums of nodes as histograms have them."""
+    """The sums of nodes in the channels of histograms."""
     sums = table.nodes.sums[node, : rules.objective.num_channels]
     if rules.counts_rows:
         sums = jnp.concatenate([sums, table.tree.num_rows[node][:, None].astype(sums.dtype)], axis=1)
@@ -251,7 +251,7 @@ def histogram_sums(table: NodeTable, node: Int32[Array, " slot"], rules: Resolve
 
 
 def node_context(problem: Problem, table: NodeTable, node: Int32[Array, " slot"], rules: ResolvedRules) -> NodeContext:
-    """What holds at every node for its candidates."""
+    """The context of every given node."""
     stats_of = lambda sums: parent_stats(rules.objective, sums, problem.units)  # noqa: E731
     stats = jax.vmap(stats_of)(histogram_sums(table, node, rules))
     nodes, limits, root = table.nodes, problem.limits, table.tree.root[node]
@@ -269,7 +269,7 @@ def node_context(problem: Problem, table: NodeTable, node: Int32[Array, " slot"]
 
 
 def is_mixed(problem: Problem, nodes: NodeState, node: Int32[Array, " slot"], rules: ResolvedRules) -> Array:
-    """Whether a node has rows that can be told apart."""
+    """Whether a node has rows of different targets."""
     if rules.objective.compares_targets:
         return nodes.low[node] < nodes.high[node]
     slack = jnp.floor(C45_TOLERANCE / problem.units.weight).astype(nodes.sums.dtype) if rules.is_c45 else 0
@@ -287,7 +287,7 @@ def hand_down_seeds(nodes: NodeState, node: Int32[Array, " slot"], child: Int32[
 def hand_down_bounds(
     problem: Problem, table: NodeTable, first_node: Int32[Array, ""], rules: ResolvedRules
 ) -> NodeState:
-    """Gives the children from `first_node` on their bounds: the middle of the two branches' values keeps them apart."""
+    """Gives the children from `first_node` on their bounds: the middle of two branches' values separates them."""
     tree, nodes = table.tree, table.nodes
     if not rules.has_monotone:
         return nodes
@@ -300,6 +300,6 @@ def hand_down_bounds(
     is_lower_branch = (node == left) == (sign > 0)
     lower = jnp.where((sign != 0) & ~is_lower_branch, middle, nodes.lower[parent])
     upper = jnp.where((sign != 0) & is_lower_branch, middle, nodes.upper[parent])
-    # A root has no parent that bounds it.
+    # A root has no parent and keeps its bounds.
     is_new = (node >= first_node) & (node < tree.num_nodes) & (tree.depth > 0)
     return nodes._replace(lower=jnp.where(is_new, lower, nodes.lower), upper=jnp.where(is_new, upper, nodes.upper))

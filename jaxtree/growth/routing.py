@@ -1,4 +1,4 @@
-"""Sending entries to the children of their nodes, sharing rows out among branches, and counting who arrives."""
+"""Sends entries to the children of their nodes, shares rows among branches, and sums the children's entries."""
 
 import dataclasses
 from typing import NamedTuple
@@ -16,11 +16,11 @@ from jaxtree.growth.whole_numbers import cumulative_sum
 from jaxtree.tree import ALL_BRANCHES, Tree, branch_of_code
 
 SHARED = 2**31 - 2
-"""In place of a child: the entry goes to all of them."""
+"""Replaces the child of an entry that goes to all children."""
 
 
 class _Counted(NamedTuple):
-    """What counting adds to, node by node."""
+    """The arrays over nodes that counting updates."""
 
     sums: Int[Array, " cell"]
     num_rows: Int32[Array, " node"]
@@ -29,7 +29,7 @@ class _Counted(NamedTuple):
 
 
 def route_entries(problem: Problem, state: State, first_node: Int32[Array, ""], *, plan: Plan) -> tuple[State, Array]:
-    """Sends every entry to its child, and counts it there; the children are the nodes from `first_node` on.
+    """Sends every entry to its child, and adds it to the child's sums; the children are the nodes from `first_node` on.
 
     Returns:
         The state with the sums of the children, and each entry's child, or `DONE` where its node was not split.
@@ -52,7 +52,7 @@ def route_entries(problem: Problem, state: State, first_node: Int32[Array, ""], 
 
 
 def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> tuple[NodeTable, Array]:
-    """Sends and counts block by block, which reads every entry once."""
+    """Sends and counts entries block by block, so that every entry is read once."""
     entries, size = state.entries, plan.entries_per_move
     if plan.backend.accumulation == Accumulation.NATIVE:
         node = _send_entries(problem, state, plan=plan)
@@ -69,7 +69,7 @@ def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> 
 
 
 def _send_entries(problem: Problem, state: State, *, plan: Plan) -> Int32[Array, " entry"]:
-    """The child that every entry goes to: `DONE` where its node was not split, `SHARED` where it goes to all."""
+    """The child of every entry: `DONE` where its node was not split, `SHARED` where it goes to all children."""
     entries, size = state.entries, plan.entries_per_move
     if plan.backend.accumulation == Accumulation.NATIVE:
         tree, node = state.table.tree, state.frontier.node
@@ -84,7 +84,7 @@ def _send_entries(problem: Problem, state: State, *, plan: Plan) -> Int32[Array,
 def count_entries(
     table: NodeTable, entries: Entries, node: Int32[Array, " entry"], first_node: Int32[Array, ""], *, plan: Plan
 ) -> NodeTable:
-    """Adds every entry to the sums and the number of rows of its node, which are those from `first_node` on."""
+    """Adds every entry to the sums and the number of rows of its node, one of those from `first_node` on."""
     tree, nodes, objective = table.tree, table.nodes, plan.rules.objective
     if plan.backend.accumulation == Accumulation.NATIVE and not objective.compares_targets:
         columns, arrived = native.columns_of(entries), (first_node, tree.num_nodes)
@@ -132,7 +132,7 @@ def _open_count(table: NodeTable) -> _Counted:
 
 
 def _close_count(counted: _Counted, table: NodeTable, first_node, plan: Plan) -> NodeTable:
-    """The table with what all devices counted at the nodes from `first_node` on."""
+    """Returns the table with the counts of all devices at the nodes from `first_node` on."""
     tree, nodes, devices = table.tree, table.nodes, plan.devices
     sums, num_rows, low, high = (
         devices.combine_nodes(combine, values, first_node, tree.num_nodes)
@@ -158,14 +158,14 @@ def _put_block(values: Int32[Array, " entry"], new: Int32[Array, " sent"], block
 def _share_out(
     state: State, node: Int32[Array, " entry"], *, plan: Plan
 ) -> tuple[Entries, Frontier, Int32[Array, " entry"], Presorted, Bool[Array, ""]]:
-    """Puts an entry for every child in the place of each one that goes to all.
+    """Replaces each entry that goes to all children by one entry per child.
 
-    A child's share is its part of the known weight. Shares are cut off along the cumulative weight, so the last
-    child takes what rounding leaves. Entries that are done are dropped.
+    A child's share is its part of the known weight. Shares are cut along the cumulative weight, so that the last
+    child receives the remainder of rounding. Entries that are done are removed.
 
     Returns:
-        The entries, the frontier with the windows where they are now, the child of each entry, the orders, and
-        whether there was room.
+        The entries, the frontier with the new windows, the child of each entry, the orders, and whether the entries
+        fitted.
     """
     tree, entries, frontier = state.table.tree, state.entries, state.frontier
     at = frontier.node.at[entries.slot].get(mode="clip")
@@ -187,7 +187,7 @@ def _share_out(
 def _starts(
     copies: Int32[Array, " entry"], num_entries: Int32[Array, ""], plan: Plan
 ) -> tuple[Int32[Array, " entry"], Int32[Array, ""]]:
-    """Where the copies of every entry start, and how many there are of all."""
+    """The start of the copies of every entry, and the number of all copies."""
     size = plan.entries_per_block
 
     def add_block(block, carry):
@@ -253,7 +253,7 @@ def _copy_entries(
 def _shares(
     tree: Tree, value: Int[Array, "value copied"], known: Int[Array, " node"], up_to: Int[Array, " node"], parent, child
 ) -> Int[Array, "value copied"]:
-    """What the shares of entries add to the sums of a child, given the known weight of nodes and its cumulative sum."""
+    """The values of entries' shares at a child, from the known weight of nodes and its cumulative sum."""
     first = tree.first_child[parent]
     before_family = up_to[first] - known[first]
     whole = up_to[first + jnp.maximum(tree.num_children[parent], 1) - 1] - before_family

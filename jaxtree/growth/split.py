@@ -32,13 +32,13 @@ NO_CODE = 2**31 - 1
 """Larger than any code."""
 
 C45_SLACK = 1e-3
-"""How far below the average gain a test may lie that C4.5 still considers."""
+"""The greatest shortfall from the average gain of a test that C4.5 still considers."""
 
 
 class Split(NamedTuple):
     """The best split found so far; `gain` is -inf where there is none.
 
-    What is the same for all splits is left out where they are stored, see `trimmed`.
+    `trimmed` removes the fields that are the same for all splits before they are stored.
     """
 
     gain: Float[Array, "*s"]
@@ -51,7 +51,7 @@ class Split(NamedTuple):
 
 
 def no_split(shape: tuple[int, ...], plan: Plan) -> Split:
-    """Where no split has been found yet."""
+    """The value before any split has been found."""
     none = jnp.zeros(shape, jnp.int32)
     gain = jnp.full(shape, -jnp.inf, jnp.float64)
     words = jnp.zeros((*shape, plan.num_words), jnp.uint32)
@@ -59,7 +59,7 @@ def no_split(shape: tuple[int, ...], plan: Plan) -> Split:
 
 
 def trimmed(split: Split, plan: Plan) -> Split:
-    """The split without what the rules make the same for all: every field costs time wherever splits are stored."""
+    """The split without fields that the rules make equal for all splits: every stored field costs time."""
     return split._replace(
         missing_branch=split.missing_branch if plan.rules.tells_missing else None,
         information=split.information if plan.rules.is_c45 else None,
@@ -78,11 +78,11 @@ def score_histogram(
     """Returns the best split of a node on a feature.
 
     Args:
-        judge: Judges the node's candidates.
+        judge: Scores the node's candidates.
         feature: The feature.
         histogram: Sums of every code of the feature at the node.
         kinds: The kinds of split that the feature may have; no other is scored.
-        num_words: Words of a subset.
+        num_words: The number of words of a subset.
     """
     found = [_best_of_kind(kind, judge, feature, histogram, num_words) for kind in kinds]
     split = found[0]
@@ -97,10 +97,10 @@ def score_pairs(
     """Returns the best threshold split of a small node on a feature, by comparing all pairs of entries.
 
     Args:
-        judge: Judges the node's candidates.
+        judge: Scores the node's candidates.
         feature: The feature.
         codes: The feature's code of every entry.
-        sums: What every entry adds to the node's sums; 0 where it is not in the node.
+        sums: The additions of every entry to the node's sums; 0 where it is not in the node.
     """
     rules = judge.rules
     is_missing = codes == feature.missing_code
@@ -114,7 +114,7 @@ def score_pairs(
     found = threshold_candidates(judge, feature, inside, missing)
     present = judge.weight(sums) > 0
     if rules.is_c45:
-        # The cuts tried are counted, so a code stands for one, however many entries have it.
+        # The cuts tried are counted, so every code counts once, however many entries have it.
         place_in_list = jnp.arange(codes.size, dtype=jnp.int32)
         is_earlier = present[:, None] & (place_in_list[:, None] < place_in_list[None, :])
         present &= ~jnp.any(is_earlier & (codes[:, None] == codes[None, :]), axis=0)
@@ -126,19 +126,19 @@ def score_pairs(
 
 
 def best_of_features(judge: Judge, splits: Split, in_average: Bool[Array, " feature"]) -> Split:
-    """Returns the best of a node's splits, one a feature (arrays of shape (feature,)).
+    """Returns the best of a node's splits, one per feature (arrays of shape (feature,)).
 
     Args:
-        judge: Judges the node's candidates.
+        judge: Scores the node's candidates.
         splits: The best split on every feature.
-        in_average: Which features count for C4.5's average gain.
+        in_average: Whether a feature counts for C4.5's average gain.
     """
     if judge.rules.is_c45:
         wins = _wins_by_c45(splits, in_average, judge.rules)
     else:
         best = jnp.max(splits.gain)
         wins = splits.gain >= best - judge.tolerance(best)
-    # The lists of features may stand in another order than their numbers.
+    # The features may be listed in another order than that of their numbers.
     wins = wins & (splits.feature == _lowest(splits.feature, wins))
     place_in_list = jnp.arange(splits.gain.size, dtype=jnp.int32)
     first = jnp.minimum(_lowest(place_in_list, wins), splits.gain.size - 1)
@@ -157,12 +157,12 @@ def _choose_threshold(
     """The best of the thresholds above the given codes.
 
     Args:
-        judge: Judges the node's candidates.
+        judge: Scores the node's candidates.
         feature: The feature.
         found: The candidates.
         code: The code of every candidate.
         present: Whether the node has the code.
-        next_code: The next code that the node has, where close values must not be cut apart.
+        next_code: The next code that the node has, where close values must not be separated.
     """
     rules, node, _ = judge
     if rules.has_close_values:
@@ -256,7 +256,7 @@ def _wins_by_c45(splits: Split, in_average: Bool[Array, " feature"], rules: Reso
 
 
 def _ratio(gain: Float[Array, "*s"], information: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    """Gain over split information, and 0 for a split into nothing."""
+    """Gain over split information, and 0 where the split information is 0."""
     is_trivial = information <= C45_TOLERANCE
     ratio = gain / jnp.where(is_trivial, 1.0, information)
     return jnp.where(is_trivial & (gain > -jnp.inf), 0.0, ratio)
@@ -284,7 +284,7 @@ def _random_threshold(
     number = child_hash(node.seed, feature.number.astype(jnp.uint32))
     share = (number >> 8).astype(jnp.float64) / 2**24
     threshold = low + share * (high - low)
-    # Between neighbouring numbers the sum may round to the greatest value, above which there is no row.
+    # Between adjacent floats the sum may round to the greatest value, above which there is no row.
     threshold = jnp.where(threshold < high, threshold, low)
     return jnp.max(jnp.where(known & (position <= threshold), code, -1))
 

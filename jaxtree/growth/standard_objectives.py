@@ -1,4 +1,4 @@
-"""The objectives that judge splits by a criterion: classes, and numbers."""
+"""The objectives that score splits by a criterion: classes, and numbers."""
 
 import dataclasses
 import functools
@@ -36,17 +36,17 @@ from jaxtree.growth.objective import (
 
 
 def _added(parts: list[Array]) -> Array:
-    """The sum of arrays, as additions, which vectorise where a reduction does not."""
+    """The sum of arrays by additions, which XLA vectorises where it does not vectorise a reduction."""
     return functools.reduce(jnp.add, parts)
 
 
 @dataclasses.dataclass(frozen=True)
 class Classes(Objective):
-    """Classes, judged by an impurity of their weights; of several outputs by the mean.
+    """Classes, scored by an impurity of their weights; several outputs by its mean.
 
     Attributes:
-        num_classes: Classes of an output; of the one that has most.
-        criterion: From the class weights of a node to its impurity. A function made anew compiles anew.
+        num_classes: The number of classes of the output that has most.
+        criterion: A function from the class weights of a node to its impurity. A new function is compiled again.
         num_outputs: The number of targets of a row.
     """
 
@@ -64,21 +64,21 @@ class Classes(Objective):
 
     @property
     def tries_all_subsets(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """With more than two classes no order of categories need have the best subset."""
+        """True with more than two channels: then no order of categories need contain the best subset."""
         return self.num_channels > 2
 
     @property
     def num_channels(self) -> int:
-        """A channel for every class of every output."""
+        """One channel for every class of every output."""
         return self.num_outputs * self.num_classes
 
     @property
     def additions(self) -> tuple[Addition, ...]:
-        """Its weight, to its class in every output."""
+        """A row adds its weight to its class in every output."""
         return tuple(Addition(output, output * self.num_classes, 0) for output in range(self.num_outputs))
 
     def check_target(self, target: Any) -> None:
-        """Raises if targets on the host are no classes; those on a device, or traced, are taken on trust."""
+        """Raises if targets are no classes; the range is checked only on the host."""
         if not jnp.issubdtype(target.dtype, jnp.integer):
             raise InvalidTypeError(
                 f"target must hold the classes as whole numbers of an integer type, got {target.dtype}"
@@ -86,7 +86,7 @@ class Classes(Objective):
         check_range("target", target, self.num_classes)
 
     def quantise(self, target: Real[Array, "output entry"], weights: EntryWeights, devices: Devices) -> Quantised:
-        """The classes are the labels, the weight is the only value."""
+        """Returns the classes as labels, and the weight as the only value."""
         none = jnp.zeros(self.num_outputs, jnp.float64)
         units = Units(weights.unit, jnp.float64(1), jnp.float64(1), none, weights.is_scaled)
         return Quantised(target, weights.whole[None], units)  # pyright: ignore[reportArgumentType]
@@ -117,11 +117,11 @@ class Classes(Objective):
         return safe_divide(sums[1].astype(jnp.float64) * units.weight, real_weight(self, sums, units))
 
     def category_orders(self, sums: Int[Array, "channel bin"]) -> Int[Array, "order bin"]:
-        """Of two classes the second, of more all."""
+        """The second of two channels, or all of more."""
         return sums[1:2] if self.num_channels == 2 else sums[: self.num_channels]
 
     def is_mixed(self, sums: Int[Array, "node channel"], slack: Any) -> Bool[Array, " node"]:
-        """Whether any output has classes beside the heaviest."""
+        """Whether any output has weight in other classes than the heaviest."""
         count = sums.reshape(len(sums), self.num_outputs, self.num_classes)
         others = jnp.sum(count, axis=2, dtype=count.dtype) - jnp.max(count, axis=2)
         return jnp.any(others > slack, axis=1)
@@ -137,12 +137,12 @@ class Classes(Objective):
 
 @dataclasses.dataclass(frozen=True)
 class Numbers(Objective):
-    """Numbers, judged by how far they lie apart; of several outputs by the mean.
+    """Numbers, scored by how far they lie apart; several outputs by the mean.
 
-    Behind the weight and the weighted targets, which splits depend on, a node has the sum of the moments.
+    Splits depend on the weight and the weighted targets; a node also has the sum of the moments.
 
     Attributes:
-        criterion: How far numbers lie apart.
+        criterion: The measure of how far numbers lie apart.
         num_outputs: The number of targets of a row.
     """
 
@@ -152,27 +152,27 @@ class Numbers(Objective):
 
     @property
     def is_centred(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Not if targets must stay positive."""
+        """False if targets must stay positive."""
         return not self.criterion.needs_positive
 
     @property
     def num_node_channels(self) -> int:
-        """One more, for the moments."""
+        """One more than the channels of splits, for the moments."""
         return self.num_channels + 1
 
     @property
     def additions(self) -> tuple[Addition, ...]:
-        """Its weight, its weighted targets, and its weighted moment."""
+        """A row adds its weight, its weighted targets, and its weighted moment."""
         return tuple(Addition(NO_LABEL, channel, channel) for channel in range(self.num_node_channels))
 
     def quantise(self, target: Real[Array, "output entry"], weights: EntryWeights, devices: Devices) -> Quantised:
-        """Targets less the middle of their range, if they may be negative, and their moments."""
+        """Converts targets, centred if they may be negative, and their moments."""
         return quantise_numbers(target, weights, devices, is_centred=self.is_centred, moment=self.criterion.moment)
 
     def risk(
         self, sums: Int[Array, "channel candidate"], parent: ParentStats, units: Units
     ) -> Float[Array, " candidate"]:
-        """What weights and sums take from the moments."""
+        """The risk less the moments, which cancel between branches and node."""
         weight = sums[0].astype(jnp.float64) * units.weight
         of_output = [self._explained(o, sums, weight, parent, units) for o in range(1, 1 + self.num_outputs)]
         return -(_added(of_output) / self.num_outputs)
@@ -185,7 +185,7 @@ class Numbers(Objective):
         elif units.is_scaled:
             own = sums[channel].astype(jnp.float64) * units.target - mean * weight
         else:
-            # Centred at the node's mean in whole numbers, nothing cancels in what follows.
+            # Sums centred at the node's mean in whole numbers lose no digits below.
             own = (sums[channel] - parent.center[channel - 1] * sums[0]).astype(jnp.float64) * units.target
         return self.criterion.explained(weight, own, mean)
 
@@ -202,7 +202,7 @@ class Numbers(Objective):
         return jnp.ones(sums.shape[1], bool)
 
     def node_result(self, sums: Int[Array, "node channel"], units: Units) -> NodeResult:
-        """The impurity, moments included, and the sums of the targets as they were given."""
+        """The impurity, moments included, and the sums of the targets as given."""
         weight = real_weight(self, sums.T, units)
         moment = sums.T[-1].astype(jnp.float64) * units.moment
         totals = sums.T[1 : 1 + self.num_outputs].astype(jnp.float64) * units.target

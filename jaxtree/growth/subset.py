@@ -1,10 +1,9 @@
 r"""Binary splits of a categorical feature by a subset of its categories.
 
-With two classes, and for numbers, the best subset is found by putting the categories in order of their
-share of class 1, or of their mean, of equal ones in the order of their codes, and cutting that order somewhere
-(Breiman et al., 1984, theorem 4.5; Fisher, 1958). With more classes every subset is tried if the feature has
-at most `MOST_CODES_EXHAUSTIVE` codes; beyond it, the orders by the share of each class are cut everywhere, and
-the best cut wins. Of several targets of numbers, the orders by each one's mean are.
+With two classes, and for numbers, the best subset is a cut of one order of the categories: by their share of class 1,
+or by their mean, and among equals by their code (Breiman et al., 1984, theorem 4.5; Fisher, 1958). With more classes
+every subset is tried if the feature has at most `MOST_CODES_EXHAUSTIVE` codes; beyond that, every cut of the orders by
+the share of each class is tried. For several numeric targets, every cut of the orders by each target's mean is tried.
 
 A category that the node does not have goes to the heavier branch.
 """
@@ -21,7 +20,7 @@ from jaxtree.growth.problem import FeatureContext
 from jaxtree.tree import ALL_BRANCHES, CODES_PER_WORD
 
 MOST_CODES_EXHAUSTIVE = 8
-"""Codes up to which every subset is tried for more than two classes: 127 subsets."""
+"""The most codes for which every subset is tried, with more than two classes: 127 subsets."""
 
 
 def best_subset(
@@ -35,11 +34,11 @@ def best_subset(
     """Returns gain, codes of branch 1, branch of a missing value and split information of the best subset.
 
     Args:
-        judge: Judges the node's candidates.
+        judge: Scores the node's candidates.
         feature: The feature.
-        table: Sums of every code; of the known codes alone if missing values are shared out.
-        missing: Sums of the missing values that are shared out.
-        num_words: Words of a subset.
+        table: Sums of every code; only of the known codes if missing values are shared.
+        missing: Sums of the missing values that are shared.
+        num_words: The number of words of a subset.
     """
     rules = judge.rules
     total, parent = judge.known_part(missing)
@@ -48,7 +47,7 @@ def best_subset(
     sums_of = lambda side: jnp.sum(jnp.where(side, table, 0), axis=1, keepdims=True, dtype=table.dtype)  # noqa: E731
     gain = jax.vmap(lambda lower: judge.gain(feature, sums_of(lower), total, parent)[0])(in_lower)
     best = jnp.max(gain)
-    # Of the whole node: the known rows alone may be pure.
+    # The tolerance of the whole node, because the known rows alone may be pure.
     tolerance = judge.tolerance(best)
     number = jnp.arange(gain.size, dtype=jnp.int32)
     chosen = jnp.min(jnp.where(gain >= best - tolerance, number, gain.size - 1))
@@ -73,11 +72,11 @@ def best_subset(
 def _lower_sides(
     table: Int[Array, "channel bin"], present: Bool[Array, " bin"], feature: FeatureContext, objective: Objective
 ) -> Bool[Array, "candidate bin"]:
-    """Which codes every candidate puts into branch 0."""
+    """Whether a candidate puts a code into branch 0."""
     weight = objective.weight(table).astype(jnp.float64)
     key = objective.category_orders(table).astype(jnp.float64) / jnp.where(weight > 0, weight, 1)
     code = jnp.arange(table.shape[1], dtype=jnp.int32)
-    # Of equal keys the lower code comes first, so that categories of equal shares may be told apart too.
+    # Of equal keys the lower code comes first, so that a cut may separate categories of equal shares.
     is_before = (key[:, None, :] == key[:, :, None]) & (code[None, :] <= code[:, None])
     by_order = ((key[:, None, :] < key[:, :, None]) | is_before) & present
     by_order = by_order & present[None, :, None]
@@ -90,7 +89,7 @@ def _lower_sides(
 
 
 def _every_subset(num_bins: int) -> Bool[np.ndarray, "candidate bin"]:
-    """Every way to divide the first codes in two, code 0 in branch 0."""
+    """All divisions of the first codes in two, with code 0 in branch 0."""
     num_codes = min(MOST_CODES_EXHAUSTIVE, num_bins)
     number = np.arange(2 ** (num_codes - 1))[:, None]
     bits = (number >> np.maximum(np.arange(num_bins) - 1, 0)) & (np.arange(num_bins) < num_codes)

@@ -1,9 +1,9 @@
-"""Whole numbers: fixed point, and cumulative sums and sorts that a CPU does fast.
+"""Whole numbers: fixed point, and fast cumulative sums and sorts on a CPU.
 
 Weights and targets become whole numbers, so that sums are exact and do not depend on order. A *unit* is a power of two,
-the value of the whole number 1. It is chosen so that the sum over all entries stays below 2**61. With n entries of
-positive weight a weight is therefore exact to 2**-(61 - log2 n) of the largest weight, a target to as much of half the
-targets' range: for a million rows 41 bits, for a thousand 51. Whole-number weights keep the unit 1.
+the value of the whole number 1, chosen so that the sum over all entries stays below 2**61. With n entries of positive
+weight a weight is therefore exact to 2**-(61 - log2 n) of the largest weight, and a target to the same fraction of half
+the targets' range: 41 bits for a million rows, 51 for a thousand. Whole-number weights keep the unit 1.
 """
 
 import jax.numpy as jnp
@@ -13,21 +13,21 @@ from jaxtyping import Array, Float, Int, Int32, Int64, UInt32
 from jaxtree.arrays import IntLike
 
 BITS = 61
-"""Bits of a sum, one short of what 64-bit integers hold beside their sign."""
+"""Bits of a sum: two fewer than 64-bit integers hold without their sign."""
 
 RUN = 16
-"""Values that a cumulative sum adds up one by one."""
+"""Number of values that a cumulative sum adds one by one."""
 
 HALF_RANGE = 2**31
 
 
 def exponent(values: Float[Array, "..."]) -> Int64[Array, ""]:
-    """The least e with all values below 2**e in size; exact, so that no device's logarithm decides it."""
+    """The least e with all values below 2**e in size; exact, so that it does not depend on a device's logarithm."""
     return jnp.frexp(jnp.max(jnp.abs(values), initial=0.0))[1].astype(jnp.int64)
 
 
 def unit_of(num_terms: IntLike, *exponents: Int64[Array, ""]) -> Float[Array, ""]:
-    """The unit for a sum of so many terms, each below two to the sum of the exponents."""
+    """The unit for a sum of `num_terms` terms, each below two to the sum of the exponents."""
     most = jnp.maximum(jnp.asarray(num_terms, jnp.float64) - 1, 0)
     bits = BITS - jnp.frexp(most)[1]
     return jnp.ldexp(jnp.float64(1), (sum(exponents, start=jnp.int64(0)) - bits).astype(jnp.int32))
@@ -43,7 +43,7 @@ def cumulative_sum(values: Int[Array, "channel place"]) -> Int[Array, "channel p
 
     Runs of 16 values are summed by plain additions, and the sums of the runs the same way.
     """
-    # Without the barrier XLA would do the last addition anew, and unvectorised, for everything that reads the sums.
+    # Without the barrier XLA would repeat the last addition, unvectorised, for every reader of the sums.
     return lax.optimization_barrier(_by_runs(values))
 
 
@@ -68,8 +68,8 @@ def sort_pairs(
 ) -> tuple[Int64[Array, "*pair"], Int32[Array, "*pair"]]:
     """Sorts by the first number, of up to 32 bits, and among equals by the second; neither may be negative.
 
-    A CPU sorts 64-bit numbers four times as fast as it sorts one array by another, 65 ns a number against 270; needs
-    64-bit types.
+    A CPU sorts 64-bit numbers four times as fast as one array by another (65 against 270 ns per number). 64-bit types
+    must be enabled.
 
     Example:
         >>> import jax
@@ -77,7 +77,7 @@ def sort_pairs(
         ...     sort_pairs(jnp.array([2, 1, 2], jnp.int32), jnp.array([5, 9, 3], jnp.int32))[1].tolist()
         [9, 3, 5]
     """
-    # The first number is moved down by half its range, for a signed word has no room for 32 bits above the second.
+    # The first number is shifted down by half its range, because a signed word cannot hold 32 bits above the second.
     packed = ((first.astype(jnp.int64) - HALF_RANGE) << 32) | second.astype(jnp.int64)
     packed = lax.sort(packed, dimension=axis, is_stable=False)
     return (packed >> 32) + HALF_RANGE, packed.astype(jnp.int32)
