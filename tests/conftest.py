@@ -20,9 +20,12 @@ from jaxtyping import install_import_hook
 
 ROOT = pathlib.Path(__file__).parent.parent
 
+CACHE = os.environ.get("JAXTREE_TEST_CACHE", str(ROOT / ".cache" / "jax"))
 jax.config.update("jax_num_cpu_devices", 4)
-jax.config.update("jax_compilation_cache_dir", os.environ.get("JAXTREE_TEST_CACHE", str(ROOT / ".cache" / "jax")))
+jax.config.update("jax_compilation_cache_dir", CACHE)
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+# For the processes that tests start.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", CACHE)
 # Estimators check their parameters themselves, and their tests hand them wrong ones.
 CHECKED = (
     "tree",
@@ -53,22 +56,38 @@ def real_data():
     return folder
 
 
+ROOMS_OF_EXAMPLES = ("explain", "export", "files")
+"""Their tests take the same fitted examples, so that they run in one process, which fits each example once."""
+
 MOST_GROWTH_PROGRAMS = 60
 """Bound for one file of tests: a kind of split, target, weight or missing value is a program of its own,
 but without buckets every data set would be one too."""
 
+MOST_MAPS = 2**14
+"""Memory maps with which the next file of tests may begin; Linux ends a process that has 65,530."""
+
+
+def pytest_collection_modifyitems(items):
+    """Groups the tests that one process runs: those of a file, or of the rooms that share examples."""
+    for item in items:
+        room = item.path.parent.name
+        is_shared = room in ROOMS_OF_EXAMPLES and item.path.parent.parent.name == "tests"
+        item.add_marker(pytest.mark.xdist_group("examples" if is_shared else str(item.path.relative_to(ROOT))))
+
 
 @pytest.fixture(scope="module", autouse=True)
 def few_growth_programs():
-    """Fails a file in which growth compiled more programs than the bound, and lets go of the programs.
+    """Fails a file in which growth compiled more programs than the bound, and lets go of programs when there are many.
 
-    Growth lets go of programs by itself, but tests compile many others; hundreds may use up a process's memory maps.
+    Growth lets go of its own programs, but tests compile many others.
     """
-    yield
-    from jaxtree.compilation import PROGRAMS
+    from jaxtree.compilation import PROGRAMS, num_maps
     from jaxtree.growth.grow import num_programs
 
-    number = num_programs()
-    PROGRAMS.clear()
-    jax.clear_caches()
+    before = num_programs()
+    yield
+    number = num_programs() - before
+    if (num_maps() or MOST_MAPS) >= MOST_MAPS:
+        PROGRAMS.clear()
+        jax.clear_caches()
     assert number <= MOST_GROWTH_PROGRAMS, f"{number} growth programs compiled"

@@ -43,6 +43,7 @@ def rows(size):
     return np.linspace(-1, 1, size, dtype=np.float32)
 
 
+@pytest.mark.slow
 @needs_maps
 def test_programs_of_many_shapes_leave_room_for_others(little_room):
     function = made()
@@ -70,6 +71,7 @@ def test_the_program_used_last_stays(little_room):
     assert function.num_programs() == 12, "all fit in: the test shows nothing"
 
 
+@pytest.mark.slow
 @needs_maps
 def test_memory_is_handed_back_when_programs_are_let_go(little_room, monkeypatch):
     trims = []

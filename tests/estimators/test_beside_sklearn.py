@@ -83,7 +83,9 @@ REGRESSORS = {
 }
 
 
-@pytest.mark.parametrize("name", REGRESSORS)
+@pytest.mark.parametrize(
+    "name", ["weights", *(pytest.param(n, marks=pytest.mark.slow) for n in REGRESSORS if n != "weights")]
+)
 def test_regressors_with_weights_and_limits(name):
     X, y = load_diabetes(return_X_y=True)
     compare("regressor", X, y, weights(y), min_samples_leaf=5, **REGRESSORS[name])

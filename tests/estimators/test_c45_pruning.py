@@ -51,7 +51,7 @@ def test_by_default_it_is_pruned_with_raising_and_else_by_a_mask():
     assert changed
 
 
-@pytest.mark.parametrize("missing", ["fraction", "learn"])
+@pytest.mark.parametrize("missing", ["fraction", pytest.param("learn", marks=pytest.mark.slow)])
 def test_the_training_rows_are_where_the_tree_counts_them(missing):
     """Also rows that raising brings to a threshold, with values that the node had not seen."""
     for seed in range(8):
@@ -99,6 +99,7 @@ def test_a_pruning_takes_the_place_of_c45_s_after_the_collapse():
     np.testing.assert_array_equal(ours.count, theirs.count)
 
 
+@pytest.mark.slow
 def test_trees_of_several_outputs_are_not_pruned():
     X, y = draw_table(0)
     both = np.stack([y, np.where(X["other"] > 0, "up", "down")], axis=1)

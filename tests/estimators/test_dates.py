@@ -44,6 +44,7 @@ def test_shuffled_rows_and_other_frames_give_the_same_tree(tree):
         np.testing.assert_array_equal(fitted.predict(TABLE), tree.predict(TABLE))
 
 
+@pytest.mark.slow
 def test_forests_take_them():
     forests = [jaxtree.RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, Y) for X in (TABLE, IN_DAYS)]
     np.testing.assert_array_equal(forests[0].predict_proba(TABLE), forests[1].predict_proba(IN_DAYS))

@@ -112,6 +112,7 @@ def test_shares_of_rows_are_of_rows_of_some_weight():
     assert whole.get_n_leaves() == 2  # 8 of 20 rows; 12 of 30 would be too many
 
 
+@pytest.mark.slow
 def test_monotone_shares_keep_their_order_to_the_last_bit():
     """A share is a quotient, which rounding moved off the bound that both sides of a split share."""
     rng = np.random.default_rng(0)

@@ -200,6 +200,7 @@ def test_an_interrupt_keeps_the_trees_that_have_grown(classifier, monkeypatch):
         forest.fit(X[TRAIN], WORD[TRAIN])
 
 
+@pytest.mark.slow
 def test_trees_divided_among_devices_are_those_of_one(classifier, monkeypatch):
     used = set()
 
@@ -393,6 +394,7 @@ def test_rows_that_differ_are_told_apart_however_few_columns_a_node_draws(estima
     np.testing.assert_array_equal(estimator.fit(table, number).predict(table), number)
 
 
+@pytest.mark.slow
 def test_forests_are_as_good_as_scikit_learn_s():
     pairs = [
         (RandomForestClassifier, PeerForest, CLASS, {}),

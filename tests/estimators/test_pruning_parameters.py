@@ -131,7 +131,7 @@ def test_unknown_classes_of_validation_rows_count_as_errors(table):
     assert with_unknown.classes_.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("rule", ["min", "1se"])
+@pytest.mark.parametrize("rule", ["min", pytest.param("1se", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["classes", pytest.param("numbers", marks=pytest.mark.slow)])
 def test_the_price_found_by_cross_validation(table, rule, kind):
     """Against one fit a price and fold."""

@@ -76,7 +76,10 @@ def test_a_regressor_of_a_path_is_that_of_its_table(only):
     assert one.score(path, "number") == other.score(X, y)
 
 
-@pytest.mark.parametrize(("make", "column"), [(RandomForestClassifier, "label"), (ExtraTreesRegressor, "number")])
+@pytest.mark.parametrize(
+    ("make", "column"),
+    [(RandomForestClassifier, "label"), pytest.param(ExtraTreesRegressor, "number", marks=pytest.mark.slow)],
+)
 def test_a_forest_of_a_path_is_that_of_its_table(only, make, column):
     path, X, y = only(column), TABLE.select(FEATURES), TABLE[column].to_numpy()
     one, other = (make(5, max_depth=4, random_state=0).fit(*given) for given in ((path, column), (X, y)))
@@ -101,6 +104,7 @@ def test_several_outputs(only):
     ]
 
 
+@pytest.mark.slow
 def test_a_target_beside_the_source(only):
     y = TABLE["label"].to_numpy()
     tree = DecisionTreeClassifier(max_depth=3).fit(only(), y)

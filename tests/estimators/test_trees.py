@@ -365,6 +365,7 @@ def test_real_mushrooms(real_data):
         )
 
 
+@pytest.mark.slow
 def test_room_for_shared_rows_counts_nowhere():
     """Rows shared out need room behind the entries, which sorting by slot must not take for rows of the root.
 

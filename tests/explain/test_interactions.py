@@ -44,7 +44,10 @@ def test_values_are_those_of_the_definition(name):
         np.testing.assert_allclose(own[apart].reshape(expected[apart].shape), expected[apart], atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["cart", "cart_fraction", *FORESTS])
+MORE_FORESTS = (pytest.param(name, marks=pytest.mark.slow) for name in FORESTS if name != "forest")
+
+
+@pytest.mark.parametrize("name", ["cart", "cart_fraction", "forest", *MORE_FORESTS])
 def test_values_add_up(name):
     """Over one column to the Shapley value of the other, over both and with the base to the prediction."""
     estimator = example(name)

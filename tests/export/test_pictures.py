@@ -72,6 +72,7 @@ def test_colours_tell_classes_apart_and_pure_nodes_are_the_darkest(classifier):
         assert np.all(np.diff(np.array(dark)[np.argsort(shares, kind="stable")]) >= -6)
 
 
+@pytest.mark.slow
 def test_many_classes_keep_colours_of_their_own():
     X = np.arange(40)[:, None]
     colours = {node.colour for node in picture(ID3Classifier().fit(X, X[:, 0])) if not node.children}

@@ -42,6 +42,7 @@ def test_there_is_an_example_of_every_estimator_that_goes_into_files():
     assert {type(estimator).__name__ for estimator, _, _ in unfitted().values()} | hardened == set(registry._KEPT)
 
 
+@pytest.mark.slow
 def test_out_of_bag_shares_of_several_outputs_come_back(tmp_path):
     X = np.arange(60.0)[:, None]
     for last in (X[:, 0] > 20, X[:, 0] // 20):
@@ -54,6 +55,7 @@ def test_out_of_bag_shares_of_several_outputs_come_back(tmp_path):
             np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(
     st.lists(st.tuples(st.sampled_from([0.0, -1.5, 2.25, np.nan]), st.sampled_from("abc")), min_size=4, max_size=12),

@@ -90,6 +90,7 @@ def big_table(num_rows=2500, num_features=6, num_codes=200, seed=0):
     return codes, labels
 
 
+@pytest.mark.slow
 def test_sorting_and_small_nodes_give_the_oracle_s_tree():
     """2,500 noisy rows with 200 codes: levels wider than a chunk, entries sorted, small nodes compared in pairs."""
     codes, labels = big_table()
@@ -180,6 +181,7 @@ def test_jit_in_x32_mode_gives_the_eager_tree():
     assert jitted.tree.gain.dtype == jnp.float32
 
 
+@pytest.mark.slow
 def test_vmap_over_weights_and_targets_gives_the_trees_of_a_loop():
     codes, _ = small_table()
     labels = jnp.stack([small_table(seed)[1] for seed in range(3)])

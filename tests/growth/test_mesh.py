@@ -48,6 +48,7 @@ def whole_tree(table):
     return tree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_devices", [2, 4])
 def test_classes(table, whole_tree, num_devices):
     codes, label, _ = table
@@ -75,6 +76,7 @@ def test_a_device_without_rows(table):
     assert_same(grow(data, *OF_CLASSES).tree, grow(data, *OF_CLASSES, mesh=mesh_of(4)).tree)
 
 
+@pytest.mark.slow
 def test_numbers_with_weights_and_several_trees(table):
     codes, _, rng = table
     target = codes[2] * 0.1 + codes[3] * (codes[1] > 20) + rng.normal(size=NUM_ROWS)

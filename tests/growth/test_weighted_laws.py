@@ -45,7 +45,10 @@ def test_weight_is_conserved_where_rows_are_shared_out(setting, seed):
     assert tree.weight[tree.is_leaf].sum() == pytest.approx(weight.sum(), rel=1e-12)
 
 
-@pytest.mark.parametrize("setting", [SETTINGS[0], FRACTION, LEARN, SETTINGS[8], SETTINGS[10]], ids=name)
+SLOWER = (pytest.param(setting, marks=pytest.mark.slow) for setting in (SETTINGS[0], SETTINGS[8], SETTINGS[10]))
+
+
+@pytest.mark.parametrize("setting", [FRACTION, LEARN, *SLOWER], ids=name)
 @few
 @seeds
 def test_order_of_rows_does_not_matter_to_the_last_bit(setting, seed):
@@ -91,6 +94,7 @@ def test_names_of_classes_do_not_matter(seed):
     np.testing.assert_array_equal(a.count, b.count[:, order])
 
 
+@pytest.mark.slow
 @few
 @seeds
 def test_order_of_columns_does_not_matter_where_no_gains_are_equal(seed):
@@ -230,6 +234,7 @@ def test_equal_targets_are_a_leaf_however_they_are_written(criterion):
     assert int(tree.num_nodes) == 3
 
 
+@pytest.mark.slow
 def test_trees_that_are_done_do_not_count_in_the_others():
     """Of three trees on rows side by side the first is done after one split; with more rows than a block."""
     rng, size = np.random.default_rng(0), 4096 + 100

@@ -127,6 +127,7 @@ def test_onehot_columns_are_shown_as_columns():
     assert len(told["histograms"][0]["bars"]) == 2  # is it this category, or not
 
 
+@pytest.mark.slow
 def test_rows_that_are_shared_out_count_with_their_parts():
     tree = C45Classifier().fit(X, Y)
     told = told_by(to_html(tree, X, Y))
@@ -155,6 +156,7 @@ def test_names_cannot_break_the_page():
     assert set(told["classes"]) == set(classes)
 
 
+@pytest.mark.slow
 def test_a_forest_s_page_says_which_tree_it_shows():
     forest = RandomForestClassifier(3, random_state=0).fit(X, Y)
     page = to_html(forest, X, Y, tree=2)

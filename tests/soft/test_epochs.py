@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from jaxtree.compilation import PROGRAMS
 from jaxtree.soft import SoftForm, init
@@ -26,6 +27,7 @@ def test_small_trees_go_side_by_side_and_large_ones_one_by_one():
     assert models_at_once({"any": jnp.zeros((5, 2))}, 256, "cpu") == 5
 
 
+@pytest.mark.slow
 def test_side_by_side_or_not_is_the_same(monkeypatch):
     x = np.random.default_rng(0).normal(size=(90, 3))
     rows = make_rows(x, (x[:, 0] > 0).astype(int))

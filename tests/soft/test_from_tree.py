@@ -135,6 +135,7 @@ def test_training_moves_it(gate):
         assert np.isfinite(slope).all() and (np.asarray(slope) != 0).any()
 
 
+@pytest.mark.slow
 def test_deeper_trees_say_the_same_and_can_divide_leaves_further():
     estimator, X = fitted_tree("cart", 0.2)
     inputs = soft_inputs(estimator, X)
@@ -167,6 +168,7 @@ def test_the_infinite_vote_is_the_soft_tree_with_the_rates_of_dropout(kind, gate
         np.testing.assert_allclose(told, dropout.vote_share(tree, codes, np.asarray(rates)), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_rates_have_the_gradient_of_the_vote():
     estimator, X = fitted_tree("cart", 0.2)
     inputs = soft_inputs(estimator, X)

@@ -56,8 +56,9 @@ def test_a_hard_tree_made_soft_and_hard_again_is_the_same_tree(scaling):
     np.testing.assert_allclose(hard.gain, fitted.tree_.gain, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gate", ["axis", "oblique"])
-@pytest.mark.parametrize("missing", [pytest.param(0.0, marks=pytest.mark.slow), 0.15])
+@pytest.mark.parametrize("missing", [0.0, 0.15])
 def test_categories_come_back(gate, missing):
     X, score = mixed_table(300, 1, missing=missing)
     y = classes(score)

@@ -96,6 +96,7 @@ def test_a_flax_network_ends_in_a_tree():
     assert loss < 0.2 and (network.layer.kernel[...] != before).any()
 
 
+@pytest.mark.slow
 def test_a_linen_network_ends_in_a_tree():
     nn = pytest.importorskip("flax.linen")
 

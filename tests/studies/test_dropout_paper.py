@@ -64,7 +64,7 @@ def test_shuffled_trees_are_those_grown_alone(study):
 @pytest.mark.slow
 def test_the_command_repeats_byte_for_byte_on_one_and_two_devices(tmp_path):
     reports = []
-    for devices in (1, 2, 2):
+    for devices in (1, 2):
         out = tmp_path / f"report{len(reports)}"
         environment = os.environ | {
             "JAX_NUM_CPU_DEVICES": str(devices),
@@ -75,7 +75,7 @@ def test_the_command_repeats_byte_for_byte_on_one_and_two_devices(tmp_path):
         report = json.loads((out / "report.json").read_text())
         del report["seconds"]
         reports.append(json.dumps(report))
-    assert reports[0] == reports[1] == reports[2]
+    assert reports[0] == reports[1]
 
 
 def test_a_folder_that_cannot_be_made_is_said_before_the_work(tmp_path):
