@@ -293,7 +293,7 @@ def _pad_rows(codes, y, values, fill) -> tuple[UInt[AnyArray, "feature padded"],
     if is_traced(codes, values):
         return codes, values
     size = row_bucket(len(y))
-    return pad_to(codes.T, size).T, pad_to(values, size, fill)
+    return np.pad(codes, [(0, 0), (0, size - len(y))]), pad_to(values, size, fill)
 
 
 @compiled("num_nodes", "num_classes")

@@ -42,9 +42,6 @@ BYTES_PER_ENTRY = 64
 BYTES_PER_SUM = 8
 """Bytes of a sum of an entry or a node."""
 
-BATCHES_A_CORE = 1
-"""Batches that every core grows at least, where there are trees enough."""
-
 
 class TreeSize(NamedTuple):
     """What a tree takes.
@@ -106,7 +103,7 @@ def make_batches(
     """
     if trees_per_batch is None:
         by_memory = min(limits.num_entries // max(size.num_entries, 1), limits.num_bytes // size.num_bytes)
-        trees_per_batch = max(1, min(by_memory, -(-num_trees // (num_threads * BATCHES_A_CORE))))
+        trees_per_batch = max(1, min(by_memory, -(-num_trees // num_threads)))
         rounds = -(-num_trees // (trees_per_batch * num_threads))
         trees_per_batch = max(1, -(-num_trees // (rounds * num_threads)))
     firsts = range(0, num_trees, trees_per_batch)

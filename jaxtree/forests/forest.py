@@ -4,20 +4,44 @@ Tree t of a key is the same whatever the number of trees, of batches, threads an
 random splits follow from the key and t, and its sums are exact.
 """
 
+import dataclasses
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float64, PRNGKeyArray, Real, UInt
+from jaxtyping import Array, Float64, Key, PRNGKeyArray, Real, UInt
 
 from jaxtree.arrays import Device
-from jaxtree.forests.batches import ACCELERATOR_LIMITS, CPU_LIMITS, make_batches, run_batches
-from jaxtree.forests.drawing import Drawing, make_drawing, split_key
-from jaxtree.forests.growing import ForestGrowth, ForestSample
-from jaxtree.growth.inputs import Features, Limits, Rules
-from jaxtree.tree import Forest, join_forests
+from jaxtree.buckets import capacity_bucket, pad_to, row_bucket
+from jaxtree.compilation import compiled
+from jaxtree.forests.batches import ACCELERATOR_LIMITS, CPU_LIMITS, Batch, TreeSize, make_batches, run_batches
+from jaxtree.forests.bootstrap import (
+    Drawing,
+    TreeRows,
+    draw_rows,
+    expected_rows,
+    largest_count,
+    make_drawing,
+    split_key,
+)
+from jaxtree.forests.exact import RoundedTarget, restore, round_targets, round_weights
+from jaxtree.growth.grow import grow
+from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes
+from jaxtree.growth.prepare import MOST_BINS_TABLED
+from jaxtree.tree import Forest, Tree, join_forests, take_trees
+
+NODES_PER_ENTRY = 0.25
+"""Room for nodes that growth of classes begins with: they are told apart before every row is alone."""
+
+MORE_NODES = 4
+"""By how much the room grows when it is too small."""
+
+MOST_WHOLE_WEIGHT = 2**31 - 1
+"""Whole-number weights up to this sum are added as they are, others in fixed point."""
 
 
 class Rows(NamedTuple):
@@ -36,6 +60,11 @@ class Rows(NamedTuple):
     num_classes: int
     num_bins: int
     weight: Float64[np.ndarray, " row"] | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return self.target.shape[1]
 
 
 class Sampling(NamedTuple):
@@ -108,10 +137,8 @@ def grow_forest(
         >>> len(forest), [int(tree.count[0].sum()) for tree in forest]
         (3, [4, 4, 4])
     """
-    sample_key, growth_key = split_key(key)
-    drawing = None if sampling.num_draws is None else _drawing(rows, sampling.num_draws, sample_key)
-    sample = ForestSample(*rows, drawing, sampling.balances_classes, sampling.least_share)
-    growth = ForestGrowth(sample, features, limits, rules, key=growth_key, first_tree=trees.start)
+    drawing = None if sampling.num_draws is None else drawing_of(rows, sampling.num_draws, key)
+    growth = _ForestGrowth(rows, sampling, drawing, features, limits, rules, split_key(key)[1], trees.start)
     # A thread does not see the device that its caller has chosen in a context.
     devices = course.devices or (_default_device(),) * course.num_threads
     batch_limits = CPU_LIMITS if devices[0].platform == "cpu" else ACCELERATOR_LIMITS
@@ -120,16 +147,196 @@ def grow_forest(
     return join_forests(run_batches(batches, workers, on_grown=course.on_grown))
 
 
+def drawing_of(rows: Rows, num_draws: int, key: PRNGKeyArray) -> Drawing:
+    """Returns how the trees of a key's forest draw their rows."""
+    return make_drawing(split_key(key)[0], rows.num_rows, num_draws, rows.weight)
+
+
 def _default_device() -> Device:
     """The device that arrays are made on."""
     chosen = jax.config.values["jax_default_device"]
     return chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0]
 
 
-def drawing_of(rows: Rows, num_draws: int, key: PRNGKeyArray) -> Drawing:
-    """Returns how the trees of a key's forest draw their rows, for those who ask which rows a tree has not seen."""
-    return _drawing(rows, num_draws, split_key(key)[0])
+class _ForestGrowth:
+    """Grows batches of a forest; called from several threads, which share what is the same for all batches.
+
+    Args:
+        rows: The table.
+        sampling: The rows of each tree.
+        drawing: How they are drawn; None for all rows.
+        features: How the features may be split.
+        limits: Numbers, or arrays with one number for every tree.
+        rules: How splits are judged, chosen and made.
+        key: The key of the random splits.
+        first_tree: The number of the first tree of the first batch.
+
+    Attributes:
+        size_of_tree: What a tree takes.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        sampling: Sampling,
+        drawing: Drawing | None,
+        features: Features,
+        limits: Limits,
+        rules: Rules,
+        key: PRNGKeyArray,
+        first_tree: int,
+    ):
+        self._rows, self._sampling, self._drawing = rows, sampling, drawing
+        self._features, self._limits, self._rules = features, limits, rules
+        self._key, self._first_tree = key, first_tree
+        self.size_of_tree = self._size_of_tree()
+        self._rounded = None if rows.num_classes else self._round_targets()
+        self._weight = _rounded_weight(rows)
+        padding = (0, 0), (0, row_bucket(rows.num_rows) - rows.num_rows)
+        target = rows.target if self._rounded is None else self._rounded.values
+        self._codes, self._target = np.pad(rows.codes, padding), np.pad(target, padding)
+        self._on_devices: dict[Device, tuple[Any, Any]] = {}
+        self._share_of_nodes = NODES_PER_ENTRY if rows.num_classes else 1.0
+        self._spread = 2
+
+    def __call__(self, batch: Batch, device: Device) -> Forest:
+        """Grows the trees of a batch on a device."""
+        with jax.default_device(device):
+            return self._grow(batch, *self._arrays_on(device))
+
+    def _grow(self, batch: Batch, codes: Any, target: Any) -> Forest:
+        entries, num_roots = self._entries(batch), _root_bucket(batch.room)
+        num_entries = row_bucket(max(entries.row.size, self._room_for_entries(batch.room)))
+        row, tree, weight = (pad_to(values, num_entries) for values in entries)
+        data, limits = Data(codes, target, weight, row, tree), self._limits_of(batch, num_roots, entries)
+        draws = self._rules.samples_features or self._rules.samples_thresholds
+        key = _tree_keys(self._key, self._first_tree + batch.first, num_roots=num_roots) if draws else None
+
+        def grow_once(**room):
+            sizes = Sizes(self._rows.num_bins, num_roots=num_roots, **room)
+            return grow(data, self._features, limits, self._rules, sizes, key=key)
+
+        table = self._grow_completely(grow_once, batch.room * self.size_of_tree.num_nodes, num_entries)
+        forest = take_trees(table, np.arange(batch.end - batch.first))
+        return forest if self._rounded is None else _restored(forest, self._rounded)
+
+    def _grow_completely(self, grow_once: Any, most_nodes: int, num_entries: int) -> Tree:
+        """Grows with more room for nodes and entries until it is enough; batches that follow begin with as much."""
+        while True:
+            share, spread = self._share_of_nodes, self._spread
+            # Grown in float64 whatever the user's setting, which every thread has for itself.
+            with jax.enable_x64(True):
+                capacity = capacity_bucket(int(share * most_nodes))
+                tree, complete = grow_once(capacity=capacity, entry_capacity=spread * num_entries)
+                if complete:
+                    return _on_host(tree)
+            self._share_of_nodes, self._spread = MORE_NODES * share, 2 * spread
+
+    def _entries(self, batch: Batch) -> TreeRows:
+        num_trees, num_rows = batch.end - batch.first, self._rows.num_rows
+        if self._drawing is None:
+            row = np.tile(np.arange(num_rows, dtype=np.int32), num_trees)
+            tree = np.repeat(np.arange(num_trees, dtype=np.int32), num_rows)
+            return TreeRows(row, tree, np.tile(self._weight, num_trees))
+        drawn = draw_rows(self._drawing, self._first_tree + batch.first, num_trees)
+        return _balanced(drawn, self._rows.target, self._drawing) if self._sampling.balances_classes else drawn
+
+    def _limits_of(self, batch: Batch, num_roots: int, entries: TreeRows) -> Limits:
+        """The limits of the batch's trees; the roots without a tree have any."""
+        of_tree, share = slice(batch.first, batch.end), self._sampling.least_share
+        limits = Limits(*(_of_roots(limit, of_tree, num_roots) for limit in self._limits))
+        if not share:
+            return limits
+        total = np.bincount(entries.tree, entries.weight, minlength=num_roots)
+        return limits._replace(min_weight_leaf=np.maximum(limits.min_weight_leaf, share * total))
+
+    def _size_of_tree(self) -> TreeSize:
+        rows, deepest = self._rows, min(int(np.max(self._limits.max_depth)), 30)
+        num_entries = rows.num_rows if self._drawing is None else expected_rows(self._drawing)
+        num_nodes = min(2 * num_entries, 2 ** (deepest + 1))
+        num_sums = len(rows.target) * rows.num_classes or 2 + len(rows.target)
+        num_scanned = int(np.sum(np.asarray(self._features.num_codes) > MOST_BINS_TABLED))
+        return TreeSize(num_entries, num_nodes, num_sums, num_scanned)
+
+    def _room_for_entries(self, num_trees: int) -> int:
+        """Entries of so many trees, except for one batch in a hundred thousand."""
+        expected = num_trees * self.size_of_tree.num_entries
+        return expected if self._drawing is None else expected + int(4 * np.sqrt(expected))
+
+    def _round_targets(self) -> RoundedTarget:
+        if self._drawing is not None:
+            total, most_count = self._drawing.num_draws, largest_count(self._drawing)
+        elif self._rows.weight is None:
+            total, most_count = self._rows.num_rows, 1
+        else:
+            total, most_count = float(self._rows.weight.sum()), math.ceil(self._rows.weight.max())
+        centred = self._rules.objective.is_centred
+        return round_targets(self._rows.target, total=total, most_count=most_count, centred=centred)
+
+    def _arrays_on(self, device: Device) -> tuple[Any, Any]:
+        """Codes and target on a device, once for all its batches; its threads may race to put them there.
+
+        Where features are scanned they stay on the host, which sorts the entries.
+        """
+        if self.size_of_tree.num_scanned:
+            return self._codes, self._target
+        if device not in self._on_devices:
+            with jax.enable_x64(True):
+                self._on_devices[device] = jax.device_put((self._codes, self._target), device)
+        return self._on_devices[device]
 
 
-def _drawing(rows: Rows, num_draws: int, sample_key: PRNGKeyArray) -> Drawing:
-    return make_drawing(sample_key, rows.target.shape[1], num_draws, rows.weight)
+def _on_host(tree: Tree) -> Tree:
+    """The tree without the room that was left."""
+    num_nodes = int(tree.num_nodes)
+    return jax.tree.map(lambda x: np.asarray(x)[:num_nodes] if x.ndim else np.asarray(x), tree)
+
+
+@compiled("num_roots")
+def _tree_keys(key: PRNGKeyArray, first: Any, *, num_roots: int) -> Key[Array, " root"]:
+    """The keys of trees that follow one another."""
+    number = jnp.uint32(first) + jnp.arange(num_roots, dtype=jnp.uint32)
+    return jax.vmap(functools.partial(jax.random.fold_in, key))(number)
+
+
+def _root_bucket(num_trees: int) -> int:
+    """Trees rounded up to a power of two, 16 at least; a root without entries costs a node."""
+    return max(16, 1 << (num_trees - 1).bit_length())
+
+
+def _of_roots(limit: Any, of_tree: slice, num_roots: int) -> Any:
+    values = np.asarray(limit)
+    if not values.ndim:
+        return limit
+    values = values[of_tree]
+    return np.pad(values, (0, num_roots - values.size), mode="edge")
+
+
+def _rounded_weight(rows: Rows) -> Real[np.ndarray, " row"]:
+    """The weights of rows that are all used, in the type that growth sums them in."""
+    weight = rows.weight
+    if weight is None:
+        return np.ones(rows.num_rows, np.int32)
+    if np.all(weight == np.floor(weight)) and weight.sum() <= MOST_WHOLE_WEIGHT:
+        return weight.astype(np.int32)
+    return round_weights(weight, weight.max(), rows.num_rows)
+
+
+def _balanced(drawn: TreeRows, targets: Real[np.ndarray, "output row"], drawing: Drawing) -> TreeRows:
+    """The rows with weights by which all classes of a tree's sample count alike; of several outputs multiplied."""
+    weight, num_trees = drawn.weight.astype(np.float64), int(drawn.tree[-1]) + 1
+    for target in targets:
+        num_classes = int(target.max()) + 1
+        cell = drawn.tree * num_classes + target[drawn.row]
+        count = np.bincount(cell, drawn.weight, minlength=num_trees * num_classes).reshape(num_trees, num_classes)
+        present = np.maximum(np.sum(count > 0, axis=1, keepdims=True), 1)
+        factor = np.divide(count.sum(axis=1, keepdims=True), present * count, out=np.zeros_like(count), where=count > 0)
+        weight *= factor.ravel()[cell]
+    most = float(drawing.num_draws) ** len(targets)
+    return drawn._replace(weight=round_weights(weight, most, drawing.num_rows))
+
+
+def _restored(forest: Forest, rounded: RoundedTarget) -> Forest:
+    nodes = forest.nodes
+    target_sum = restore(nodes.target_sum, nodes.weight, rounded.offset)
+    return dataclasses.replace(forest, nodes=dataclasses.replace(nodes, target_sum=target_sum))

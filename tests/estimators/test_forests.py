@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier as PeerForest
 from sklearn.ensemble import RandomForestRegressor as PeerRegressor
 from sklearn.metrics import balanced_accuracy_score, r2_score
 
-import jaxtree.forests.growing as growing
+import jaxtree.forests.forest as growing
 from jaxtree import (
     CostComplexity,
     DecisionTreeRegressor,
@@ -29,7 +29,7 @@ from jaxtree import (
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
 from jaxtree.estimators.conventions import key_of
 from jaxtree.forests.batches import BatchLimits
-from jaxtree.forests.drawing import draw_counts
+from jaxtree.forests.bootstrap import draw_counts
 from jaxtree.forests.forest import Rows, drawing_of
 from jaxtree.growth.grow import num_programs
 from tests.estimators.comparing import assert_same_tree

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import jaxtree.forests.growing as growing
-from jaxtree.forests.drawing import draw_counts
+import jaxtree.forests.forest as growing
+from jaxtree.forests.bootstrap import draw_counts
 from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_forest
 from jaxtree.growth.grow import grow_completely
 from jaxtree.growth.inputs import NO_LIMIT, Data, Features, Limits, Rules, Sizes

@@ -24,9 +24,8 @@ from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.sample import PreparedFit
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.files.trees import ForestState, RandomKey, TreeState
-from jaxtree.forests.drawing import Drawing, split_key
+from jaxtree.forests.bootstrap import Drawing, out_of_bag_means, split_key
 from jaxtree.forests.forest import Course, Sampling, drawing_of
-from jaxtree.forests.out_of_bag import out_of_bag_means
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
 from jaxtree.tree import FittedModel, Forest, ancestors, join_forests

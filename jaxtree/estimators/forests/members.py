@@ -13,7 +13,7 @@ from jaxtree.compilation import compiled
 from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.prunings import Pruning
 from jaxtree.estimators.sample import PreparedFit
-from jaxtree.forests.drawing import Drawing, draw_counts, split_key
+from jaxtree.forests.bootstrap import Drawing, draw_counts, split_key
 from jaxtree.tree import Forest, take_trees
 
 

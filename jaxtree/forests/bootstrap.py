@@ -1,24 +1,30 @@
-"""The rows that every tree of a forest is grown on.
+"""The rows that every tree of a forest is grown on, and predictions of rows by the trees that have not drawn them.
 
 A *bootstrap* sample has as many rows as are drawn, with replacement; a row counts as often as it was drawn. All draws
 of a forest are one stream of random numbers, in which tree t has the place t, so that its rows depend neither on the
-batch in which it grows nor on how many trees there are.
+batch in which it grows nor on how many trees there are. Predictions of rows by the trees that have not drawn them are
+*out of bag* (Breiman, *Out-of-bag estimation*, 1996).
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float64, Int, Int32, PRNGKeyArray, UInt32
+from jaxtyping import Array, Float, Float64, Int, Int32, PRNGKeyArray, Real, UInt8, UInt32
 
 from jaxtree.compilation import compiled
+from jaxtree.tree import Forest, Predictor
 
 CELLS_AT_A_TIME = 2**18
 """Counts (trees times rows) made in one go, which stay in a core's cache."""
 
 NUMBERS_PER_STEP = 4
 """Numbers that the generator makes at a step of its counter."""
+
+ROWS_AT_A_TIME = 2**13
+"""Rows predicted in one go, which bounds the memory."""
 
 
 class Drawing(NamedTuple):
@@ -37,18 +43,18 @@ class Drawing(NamedTuple):
     cumulative: Float64[np.ndarray, " row"] | None
 
 
-class Drawn(NamedTuple):
-    """Rows that were drawn, tree by tree and in ascending order.
+class TreeRows(NamedTuple):
+    """The rows of some trees, tree by tree and in ascending order.
 
     Attributes:
         row: The row.
         tree: The number of the tree, counted from the first that was asked for.
-        count: How often it was drawn.
+        weight: The weight of the row; of one that was drawn how often.
     """
 
     row: Int32[np.ndarray, " entry"]
     tree: Int32[np.ndarray, " entry"]
-    count: Int32[np.ndarray, " entry"]
+    weight: Real[np.ndarray, " entry"]
 
 
 def make_drawing(
@@ -94,17 +100,24 @@ def draw_counts(drawing: Drawing, first_tree: int, num_trees: int) -> Int[np.nda
     return np.bincount(row.ravel(), minlength=num_trees * drawing.num_rows).reshape(num_trees, -1)
 
 
-def draw_rows(drawing: Drawing, first_tree: int, num_trees: int) -> Drawn:
+def draw_rows(drawing: Drawing, first_tree: int, num_trees: int) -> TreeRows:
     """Returns the rows drawn by some trees that follow one another, each once and with its count."""
-    step = max(1, CELLS_AT_A_TIME // max(drawing.num_rows, drawing.num_draws))
     parts = []
-    for first in range(0, num_trees, step):
-        counts = draw_counts(drawing, first_tree + first, min(step, num_trees - first))
+    for first, counts in _counts_in_blocks(drawing, first_tree, num_trees):
         cell = np.flatnonzero(counts)
         tree = np.repeat(np.arange(len(counts), dtype=np.int32), np.count_nonzero(counts, axis=1))
         row = cell.astype(np.int32) - tree * np.int32(drawing.num_rows)
         parts.append((row, first + tree, counts.ravel()[cell].astype(np.int32)))
-    return Drawn(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return TreeRows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _counts_in_blocks(
+    drawing: Drawing, first_tree: int, num_trees: int
+) -> Iterator[tuple[int, Int[np.ndarray, "_tree row"]]]:
+    """The first tree of every block of trees, and how often these draw every row."""
+    step = max(1, CELLS_AT_A_TIME // max(drawing.num_rows, drawing.num_draws))
+    for first in range(0, num_trees, step):
+        yield first, draw_counts(drawing, first_tree + first, min(step, num_trees - first))
 
 
 def expected_rows(drawing: Drawing) -> int:
@@ -123,3 +136,45 @@ def largest_count(drawing: Drawing) -> int:
     if drawing.cumulative is not None:
         share = np.max(np.diff(drawing.cumulative, prepend=0.0)) / drawing.cumulative[-1]
     return int(16 + 2 * share * drawing.num_draws)
+
+
+def out_of_bag_means(
+    forest: Forest,
+    values: Float[np.ndarray, "row feature"],
+    node_value: Float[np.ndarray, "node column"],
+    drawing: Drawing,
+) -> Float64[np.ndarray, "row column"]:
+    """Returns the mean prediction of rows by the trees that have not drawn them; NaN for a row that all have drawn.
+
+    Args:
+        forest: The trees, with thresholds in units of the values.
+        values: The rows: numbers, or the codes of categories; NaN is a missing value.
+        node_value: The values of the nodes of all trees.
+        drawing: How the trees drew their rows.
+
+    Example:
+        >>> import jax
+        >>> from jaxtree import RandomForestRegressor
+        >>> from jaxtree.forests.bootstrap import make_drawing
+        >>> X, y = np.arange(10.0)[:, None], np.arange(10.0)
+        >>> forest = RandomForestRegressor(50, random_state=0).fit(X, y)
+        >>> drawing = make_drawing(jax.random.key(0), 10, 10)
+        >>> out_of_bag_means(forest.forest_, X, forest.forest_.nodes.target_sum[:, :0], drawing).shape
+        (10, 0)
+    """
+    predictor = Predictor(forest)
+    counts = (counts for _, counts in _counts_in_blocks(drawing, 0, len(forest)))
+    # Whether every tree has not drawn every row, a bit each.
+    unseen: UInt8[np.ndarray, "tree byte"] = np.concatenate([np.packbits(some == 0, axis=1) for some in counts])
+    means = np.empty((len(values), node_value.shape[1]))
+    for first in range(0, len(values), ROWS_AT_A_TIME):
+        rows = values[first : first + ROWS_AT_A_TIME]
+        total, num_trees = np.zeros((len(rows), node_value.shape[1])), np.zeros(len(rows), np.int64)
+        bits = unseen[:, first // 8 : (first + ROWS_AT_A_TIME) // 8]
+        for end, of_tree in zip(predictor.ends_in_trees(rows).T, bits, strict=True):
+            asked = np.flatnonzero(np.unpackbits(of_tree, count=len(rows)))
+            total[asked] += predictor.mean_at(rows[asked], end[asked], node_value)
+            num_trees[asked] += 1
+        with np.errstate(invalid="ignore"):
+            means[first : first + len(rows)] = total / num_trees[:, None]
+    return means

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtree.forests.drawing import draw_counts, draw_rows, expected_rows, largest_count, make_drawing
+from jaxtree.forests.bootstrap import draw_counts, draw_rows, expected_rows, largest_count, make_drawing
 
 KEY = jax.random.key(3)
 
@@ -20,13 +20,13 @@ def test_a_tree_s_rows_do_not_depend_on_the_batch(num_draws):
 
 
 def test_entries_are_the_rows_with_a_count(monkeypatch):
-    monkeypatch.setattr("jaxtree.forests.drawing.CELLS_AT_A_TIME", 90)
+    monkeypatch.setattr("jaxtree.forests.bootstrap.CELLS_AT_A_TIME", 90)
     drawing = make_drawing(KEY, 41, 41)
     drawn, counts = draw_rows(drawing, 3, 5), draw_counts(drawing, 3, 5)
     again = np.zeros_like(counts)
-    again[drawn.tree, drawn.row] = drawn.count
+    again[drawn.tree, drawn.row] = drawn.weight
     assert (again == counts).all()
-    assert drawn.count.min() == 1
+    assert drawn.weight.min() == 1
     assert drawn.row.size == np.sum(counts > 0)
 
 
