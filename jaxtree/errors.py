@@ -21,10 +21,6 @@ class MissingExtraError(JaxtreeError, ImportError):
     """An optional dependency is not installed; the message names the extra that brings it."""
 
 
-class CapacityError(JaxtreeError, RuntimeError):
-    """A tree needs more nodes than its node table holds."""
-
-
 class DistributedError(JaxtreeError, RuntimeError):
     """A process of several that work together is gone, or does not do what the others do."""
 

@@ -2,7 +2,7 @@
 
 A *place* is a position in the tree, named by the node that stood there first; raising puts the split of a branch into
 its parent's place. A *part* of a row is at a place: a row whose value is missing is shared out among the branches, in
-proportion to the known weight that each has. `RaisingState` has where rows and splits are while subtrees move.
+proportion to the known weight that each has. `RaisingState` holds where rows and splits are while subtrees move.
 """
 
 import dataclasses
@@ -100,8 +100,8 @@ def prune_with_raising(
     tree = jax.tree.map(np.asarray, tree)
     row = np.arange(target.size) if weight is None else np.flatnonzero(weight)
     own = np.ones(row.size) if weight is None else weight[row].astype(np.float64)
-    state = RaisingState(tree, codes, target)
-    _Pruner(state, lambda total, errors: added_errors(total, errors, confidence, z=z)).run(RowParts(row * 0, row, own))
+    state = RaisingState(tree, codes, target, lambda total, errors: added_errors(total, errors, confidence, z=z))
+    state.run(RowParts(row * 0, row, own))
     return _as_tree(state, impurity)
 
 
@@ -118,7 +118,15 @@ class RowParts(NamedTuple):
 
 
 class RaisingState:
-    """The tree as raising changes it.
+    """The tree as raising changes it, pruned place by place from the leaves up.
+
+    An own stack holds the places, since a tree may be deeper than Python's.
+
+    Args:
+        tree: The tree.
+        codes: The codes of the rows.
+        target: Their classes.
+        add_errors: The errors added to those of leaves, given their weights and errors.
 
     Attributes:
         tree: The tree as it was.
@@ -131,13 +139,14 @@ class RaisingState:
             that are shared out left aside.
     """
 
-    def __init__(self, tree: Tree, codes, target):
+    def __init__(self, tree: Tree, codes, target, add_errors: Callable = added_errors):
         self.tree, self.source = tree, np.arange(tree.feature.size)
         self.is_leaf, self.has_moved = tree.is_leaf.copy(), np.zeros(tree.feature.size, bool)
         self.count, self.num_rows = tree.count.astype(np.float64), tree.num_rows.copy()
         self.known: dict[int, Float[np.ndarray, "branch class"]] = {}
-        self._codes, self._target = codes, target
-        self._sums = np.zeros(tree.feature.size)
+        self._codes, self._target, self._add_errors = codes, target, add_errors
+        self._sums, self._as_leaf, self._estimate = np.zeros((3, tree.feature.size))
+        self._parts: dict[int, RowParts] = {}
 
     def children(self, place: int) -> slice:
         """The places of the branches."""
@@ -176,22 +185,11 @@ class RaisingState:
         some = share > 0
         return RowParts(place[some], held.row[owner[some]], (held.weight[owner] * share)[some])
 
-
-class _Pruner:
-    """Prunes places from the leaves up; an own stack holds them, since a tree may be deeper than Python's."""
-
-    def __init__(self, state: RaisingState, add_errors: Callable):
-        self._state, self._add_errors = state, add_errors
-        size = state.is_leaf.size
-        self._as_leaf, self._estimate = np.zeros(size), np.zeros(size)
-        self._parts: dict[int, RowParts] = {}
-
     def run(self, parts: RowParts) -> None:
         """Prunes the tree, given the rows at the root."""
-        state = self._state
-        self._as_leaf[:1] = self._leaf_errors(state.class_weights(parts, parts.place, 1))
+        self._as_leaf[:1] = self._leaf_errors(self.class_weights(parts, parts.place, 1))
         self._parts[0] = parts
-        stack = [] if state.is_leaf[0] else [(0, False)]
+        stack = [] if self.is_leaf[0] else [(0, False)]
         while stack:
             place, is_open = stack.pop()
             if not is_open:
@@ -201,62 +199,59 @@ class _Pruner:
 
     def _open(self, place: int) -> list[int]:
         """Sends the parts of rows at a place to its branches, and returns those that have branches themselves."""
-        state = self._state
-        parts, num_known = state.send(self._parts[place])
-        children = state.children(place)
+        parts, num_known = self.send(self._parts[place])
+        children = self.children(place)
         branch, num_branches = parts.place - children.start, children.stop - children.start
-        has_new_rows = state.has_moved[place] or state.source[place] != place
+        has_new_rows = self.has_moved[place] or self.source[place] != place
         if has_new_rows:
-            state.known[place] = state.class_weights(parts.take(np.arange(num_known)), branch[:num_known], num_branches)
-        state.count[children] = state.class_weights(parts, branch, num_branches)
-        state.num_rows[children] = np.bincount(branch, minlength=num_branches)
-        state.has_moved[children] = has_new_rows
-        self._as_leaf[children] = self._estimate[children] = self._leaf_errors(state.count[children])
-        inner = np.arange(children.start, children.stop)[~state.is_leaf[children]].tolist()
+            self.known[place] = self.class_weights(parts.take(np.arange(num_known)), branch[:num_known], num_branches)
+        self.count[children] = self.class_weights(parts, branch, num_branches)
+        self.num_rows[children] = np.bincount(branch, minlength=num_branches)
+        self.has_moved[children] = has_new_rows
+        self._as_leaf[children] = self._estimate[children] = self._leaf_errors(self.count[children])
+        inner = np.arange(children.start, children.stop)[~self.is_leaf[children]].tolist()
         for child in inner:
             self._parts[child] = parts.take(np.flatnonzero(parts.place == child))
         return inner
 
     def _raises(self, place: int) -> bool:
         """Decides about a place whose branches are pruned; returns whether its heaviest branch was raised."""
-        state = self._state
-        as_leaf, as_tree = self._as_leaf[place], self._estimate[state.children(place)].sum()
+        as_leaf, as_tree = self._as_leaf[place], self._estimate[self.children(place)].sum()
         heaviest = self._heaviest_branch(place)
         # What is asked of the branch: whether it is better than the leaf if that may be had, or else than the tree.
         may_be_leaf = as_leaf <= as_tree + SLACK + SAME
         as_branch = self._errors_below(heaviest, place, as_leaf if may_be_leaf else as_tree + SLACK + SAME)
         is_leaf = may_be_leaf and as_leaf <= as_branch + SLACK + SAME
         if not is_leaf and as_branch <= as_tree + SLACK + SAME:
-            state.source[place] = state.source[heaviest]
+            self.source[place] = self.source[heaviest]
             return True
-        state.is_leaf[place], self._estimate[place] = is_leaf, as_leaf if is_leaf else as_tree
+        self.is_leaf[place], self._estimate[place] = is_leaf, as_leaf if is_leaf else as_tree
         del self._parts[place]
         return False
 
     def _heaviest_branch(self, place: int) -> int:
         """Of equal branches the last in C4.5's order, which has a group before the others."""
-        state = self._state
-        children = state.children(place)
-        weight = state.count[children].sum(axis=1)
+        children = self.children(place)
+        weight = self.count[children].sum(axis=1)
         heaviest = np.flatnonzero(weight >= weight.max() - SAME)
-        is_group_first = state.tree.split_kind[state.source[place]] in GROUP_FIRST
+        is_group_first = self.tree.split_kind[self.source[place]] in GROUP_FIRST
         return children.start + int(heaviest[0 if is_group_first else -1])
 
     def _errors_below(self, branch: int, place: int, most: float) -> float:
         """The errors estimated below a branch if all rows of the place went there; counting stops beyond `most`."""
-        state, errors = self._state, 0.0
-        if state.is_leaf[branch]:
+        errors = 0.0
+        if self.is_leaf[branch]:
             return float(self._as_leaf[place])
         parts = self._parts[place]
         parts = parts._replace(place=np.full_like(parts.place, branch))
         while parts.row.size and errors <= most:
-            parts, _ = state.send(parts)
+            parts, _ = self.send(parts)
             reached, group = np.unique(parts.place, return_inverse=True)
-            count = state.class_weights(parts, group, reached.size)
+            count = self.class_weights(parts, group, reached.size)
             # Where only those rows come that have come before, all is known already; so deep trees are quick.
-            is_as_before = np.bincount(group) == state.num_rows[reached]
-            is_as_before &= (np.abs(count - state.count[reached]) < UNCHANGED).all(axis=1)
-            is_leaf = state.is_leaf[reached]
+            is_as_before = np.bincount(group) == self.num_rows[reached]
+            is_as_before &= (np.abs(count - self.count[reached]) < UNCHANGED).all(axis=1)
+            is_leaf = self.is_leaf[reached]
             ends = is_leaf | is_as_before
             errors += self._leaf_errors(count[is_leaf]).sum() + self._estimate[reached[is_as_before & ~is_leaf]].sum()
             parts = parts.take(~ends[group])

@@ -7,8 +7,6 @@ U: if it were larger, so few errors would be seen with a probability of less tha
 weight comes to makes none.
 """
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,6 +18,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.prune.bottom_up import collapse_to_cheapest, sum_over_leaves
 from jaxtree.prune.inputs import Number, as_float64, check_choice, check_classes, check_numbers, in_float64, slack_of
 from jaxtree.tree import Tree, output_counts
+from jaxtree.tree.paths import stop_at
 
 COLLAPSE_TOLERANCE = 1e-3
 """By how much fewer errors do not count."""
@@ -308,9 +307,7 @@ def pessimistic_errors(
         >>> float((pessimistic_errors(tree, z="release8")[0] / tree.weight[0]).round(3))
         0.385
     """
-    if collapsed is not None:
-        children = library_of(tree.num_children, collapsed).where(collapsed, 0, tree.num_children)
-        tree = dataclasses.replace(tree, num_children=children)
+    tree = tree if collapsed is None else stop_at(tree, collapsed)
     return sum_over_leaves(tree, errors_as_leaves(tree, confidence, z=z))
 
 

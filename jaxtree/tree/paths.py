@@ -22,13 +22,13 @@ FEWEST_PLACES = 64
 """Inner nodes are padded to a power of two, this at least."""
 
 
-def stop_at(tree: Tree, collapsed: Bool[np.ndarray, " node"]) -> Tree:
+def stop_at(tree: Tree, collapsed: Bool[AnyArray, " node"]) -> Tree:
     """Returns the tree with collapsed nodes as leaves; what was below them stays in the table, where no walk comes.
 
     Prunings that look at a whole tree can so follow one another on one table, and their masks unite by `|`.
     """
-    num_children = np.where(collapsed, 0, np.asarray(tree.num_children)).astype(np.int32)
-    return dataclasses.replace(tree, num_children=num_children)
+    num_children = library_of(tree.num_children, collapsed).where(collapsed, 0, tree.num_children)
+    return dataclasses.replace(tree, num_children=num_children.astype(np.int32))
 
 
 def levels(tree: Tree) -> list[Int[np.ndarray, " node"]]:

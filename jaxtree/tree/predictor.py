@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Float64, Int, Int32, Int64
 
-from jaxtree.blocks import for_blocks, is_cpu
+from jaxtree.blocks import blocks_of, for_blocks, is_cpu
 from jaxtree.buckets import pad_to, row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.table.binning import round_down_to_float32
@@ -96,6 +96,7 @@ class Predictor:
         self._depths = np.maximum.reduceat(forest.nodes.depth, self._roots)
         self.num_trees = len(forest)
         self.shares_out = ~forest.nodes.is_leaf & (forest.nodes.missing_branch == ALL_BRANCHES)
+        self._shares_any = bool(self.shares_out.any())
         self._steps: dict[np.dtype, Steps] = {}
         self._on_device: dict[np.dtype, tuple[Steps, Roots]] = {}
 
@@ -125,7 +126,9 @@ class Predictor:
     def ends_in_trees(self, values: Float[np.ndarray, "row feature"]) -> Int64[np.ndarray, "row tree"]:
         """The nodes where the walks of every row end, in all trees."""
         if len(values) <= FEW_ROWS:
-            return self._walk_trees_on_the_host(values)
+            row = np.repeat(np.arange(len(values)), self.num_trees)
+            ends = self._walk_on_the_host(values, row, np.tile(self._roots, len(values)))
+            return ends.reshape(-1, self.num_trees)
         tables = self._tables(values.dtype)
         result = np.empty((len(values), self.num_trees), np.int64)
 
@@ -148,12 +151,14 @@ class Predictor:
         """
         if self.num_trees == 1:
             return self.mean_at(values, self.ends(values), node_value)
-        if not self.shares_out.any():
-            return self._sum_over_trees(values, node_value) / self.num_trees
         total = np.zeros((len(values), node_value.shape[1]))
-        size = rows_at_a_time(self.num_trees, values.shape[1])
-        for first in range(0, len(values), size):
-            block = slice(first, first + size)
+        if len(values) > FEW_ROWS and not self._shares_any:
+            tables = self._tables(values.dtype)
+            with jax.enable_x64(True):
+                padded = jnp.asarray(pad_to_bucket(node_value.astype(np.float64)))
+            _in_blocks(lambda rows: sum_over_trees(*tables, padded, rows), self.num_trees, total, values)
+            return total / self.num_trees
+        for block in blocks_of(len(values), rows_at_a_time(self.num_trees, values.shape[1])):
             for end in self.ends_in_trees(values[block]).T:
                 total[block] += self.mean_at(values[block], end, node_value)
         return total / self.num_trees
@@ -181,30 +186,21 @@ class Predictor:
 
     def held_up(self, end: Int[np.ndarray, " row"]) -> Int[np.ndarray, " held"]:
         """The rows to be shared out, of those whose walks end at `end`."""
-        return np.flatnonzero(self.shares_out[end])
+        return np.flatnonzero(self.shares_out[end]) if self._shares_any else np.empty(0, np.int64)
 
     def instances(self, values: Float[np.ndarray, "row feature"]) -> Instances:
         """Where rows end in a single tree, or their fractional instances."""
-        end = self.ends(values)
-        held = self.held_up(end)
-        alone = np.flatnonzero(~self.shares_out[end])
-        whole = Instances(alone, end[alone], np.ones(alone.size))
-        if not held.size:
-            return whole
-        parts = self._share_out(values[held], end[held])
-        return _joined([whole, parts._replace(row=held[parts.row])])
+        return self._share_out(values, self.ends(values))
 
     def _share_out(self, values: Float[np.ndarray, "row feature"], end: Int[np.ndarray, " row"]) -> Instances:
-        """The fractional instances of rows whose walks are held up at `end`."""
-        held = Instances(np.arange(len(end)), end, np.ones(len(end)))
-        arrived = []
-        while held.row.size:
-            parts = self._to_children(held)
+        """Rows whose walks end at `end`, or the fractional instances of those that are held up there."""
+        parts, arrived = Instances(np.arange(len(end)), end, np.ones(len(end))), []
+        while parts.row.size or not arrived:
+            is_held = self.shares_out[parts.node]
+            arrived.append(Instances(*(part[~is_held] for part in parts)))
+            parts = self._to_children(Instances(*(part[is_held] for part in parts)))
             parts = parts._replace(node=self.ends(values[parts.row], parts.node))
-            goes_on = self.shares_out[parts.node]
-            arrived.append(Instances(*(part[~goes_on] for part in parts)))
-            held = Instances(*(part[goes_on] for part in parts))
-        return _joined(arrived)
+        return Instances(*(np.concatenate(columns) for columns in zip(*arrived, strict=True)))
 
     def _to_children(self, held: Instances) -> Instances:
         """A part for every child, weighted by the child's share of the training weight."""
@@ -216,23 +212,6 @@ class Predictor:
         share = held.weight[source] * weight / whole[source]
         some = share > 0
         return Instances(held.row[source[some]], child[some], share[some])
-
-    def _sum_over_trees(
-        self, values: Float[np.ndarray, "row feature"], node_value: Float[np.ndarray, "node column"]
-    ) -> Float64[np.ndarray, "row column"]:
-        result = np.zeros((len(values), node_value.shape[1]))
-        if len(values) <= FEW_ROWS:
-            for end in self._walk_trees_on_the_host(values).T:
-                result += node_value[end]
-            return result
-        tables = self._tables(values.dtype)
-        with jax.enable_x64(True):
-            padded = jnp.asarray(pad_to_bucket(node_value.astype(np.float64)))
-        return _in_blocks(lambda rows: sum_over_trees(*tables, padded, rows), self.num_trees, result, values)
-
-    def _walk_trees_on_the_host(self, values: Float[np.ndarray, "row feature"]) -> Int64[np.ndarray, "row tree"]:
-        row = np.repeat(np.arange(len(values)), self.num_trees)
-        return self._walk_on_the_host(values, row, np.tile(self._roots, len(values))).reshape(-1, self.num_trees)
 
     def _walk_on_the_host(
         self, values: Float[np.ndarray, "row feature"], row: Int[np.ndarray, " walk"], node: Int[np.ndarray, " walk"]
@@ -270,10 +249,6 @@ def rows_at_a_time(num_trees: int, num_features: int) -> int:
     if is_cpu():
         most, rows = VALUES_ON_CPU, ROWS_FOR_MANY_TREES if num_trees >= MANY_TREES else ROWS_FOR_FEW_TREES
     return min(rows, 1 << max(most // num_features, 1).bit_length() - 1)
-
-
-def _joined(parts: list[Instances]) -> Instances:
-    return Instances(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def _in_blocks(
