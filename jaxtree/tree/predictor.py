@@ -177,8 +177,8 @@ class Predictor:
             node_value: The values of the nodes.
         """
         result = node_value.take(end, axis=0)
-        held = self.held_up(end)
-        if held.size:
+        if self._shares_any:
+            held = self.held_up(end)
             parts = self._share_out(values[held], end[held])
             result[held] = 0
             np.add.at(result, held[parts.row], parts.weight[:, None] * node_value[parts.node])
@@ -186,7 +186,7 @@ class Predictor:
 
     def held_up(self, end: Int[np.ndarray, " row"]) -> Int[np.ndarray, " held"]:
         """The rows to be shared out, of those whose walks end at `end`."""
-        return np.flatnonzero(self.shares_out[end]) if self._shares_any else np.empty(0, np.int64)
+        return np.flatnonzero(self.shares_out[end])
 
     def instances(self, values: Float[np.ndarray, "row feature"]) -> Instances:
         """Where rows end in a single tree, or their fractional instances."""

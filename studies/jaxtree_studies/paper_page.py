@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from jaxtree_studies import report
 from jaxtree_studies.dropout_paper import Results, verdict
@@ -105,11 +103,10 @@ def figure_p_alone(results: Results, draws: Draws) -> Figure:
     _clouds(axes, dropout["p"], test, half_width=0.026)
     _summary(axes, dropout["p"], *summary, width=0.036)
     _unpruned_line(axes, results["classic"]["test_accuracy"])
-    axes.plot(dropout["p"], results["paper"]["figure3_test"], **_PAPER_MARK, zorder=6)
+    axes.plot(dropout["p"], results["paper"]["figure3_test"], **_PAPER_MARK, zorder=6, label="the paper's one draw")
     axes.set_xticks(dropout["p"], [f"{p:g}" for p in dropout["p"]])
     axes.set(xlabel="p (chance that a child of the root is pruned), q = 0", ylabel=TEST_AXIS)
-    paper = Line2D([], [], **_PAPER_MARK, label="the paper's one draw")
-    figure.legend(handles=[*_legend_handles(), paper], loc="outside upper center", ncols=3)
+    _legend(figure, axes, ncols=3)
     return figure
 
 
@@ -128,7 +125,7 @@ def figure_p_and_q(results: Results, draws: Draws, part: str) -> Figure:
         axes.set_xticks(dropout["q"][::2], [f"{q:g}" for q in dropout["q"][::2]])
     figure.supxlabel("q (growth of the chance with each level)", fontsize="medium", color=INK)
     figure.supylabel(TEST_AXIS if part == "test" else TRAIN_AXIS, fontsize="medium", color=INK)
-    figure.legend(handles=_legend_handles(), loc="outside upper center", ncols=5)
+    _legend(figure, panels.flat[0], ncols=5)
     return figure
 
 
@@ -142,13 +139,14 @@ def figure_shuffled(results: Results) -> Figure:
         panels, shuffled["q"], shuffled["accuracy"], shuffled["expected"], strict=True
     ):
         place = np.arange(len(shuffled["p"]))
-        _clouds(axes, place, np.array(accuracy), half_width=0.5)
+        _clouds(axes, place, np.array(accuracy), half_width=0.5, label="one draw for each shuffle")
         _boxes(axes, place, accuracy)
-        axes.plot(place, np.mean(expected, axis=1), "D", color=VERMILLION, markersize=6, zorder=6)
+        mean = np.mean(expected, axis=1)
+        axes.plot(place, mean, "D", color=VERMILLION, markersize=6, zorder=6, label="mean expected accuracy, exact")
         axes.set_xticks(place, [f"{p:g}" for p in shuffled["p"]])
         axes.set(xlabel="p (chance that a child of the root is pruned)", title=f"q = {q:g}")
     panels[0].set_ylabel(TEST_AXIS)
-    figure.legend(handles=_shuffled_handles(), loc="outside upper center", ncols=3)
+    _legend(figure, panels[0], ncols=3)
     return figure
 
 
@@ -172,7 +170,7 @@ def figure_share_above(results: Results) -> Figure:
     return figure
 
 
-def _clouds(axes: Axes, centres: Any, samples: np.ndarray, *, half_width: float) -> None:
+def _clouds(axes: Axes, centres: Any, samples: np.ndarray, *, half_width: float, label: str = "draws") -> None:
     """Points of each sample around its centre; the fuller the neighbourhood, the wider they spread.
 
     Many draws agree to the last row, so points also move up or down by at most 0.002.
@@ -182,7 +180,9 @@ def _clouds(axes: Axes, centres: Any, samples: np.ndarray, *, half_width: float)
     width = half_width * np.array([_fullness(sample) for sample in shown])
     across = np.asarray(centres)[:, None] + width * chance.triangular(-1, 0, 1, shown.shape)
     up = np.minimum(shown + chance.uniform(-0.002, 0.002, shown.shape), 1)
-    axes.plot(across.ravel(), up.ravel(), ".", color=SKY, alpha=0.6, markersize=3.5, markeredgewidth=0, zorder=2)
+    points = {"color": SKY, "markeredgewidth": 0, "zorder": 2}
+    axes.plot(across.ravel(), up.ravel(), ".", alpha=0.6, markersize=3.5, **points)
+    axes.plot([], [], ".", markersize=8, label=label, **points)
 
 
 def _fullness(sample: np.ndarray) -> np.ndarray:
@@ -192,14 +192,16 @@ def _fullness(sample: np.ndarray) -> np.ndarray:
 
 
 def _summary(axes: Axes, centres: Any, mean: Any, low: Any, high: Any, expected: Any, *, width: float) -> None:
-    axes.bar(centres, high - low, bottom=low, width=width, color=INK, alpha=0.07, linewidth=0)
+    percent = "5 % to 95 % of draws"
+    axes.bar(centres, high - low, bottom=low, width=width, color=INK, alpha=0.07, linewidth=0, label=percent)
     axes.use_sticky_edges = False  # else the axis ends at the bars, and cuts the marks that lie there
-    axes.plot(centres, mean, "-o", color=BLUE, linewidth=1.5, markersize=4.5, zorder=4)
-    axes.plot(centres, expected, "_", color=INK, markersize=11, markeredgewidth=1.6, zorder=5)
+    axes.plot(centres, mean, "-o", color=BLUE, linewidth=1.5, markersize=4.5, zorder=4, label="mean of draws")
+    dashes = {"markersize": 11, "markeredgewidth": 1.6, "zorder": 5, "label": "expected, exact"}
+    axes.plot(centres, expected, "_", color=INK, **dashes)
 
 
 def _unpruned_line(axes: Axes, accuracy: float) -> None:
-    axes.axhline(accuracy, color=GREEN, linestyle=(0, (5, 2)), linewidth=1.6, zorder=3)
+    axes.axhline(accuracy, color=GREEN, linestyle=(0, (5, 2)), linewidth=1.6, zorder=3, label="unpruned tree")
 
 
 def _boxes(axes: Axes, place: np.ndarray, accuracy: Any) -> None:
@@ -213,27 +215,12 @@ def _boxes(axes: Axes, place: np.ndarray, accuracy: Any) -> None:
         whiskerprops=line,
         capprops=line,
         medianprops={"color": INK, "linewidth": 2},
+        label="quartiles and median of the draws",
     )
 
 
-def _legend_handles() -> list[Any]:
-    return [
-        Line2D([], [], color=SKY, marker=".", linestyle="", markersize=8, label="draws"),
-        Patch(color=INK, alpha=0.1, linewidth=0, label="5 % to 95 % of draws"),
-        Line2D([], [], color=BLUE, marker="o", markersize=4.5, label="mean of draws"),
-        Line2D(
-            [], [], color=INK, marker="_", linestyle="", markersize=11, markeredgewidth=1.6, label="expected, exact"
-        ),
-        Line2D([], [], color=GREEN, linestyle=(0, (5, 2)), linewidth=1.6, label="unpruned tree"),
-    ]
-
-
-def _shuffled_handles() -> list[Any]:
-    return [
-        Line2D([], [], color=SKY, marker=".", linestyle="", markersize=8, label="one draw for each shuffle"),
-        Patch(facecolor="white", edgecolor=BLUE, label="quartiles and median of the draws"),
-        Line2D([], [], color=VERMILLION, marker="D", linestyle="", label="mean expected accuracy, exact"),
-    ]
+def _legend(figure: Figure, axes: Axes, ncols: int) -> None:
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=ncols)
 
 
 _FIGURES: dict[str, Callable[[Results, Draws], Figure]] = {

@@ -37,11 +37,7 @@ def write_report(results: Results, out_dir: str | os.PathLike) -> list[Path]:
         **results,
         "verdict": verdict(results),
         "rows": accuracy_rows(results),
-        "cost_rows": _cost_rows(results),
         "choices": _choices(results),
-        "searches": {table["name"]: results["seconds"][table["name"]] for table in results["data"]},
-        "unpruned": UNPRUNED,
-        "forest": FOREST,
     }
     figures = {"ranks": figure_ranks(results), "gains": figure_gains(results), "costs": figure_costs(results)}
     return report.write_report(out_dir, "prunings.html", values, {**results, "verdict": values["verdict"]}, figures)
@@ -50,19 +46,14 @@ def write_report(results: Results, out_dir: str | os.PathLike) -> list[Path]:
 def accuracy_rows(results: Results) -> list[dict[str, Any]]:
     """Returns a row of cells for each method, in the order of the mean ranks; the best of each data set is marked."""
     best = {table["name"]: max(table["accuracy"].values()) for table in results["data"]}
-    rows = []
-    for method in by_rank(results):
+    rows, rank = [], results["ranks"]["mean"]
+    for method in sorted(results["methods"], key=lambda method: rank[method["name"]]):
         cells = []
         for table in results["data"]:
             accuracy = table["accuracy"][method["name"]]
             cells.append({"accuracy": accuracy, "is_best": accuracy >= best[table["name"]] - SAME})
-        rows.append({**method, "rank": results["ranks"]["mean"][method["name"]], "cells": cells})
+        rows.append({**method, "rank": rank[method["name"]], "cells": cells})
     return rows
-
-
-def by_rank(results: Results) -> list[dict[str, str]]:
-    """Returns the methods in the order of their mean ranks."""
-    return sorted(results["methods"], key=lambda method: results["ranks"]["mean"][method["name"]])
 
 
 @house_style()
@@ -164,19 +155,6 @@ def figure_costs(results: Results) -> Figure:
 
 def _geometric_means(values: Float[np.ndarray, "data method"]) -> Float[np.ndarray, " method"]:
     return np.exp(np.mean(np.log(values), axis=0))
-
-
-def _cost_rows(results: Results) -> list[dict[str, Any]]:
-    """Leaves and seconds of a fit for each method and data set."""
-    rows = []
-    for method in by_rank(results):
-        name = method["name"]
-        cells = [
-            {"leaves": table["leaves"][name], "seconds": results["seconds"][table["name"]][name]}
-            for table in results["data"]
-        ]
-        rows.append({**method, "cells": cells})
-    return rows
 
 
 def _choices(results: Results) -> list[dict[str, Any]]:

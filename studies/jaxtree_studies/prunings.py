@@ -119,11 +119,12 @@ def run(plan: StudyPlan, on_step: Callable[[str, int], None] = lambda doing, ste
     tables, skipped = study_tables(plan.folder)
     steps = STEPS_OF_FOLD * num_folds(tables, plan.folds)
     measured = [_run_table(table, plan, lambda doing: on_step(doing, steps)) for table in tables]
+    first = measured[0][0]["folds"][0]["methods"]
     packages = ("jaxtree", "jax", "jaxlib", "numpy", "scikit-learn", "scipy")
     results = {
         "plan": {"folds": plan.folds, "inner": plan.inner, "seed": plan.seed, "quick": plan.quick},
         "versions": {package: importlib.metadata.version(package) for package in packages},
-        "methods": _described_methods(measured[0][0]["folds"][0]["methods"]),
+        "methods": [{"name": name, "family": method["family"]} for name, method in first.items()],
         "data": [table for table, _ in measured],
         "skipped": skipped,
         "seconds": {table["name"]: seconds for table, seconds in measured},
@@ -310,10 +311,6 @@ def _ranks(results: Results) -> Results:
         "friedman": ranks.friedman(accuracy)._asdict(),
         "critical_difference": ranks.critical_difference(num_methods, num_data),
     }
-
-
-def _described_methods(record: Results) -> list[Results]:
-    return [{"name": name, "family": measured["family"]} for name, measured in record.items()]
 
 
 def _means(folds: Sequence[dict[str, Any]]) -> dict[str, float]:

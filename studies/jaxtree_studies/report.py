@@ -5,13 +5,13 @@ tell apart.
 """
 
 import base64
+import functools
 import io
 import json
 import os
 import struct
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from jaxtree.errors import InvalidInputError, MissingExtraError
 
 try:
     import jinja2
-    import matplotlib
+    import matplotlib.style
     from matplotlib.figure import Figure
 except ImportError as error:
     raise MissingExtraError('reports need jinja2 and matplotlib: pip install "jaxtree[cli,plot]"') from error
@@ -47,13 +47,8 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-@contextmanager
-def house_style() -> Iterator[None]:
-    """Draws in this module's style alone, whatever settings the user has."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
-        yield
+house_style = functools.partial(matplotlib.style.context, _STYLE, after_reset=True)
+"""Draws in this module's style alone, whatever settings the user has."""
 
 
 def check_output_dir(out_dir: str | os.PathLike) -> Path:
