@@ -1,7 +1,14 @@
-"""What jaxtree raises at its border: one family, each member also the built-in kind a caller would catch.
+"""Errors of jaxtree: one family, each member also of the built-in kind that a caller would catch.
 
 A message says what was given and what is allowed, and comes before any work is done. A program that wants one of the
 warnings as an error turns it into one, as with any of Python's.
+
+>>> from jaxtree import DecisionTreeClassifier
+>>> try:
+...     DecisionTreeClassifier(max_depth=-3).fit([[1.0], [2.0]], [0, 1])
+... except JaxtreeError as error:
+...     print(type(error).__name__)
+InvalidInputError
 """
 
 
