@@ -61,7 +61,7 @@ from jaxtree.soft.losses import smoothed_cross_entropy
 ROOT = Path(__file__).resolve().parent.parent
 THIRDS = (0.525, 0.175)
 LARGE = 10_000
-"""A data set of more rows is divided in thirds, unless validation rows choose anything."""
+"""The part "defaults" splits a data set of more rows by `THIRDS`."""
 QUARTERS = (0.5, 0.25)
 PLAIN = dict(noise=None, label_smoothing=0.0, gate_rate=0.02)
 DEEP = dict(noise=0.15, label_smoothing=0.1, max_epochs=60, gate_rate=0.03)
