@@ -1,6 +1,6 @@
 """The commands that read a model file: `jaxtree predict`, `evaluate`, `explain` and `show`.
 
-What reads tables, and what computes, is imported when a command runs, so that its help does not wait for it.
+The modules that read tables or compute are imported when a command runs, so that its help does not wait for them.
 """
 
 import json

@@ -53,7 +53,7 @@ class Labelled(NamedTuple):
         y: The target, a series of pandas.
         weight: The weights of the rows, if they have some.
         task: "classification" or "regression".
-        beside: The names of the target, and of the column of the weights if there is one.
+        other_columns: The names of the target, and of the column of the weights if there is one.
         num_left_out: How many rows were left out, because their target is missing.
     """
 
@@ -61,7 +61,7 @@ class Labelled(NamedTuple):
     y: pd.Series
     weight: Float[np.ndarray, " row"] | None
     task: str
-    beside: tuple[str, ...]
+    other_columns: tuple[str, ...]
     num_left_out: int
 
     @property
@@ -106,7 +106,7 @@ def read_labelled(contents: Contents, target: str, options: ColumnOptions) -> La
         y=y,
         weight=weights_of(kept, options.weight),
         task=options.task or ("regression" if has_numbers else "classification"),
-        beside=(target,) if options.weight is None else (target, options.weight),
+        other_columns=(target,) if options.weight is None else (target, options.weight),
         num_left_out=contents.frame.height - len(rows),
     )
 
@@ -313,5 +313,5 @@ def _converted(series: pl.Series, kind: str, categories: Sequence[str] = ()) -> 
 
 
 def _are_whole(numbers: pl.Series) -> pl.Series:
-    """Which numbers are whole ones that float64 tells apart."""
+    """Which numbers are whole ones below 2**53, of which float64 has every one."""
     return (numbers % 1 == 0) & (numbers.abs() < LARGEST_EXACT_INTEGER)

@@ -1,6 +1,6 @@
 """`jaxtree fit`, a model file from a table, and `jaxtree search`, the best of many settings by cross-validation.
 
-What reads tables, and what computes, is imported when a command runs, so that its help does not wait for it.
+The modules that read tables or compute are imported when a command runs, so that its help does not wait for them.
 """
 
 import sys
@@ -112,7 +112,7 @@ def search(
 
 
 def read_training(session: TableSession, data: str, target: str, columns: ColumnOptions) -> "Labelled":
-    """Reads the rows of a fit, and notes what kinds the columns have and what the target is for."""
+    """Reads the rows of a fit, and notes the kinds of the columns and the task."""
     from jaxtree.cli.columns import read_labelled
     from jaxtree.cli.reading import read_contents
 
@@ -139,7 +139,7 @@ def fit_and_save(session: Session, estimator: Any, training: "Labelled", output:
     with session.doing("fitting"):
         estimator.fit(training.X, training.y, sample_weight=training.weight)
     # The file keeps which columns of the table are no features.
-    estimator.other_columns_ = training.beside
+    estimator.other_columns_ = training.other_columns
     score = estimator.score(training.X, training.y, sample_weight=training.weight)
     print_results(output, [*results, _shape(estimator), f"on the rows of the fit: {training.score_name} {score:.4f}"])
     if output != "-":
@@ -244,7 +244,7 @@ def _all_scores(scores: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_scorer(scoring: str, training: "Labelled") -> None:
-    """Raises, before the work, if a scorer cannot judge even a model that knows the target alone."""
+    """Raises, before the work, if a scorer cannot score even a model that predicts a constant."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
     from sklearn.metrics import get_scorer, get_scorer_names
 
@@ -256,4 +256,4 @@ def _check_scorer(scoring: str, training: "Labelled") -> None:
     try:
         get_scorer(scoring)(model.fit(training.X, training.y), training.X, training.y)
     except (ValueError, TypeError, AttributeError) as error:
-        raise InvalidInputError(f"--scoring {scoring} does not judge this {training.task}: {error}") from error
+        raise InvalidInputError(f"--scoring {scoring} cannot score this {training.task}: {error}") from error

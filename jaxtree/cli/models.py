@@ -22,6 +22,8 @@ ALGORITHMS = {
 """Names of algorithms, and the estimators of classes and of numbers."""
 
 _WORDS = {"none": None, "true": True, "false": False}
+_wrong_setting = functools.partial(typer.BadParameter, param_hint="--set")
+_wrong_pruning = functools.partial(typer.BadParameter, param_hint="--prune")
 _RANGE = re.compile(r"(-?\d{1,18}):(-?\d{1,18})(?::(\d{1,18}))?")
 _MOST_VALUES = 100_000
 
@@ -34,7 +36,7 @@ def make_estimator(
     Args:
         algorithm: One of `ALGORITHMS`.
         task: "classification" or "regression".
-        seed: What is drawn depends on it.
+        seed: The seed of all that is drawn.
         settings: Parameters, such as "max_depth=5".
         prunings: Prunings, such as "pessimistic:0.25", which unite; "none" is no pruning, also not by default.
 
@@ -79,13 +81,11 @@ def make_grid(estimator: Any, settings: Sequence[str]) -> dict[str, list[Any]]:
     grid: dict[str, list[Any]] = {}
     for name, text in _settings(estimator, settings):
         if name in grid:
-            raise typer.BadParameter(f"parameter {name!r} stands there twice", param_hint="--set")
+            raise _wrong_setting(f"parameter {name!r} stands there twice")
         grid[name] = [value for part in text.split(",") for value in _range(part)]
     num_settings = math.prod(map(len, grid.values()))
     if num_settings > _MOST_VALUES:
-        raise typer.BadParameter(
-            f"must give at most {_MOST_VALUES} settings in all, and gives {num_settings}", param_hint="--set"
-        )
+        raise _wrong_setting(f"must give at most {_MOST_VALUES} settings in all, and gives {num_settings}")
     return grid
 
 
@@ -104,22 +104,21 @@ def make_pruning(text: str) -> Any:
     if name == "none" and not arguments:
         return None
     if name not in kinds:
-        raise typer.BadParameter(f"must be one of none, {', '.join(kinds)}, got {name!r}", param_hint="--prune")
+        raise _wrong_pruning(f"must be one of none, {', '.join(kinds)}, got {name!r}")
     fields = [field.name for field in dataclasses.fields(kinds[name])]
     given: dict[str, Any] = {}
     for place, argument in enumerate(arguments.split(",") if arguments else ()):
         by_place = "=".join([*fields[place : place + 1], argument])
         field, _, value = (argument if "=" in argument else by_place).partition("=")
         if field not in fields or field in given:
-            raise typer.BadParameter(
-                f"parameters of {name} are {', '.join(fields)}, got {argument!r}", param_hint="--prune"
-            )
+            raise _wrong_pruning(f"parameters of {name} are {', '.join(fields)}, got {argument!r}")
         given[field] = parse_value(value)
     try:
         return kinds[name](**given)
-    except (InvalidInputError, TypeError) as error:
-        message = str(error) if isinstance(error, InvalidInputError) else f"{name} needs {', '.join(fields)}"
-        raise typer.BadParameter(message, param_hint="--prune") from None
+    except InvalidInputError as error:
+        raise _wrong_pruning(str(error)) from None
+    except TypeError:
+        raise _wrong_pruning(f"{name} needs {', '.join(fields)}") from None
 
 
 def parse_value(text: str) -> Any:
@@ -144,22 +143,19 @@ def _range(text: str) -> list[Any]:
         return [parse_value(text)]
     start, stop, step = int(match[1]), int(match[2]), int(match[3] or 1)
     if not step or not 0 <= stop - start < _MOST_VALUES * step:
-        raise typer.BadParameter(
-            f"a range is first:last or first:last:step, ascending, got {text!r}", param_hint="--set"
-        )
+        raise _wrong_setting(f"a range is first:last or first:last:step, ascending, got {text!r}")
     return list(range(start, stop + 1, step))
 
 
 def _set_pruning(estimator: Any, texts: Sequence[str]) -> None:
-    name = type(estimator).__name__
-    if "pruning" not in estimator.get_params(deep=False):
-        raise typer.BadParameter(f"{name} is not pruned", param_hint="--prune")
+    parameters = estimator.get_params(deep=False)
+    if "pruning" not in parameters:
+        raise _wrong_pruning(f"{type(estimator).__name__} is not pruned")
     prunings = [make_pruning(text) for text in texts]
-    if None in prunings:
-        if len(prunings) > 1:
-            raise typer.BadParameter("none stands alone", param_hint="--prune")
-        estimator.set_params(pruning=None, **({"confidence": None} if "confidence" in estimator.get_params() else {}))
-        return
+    if None in prunings and len(prunings) > 1:
+        raise _wrong_pruning("none stands alone")
+    if prunings == [None] and "confidence" in parameters:
+        estimator.set_params(confidence=None)
     estimator.set_params(pruning=functools.reduce(operator.or_, prunings))
 
 
@@ -176,10 +172,9 @@ def _settings(estimator: Any, texts: Sequence[str]) -> list[tuple[str, str]]:
         name, _, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if not value:
-            raise typer.BadParameter(f"a parameter is written NAME=VALUE, got {text!r}", param_hint="--set")
+            raise _wrong_setting(f"a parameter is written NAME=VALUE, got {text!r}")
         if name not in names:
-            raise typer.BadParameter(
-                f"{type(estimator).__name__} has no parameter {name!r}; it has {', '.join(names)}", param_hint="--set"
-            )
+            owner = type(estimator).__name__
+            raise _wrong_setting(f"{owner} has no parameter {name!r}; it has {', '.join(names)}")
         settings.append((name, value))
     return settings

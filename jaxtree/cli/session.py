@@ -1,4 +1,4 @@
-"""What the commands of the user's own data share: options, the surroundings of their work, and how they print and fail.
+"""The common part of all commands on the user's own data: options, surroundings of the work, notes and errors.
 
 Results go to the standard output; everything else, such as the types of columns, to the standard error stream. A
 command ends with status 0, or with 1 and one line that says what is wrong with data, model or machine; one that is used
@@ -58,7 +58,7 @@ PruneOption = Annotated[
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """What a fit takes the columns of a table for; the type of a column that is not named follows from its cells."""
+    """The roles and types of columns in a fit; the type of a column that is not named follows from its cells."""
 
     task: Annotated[Literal["classification", "regression"] | None, _column(show_default="follows from the target")] = (
         None
@@ -82,7 +82,7 @@ class TextOptions:
         ),
     ] = None
     separator: Annotated[
-        str | None, _file(help="What stands between cells.", show_default="follows from the first line")
+        str | None, _file(help="The character between cells.", show_default="follows from the first line")
     ] = None
     header: Annotated[
         bool, _file("--header/--no-header", help="Whether the first line has names; else x0, x1, ...")
@@ -143,7 +143,7 @@ class Session:
             if not self.debug:
                 # They are written for programmers.
                 warnings.simplefilter("ignore")
-            # An interrupted fit would go on with what it has, which a shell script could not tell from a whole one.
+            # An interrupted fit would go on with what it has, and a shell script could not see that.
             warnings.simplefilter("error", InterruptedFitWarning)
             yield
 

@@ -38,7 +38,7 @@ Arrays = dict[str, Shaped[np.ndarray, "..."]]
 
 
 class ModelFile(NamedTuple):
-    """What a model file holds.
+    """The content of a model file.
 
     Attributes:
         header: Values of JSON.
@@ -94,19 +94,19 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Writes a file beside the path, and moves it there when it is complete."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    """Writes a file next to the path, and moves it there when it is complete."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
-        with open(beside, "xb") as file:
+        with open(part, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(part, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
-            beside.unlink()
+            part.unlink()
         if isinstance(error, OSError):
-            # The caller knows the path, and not the file beside it.
+            # The caller has named the path, and not the file next to it.
             error.filename, error.filename2 = os.fspath(path), None
         raise
 
@@ -131,13 +131,13 @@ def _header_length(data: bytes) -> int:
 
 
 def _read_metadata(data: bytes) -> dict[str, Any]:
-    """The texts that safetensors keeps beside its arrays; among them is our header."""
+    """The texts that safetensors keeps with its arrays; among them is our header."""
     length = _header_length(data)
     if len(data) < _LENGTH or not 0 < length <= min(len(data) - _LENGTH, LONGEST_HEADER):
         raise ModelFileError("it is no model file, or cut short")
     metadata = _parse(data[_LENGTH : _LENGTH + length]).get("__metadata__")
     if not isinstance(metadata, dict) or not isinstance(metadata.get(_HEADER), str):
-        raise ModelFileError("it is no model file of jaxtree: its header does not say so")
+        raise ModelFileError("it is no model file of jaxtree: its header is another")
     return metadata
 
 

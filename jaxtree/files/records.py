@@ -4,7 +4,7 @@ A *record* is a dataclass or NamedTuple. Its fields are annotated as records, ar
 tuples, lists and dicts of one of these, unions, or `Any`, which may be all that parameters of estimators are. A record
 is written as an object of its fields, in a union below its name. An array of numbers is written as its shape; its
 numbers follow those of the same field of earlier records, in one array of the file. Other values stand as JSON has
-them, or are an object of one member, whose name says what it is: a tuple, a dict, a vector of any dtype, a number that
+them, or are an object of one member, whose name is their kind: a tuple, a dict, a vector of any dtype, a number that
 JSON lacks, a pruning, or a criterion of `jaxtree.criteria`.
 
 In reading, every value must be of its type; arrays must have the dtype and the axes of their annotation, and axes of
@@ -257,7 +257,7 @@ def from_json(value: Any) -> Any:
     """Returns the value that JSON stands for.
 
     Args:
-        value: What `to_json` returned, or anything else that a parser of JSON returns.
+        value: A value from `to_json`, or anything else from a parser of JSON.
 
     Raises:
         ModelFileError: It stands for nothing.

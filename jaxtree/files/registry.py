@@ -130,7 +130,7 @@ def load(path: str | os.PathLike) -> Any:
         path: The file.
 
     Raises:
-        ModelFileError: The file is damaged, made up, or of another format; the message says which.
+        ModelFileError: The file is damaged, made up, or of another format; the message names the fault.
         OSError: The file cannot be read.
 
     Example:

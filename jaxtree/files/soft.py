@@ -1,4 +1,4 @@
-"""What soft estimators and hardened trees keep in files.
+"""Records of soft estimators and hardened trees in files.
 
 The state of the optimiser is not kept: after loading, `partial_fit` goes on from the parameters with a new one.
 """
@@ -25,7 +25,7 @@ MOST_TREES = 2**20
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class InputsState:
-    """What is kept of `Inputs`: all but the schema.
+    """The part of `Inputs` that files keep: all except the schema.
 
     Attributes:
         scales: Of every feature its scale; None for categories.
@@ -37,7 +37,7 @@ class InputsState:
 
     @classmethod
     def of(cls, inputs: Inputs) -> "InputsState":
-        """What is kept of inputs."""
+        """Takes the kept part of inputs."""
         return cls(inputs.scales, np.asarray(inputs.with_indicator, np.int64))
 
     def inputs(self, schema: Schema) -> Inputs:
@@ -53,17 +53,17 @@ class InputsState:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SoftState:
-    """What a fitted soft estimator has learned.
+    """All that a soft estimator learns in fit.
 
     Attributes:
-        table: What it has learned of the table.
+        table: The columns and the target.
         inputs: How rows are made of values.
         model: The parameters.
-        key: What further training follows from.
+        key: The key of further training.
         history: The losses of all epochs, by their names.
         best_epoch: The epoch that was kept.
-        mean: What is added to the outputs of a model of numbers; no numbers for classes.
-        deviation: What they are multiplied with.
+        mean: The offset of every output of a model of numbers; no numbers for classes.
+        deviation: The factor of every output.
     """
 
     table: FittedTable
@@ -98,7 +98,7 @@ class SoftState:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PlaneArrays:
-    """What is kept of the nodes of an `ObliqueTree`."""
+    """The arrays of the nodes of an `ObliqueTree` that files keep."""
 
     normal: Float64[np.ndarray, "node column"]
     offset: Float64[np.ndarray, " node"]
@@ -111,10 +111,10 @@ class PlaneArrays:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HardState:
-    """What a hardened oblique tree consists of.
+    """A hardened oblique tree.
 
     Attributes:
-        table: What the soft tree has learned of the table.
+        table: The columns and the target of the soft tree.
         inputs: How rows are made of values.
         nodes: The nodes.
         agreement: How far it predicts what the soft tree does.
@@ -127,7 +127,7 @@ class HardState:
 
     @classmethod
     def of(cls, table: FittedTable, tree: ObliqueTree, agreement: float) -> "HardState":
-        """What is kept of a tree."""
+        """Takes the kept part of a tree."""
         integers = {"first_child": np.int32, "num_children": np.int32, "num_rows": np.int64}
         names = [field.name for field in dataclasses.fields(PlaneArrays)]
         nodes = {name: np.asarray(getattr(tree, name), integers.get(name, np.float64)) for name in names}

@@ -1,4 +1,4 @@
-"""What trees and forests keep in files: what they have learned of a table, and their nodes.
+"""Records of trees and forests in files: the columns and the target of their table, and their nodes.
 
 Features follow from the columns, and parents, depths and roots of nodes from the children.
 """
@@ -48,7 +48,7 @@ class EncoderOptions(NamedTuple):
 
 
 class FittedTable(NamedTuple):
-    """What an estimator has learned of its table and target.
+    """All that an estimator learns of its table and target.
 
     Attributes:
         columns: The columns.
@@ -84,7 +84,7 @@ class FittedTable(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TreeArrays:
-    """What is kept of a `Tree`: of one tree, or of several one after the other."""
+    """The arrays of a `Tree` that files keep: of one tree, or of several one after the other."""
 
     feature: Int32[np.ndarray, " node"]
     code: Int32[np.ndarray, " node"]
@@ -127,13 +127,13 @@ class RandomKey(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TreeState:
-    """What a fitted tree has learned.
+    """All that a tree learns in fit.
 
     Attributes:
-        table: What it has learned of the table.
+        table: The columns and the target.
         nodes: The nodes of its tree.
         first_node: Where every tree begins, and the number of nodes at the end.
-        votes: What every node predicts where the pruning is a vote; else None.
+        votes: The prediction of every node where the pruning is a vote; else None.
         pruning: The `Pruning` that the tree was pruned by, or None.
     """
 
@@ -145,7 +145,7 @@ class TreeState:
 
     @classmethod
     def of(cls, table: FittedTable, model: FittedModel, pruning: Any) -> "TreeState":
-        """What is kept of a fitted model; see the attributes."""
+        """Takes the kept part of a fitted model."""
         first_node = np.asarray(model.forest.first_node, np.int64)
         return cls(table, TreeArrays.of(model.tree), first_node, model.node_value if model.is_vote else None, pruning)
 
@@ -188,12 +188,12 @@ class TreeState:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ForestState(TreeState):
-    """What a fitted forest has learned.
+    """All that a forest learns in fit.
 
     Attributes:
         key: The key of the forest, from which follows what prunings draw.
         oob_score: The score of its out-of-bag rows, if it was asked for.
-        oob_outputs: What was predicted of them: an array of all outputs, or one each.
+        oob_outputs: The predictions of these rows: an array of all outputs, or one each.
     """
 
     key: RandomKey
@@ -213,7 +213,7 @@ def node_links(
     """
     size, number = first_child.size, np.arange(first_child.size)
     is_boundary = first_node.size >= 2 and first_node[0] == 0 and first_node[-1] == size
-    require(is_boundary and (np.diff(first_node) >= 1).all(), "first_node does not say where trees begin")
+    require(is_boundary and (np.diff(first_node) >= 1).all(), "first_node does not hold where trees begin")
     split = np.flatnonzero(num_children)
     first, children = first_child[split].astype(np.int64), num_children[split].astype(np.int64)
     end_of_tree = np.repeat(first_node[1:], np.diff(first_node))
@@ -327,7 +327,9 @@ def _(table: FittedTable) -> None:
     names = tuple(column.name for column in table.columns)
     require(names, "it has no columns")
     is_named = table.is_named or names == default_names(len(names))
-    require(is_named, "its columns have names, and it says that they have none")
+    require(is_named, "its columns have names, and are recorded as nameless")
     counts = table.num_outputs in ((None, len(table.outputs)) if table.outputs else range(1, 2**31))
     require(counts, "its number of outputs is not that of its classes, or none")
-    require(table.num_outputs == 1 or not table.is_vector, "it predicts several numbers, and says that it predicts one")
+    require(
+        table.num_outputs == 1 or not table.is_vector, "it predicts several numbers, and is kept as one of one number"
+    )

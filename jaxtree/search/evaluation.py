@@ -26,7 +26,7 @@ Scores = dict[str, Float[np.ndarray, " setting"]]
 
 
 class Search(NamedTuple):
-    """What is searched.
+    """The task of a search.
 
     Attributes:
         estimator: The estimator.
@@ -35,8 +35,8 @@ class Search(NamedTuple):
         y: The target.
         splits: The rows of the training and of the test part of every fold.
         scorer: A scorer of scikit-learn, one or several.
-        fit_params: What `fit` is given beside, split like the rows.
-        score_params: What the scorer is given beside.
+        fit_params: Further arguments of `fit`, split like the rows.
+        score_params: Further arguments of the scorer.
         error_score: The score where a fit fails, or "raise".
         return_train_score: Whether the training part is scored, too.
     """
@@ -80,7 +80,7 @@ def evaluate(search: Search, results: Results, on_scored: Callable[[int], None])
     """Fills in the results of every candidate and fold, in the form of scikit-learn's `_fit_and_score`.
 
     Args:
-        search: What is searched.
+        search: The task.
         results: A row for every candidate, with None for every fold.
         on_scored: Called with the number of further results.
     """
@@ -97,7 +97,7 @@ def evaluate(search: Search, results: Results, on_scored: Callable[[int], None])
 
 
 def _unless_it_fails(function: Callable[..., list[Any]], *arguments: Any) -> list[Any] | None:
-    """What a function of a group returns; None where it fails, so that each candidate fails by itself."""
+    """Returns the results of a function, or None where it fails, so that each candidate fails by itself."""
     try:
         return function(*arguments)
     except Exception:

@@ -135,7 +135,7 @@ def _counts_pairs(function: Callable) -> bool:
 
 
 def even_out(scores: Float[np.ndarray, " setting"]) -> Float[np.ndarray, " setting"]:
-    """Returns the scores with those made equal that rounding alone tells apart, so that it decides no rank."""
+    """Returns the scores, of which those that differ by rounding alone become equal, so that it decides no rank."""
     known = np.flatnonzero(np.isfinite(scores))
     order = known[np.argsort(scores[known], kind="stable")]
     step = np.diff(scores[order], prepend=-np.inf)

@@ -74,7 +74,7 @@ def loosest(estimator: BaseTree, candidates: Sequence[Parameters]) -> BaseTree:
 
 
 def identity(value: Any) -> Hashable:
-    """Returns what tells a value from others: of a pruning its parameters, of what cannot be compared the object."""
+    """Returns a key that equal values share: of a pruning its parameters, of incomparable values the object."""
     if isinstance(value, Pruning):
         return type(value), tuple((name, identity(own)) for name, own in sorted(vars(value).items()))
     return (type(value), value) if isinstance(value, str | int | float | bool | np.generic | None) else id(value)
@@ -88,7 +88,7 @@ def masks_of(
     Args:
         settings: The estimator with the parameters of every setting, as it begins to fit.
         tree: The tree.
-        start: What it was grown on.
+        start: The sample that it was grown on.
         held: The held-out rows of settings that prune with such.
     """
     masks = limit_masks(settings, tree, start)
@@ -105,12 +105,12 @@ def masks_of(
 def votes_of(
     settings: Sequence[BaseTree], tree: Tree, masks: Bool[np.ndarray, "setting node"]
 ) -> dict[int, Float[np.ndarray, "node column"]]:
-    """Returns what is said of rows that end at each node, by the number of every setting whose pruning is a vote."""
+    """Returns the prediction at each node, by the number of every setting whose pruning is a vote."""
     prunings = {i: s.pruning for i, s in enumerate(settings) if s.pruning is not None and s.pruning.votes}
-    said, votes = settings[0].model_of(tree).node_votes(), {}
+    own_votes, votes = settings[0].model_of(tree).node_votes(), {}
     for members, pruning, key in _alike(settings, prunings, masks):
-        said_by_all = np.asarray(pruning.vote(stop_at(tree, masks[members[0]]), said, key=key))
-        votes.update(zip(members, np.broadcast_to(said_by_all, (len(members), *said.shape)), strict=True))
+        of_members = np.asarray(pruning.vote(stop_at(tree, masks[members[0]]), own_votes, key=key))
+        votes.update(zip(members, np.broadcast_to(of_members, (len(members), *own_votes.shape)), strict=True))
     return votes
 
 
@@ -121,7 +121,7 @@ def limit_masks(settings: Sequence[BaseTree], tree: Tree, start: PreparedFit) ->
     stops = np.zeros((len(settings), tree.node_count), bool)
     for name, mask_of in _LIMITS.items():
         least = np.array([getattr(limit, name) for limit in limits])
-        # What growth has heeded is not asked again: it may have counted with some slack.
+        # A limit that growth has kept is not checked again: growth may have counted with some slack.
         if np.any(least != getattr(encoded.recipe.limits, name)):
             stops |= mask_of(tree, least, settings[0].split_limit_counts)
     return stops & ~np.asarray(tree.is_leaf)
@@ -160,7 +160,12 @@ def _batched(prunings: Sequence[Pruning]) -> Pruning:
 
 
 def _growth_of(setting: BaseTree, names: set[str]) -> Hashable:
-    """What settings have in common whose trees are parts of one; of the parameters that any setting changes."""
+    """Returns a key that settings have in common whose trees are parts of one.
+
+    Args:
+        setting: The setting.
+        names: The parameters that any setting changes.
+    """
     masking = {*setting.limit_parameters, *setting.pruning_parameters}
     if not setting.draws_growth():
         masking.add("random_state")

@@ -22,7 +22,7 @@ class TreeSearchCV(BaseSearchCV):
     """Cross-validated grid search that grows once a fold and scores every setting as a mask.
 
     The scores and the winner are those of `sklearn.model_selection.GridSearchCV` on the same folds. A parameter that
-    only says whether a split is made (`max_depth`, `min_samples_split`, `min_impurity_decrease`, `min_gain`,
+    only decides whether a split is made (`max_depth`, `min_samples_split`, `min_impurity_decrease`, `min_gain`,
     `max_leaf_nodes`, `ccp_alpha`, `collapse`, `pruning` and all `pruning__...`) never makes another tree grow; others,
     which change splits, do once for each of their values. The folds are roots of one growth, each encoded by its own
     training rows. Accuracy, balanced accuracy, log loss, Brier score, ROC AUC of two classes, squared error, R^2 and
@@ -97,7 +97,7 @@ class TreeSearchCV(BaseSearchCV):
         Args:
             X: A table.
             y: Its target.
-            **params: What `fit` is given beside, such as `sample_weight`, split like the rows where it has a value
+            **params: Further arguments of `fit`, such as `sample_weight`, split like the rows where they have a value
                 for each; and `groups` for the splitter.
         """
         if not isinstance(self.estimator, BaseTree):
@@ -137,7 +137,7 @@ class TreeSearchCV(BaseSearchCV):
         return self
 
     def __sklearn_tags__(self):
-        """Tells scikit-learn that tables may hold what the estimator's may."""
+        """Returns scikit-learn's tags: tables may hold what the estimator's may."""
         tags = super().__sklearn_tags__()
         if isinstance(self.estimator, BaseTree):
             tags.input_tags = get_tags(self.estimator).input_tags
@@ -188,7 +188,7 @@ class TreeSearchCV(BaseSearchCV):
 
 
 def _even_out(results: Results) -> None:
-    """Makes scores on a fold equal that rounding alone tells apart."""
+    """Makes scores on a fold equal that differ by rounding alone."""
     for fold in zip(*results, strict=True):
         made: list[Any] = list(fold)
         scores = [result["test_scores"] for result in made]
@@ -201,7 +201,7 @@ def _even_out(results: Results) -> None:
 
 
 def _cloned(estimator: Any) -> Any:
-    """scikit-learn's clone, whose type says less than it does."""
+    """A clone by scikit-learn, whose annotation is too narrow."""
     return clone(estimator)
 
 
