@@ -18,7 +18,7 @@ import math
 import re
 from collections import defaultdict
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import jax
 import numpy as np
@@ -185,8 +185,10 @@ def _is_array(kind: Any) -> bool:
 
 @functools.cache
 def _hints(kind: type) -> dict[str, Any]:
-    """The annotations of a record's fields."""
-    return {name: hint for name, hint in get_type_hints(kind).items() if get_origin(hint) is not ClassVar}
+    """The annotations of the fields that a record is made of."""
+    is_tuple, hints = not dataclasses.is_dataclass(kind), get_type_hints(kind)
+    names = kind._fields if is_tuple else [field.name for field in dataclasses.fields(kind) if field.init]
+    return {name: hints[name] for name in names}
 
 
 def _fits(value: Any, kind: Any) -> bool:

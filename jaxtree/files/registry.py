@@ -1,5 +1,6 @@
 """Fitted estimators in files: `save` and `load`, and what an estimator must have for them."""
 
+import dataclasses
 import importlib
 import os
 import typing
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.errors import InvalidInputError, InvalidTypeError, JaxtreeError, ModelFileError
 from jaxtree.files.container import ModelFile, read_model_file, shortened, write_model_file
 from jaxtree.files.records import from_json, read_record, require, to_json, write_record
-from jaxtree.files.trees import EncoderOptions, FittedTable, OutputClasses
+from jaxtree.files.trees import FittedTable, OutputClasses
 from jaxtree.table.encoder import Encoder
 
 _KEPT = (
@@ -58,7 +59,7 @@ class KeptInFiles:
         order = _as_list(getattr(self, "class_order_", [np.arange(len(names)) for names in classes]))
         return FittedTable(
             columns=self.encoder_.schema_.columns,
-            options=EncoderOptions(*(getattr(self.encoder_, name) for name in EncoderOptions._fields)),
+            options=dataclasses.replace(self.encoder_),
             is_named=hasattr(self, "feature_names_in_"),
             beside=tuple(self.other_columns_),
             max_features=getattr(self, "max_features_", None),

@@ -37,22 +37,12 @@ class OutputClasses(NamedTuple):
     order: Int64[np.ndarray, " class"]
 
 
-class EncoderOptions(NamedTuple):
-    """The options of an `Encoder`."""
-
-    encoding: Literal["categorical", "onehot"]
-    max_bins: int | Literal["auto"] | None
-    max_categories: int | None
-    categorical_features: Any
-    unseen: Literal["missing", "error"]
-
-
 class FittedTable(NamedTuple):
     """All that an estimator learns of its table and target.
 
     Attributes:
         columns: The columns.
-        options: How they are encoded.
+        options: How they are encoded: an encoder without a schema.
         is_named: Whether the columns had names in the table.
         beside: Columns of the fitted source that are no features: target and weights.
         max_features: How many features are drawn at a node, if that was learned.
@@ -62,7 +52,7 @@ class FittedTable(NamedTuple):
     """
 
     columns: tuple[Column, ...]
-    options: EncoderOptions
+    options: Encoder
     is_named: bool
     beside: tuple[str, ...]
     max_features: int | None
@@ -77,8 +67,8 @@ class FittedTable(NamedTuple):
 
     def encoder(self) -> Encoder:
         """The fitted encoder."""
-        encoder = Encoder(**self.options._asdict())
-        encoder.schema_ = make_schema(self.columns, onehot=self.options.encoding == "onehot")
+        encoder = dataclasses.replace(self.options)
+        encoder.schema_ = make_schema(self.columns, onehot=encoder.encoding == "onehot")
         return encoder
 
 
@@ -270,6 +260,11 @@ def _(nodes: TreeArrays) -> None:
     for name in ("weight", "count", "num_rows", "missing_branch", "missing_code"):
         require((getattr(nodes, name) >= 0).all(), f"{name} has a value that is negative")
     require(not np.isnan(nodes.threshold).any(), "a node has a threshold that is no number")
+
+
+@check.register
+def _(encoder: Encoder) -> None:
+    encoder.check_options()
 
 
 @check.register

@@ -124,7 +124,7 @@ class Encoder:
             InvalidInputError: See `fit`.
             InvalidTypeError: See `fit`.
         """
-        self._check_options()
+        self.check_options()
         tables = _read(_open(X), lambda table: with_categorical(table, self.categorical_features))
         return summarise_tables(tables, first_row, self._most_categories)
 
@@ -137,7 +137,7 @@ class Encoder:
         Raises:
             InvalidInputError: If an option is not allowed, or the table has no rows.
         """
-        self._check_options()
+        self.check_options()
         self._is_sampled = summary.is_sampled
         self.schema_ = fit_schema(
             summary,
@@ -227,7 +227,8 @@ class Encoder:
         match = partial(match_columns, schema=self.schema_, unseen=self.unseen)
         return (table for _, table in _read(source, match))
 
-    def _check_options(self) -> None:
+    def check_options(self) -> None:
+        """Raises InvalidInputError if an option is not allowed."""
         for name, allowed in _ALLOWED.items():
             if getattr(self, name) not in allowed:
                 allowed = ", ".join(map(repr, allowed))
