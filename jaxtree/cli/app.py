@@ -17,11 +17,11 @@ from jaxtree.errors import JaxtreeError
 
 COMMANDS = {
     "fit": ("fit", "Fits a tree, a forest or a soft tree on a table, and writes a model file."),
-    "predict": ("apply", "Predicts every row of a table; other columns than those of the fit are not looked at."),
+    "predict": ("apply", "Predicts every row of a table; columns that the fit did not have are ignored."),
     "show": ("apply", "Prints a tree as text, or writes it as a page for a browser."),
-    "explain": ("apply", "Explains a tree's predictions in words, row by row; or what every column contributes."),
+    "explain": ("apply", "Explains a tree's predictions in words, row by row, or by the contribution of every column."),
     "evaluate": ("apply", "Scores a model on a table with known targets."),
-    "search": ("fit", "Scores all combinations of given values, and can fit the best one; a tree grows once a fold."),
+    "search": ("fit", "Scores all combinations of given values, and can fit the best one; a tree grows once per fold."),
     "example": ("output", "Writes one of the embedded tables, its target in the last column."),
 }
 """The module of every command, and the first line of its help."""

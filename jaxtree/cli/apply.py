@@ -40,7 +40,7 @@ def predict(
     ] = None,
     session: TableSession,
 ) -> None:
-    """Predicts every row of a table; other columns than those of the fit are not looked at."""
+    """Predicts every row of a table; columns that the fit did not have are ignored."""
     import jaxtree
     from jaxtree.cli.columns import check_columns, read_features
 
@@ -99,15 +99,15 @@ def explain(
     data: DataArgument,
     rows: Annotated[
         str | None,
-        typer.Option(help="Which rows, from 1, as 3 or 1:5,9; or all.", show_default=f"the first {_FIRST_ROWS}"),
+        typer.Option(help="Rows, counted from 1, such as 3 or 1:5,9; or all.", show_default=f"the first {_FIRST_ROWS}"),
     ] = None,
     shap: Annotated[
-        bool, typer.Option("--shap", help="The contribution of every column: exact Shapley values.")
+        bool, typer.Option("--shap", help="Print the contribution of every column: exact Shapley values.")
     ] = False,
     form: Annotated[Literal["text", "jsonl"], typer.Option("--format")] = "text",
     session: TableSession,
 ) -> None:
-    """Explains a tree's predictions in words, row by row; or what every column contributes."""
+    """Explains a tree's predictions in words, row by row, or by the contribution of every column."""
     import jaxtree
     from jaxtree.cli.columns import read_features
 
@@ -127,12 +127,12 @@ def show(
     *,
     model: ModelArgument,
     style: Annotated[Literal["jaxtree", "weka", "c45", "id3", "simplecart"], typer.Option(help="Layout.")] = "jaxtree",
-    tree: Annotated[int | None, typer.Option(min=0, help="Which tree of a forest to show, from 0.")] = None,
+    tree: Annotated[int | None, typer.Option(min=0, help="The number of the tree of a forest to show, from 0.")] = None,
     html: Annotated[
-        str | None, typer.Option(help="Write an interactive page instead; - is the standard output.", metavar="PAGE")
+        str | None, typer.Option(help="Write an interactive page instead; - is standard output.", metavar="PAGE")
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Rows for the page, for its scores and prunings.", metavar="DATA")
+        str | None, typer.Option(help="Rows for the scores and prunings of the page.", metavar="DATA")
     ] = None,
     target: FittedTargetOption = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,

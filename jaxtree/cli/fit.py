@@ -40,16 +40,16 @@ def fit(
     *,
     data: DataArgument,
     target: TargetOption,
-    output: Annotated[str, typer.Option("--output", "-o", help="The model file to write; - is the standard output.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The model file to write; - is standard output.")],
     algorithm: Annotated[Literal["cart", "c45", "id3", "forest", "soft"], typer.Option("--algorithm", "-a")] = "cart",
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", help="A parameter of the estimator, as max_depth=5; may be given again.", metavar="NAME=VALUE"
+            "--set", help="A parameter of the estimator, such as max_depth=5; may be given again.", metavar="NAME=VALUE"
         ),
     ] = None,
     prune: PruneOption = None,
-    cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate first, on so many folds.")] = None,
+    cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate first, on this number of folds.")] = None,
     seed: SeedOption = 0,
     columns: ColumnOptions,
     session: TableSession,
@@ -70,7 +70,7 @@ def search(
     settings: Annotated[
         list[str],
         typer.Option(
-            "--set", help="Values of a parameter, as ccp_alpha=0,0.01 or max_depth=2:20,none.", metavar="NAME=VALUES"
+            "--set", help="Values of a parameter: ccp_alpha=0,0.01 or max_depth=2:20,none.", metavar="NAME=VALUES"
         ),
     ],
     output: Annotated[
@@ -81,15 +81,15 @@ def search(
     ] = None,
     algorithm: Annotated[Literal["cart", "c45", "id3"], typer.Option("--algorithm", "-a")] = "cart",
     prune: PruneOption = None,
-    cv: Annotated[int, typer.Option(min=2, help="How many folds.")] = 10,
+    cv: Annotated[int, typer.Option(min=2, help="The number of folds.")] = 10,
     scoring: Annotated[
-        str | None, typer.Option(help="A scorer of scikit-learn, as neg_log_loss.", show_default="accuracy, or R²")
+        str | None, typer.Option(help="A scorer of scikit-learn, such as neg_log_loss.", show_default="accuracy, or R²")
     ] = None,
     seed: SeedOption = 0,
     columns: ColumnOptions,
     session: TableSession,
 ) -> None:
-    """Scores all combinations of given values, and can fit the best one; a tree grows once a fold."""
+    """Scores all combinations of given values, and can fit the best one; a tree grows once per fold."""
     from jaxtree.search.tree_search import TreeSearchCV
 
     if output is not None:

@@ -20,7 +20,7 @@ _EXAMPLES = {
     "watermelon": "load_watermelon",
 }
 
-TableOutput = Annotated[str, typer.Option("--output", "-o", help="The file to write; - is the standard output.")]
+TableOutput = Annotated[str, typer.Option("--output", "-o", help="The file to write; - is standard output.")]
 TableFormat = Annotated[
     Literal["csv", "parquet", "jsonl"] | None,
     typer.Option("--format", show_default="as the file's name ends, else csv"),

@@ -36,21 +36,21 @@ Names = list[str] | None
 DataArgument = Annotated[
     str,
     typer.Argument(
-        metavar="DATA", help="CSV, TSV, Parquet, Arrow (Feather) or ARFF, also gzipped; - is the standard input."
+        metavar="DATA", help="A CSV, TSV, Parquet, Arrow (Feather) or ARFF file, also gzipped; - is standard input."
     ),
 ]
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file, as `jaxtree fit` writes.")]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `jaxtree fit` wrote.")]
 TargetOption = Annotated[str, _column("--target", "-t", help="The column to predict.")]
 FittedTargetOption = Annotated[
     str | None, _column("--target", "-t", help="The column to compare with.", show_default="that of the fit")
 ]
 WeightOption = Annotated[str | None, _column(help="The column of the weights of rows.", metavar="NAME")]
-SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all that is drawn.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all random choices.")]
 PruneOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="A pruning, as pessimistic:0.25, dropout:p=0.1,q=0.5, reduced-error, cost-complexity:cv,rule=1se, "
-        "or none; several unite.",
+        help="A pruning, such as pessimistic:0.25, dropout:p=0.1,q=0.5, reduced-error, cost-complexity:cv,rule=1se, "
+        "or none; several combine.",
         metavar="NAME[:ARGS]",
     ),
 ]
@@ -63,7 +63,7 @@ class ColumnOptions:
     task: Annotated[Literal["classification", "regression"] | None, _column(show_default="follows from the target")] = (
         None
     )
-    categorical: Annotated[Names, _column(help="Columns to read as words (also a,b,c).", metavar="NAMES")] = None
+    categorical: Annotated[Names, _column(help="Columns of categories; may be a list a,b,c.", metavar="NAMES")] = None
     numeric: Annotated[Names, _column(help="Columns that must be numbers.", metavar="NAMES")] = None
     ignore: Annotated[Names, _column(help="Columns to leave out.", metavar="NAMES")] = None
     weight: WeightOption = None
@@ -85,7 +85,7 @@ class TextOptions:
         str | None, _file(help="The character between cells.", show_default="follows from the first line")
     ] = None
     header: Annotated[
-        bool, _file("--header/--no-header", help="Whether the first line has names; else x0, x1, ...")
+        bool, _file("--header/--no-header", help="Whether the first line has names; if not, they are x0, x1, ...")
     ] = True
 
     def __post_init__(self) -> None:
@@ -113,9 +113,9 @@ class Session:
     """How a command runs; every command has these options."""
 
     device: Annotated[
-        Literal["cpu", "gpu", "tpu"] | None, _run(help="Where to compute.", show_default="JAX's choice")
+        Literal["cpu", "gpu", "tpu"] | None, _run(help="The device to compute on.", show_default="JAX's choice")
     ] = None
-    cores: Annotated[int | None, _run(min=1, help="How many cores to use.", show_default="all")] = None
+    cores: Annotated[int | None, _run(min=1, help="The number of cores to use.", show_default="all")] = None
     quiet: Annotated[bool, _run("--quiet", help="Print nothing except results.")] = False
     debug: Annotated[bool, _run("--debug", help="Show where an error arose.")] = False
 
