@@ -14,6 +14,7 @@ from jaxtyping import Float64, Int
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.export.conditions import column_of
 from jaxtree.table.schema import Schema
 from jaxtree.tree import FittedModel
 
@@ -56,34 +57,44 @@ class Planes(NamedTuple):
 FORMS_OF_PLANES = "export_text, to_graphviz, plot.plot_tree, to_onnx, to_sql and to_c"
 
 
-def exported_model(estimator: Any) -> FittedModel:
+def exported_model(estimator: Any, *, one_tree: bool = False, no_missing: bool = True) -> FittedModel:
     """Returns the model of a fitted tree or forest of one output, whose splits are along the axes.
 
+    Args:
+        estimator: The estimator.
+        one_tree: Whether forests are refused.
+        no_missing: Whether rows miss no value, so that a tree may share out such rows among all branches.
+
     Raises:
-        InvalidInputError: It has several outputs.
+        InvalidInputError: It has several outputs, is a forest, or shares out rows, where that is refused.
         InvalidTypeError: It is no tree or forest of jaxtree with hard splits; or splits by planes.
         sklearn.exceptions.NotFittedError: It is not fitted.
     """
-    _refuse_soft(estimator)
-    if not hasattr(type(estimator), "model_"):
-        wanted = "hard splits" if hasattr(type(estimator), "schema_") else "jaxtree"
-        raise InvalidTypeError(f"estimator must be a tree or forest of {wanted}, got {type(estimator).__name__}")
-    check_is_fitted(estimator)
-    model = estimator.model_
+    model = _model_of_one_output(estimator)
     if _splits_by_planes(estimator):
         raise InvalidTypeError(
             "estimator must be a tree or forest of splits along the axes, and "
             f"{type(estimator).__name__} splits by planes: its forms are {FORMS_OF_PLANES}"
         )
-    return _of_one_output(model)
+    if one_tree and model.averages_trees:
+        raise InvalidInputError("estimator must be a single tree, got a forest: give one of its trees, `estimators_`")
+    shared = np.flatnonzero(model.predictor.shares_out)
+    if shared.size and not no_missing:
+        column = model.schema.columns[column_of(model.tree, model.schema, int(shared[0]))]
+        raise InvalidInputError(
+            f"the tree shares out rows whose {column.name!r} is missing among all branches, which this form "
+            "cannot express: fit with missing='learn', or export with no_missing=True for rows that have no missing "
+            "value and no unseen category"
+        )
+    return model
 
 
-def exported_with_planes(estimator: Any) -> tuple[FittedModel, Planes | None]:
+def exported_with_planes(estimator: Any, *, no_missing: bool) -> tuple[FittedModel, Planes | None]:
     """Returns the same, also of an oblique tree: then as one of thresholds of 0 on the planes that stand behind it."""
     if not _splits_by_planes(estimator):
-        return exported_model(estimator), None
-    model = _of_one_output(estimator.model_)
-    nodes = replace(model.forest.nodes, threshold=np.zeros_like(model.forest.nodes.threshold))
+        return exported_model(estimator, no_missing=no_missing), None
+    model = _model_of_one_output(estimator)
+    nodes = replace(model.tree, threshold=np.zeros_like(model.tree.threshold))
     return replace(model, forest=replace(model.forest, nodes=nodes)), estimator.planes()
 
 
@@ -122,7 +133,13 @@ def _refuse_soft(estimator: Any) -> None:
         )
 
 
-def _of_one_output(model: FittedModel) -> FittedModel:
+def _model_of_one_output(estimator: Any) -> FittedModel:
+    _refuse_soft(estimator)
+    if not hasattr(type(estimator), "model_"):
+        wanted = "hard splits" if hasattr(type(estimator), "schema_") else "jaxtree"
+        raise InvalidTypeError(f"estimator must be a tree or forest of {wanted}, got {type(estimator).__name__}")
+    check_is_fitted(estimator)
+    model = estimator.model_
     if model.num_outputs != 1:
         raise InvalidInputError(f"only estimators of one output are exported, got one of {model.num_outputs}")
     return model

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.conditions import Question, questions_of
+from jaxtree.export.conditions import Question, questions_of_forest
 from jaxtree.export.models import Planes, TermKind, exported_with_planes
 from jaxtree.table.schema import Column, Schema
 from jaxtree.tree import FittedModel
@@ -44,51 +44,47 @@ def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) ->
         WHEN "outlook" IN ('sunny') THEN 'no'
         ELSE 'yes' END
     """
-    model, planes = exported_with_planes(estimator)
-    words = _words(model, _place_of(model, share_of))
-    trees = []
-    for tree, first in zip(model.forest, model.forest.first_node.tolist(), strict=False):
-        questions = questions_of(tree, model.schema, no_missing=no_missing)
-        trees.append(_expression(questions, words[first : first + tree.node_count], model.schema, planes))
-    if not model.averages_trees:
-        return trees[0]
-    return "(" + "\n+ ".join(trees) + f") / {float(len(trees))!r}"
+    model, planes = exported_with_planes(estimator, no_missing=no_missing)
+    predicted = _predicted(model, share_of)
+    questions, roots = questions_of_forest(model)
+    nesting = _nesting(questions)
+    trees = [_expression(questions, nesting, root, predicted, model.schema, planes) for root in roots]
+    return "(" + "\n+ ".join(trees) + f") / {float(len(trees))!r}" if model.averages_trees else trees[0]
 
 
-def _place_of(model: FittedModel, share_of: Any) -> int | None:
-    """The place of the class whose share is asked for."""
-    if share_of is None:
-        if model.averages_trees and model.classes:
-            raise InvalidInputError("of a forest of classes only shares are an expression: give share_of=<class>")
-        return None if model.classes else 0
+def _predicted(model: FittedModel, share_of: Any) -> list[str]:
+    """What is predicted at every node, as literals: the class, the share of a class, or the number."""
     names = model.classes[0].tolist() if model.classes else []
-    if share_of not in names:
+    if share_of is not None and share_of not in names:
         classes = names or "none, it predicts numbers"
         raise InvalidInputError(f"share_of must be a class of the estimator ({classes}), got {share_of!r}")
-    return names.index(share_of)
+    if share_of is not None or not names:
+        shares = model.node_value[:, names.index(share_of) if names else 0]
+        return [_literal(share) for share in shares.tolist()]
+    if model.node_label is None:
+        raise InvalidInputError("of a forest of classes only shares are an expression: give share_of=<class>")
+    return [_literal(names[label]) for label in model.node_label[0].tolist()]
 
 
-def _words(model: FittedModel, place: int | None) -> list[str]:
-    """What is predicted at every node, as literals."""
-    if place is not None:
-        return [_literal(share) for share in model.node_value[:, place].tolist()]
-    assert model.node_label is not None
-    return [_literal(name) for name in model.classes[0][model.node_label[0]].tolist()]
-
-
-def _expression(questions: list[Question], words: list[str], schema: Schema, planes: Planes | None) -> str:
+def _expression(
+    questions: list[Question],
+    nesting: list[int],
+    root: int,
+    predicted: list[str],
+    schema: Schema,
+    planes: Planes | None,
+) -> str:
     """The expression of one tree, written from the front to the back without recursion.
 
     A CASE goes on with the last branch of every question, and nests its first.
     """
-    nesting = _nesting(questions)
     parts: list[str] = []
-    waiting = [(0, True)]
+    waiting = [(root, True)]
     while waiting:
         place, begins = waiting.pop()
         asked = questions[place]
         if asked.is_end:
-            parts.append(words[asked.node] if begins else f"\nELSE {words[asked.node]} END")
+            parts.append(predicted[asked.node] if begins else f"\nELSE {predicted[asked.node]} END")
             continue
         # Missing values are simplest in the last branch, unless that costs a level.
         last_is_yes = asked.missing_is_yes

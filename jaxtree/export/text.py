@@ -8,23 +8,23 @@ of a classifier of one output to lines.
 import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import (
-    Condition,
     branch_in_words,
     child_nodes,
     class_names,
+    column_of,
     condition,
+    group_codes,
     node_class,
-    subset_codes,
 )
 from jaxtree.export.models import drawn_model
 from jaxtree.table.schema import Schema, value_in_words
-from jaxtree.table.times import Days
 from jaxtree.tree import FittedModel, SplitKind, Tree, output_counts, target_means
 
 
@@ -77,11 +77,14 @@ def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, s
     if style != "jaxtree" and num_outputs != 1:
         has = f"{num_outputs} outputs" if num_outputs else "numbers as targets"
         raise InvalidInputError(f"style {style!r} is for classes of one output, the tree has {has}")
-    if style == "weka":
-        lines = weka_lines(model, has_binary_splits=getattr(estimator, "binary_splits", False))
-    else:
-        lines = _LAYOUTS[style](model)
-    return "\n".join(lines)
+    if style == "jaxtree":
+        return "\n".join(_own_lines(model))
+    layout = _LAYOUTS[style]
+    tests_one = np.any((np.asarray(model.tree.split_kind) == SplitKind.ONE_VS_REST) & ~np.asarray(model.tree.is_leaf))
+    # J48 writes all digits of a threshold, as in "10.0", where it may test one category against the others.
+    if style == "weka" and (tests_one or getattr(estimator, "binary_splits", False)):
+        layout = layout._replace(test=partial(_plain_test, number=_java_double))
+    return "\n".join(_lines(model, layout))
 
 
 def _own_lines(model: FittedModel) -> list[str]:
@@ -148,101 +151,34 @@ class _Layout(NamedTuple):
 
     Attributes:
         indent: What stands before a line, once for each level below the first.
-        test: Says what a branch asks.
-        label: Says what a leaf has.
+        test: Writes what the branch to a node asks.
+        label: Writes what a leaf has.
         opening: What follows the test of a branch that leads to another test.
-        order: The children of a node in the order of their lines.
+        leaves_first: Whether branches to leaves stand before others.
+        sizes: What stands before the number of leaves and that of nodes; nothing where these are not written.
     """
 
     indent: str
-    test: Callable[[int], str]
+    test: Callable[[Tree, Schema, int], str]
     label: Callable[[_Leaf], str]
-    opening: str
-    order: Callable[[int], list[int]]
-
-
-def weka_lines(model: FittedModel, *, has_binary_splits: bool = False) -> list[str]:
-    """The layout of Weka's J48: `wage <= 2.5: bad (15.27/2.27)`, and how many leaves and nodes there are.
-
-    Wrong weight is left out if there is none. Thresholds have up to six decimals; but all they have, as in `10.0`, if
-    the estimator has `binary_splits`, or the tree tests one category against the others.
-    """
-    tree, schema = model.tree, model.schema
-    tests_one = np.any((np.asarray(tree.split_kind) == SplitKind.ONE_VS_REST) & ~np.asarray(tree.is_leaf))
-    number = _java_double if tests_one or has_binary_splits else _six_decimals
-
-    def label(leaf: _Leaf) -> str:
-        wrong = f"/{_java_double(_rounded(leaf.wrong))}" if leaf.wrong > _NOISE else ""
-        return f"{leaf.name} ({_java_double(_rounded(leaf.reached))}{wrong})"
-
-    def test(node: int) -> str:
-        return _plain_test(condition(tree, schema, node), number)
-
-    lines = _lines(model, _Layout("|   ", test, label, "", lambda node: _group_first(tree, node)))
-    return [*lines, "", f"Number of Leaves  : \t{tree.n_leaves}", "", f"Size of the tree : \t{tree.node_count}"]
-
-
-def c45_lines(model: FittedModel) -> list[str]:
-    """The layout of C4.5 Release 8: `humidity <= 75 : Play (2.0)`, of the branches of a node those to leaves first.
-
-    A group of categories is `color in {black,green}`. Release 8 writes subtrees that are too deep for a page apart,
-    this does not.
-    """
-    tree, schema = model.tree, model.schema
-
-    def label(leaf: _Leaf) -> str:
-        wrong = f"/{leaf.wrong:.1f}" if leaf.wrong > _NOISE else ""
-        return f"{leaf.name} ({leaf.reached:.1f}{wrong})"
-
-    def order(node: int) -> list[int]:
-        return sorted(_group_first(tree, node), key=lambda child: bool(tree.num_children[child]))
-
-    lines = _lines(model, _Layout("|   ", lambda node: _c45_test(tree, schema, node), label, ":", order))
-    return lines if tree.num_children[0] else [lines[0].removeprefix(":")]
-
-
-def id3_lines(model: FittedModel) -> list[str]:
-    """The layout of Weka's Id3: `humidity = high: no`; a leaf without rows is `null`."""
-    tree, schema = model.tree, model.schema
-
-    def test(node: int) -> str:
-        return _plain_test(condition(tree, schema, node), value_in_words)
-
-    def label(leaf: _Leaf) -> str:
-        return leaf.name if leaf.reached > 0 else "null"
-
-    return _lines(model, _Layout("|  ", test, label, "", lambda node: _group_first(tree, node)))
-
-
-def simplecart_lines(model: FittedModel) -> list[str]:
-    """The layout of Weka's SimpleCart: `petalwidth < 1.75`, `age=(young)|(old): soft(4.0/1.0)`, and the tree's size.
-
-    A label has the right and the wrong weight, cut off after two decimals.
-    """
-    tree, schema = model.tree, model.schema
-
-    def label(leaf: _Leaf) -> str:
-        right, wrong = (_java_double(_cut_off(weight)) for weight in (leaf.reached - leaf.wrong, leaf.wrong))
-        return f"{leaf.name}({right}/{wrong})"
-
-    def test(node: int) -> str:
-        return _simplecart_test(condition(tree, schema, node))
-
-    lines = _lines(model, _Layout("|  ", test, label, "", lambda node: _group_first(tree, node)))
-    return [*lines, "", f"Number of Leaf Nodes: {tree.n_leaves}", "", f"Size of the Tree: {tree.node_count}"]
+    opening: str = ""
+    leaves_first: bool = False
+    sizes: tuple[str, ...] = ()
 
 
 def _lines(model: FittedModel, layout: _Layout) -> list[str]:
     tree, leaves = model.tree, _leaves(model)
-    if not tree.num_children[0]:
-        return [f": {layout.label(leaves[0])}"]
-    lines, stack = [], layout.order(0)[::-1]
+    lines, stack = [], _ordered_children(tree, 0, layout)[::-1]
     while stack:
         node = stack.pop()
-        test = layout.indent * (int(tree.depth[node]) - 1) + layout.test(node)
+        test = layout.indent * (int(tree.depth[node]) - 1) + layout.test(tree, model.schema, node)
         is_leaf = not tree.num_children[node]
         lines.append(f"{test}: {layout.label(leaves[node])}" if is_leaf else test + layout.opening)
-        stack.extend(layout.order(node)[::-1])
+        stack.extend(_ordered_children(tree, node, layout)[::-1])
+    if not lines:  # C4.5, which has the colon after every test, has none before a single leaf
+        lines = [f"{'' if layout.opening else ':'} {layout.label(leaves[0])}"]
+    for words, number in zip(layout.sizes, (tree.n_leaves, tree.node_count), strict=False):
+        lines += ["", f"{words}{number}"]
     return lines
 
 
@@ -255,49 +191,63 @@ def _leaves(model: FittedModel) -> list[_Leaf]:
     return [_Leaf(names[c], r, w) for c, r, w in zip(label.tolist(), reached.tolist(), wrong.tolist(), strict=True)]
 
 
-def _group_first(tree: Tree, node: int) -> list[int]:
+def _ordered_children(tree: Tree, node: int, layout: _Layout) -> list[int]:
     """The children of a node; the branch of a category or of a subset, which is branch 1, before that of the others."""
     children = child_nodes(tree, node)
-    is_group = tree.split_kind[node] in (SplitKind.ONE_VS_REST, SplitKind.SUBSET)
-    return children[::-1] if is_group else children
+    if tree.split_kind[node] in (SplitKind.ONE_VS_REST, SplitKind.SUBSET):
+        children = children[::-1]
+    return sorted(children, key=lambda child: layout.leaves_first and bool(tree.num_children[child]))
 
 
-def _plain_test(asked: Condition, number: Callable[[float], str]) -> str:
-    as_words = (value_in_words(value) if isinstance(value, Days) else value for value in asked.values)
-    values = [number(value) if isinstance(value, float) else value for value in as_words]
-    if asked.relation in ("in", "not in"):
-        return f"{asked.column} {asked.relation} {{{','.join(values)}}}"
-    return " ".join([asked.column, asked.relation, *values])
+def _plain_test(tree: Tree, schema: Schema, node: int, number: Callable[[float], str] = value_in_words) -> str:
+    return condition(tree, schema, node).in_words(number, ",")
+
+
+def _weka_label(leaf: _Leaf) -> str:
+    """`bad (15.27/2.27)`: the wrong weight is left out if there is none."""
+    wrong = f"/{_java_double(_rounded(leaf.wrong))}" if leaf.wrong > _NOISE else ""
+    return f"{leaf.name} ({_java_double(_rounded(leaf.reached))}{wrong})"
 
 
 def _c45_test(tree: Tree, schema: Schema, node: int) -> str:
+    """`humidity <= 75 `, and for a group of categories `color in {black,green}`, of both branches what it has."""
     asked = condition(tree, schema, node)
     if asked.relation in ("!=", "in", "not in"):
-        categories = _categories_of_branch(tree, schema, node)
-        relation, values = ("=", categories[0]) if len(categories) == 1 else ("in", f"{{{','.join(categories)}}}")
-        return f"{asked.column} {relation} {values}"
+        parent = int(tree.parent[node])
+        categories = schema.columns[column_of(tree, schema, parent)].categories
+        group = group_codes(tree, schema, parent)
+        codes = [code for code in range(len(categories)) if (code in group) == (asked.relation == "in")]
+        values = tuple(value_in_words(categories[code]) for code in codes)
+        asked = asked._replace(relation="=" if len(values) == 1 else "in", values=values)
     is_number = any(isinstance(value, float) for value in asked.values)
-    return _plain_test(asked, value_in_words) + (" " if is_number else "")
+    return asked.in_words(comma=",") + (" " if is_number else "")
 
 
-def _categories_of_branch(tree: Tree, schema: Schema, node: int) -> list[str]:
-    """The categories that go to a node from a split of one category, or a subset, against the others."""
-    parent = int(tree.parent[node])
-    feature = int(tree.feature[parent])
-    is_subset = tree.split_kind[parent] == SplitKind.SUBSET
-    group = subset_codes(tree, schema, parent) if is_subset else [int(tree.code[parent])]
-    is_group = node != int(tree.first_child[parent])
-    codes = range(schema.features[feature].num_values)
-    return [schema.code_in_words(feature, code) for code in codes if (code in group) == is_group]
+def _c45_label(leaf: _Leaf) -> str:
+    wrong = f"/{leaf.wrong:.1f}" if leaf.wrong > _NOISE else ""
+    return f"{leaf.name} ({leaf.reached:.1f}{wrong})"
 
 
-def _simplecart_test(asked: Condition) -> str:
-    if asked.relation in ("<=", ">") and isinstance(asked.values[0], float) and not isinstance(asked.values[0], Days):
+def _id3_label(leaf: _Leaf) -> str:
+    """The class alone; a leaf without rows is `null`."""
+    return leaf.name if leaf.reached > 0 else "null"
+
+
+def _simplecart_test(tree: Tree, schema: Schema, node: int) -> str:
+    """`petalwidth < 1.75`, `age=(young)|(old)`, `age!=(young)`."""
+    asked = condition(tree, schema, node)
+    if asked.relation in ("<=", ">") and type(asked.values[0]) is float:
         return f"{asked.column} {'<' if asked.relation == '<=' else '>='} {_java_double(asked.values[0])}"
     if asked.relation in ("=", "!=", "in", "not in"):
         relation = "=" if asked.relation in ("=", "in") else "!="
         return f"{asked.column}{relation}" + "|".join(f"({value})" for value in asked.values)
-    return _plain_test(asked, value_in_words)
+    return asked.in_words()
+
+
+def _simplecart_label(leaf: _Leaf) -> str:
+    """The right and the wrong weight, cut off after two decimals: `soft(4.0/1.0)`."""
+    right, wrong = (_java_double(_cut_off(weight)) for weight in (leaf.reached - leaf.wrong, leaf.wrong))
+    return f"{leaf.name}({right}/{wrong})"
 
 
 def _rounded(weight: float) -> float:
@@ -330,12 +280,19 @@ def _java_double(number: float) -> str:
     return f"{'-' * sign}{first}.{''.join(rest) or '0'}E{len(rest) + int(exponent)}"
 
 
-_LAYOUTS: dict[str, Callable[[FittedModel], list[str]]] = {
-    "jaxtree": _own_lines,
-    "weka": weka_lines,
-    "c45": c45_lines,
-    "id3": id3_lines,
-    "simplecart": simplecart_lines,
+_LAYOUTS = {
+    "weka": _Layout(
+        "|   ",
+        partial(_plain_test, number=_six_decimals),
+        _weka_label,
+        sizes=("Number of Leaves  : \t", "Size of the tree : \t"),
+    ),
+    # Release 8 writes subtrees that are too deep for a page apart, this does not.
+    "c45": _Layout("|   ", _c45_test, _c45_label, opening=":", leaves_first=True),
+    "id3": _Layout("|  ", _plain_test, _id3_label),
+    "simplecart": _Layout(
+        "|  ", _simplecart_test, _simplecart_label, sizes=("Number of Leaf Nodes: ", "Size of the Tree: ")
+    ),
 }
-STYLES = tuple(_LAYOUTS)
+STYLES = ("jaxtree", *_LAYOUTS)
 """The layouts that `export_text` knows."""

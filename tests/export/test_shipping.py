@@ -14,12 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 import jaxtree
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.export.c_code import to_c
+from jaxtree.export.ensembles import to_treelite
 from jaxtree.export.frame import to_dataframe
-from jaxtree.export.jax_function import to_jax_export
+from jaxtree.export.programs import to_c, to_jax_export
 from jaxtree.export.sklearn_trees import to_sklearn
 from jaxtree.export.sql import to_sql
-from jaxtree.export.treelite_model import to_treelite
 from tests.examples import example
 from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows
 
@@ -280,7 +279,7 @@ runtime = pytest.importorskip("onnxruntime")
 
 def run_onnx(estimator, X, dtype, **options):
     """The outputs of a model by name."""
-    from jaxtree.export.onnx_model import to_onnx
+    from jaxtree.export.ensembles import to_onnx
 
     session = runtime.InferenceSession(to_onnx(estimator, dtype=dtype, **options).SerializeToString())
     given = {}

@@ -1,0 +1,358 @@
+"""A tree or forest as a model of ONNX or treelite, which knows ensembles of trees.
+
+In ONNX the nodes are one `TreeEnsemble` (ai.onnx.ml, version 5), whose trees give the end where a row has arrived; what
+is predicted there is looked up in a table of doubles. So shares and means are jaxtree's own numbers, and the sum over
+the trees of a forest is made in the same order.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float64
+
+from jaxtree.errors import InvalidInputError, MissingExtraError
+from jaxtree.export.conditions import Question, questions_of
+from jaxtree.export.models import Planes, TermKind, exported_model, exported_with_planes
+from jaxtree.table.binning import round_down_to_float32
+from jaxtree.table.schema import Column, Schema
+from jaxtree.tree import FittedModel
+
+LEQ, MEMBER = 0, 6
+"""Codes of `TreeEnsemble` for a question with a limit, and for one about members of a set."""
+
+SUM = 1
+OPSETS = {"": 18, "ai.onnx.ml": 5}
+
+
+def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False) -> Any:
+    """Returns a fitted tree or forest as an `onnx.ModelProto`, which onnxruntime and others run.
+
+    A table of numbers is one input `X` of shape (rows, columns), of NaN where a value is missing. A table with words
+    has an input of shape (rows, 1) for every column, named as the column is: numbers, words as strings, truth values
+    as numbers; a word that fit has not seen counts as missing, and the empty string does so unless fit has seen it.
+
+    The outputs are `label` and `probabilities`, or for numbers `variable`. Shares and means are doubles. The planes of
+    a hardened oblique tree are one matrix product, whose sums may be rounded otherwise than jaxtree's.
+
+    Args:
+        estimator: A fitted tree or forest of one output, or an oblique tree that `harden` made.
+        dtype: The type of numbers. Of float32 thresholds are rounded down, so that every float32 falls on the same side
+            as it does in jaxtree; of float64 they are what they are, and every double does.
+        no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and
+            unseen words.
+
+    Raises:
+        InvalidInputError: The type is neither; or the estimator has several outputs, shares out rows with missing
+            values, or has classes or categories that ONNX has no type for.
+        InvalidTypeError: It is no tree or forest of jaxtree.
+        MissingExtraError: The package onnx is not installed.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> model = to_onnx(DecisionTreeClassifier(max_depth=2).fit(*load_iris(return_X_y=True)))
+        >>> [output.name for output in model.graph.output]
+        ['label', 'probabilities']
+    """
+    try:
+        import onnx
+    except ImportError as error:
+        raise MissingExtraError('ONNX needs its package: pip install "jaxtree[onnx]"') from error
+    number = np.dtype(dtype)
+    if number not in (np.float32, np.float64):
+        raise InvalidInputError(f"dtype must be float32 or float64, got {number}")
+    model, planes = exported_with_planes(estimator, no_missing=no_missing)
+    schema = model.schema if planes is None else planes.schema
+    graph = _Graph(onnx, number)
+    values = _read_columns(graph, schema)
+    if planes is not None:
+        values = _sum_planes(graph, values, planes)
+        graph.dtype = np.dtype(np.float64)
+    _predict(graph, model, _walk(graph, values, model))
+    for name in schema.column_names:
+        if name in ("label", "probabilities", "variable") or name.startswith("jaxtree/"):
+            raise InvalidInputError(f"a column is named {name!r}, which is the name of an output: rename it")
+    made = onnx.helper.make_graph(graph.nodes, "jaxtree", graph.inputs, graph.outputs, graph.tables)
+    opsets = [onnx.helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
+    proto = onnx.helper.make_model(made, opset_imports=opsets, producer_name="jaxtree", ir_version=10)
+    onnx.checker.check_model(proto)
+    return proto
+
+
+class _Graph:
+    """The parts of a model while it is made; values go by names, "jaxtree/..." except those of inputs and outputs."""
+
+    def __init__(self, onnx: Any, dtype: np.dtype):
+        self.onnx, self.types = onnx, onnx.TensorProto
+        self.dtype = dtype
+        self.nodes: list[Any] = []
+        self.inputs: list[Any] = []
+        self.outputs: list[Any] = []
+        self.tables: list[Any] = []
+
+    def add(self, made: str, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
+        """Adds a node that makes one value, and returns its name."""
+        self.nodes.append(self.onnx.helper.make_node(kind, inputs, [made], domain=domain, **attributes))
+        return made
+
+    def table(self, name: str, values: Any) -> str:
+        """Adds an array, and returns its name."""
+        self.tables.append(self.tensor(name, values))
+        return name
+
+    def tensor(self, name: str, values: Any) -> Any:
+        """An array as a tensor, such as attributes are."""
+        return self.onnx.numpy_helper.from_array(np.asarray(values), name)
+
+    def input(self, name: str, size: int, kind: int | None = None) -> str:
+        """Adds an input of so many columns, of numbers if no kind is given, and returns its name."""
+        kind = self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype) if kind is None else kind
+        self.inputs.append(self.onnx.helper.make_tensor_value_info(name, kind, [None, size]))
+        return name
+
+    def output(self, name: str, kind: int, *sizes: int) -> None:
+        """Adds an output of many rows."""
+        self.outputs.append(self.onnx.helper.make_tensor_value_info(name, kind, [None, *sizes]))
+
+
+def _read_columns(graph: _Graph, schema: Schema) -> str:
+    """The inputs as one matrix of numbers and codes."""
+    if all(column.kind == "numeric" for column in schema.columns):
+        return graph.input("X", len(schema.columns))
+    parts = [_read_column(graph, place, column) for place, column in enumerate(schema.columns)]
+    return graph.add("jaxtree/values of all columns", "Concat", *parts, axis=1)
+
+
+def _read_column(graph: _Graph, place: int, column: Column) -> str:
+    """A column of numbers, or of the codes of its words, of its truth values, or of its categories that are numbers."""
+    if column.kind == "numeric":
+        return graph.input(column.name, 1)
+    categories, kind = np.array(column.categories), None
+    if column.kind != "boolean" and all(isinstance(category, str) for category in column.categories):
+        kind, words = graph.types.STRING, [category.encode() for category in column.categories]
+        keys = graph.onnx.helper.make_tensor("keys", kind, [len(words)], words)
+    elif categories.dtype.kind in "biuf" and (categories.astype(graph.dtype) == categories).all():
+        keys = graph.tensor("keys", categories.astype(graph.dtype))
+    else:
+        raise InvalidInputError(f"ONNX has no type for the categories of column {column.name!r}")
+    return graph.add(
+        f"jaxtree/codes of column {place}",
+        "LabelEncoder",
+        graph.input(column.name, 1, kind),
+        domain="ai.onnx.ml",
+        keys_tensor=keys,
+        values_tensor=graph.tensor("values", np.arange(len(categories), dtype=graph.dtype)),
+        default_tensor=graph.tensor("default", np.array([np.nan], graph.dtype)),
+    )
+
+
+def _sum_planes(graph: _Graph, values: str, planes: Planes) -> str:
+    """The planes of every row as a matrix of doubles: a linear operator on the terms, which are of float32."""
+    double = graph.types.DOUBLE
+    columns = graph.table("jaxtree/columns of terms", planes.column.astype(np.int64))
+    doubles = graph.add("jaxtree/doubles", "Cast", values, to=double)
+    value = graph.add("jaxtree/values of terms", "Gather", doubles, columns, axis=1)
+    middle, unit = graph.table("jaxtree/middles", planes.middle), graph.table("jaxtree/units", planes.unit)
+    is_missing = graph.add("jaxtree/is missing", "IsNaN", value)
+    is_category = graph.add("jaxtree/is category", "Equal", value, middle)
+    centred = graph.add("jaxtree/centred", "Sub", value, middle)
+    scaled = graph.add("jaxtree/scaled", "Div", centred, unit)
+    terms = graph.add("jaxtree/numbers", "Where", is_missing, graph.table("jaxtree/zero", np.zeros(1)), scaled)
+    for kind, found in ((TermKind.CATEGORY, is_category), (TermKind.MISSING, is_missing)):
+        is_kind = graph.table(f"jaxtree/terms of kind {kind}", planes.kind == kind)
+        indicator = graph.add(f"{found}, 0 or 1", "Cast", found, to=double)
+        terms = graph.add(f"jaxtree/terms with kind {kind}", "Where", is_kind, indicator, terms)
+    rounded = graph.add("jaxtree/terms of float32", "Cast", terms, to=graph.types.FLOAT)
+    terms = graph.add("jaxtree/terms", "Cast", rounded, to=double)
+    normals = graph.table("jaxtree/normals", np.ascontiguousarray(planes.weight.T))
+    sums = graph.add("jaxtree/sums of terms", "MatMul", terms, normals)
+    return graph.add("jaxtree/planes", "Add", sums, graph.table("jaxtree/offsets", planes.offset))
+
+
+class _Inner(NamedTuple):
+    """An inner node of a `TreeEnsemble`, whose inner nodes and ends are numbered apart."""
+
+    question: Question
+    yes: int
+    no: int
+    yes_is_end: bool
+    no_is_end: bool
+
+
+class _Ends(NamedTuple):
+    """Where walks end: the value "jaxtree/ends" has places in `node`."""
+
+    node: list[int]
+    first: list[int]  # of every tree
+
+
+def _walk(graph: _Graph, values: str, model: FittedModel) -> _Ends:
+    """Adds the walks of every row through every tree, and returns where they may end."""
+    roots, inner, ends = [], [], _Ends([], [])
+    for tree, first_node in zip(model.forest, model.forest.first_node.tolist(), strict=False):
+        questions = questions_of(tree, model.schema)
+        if questions[0].is_end:  # a tree has an inner node, and of a leaf both branches lead to itself
+            questions = [Question(0, np.inf, (), 1, 1, True, 0), *questions]
+        is_end = [question.is_end for question in questions]
+        number = np.where(is_end, np.cumsum(is_end) + len(ends.node), np.cumsum(np.invert(is_end)) + len(inner)) - 1
+        roots.append(len(inner))
+        ends.first.append(len(ends.node))
+        for question in questions:
+            yes, no = question.yes, question.no
+            if question.is_end:
+                ends.node.append(first_node + question.node)
+            else:
+                inner.append(_Inner(question, int(number[yes]), int(number[no]), is_end[yes], is_end[no]))
+    attributes = _ensemble(graph, roots, inner, ends)
+    end = graph.add("jaxtree/end of tree", "TreeEnsemble", values, domain="ai.onnx.ml", **attributes)
+    number = graph.add("jaxtree/number in tree", "Cast", end, to=graph.types.INT64)
+    graph.add("jaxtree/ends", "Add", number, graph.table("jaxtree/first ends", np.array(ends.first, np.int64)))
+    return ends
+
+
+def _ensemble(graph: _Graph, roots: list[int], inner: list[_Inner], ends: _Ends) -> dict[str, Any]:
+    """The attributes of `TreeEnsemble` by name."""
+    questions = [node.question for node in inner]
+    limits = np.array([question.limit for question in questions])
+    limits = round_down_to_float32(limits) if graph.dtype == np.float32 else limits
+    members = [code for question in questions if question.codes for code in (*question.codes, np.nan)]
+    tree_of_end = np.searchsorted(ends.first, np.arange(len(ends.node)), side="right") - 1
+    number_in_tree = np.arange(len(ends.node)) - np.array(ends.first)[tree_of_end]
+    attributes: dict[str, Any] = {
+        "n_targets": len(roots),
+        "aggregate_function": SUM,
+        "post_transform": 0,
+        "tree_roots": roots,
+        "nodes_featureids": [question.column for question in questions],
+        "nodes_splits": graph.tensor("splits", limits.astype(graph.dtype)),
+        "nodes_modes": graph.tensor("modes", np.array([MEMBER if q.codes else LEQ for q in questions], np.uint8)),
+        "nodes_truenodeids": [node.yes for node in inner],
+        "nodes_falsenodeids": [node.no for node in inner],
+        "nodes_trueleafs": [int(node.yes_is_end) for node in inner],
+        "nodes_falseleafs": [int(node.no_is_end) for node in inner],
+        "nodes_missing_value_tracks_true": [int(question.missing_is_yes) for question in questions],
+        "leaf_targetids": tree_of_end.tolist(),
+        "leaf_weights": graph.tensor("weights", number_in_tree.astype(graph.dtype)),
+    }
+    if members:
+        attributes["membership_values"] = graph.tensor("members", np.array(members, graph.dtype))
+    return attributes
+
+
+def _predict(graph: _Graph, model: FittedModel, ends: _Ends) -> None:
+    """The outputs: the values of the ends, or their mean over the trees."""
+    num_trees, values = len(ends.first), model.node_value[ends.node]
+    said = graph.add("jaxtree/said of trees", "Gather", graph.table("jaxtree/said", values), "jaxtree/ends", axis=0)
+    last, one, axis = (
+        graph.table(f"jaxtree/number {number}", np.array([number], np.int64)) for number in (num_trees - 1, 2**62, 1)
+    )
+    # Sums in the order of the trees, of which the last is the sum of all.
+    sums = graph.add("jaxtree/sums", "CumSum", said, graph.table("jaxtree/axis", np.array(1, np.int64)))
+    whole = graph.add("jaxtree/sum of all", "Slice", sums, last, one, axis)
+    whole = graph.add("jaxtree/sum", "Squeeze", whole, axis)
+    name = "probabilities" if model.classes else "variable"
+    graph.add(name, "Div", whole, graph.table("jaxtree/number of trees", np.array(float(num_trees))))
+    if model.classes:
+        _predict_label(graph, model, ends)
+    graph.output(name, graph.types.DOUBLE, values.shape[1])
+
+
+def _predict_label(graph: _Graph, model: FittedModel, ends: _Ends) -> None:
+    classes = _classes(model.classes[0])
+    if model.node_label is None:
+        place = graph.add("jaxtree/place", "ArgMax", "probabilities", axis=1, keepdims=0)
+    else:
+        axis = graph.table("jaxtree/axis of trees", np.array([1], np.int64))
+        end = graph.add("jaxtree/end", "Squeeze", "jaxtree/ends", axis)
+        labels = graph.table("jaxtree/labels", model.node_label[0, ends.node].astype(np.int64))
+        place = graph.add("jaxtree/place", "Gather", labels, end, axis=0)
+    graph.add("label", "Gather", graph.table("jaxtree/classes", classes), place, axis=0)
+    graph.output("label", graph.types.STRING if classes.dtype == object else graph.types.INT64)
+
+
+def _classes(classes: np.ndarray) -> np.ndarray:
+    """The classes as integers or words, which is what ONNX has."""
+    if classes.dtype.kind in "biu":
+        return classes.astype(np.int64)
+    if all(isinstance(name, str) for name in classes.tolist()):
+        return classes.astype(object)
+    raise InvalidInputError(f"ONNX has labels of integers and words, and the classes are {classes.dtype}")
+
+
+def to_treelite(estimator: Any, *, no_missing: bool = False) -> Any:
+    """Returns a fitted tree or forest as a `treelite.Model`, in float64.
+
+    A row of the model is one number a column: a number as it is, a truth value as 0 or 1, a word as its place among
+    `estimator.schema_.columns[...].categories`, NaN where a value is missing or a word is not among these. Without
+    one-hot encoding that is what `estimator.encoder_.values(X)` returns. The model predicts shares of classes, in the
+    order of `classes_`, or a number.
+
+    Args:
+        estimator: A fitted tree or forest of one output.
+        no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and
+            unseen words.
+
+    Raises:
+        InvalidInputError: The estimator has several outputs, or shares out rows with missing values.
+        InvalidTypeError: It is no tree or forest of jaxtree.
+        MissingExtraError: The package treelite is not installed.
+
+    Example:
+        >>> import treelite
+        >>> from sklearn.datasets import load_iris
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = to_treelite(DecisionTreeClassifier(max_depth=2).fit(X, y))
+        >>> treelite.gtil.predict(model, X[:1])[0].tolist()
+        [[1.0, 0.0, 0.0]]
+    """
+    try:
+        from treelite import model_builder
+    except ImportError as error:
+        raise MissingExtraError('treelite needs its package: pip install "jaxtree[treelite]"') from error
+    model = exported_model(estimator, no_missing=no_missing)
+    num_outputs, num_trees = model.node_value.shape[1], len(model.forest)
+    builder = model_builder.ModelBuilder(
+        threshold_type="float64",
+        leaf_output_type="float64",
+        metadata=model_builder.Metadata(
+            num_feature=len(model.schema.columns),
+            task_type="kMultiClf" if model.classes else "kRegressor",
+            average_tree_output=True,
+            num_target=1,
+            num_class=[num_outputs],
+            leaf_vector_shape=(1, num_outputs),
+        ),
+        tree_annotation=model_builder.TreeAnnotation(
+            num_tree=num_trees,
+            target_id=[0] * num_trees,
+            class_id=[-1 if num_outputs > 1 else 0] * num_trees,
+        ),
+        postprocessor=model_builder.PostProcessorFunc(name="identity_multiclass" if model.classes else "identity"),
+        base_scores=[0.0] * num_outputs,
+    )
+    for tree, values in model.by_tree():
+        _add_tree(builder, questions_of(tree, model.schema), values)
+    return builder.commit()
+
+
+def _add_tree(builder: Any, questions: list[Question], values: Float64[np.ndarray, "node column"]) -> None:
+    """Adds the questions of a tree; what follows on yes is the left child."""
+    builder.start_tree()
+    for number, asked in enumerate(questions):
+        following = {
+            "feature_id": asked.column,
+            "default_left": asked.missing_is_yes,
+            "left_child_key": asked.yes,
+            "right_child_key": asked.no,
+        }
+        builder.start_node(number)
+        if asked.is_end:
+            value = values[asked.node].tolist()
+            builder.leaf(value if len(value) > 1 else value[0])
+        elif asked.codes:
+            builder.categorical_test(category_list=list(asked.codes), category_list_right_child=False, **following)
+        else:
+            builder.numerical_test(threshold=asked.limit, opname="<=", **following)
+        builder.end_node()
+    builder.end_tree()

@@ -1,0 +1,291 @@
+"""A tree or forest as a program that needs no jaxtree: in C99, as tables of questions and a loop, or made by JAX."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from string import Template
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import export
+from jaxtyping import Array, Float32
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.export.conditions import questions_of_forest
+from jaxtree.export.models import Planes, TermKind, exported_model, exported_with_planes
+from jaxtree.table.binning import round_down_to_float32
+from jaxtree.table.schema import Schema
+from jaxtree.tree import FittedModel
+from jaxtree.tree.predictor import Roots, sum_over_trees
+from jaxtree.tree.walk import steps_over_values, walk_values
+
+_PER_LINE = 12
+
+_FILE = """\
+/* $title, made by jaxtree. It needs C99, <math.h> and <string.h>, and no memory but the stack.
+
+   A row is one double a column, in this order:
+$columns
+   A missing value, and a word that is not listed, is NAN. */
+
+#include <math.h>
+#include <string.h>
+
+enum { @num_columns = $num_columns, @num_outputs = $num_outputs };
+
+$tables
+
+/* The code of a word in a column of words; NAN if it is not listed, or the column has numbers. */
+double @code(int column, const char *word) {
+  for (int code = @first_word[column]; code < @first_word[column + 1]; code++)
+    if (strcmp(@word[code], word) == 0) return code - @first_word[column];
+  return NAN;
+}
+
+$planes/* The end of a row's walk from a question on: the number of what is said there. */
+static int @walk(const double *row, int at) {
+  while (@column[at] >= 0) {
+    double value = $value;
+    int yes;
+    if (isnan(value)) yes = @missing_is_yes[at];
+    else if (@first_bits[at] < 0) yes = value <= @limit[at];
+    else {
+      int code = (int)value;
+      yes = code >= 0 && code < @num_codes[@column[at]] &&
+            (@bits[@first_bits[at] + code / 32] >> (code % 32) & 1u);
+    }
+    at = yes ? @yes[at] : @no[at];
+  }
+  return @yes[at];
+}
+
+/* $what. */
+void @predict$suffix(const double *row, double *output) {
+  for (int column = 0; column < @num_outputs; column++) output[column] = 0;
+  for (int tree = 0; tree < $num_trees; tree++) {
+    const double *said = @said + (long)@num_outputs * @walk(row, @root[tree]);
+    for (int column = 0; column < @num_outputs; column++) output[column] += said[column];
+  }
+  for (int column = 0; column < @num_outputs; column++) output[column] /= $num_trees;
+}
+"""
+
+_PLANES = """\
+/* A plane: a weighted sum of scaled numbers, categories (1 or 0) and missing values (1 or 0). */
+static double @plane(const double *row, int plane) {
+  double sum = 0;
+  for (int term = 0; term < $num_terms; term++) {
+    double value = row[@term_column[term]];
+    float x = 0;
+    if (@term_kind[term] == $missing) x = isnan(value) ? 1 : 0;
+    else if (isnan(value)) x = 0;
+    else if (@term_kind[term] == $category) x = value == @middle[term] ? 1 : 0;
+    else x = (float)((value - @middle[term]) / @unit[term]);
+    sum += @weight[plane * $num_terms + term] * x;
+  }
+  return sum + @offset[plane];
+}
+
+"""
+
+_LABEL_OF_TREE = """
+/* The place of the predicted class among: $classes. */
+int @predict(const double *row) {
+  return @label[@walk(row, @root[0])];
+}
+"""
+
+_LABEL_OF_FOREST = """
+/* The place of the predicted class among: $classes. */
+int @predict(const double *row) {
+  double share[@num_outputs];
+  int best = 0;
+  @predict_proba(row, share);
+  for (int column = 1; column < @num_outputs; column++)
+    if (share[column] > share[best]) best = column;
+  return best;
+}
+"""
+"""An @ stands for what the names in the file begin with."""
+
+
+def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str:
+    """Returns a fitted tree or forest as the text of a C99 file.
+
+    It has the functions `<name>_predict_proba(row, shares)` and `int <name>_predict(row)` of classes, or
+    `<name>_predict(row, output)` of numbers, and `<name>_code(column, word)` for the code of a word. A row is one
+    double a column; a missing value is NAN. They predict what the estimator does, in the same arithmetic; of an oblique
+    tree sums may be rounded otherwise, which matters for rows that lie on a plane.
+
+    Args:
+        estimator: A fitted tree or forest of one output, or an oblique tree that `harden` made.
+        name: What the names in the file begin with.
+        no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and
+            unseen words.
+
+    Raises:
+        InvalidInputError: The name is none of C; the estimator has several outputs, or shares out rows with missing
+            values.
+        InvalidTypeError: It is no tree or forest of jaxtree with hard splits.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> text = to_c(DecisionTreeClassifier(max_depth=2).fit(*load_iris(return_X_y=True)), name="iris")
+        >>> "int iris_predict(const double *row)" in text
+        True
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
+        raise InvalidInputError(f"name must be letters, digits and underscores, got {name!r}")
+    model, planes = exported_with_planes(estimator, no_missing=no_missing)
+    schema = model.schema if planes is None else planes.schema
+    label = _LABEL_OF_FOREST if model.averages_trees else _LABEL_OF_TREE
+    text = _FILE + (label if model.classes else "")
+    text = text.replace("$planes", "" if planes is None else _PLANES)
+    text = text.replace("$value", "row[@column[at]]" if planes is None else "@plane(row, @column[at])")
+    return Template(text.replace("@", f"{name}_")).substitute(
+        title="A forest" if model.averages_trees else "A decision tree",
+        columns="\n".join(_column_lines(schema)),
+        num_columns=len(schema.columns),
+        num_outputs=model.node_value.shape[1],
+        tables="\n".join(_arrays(model, planes, schema, name)),
+        what="The share of every class" if model.classes else "The number that is predicted",
+        suffix="_proba" if model.classes else "",
+        num_trees=len(model.forest),
+        num_terms=0 if planes is None else planes.column.size,
+        missing=int(TermKind.MISSING),
+        category=int(TermKind.CATEGORY),
+        classes=_comment(", ".join(map(str, model.classes[0]))) if model.classes else "",
+    )
+
+
+def _column_lines(schema: Schema) -> Iterable[str]:
+    for place, column in enumerate(schema.columns):
+        kinds = {"numeric": column.unit or "a number", "boolean": "0 or 1"}
+        words = kinds.get(column.kind, f"the code of one of {len(column.categories)} words")
+        yield f"   {place}: {_comment(column.name)}, {words}"
+
+
+def _comment(text: str) -> str:
+    """A text that does not end a comment, nor begin one, nor break a line."""
+    printable = "".join(letter if letter.isprintable() and letter != "\\" else "?" for letter in text)
+    return printable.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+
+
+def _arrays(model: FittedModel, planes: Planes | None, schema: Schema, name: str) -> Iterable[str]:
+    """The definitions of all arrays of the file."""
+    questions, roots = questions_of_forest(model)
+    is_end = np.array([asked.is_end for asked in questions])
+    ends = [asked.node for asked in questions if asked.is_end]
+    words = [[str(word) for word in column.categories] if column.kind != "numeric" else [] for column in schema.columns]
+    first_word = np.cumsum([0, *(len(part) for part in words)])
+    first_bits, bits = [], []
+    for asked in questions:
+        first_bits.append(len(bits) if asked.codes else -1)
+        if asked.codes:
+            members = sum(1 << code for code in asked.codes)
+            places = range(0, model.schema.columns[asked.column].num_values + 1, 32)
+            bits += [f"{members >> place & 0xFFFFFFFF}u" for place in places]
+    arrays = {
+        "const char *const @word": [_string(word) for part in words for word in part],
+        "const int @first_word": first_word.tolist(),
+        "const int @num_codes": np.diff(first_word).tolist(),
+        "const int @root": roots,
+        "const int @column": [asked.column for asked in questions],
+        "const double @limit": [asked.limit for asked in questions],
+        "const int @yes": np.where(is_end, np.cumsum(is_end) - 1, [asked.yes for asked in questions]).tolist(),
+        "const int @no": [asked.no for asked in questions],
+        "const char @missing_is_yes": [int(asked.missing_is_yes) for asked in questions],
+        "const int @first_bits": first_bits,
+        "const unsigned int @bits": bits,
+        "const double @said": model.node_value[ends].ravel().tolist(),
+    }
+    if model.node_label is not None:
+        arrays["const int @label"] = model.node_label[0, ends].tolist()
+    if planes is not None:
+        arrays |= {f"const int @term_{of}": getattr(planes, of).tolist() for of in ("column", "kind")}
+        numbers = ("middle", "unit", "weight", "offset")
+        arrays |= {f"const double @{of}": getattr(planes, of).ravel().tolist() for of in numbers}
+    return (_array(declared.replace("@", f"{name}_"), values) for declared, values in arrays.items())
+
+
+def _array(declared: str, values: list) -> str:
+    """The definition of an array; C has none without elements."""
+    texts = [_number(value) if isinstance(value, float) else str(value) for value in values]
+    texts = texts or ['""' if "*" in declared else "0"]
+    lines = [", ".join(texts[first : first + _PER_LINE]) for first in range(0, len(texts), _PER_LINE)]
+    return f"static {declared}[] = {{\n  " + ",\n  ".join(lines) + "};"
+
+
+def _number(value: float) -> str:
+    if np.isinf(value):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    return value.hex()
+
+
+def _string(text: str) -> str:
+    """A string of C, byte by byte where it is not plain."""
+    data = text.encode("utf-8", "surrogatepass")
+    if b"\0" in data:
+        raise InvalidInputError(f"the word {text!r} has a zero character, which strings of C have not")
+    plain = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-+.,:;()<>=/"
+    return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in data) + '"'
+
+
+PLATFORMS = ("cpu", "cuda", "tpu")
+
+
+def to_jax_export(
+    estimator: Any, *, num_rows: int | None = None, platforms: Sequence[str] = PLATFORMS, no_missing: bool = False
+) -> export.Exported:
+    """Returns the prediction of a fitted tree or forest as a `jax.export.Exported`, whose `serialize()` are bytes.
+
+    It is a function of a float32 table of shape (rows, features), of NaN where a value is missing: what
+    `estimator.encoder_.values(X)` returns, the numbers of numeric columns and the codes of the others. It returns the
+    place of every row's class and the shares of all classes, or the means, in float32. Walks are those of jaxtree
+    itself: thresholds are rounded down, so that every float32 falls on the side where it does there. A CPU may
+    take numbers closer to 0 than 1.2e-38 for 0.
+
+    Args:
+        estimator: A fitted tree or forest of one output.
+        num_rows: The number of rows of a table; None for any number.
+        platforms: What it shall run on.
+        no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values.
+
+    Raises:
+        InvalidInputError: The estimator has several outputs, or shares out rows with missing values.
+        InvalidTypeError: It is no tree or forest of jaxtree.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> data = to_jax_export(DecisionTreeClassifier(max_depth=2).fit(X, y)).serialize()
+        >>> place, shares = jax.export.deserialize(data).call(X[:3].astype("float32"))
+        >>> place.tolist(), shares.shape
+        ([0, 0, 0], (3, 3))
+    """
+    model = exported_model(estimator, no_missing=no_missing)
+    most = (2**31 - 1) // model.schema.num_features
+    rows = (num_rows,) if num_rows is not None else export.symbolic_shape("rows", constraints=[f"rows <= {most}"])
+    table = jax.ShapeDtypeStruct((*rows, model.schema.num_features), jnp.float32)
+    return export.export(jax.jit(_function(model)), platforms=list(platforms))(table)
+
+
+def _function(model: FittedModel) -> Callable[[Float32[Array, "row feature"]], Any]:
+    """The prediction as a function of rows of values."""
+    nodes, num_trees = model.forest.nodes, len(model.forest)
+    steps = jax.tree.map(jnp.asarray, steps_over_values(nodes, round_down_to_float32(nodes.threshold)))
+    depth = jnp.full(num_trees, nodes.depth.max(), jnp.int32)
+    roots = Roots(jnp.asarray(model.forest.first_node[:-1], jnp.int32), depth, jnp.int32(num_trees))
+    node_value = jnp.asarray(model.node_value, jnp.float32)
+
+    def predict(values: Float32[Array, "row feature"]) -> Any:
+        if model.node_label is not None:
+            end = walk_values(steps, depth[0], values, jnp.zeros(values.shape[0], jnp.int32))
+            return jnp.asarray(model.node_label[0], jnp.int32)[end], node_value[end]
+        mean = sum_over_trees(steps, roots, node_value, values) / num_trees
+        return (jnp.argmax(mean, axis=1).astype(jnp.int32), mean) if model.classes else mean[:, 0]
+
+    return predict
