@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 import jaxtree
-from jaxtree.export.sklearn_trees import from_sklearn
+from jaxtree.export.node_tables import from_sklearn
 from jaxtree.tree import Predictor, join_trees
 
 TREE_DEPTH, FOREST_DEPTH, NUM_TREES, SHARE_OF_FEATURES = 8, 10, 100, 0.2

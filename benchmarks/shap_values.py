@@ -16,7 +16,7 @@ from sklearn.datasets import make_regression
 
 from jaxtree import RandomForestRegressor
 from jaxtree.explain import shap_values
-from jaxtree.export.sklearn_trees import to_sklearn
+from jaxtree.export.node_tables import to_sklearn
 
 
 def as_sklearn(forest):

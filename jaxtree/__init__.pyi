@@ -40,12 +40,12 @@ from jaxtree.estimators.trees import DecisionTreeRegressor as DecisionTreeRegres
 from jaxtree.explain.rows import explain_row as explain_row
 from jaxtree.export.ensembles import to_onnx as to_onnx
 from jaxtree.export.ensembles import to_treelite as to_treelite
-from jaxtree.export.frame import to_dataframe as to_dataframe
+from jaxtree.export.node_tables import from_sklearn as from_sklearn
+from jaxtree.export.node_tables import to_dataframe as to_dataframe
+from jaxtree.export.node_tables import to_sklearn as to_sklearn
 from jaxtree.export.pictures import to_graphviz as to_graphviz
 from jaxtree.export.programs import to_c as to_c
 from jaxtree.export.programs import to_jax_export as to_jax_export
-from jaxtree.export.sklearn_trees import from_sklearn as from_sklearn
-from jaxtree.export.sklearn_trees import to_sklearn as to_sklearn
 from jaxtree.export.sql import to_sql as to_sql
 from jaxtree.export.text import export_text as export_text
 from jaxtree.files.registry import load as load

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from jaxtree import majority_class, prune, take_tree
 from jaxtree.errors import InvalidTypeError
-from jaxtree.export.sklearn_trees import from_sklearn
+from jaxtree.export.node_tables import from_sklearn
 
 CLASSES = {"iris": load_iris, "breast cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
 DATA = {**CLASSES, "diabetes": load_diabetes}

@@ -1,4 +1,4 @@
-"""What the splits of a tree ask of its rows: in words, and as the yes-or-no questions that other programs know.
+"""The conditions that splits set for rows: in words, and as the yes-or-no questions that other programs know.
 
 As questions, a split with a branch for every category becomes a chain; a one-hot feature becomes a question about its
 column. Where a row stays at an inner node, that node is an *end* as leaves are.
@@ -15,7 +15,7 @@ from jaxtree.tree import ALL_BRANCHES, CODES_PER_WORD, FittedModel, SplitKind, T
 
 
 class Condition(NamedTuple):
-    """What a branch asks of a column: `relation` is one of <= > = != in, not in, is known, is missing."""
+    """A condition that a branch sets for a column: `relation` is <=, >, =, !=, in, not in, is known, or is missing."""
 
     column: str
     relation: str
@@ -55,8 +55,13 @@ def column_of(tree: Tree, schema: Schema, node: int) -> int:
     return schema.features[int(tree.feature[node])].column
 
 
+def features_of(schema: Schema, column: int) -> list[int]:
+    """The features that are made of a column: one, or one-hot one a category."""
+    return [number for number, feature in enumerate(schema.features) if feature.column == column]
+
+
 def condition(tree: Tree, schema: Schema, node: int) -> Condition:
-    """Returns what the parent's split asks of the rows that come to a node, missing values left aside."""
+    """Returns the condition that the parent's split sets for rows that come to a node, missing values left aside."""
     parent = int(tree.parent[node])
     branch, kind = node - int(tree.first_child[parent]), SplitKind(int(tree.split_kind[parent]))
     feature = schema.features[int(tree.feature[parent])]
@@ -84,7 +89,7 @@ def _threshold_condition(column: Column, feature: Feature, threshold: float, bra
 
 
 def branch_in_words(tree: Tree, schema: Schema, node: int) -> str:
-    """Writes what the parent's split asks of the rows that come to a node: "age <= 30 or missing"."""
+    """Writes the condition that the parent's split sets for rows that come to a node: "age <= 30 or missing"."""
     parent, asked = int(tree.parent[node]), condition(tree, schema, node)
     branch_of_missing = int(tree.first_child[parent]) + int(tree.missing_branch[parent])
     takes_missing = schema.features[int(tree.feature[parent])].has_missing and branch_of_missing == node
@@ -137,7 +142,7 @@ class Question(NamedTuple):
 
 
 class _Test(NamedTuple):
-    """What a node asks to send values to one of its branches; see `Question`."""
+    """A question that sends values to a branch; see `Question`."""
 
     branch: int
     limit: float = 0.0

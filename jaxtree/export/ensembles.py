@@ -5,13 +5,13 @@ is predicted there is looked up in a table of doubles. So shares and means are j
 the trees of a forest is made in the same order.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64, Int
 
 from jaxtree.errors import InvalidInputError, MissingExtraError
-from jaxtree.export.conditions import Question, questions_of
+from jaxtree.export.conditions import Question, questions_of, questions_of_forest
 from jaxtree.export.models import Planes, TermKind, exported_model, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Column, Schema
@@ -169,68 +169,52 @@ def _sum_planes(graph: _Graph, values: str, planes: Planes) -> str:
     return graph.add("jaxtree/planes", "Add", sums, graph.table("jaxtree/offsets", planes.offset))
 
 
-class _Inner(NamedTuple):
-    """An inner node of a `TreeEnsemble`, whose inner nodes and ends are numbered apart."""
-
-    question: Question
-    yes: int
-    no: int
-    yes_is_end: bool
-    no_is_end: bool
-
-
-class _Ends(NamedTuple):
-    """Where walks end: the value "jaxtree/ends" has places in `node`."""
-
-    node: list[int]
-    first: list[int]  # of every tree
-
-
-def _walk(graph: _Graph, values: str, model: FittedModel) -> _Ends:
-    """Adds the walks of every row through every tree, and returns where they may end."""
-    roots, inner, ends = [], [], _Ends([], [])
-    for tree, first_node in zip(model.forest, model.forest.first_node.tolist(), strict=False):
-        questions = questions_of(tree, model.schema)
-        if questions[0].is_end:  # a tree has an inner node, and of a leaf both branches lead to itself
-            questions = [Question(0, np.inf, (), 1, 1, True, 0), *questions]
-        is_end = [question.is_end for question in questions]
-        number = np.where(is_end, np.cumsum(is_end) + len(ends.node), np.cumsum(np.invert(is_end)) + len(inner)) - 1
-        roots.append(len(inner))
-        ends.first.append(len(ends.node))
-        for question in questions:
-            yes, no = question.yes, question.no
-            if question.is_end:
-                ends.node.append(first_node + question.node)
-            else:
-                inner.append(_Inner(question, int(number[yes]), int(number[no]), is_end[yes], is_end[no]))
-    attributes = _ensemble(graph, roots, inner, ends)
+def _walk(graph: _Graph, values: str, model: FittedModel) -> list[int]:
+    """Adds the walks of every row through every tree, and returns the nodes that "jaxtree/ends" has places in."""
+    questions, roots = questions_of_forest(model)
+    is_end = np.array([question.is_end for question in questions])
+    ends = [question.node for question in questions if question.is_end]
+    for root in roots:  # a tree has an inner node, and of a leaf both branches lead to itself
+        if is_end[root]:
+            questions[root] = Question(0, np.inf, (), root, root, True, questions[root].node)
+    first_end = (np.cumsum(is_end) - is_end)[roots]
+    attributes = _ensemble(graph, questions, is_end, roots, first_end)
     end = graph.add("jaxtree/end of tree", "TreeEnsemble", values, domain="ai.onnx.ml", **attributes)
     number = graph.add("jaxtree/number in tree", "Cast", end, to=graph.types.INT64)
-    graph.add("jaxtree/ends", "Add", number, graph.table("jaxtree/first ends", np.array(ends.first, np.int64)))
+    graph.add("jaxtree/ends", "Add", number, graph.table("jaxtree/first ends", first_end))
     return ends
 
 
-def _ensemble(graph: _Graph, roots: list[int], inner: list[_Inner], ends: _Ends) -> dict[str, Any]:
-    """The attributes of `TreeEnsemble` by name."""
-    questions = [node.question for node in inner]
-    limits = np.array([question.limit for question in questions])
+def _ensemble(
+    graph: _Graph,
+    questions: list[Question],
+    is_end: Bool[np.ndarray, " question"],
+    roots: list[int],
+    first_end: Int[np.ndarray, " tree"],
+) -> dict[str, Any]:
+    """The attributes of `TreeEnsemble` by name; it numbers inner nodes and ends apart."""
+    inner = [question for question in questions if not question.is_end]
+    number = np.cumsum([not question.is_end for question in questions]) - 1
+    number_of_following = np.where(is_end, np.cumsum(is_end) - 1, number)
+    yes, no = ([getattr(question, answer) for question in inner] for answer in ("yes", "no"))
+    limits = np.array([question.limit for question in inner])
     limits = round_down_to_float32(limits) if graph.dtype == np.float32 else limits
-    members = [code for question in questions if question.codes for code in (*question.codes, np.nan)]
-    tree_of_end = np.searchsorted(ends.first, np.arange(len(ends.node)), side="right") - 1
-    number_in_tree = np.arange(len(ends.node)) - np.array(ends.first)[tree_of_end]
+    members = [code for question in inner if question.codes for code in (*question.codes, np.nan)]
+    tree_of_end = np.repeat(np.arange(len(roots)), np.diff(first_end, append=is_end.sum()))
+    number_in_tree = np.arange(tree_of_end.size) - first_end[tree_of_end]
     attributes: dict[str, Any] = {
         "n_targets": len(roots),
         "aggregate_function": SUM,
         "post_transform": 0,
-        "tree_roots": roots,
-        "nodes_featureids": [question.column for question in questions],
+        "tree_roots": number[roots].tolist(),
+        "nodes_featureids": [question.column for question in inner],
         "nodes_splits": graph.tensor("splits", limits.astype(graph.dtype)),
-        "nodes_modes": graph.tensor("modes", np.array([MEMBER if q.codes else LEQ for q in questions], np.uint8)),
-        "nodes_truenodeids": [node.yes for node in inner],
-        "nodes_falsenodeids": [node.no for node in inner],
-        "nodes_trueleafs": [int(node.yes_is_end) for node in inner],
-        "nodes_falseleafs": [int(node.no_is_end) for node in inner],
-        "nodes_missing_value_tracks_true": [int(question.missing_is_yes) for question in questions],
+        "nodes_modes": graph.tensor("modes", np.array([MEMBER if q.codes else LEQ for q in inner], np.uint8)),
+        "nodes_truenodeids": number_of_following[yes].tolist(),
+        "nodes_falsenodeids": number_of_following[no].tolist(),
+        "nodes_trueleafs": is_end[yes].astype(int).tolist(),
+        "nodes_falseleafs": is_end[no].astype(int).tolist(),
+        "nodes_missing_value_tracks_true": [int(question.missing_is_yes) for question in inner],
         "leaf_targetids": tree_of_end.tolist(),
         "leaf_weights": graph.tensor("weights", number_in_tree.astype(graph.dtype)),
     }
@@ -239,9 +223,9 @@ def _ensemble(graph: _Graph, roots: list[int], inner: list[_Inner], ends: _Ends)
     return attributes
 
 
-def _predict(graph: _Graph, model: FittedModel, ends: _Ends) -> None:
+def _predict(graph: _Graph, model: FittedModel, ends: list[int]) -> None:
     """The outputs: the values of the ends, or their mean over the trees."""
-    num_trees, values = len(ends.first), model.node_value[ends.node]
+    num_trees, values = len(model.forest), model.node_value[ends]
     said = graph.add("jaxtree/said of trees", "Gather", graph.table("jaxtree/said", values), "jaxtree/ends", axis=0)
     last, one, axis = (
         graph.table(f"jaxtree/number {number}", np.array([number], np.int64)) for number in (num_trees - 1, 2**62, 1)
@@ -257,14 +241,14 @@ def _predict(graph: _Graph, model: FittedModel, ends: _Ends) -> None:
     graph.output(name, graph.types.DOUBLE, values.shape[1])
 
 
-def _predict_label(graph: _Graph, model: FittedModel, ends: _Ends) -> None:
+def _predict_label(graph: _Graph, model: FittedModel, ends: list[int]) -> None:
     classes = _classes(model.classes[0])
     if model.node_label is None:
         place = graph.add("jaxtree/place", "ArgMax", "probabilities", axis=1, keepdims=0)
     else:
         axis = graph.table("jaxtree/axis of trees", np.array([1], np.int64))
         end = graph.add("jaxtree/end", "Squeeze", "jaxtree/ends", axis)
-        labels = graph.table("jaxtree/labels", model.node_label[0, ends.node].astype(np.int64))
+        labels = graph.table("jaxtree/labels", model.node_label[0, ends].astype(np.int64))
         place = graph.add("jaxtree/place", "Gather", labels, end, axis=0)
     graph.add("label", "Gather", graph.table("jaxtree/classes", classes), place, axis=0)
     graph.output("label", graph.types.STRING if classes.dtype == object else graph.types.INT64)

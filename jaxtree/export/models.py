@@ -20,7 +20,7 @@ from jaxtree.tree import FittedModel
 
 
 class TermKind(enum.IntEnum):
-    """What a term is of its column's value; a missing value is 0 except in the last."""
+    """How a term follows from its column's value; a missing value is 0 except in the last."""
 
     NUMBER = 0
     CATEGORY = 1
@@ -34,10 +34,10 @@ class Planes(NamedTuple):
         schema: The table that they are of.
         column: The column that each term reads.
         kind: A `TermKind`.
-        middle: What is subtracted from a number; the code of a category; 0 for others.
-        unit: What a number is divided by then; 1 for others.
-        weight: What every term counts. Terms are rounded to float32, as the tree reads them, sums are of doubles.
-        offset: What is added to the sum.
+        middle: The number that is subtracted from a number; the code of a category; 0 for others.
+        unit: The number by which it is divided then; 1 for others.
+        weight: The factor of every term. Terms are rounded to float32, as the tree reads them, sums are of doubles.
+        offset: The number that is added to the sum.
     """
 
     schema: Schema
@@ -47,11 +47,6 @@ class Planes(NamedTuple):
     unit: Float64[np.ndarray, " term"]
     weight: Float64[np.ndarray, "plane term"]
     offset: Float64[np.ndarray, " plane"]
-
-    @property
-    def num_terms(self) -> int:
-        """The number of terms of every plane."""
-        return self.column.size
 
 
 FORMS_OF_PLANES = "export_text, to_graphviz, plot.plot_tree, to_onnx, to_sql and to_c"

@@ -13,10 +13,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.conditions import branch_in_words, child_nodes, class_names, node_class
+from jaxtree.export.conditions import branch_in_words, child_nodes, class_names, column_of, node_class
 from jaxtree.export.models import drawn_model
-from jaxtree.table.schema import Schema, value_in_words
-from jaxtree.tree import FittedModel, Tree, output_counts, target_means
+from jaxtree.table.schema import value_in_words
+from jaxtree.tree import FittedModel, output_counts, target_means
 
 CLASS_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 """Those of Okabe and Ito (2008), which colour-blind readers can tell apart; further classes have turned hues."""
@@ -33,8 +33,8 @@ class PicturedNode(NamedTuple):
         parent: That of its parent; its own for the root.
         children: Those of its children, none where it is a leaf or the drawing ends.
         depth: Edges from the root.
-        branch: What its parent's split asks of its rows; empty for the root.
-        lines: What stands in it.
+        branch: The condition of its parent's split; empty for the root.
+        lines: Its text; the last line is "…" where the drawing ends.
         colour: "#rrggbb".
         hides_children: Whether the drawing ends here, though the tree goes on.
     """
@@ -62,48 +62,36 @@ def picture(
     if max_depth is not None and max_depth < 0:
         raise InvalidInputError(f"max_depth must be None or an integer >= 0, got {max_depth}")
     tree, schema = model.tree, model.schema
-    lines = _class_lines(model) if model.classes else _mean_lines(tree)
-    colours = _class_colours(model) if model.classes else _mean_colours(tree)
+    lines, colours = (_class_lines, _class_colours) if model.classes else (_mean_lines, _mean_colours)
+    lines, colours = lines(model), colours(model)
     nodes, waiting = [], [0]
     while waiting:
         node = waiting.pop()
         depth, children = int(tree.depth[node]), tuple(child_nodes(tree, node))
         hides = bool(children) and depth == max_depth
         shown = () if hides else children
-        nodes.append(
-            PicturedNode(
-                node, int(tree.parent[node]) if node else node, shown, depth,
-                branch_in_words(tree, schema, node) if node else "",
-                (*_split_lines(tree, schema, node, bool(shown)), *lines[node]), colours[node], hides,
-            )
-        )  # fmt: skip
+        question = (f"{schema.columns[column_of(tree, schema, node)].name}?",) if shown else ()
+        node_lines = (*question, *lines[node], f"n = {_number(tree.weight[node].item())}", *(["…"] if hides else []))
+        parent, branch = (int(tree.parent[node]), branch_in_words(tree, schema, node)) if node else (0, "")
+        nodes.append(PicturedNode(node, parent, shown, depth, branch, node_lines, colours[node], hides))
         waiting.extend(shown[::-1])
     return nodes
 
 
-def _split_lines(tree: Tree, schema: Schema, node: int, is_split: bool) -> tuple[str, ...]:
-    """The column that the node asks about."""
-    return (schema.columns[schema.features[int(tree.feature[node])].column].name + "?",) if is_split else ()
-
-
-def _class_lines(model: FittedModel) -> list[tuple[str, ...]]:
-    tree = model.tree
-    lines: list[list[str]] = [[] for _ in range(tree.node_count)]
+def _class_lines(model: FittedModel) -> list[list[str]]:
+    """The class of every output at every node, with its share of the weight."""
+    lines: list[list[str]] = [[] for _ in range(model.tree.node_count)]
     for output, (names, labels) in enumerate(zip(class_names(model), node_class(model), strict=True)):
-        counts = np.asarray(output_counts(tree, output), np.float64)
-        for node, (label, count) in enumerate(zip(labels.tolist(), counts, strict=True)):
+        counts = np.asarray(output_counts(model.tree, output), np.float64)
+        for own, label, count in zip(lines, labels.tolist(), counts, strict=True):
             total = count.sum()
-            share = f" {count[label] / total:.0%}" if total else ""
-            lines[node].append(f"{names[label]}{share}")
-    return [(*own, f"n = {_number(weight)}") for own, weight in zip(lines, tree.weight.tolist(), strict=True)]
+            own.append(names[label] + (f" {count[label] / total:.0%}" if total else ""))
+    return lines
 
 
-def _mean_lines(tree: Tree) -> list[tuple[str, ...]]:
-    means = target_means(tree).tolist()
-    return [
-        (", ".join(f"{mean:.4g}" for mean in row), f"n = {_number(weight)}")
-        for row, weight in zip(means, tree.weight.tolist(), strict=True)
-    ]
+def _mean_lines(model: FittedModel) -> list[list[str]]:
+    """The means of all targets at every node."""
+    return [[", ".join(f"{mean:.4g}" for mean in row)] for row in target_means(model.tree).tolist()]
 
 
 def _number(weight: float | int) -> str:
@@ -120,8 +108,8 @@ def _class_colours(model: FittedModel) -> list[str]:
     return [_mixed(colour_of_class(own), part) for own, part in zip(label.tolist(), strength.tolist(), strict=True)]
 
 
-def _mean_colours(tree: Tree) -> list[str]:
-    mean: Float[np.ndarray, " node"] = np.asarray(target_means(tree), np.float64)[:, 0]
+def _mean_colours(model: FittedModel) -> list[str]:
+    mean: Float[np.ndarray, " node"] = target_means(model.tree)[:, 0]
     low, high = mean.min(), mean.max()
     strength = (mean - low) / (high - low) if high > low else np.zeros_like(mean)
     return [_mixed(CLASS_COLOURS[0], part) for part in strength.tolist()]
@@ -179,20 +167,11 @@ def to_graphviz(estimator: Any, *, feature_names: Sequence[str] | None = None, m
     """
     lines = [_DOT_HEAD]
     for node in picture(estimator, feature_names=feature_names, max_depth=max_depth):
-        lines.append(_dot_node(node))
+        label = "\\n".join(map(_escaped, node.lines))
+        lines.append(f'  {node.node} [label="{label}", fillcolor="{node.colour}"];')
         if node.branch:
-            lines.append(f"  {node.parent} -> {node.node} [label={_quoted(node.branch)}];")
+            lines.append(f'  {node.parent} -> {node.node} [label="{_escaped(node.branch)}"];')
     return "\n".join([*lines, "}"])
-
-
-def _dot_node(node: PicturedNode) -> str:
-    shown = (*node.lines, "…") if node.hides_children else node.lines
-    label = "\\n".join(_escaped(line) for line in shown)
-    return f'  {node.node} [label="{label}", fillcolor="{node.colour}"];'
-
-
-def _quoted(text: str) -> str:
-    return f'"{_escaped(text)}"'
 
 
 def _escaped(text: str) -> str:
@@ -245,18 +224,13 @@ def _depth_of_most_nodes(tree: Any) -> int:
 
 
 def _html_node(node: PicturedNode, nodes: dict[int, PicturedNode]) -> str:
-    line = _html_line(node)
+    question, content = (node.lines[0], node.lines[1:]) if node.children else ("", node.lines)
+    branch, words = html.escape(node.branch or "all rows"), html.escape(", ".join(content))
+    asks = f' <span style="opacity:0.65">{html.escape(question)}</span>' if question else ""
+    line = f'<span style="{_COLOUR}{node.colour}"></span><b>{branch}</b>: {words}{asks}'
     if not node.children:
         return f'<div style="padding-left:1em">{line}</div>'
     below = "".join(_html_node(nodes[child], nodes) for child in node.children)
     is_open = " open" if node.depth < OPEN_DEPTH else ""
     summary = f'<summary style="cursor:pointer">{line}</summary>'
     return f'<details{is_open}>{summary}<div style="{_BELOW}">{below}</div></details>'
-
-
-def _html_line(node: PicturedNode) -> str:
-    asked, content = (node.lines[0], node.lines[1:]) if node.children else ("", node.lines)
-    branch = f"<b>{html.escape(node.branch or 'all rows')}</b>"
-    words = html.escape(", ".join((*content, "…") if node.hides_children else content))
-    asks = f' <span style="opacity:0.65">{html.escape(asked)}</span>' if asked else ""
-    return f'<span style="{_COLOUR}{node.colour}"></span>{branch}: {words}{asks}'

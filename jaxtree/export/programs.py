@@ -107,7 +107,7 @@ int @predict(const double *row) {
   return best;
 }
 """
-"""An @ stands for what the names in the file begin with."""
+"""An @ stands for the beginning of all names in the file."""
 
 
 def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str:
@@ -120,7 +120,7 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
 
     Args:
         estimator: A fitted tree or forest of one output, or an oblique tree that `harden` made.
-        name: What the names in the file begin with.
+        name: The beginning of all names in the file.
         no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and
             unseen words.
 
@@ -250,7 +250,7 @@ def to_jax_export(
     Args:
         estimator: A fitted tree or forest of one output.
         num_rows: The number of rows of a table; None for any number.
-        platforms: What it shall run on.
+        platforms: The platforms that it shall run on.
         no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values.
 
     Raises:

@@ -53,7 +53,7 @@ def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) ->
 
 
 def _predicted(model: FittedModel, share_of: Any) -> list[str]:
-    """What is predicted at every node, as literals: the class, the share of a class, or the number."""
+    """The prediction at every node as a literal: the class, the share of a class, or the number."""
     names = model.classes[0].tolist() if model.classes else []
     if share_of is not None and share_of not in names:
         classes = names or "none, it predicts numbers"
@@ -109,7 +109,7 @@ def _nesting(questions: list[Question]) -> list[int]:
 
 
 def _condition(schema: Schema, planes: Planes | None, asked: Question, *, is_yes: bool) -> str:
-    """What holds of the rows that go to yes, or to no; an unseen word counts as NULL, and is known to no list."""
+    """The condition of the rows that go to yes, or to no; an unseen word counts as NULL, and stands in no list."""
     if planes is not None:
         return f"{_plane(planes, asked.column)} {'<=' if is_yes else '>'} 0"
     column = schema.columns[asked.column]
@@ -164,7 +164,7 @@ def _plane(planes: Planes, plane: int) -> str:
 
 
 def _worth_of_words(planes: Planes, weight: Float64[np.ndarray, " term"], terms: list[int], column: Column) -> str:
-    """What every word of a column adds to a plane."""
+    """The number that every word of a column adds to a plane."""
     worth = np.zeros(len(column.categories))
     codes = np.arange(len(worth))
     for term in terms:

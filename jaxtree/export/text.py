@@ -114,7 +114,7 @@ def _classes_in_words(model: FittedModel) -> list[str]:
 
 
 def _weights_in_words(names: list[str], weights: list[float]) -> str:
-    present = [f"{name} {_weight_in_words(weight)}" for name, weight in zip(names, weights, strict=True) if weight]
+    present = [f"{name} {_decimals(weight, 2)}" for name, weight in zip(names, weights, strict=True) if weight]
     return ", ".join(present) or "no rows"
 
 
@@ -122,16 +122,16 @@ def _means_in_words(tree: Tree) -> list[str]:
     """The mean of every target and the weight, of every node."""
     means = [", ".join(map(value_in_words, row)) for row in target_means(tree).tolist()]
     weights = np.asarray(tree.weight, np.float64).tolist()
-    return [f"{mean} (weight {_weight_in_words(weight)})" for mean, weight in zip(means, weights, strict=True)]
+    return [f"{mean} (weight {_decimals(weight, 2)})" for mean, weight in zip(means, weights, strict=True)]
 
 
-def _weight_in_words(weight: float) -> str:
-    """Writes a weight with up to two decimals.
+def _decimals(number: float, most: int) -> str:
+    """Writes a number with so many decimals at most.
 
-    >>> [_weight_in_words(weight) for weight in (4.0, 3.164, 0.5, 20.0)]
-    ['4', '3.16', '0.5', '20']
+    >>> [_decimals(number, 2) for number in (4.0, 3.164, 0.5, 20.0)], _decimals(0.1234567, 6)
+    (['4', '3.16', '0.5', '20'], '0.123457')
     """
-    return f"{weight:.2f}".rstrip("0").rstrip(".")
+    return f"{number:.{most}f}".rstrip("0").rstrip(".")
 
 
 _NOISE = 1e-6
@@ -139,7 +139,7 @@ _NOISE = 1e-6
 
 
 class _Leaf(NamedTuple):
-    """What the label of a leaf is made of."""
+    """The parts of a leaf's label: its class, the weight that reached it, and that which is of another class."""
 
     name: str
     reached: float
@@ -150,12 +150,12 @@ class _Layout(NamedTuple):
     """How a program writes a tree.
 
     Attributes:
-        indent: What stands before a line, once for each level below the first.
-        test: Writes what the branch to a node asks.
-        label: Writes what a leaf has.
-        opening: What follows the test of a branch that leads to another test.
+        indent: The text before a line, once for each level below the first.
+        test: Writes the condition of the branch to a node.
+        label: Writes the label of a leaf.
+        opening: The text after the test of a branch that leads to another test.
         leaves_first: Whether branches to leaves stand before others.
-        sizes: What stands before the number of leaves and that of nodes; nothing where these are not written.
+        sizes: The texts before the number of leaves and that of nodes; none where these are not written.
     """
 
     indent: str
@@ -183,7 +183,7 @@ def _lines(model: FittedModel, layout: _Layout) -> list[str]:
 
 
 def _leaves(model: FittedModel) -> list[_Leaf]:
-    """What a leaf's label would be made of, for every node."""
+    """The parts of the label that each node would have as a leaf."""
     tree = model.tree
     names, count = class_names(model)[0], np.asarray(output_counts(tree), np.float64)
     label, reached = node_class(model)[0], count.sum(axis=1)
@@ -205,8 +205,8 @@ def _plain_test(tree: Tree, schema: Schema, node: int, number: Callable[[float],
 
 def _weka_label(leaf: _Leaf) -> str:
     """`bad (15.27/2.27)`: the wrong weight is left out if there is none."""
-    wrong = f"/{_java_double(_rounded(leaf.wrong))}" if leaf.wrong > _NOISE else ""
-    return f"{leaf.name} ({_java_double(_rounded(leaf.reached))}{wrong})"
+    wrong = f"/{_hundredths(leaf.wrong, added=0.5)}" if leaf.wrong > _NOISE else ""
+    return f"{leaf.name} ({_hundredths(leaf.reached, added=0.5)}{wrong})"
 
 
 def _c45_test(tree: Tree, schema: Schema, node: int) -> str:
@@ -246,25 +246,13 @@ def _simplecart_test(tree: Tree, schema: Schema, node: int) -> str:
 
 def _simplecart_label(leaf: _Leaf) -> str:
     """The right and the wrong weight, cut off after two decimals: `soft(4.0/1.0)`."""
-    right, wrong = (_java_double(_cut_off(weight)) for weight in (leaf.reached - leaf.wrong, leaf.wrong))
+    right, wrong = (_hundredths(weight, added=_NOISE) for weight in (leaf.reached - leaf.wrong, leaf.wrong))
     return f"{leaf.name}({right}/{wrong})"
 
 
-def _rounded(weight: float) -> float:
-    return math.floor(weight * 100 + 0.5) / 100
-
-
-def _cut_off(weight: float) -> float:
-    return math.floor(weight * 100 + _NOISE) / 100
-
-
-def _six_decimals(number: float) -> str:
-    """Writes a number with up to six decimals.
-
-    >>> [_six_decimals(number) for number in (2.5, 75.0, 0.1234567)]
-    ['2.5', '75', '0.123457']
-    """
-    return f"{number:.6f}".rstrip("0").rstrip(".")
+def _hundredths(weight: float, *, added: float) -> str:
+    """Writes a weight, to which some hundredths are added, cut off after two decimals."""
+    return _java_double(math.floor(weight * 100 + added) / 100)
 
 
 def _java_double(number: float) -> str:
@@ -283,7 +271,7 @@ def _java_double(number: float) -> str:
 _LAYOUTS = {
     "weka": _Layout(
         "|   ",
-        partial(_plain_test, number=_six_decimals),
+        partial(_plain_test, number=partial(_decimals, most=6)),
         _weka_label,
         sizes=("Number of Leaves  : \t", "Size of the tree : \t"),
     ),

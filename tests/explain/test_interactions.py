@@ -10,7 +10,7 @@ import pytest
 import jaxtree
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain import shap_interaction_values, shap_values
-from jaxtree.export.sklearn_trees import to_sklearn
+from jaxtree.export.node_tables import to_sklearn
 from tests.examples import example
 from tests.explain.test_shap import predictions, rows_of, unknowing
 from tests.export.shipping import FORESTS, PLAIN, edge_rows

@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 import jaxtree
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain import shap_values
-from jaxtree.export.sklearn_trees import to_sklearn
+from jaxtree.export.node_tables import to_sklearn
 from jaxtree.tree import ALL_BRANCHES
 from tests.examples import example
 from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows

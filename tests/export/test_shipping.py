@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 import jaxtree
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.ensembles import to_treelite
-from jaxtree.export.frame import to_dataframe
+from jaxtree.export.node_tables import to_dataframe, to_sklearn
 from jaxtree.export.programs import to_c, to_jax_export
-from jaxtree.export.sklearn_trees import to_sklearn
 from jaxtree.export.sql import to_sql
 from tests.examples import example
 from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows

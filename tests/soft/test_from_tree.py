@@ -12,7 +12,7 @@ import sklearn.tree
 from jaxtree import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier, dropout
 from jaxtree.datasets import load_play_tennis
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.sklearn_trees import from_sklearn
+from jaxtree.export.node_tables import from_sklearn
 from jaxtree.soft import apply, class_votes, fit_inputs, from_tree, log_shares, with_dropout
 from jaxtree.table import Encoder
 from jaxtree.tree import ALL_BRANCHES, take_tree

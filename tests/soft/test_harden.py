@@ -11,7 +11,7 @@ import sklearn.tree
 from jaxtree import DecisionTreeClassifier, prune
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import branch_in_words
-from jaxtree.export.sklearn_trees import from_sklearn
+from jaxtree.export.node_tables import from_sklearn
 from jaxtree.soft import SoftForm, SoftSample, apply, fit_inputs, from_tree, harden, init
 from jaxtree.soft.model import Leaf, gate_values
 from jaxtree.table import Encoder

@@ -1,18 +1,94 @@
-"""Trees of scikit-learn: a fitted tree as one of them, and one of them as a node table."""
+"""The node table in other libraries: a data frame with a row a node, and a tree of scikit-learn, also the way back."""
 
 from typing import Any
 
+import narwhals as nw
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int, Int32
+from jaxtyping import Float, Int
 from sklearn.base import is_classifier
 from sklearn.tree import BaseDecisionTree, DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.tree._tree import NODE_DTYPE, TREE_LEAF, TREE_UNDEFINED
 from sklearn.tree._tree import Tree as SklearnTree
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, MissingExtraError
+from jaxtree.export.conditions import branch_in_words, column_of
 from jaxtree.export.models import exported_model
-from jaxtree.tree import ALL_BRANCHES, FittedModel, SplitKind, Tree
+from jaxtree.tree import FittedModel, SplitKind, Tree, output_counts
+
+BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
+"""The libraries of data frames that `to_dataframe` knows."""
+
+
+def to_dataframe(estimator: Any, *, backend: str = "pandas") -> Any:
+    """Returns the nodes of a fitted tree or forest as a data frame, a row a node.
+
+    Its columns are `tree` (the number of the tree, for forests), `node`, `parent` (missing for a root), `depth`,
+    `condition` (what the parent's split asks of the rows that come here), `is_leaf`, and of its own split `column`,
+    `split_kind` and `threshold`; then `num_rows`, `weight`, `impurity`, `gain`, `prediction`, and for every class
+    `share of <class>`, which is what is predicted of a row that ends here, and `weight of <class>`.
+
+    Args:
+        estimator: A fitted tree or forest of one output.
+        backend: "pandas", "polars", "pyarrow", "modin" or "cudf".
+
+    Raises:
+        InvalidInputError: The estimator has several outputs, or the backend is none of these.
+        InvalidTypeError: It is no tree or forest of jaxtree.
+        MissingExtraError: The library is not installed.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> tree = DecisionTreeClassifier(max_depth=1).fit(*load_iris(return_X_y=True))
+        >>> to_dataframe(tree, backend="polars").select("node", "condition", "num_rows", "prediction").rows()
+        [(0, None, 150, 0), (1, 'x2 <= 2.45', 50, 0), (2, 'x2 > 2.45', 100, 1)]
+    """
+    if backend not in BACKENDS:
+        raise InvalidInputError(f"backend must be one of {', '.join(map(repr, BACKENDS))}, got {backend!r}")
+    columns = _columns(exported_model(estimator))
+    try:
+        frame = nw.from_dict(columns, backend=backend)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f'a frame of {backend} needs it installed: pip install "jaxtree[frames]"') from error
+    return frame.to_native()
+
+
+def _columns(model: FittedModel) -> dict[str, list]:
+    nodes, schema, value = model.tree, model.schema, model.node_value
+    first = model.forest.first_node[model.forest.tree_of_node]
+    is_leaf, is_root = np.asarray(nodes.is_leaf), first == np.arange(nodes.capacity)
+    is_threshold = ~is_leaf & (np.asarray(nodes.split_kind) == SplitKind.THRESHOLD)
+    columns: dict[str, Any] = {"tree": model.forest.tree_of_node} if model.averages_trees else {}
+    columns |= {
+        "node": np.arange(nodes.capacity) - first,
+        "parent": _where(~is_root, (np.asarray(nodes.parent) - first).tolist()),
+        "depth": nodes.depth,
+        "condition": [None if root else branch_in_words(nodes, schema, node) for node, root in enumerate(is_root)],
+        "is_leaf": is_leaf,
+        "column": [
+            None if leaf else schema.columns[column_of(nodes, schema, node)].name for node, leaf in enumerate(is_leaf)
+        ],
+        "split_kind": _where(~is_leaf, [SplitKind(kind).name.lower() for kind in nodes.split_kind.tolist()]),
+        "threshold": _where(is_threshold, nodes.threshold.tolist()),
+        "num_rows": nodes.num_rows,
+        "weight": np.asarray(nodes.weight, np.float64),
+        "impurity": nodes.impurity,
+        "gain": nodes.gain,
+        "prediction": value[:, 0],
+    }
+    if model.classes:
+        (names,), count = model.classes, np.asarray(output_counts(nodes), np.float64)
+        columns["prediction"] = names[value.argmax(axis=1) if model.node_label is None else model.node_label[0]]
+        columns |= {f"share of {name}": value[:, place] for place, name in enumerate(names)}
+        columns |= {f"weight of {name}": count[:, place] for place, name in enumerate(names)}
+    return {
+        name: np.asarray(values).tolist() if hasattr(values, "dtype") else values for name, values in columns.items()
+    }
+
+
+def _where(condition: Any, values: list) -> list:
+    return [value if is_so else None for is_so, value in zip(condition, values, strict=True)]
 
 
 def to_sklearn(estimator: Any, *, no_missing: bool = False) -> BaseDecisionTree:
@@ -39,40 +115,27 @@ def to_sklearn(estimator: Any, *, no_missing: bool = False) -> BaseDecisionTree:
         >>> to_sklearn(jaxtree.DecisionTreeClassifier(max_depth=2).fit(X, y)).score(X, y)
         0.96
     """
-    model = exported_model(estimator)
-    if model.averages_trees:
-        raise InvalidInputError("only single trees become scikit-learn's: export the members, `estimators_`")
-    _check(model, no_missing=no_missing)
-    exported: Any = DecisionTreeClassifier() if model.classes else DecisionTreeRegressor()
+    model = exported_model(estimator, one_tree=True, no_missing=no_missing)
+    _check(model)
     num_columns = len(model.schema.columns)
+    exported: Any = DecisionTreeClassifier() if model.classes else DecisionTreeRegressor()
     exported.tree_ = _sklearn_tree(model, num_columns)
-    exported.n_features_in_ = num_columns
+    exported.n_features_in_ = exported.max_features_ = num_columns
     exported.n_outputs_ = 1
-    exported.max_features_ = num_columns
     if hasattr(estimator, "feature_names_in_"):
         exported.feature_names_in_ = estimator.feature_names_in_
     if model.classes:
-        exported.classes_ = model.classes[0]
-        exported.n_classes_ = np.int64(len(model.classes[0]))
+        exported.classes_, exported.n_classes_ = model.classes[0], np.int64(len(model.classes[0]))
     return exported
 
 
-def _check(model: FittedModel, *, no_missing: bool) -> None:
+def _check(model: FittedModel) -> None:
     """Raises InvalidInputError where scikit-learn has no such tree."""
-    tree = model.tree
     worded = [column.name for column in model.schema.columns if column.kind not in ("numeric", "boolean")]
     if worded:
         raise InvalidInputError(f"scikit-learn's trees read numbers, and columns such as {worded[0]!r} are words")
-    split = ~np.asarray(tree.is_leaf)
-    if (np.asarray(tree.split_kind)[split] != SplitKind.THRESHOLD).any():
-        raise InvalidInputError("scikit-learn's trees have thresholds, and the tree splits by category")
-    missing = np.asarray(tree.missing_branch)[split]
-    if (missing > 1).any() and not (no_missing and (missing[missing > 1] == ALL_BRANCHES).all()):
-        raise InvalidInputError(
-            "scikit-learn's trees send a missing value to a branch, and this tree shares it out or stops: fit with "
-            "missing='learn', or export with no_missing=True for tables without missing values"
-        )
-    if model.node_label is not None and (model.node_value.argmax(axis=1) != model.node_label[0])[~split].any():
+    is_leaf = np.asarray(model.tree.is_leaf)
+    if model.node_label is not None and (model.node_value.argmax(axis=1) != model.node_label[0])[is_leaf].any():
         raise InvalidInputError(
             "scikit-learn's trees predict the first of the most frequent classes, and this tree prefers another where "
             "classes are equally frequent"
@@ -80,10 +143,12 @@ def _check(model: FittedModel, *, no_missing: bool) -> None:
 
 
 def _sklearn_tree(model: FittedModel, num_columns: int) -> SklearnTree:
-    tree, num_values = model.tree, model.node_value.shape[1]
+    tree, first = model.tree, np.asarray(model.tree.first_child)
+    is_leaf, weight = np.asarray(tree.is_leaf), np.asarray(tree.weight)
+    # Where a missing value is shared out, the heavier branch stands for all.
+    is_left_heavier = weight[first] >= weight[np.minimum(first + 1, weight.size - 1)]
+    goes_left = np.where(model.predictor.shares_out, is_left_heavier, np.asarray(tree.missing_branch) == 0)
     nodes: Any = np.zeros(tree.node_count, NODE_DTYPE)
-    is_leaf = np.asarray(tree.is_leaf)
-    first = np.asarray(tree.first_child)
     nodes["left_child"] = np.where(is_leaf, TREE_LEAF, first)
     nodes["right_child"] = np.where(is_leaf, TREE_LEAF, first + 1)
     nodes["feature"] = np.where(is_leaf, TREE_UNDEFINED, tree.feature)
@@ -91,19 +156,11 @@ def _sklearn_tree(model: FittedModel, num_columns: int) -> SklearnTree:
     nodes["impurity"] = tree.impurity
     nodes["n_node_samples"] = tree.num_rows
     nodes["weighted_n_node_samples"] = tree.weight
-    nodes["missing_go_to_left"] = ~is_leaf & _goes_left(tree)
-    made = SklearnTree(num_columns, np.array([num_values], np.intp), 1)
-    values: Float64[np.ndarray, "node output class"] = np.ascontiguousarray(model.node_value[:, None, :])
+    nodes["missing_go_to_left"] = ~is_leaf & goes_left
+    values = np.ascontiguousarray(model.node_value[:, None, :])
+    made = SklearnTree(num_columns, np.array([values.shape[2]], np.intp), 1)
     made.__setstate__({"max_depth": tree.max_depth, "node_count": tree.node_count, "nodes": nodes, "values": values})
     return made
-
-
-def _goes_left(tree: Tree):
-    """Whether a missing value goes to branch 0; where it is shared out, whether that is the heavier one."""
-    weight, first = np.asarray(tree.weight), np.asarray(tree.first_child)
-    heavier = weight[first] >= weight[np.minimum(first + 1, weight.size - 1)]
-    missing = np.asarray(tree.missing_branch)
-    return np.where(missing == ALL_BRANCHES, heavier, missing == 0)
 
 
 WHOLE = 1e-9
@@ -141,12 +198,18 @@ def from_sklearn(estimator: Any) -> Tree:
         raise InvalidTypeError(f"estimator must be a tree of sklearn.tree, got {type(estimator).__name__}")
     check_is_fitted(estimator)
     table = estimator.tree_
-    order, parent, depth = _breadth_first(table.children_left.astype(np.int32), table.children_right.astype(np.int32))
+    levels = _levels(table)
+    order = np.concatenate(levels)
     is_leaf = table.children_left[order] == TREE_LEAF
+    parent = np.append(0, np.repeat(np.flatnonzero(~is_leaf), 2))
     weight, impurity = table.weighted_n_node_samples[order], table.impurity[order]
     num_classes = tuple(map(int, table.n_classes)) if is_classifier(estimator) else ()
     value = table.value[order] * weight[:, None, None]
-    number, none = np.arange(order.size, dtype=np.int32), np.zeros(order.size, np.int32)
+    none = np.zeros(order.size, np.int32)
+    # Of breadth-first nodes the k-th that splits has the children 2k + 1 and 2k + 2.
+    first_child = np.where(is_leaf, 0, 2 * np.cumsum(~is_leaf) - 1).astype(np.int32)
+    risk = weight * impurity
+    below = np.bincount(parent[1:], risk[1:], minlength=risk.size)
     return Tree(
         feature=np.where(is_leaf, TREE_UNDEFINED, table.feature[order]).astype(np.int32),
         code=none,
@@ -156,44 +219,32 @@ def from_sklearn(estimator: Any) -> Tree:
         subset=np.zeros((order.size, 0), np.uint32),
         missing_code=none,
         missing_branch=np.where(is_leaf | table.missing_go_to_left[order].astype(bool), 0, 1).astype(np.int32),
-        first_child=_first_children(is_leaf),
+        first_child=first_child,
         num_children=np.where(is_leaf, 0, 2).astype(np.int32),
-        parent=parent,
-        depth=depth,
+        parent=parent.astype(np.int32),
+        depth=np.repeat(np.arange(len(levels), dtype=np.int32), [level.size for level in levels]),
         root=none,
         weight=weight,
         count=_class_weights(value, num_classes),
         target_sum=value[:, : 0 if num_classes else None, 0],
         num_rows=table.n_node_samples[order].astype(np.int32),
         impurity=impurity,
-        gain=_gains(weight * impurity, weight, parent, is_leaf),
-        num_nodes=np.array(number.size, np.int32),
+        gain=np.where(is_leaf, 0.0, (risk - below) / weight),
+        num_nodes=np.array(order.size, np.int32),
         num_classes=num_classes,
         num_features=int(table.n_features),
     )
 
 
-def _breadth_first(
-    left: Int[np.ndarray, " node"], right: Int[np.ndarray, " node"]
-) -> tuple[Int[np.ndarray, " node"], Int32[np.ndarray, " node"], Int32[np.ndarray, " node"]]:
-    """scikit-learn's number of every node of ours, and our parents and depths."""
-    level, parent, first = np.zeros(1, np.int64), np.zeros(1, np.int64), 0
-    levels, parents = [], []
+def _levels(table: SklearnTree) -> list[Int[np.ndarray, " _node"]]:
+    """The nodes at every depth, the two children of a node side by side."""
+    children = np.stack([table.children_left, table.children_right], axis=1).astype(np.int32)
+    level, levels = np.zeros(1, np.int32), []
     while level.size:
         levels.append(level)
-        parents.append(parent)
-        is_split = left[level] != TREE_LEAF
-        split = level[is_split]
-        parent = np.repeat(first + np.flatnonzero(is_split), 2)
-        first += level.size
-        level = np.stack([left[split], right[split]], axis=1).ravel()
-    depth = np.repeat(np.arange(len(levels)), [level.size for level in levels])
-    return np.concatenate(levels), np.concatenate(parents).astype(np.int32), depth.astype(np.int32)
-
-
-def _first_children(is_leaf: Bool[np.ndarray, " node"]) -> Int[np.ndarray, " node"]:
-    """In breadth-first order the children of the k-th split node are nodes 2k + 1 and 2k + 2; 0 for a leaf."""
-    return np.where(is_leaf, 0, 2 * np.cumsum(~is_leaf) - 1).astype(np.int32)
+        below = children[level].ravel()
+        level = below[below != TREE_LEAF]
+    return levels
 
 
 def _class_weights(
@@ -204,14 +255,3 @@ def _class_weights(
     count = np.concatenate([value[:, 0, :0], *columns], axis=1)
     whole = np.rint(count)
     return whole if np.allclose(count, whole, rtol=WHOLE, atol=0) else count
-
-
-def _gains(
-    risk: Float[np.ndarray, " node"],
-    weight: Float[np.ndarray, " node"],
-    parent: Int[np.ndarray, " node"],
-    is_leaf: Bool[np.ndarray, " node"],
-) -> Float[np.ndarray, " node"]:
-    """What every split takes from the risk of its node, which is weight times impurity, over the weight."""
-    below = np.bincount(parent[1:], risk[1:], minlength=risk.size)
-    return np.where(is_leaf, 0.0, (risk - below) / weight)
