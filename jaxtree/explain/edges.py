@@ -6,14 +6,14 @@ split that takes it; the shares of all edges of one column on a path, multiplied
 Edge 0 stands above the root, and all is present at it.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import itertools
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int, Int32, UInt32
 
 from jaxtree.table.schema import Schema
-from jaxtree.tree import ALL_BRANCHES, FittedModel, SplitKind, Tree
+from jaxtree.tree import ALL_BRANCHES, FittedModel, Forest, SplitKind, Tree
 
 _WIDTH = 8
 """Levels are as wide as a multiple of this many edges."""
@@ -23,7 +23,7 @@ class Splits(NamedTuple):
     """The inner nodes of every tree.
 
     Attributes:
-        feature: What is asked for.
+        feature: The feature.
         kind: A `SplitKind`.
         limit: The threshold; of a split of one category against the others its code.
         subset: The words of a subset split.
@@ -69,7 +69,7 @@ class Edges(NamedTuple):
     """A forest.
 
     Attributes:
-        splits: What is asked.
+        splits: The splits.
         levels: The edges.
         base: The mean prediction of the training rows.
         most_columns: The most columns on one path.
@@ -81,11 +81,11 @@ class Edges(NamedTuple):
     most_columns: int
 
 
-class _Row(NamedTuple):
-    """An edge of one tree; places of edges are pairs of a level and a place in it."""
+class _Edge(NamedTuple):
+    """An edge of one tree, see `Level`; `previous` is a level, counted from 1, and a place in it."""
 
     parent: int
-    previous: tuple[int, int] | None
+    previous: tuple[int, int]
     split: int
     first_branch: int
     end_branch: int
@@ -93,6 +93,10 @@ class _Row(NamedTuple):
     column: int
     value: Float64[np.ndarray, " output"]
     pair: int
+
+
+ABOVE_ALL = (0, 0)
+"""The level and place of edge 0."""
 
 
 class _Waiting(NamedTuple):
@@ -107,131 +111,109 @@ class _Waiting(NamedTuple):
     """
 
     node: int
-    branches: tuple[int, ...]
+    branches: range
     parent: int
     previous: dict[int, tuple[int, int]]
     reach: float
 
 
-class _Binary(NamedTuple):
-    """The levels of one tree, and what follows from all of them."""
-
-    levels: list[list[_Row]]
-    base: Float64[np.ndarray, " output"]
-    most_columns: int
-
-
 def edges_of(model: FittedModel) -> Edges:
     """Takes the trees of a fitted estimator apart."""
-    trees = [_binary(tree, value, model.schema) for tree, value in model.by_tree()]
-    most = max(len(tree.levels) for tree in trees)
-    rows = [[tree.levels[depth] if depth < len(tree.levels) else [] for tree in trees] for depth in range(most)]
+    trees, base, most_columns = zip(*(_edges_of_tree(*tree, model.schema) for tree in model.by_tree()), strict=True)
+    rows = list(itertools.zip_longest(*trees, fillvalue=[]))
     widths = [-(-max(map(len, level)) // _WIDTH) * _WIDTH for level in rows]
-    starts = np.cumsum([1, *widths])
+    starts = np.cumsum([0, 1, *widths])
     num_pairs = [width // 2 for width in [*widths[1:], 0]]
-    num_outputs = model.node_value.shape[1]
-    levels = [
-        _stack(level, width, pairs, starts, num_outputs)
-        for level, width, pairs in zip(rows, widths, num_pairs, strict=bool(widths))
-    ]
-    base = np.mean([tree.base for tree in trees], axis=0)
-    return Edges(_splits(list(model.forest)), tuple(levels), base, max(tree.most_columns for tree in trees))
+    levels = tuple(_stack(*level, starts) for level in zip(rows, widths, num_pairs, strict=False))
+    return Edges(_splits(model.forest), levels, np.mean(base, axis=0), max(most_columns))
 
 
-def _binary(tree: Tree, node_value: Float64[np.ndarray, "node output"], schema: Schema) -> _Binary:
-    """The edges of one tree, level by level."""
+def _edges_of_tree(
+    tree: Tree, node_value: Float64[np.ndarray, "node output"], schema: Schema
+) -> tuple[list[list[_Edge]], Float64[np.ndarray, " output"], int]:
+    """The edges of one tree, level by level; the mean prediction of its training rows; the most columns on a path."""
     is_leaf, first_child = np.asarray(tree.is_leaf), np.asarray(tree.first_child)
-    split = np.cumsum(~is_leaf) - 1
     if is_leaf[0]:
-        return _Binary([], node_value[0], 0)
-    levels, base, most_columns = [], np.zeros(node_value.shape[1]), 0
-    waiting = [_Waiting(0, _branches(tree, 0), -1, {}, 1.0)]
+        return [], node_value[0], 0
+    split, nothing = np.cumsum(~is_leaf) - 1, np.zeros(node_value.shape[1])
+    levels, base, most_columns = [], nothing, 0
+    waiting = [_Waiting(0, _branches(tree, 0), 0, {}, 1.0)]
     while waiting:
-        rows, following = [], []
+        edges, following = [], []
         for node, branches, parent, previous, reach in waiting:
             column = schema.features[int(tree.feature[node])].column
-            half = len(branches) // 2
-            shares_of_training = _shares(tree, node, branches, half)
-            for target, share in zip((branches[:half], branches[half:]), shares_of_training, strict=True):
+            for target, share in _halves(tree, node, branches):
                 stays = target[0] == tree.num_children[node]
                 child = node if stays else int(first_child[node]) + target[0]
                 is_end = len(target) == 1 and (stays or bool(is_leaf[child]))
-                value = node_value[child] if is_end else np.zeros(node_value.shape[1])
+                value = node_value[child] if is_end else nothing
+                here = {**previous, column: (len(levels) + 1, len(edges))}
+                place, pair = previous.get(column, ABOVE_ALL), -1 if is_end else len(following)
                 if is_end:
                     base = base + reach * share * value
-                    most_columns = max(most_columns, len({*previous, column}))
-                pair = -1 if is_end else len(following)
-                place = previous.get(column)
-                row = _Row(parent, place, int(split[node]), target[0], target[-1] + 1, share, column, value, pair)
-                if not is_end:
-                    here = {**previous, column: (len(levels), len(rows))}
+                    most_columns = max(most_columns, len(here))
+                else:
                     below = (node, target) if len(target) > 1 else (child, _branches(tree, child))
-                    following.append(_Waiting(*below, len(rows), here, reach * share))
-                rows.append(row)
-        levels.append(rows)
+                    following.append(_Waiting(*below, len(edges), here, reach * share))
+                edges.append(
+                    _Edge(parent, place, int(split[node]), target[0], target[-1] + 1, share, column, value, pair)
+                )
+        levels.append(edges)
         waiting = following
-    return _Binary(levels, base, most_columns)
+    return levels, base, most_columns
 
 
-def _branches(tree: Tree, node: int) -> tuple[int, ...]:
+def _branches(tree: Tree, node: int) -> range:
     """The branches of a node; a further one for rows that stay, if there may be such."""
     number, missing = int(tree.num_children[node]), int(tree.missing_branch[node])
     may_stay = missing >= number and missing != ALL_BRANCHES
-    return tuple(range(number + may_stay + (number == 1 and not may_stay)))
+    return range(number + (may_stay or number == 1))
 
 
-def _shares(tree: Tree, node: int, branches: tuple[int, ...], half: int) -> tuple[float, float]:
-    """The shares of training rows that take the first branches and the others."""
-    first, number = int(tree.first_child[node]), int(tree.num_children[node])
+def _halves(tree: Tree, node: int, branches: range) -> list[tuple[range, float]]:
+    """The first of some branches and the others, each with the share of the training rows that takes them."""
+    first, number, half = int(tree.first_child[node]), int(tree.num_children[node]), len(branches) // 2
     weight = [float(tree.weight[first + branch]) if branch < number else 0.0 for branch in branches]
     whole = sum(weight)
-    below = sum(weight[:half]) / whole if whole > 0 else half / len(branches)
-    return below, 1 - below
+    share = sum(weight[:half]) / whole if whole > 0 else half / len(branches)
+    return [(branches[:half], share), (branches[half:], 1 - share)]
 
 
-def _stack(
-    rows: list[list[_Row]],
-    width: int,
-    num_pairs: int,
-    starts: Int[np.ndarray, " level"],
-    num_outputs: int,
-) -> Level:
+def _stack(edges: tuple[list[_Edge], ...], width: int, num_pairs: int, starts: Int[np.ndarray, " level"]) -> Level:
     """One level of all trees, padded with edges of value 0."""
-    padding = _Row(0, None, 0, 0, 1, 1.0, 0, np.zeros(num_outputs), -1)
-    padded = [[*level, *[padding] * (width - len(level))] for level in rows]
-
-    def stack(read: Callable[[_Row], Any], dtype: type) -> np.ndarray:
-        return np.array([[read(row) for row in level] for level in padded], dtype)
-
+    nothing = np.zeros_like(next(own[0] for own in edges if own).value)
+    padding = _Edge(0, ABOVE_ALL, 0, 0, 1, 1.0, 0, nothing, -1)
+    padded = [[*own, *[padding] * (width - len(own))] for own in edges]
+    fields = {name: np.array([[getattr(edge, name) for edge in own] for own in padded]) for name in _Edge._fields}
+    fields["previous"] = starts[fields["previous"][..., 0]] + fields["previous"][..., 1]
+    fields["pair"] = np.where(fields["pair"] < 0, num_pairs, fields["pair"])
     return Level(
-        parent=stack(lambda row: max(row.parent, 0), np.int32),
-        previous=stack(lambda row: 0 if row.previous is None else starts[row.previous[0]] + row.previous[1], np.int32),
-        split=stack(lambda row: row.split, np.int32),
-        first_branch=stack(lambda row: row.first_branch, np.int32),
-        end_branch=stack(lambda row: row.end_branch, np.int32),
-        share=stack(lambda row: row.share, np.float64),
-        column=stack(lambda row: row.column, np.int32),
-        value=stack(lambda row: row.value, np.float64),
-        pair=stack(lambda row: num_pairs if row.pair < 0 else row.pair, np.int32),
+        **{
+            name: values.astype(np.float64 if name in ("share", "value") else np.int32)
+            for name, values in fields.items()
+        }
     )
 
 
-def _splits(trees: list[Tree]) -> Splits:
+def _splits(forest: Forest) -> Splits:
     """The inner nodes of all trees, padded with splits that no edge belongs to."""
-    inner = [np.flatnonzero(~np.asarray(tree.is_leaf)) for tree in trees]
-    size = max(1, *map(len, inner))
+    nodes = forest.nodes
+    inner = np.flatnonzero(~np.asarray(nodes.is_leaf))
+    tree = forest.tree_of_node[inner]
+    size = np.bincount(tree, minlength=len(forest))
+    place = np.arange(inner.size) - (np.cumsum(size) - size)[tree]
 
-    def stack(name: str, dtype: type) -> np.ndarray:
-        parts = [np.asarray(getattr(tree, name))[nodes] for tree, nodes in zip(trees, inner, strict=True)]
-        pad = [[(0, size - len(part))] + [(0, 0)] * (part.ndim - 1) for part in parts]
-        return np.stack([np.pad(part, width) for part, width in zip(parts, pad, strict=True)]).astype(dtype)
+    def by_tree(values: np.ndarray, dtype: type) -> np.ndarray:
+        table = np.zeros((len(forest), max(1, size.max()), *values.shape[1:]), dtype)
+        table[tree, place] = values[inner]
+        return table
 
-    kind = stack("split_kind", np.int32)
+    is_one = np.asarray(nodes.split_kind) == SplitKind.ONE_VS_REST
     return Splits(
-        feature=np.maximum(stack("feature", np.int32), 0),
-        kind=kind,
-        limit=np.where(kind == SplitKind.ONE_VS_REST, stack("code", np.int32), stack("threshold", np.float64)),
-        subset=stack("subset", np.uint32),
-        missing_branch=stack("missing_branch", np.int32),
-        num_children=stack("num_children", np.int32),
+        feature=by_tree(nodes.feature, np.int32),
+        kind=by_tree(nodes.split_kind, np.int32),
+        limit=by_tree(np.where(is_one, nodes.code, nodes.threshold), np.float64),
+        subset=by_tree(nodes.subset, np.uint32),
+        missing_branch=by_tree(nodes.missing_branch, np.int32),
+        num_children=by_tree(nodes.num_children, np.int32),
     )

@@ -19,6 +19,7 @@ because the integral of $t^s (1-t)^{d-s}$ is the weight of a set of $s$ of the $
 half. Two edges on the path to a leaf stand one above the other, so that every edge meets each of those above it once.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -45,19 +46,20 @@ class Rule(NamedTuple):
 
 
 class EdgeWeights(NamedTuple):
-    """What the edges of a level do to products and sums, at every point and for every row.
+    """The factors by which the edges of a level change products and sums, at every point and for every row.
 
     Attributes:
-        down: By what the product over all columns on the path changes at the edge.
-        up: What a column gets of a sum that comes up the edge.
+        down: The factor by which the product over all columns on the path changes at the edge.
+        up: The part of a sum that comes up the edge which a column gets.
     """
 
     down: Float[Array, "edge point row"]
     up: Float[Array, "edge point row"]
 
 
-def sum_of_trees(
-    edges: Edges, rule: Rule, values: Float64[Array, "feature row"], num_columns: int, *, is_plain: bool
+@compiled("num_columns", "is_plain")
+def sums(
+    edges: Edges, rule: Rule, values: Float64[Array, "feature row"], *, num_columns: int, is_plain: bool
 ) -> Float64[Array, "column output row"]:
     """The sum over the trees of the Shapley values of rows, compared with the training rows.
 
@@ -69,37 +71,56 @@ def sum_of_trees(
         is_plain: Whether all splits are thresholds that send a missing value to a branch.
     """
 
-    def add(phi, tree):
-        splits, levels = tree
-        return _add_values(phi, levels, weights_of(levels, rule, branches_of(splits, values, is_plain=is_plain))), None
+    def add(phi, splits, levels):
+        taken = branches_of(splits, values, is_plain=is_plain)
+        return _add_values(phi, levels, _weights_of(levels, rule, taken))
 
-    phi = jnp.zeros((num_columns, edges.base.shape[0], values.shape[1]))
-    return lax.scan(add, phi, (edges.splits, edges.levels))[0]
+    return _over_trees(add, edges, (num_columns, edges.base.shape[0], values.shape[1]))
 
 
-def sum_against_rows(
+@compiled("num_columns", "is_plain")
+def sums_against_rows(
     edges: Edges,
     rule: Rule,
     values: Float64[Array, "feature row"],
+    *,
     background: Float64[Array, "feature other"],
     num_columns: int,
-    *,
     is_plain: bool,
 ) -> Float64[Array, "column output row"]:
     """The sum over the trees, and over other rows, of the Shapley values of rows compared with each of these."""
 
-    def add(phi, tree):
-        splits, levels = tree
+    def add(phi, splits, levels):
         taken = branches_of(splits, values, is_plain=is_plain)
 
         def add_row(number, phi):
             other = branches_of(splits, lax.dynamic_slice_in_dim(background, number, 1, axis=1), is_plain=is_plain)
             return _add_values(phi, levels, _weights_against(levels, rule, taken, other))
 
-        return lax.fori_loop(0, background.shape[1], add_row, phi), None
+        return lax.fori_loop(0, background.shape[1], add_row, phi)
 
-    phi = jnp.zeros((num_columns, edges.base.shape[0], values.shape[1]))
-    return lax.scan(add, phi, (edges.splits, edges.levels))[0]
+    return _over_trees(add, edges, (num_columns, edges.base.shape[0], values.shape[1]))
+
+
+@compiled("num_columns", "is_plain")
+def pair_sums(
+    edges: Edges, rule: Rule, values: Float64[Array, "feature row"], *, num_columns: int, is_plain: bool
+) -> Float64[Array, "column column output row"]:
+    """The sum over the trees of the interaction values of rows, compared with the training rows; half of it a place.
+
+    What stands for a pair of columns is the sum of both places; what stands for a column with itself means nothing.
+    """
+
+    def add(phi, splits, levels):
+        weights = _weights_of(levels, rule, branches_of(splits, values, is_plain=is_plain))
+        return _add_pairs(phi, levels, weights, rule)
+
+    return _over_trees(add, edges, (num_columns, num_columns, edges.base.shape[0], values.shape[1])) / 2
+
+
+def _over_trees(add: Callable[..., Array], edges: Edges, shape: tuple[int, ...]) -> Array:
+    """The sum that a function adds up, tree after tree."""
+    return lax.scan(lambda phi, tree: (add(phi, *tree), None), jnp.zeros(shape), (edges.splits, edges.levels))[0]
 
 
 class Taken(NamedTuple):
@@ -129,13 +150,13 @@ def _add_values(
     phi: Float64[Array, "column output row"], levels: tuple[Level, ...], weights: list[EdgeWeights]
 ) -> Float64[Array, "column output row"]:
     """Adds the Shapley values of one tree."""
-    value = values_below(levels, weights)
+    value = _values_below(levels, weights)
     for level, weight, here in zip(reversed(levels), reversed(weights), reversed(value), strict=True):
         phi = phi.at[level.column].add(jnp.sum(here * weight.up[:, None], axis=2))
     return phi
 
 
-def values_below(levels: tuple[Level, ...], weights: list[EdgeWeights]) -> list[Float[Array, "edge output point row"]]:
+def _values_below(levels: tuple[Level, ...], weights: list[EdgeWeights]) -> list[Float[Array, "edge output point row"]]:
     """The sums, over the leaves below every edge of a level, of their values times the product over all columns."""
     product, products = jnp.ones((1, *weights[0].down.shape[1:])), []
     for level, weight in zip(levels, weights, strict=True):
@@ -151,9 +172,12 @@ def values_below(levels: tuple[Level, ...], weights: list[EdgeWeights]) -> list[
     return sums[::-1]
 
 
-def weights_of(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[EdgeWeights]:
-    """The weights of all levels for rows compared with the training rows."""
-    return (_whole_weights if taken.is_shared is None else _shared_weights)(levels, rule, taken)
+def _weights_of(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[EdgeWeights]:
+    """The weights of all levels for rows compared with the training rows, which take all branches in proportion."""
+    if taken.is_shared is None:
+        return _whole_weights(levels, rule, taken)
+    everywhere = jnp.ones((taken.branch.shape[0], 1), bool)
+    return _weights_against(levels, rule, taken, Taken(jnp.zeros(everywhere.shape, jnp.int32), everywhere))
 
 
 def _whole_weights(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[EdgeWeights]:
@@ -171,12 +195,6 @@ def _whole_weights(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[
         down = jnp.where(own, both.down, jnp.where(before, lost.down, never.down))
         weights.append(EdgeWeights(down, jnp.where(own, both.up, jnp.where(before, lost.up, never.up))))
     return weights
-
-
-def _shared_weights(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[EdgeWeights]:
-    """Of rows that may be shared out among branches, compared with the training rows."""
-    everywhere = jnp.ones((taken.branch.shape[0], 1), bool)
-    return _weights_against(levels, rule, taken, Taken(jnp.zeros(everywhere.shape, jnp.int32), everywhere))
 
 
 def _weights_against(levels: tuple[Level, ...], rule: Rule, taken: Taken, other: Taken) -> list[EdgeWeights]:
@@ -226,39 +244,11 @@ def _share(level: Level, taken: Taken) -> Float[Array, "edge row"]:
     return jnp.where(taken.is_shared[level.split], level.share[:, None], share)
 
 
-sums = compiled("num_columns", "is_plain")(sum_of_trees)
-sums_against_rows = compiled("num_columns", "is_plain")(sum_against_rows)
-
-
-def pair_sums_of_trees(
-    edges: Edges, rule: Rule, values: Float64[Array, "feature row"], num_columns: int, *, is_plain: bool
-) -> Float64[Array, "column column output row"]:
-    """The sum over the trees of the interaction values of rows, compared with the training rows; half of it a place.
-
-    What stands for a pair of columns is the sum of both places; what stands for a column with itself means nothing.
-
-    Args:
-        edges: The trees.
-        rule: Where the integrand is looked at.
-        values: The rows.
-        num_columns: The number of columns.
-        is_plain: Whether all splits are thresholds that send a missing value to a branch.
-    """
-
-    def add(phi, tree):
-        splits, levels = tree
-        weights = weights_of(levels, rule, branches_of(splits, values, is_plain=is_plain))
-        return _add_pairs(phi, levels, weights, rule), None
-
-    phi = jnp.zeros((num_columns, num_columns, edges.base.shape[0], values.shape[1]))
-    return lax.scan(add, phi, (edges.splits, edges.levels))[0] / 2
-
-
 def _add_pairs(
     phi: Float64[Array, "column column output row"], levels: tuple[Level, ...], weights: list[EdgeWeights], rule: Rule
 ) -> Float64[Array, "column column output row"]:
     """Adds the interaction values of one tree."""
-    for depth, (level, weight, value) in enumerate(zip(levels, weights, values_below(levels, weights), strict=True)):
+    for depth, (level, weight, value) in enumerate(zip(levels, weights, _values_below(levels, weights), strict=True)):
         above = level.parent
         own = value * (weight.up / rule.weight[:, None])[:, None]  # the rule's weights stand in both factors
         for upper, upper_weight in zip(levels[:depth][::-1], weights[:depth][::-1], strict=True):
@@ -266,6 +256,3 @@ def _add_pairs(
             phi = phi.at[level.column, upper.column[above]].add(both)
             above = upper.parent[above]
     return phi
-
-
-pair_sums = compiled("num_columns", "is_plain")(pair_sums_of_trees)

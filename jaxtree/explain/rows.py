@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.conditions import Condition, condition
+from jaxtree.export.conditions import Condition, column_of, condition, features_of
 from jaxtree.export.models import exported_model
 from jaxtree.table.schema import Column, Schema, value_in_words
-from jaxtree.tree import FittedModel, SplitKind, Tree
+from jaxtree.tree import FittedModel, Tree
 
 
 class Contrast(NamedTuple):
@@ -35,7 +35,7 @@ class Explanation:
     Attributes:
         prediction: The class, or the number.
         share: The class's share there; nothing for numbers.
-        conditions: What the path asks, in words, a column's questions together, in the order in which columns come.
+        conditions: The conditions on the path, in words, those of a column together, in the order of columns on it.
         held_up: The column for whose missing value the row was shared out among branches, or stayed.
         contrast: The smallest change of one column on the path by which the class would be another; nothing for
             numbers, and where no such change is enough. The size of a change of a number is its share of the column's
@@ -82,9 +82,7 @@ def explain_row(estimator: Any, row: Any) -> Explanation:
             and humidity = high
         would be yes if humidity were normal
     """
-    model = exported_model(estimator)
-    if model.averages_trees:
-        raise InvalidInputError("a forest has a path for every tree: explain one of its members, `estimators_`")
+    model = exported_model(estimator, one_tree=True)
     tree, schema = model.tree, model.schema
     table = _as_table(row, schema.column_names)
     values = np.asarray(estimator.encoder_.values(table), np.float64)
@@ -92,8 +90,8 @@ def explain_row(estimator: Any, row: Any) -> Explanation:
         raise InvalidInputError(f"row must be one row, got {len(values)}")
     end, predicted = int(model.predictor.ends(values)[0]), model.predict(values)[0]
     path = _path(tree, end)
-    held_up = None if tree.is_leaf[end] else schema.columns[_column(tree, schema, end)].name
-    conditions = tuple(_conditions(tree, schema, path, values[0]))
+    held_up = None if tree.is_leaf[end] else schema.columns[column_of(tree, schema, end)].name
+    conditions = _conditions(tree, schema, path, values[0])
     if not model.classes:
         return Explanation(float(predicted[0]), None, conditions, held_up, None)
     label = int(model.predict_label(values)[0, 0])
@@ -123,20 +121,15 @@ def _path(tree: Tree, end: int) -> list[int]:
     return path[::-1]
 
 
-def _column(tree: Tree, schema: Schema, node: int) -> int:
-    """The column that a node asks for."""
-    return schema.features[int(tree.feature[node])].column
-
-
-def _conditions(tree: Tree, schema: Schema, path: list[int], values: Float[np.ndarray, " feature"]) -> list[str]:
-    """What is asked of every column on a path, in words."""
+def _conditions(tree: Tree, schema: Schema, path: list[int], values: Float[np.ndarray, " feature"]) -> tuple[str, ...]:
+    """The conditions for every column on a path, in words."""
     asked: dict[int, list[Condition]] = {}
     for node in path:
         parent = int(tree.parent[node])
-        column, feature = _column(tree, schema, parent), int(tree.feature[parent])
+        column, is_missing = column_of(tree, schema, parent), np.isnan(values[int(tree.feature[parent])])
         missing = Condition(schema.columns[column].name, "is missing", ())
-        asked.setdefault(column, []).append(missing if np.isnan(values[feature]) else condition(tree, schema, node))
-    return [_together(conditions) for conditions in asked.values()]
+        asked.setdefault(column, []).append(missing if is_missing else condition(tree, schema, node))
+    return tuple(_together(conditions) for conditions in asked.values())
 
 
 def _together(conditions: list[Condition]) -> str:
@@ -147,17 +140,9 @@ def _together(conditions: list[Condition]) -> str:
         below = [asked.values[0] for asked in conditions if asked.relation == "<="]
         if above and below:
             return f"{value_in_words(max(above))} < {name} <= {value_in_words(min(below))}"
-        limit = f"> {value_in_words(max(above))}" if above else f"<= {value_in_words(min(below))}"
-        return f"{name} {limit}"
-    phrases = dict.fromkeys(_in_words(asked) for asked in conditions)
-    equal = [words for words in phrases if words.startswith(f"{name} = ")]
-    return equal[0] if equal else " and ".join(phrases)
-
-
-def _in_words(asked: Condition) -> str:
-    values = [value_in_words(value) if isinstance(value, float) else str(value) for value in asked.values]
-    listed = f"{{{', '.join(values)}}}" if asked.relation in ("in", "not in") else " ".join(values)
-    return f"{asked.column} {asked.relation} {listed}".rstrip()
+        return f"{name} > {value_in_words(max(above))}" if above else f"{name} <= {value_in_words(min(below))}"
+    equal = [asked.in_words() for asked in conditions if asked.relation == "="]
+    return equal[0] if equal else " and ".join(dict.fromkeys(asked.in_words() for asked in conditions))
 
 
 def _contrast(
@@ -165,15 +150,14 @@ def _contrast(
 ) -> Contrast | None:
     """The smallest change of one column on the path that changes the class; of equal ones the nearest to the end."""
     tree, schema = model.tree, model.schema
-    columns = dict.fromkeys(_column(tree, schema, int(tree.parent[node])) for node in reversed(path))
+    places = dict.fromkeys(column_of(tree, schema, int(tree.parent[node])) for node in reversed(path))
     best: tuple[float, Contrast] | None = None
-    for place in columns:
-        column = schema.columns[place]
+    for place in places:
+        column, present = schema.columns[place], values[0, features_of(schema, place)[0]]
         candidates = _candidates(tree, schema, place)
-        changed = np.concatenate([_changed(schema, values, place, candidate) for candidate in candidates])
-        labels = model.classes[0][model.predict_label(changed)[0]]
+        labels = model.classes[0][model.predict_label(_changed(schema, values, place, candidates))[0]]
         for candidate, label in zip(candidates, labels.tolist(), strict=True):
-            size = _size(column, schema, values[0], place, candidate)
+            size = _size(column, present, candidate)
             if label != prediction and (best is None or size < best[0]):
                 value = column.number(candidate) if column.bins is not None else column.categories[int(candidate)]
                 best = size, Contrast(column.name, value, label)
@@ -181,47 +165,40 @@ def _contrast(
 
 
 def _candidates(tree: Tree, schema: Schema, place: int) -> list[float]:
-    """A value of a column for every way on which the tree may send it: at every threshold, and just above."""
+    """A value of a column for every way on which the tree may send it: at every threshold, and just above.
+
+    Just above is the least value of fit above the threshold, if there is one, so that words show another number.
+    """
     column = schema.columns[place]
     if column.bins is None:
         return [float(code) for code in range(len(column.categories))]
-    on_column = np.array([feature.column == place for feature in schema.features])
-    asks = ~np.asarray(tree.is_leaf) & (np.asarray(tree.split_kind) == SplitKind.THRESHOLD)
-    asks &= on_column[np.maximum(np.asarray(tree.feature), 0)]
+    asks = ~np.asarray(tree.is_leaf) & np.isin(tree.feature, features_of(schema, place))
     limits = np.unique(np.asarray(tree.threshold)[asks])
-    limits = limits[np.isfinite(limits)]
-    above = [_just_above(limit, column) for limit in limits.tolist()]
-    return sorted({*limits.tolist(), *above}) or [float(column.bins.low[0])]
-
-
-def _just_above(limit: float, column: Column) -> float:
-    """The least value of fit above a threshold, if there is one; so that words show another number."""
-    assert column.bins is not None
-    above = column.bins.low[column.bins.low > limit]
-    return float(above[0]) if above.size else float(np.nextafter(limit, np.inf))
+    limits, low = limits[np.isfinite(limits)], column.bins.low
+    following = np.append(low, np.inf)[np.searchsorted(low, limits, side="right")]
+    above = np.where(np.isfinite(following), following, np.nextafter(limits, np.inf))
+    return np.unique([*limits, *above]).tolist() or [float(low[0])]
 
 
 def _changed(
-    schema: Schema, values: Float[np.ndarray, "one feature"], place: int, candidate: float
-) -> Float[np.ndarray, "one feature"]:
-    """The row with another value of one column."""
-    changed = values.copy()
-    for number, feature in enumerate(schema.features):
-        if feature.column == place:
-            is_onehot = feature.kind == "onehot"
-            changed[:, number] = (
-                schema.columns[place].categories[int(candidate)] == feature.category if is_onehot else candidate
-            )
+    schema: Schema, values: Float[np.ndarray, "one feature"], place: int, candidates: list[float]
+) -> Float[np.ndarray, "candidate feature"]:
+    """The row with other values of one column."""
+    changed = np.repeat(values, len(candidates), axis=0)
+    for number in features_of(schema, place):
+        feature = schema.features[number]
+        is_onehot = feature.kind == "onehot"
+        code = schema.columns[place].categories.index(feature.category) if is_onehot else -1
+        changed[:, number] = np.equal(candidates, code) if is_onehot else candidates
     return changed
 
 
-def _size(column: Column, schema: Schema, values: Float[np.ndarray, " feature"], place: int, candidate: float) -> float:
+def _size(column: Column, present: float, candidate: float) -> float:
     """How great a change is."""
-    features = [number for number, feature in enumerate(schema.features) if feature.column == place]
-    present = values[features[0]]
     if np.isnan(present) or column.kind in ("categorical", "boolean"):
         return 1.0
     if column.bins is None:
-        return float(abs(candidate - present)) / max(len(column.categories) - 1, 1)
-    spread = float(column.bins.high[-1] - column.bins.low[0]) if column.num_values else 0.0
-    return float(abs(candidate - present)) / (spread or 1.0)
+        spread = len(column.categories) - 1
+    else:
+        spread = column.bins.high[-1] - column.bins.low[0] if column.num_values else 0.0
+    return float(abs(candidate - present) / (spread or 1.0))

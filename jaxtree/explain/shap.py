@@ -16,7 +16,7 @@ from jaxtree.blocks import for_blocks
 from jaxtree.explain.edges import Edges, edges_of
 from jaxtree.explain.kernel import Rule, pair_sums, sums, sums_against_rows
 from jaxtree.export.models import exported_model
-from jaxtree.tree import SplitKind
+from jaxtree.tree import FittedModel, SplitKind
 
 
 class ShapValues(NamedTuple):
@@ -24,7 +24,7 @@ class ShapValues(NamedTuple):
 
     Attributes:
         values: Of every row and column; of classes also for every class. With `base` they add up to the prediction.
-        base: What is predicted of no row in particular.
+        base: The prediction of no row in particular.
     """
 
     values: Float64[np.ndarray, "row column *class"]
@@ -59,24 +59,9 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
         >>> explained.base.item(), explained.values.tolist()
         (3.0, [[2.0, 1.0]])
     """
-    model = exported_model(estimator)
-    values = np.asarray(estimator.encoder_.values(X), np.float64)
-    edges = edges_of(model)
-    phi, base = np.zeros((len(values), len(model.schema.columns), model.node_value.shape[1])), edges.base
-    if background is not None:
-        others = np.asarray(estimator.encoder_.values(background), np.float64)
-        base = model.predict(others).mean(axis=0)
-    if edges.levels and len(values):
-        static = {"num_columns": phi.shape[1], "is_plain": is_plain(edges)}
-        if background is None:
-            program, factor = partial(sums, **static), 1 / len(model.forest)
-        else:
-            program = partial(sums_against_rows, background=others.T, **static)
-            factor = 1 / (len(model.forest) * len(others))
-        fill(phi, program, edges, values, factor)
-    if not model.classes:
-        return ShapValues(phi[:, :, 0], base[0])
-    return ShapValues(phi, base)
+    model, edges, values = _prepare(estimator, X)
+    others = None if background is None else np.asarray(estimator.encoder_.values(background), np.float64)
+    return _shap_values(model, edges, values, others)
 
 
 class ShapInteractions(NamedTuple):
@@ -86,7 +71,7 @@ class ShapInteractions(NamedTuple):
         values: Of every row and pair of columns, both orders alike; of classes also for every class. A column with
             itself has its main effect. Each row of the matrix adds up to the Shapley value of its column; with `base`
             all add up to the prediction.
-        base: What is predicted of no row in particular.
+        base: The prediction of no row in particular.
     """
 
     values: Float64[np.ndarray, "row column column *class"]
@@ -117,19 +102,37 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
         >>> shap_interaction_values(DecisionTreeRegressor().fit(X, y), [[1.0, 1.0]]).values.tolist()
         [[[1.0, 0.5], [0.5, 1.0]]]
     """
-    main = shap_values(estimator, X)
-    model, values = exported_model(estimator), np.asarray(estimator.encoder_.values(X), np.float64)
-    edges = edges_of(model)
-    num_rows, num_columns = main.values.shape[:2]
-    pairs = np.zeros((num_rows, num_columns, num_columns, edges.base.size))
-    if edges.levels and num_rows:
-        program = partial(pair_sums, num_columns=num_columns, is_plain=is_plain(edges))
-        fill(pairs, program, edges, values, 1 / len(model.forest))
+    model, edges, values = _prepare(estimator, X)
+    main = _shap_values(model, edges, values, None)
+    num_columns = main.values.shape[1]
+    pairs = _sum_up(pair_sums, edges, values, (num_columns, num_columns), 1 / len(model.forest))
     pairs += pairs.swapaxes(1, 2)
     own = np.arange(num_columns)
     pairs[:, own, own] = 0
-    pairs[:, own, own] = main.values.reshape(num_rows, num_columns, -1) - pairs.sum(axis=2)
+    pairs[:, own, own] = main.values.reshape(len(values), num_columns, -1) - pairs.sum(axis=2)
     return ShapInteractions(pairs if model.classes else pairs[..., 0], main.base)
+
+
+def _prepare(estimator: Any, X: Any) -> tuple[FittedModel, Edges, Float64[np.ndarray, "row feature"]]:
+    """The model, its trees as edges, and the rows."""
+    model = exported_model(estimator)
+    values = np.asarray(estimator.encoder_.values(X), np.float64)
+    return model, edges_of(model), values
+
+
+def _shap_values(
+    model: FittedModel,
+    edges: Edges,
+    values: Float64[np.ndarray, "row feature"],
+    others: Float64[np.ndarray, "other feature"] | None,
+) -> ShapValues:
+    """The values of rows compared with the training rows, or with other rows."""
+    program, base, factor = sums, edges.base, 1 / len(model.forest)
+    if others is not None:
+        program, base = partial(sums_against_rows, background=others.T), model.predict(others).mean(axis=0)
+        factor = 1 / (len(model.forest) * len(others))
+    phi = _sum_up(program, edges, values, (len(model.schema.columns),), factor)
+    return ShapValues(phi, base) if model.classes else ShapValues(phi[:, :, 0], base[0])
 
 
 _NUMBERS_OF_BLOCK = 2**16
@@ -141,44 +144,42 @@ _MOST_ROWS = 4096
 _LEAST_ROWS = 16
 
 
-def fill(
-    result: Float64[np.ndarray, "row *column output"],
+def _sum_up(
     program: Callable[..., Float64[Any, "*column output row"]],
     edges: Edges,
     values: Float64[np.ndarray, "row feature"],
+    columns: tuple[int, ...],
     factor: float,
-    *,
-    numbers_an_edge: int = 1,
-) -> None:
-    """Writes what a program returns for all rows, block by block and in threads.
+) -> Float64[np.ndarray, "row *column output"]:
+    """Returns what a program returns for all rows, times a factor; block by block and in threads.
 
     Args:
-        result: Where to write.
-        program: A function of the edges, the rule and some rows.
+        program: A function of the edges, the rule and some rows; see `sums`.
         edges: The trees.
         values: The rows.
-        factor: What the program's sums are multiplied with.
-        numbers_an_edge: How many numbers of every row, point and output the program holds for an edge.
+        columns: The number of columns, once or for pairs twice.
+        factor: The factor of the program's sums.
     """
+    result = np.zeros((len(values), *columns, edges.base.size))
+    if not edges.levels or not len(values):
+        return result
+    splits = edges.splits
+    is_plain = bool((splits.kind == SplitKind.THRESHOLD).all() and (splits.missing_branch <= 1).all())
     point, weight = np.polynomial.legendre.leggauss(max(1, -(-edges.most_columns // 2)))
     with jax.enable_x64(True):
         rule = Rule(jnp.asarray((point + 1) / 2), jnp.asarray(weight / 2))
         on_device = jax.tree.map(jnp.asarray, edges)
-    size = _rows_of_block(edges, len(point) * numbers_an_edge, len(values))
+    size = _rows_of_block(edges, len(point), len(values))
 
     def fill_block(block: slice) -> None:
         rows = values[block]
+        padded = np.pad(rows, ((0, size - len(rows)), (0, 0))).T
         with jax.enable_x64(True):
-            sums = np.asarray(program(on_device, rule, np.pad(rows, ((0, size - len(rows)), (0, 0))).T))
-        result[block] = np.moveaxis(sums, -1, 0)[: len(rows)] * factor
+            found = np.asarray(program(on_device, rule, padded, num_columns=columns[0], is_plain=is_plain))
+        result[block] = np.moveaxis(found, -1, 0)[: len(rows)] * factor
 
     for_blocks(fill_block, len(values), size)
-
-
-def is_plain(edges: Edges) -> bool:
-    """Whether all splits are thresholds that send a missing value to a branch."""
-    splits = edges.splits
-    return bool((splits.kind == SplitKind.THRESHOLD).all() and (splits.missing_branch <= 1).all())
+    return result
 
 
 def _rows_of_block(edges: Edges, num_points: int, num_rows: int) -> int:
