@@ -289,10 +289,9 @@ class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
 
     def plot_history(self, ax: Any = None) -> Any:
         """Draws the losses over the epochs and returns the Axes; see `jaxtree.plot.plot_learning_curve`."""
-        from jaxtree.plot.canvas import plot_curves  # which needs Matplotlib
+        from jaxtree.plot.charts import plot_learning_curve  # which needs Matplotlib
 
-        check_is_fitted(self)
-        return plot_curves(self.history_, self.best_epoch_, ax)
+        return plot_learning_curve(self, ax=ax)
 
     def __sklearn_tags__(self):
         """Tells scikit-learn that tables may hold words and missing values."""
