@@ -1,4 +1,4 @@
-"""The page: what it is given in Python, and its facts in numbers, put into its template."""
+"""The page: the arguments and the facts in numbers, put into its template."""
 
 import base64
 import contextlib
@@ -10,10 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxtree.errors import MissingExtraError
-from jaxtree.export.pictures import CLASS_COLOURS, colour_of_class
-from jaxtree.page.rows import PageRows, columns_of_growth, histograms, read_rows, row_columns
-from jaxtree.page.subject import Subject, node_columns, subject_of
-from jaxtree.table.schema import value_in_words
+from jaxtree.page.columns import PageRows, Subject, page_data, read_rows, subject_of
 
 SCRIPTS = (
     "elements.js",
@@ -73,8 +70,7 @@ def to_html(
     template = _template()
     subject = subject_of(estimator, tree)
     tables = [("training", X, y), ("validation", X_val, y_val)]
-    read = [(read_rows(subject, name, *table), table) for name, *table in tables]
-    rows = [own for own, _ in read if own is not None]
+    rows = [own for table in tables if (own := read_rows(subject, *table)) is not None]
     script = "\n".join(_asset(name) for name in SCRIPTS)
     return template.render(
         title=type(estimator).__name__ if title is None else title,
@@ -82,7 +78,7 @@ def to_html(
         estimator=type(estimator).__name__,
         num_trees=0 if subject.number is None else len(estimator.estimators_),
         summary=_summary(subject, rows),
-        scores=_scores_of_forest(subject, rows, [(X, y) for own, (X, y) in read if own is not None]),
+        scores=_scores_of_forest(subject, tables),
         parameters=parameters(estimator),
         importances=_importances(subject),
         has_sums=bool(rows) or bool(subject.classes),
@@ -92,34 +88,6 @@ def to_html(
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=_as_json(page_data(subject, rows)),
     )
-
-
-def page_data(subject: Subject, rows: list[PageRows]) -> dict[str, Any]:
-    """Everything that the page's script reads."""
-    sets = [row_columns(subject, own) for own in rows]
-    if not any(own.name == "training" for own in rows):
-        of_growth = columns_of_growth(subject)
-        sets = sets if of_growth is None else [of_growth, *sets]
-    num_classes = len(subject.classes)
-    return {
-        "classes": subject.classes,
-        "colours": [colour_of_class(place) for place in range(num_classes)] or [CLASS_COLOURS[0]],
-        "columns": [
-            {
-                "name": column.name if column.unit is None else f"{column.name} ({column.unit})",
-                "categories": None if column.bins is not None else _in_words(column.categories),
-            }
-            for column in subject.schema.columns
-        ],
-        "canPrune": not subject.model.is_vote,
-        "nodes": node_columns(subject),
-        "histograms": histograms(subject, rows[0]) if rows else [],
-        "sets": sets,
-    }
-
-
-def _in_words(categories: tuple) -> list[str]:
-    return [value_in_words(category) for category in categories]
 
 
 def _as_json(data: dict[str, Any]) -> str:
@@ -188,10 +156,9 @@ def _importances(subject: Subject) -> list[dict[str, Any]]:
     ]
 
 
-def _scores_of_forest(subject: Subject, rows: list[PageRows], tables: list[tuple[Any, Any]]) -> list[tuple[str, float]]:
-    """What a forest scores on rows by itself: accuracy, or the coefficient of determination; nothing for a tree."""
+def _scores_of_forest(subject: Subject, tables: list[tuple[str, Any, Any]]) -> list[tuple[str, float]]:
+    """The scores of a forest by itself: accuracy, or the coefficient of determination; none for a tree."""
     if subject.number is None:
         return []
     measure = "accuracy" if subject.classes else "R²"
-    scores = zip(rows, tables, strict=True)
-    return [(f"{own.name} {measure}", float(subject.whole.score(X, y))) for own, (X, y) in scores]
+    return [(f"{name} {measure}", float(subject.whole.score(X, y))) for name, X, y in tables if X is not None]

@@ -1,27 +1,125 @@
-"""Rows at the nodes of a page's tree: their sums, the first of them one by one, and histograms of a node's column."""
+"""The data that the page's script reads: the tree, rows at its nodes, and histograms of the columns of splits.
+
+Numbers go out in few characters: nodes and rows are columns of lists, and rows of a table have only entries that are
+not 0.
+"""
 
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float, Int, Real
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.parts import read_arguments
-from jaxtree.page.subject import FEW_DIGITS, Subject, compact, compact_rows
+from jaxtree.export.conditions import branch_in_words, class_names, features_of
+from jaxtree.export.models import exported_model
+from jaxtree.export.pictures import CLASS_COLOURS, colour_of_class
+from jaxtree.prune.draws import node_numbers
 from jaxtree.prune.validation import HeldOut, hold_out_rows
+from jaxtree.prune.weakest_links import weakest_links
 from jaxtree.table.reading import check_same_length
-from jaxtree.tree import output_counts, target_means
+from jaxtree.table.schema import Schema, value_in_words
+from jaxtree.tree import FittedModel, Tree, output_counts, target_means
+
+DIGITS, FEW_DIGITS = 12, 6
+"""Significant digits of a number that is compared or summed, so that sums are right to nine; of one only read."""
+
+DRAW = 0
+"""The seed of the draw of dropout."""
 
 MOST_ROWS, MOST_CELLS = 5_000, 200_000
 """How many rows can be followed one by one: so many, and of so many values in all."""
+
+
+class Subject(NamedTuple):
+    """The tree that a page shows.
+
+    Attributes:
+        whole: The fitted estimator that the page is of.
+        member: The same, or the tree of the forest as an estimator.
+        number: Which tree of the forest it is; None if it is none of a forest.
+        model: The tree's model.
+    """
+
+    whole: Any
+    member: Any
+    number: int | None
+    model: FittedModel
+
+    @property
+    def tree(self) -> Tree:
+        """The node table."""
+        return self.model.tree
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.model.schema
+
+    @property
+    def classes(self) -> list[str]:
+        """The names of the classes; none for numbers."""
+        return class_names(self.model)[0] if self.model.classes else []
+
+
+def subject_of(estimator: Any, tree: int) -> Subject:
+    """Finds the tree that a page of an estimator shows.
+
+    Args:
+        estimator: A fitted tree or forest of jaxtree.
+        tree: The number of the tree in a forest; 0 for a single tree.
+
+    Raises:
+        InvalidInputError: It has several outputs, or there is no such tree.
+        InvalidTypeError: It is no tree or forest of hard splits along the axes.
+        sklearn.exceptions.NotFittedError: It is not fitted.
+    """
+    num_trees = len(exported_model(estimator).forest)
+    if not isinstance(tree, int | np.integer) or not 0 <= tree < num_trees:
+        raise InvalidInputError(f"tree must be a whole number from 0 to {num_trees - 1}, got {tree!r}")
+    is_forest = estimator.model_.averages_trees
+    member = estimator.estimators_[tree] if is_forest else estimator
+    return Subject(estimator, member, int(tree) if is_forest else None, member.model_)
+
+
+def compact(values: Real[np.ndarray, " entry"], digits: int = DIGITS) -> list[int | float | None]:
+    """Returns numbers as JSON has them: whole ones without a point, and None for what is not finite.
+
+    >>> compact(np.array([1.0, 0.1 + 0.2, np.inf]))
+    [1, 0.3, None]
+    """
+    return [_compact_number(value, digits) for value in np.asarray(values).tolist()]
+
+
+def compact_rows(table: Real[np.ndarray, "row column"], digits: int = DIGITS) -> list[list[int | float | None]]:
+    """Returns every row as its entries that are not 0: column, value, column, value.
+
+    >>> compact_rows(np.array([[0.0, 2.5], [0.0, 0.0]]))
+    [[1, 2.5], []]
+    """
+    table = np.asarray(table)
+    rows: list[list[Any]] = [[] for _ in table]
+    row, column = np.nonzero(table)
+    for place, name, value in zip(row.tolist(), column.tolist(), compact(table[row, column], digits), strict=True):
+        rows[place] += (name, value)
+    return rows
+
+
+def _compact_number(value: int | float, digits: int) -> int | float | None:
+    if isinstance(value, int):
+        return value
+    if not np.isfinite(value):
+        return None
+    return int(value) if value.is_integer() and abs(value) < 2**53 else float(f"{value:.{digits}g}")
 
 
 class PageRows(NamedTuple):
     """Rows that were sent down the tree.
 
     Attributes:
-        name: What they are: "training" or "validation".
-        values: What thresholds are compared with; NaN where a value is missing.
+        name: "training" or "validation".
+        values: The values that thresholds are compared with; NaN where one is missing.
         target: The class of every row, -1 if the tree does not know it; or its number.
         end: The node where its walk ends.
         held: Their sums at the nodes.
@@ -34,12 +132,68 @@ class PageRows(NamedTuple):
     held: HeldOut
 
 
+def page_data(subject: Subject, rows: list[PageRows]) -> dict[str, Any]:
+    """Everything that the page's script reads."""
+    sets = [row_columns(subject, own) for own in rows]
+    if not any(own.name == "training" for own in rows):
+        of_growth = columns_of_growth(subject)
+        sets = sets if of_growth is None else [of_growth, *sets]
+    num_classes = len(subject.classes)
+    return {
+        "classes": subject.classes,
+        "colours": [colour_of_class(place) for place in range(num_classes)] or [CLASS_COLOURS[0]],
+        "columns": [
+            {
+                "name": column.name if column.unit is None else f"{column.name} ({column.unit})",
+                "categories": None if column.bins is not None else [value_in_words(name) for name in column.categories],
+            }
+            for column in subject.schema.columns
+        ],
+        "canPrune": not subject.model.is_vote,
+        "nodes": node_columns(subject),
+        "histograms": histograms(subject, rows[0]) if rows else [],
+        "sets": sets,
+    }
+
+
+def node_columns(subject: Subject) -> dict[str, Any]:
+    """Returns the node table as the page takes it.
+
+    Its columns are `firstChild` and `numChildren`; `column`, the column that a node asks for, -1 at a leaf;
+    `threshold`, where the split is one of a numeric column; `branch`, what the parent's split asks; `rows`, `weight`,
+    `impurity` and `gain`; `price`, the alpha from which on it is collapsed; `number`, its number in the draw of
+    dropout. Of classes `label`, `shares` and `counts`, of numbers `mean`.
+    """
+    tree, schema = subject.tree, subject.schema
+    is_leaf, asked = np.asarray(tree.is_leaf), np.maximum(np.asarray(tree.feature), 0)
+    column = np.array([feature.column for feature in schema.features])[asked]
+    has_limit = ~is_leaf & np.array([feature.kind == "numeric" for feature in schema.features])[asked]
+    columns: dict[str, Any] = {
+        "firstChild": compact(tree.first_child),
+        "numChildren": compact(tree.num_children),
+        "column": np.where(is_leaf, -1, column).tolist(),
+        "threshold": compact(np.where(has_limit, np.asarray(tree.threshold), np.inf), FEW_DIGITS),
+        "branch": ["", *(branch_in_words(tree, schema, node) for node in range(1, tree.node_count))],
+        "rows": compact(tree.num_rows),
+        "weight": compact(np.asarray(tree.weight, np.float64)),
+        "impurity": compact(np.maximum(tree.impurity, 0.0), FEW_DIGITS),
+        "gain": compact(tree.gain, FEW_DIGITS),
+        "price": compact(weakest_links(tree).alpha, 17),
+        "number": compact(node_numbers(tree, key=jax.random.key(DRAW)).astype(np.int64)),
+    }
+    value, label = subject.model.node_value, subject.model.node_label
+    if label is None:
+        return columns | {"mean": compact(value[:, 0])}
+    counts = np.asarray(output_counts(tree), np.float64)
+    return columns | {"label": compact(label[0]), "shares": compact_rows(value), "counts": compact_rows(counts)}
+
+
 def read_rows(subject: Subject, name: str, X: Any, y: Any) -> PageRows | None:
     """Sends rows down the tree; None if none are given.
 
     Args:
         subject: The tree.
-        name: What the rows are.
+        name: "training" or "validation".
         X: A table as in fit, or a source.
         y: Its target, or the name of its column.
 
@@ -71,7 +225,7 @@ def row_columns(subject: Subject, rows: PageRows) -> dict[str, Any]:
     shown = {
         "end": compact(rows.end[:most]),
         "target": compact(rows.target[:most]),
-        "cells": _cells(subject, rows.values[:most]),
+        "cells": _cells(subject.schema, rows.values[:most]),
     }
     columns = {"name": rows.name, "size": len(rows.target), "ended": compact_rows(rows.held.ended), "shown": shown}
     return columns if subject.classes else columns | {"middle": float(target_means(subject.tree)[0, 0])}
@@ -86,18 +240,16 @@ def columns_of_growth(subject: Subject) -> dict[str, Any] | None:
     return {"name": "training", "size": int(tree.num_rows[0]), "ended": compact_rows(at_leaves), "shown": None}
 
 
-def _cells(subject: Subject, values: Float[np.ndarray, "row feature"]) -> list[list[int | float | None]]:
+def _cells(schema: Schema, values: Float[np.ndarray, "row feature"]) -> list[list[int | float | None]]:
     """The numbers of every column, or the places of its categories; None where a value is missing."""
-    schema = subject.schema
     cells = []
     for place in range(len(schema.columns)):
-        own = [number for number, feature in enumerate(schema.features) if feature.column == place]
-        if schema.features[own[0]].kind != "onehot":
-            cells.append(compact(values[:, own[0]], FEW_DIGITS))
-            continue
-        is_category = values[:, own] == 1
-        codes = np.where(is_category.any(axis=1), is_category.argmax(axis=1), np.nan)
-        cells.append(compact(codes))
+        own = features_of(schema, place)
+        cell = values[:, own[0]]
+        if schema.features[own[0]].kind == "onehot":
+            is_category = values[:, own] == 1
+            cell = np.where(is_category.any(axis=1), is_category.argmax(axis=1), np.nan)
+        cells.append(compact(cell, FEW_DIGITS))
     return cells
 
 
