@@ -227,12 +227,13 @@ def _predict(graph: _Graph, model: FittedModel, ends: list[int]) -> None:
     """The outputs: the values of the ends, or their mean over the trees."""
     num_trees, values = len(model.forest), model.node_value[ends]
     said = graph.add("jaxtree/said of trees", "Gather", graph.table("jaxtree/said", values), "jaxtree/ends", axis=0)
-    last, one, axis = (
-        graph.table(f"jaxtree/number {number}", np.array([number], np.int64)) for number in (num_trees - 1, 2**62, 1)
-    )
+    numbers = (num_trees - 1, 2**62, 1)
+    last, end, axis = (f"jaxtree/number {number}" for number in numbers)
+    for number in dict.fromkeys(numbers):  # of two trees the last is tree 1
+        graph.table(f"jaxtree/number {number}", np.array([number], np.int64))
     # Sums in the order of the trees, of which the last is the sum of all.
     sums = graph.add("jaxtree/sums", "CumSum", said, graph.table("jaxtree/axis", np.array(1, np.int64)))
-    whole = graph.add("jaxtree/sum of all", "Slice", sums, last, one, axis)
+    whole = graph.add("jaxtree/sum of all", "Slice", sums, last, end, axis)
     whole = graph.add("jaxtree/sum", "Squeeze", whole, axis)
     name = "probabilities" if model.classes else "variable"
     graph.add(name, "Div", whole, graph.table("jaxtree/number of trees", np.array(float(num_trees))))

@@ -136,5 +136,5 @@ def _model_of_one_output(estimator: Any) -> FittedModel:
     check_is_fitted(estimator)
     model = estimator.model_
     if model.num_outputs != 1:
-        raise InvalidInputError(f"only estimators of one output are exported, got one of {model.num_outputs}")
+        raise InvalidInputError(f"estimator must have one output, got {model.num_outputs}")
     return model

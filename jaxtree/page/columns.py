@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import scipy.sparse
 from jaxtyping import Float, Int, Real
 
 from jaxtree.errors import InvalidInputError
@@ -20,7 +21,7 @@ from jaxtree.prune.validation import HeldOut, hold_out_rows
 from jaxtree.prune.weakest_links import weakest_links
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.schema import Schema, value_in_words
-from jaxtree.tree import FittedModel, Tree, output_counts, target_means
+from jaxtree.tree import FittedModel, Tree, ancestors, output_counts, target_means
 
 DIGITS, FEW_DIGITS = 12, 6
 """Significant digits of a number that is compared or summed, so that sums are right to nine; of one only read."""
@@ -263,20 +264,6 @@ MOST_STACKS = 8
 """More classes than this are stacked together: the last stack has all that follow."""
 
 
-class _Bars(NamedTuple):
-    """The bars of all nodes, side by side.
-
-    Attributes:
-        low: Where the first bar of every node begins.
-        high: Where its last ends.
-        number: How many it has; 0 at a leaf, and where no row comes.
-    """
-
-    low: Float[np.ndarray, " node"]
-    high: Float[np.ndarray, " node"]
-    number: Int[np.ndarray, " node"]
-
-
 def histograms(subject: Subject, rows: PageRows) -> list[dict[str, Any] | None]:
     """Returns a histogram for every inner node that rows come to, of those whose value is known; None for the others.
 
@@ -290,17 +277,17 @@ def histograms(subject: Subject, rows: PageRows) -> list[dict[str, Any] | None]:
     known = ~np.isnan(value)
     missing = np.bincount(node[~known], minlength=num_nodes)
     row, node, value = row[known], node[known], value[known]
-    bars = _bars(subject, node, value)
-    first = np.cumsum(bars.number) - bars.number
-    width = (bars.high - bars.low) / np.maximum(bars.number, 1)
-    place = np.floor((value - bars.low[node]) / np.where(width > 0, width, 1.0)[node]).astype(np.int64)
-    cell = first[node] + np.minimum(place, bars.number[node] - 1)
-    counts = np.bincount(cell * num_stacks + stack[row], minlength=int(bars.number.sum()) * num_stacks)
-    ends = zip(compact(bars.low, FEW_DIGITS), compact(bars.high, FEW_DIGITS), strict=True)
+    low, high, number = _bars(subject, node, value)
+    first = np.cumsum(number) - number
+    width = (high - low) / np.maximum(number, 1)
+    place = np.floor((value - low[node]) / np.where(width > 0, width, 1.0)[node]).astype(np.int64)
+    cell = first[node] + np.minimum(place, number[node] - 1)
+    counts = np.bincount(cell * num_stacks + stack[row], minlength=int(number.sum()) * num_stacks)
+    ends = zip(compact(low, FEW_DIGITS), compact(high, FEW_DIGITS), strict=True)
     parts = np.split(counts.reshape(-1, num_stacks), first[1:])
     return [
-        {"low": low, "high": high, "missing": lacking, "bars": part.tolist()} if len(part) else None
-        for (low, high), lacking, part in zip(ends, missing.tolist(), parts, strict=True)
+        {"low": start, "high": end, "missing": lacking, "bars": part.tolist()} if len(part) else None
+        for (start, end), lacking, part in zip(ends, missing.tolist(), parts, strict=True)
     ]
 
 
@@ -318,18 +305,21 @@ def _passing(subject: Subject, rows: PageRows) -> tuple[Int[np.ndarray, " visit"
     """All pairs of a row and an inner node that it comes to, also in parts."""
     tree = subject.tree
     parts = subject.model.predictor.instances(rows.values)
-    depth, parent, is_leaf = (np.asarray(values) for values in (tree.depth, tree.parent, tree.is_leaf))
-    node, pairs = parts.node, []
-    for level in range(int(depth.max()), -1, -1):
-        here = (depth[node] == level) & ~is_leaf[node]
-        pairs.append(np.unique(parts.row[here].astype(np.int64) * tree.node_count + node[here]))
-        node = np.where(depth[node] == level, parent[node], node)
-    row, node = np.divmod(np.concatenate(pairs), tree.node_count)
-    return row, node
+    ended = scipy.sparse.csr_matrix(
+        (np.ones(parts.row.size, np.int64), (parts.row, parts.node)), shape=(len(rows.values), tree.node_count)
+    )
+    row, node = (ended @ ancestors(tree)).nonzero()
+    is_inner = ~np.asarray(tree.is_leaf)[node]
+    return row[is_inner], node[is_inner]
 
 
-def _bars(subject: Subject, node: Int[np.ndarray, " visit"], value: Float[np.ndarray, " visit"]) -> _Bars:
-    """The bars of every node: over the range of its rows, or over all categories of its column."""
+def _bars(
+    subject: Subject, node: Int[np.ndarray, " visit"], value: Float[np.ndarray, " visit"]
+) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"], Int[np.ndarray, " node"]]:
+    """Where the first bar of every node begins, where its last ends, and how many it has: 0 where no row comes.
+
+    Bars lie over the range of a node's rows, or over all categories of its column.
+    """
     tree, features = subject.tree, subject.schema.features
     low, high = np.full(tree.node_count, np.inf), np.full(tree.node_count, -np.inf)
     np.minimum.at(low, node, value)
@@ -341,4 +331,4 @@ def _bars(subject: Subject, node: Int[np.ndarray, " visit"], value: Float[np.nda
     categories = np.array([feature.num_values for feature in features])[asked]
     low, high = np.where(is_numeric, low, -0.5), np.where(is_numeric, high, categories - 0.5)
     number = np.where(is_numeric, np.where(low < high, number, 1), np.minimum(categories, MOST_CATEGORIES))
-    return _Bars(low, high, np.where(visits > 0, number, 0))
+    return low, high, np.where(visits > 0, number, 0)

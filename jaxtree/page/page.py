@@ -12,17 +12,7 @@ import numpy as np
 from jaxtree.errors import MissingExtraError
 from jaxtree.page.columns import PageRows, Subject, page_data, read_rows, subject_of
 
-SCRIPTS = (
-    "elements.js",
-    "tree.js",
-    "scores.js",
-    "histogram.js",
-    "outline.js",
-    "map.js",
-    "details.js",
-    "charts.js",
-    "main.js",
-)
+SCRIPTS = ("elements", "tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
 """The parts of the page's one script, in their order."""
 
 
@@ -71,7 +61,7 @@ def to_html(
     subject = subject_of(estimator, tree)
     tables = [("training", X, y), ("validation", X_val, y_val)]
     rows = [own for table in tables if (own := read_rows(subject, *table)) is not None]
-    script = "\n".join(_asset(name) for name in SCRIPTS)
+    script = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
     return template.render(
         title=type(estimator).__name__ if title is None else title,
         subject=subject,

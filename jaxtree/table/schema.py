@@ -276,13 +276,6 @@ class Schema:
             return _range_in_words(column, column.bins, code, column.name)
         return f"{column.name} = {self.code_in_words(feature, code)}"
 
-    def rest_in_words(self, feature: int, code: int) -> str:
-        """Says what holds of the rows with any other code: "outlook != sunny", or "outlook is known"."""
-        column = self.columns[self.features[feature].column]
-        if code == self.features[feature].num_values:
-            return f"{column.name} is known"
-        return f"{column.name} != {self.code_in_words(feature, code)}"
-
     def renamed(self, column_names: Sequence[str]) -> "Schema":
         """Returns the same schema with other names of the columns, one each.
 

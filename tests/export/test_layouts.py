@@ -11,6 +11,7 @@ import pytest
 from jaxtree import export_text
 from jaxtree.datasets import load_contact_lenses, load_play_tennis
 from jaxtree.errors import InvalidInputError
+from tests.examples import example
 from tests.export.fitted import fitted
 from tests.reference.c45_oracle import Node, grow_c45, grow_id3, grow_simple_cart
 from tests.reference.weka import printed_sizes, printed_text, read_arff, read_r8
@@ -181,6 +182,11 @@ def test_c45_names_the_categories_of_both_sides_of_a_group():
     root = Node(np.array([4.0, 4.0]), 0, "outlook", "subset", categories=("sunny", "rainy"), children=children)
     lines = ["outlook in {sunny,rainy}: no (4.0)", "outlook = overcast: yes (4.0)"]
     assert export_text(fitted(root, X, y), style="c45").splitlines() == lines
+
+
+def test_c45_names_the_categories_of_both_sides_of_a_one_hot_split():
+    lines = export_text(example("id3_onehot"), style="c45").splitlines()
+    assert "|   color in {blue,green,grey}: low (17.0)" in lines and "|   color = red:" in lines
 
 
 def test_a_style_that_does_not_exist_is_refused():

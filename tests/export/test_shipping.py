@@ -344,6 +344,12 @@ def test_onnx_of_a_single_leaf():
     assert run_onnx(tree, X, np.float32)["label"].tolist() == [1, 1]
 
 
+def test_onnx_of_two_trees():
+    X = np.array([[1.0], [2.0], [3.0], [4.0]])
+    forest = jaxtree.RandomForestRegressor(n_estimators=2, random_state=0).fit(X, X[:, 0])
+    assert_same_as_onnx(forest, X, run_onnx(forest, X, np.float64))
+
+
 def test_onnx_refuses_classes_and_names_that_it_does_not_have():
     with pytest.raises(InvalidInputError, match="labels of integers and words"):
         run_onnx(jaxtree.DecisionTreeClassifier().fit([[1.0], [2.0]], [0.0, 1.0]), None, np.float32)

@@ -181,7 +181,7 @@ def test_what_has_no_page_is_refused(tree):
     of_two = DecisionTreeClassifier(max_depth=1).fit([[0.0], [1.0]], [[0, 1], [1, 0]])
     with pytest.raises(NotFittedError):
         to_html(DecisionTreeClassifier())
-    with pytest.raises(InvalidInputError, match="only estimators of one output are exported, got one of 2"):
+    with pytest.raises(InvalidInputError, match="estimator must have one output, got 2"):
         to_html(of_two)
     with pytest.raises(InvalidTypeError, match="must be a tree or forest of jaxtree, got DummyClassifier"):
         to_html(DummyClassifier().fit(X, Y))
