@@ -51,10 +51,9 @@ napoleon_custom_sections = [("Attributes", "params_style")]
 
 FIT_PHASES = {
     "make_encoder", "make_recipe", "growth_limits", "draws_growth", "prepare_fit", "prepare_sample", "read_target",
-    "learn_target", "read_target_of_part", "agree_on_target", "needs_all_rows", "check_parameters", "find_collapsed",
-    "node_values", "class_names", "class_orders", "poisson_sum",
-    "list_prunings", "collapse_by", "prunes_by_masks", "hold_out_validation", "node_labels", "in_table_units",
-    "finish_fit", "settle",
+    "encode_target", "learn_sample", "make_objective", "needs_all_rows", "check_parameters", "find_collapsed",
+    "node_values", "class_names", "class_orders", "poisson_sum", "list_prunings", "prunes_by_masks", "model_of",
+    "hold_out_validation", "node_labels", "in_table_units", "finish_fit", "prune_grown", "settle",
 }  # fmt: skip
 
 _FORMULA = re.compile(r"(?<![\\$\w])\$([^$]+?)\$", re.DOTALL)

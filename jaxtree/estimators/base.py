@@ -1,64 +1,70 @@
-"""What all tree estimators share: from a table to a tree, and from a tree to predictions.
+"""The base of all tree estimators: from a table to a tree, and what pruning makes of it.
 
 A fit has three phases: `prepare_fit` encodes the table, `grow_tables` grows, `finish_fit` prunes. A search takes the
 middle one for many tables at once, and repeats the last for many prunings. These methods are for the package's rooms.
 """
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse
+import sklearn.tree
 from jax.sharding import Mesh
-from jaxtyping import Bool, Float, Int, Shaped, UInt
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from jaxtyping import Bool, Float, Int, Real
 
+from jaxtree.buckets import class_bucket
+from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA, Criterion
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.ccp_cv import find_alpha
-from jaxtree.estimators.conventions import (
-    ShownWithTree,
-    allow_tables,
-    check_names,
-    check_parameters,
-    key_of,
-    set_column_names,
-)
+from jaxtree.estimators.conventions import check_names, check_parameters, key_of, set_column_names
 from jaxtree.estimators.distributed import fit_together, spans_processes
 from jaxtree.estimators.growing import EncodedSample, Recipe, decode_thresholds, grow_tables
 from jaxtree.estimators.magnitude import check_gains, check_sums
 from jaxtree.estimators.monotone import clip_to_bounds
-from jaxtree.estimators.parts import part_by_part, read_arguments
+from jaxtree.estimators.parameters import TableParameters
+from jaxtree.estimators.parts import read_arguments
+from jaxtree.estimators.predicting import FittedTree, PredictsClasses, PredictsNumbers
 from jaxtree.estimators.prunings import CostComplexity, MaxLeafNodes, Pruning
-from jaxtree.estimators.sample import Encoded, FitTarget, PreparedFit, Sample, split_sample, without_weightless_rows
-from jaxtree.files.registry import KeptInFiles
-from jaxtree.files.trees import TreeState
+from jaxtree.estimators.sample import Encoded, PreparedFit, Sample, Weights
+from jaxtree.files.trees import FittedTable, TreeState
 from jaxtree.growth.inputs import Limits
+from jaxtree.growth.objective import Objective
+from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.prune.validation import HeldOut, hold_out_rows
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
-from jaxtree.table.schema import Schema
 from jaxtree.table.sources import is_source, open_source
-from jaxtree.table.target import check_sample_weight
-from jaxtree.tree import FittedModel, Predictor, Tree, ancestors, declared_majority, join_trees, take_tree
+from jaxtree.table.target import (
+    ClassTarget,
+    NumberTarget,
+    check_sample_weight,
+    class_weights,
+    encode_classes,
+    encode_numbers,
+)
+from jaxtree.tree import (
+    FittedModel,
+    Predictor,
+    Tree,
+    all_class_shares,
+    declared_majority,
+    join_trees,
+    take_tree,
+    target_means,
+)
+from jaxtree.tree.model import encode_known_classes, encode_known_numbers
 from jaxtree.tree.paths import stop_at
 
 
-class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
+class BaseTree(TableParameters, FittedTree):
     """A single tree on any table.
 
-    A subclass has the parameters, and tells growth by `make_encoder` and `make_recipe` what they mean.
+    A subclass is a dataclass of its parameters, and `make_recipe` and `make_encoder` give them a meaning.
     """
 
-    pruning: Pruning | None
-    random_state: Any
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
-    n_features_in_: int
-    n_outputs_: int
-    tree_: Tree
-    _model: FittedModel
 
     limit_parameters: ClassVar[dict[str, Callable[[list], Any]]] = {}
     """Parameters that only end growth sooner, and how the loosest of several is found."""
@@ -68,25 +74,40 @@ class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
     """What `min_samples_split` counts where rows have weights: "rows" or "weight"."""
 
     @abc.abstractmethod
-    def make_encoder(self) -> Encoder:
-        """Returns an encoder for the estimator's tables."""
-
-    @abc.abstractmethod
-    def make_recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+    def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
         """Returns how to grow on so many rows with such weights; called when the schema is known."""
 
     @abc.abstractmethod
-    def growth_limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
+    def growth_limits(self, num_rows: int, weight: Weights) -> Limits:
         """Returns when nodes are not split."""
 
+    @abc.abstractmethod
+    def make_objective(self) -> Objective:
+        """Returns the objective that scores splits."""
+
+    @abc.abstractmethod
+    def encode_target(self, y: Any) -> ClassTarget | NumberTarget:
+        """Returns the target of a fit as codes of classes, or as numbers."""
+
+    @abc.abstractmethod
+    def learn_sample(self, X: Any, target: Any, weight: Weights, counts: Any = None) -> Sample:
+        """Learns the outputs and classes of a target, and returns the rows with their weights.
+
+        Args:
+            X: The table.
+            target: What `encode_target` returned; over several processes with the classes of all.
+            weight: The weights of the rows, which those of their classes multiply.
+            counts: The rows of every class of all processes, an array an output, if there are several processes.
+        """
+
+    def make_encoder(self) -> Encoder:
+        """Returns an encoder for the estimator's tables."""
+        return Encoder(
+            max_bins=self.max_bins, max_categories=self.max_categories, categorical_features=self.categorical_features
+        )
+
     def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        mesh: Mesh | None = None,
+        self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None, mesh: Mesh | None = None
     ) -> Self:
         """Grows the tree, and prunes it if the estimator has a pruning.
 
@@ -117,60 +138,12 @@ class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
         return self.finish_fit(grown, start)
 
     def draws_growth(self) -> bool:
-        """Whether the tree depends on `random_state` before it is pruned."""
+        """Returns whether the tree depends on `random_state` before it is pruned."""
         return False
 
     def prunes_by_masks(self) -> bool:
-        """Whether the pruned tree is a part of the grown one, or a vote of such, as soon as that is there."""
+        """Returns whether the pruned tree is a part of the grown one, or a vote of such, as soon as that is there."""
         return self.pruning is None or self.pruning.is_mask or self.pruning.votes
-
-    @part_by_part
-    def apply(self, X: Any) -> Int[np.ndarray, " row"]:
-        """Returns the node of `tree_` where the walk of every row ends.
-
-        A row whose category has no branch ends at an inner node, and so does one whose value is missing
-        where missing values are shared out among the branches.
-        """
-        values = self._values(X)
-        return self._model.predictor.ends(values)
-
-    def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
-        """Returns the nodes on the path of every row, as a sparse matrix of shape (rows, nodes)."""
-        return ancestors(self.tree_)[self.apply(X)]
-
-    def encode(self, X: Any) -> UInt[np.ndarray, "feature row"]:
-        """Returns the codes of a table, as `jaxtree.apply` and `jaxtree.dropout` take them."""
-        check_is_fitted(self)
-        return self.encoder_.transform(open_source(X).without(self.other_columns_) if is_source(X) else X)
-
-    def get_depth(self) -> int:
-        """Returns the depth of the deepest leaf; a single leaf has depth 0."""
-        check_is_fitted(self)
-        return self.tree_.max_depth
-
-    def get_n_leaves(self) -> int:
-        """Returns the number of leaves."""
-        check_is_fitted(self)
-        return self.tree_.n_leaves
-
-    @property
-    def model_(self) -> FittedModel:
-        """The tree with its columns and with what it predicts, which explanations, drawings and exports take."""
-        check_is_fitted(self)
-        return self._model
-
-    @property
-    def schema_(self) -> Schema:
-        """The columns and features of the fitted table: all that turns codes back into words."""
-        return self.encoder_.schema_
-
-    @property
-    def feature_importances_(self) -> Float[np.ndarray, " column"]:
-        """Share of the summed weighted gain that the splits on each column have (Breiman et al., 1984)."""
-        check_is_fitted(self)
-        column = np.array([feature.column for feature in self.schema_.features])
-        one = np.zeros(self.tree_.node_count, np.int64)
-        return importances(self.tree_, column, self.n_features_in_, one)[0]
 
     def fitted_state(self) -> TreeState:
         """Returns what fitting has learned: what a model file keeps."""
@@ -183,10 +156,6 @@ class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
         self.pruning_ = state.pruning
         votes = self.pruning is not None and self.pruning.votes
         self.settle(state.forest(self.schema_, votes=votes).nodes, state.votes)
-
-    def __sklearn_tags__(self):
-        """Tells scikit-learn that tables may hold words and missing values, and targets several columns."""
-        return allow_tables(super().__sklearn_tags__())
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
@@ -215,12 +184,13 @@ class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
         """
         self.check_parameters()
         X, y, sample_weight, self.other_columns_ = read_arguments(X, y, sample_weight)
-        target = self.learn_target(y)
-        weight = target.weigh(check_sample_weight(sample_weight, target.values.shape[1]))
-        if not target.num_classes:
-            check_sums(target.values, weight)
-        validation = self._validation(X_val, y_val, target.num_classes)
-        prepared = self.prepare_sample(Sample(X, target.values, target.num_classes, weight), validation, encoded)
+        target = self.encode_target(y)
+        weight = check_sample_weight(sample_weight, target.num_rows)
+        sample = self.learn_sample(X, target, weight)
+        if not sample.num_classes:
+            check_sums(sample.target, sample.weight)
+        validation = self._validation(X_val, y_val, sample.num_classes)
+        prepared = self.prepare_sample(sample, validation, encoded)
         if validation is not None:
             check_same_length(len(self.encoder_.values(validation.X)), validation.target[0])
         return prepared
@@ -235,35 +205,31 @@ class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
             validation: The rows that the caller gave to prune with.
             encoded: The codes of the sample, if they are there, with the encoder that made them.
         """
-        whole = grown_on = without_weightless_rows(sample)
+        whole = grown_on = sample.without_weightless_rows()
         fraction = None if self.pruning is None else self.pruning.validation_fraction
         if validation is None and fraction is not None:
-            grown_on, validation = split_sample(whole, fraction, self.random_state)
+            grown_on, validation = whole.split(fraction, self.random_state)
         if encoded is None or grown_on is not sample:
             encoder = self.make_encoder()
             encoded = Encoded(encoder, encoder.fit_transform(grown_on.X))
         self.encoder_, codes = encoded
         check_same_length(codes.shape[1], grown_on.target[0])
-        self._learn_columns(sample.X)
-        recipe = self.make_recipe(grown_on.num_rows, grown_on.weight)
-        prepared = EncodedSample(codes, self.schema_, grown_on.target, grown_on.num_classes, grown_on.weight, recipe)
-        has_weight = None if whole is sample or sample.weight is None else sample.weight > 0
-        return PreparedFit(whole, prepared, validation, has_weight)
-
-    def _learn_columns(self, X: Any) -> None:
-        """Learns how many columns the table has, and their names."""
-        if is_source(X):
-            set_column_names(self, self.schema_.column_names, is_named=bool(open_source(X).names))
+        if is_source(sample.X):
+            set_column_names(self, self.schema_.column_names, is_named=bool(open_source(sample.X).names))
         else:
-            check_names(self, X)
-
-    @abc.abstractmethod
-    def learn_target(self, y: Any) -> FitTarget:
-        """Reads the target of a fit, and learns its outputs and classes."""
+            check_names(self, sample.X)
+        recipe = self.make_recipe(grown_on.num_rows, grown_on.weight)
+        has_weight = None if whole is sample or sample.weight is None else sample.weight > 0
+        return PreparedFit(whole, EncodedSample(codes, self.schema_, *grown_on[1:], recipe), validation, has_weight)
 
     def finish_fit(self, grown: Tree, start: PreparedFit) -> Self:
         """Prunes the grown tree and makes it ready for prediction."""
-        return self.settle(self.in_table_units(self._prune(grown, start), start))
+        return self.settle(self.prune_grown(grown, start))
+
+    def prune_grown(self, grown: Tree, start: PreparedFit) -> Tree:
+        """Returns the grown tree after all prunings that the parameters ask for, in units of the table."""
+        collapsed = self.find_collapsed(self.list_prunings(), grown, start)
+        return self.in_table_units(take_tree(grown, collapsed=collapsed), start)
 
     def settle(self, tree: Tree, votes: Float[np.ndarray, "node column"] | None = None) -> Self:
         """Takes a tree in units of the table as the fitted one, and the votes at its nodes if these are known."""
@@ -285,12 +251,8 @@ class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
         tree = decode_thresholds(tree, start.encoded.schema, on_values=recipe.on_values)
         return tree if recipe.monotone is None else clip_to_bounds(tree, recipe.monotone)
 
-    def _prune(self, tree: Tree, start: PreparedFit) -> Tree:
-        """The tree after all prunings that the parameters ask for."""
-        return take_tree(tree, collapsed=self.find_collapsed(tree, start))
-
     def list_prunings(self) -> list[Pruning]:
-        """The prunings that the parameters ask for, in the order in which they follow one another."""
+        """Returns the prunings that the parameters ask for, in the order in which they follow one another."""
         prunings: list[Pruning] = []
         if self.max_leaf_nodes is not None:
             prunings.append(MaxLeafNodes(self.max_leaf_nodes))
@@ -298,13 +260,9 @@ class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
             prunings.append(CostComplexity(self.ccp_alpha))
         return prunings if self.pruning is None else [*prunings, self.pruning]
 
-    def find_collapsed(self, tree: Tree, start: PreparedFit) -> Bool[np.ndarray, " node"]:
-        """The nodes that the prunings collapse."""
+    def find_collapsed(self, prunings: list[Pruning], tree: Tree, start: PreparedFit) -> Bool[np.ndarray, " node"]:
+        """Returns the nodes that some prunings collapse, one after the other."""
         self.pruning_ = self.pruning
-        return self.collapse_by(self.list_prunings(), tree, start)
-
-    def collapse_by(self, prunings: list[Pruning], tree: Tree, start: PreparedFit) -> Bool[np.ndarray, " node"]:
-        """The nodes that some prunings collapse, one after the other."""
         collapsed = np.zeros(tree.node_count, bool)
         for pruning in prunings:
             check_gains(tree, "a pruning")
@@ -316,43 +274,39 @@ class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
             collapsed = collapsed | pruning.collapsed(stopped, key=key, held=held, label=self.node_labels(tree))
         return collapsed
 
-    @abc.abstractmethod
+    def hold_out_validation(self, tree: Tree, start: PreparedFit) -> HeldOut:
+        """Returns the held-out rows at the nodes of the unpruned tree."""
+        validation = start.validation
+        assert validation is not None
+        predictor = Predictor(self.in_table_units(tree, start))
+        return hold_out_rows(tree, predictor, self.encoder_.values(validation.X), validation.target, validation.weight)
+
     def node_values(self, tree: Tree) -> Float[np.ndarray, "node column"]:
-        """The shares of classes at every node, the outputs side by side, or the means."""
-
-    def class_names(self) -> tuple[Shaped[np.ndarray, " class"], ...]:
-        """The classes of every output; none for numbers."""
-        return ()
-
-    def class_orders(self) -> tuple[Int[np.ndarray, " class"], ...]:
-        """The places of the classes of every output in declared order."""
-        return ()
+        """Returns the shares of classes at every node, the outputs side by side, or the means."""
+        return all_class_shares(tree) if tree.num_classes else target_means(tree)
 
     def node_labels(self, tree: Tree) -> Int[np.ndarray, "output node"] | None:
-        """The class that every node predicts; None for numbers."""
+        """Returns the class that every node predicts; None for numbers."""
         orders = self.class_orders()
         return declared_majority(tree, orders) if orders else None
 
+    def class_orders(self) -> tuple[Int[np.ndarray, " class"], ...]:
+        """Returns the places of the classes of every output in declared order; none for numbers."""
+        return ()
+
     def needs_all_rows(self) -> str | None:
-        """The parameter for which one process must have all rows, in words; None if there is none."""
+        """Returns the parameter for which one process must have all rows; None if there is none."""
         if self.pruning is not None and (self.pruning.needs_validation or not self.pruning.is_mask):
             return f"pruning={self.pruning}"
         return None
 
-    @abc.abstractmethod
-    def read_target_of_part(self, y: Any) -> Any:
-        """The target of this process's rows, by itself."""
-
-    @abc.abstractmethod
-    def agree_on_target(self, target: Any) -> FitTarget:
-        """The target of this process's rows as all processes have it."""
-
-    @abc.abstractmethod
-    def read_target(self, y: Any) -> Shaped[np.ndarray, "output row"]:
-        """A target of rows that the tree is not grown on, in the codes of the fit; numbers as they are."""
+    def read_target(self, y: Any) -> Real[np.ndarray, "output row"]:
+        """Returns a target of rows that the tree is not grown on, in the codes of the fit; numbers as they are."""
+        names = self.class_names()
+        return encode_known_classes(y, names) if names else encode_known_numbers(y, self.n_outputs_)
 
     def _validation(self, X_val: Any, y_val: Any, num_classes: tuple[int, ...]) -> Sample | None:
-        """The rows given to prune with."""
+        """Returns the rows given to prune with."""
         if X_val is None and y_val is None:
             return None
         if self.pruning is None or not self.pruning.needs_validation:
@@ -362,31 +316,68 @@ class BaseTree(ShownWithTree, KeptInFiles, BaseEstimator, abc.ABC):
         X_val, y_val, _, _ = read_arguments(X_val, y_val)
         return Sample(X_val, self.read_target(y_val), num_classes, None)
 
-    def hold_out_validation(self, tree: Tree, start: PreparedFit) -> HeldOut:
-        """The held-out rows at the nodes of the unpruned tree."""
-        validation = start.validation
-        assert validation is not None
-        predictor = Predictor(self.in_table_units(tree, start))
-        return hold_out_rows(tree, predictor, self.encoder_.values(validation.X), validation.target, validation.weight)
 
-    def _values(self, X: Any) -> Float[np.ndarray, "row feature"]:
-        """What thresholds are compared with."""
-        check_is_fitted(self)
-        values = self.encoder_.values(X)
-        check_names(self, X, reset=False)
-        return values
+class BaseTreeClassifier(PredictsClasses, BaseTree):
+    """A single classification tree."""
+
+    criterion: str | Criterion
+    class_weight: Any = None
+
+    def encode_target(self, y: Any) -> ClassTarget:
+        """Returns the target of a fit as codes of classes."""
+        return encode_classes(y)
+
+    def learn_sample(self, X: Any, target: Any, weight: Weights, counts: Any = None) -> Sample:
+        """Learns the classes of a target, and returns the rows with their weights."""
+        self._learn_classes(target, [np.arange(len(names)) for names in target.classes])
+        num_classes = tuple(len(names) for names in target.classes)
+        factor = class_weights(self.class_weight, target, counts)
+        if weight is not None and factor is not None:
+            factor = weight * factor
+        return Sample(X, target.codes, num_classes, weight if factor is None else factor)
+
+    def _learn_classes(self, target: ClassTarget, orders: Sequence[Int[np.ndarray, " _class"]]) -> None:
+        """Learns the classes of every output, and their places in the order that decides between equal ones."""
+        is_one, classes = len(target.classes) == 1, list(target.classes)
+        self.n_outputs_ = len(classes)
+        self.n_classes_ = len(classes[0]) if is_one else np.array([len(names) for names in classes])
+        self.classes_, self.class_order_ = (classes[0], orders[0]) if is_one else (classes, list(orders))
+
+    def restore_table(self, table: FittedTable) -> None:
+        """Takes what `fitted_table` of another tree returned."""
+        super().restore_table(table)
+        orders = [classes.order for classes in table.outputs]
+        self.class_order_ = orders[0] if len(orders) == 1 else orders
+
+    def class_orders(self) -> tuple[Int[np.ndarray, " class"], ...]:
+        """Returns the places of the classes of every output in declared order."""
+        return (self.class_order_,) if self.n_outputs_ == 1 else tuple(self.class_order_)
+
+    def make_objective(self) -> Classes:
+        """Returns the objective of growth, with the number of classes padded to a bucket."""
+        criterion = CRITERIA[self.criterion] if isinstance(self.criterion, str) else self.criterion
+        return Classes(class_bucket(int(np.max(self.n_classes_))), criterion, self.n_outputs_)
 
 
-def importances(
-    tree: Tree, column: Int[np.ndarray, " feature"], num_columns: int, tree_of_node: Int[np.ndarray, " node"]
-) -> Float[np.ndarray, "tree column"]:
-    """The share of the summed weighted gain of every tree that its splits on each column have; 0 without a split."""
-    check_gains(tree, "feature_importances_")
-    split = np.flatnonzero(~tree.is_leaf)
-    gain = tree.weighted_n_node_samples[split] * tree.gain[split]
-    num_trees = int(tree_of_node[-1]) + 1
-    cell = tree_of_node[split] * num_columns + column[tree.feature[split]]
-    # The sums of no cell are whole numbers.
-    importance = np.bincount(cell, gain, minlength=num_trees * num_columns).astype(np.float64).reshape(num_trees, -1)
-    whole = importance.sum(axis=1, keepdims=True)
-    return np.divide(importance, whole, out=np.zeros_like(importance), where=whole > 0)
+class BaseTreeRegressor(PredictsNumbers, BaseTree):
+    """A single regression tree."""
+
+    criterion: str
+
+    def encode_target(self, y: Any) -> NumberTarget:
+        """Returns the target of a fit as numbers."""
+        return encode_numbers(y)
+
+    def learn_sample(self, X: Any, target: Any, weight: Weights, counts: Any = None) -> Sample:
+        """Learns the outputs of a target, and returns the rows."""
+        self.is_vector_, self.n_outputs_ = target.is_vector, len(target.values)
+        return Sample(X, target.values, (), weight)
+
+    def make_objective(self) -> Numbers:
+        """Returns the objective of growth."""
+        return Numbers(NUMBER_CRITERIA[self.criterion], self.n_outputs_)
+
+
+# scikit-learn's own plotting and export functions accept instances of its classes alone.
+sklearn.tree.DecisionTreeClassifier.register(BaseTreeClassifier)
+sklearn.tree.DecisionTreeRegressor.register(BaseTreeRegressor)

@@ -3,8 +3,8 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from numbers import Real
+from typing import Annotated, Any, ClassVar
 
 import jax
 import numpy as np
@@ -12,17 +12,16 @@ from jaxtyping import Float
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from jaxtree.buckets import class_bucket, node_bucket
-from jaxtree.criteria import CRITERIA, Criterion
-from jaxtree.estimators.classifying import BaseTreeClassifier
+from jaxtree.criteria import Criterion
+from jaxtree.estimators.base import BaseTreeClassifier
+from jaxtree.estimators.conventions import whole
 from jaxtree.estimators.growing import Recipe, mark_leaves
-from jaxtree.estimators.parameters import MISSING, TableParameters, deepest
-from jaxtree.estimators.prunings import Collapse, Pessimistic, Pruning
-from jaxtree.estimators.sample import PreparedFit
-from jaxtree.growth.inputs import NO_LIMIT, Limits, Selection
+from jaxtree.estimators.parameters import BALANCED, CLASS_CRITERIA, deepest
+from jaxtree.estimators.prunings import AT_LEAST_0, Collapse, Pessimistic, Pruning
+from jaxtree.estimators.sample import PreparedFit, Weights
+from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules, Selection
 from jaxtree.prune.raising import prune_with_raising
 from jaxtree.prune.training_errors import DEVIATES, MOST_CONFIDENCE
-from jaxtree.table.encoder import Encoder
-from jaxtree.table.target import ClassTarget
 from jaxtree.tree import SplitKind, Tree, output_counts
 
 CLOSEST_VALUES = 1e-5
@@ -33,7 +32,7 @@ SHARE_OF_MANY = 0.3
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class C45Classifier(TableParameters, BaseTreeClassifier):
+class C45Classifier(BaseTreeClassifier):
     r"""C4.5 (Quinlan, *C4.5: Programs for Machine Learning*, 1993), as its Release 8 and Weka's J48 have it.
 
     A categorical column is split into one branch for every declared category, or with `binary_splits` into one
@@ -109,53 +108,28 @@ class C45Classifier(TableParameters, BaseTreeClassifier):
         Size of the tree : 8
     """
 
-    min_samples_leaf: int | float = 2
-    confidence: float | int | None = 0.25
-    subtree_raising: bool = True
-    gain: str = "ratio"
-    binary_splits: bool = False
-    collapse: bool = True
-    mdl_correction: bool = True
-    laplace: bool = False
-    z: str = "exact"
-    criterion: str | Criterion = "entropy"
+    min_samples_leaf: Annotated[int | float, AT_LEAST_0] = 2
+    confidence: Annotated[float | int | None, Interval(Real, 0, MOST_CONFIDENCE, closed="right"), None] = 0.25
+    subtree_raising: Annotated[bool, "boolean"] = True
+    gain: Annotated[str, StrOptions({"ratio", "information"})] = "ratio"
+    binary_splits: Annotated[bool, "boolean"] = False
+    collapse: Annotated[bool, "boolean"] = True
+    mdl_correction: Annotated[bool, "boolean"] = True
+    laplace: Annotated[bool, "boolean"] = False
+    z: Annotated[str, StrOptions(set(DEVIATES))] = "exact"
+    criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "entropy"
     missing: str = "fraction"
-    max_depth: int | None = None
-    class_weight: Any = None
-
-    _parameter_constraints: ClassVar[dict] = {
-        **TableParameters._parameter_constraints,
-        "min_samples_leaf": [Interval(Real, 0, None, closed="left")],
-        "confidence": [Interval(Real, 0, MOST_CONFIDENCE, closed="right"), None],
-        "subtree_raising": ["boolean"],
-        "gain": [StrOptions({"ratio", "information"})],
-        "binary_splits": ["boolean"],
-        "collapse": ["boolean"],
-        "mdl_correction": ["boolean"],
-        "laplace": ["boolean"],
-        "z": [StrOptions(set(DEVIATES))],
-        "criterion": [StrOptions(set(CRITERIA)), callable],
-        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
-        "class_weight": [dict, list, StrOptions({"balanced"}), None],
-    }
+    max_depth: Annotated[int | None, whole(0), None] = None
+    class_weight: Annotated[Any, dict, list, BALANCED, None] = None
 
     limit_parameters: ClassVar[dict] = {"max_depth": deepest}
     pruning_parameters = frozenset({"collapse", "confidence", "pruning", "subtree_raising", "z"})
 
-    def make_encoder(self) -> Encoder:
-        """Returns an encoder for the estimator's tables."""
-        return Encoder(
-            max_bins=self.max_bins,
-            max_categories=self.max_categories,
-            categorical_features=self.categorical_features,
-        )
-
-    def _set_classes(self, target: ClassTarget) -> None:
-        super()._set_classes(target)
+    def _learn_classes(self, target, orders):
+        super()._learn_classes(target, target.declared)
         self._num_declared = max(target.num_declared)
-        self.class_order_ = target.declared[0] if self.n_outputs_ == 1 else list(target.declared)
 
-    def growth_limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
+    def growth_limits(self, num_rows: int, weight: Weights) -> Limits:
         """Returns when nodes are not split."""
         return Limits(
             max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
@@ -165,14 +139,13 @@ class C45Classifier(TableParameters, BaseTreeClassifier):
             num_declared_classes=self._num_declared,
         )
 
-    def make_recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+    def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
         """Returns how to grow on so many rows with such weights."""
+        selection = Selection.GAIN_RATIO if self.gain == "ratio" else Selection.INFORMATION
         return Recipe(
-            criterion=self.criterion if callable(self.criterion) else CRITERIA[self.criterion],
-            category_kind=SplitKind.ONE_VS_REST if self.binary_splits else SplitKind.MULTIWAY,
-            limits=self.growth_limits(num_rows, weight),
-            missing=MISSING[self.missing],
-            selection=Selection.GAIN_RATIO if self.gain == "ratio" else Selection.INFORMATION,
+            Rules(self.make_objective(), Missing[self.missing.upper()], selection),
+            self.growth_limits(num_rows, weight),
+            SplitKind.ONE_VS_REST if self.binary_splits else SplitKind.MULTIWAY,
             closest=CLOSEST_VALUES,
             most_average_categories=SHARE_OF_MANY * num_rows,
             on_values=True,
@@ -181,41 +154,42 @@ class C45Classifier(TableParameters, BaseTreeClassifier):
     def list_prunings(self) -> list[Pruning]:
         """Returns the prunings that the parameters ask for, in the order in which they follow one another."""
         prunings: list[Pruning] = [Collapse()] if self.collapse and self.n_outputs_ == 1 else []
-        if self._is_pessimistic() and not self.subtree_raising:
+        if self._is_pessimistic() and not self._raises_subtrees():
             prunings.append(Pessimistic(self.confidence, self.z))
         return [*prunings, *super().list_prunings()]
 
     def _is_pessimistic(self) -> bool:
         return self.confidence is not None and self.pruning is None and self.n_outputs_ == 1
 
+    def _raises_subtrees(self) -> bool:
+        return self._is_pessimistic() and self.subtree_raising
+
     def needs_all_rows(self) -> str | None:
-        """The parameter for which one process must have all rows."""
+        """Returns the parameter for which one process must have all rows; None if there is none."""
         raises = self.confidence is not None and self.pruning is None and self.subtree_raising
         return "subtree_raising=True" if raises else super().needs_all_rows()
 
     def prunes_by_masks(self) -> bool:
-        """Whether the pruned tree is a part of the grown one, or a vote of such."""
-        return super().prunes_by_masks() and not (self._is_pessimistic() and self.subtree_raising)
+        """Returns whether the pruned tree is a part of the grown one, or a vote of such."""
+        return super().prunes_by_masks() and not self._raises_subtrees()
 
-    def finish_fit(self, grown: Tree, start: PreparedFit) -> Self:
-        """Prunes the grown tree and makes it ready for prediction."""
-        # Rows that come with raising are sent by thresholds in units: their codes may be none that the node has seen.
-        tree = self.in_table_units(self._prune(grown, start), start)
-        return self.settle(self._raise(tree, start) if self._is_pessimistic() and self.subtree_raising else tree)
-
-    def _raise(self, tree: Tree, start: PreparedFit) -> Tree:
+    def prune_grown(self, grown: Tree, start: PreparedFit) -> Tree:
+        """Returns the grown tree after all prunings that the parameters ask for, in units of the table."""
+        tree, sample = super().prune_grown(grown, start), start.encoded
+        if not self._raises_subtrees():
+            return tree
         assert self.confidence is not None
-        sample = start.encoded
-        pruned = prune_with_raising(
+        # Rows that come with raising are sent by thresholds in units: their codes may be none that the node has seen.
+        raised = prune_with_raising(
             tree,
             sample.codes,
             sample.target[0],
             sample.weight,
             confidence=self.confidence,
             z=self.z,
-            impurity=_impurity(sample.recipe.criterion),
+            impurity=_impurity(self.make_objective().criterion),
         )
-        return mark_leaves(pruned)
+        return mark_leaves(raised)
 
     def node_values(self, tree: Tree) -> Float[np.ndarray, "node class"]:
         """The shares of classes at every node, the outputs side by side, or the means."""

@@ -1,11 +1,11 @@
 """The price of a leaf found by cross-validation (Breiman et al., 1984, section 3.4)."""
 
 import copy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from jaxtree.estimators.growing import grow_tables
 from jaxtree.estimators.prunings import CostComplexity
@@ -24,7 +24,7 @@ ROUNDING = 1e-12
 
 
 class _HeldOutFold(NamedTuple):
-    """The tree grown without a fold's rows, and what becomes of these."""
+    """The tree grown without a fold's rows, and where these end in it."""
 
     tree: Tree
     labels: np.ndarray | None
@@ -70,7 +70,7 @@ def _grow_folds(estimator: Any, pruning: CostComplexity, start: PreparedFit) -> 
     folds = []
     for (part, begun), tree, (_, test) in zip(parts, trees, splits, strict=True):
         # The pruning whose price is sought comes last.
-        stopped = stop_at(tree, part.collapse_by(part.list_prunings()[:-1], tree, begun))
+        stopped = stop_at(tree, part.find_collapsed(part.list_prunings()[:-1], tree, begun))
         held_out = sample.take(test)
         weight = np.ones(test.size) if held_out.weight is None else held_out.weight
         ends = Predictor(part.in_table_units(tree, begun)).instances(part.encoder_.values(held_out.X))
@@ -80,18 +80,18 @@ def _grow_folds(estimator: Any, pruning: CostComplexity, start: PreparedFit) -> 
 
 
 def _splits(estimator: Any, pruning: CostComplexity, start: PreparedFit) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Returns the rows that the tree of every fold is grown on, and those that it is tested on."""
     sample, folds = start.sample, pruning.folds
-    rows = np.zeros(sample.num_rows)
-    if not isinstance(folds, int | np.integer):
-        return list(folds.split(rows, sample.target[0])) if hasattr(folds, "split") else list(folds)
-    seed = 0 if estimator.random_state is None else estimator.random_state
-    is_stratified = len(sample.num_classes) == 1
-    splitter = (StratifiedKFold if is_stratified else KFold)(int(folds), shuffle=True, random_state=seed)
-    return list(splitter.split(rows, sample.target[0]))
+    if isinstance(folds, int | np.integer):
+        seed = 0 if estimator.random_state is None else estimator.random_state
+        kind = StratifiedKFold if len(sample.num_classes) == 1 else KFold
+        folds = kind(int(folds), shuffle=True, random_state=seed)
+    splitter: Any = check_cv(cast(Any, folds))
+    return list(splitter.split(np.zeros(sample.num_rows), sample.target[0]))
 
 
 def _errors(fold: _HeldOutFold, prices: Float[np.ndarray, " price"], cost: str) -> Float[np.ndarray, " price"]:
-    """The error on a fold's rows of the trees pruned at every price: misclassified weight, or squared deviations."""
+    """Returns the error on a fold's rows at every price: misclassified weight, or squared deviations."""
     tree = fold.tree
     as_leaf, ended = (leaf_errors(tree, sums, fold.labels) for sums in fold.held)
 
@@ -105,7 +105,7 @@ def _errors(fold: _HeldOutFold, prices: Float[np.ndarray, " price"], cost: str) 
 
 
 def _standard_error(folds: list[_HeldOutFold], price: float, cost: str) -> float:
-    """The standard error of the mean error at one price, over all rows left out."""
+    """Returns the standard error of the mean error at one price, over all rows left out."""
     losses = np.concatenate([_losses(fold, price, cost) for fold in folds])
     weight = np.concatenate([fold.weight for fold in folds])
     mean = np.average(losses, weights=weight)
@@ -113,7 +113,7 @@ def _standard_error(folds: list[_HeldOutFold], price: float, cost: str) -> float
 
 
 def _losses(fold: _HeldOutFold, price: float, cost: str) -> Float[np.ndarray, " row"]:
-    """The loss of every row of a fold at one price."""
+    """Returns the loss of every row of a fold at one price."""
     row, part = fold.ends.row, fold.ends.weight
     end = ends_under(fold.tree, cost_complexity(fold.tree, price, cost=cost))[fold.ends.node]
     if fold.labels is None:

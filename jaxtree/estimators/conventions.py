@@ -1,22 +1,52 @@
-"""scikit-learn's conventions: checks of parameters and names of columns, tags, seeds, and what a notebook shows."""
+"""scikit-learn's conventions: checks of parameters and names of columns, tags, seeds, and progress."""
 
-from collections.abc import Iterable
-from typing import Any
+import contextlib
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from numbers import Integral
+from typing import Annotated, Any, ClassVar, get_origin
 
 import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
-from sklearn.utils import Tags, check_random_state, estimator_html_repr
-from sklearn.utils._param_validation import InvalidParameterError, validate_parameter_constraints
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, InvalidParameterError, validate_parameter_constraints
 from sklearn.utils.validation import validate_data
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.pictures import small_html
 from jaxtree.table.reading import default_names, names_apart
+
+BATCHED = object()
+"""Marks a parameter of which an array makes many masks."""
+
+
+def whole(least: int, most: int | None = None) -> Interval:
+    """Returns the constraint of whole numbers from the least to the most."""
+    return Interval(Integral, least, most, closed="left" if most is None else "both")
+
+
+class AnnotatedParameters:
+    """Parameters that are annotated with what they may be: `Annotated[type, *constraints]`, in scikit-learn's words."""
+
+    batched: ClassVar[tuple[str, ...]] = ()
+    """The parameters of which an array makes many masks."""
+    _parameter_constraints: ClassVar[dict[str, list]] = {}
+
+    def __init_subclass__(cls, **options: Any):
+        """Moves the constraints out of the annotations, so that the signature of a dataclass has the types alone."""
+        super().__init_subclass__(**options)
+        hints = inspect.get_annotations(cls)
+        marks = {name: hint.__metadata__ for name, hint in hints.items() if get_origin(hint) is Annotated}
+        cls.__annotations__ = {name: hint.__origin__ if name in marks else hint for name, hint in hints.items()}
+        cls.batched = (*cls.batched, *(name for name, own in marks.items() if BATCHED in own))
+        constraints = [vars(base).get("_parameter_constraints", {}) for base in reversed(cls.__mro__)]
+        constraints.append({name: [mark for mark in own if mark is not BATCHED] for name, own in marks.items()})
+        cls._parameter_constraints = {name: allowed for part in constraints for name, allowed in part.items()}
 
 
 def check_parameters(owner: Any, names: Iterable[str] | None = None) -> None:
-    """Raises InvalidInputError if a parameter of an estimator or pruning is not allowed; all are looked at, or some."""
+    """Raises InvalidInputError if one of the named parameters of an estimator or pruning, or of all, is not allowed."""
     given = owner.get_params(deep=False) if names is None else {name: getattr(owner, name) for name in names}
     try:
         validate_parameter_constraints(owner._parameter_constraints, given, caller_name=type(owner).__name__)
@@ -27,17 +57,18 @@ def check_parameters(owner: Any, names: Iterable[str] | None = None) -> None:
 def check_names(estimator: Any, X: Any, *, reset: bool = True) -> None:
     """Learns the names of a table's columns in fit, or compares them with those of the fit.
 
-    scikit-learn does so for tables that it knows. Of others they are learned here; the encoder compares them.
+    scikit-learn does so for the tables that it reads. Names of other tables are learned here, and the encoder compares
+    them.
     """
     names = names_apart(X)
     if names is None:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     elif reset:
-        estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, object)
+        set_column_names(estimator, names, is_named=True)
 
 
 def set_column_names(estimator: Any, names: tuple[str, ...], *, is_named: bool | None = None) -> None:
-    """Learns the names of columns of tables that scikit-learn's `validate_data` does not know.
+    """Learns the names of columns of tables that scikit-learn's `validate_data` does not read.
 
     Args:
         estimator: Gets `n_features_in_`, and `feature_names_in_` if the columns have names.
@@ -52,13 +83,10 @@ def set_column_names(estimator: Any, names: tuple[str, ...], *, is_named: bool |
 
 
 def allow_tables(tags: Tags) -> Tags:
-    """scikit-learn's tags, changed: tables may hold words and missing values, or be sparse; several targets."""
-    tags.input_tags.allow_nan = True
-    tags.input_tags.sparse = True
-    tags.input_tags.categorical = True
-    tags.input_tags.string = True
-    tags.target_tags.multi_output = True
-    tags.target_tags.single_output = True
+    """Sets scikit-learn's tags: tables may hold words and missing values, or be sparse; several targets."""
+    for name in ("allow_nan", "sparse", "categorical", "string"):
+        setattr(tags.input_tags, name, True)
+    tags.target_tags.multi_output = tags.target_tags.single_output = True
     return tags
 
 
@@ -69,13 +97,32 @@ def key_of(random_state: int | np.random.RandomState | None) -> PRNGKeyArray:
     return jax.random.key(check_random_state(random_state).randint(2**31 - 1))
 
 
-class ShownWithTree:
-    """Lets the display of an estimator in a notebook have its tree once it is fitted; before it is scikit-learn's own.
+@contextlib.contextmanager
+def progress_of_trees(
+    verbose: int, total: int, doing: str = "growing trees", done: str = "trees have grown"
+) -> Iterator[Callable[[int], Any] | None]:
+    """Yields what to call with the number of further trees: it moves a bar, or prints a line where rich is missing.
 
-    It stands before `BaseEstimator`, whose `_repr_html_` and `_repr_mimebundle_` show what `_html_repr` returns.
+    Args:
+        verbose: 0 for no progress.
+        total: How many trees there will be.
+        doing: The words of the bar.
+        done: The words of a line about the trees that are done.
     """
+    if not verbose:
+        yield None
+        return
+    try:
+        from rich.progress import Progress
+    except ImportError:
+        numbers: list[int] = []
 
-    def _html_repr(self) -> str:
-        own: Any = self
-        diagram = estimator_html_repr(own)
-        return diagram + small_html(own) if hasattr(own, "tree_") else diagram
+        def add(number: int) -> None:
+            numbers.append(number)
+            print(f"{sum(numbers)} of {total} {done}", file=sys.stderr)
+
+        yield add
+        return
+    with Progress(transient=True) as progress:
+        task = progress.add_task(doing, total=total)
+        yield lambda number: progress.advance(task, number)

@@ -6,56 +6,41 @@ process ends with the whole estimator. Its tree is the one that a single process
 """
 
 import io
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Float, Int, Shaped, UInt
+from jaxtyping import Int, Shaped, UInt
 from sklearn.base import clone
 
-from jaxtree.buckets import capacity_bucket, pad_codes
+from jaxtree.buckets import pad_codes
 from jaxtree.errors import DistributedError, InvalidInputError
 from jaxtree.estimators.conventions import set_column_names
-from jaxtree.estimators.growing import (
-    EncodedSample,
-    as_summed,
-    decoded,
-    features_of,
-    most_nodes,
-    num_bins_of,
-    own_widths,
-    rules_of,
-    trimmed,
-)
+from jaxtree.estimators.growing import EncodedSample, as_summed, grow_roots
+from jaxtree.estimators.magnitude import Magnitude, exponent_of
 from jaxtree.estimators.parts import read_arguments
-from jaxtree.estimators.sample import PreparedFit, Sample, without_weightless_rows
-from jaxtree.growth.grow import grow_completely
-from jaxtree.growth.inputs import Data, Sizes
+from jaxtree.estimators.sample import PreparedFit, Weights
+from jaxtree.growth.inputs import Data
 from jaxtree.growth.mesh import check_mesh
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.summary import Summary, merge_summaries
-from jaxtree.table.target import ClassTarget, check_sample_weight
-from jaxtree.tree import Tree, take_tree
+from jaxtree.table.target import ClassTarget, NumberTarget, check_sample_weight
 
 Done = TypeVar("Done")
 
 
-def spans_processes(mesh: Mesh | None) -> bool:
-    """Whether the devices of a mesh belong to several processes.
+def spans_processes(mesh: Mesh) -> bool:
+    """Returns whether the devices of a mesh belong to several processes.
 
     Raises:
         InvalidInputError: The mesh is none that growth can use, or lacks the devices of some process.
     """
-    if mesh is None:
-        return False
     check_mesh(mesh)
     owners = {device.process_index for device in mesh.devices.flat}
     if len(owners) > 1 and len(owners) != jax.process_count():
@@ -66,29 +51,12 @@ def spans_processes(mesh: Mesh | None) -> bool:
 
 
 def gather(data: bytes) -> list[bytes]:
-    """Returns what every process gave, in the order of the processes.
-
-    Raises:
-        DistributedError: A process is gone.
-    """
-    with naming_lost_processes():
-        sizes = np.asarray(multihost_utils.process_allgather(np.int64(len(data)))).reshape(-1)
-        padded = np.zeros(int(sizes.max()), np.uint8)
-        padded[: len(data)] = np.frombuffer(data, np.uint8)
-        gathered = np.asarray(multihost_utils.process_allgather(padded)).reshape(len(sizes), -1)
+    """Returns what every process gave, in the order of the processes; raises JAX's error if one is gone."""
+    sizes = np.asarray(multihost_utils.process_allgather(np.int64(len(data)))).reshape(-1)
+    padded = np.zeros(int(sizes.max()), np.uint8)
+    padded[: len(data)] = np.frombuffer(data, np.uint8)
+    gathered = np.asarray(multihost_utils.process_allgather(padded)).reshape(len(sizes), -1)
     return [row[:size].tobytes() for row, size in zip(gathered, sizes, strict=True)]
-
-
-@contextmanager
-def naming_lost_processes() -> Iterator[None]:
-    """Says what the failure of a collective operation means, in the place of JAX's own error."""
-    try:
-        yield
-    except jax.errors.JaxRuntimeError as error:
-        raise DistributedError(
-            f"process {jax.process_index()} of {jax.process_count()} lost touch with another one, which may have "
-            f"died; nothing was fitted. JAX said: {str(error).splitlines()[0]}"
-        ) from error
 
 
 def gather_arrays(values: Shaped[np.ndarray, "..."] | np.generic) -> list[Shaped[np.ndarray, "..."]]:
@@ -96,12 +64,6 @@ def gather_arrays(values: Shaped[np.ndarray, "..."] | np.generic) -> list[Shaped
     buffer = io.BytesIO()
     np.save(buffer, np.asarray(values), allow_pickle=False)
     return [np.load(io.BytesIO(data), allow_pickle=False) for data in gather(buffer.getvalue())]
-
-
-def _encode_rows(encoder: Encoder, X: Any, num_rows: int) -> UInt[np.ndarray, "feature row"]:
-    codes = encoder.encode_part(X)
-    check_same_length(codes.shape[1], np.empty(num_rows))
-    return codes
 
 
 def all_or_none(work: Callable[[], Done]) -> Done:
@@ -117,45 +79,38 @@ def all_or_none(work: Callable[[], Done]) -> Done:
         done = work()
     except Exception as error:
         failure = error
-    told = gather(b"" if failure is None else f"{type(failure).__name__}: {failure}".encode())
+    failures = gather(b"" if failure is None else f"{type(failure).__name__}: {failure}".encode())
     if failure is not None:
         raise failure
-    for process, message in enumerate(told):
+    for process, message in enumerate(failures):
         if message:
             raise DistributedError(
-                f"process {process} of {len(told)} gave up, so nothing was fitted: {message.decode()}"
+                f"process {process} of {len(failures)} gave up, so nothing was fitted: {message.decode()}"
             )
     return cast(Done, done)
 
 
-def common_number_of_outputs(number: int) -> None:
-    """Checks that targets have as many outputs in all processes.
-
-    Raises:
-        InvalidInputError: They have not.
-    """
-    numbers = [int(of_process) for of_process in gather_arrays(np.int64(number))]
-    if len(set(numbers)) > 1:
-        raise InvalidInputError(f"y must have one number of outputs in all processes, got {numbers}")
-
-
-def common_classes(target: ClassTarget) -> ClassTarget:
-    """The target with the classes that rows of any process have, and the codes that they then have.
+def _common_target(target: Any) -> tuple[Any, list[Int[np.ndarray, " class"]] | None]:
+    """Returns a target with the classes that rows of any process have, and how many rows have each; None for numbers.
 
     Raises:
         InvalidInputError: Processes have different numbers of outputs.
     """
-    common_number_of_outputs(len(target.classes))
-    classes, codes = [], []
-    for own, own_codes in zip(target.classes, target.codes, strict=True):
-        all_classes = np.unique(np.concatenate(gather_arrays(own)))
-        classes.append(all_classes)
-        codes.append(np.searchsorted(all_classes, own)[own_codes])
-    order = tuple(np.arange(len(names), dtype=np.int32) for names in classes)
-    return ClassTarget(tuple(classes), np.stack(codes).astype(np.int32), order, ((),) * len(classes))
+    is_number = isinstance(target, NumberTarget)
+    numbers = np.array(gather_arrays(np.int64(len(target.values if is_number else target.classes))))
+    if np.any(numbers != numbers[0]):
+        raise InvalidInputError(f"y must have one number of outputs in all processes, got {numbers.tolist()}")
+    if is_number:
+        return target, None
+    classes = tuple(np.unique(np.concatenate(gather_arrays(own))) for own in target.classes)
+    parts = zip(classes, target.classes, target.codes, strict=True)
+    codes = np.stack([np.searchsorted(names, own)[own_codes] for names, own, own_codes in parts]).astype(np.int32)
+    orders = tuple(np.arange(len(names), dtype=np.int32) for names in classes)
+    counts = [_sum_of_all(np.bincount(c, minlength=len(names))) for c, names in zip(codes, classes, strict=True)]
+    return ClassTarget(classes, codes, orders, ((),) * len(classes)), counts
 
 
-def encode_together(encoder: Encoder, X: Any, num_rows: int) -> UInt[np.ndarray, "feature row"]:
+def _encode_together(encoder: Encoder, X: Any, num_rows: int) -> UInt[np.ndarray, "feature row"]:
     """Fits an encoder on the parts of all processes, and returns the codes of this one's.
 
     Args:
@@ -163,49 +118,29 @@ def encode_together(encoder: Encoder, X: Any, num_rows: int) -> UInt[np.ndarray,
         X: The rows of this process, a table or a source.
         num_rows: How many they are.
     """
+
+    def encode_part() -> UInt[np.ndarray, "feature row"]:
+        codes = encoder.encode_part(X)
+        check_same_length(codes.shape[1], np.empty(num_rows))
+        return codes
+
     numbers = np.array(gather_arrays(np.int64(num_rows)))
     first_row = int(numbers[: jax.process_index()].sum())
     summary = all_or_none(lambda: encoder.summarise(X, first_row=first_row))
     summary = replace(summary, label=f"process {jax.process_index()}")
     encoder.fit_summary(merge_summaries([Summary.from_bytes(data) for data in gather(summary.to_bytes())]))
-    codes = all_or_none(lambda: _encode_rows(encoder, X, num_rows))
+    codes = all_or_none(encode_part)
     encoder.widen(*gather_arrays(encoder.bin_ranges()))
     return codes
 
 
-class Division(NamedTuple):
-    """How the rows of all processes lie on a mesh.
-
-    Attributes:
-        mesh: The devices.
-        rows_of_process: Rows of every process, padding included: as many as of any other.
-    """
-
-    mesh: Mesh
-    rows_of_process: int
-
-    def place(self, values: Shaped[np.ndarray, "*axis row"]) -> jax.Array:
-        """One array of the rows of all processes, from the rows of this one."""
-        padding = self.rows_of_process - values.shape[-1]
-        values = np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, padding)])
-        spec = P(*[None] * (values.ndim - 1), self.mesh.axis_names[0])
-        return jax.make_array_from_process_local_data(NamedSharding(self.mesh, spec), values)
-
-
-def divide(mesh: Mesh, num_rows: int) -> Division:
-    """How rows are to be divided, given those of this process, padding to a bucket included."""
-    most = int(np.max(gather_arrays(np.int64(num_rows))))
-    devices = len(mesh.local_devices)
-    return Division(mesh, -(-most // devices) * devices)
-
-
-def sum_of_all(values: Int[np.ndarray, " *axis"] | np.integer) -> Int[np.ndarray, " *axis"]:
-    """The sum of what all processes gave, of one shape."""
+def _sum_of_all(values: Int[np.ndarray, " *axis"] | np.integer) -> Int[np.ndarray, " *axis"]:
+    """Returns the sum of what all processes gave, of one shape."""
     return np.sum(gather_arrays(values), axis=0)
 
 
-def all_weights(weight: Float[np.ndarray, " row"] | None) -> Float[np.ndarray, " _row"] | None:
-    """The weights of the rows of all processes; ones where only others have some.
+def _all_weights(weight: Weights) -> Weights:
+    """Returns the weights of the rows of all processes, or None.
 
     Raises:
         InvalidInputError: Some processes have weights, and others none.
@@ -231,33 +166,44 @@ def fit_together(estimator: Any, X: Any, y: Any, sample_weight: Any, mesh: Mesh)
         InvalidInputError: A parameter is one that needs all rows in one process; and see `fit`.
     """
     worker: Any = clone(estimator)
-    with naming_lost_processes():
+    try:
         X, target, weight = all_or_none(lambda: _read_part(worker, X, y, sample_weight))
-        agreed = worker.agree_on_target(target)
-        part = without_weightless_rows(Sample(X, agreed.values, agreed.num_classes, agreed.weigh(weight)))
+        target, counts = _common_target(target)
+        part = worker.learn_sample(X, target, weight, counts).without_weightless_rows()
         worker.encoder_ = worker.make_encoder()
-        codes = encode_together(worker.encoder_, part.X, part.num_rows)
+        codes = _encode_together(worker.encoder_, part.X, part.num_rows)
         set_column_names(worker, worker.schema_.column_names)
-        weights, num_rows = all_weights(part.weight), int(sum_of_all(np.int64(part.num_rows)))
+        weights, num_rows = _all_weights(part.weight), int(_sum_of_all(np.int64(part.num_rows)))
         recipe = worker.make_recipe(num_rows, weights)
         encoded = EncodedSample(codes, worker.schema_, part.target, part.num_classes, part.weight, recipe)
-        grown = _grow_divided(encoded, weights, num_rows, mesh)
+        (grown,) = grow_roots(_divided(encoded, weights, num_rows, mesh), [encoded], [num_rows], Magnitude(), mesh)
+    except jax.errors.JaxRuntimeError as error:
+        raise DistributedError(
+            f"process {jax.process_index()} of {jax.process_count()} lost touch with another one, which may have "
+            f"died; nothing was fitted. JAX said: {str(error).splitlines()[0]}"
+        ) from error
     worker.finish_fit(grown, PreparedFit(part, encoded, None, None))
     vars(estimator).update(vars(worker))
     return estimator
 
 
-def _read_part(worker: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Float[np.ndarray, " row"] | None]:
-    """The rows of this process, their target, and their weights."""
+def _read_part(worker: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Weights]:
+    """Returns the rows of this process, their target, and their weights."""
     _check_parameters(worker)
     X, y, sample_weight, worker.other_columns_ = read_arguments(X, y, sample_weight)
-    target = worker.read_target_of_part(y)
+    target = worker.encode_target(y)
+    if isinstance(target, NumberTarget) and exponent_of(target.values) > 0:
+        raise InvalidInputError(
+            "over several processes y must be below 2**400 in size, so that it can be squared, got "
+            f"{np.abs(target.values).max():g}: divide it by a constant"
+        )
     if not target.num_rows:
         raise InvalidInputError("every process must have at least one row, got none")
     return X, target, check_sample_weight(sample_weight, target.num_rows)
 
 
 def _check_parameters(estimator: Any) -> None:
+    """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""
     estimator.check_parameters()
     needs_all = estimator.needs_all_rows()
     if needs_all is not None:
@@ -271,27 +217,27 @@ def _check_parameters(estimator: Any) -> None:
         )
 
 
-def _grow_divided(
-    sample: EncodedSample, weights: Float[np.ndarray, " all_row"] | None, num_rows: int, mesh: Mesh
-) -> Tree:
-    """The tree of the rows of all processes, which the sample has this one's of; the thresholds are codes."""
-    codes, recipe = pad_codes(sample.codes), sample.recipe
-    division, widths = divide(mesh, codes.shape[1]), own_widths(sample)
-    summed = as_summed([weights], num_rows).dtype
+def _divided(sample: EncodedSample, weights: Weights, num_rows: int, mesh: Mesh) -> Data:
+    """Returns the rows of all processes on the mesh, of which the sample has this process's.
+
+    Every process has as many rows as any other, with padding of weight 0.
+
+    Args:
+        sample: The rows of this process.
+        weights: The weights of all rows.
+        num_rows: The number of all rows.
+        mesh: The devices of all processes.
+    """
+    codes, devices = pad_codes(sample.codes), len(mesh.local_devices)
+    most = int(np.max(gather_arrays(np.int64(codes.shape[1]))))
+    rows_of_process = -(-most // devices) * devices
+
+    def place(values: Shaped[np.ndarray, "*axis row"]) -> jax.Array:
+        padding = [(0, 0)] * (values.ndim - 1) + [(0, rows_of_process - values.shape[-1])]
+        spec = P(*[None] * (values.ndim - 1), mesh.axis_names[0])
+        return jax.make_array_from_process_local_data(NamedSharding(mesh, spec), np.pad(values, padding))
+
     own = np.ones(sample.codes.shape[1]) if sample.weight is None else sample.weight
+    # Types of 64 bits stay as they are whatever the user's setting.
     with jax.enable_x64(True):
-        tree = grow_completely(
-            Data(*(division.place(values) for values in (codes, sample.target, own.astype(summed)))),
-            features_of(sample.schema, recipe, widths, len(codes) - len(sample.codes)),
-            recipe.limits,
-            rules_of(sample),
-            Sizes(
-                num_bins=num_bins_of(widths),
-                capacity=capacity_bucket(most_nodes(num_rows, recipe)),
-                entry_capacity=2 * division.rows_of_process * jax.process_count(),
-            ),
-            key=None if recipe.key is None else jnp.stack([recipe.key]),
-            mesh=mesh,
-        )
-        tree = jax.tree.map(np.asarray, tree)
-    return trimmed(decoded(take_tree(tree), sample, widths), sample.num_classes)
+        return Data(*map(place, (codes, sample.target, own.astype(as_summed([weights], num_rows).dtype))))

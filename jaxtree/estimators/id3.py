@@ -1,24 +1,24 @@
 """ID3."""
 
 import dataclasses
-from numbers import Integral, Real
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-import numpy as np
-from jaxtyping import Float
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
-from jaxtree.criteria import CRITERIA, Criterion
-from jaxtree.estimators.classifying import BaseTreeClassifier
+from jaxtree.criteria import Criterion
+from jaxtree.estimators.base import BaseTreeClassifier
+from jaxtree.estimators.conventions import whole
 from jaxtree.estimators.growing import Recipe
-from jaxtree.estimators.parameters import MISSING, TableParameters, deepest
-from jaxtree.growth.inputs import NO_LIMIT, Limits
+from jaxtree.estimators.parameters import CLASS_CRITERIA, deepest
+from jaxtree.estimators.prunings import AT_LEAST_0
+from jaxtree.estimators.sample import Weights
+from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import SplitKind
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class ID3Classifier(TableParameters, BaseTreeClassifier):
+class ID3Classifier(BaseTreeClassifier):
     r"""ID3 (Quinlan, *Induction of Decision Trees*, 1986): splits by information gain.
 
     A categorical column is split into one branch a category and is then used up on that path; a branch
@@ -27,7 +27,7 @@ class ID3Classifier(TableParameters, BaseTreeClassifier):
     column of its own.
 
     The gain is $H(t) - \sum_b \frac{n_b}{n} H(t_b)$ in bits. Growth stops at nodes of one class and where
-    no column tells the rows apart; a split of gain 0 is made unless `min_gain` forbids it. Of equal gains
+    no column separates the rows; a split of gain 0 is made unless `min_gain` forbids it. Of equal gains
     the first column's wins, then the lowest value's.
 
     A category never seen in training counts as missing. Where missing values are a branch and training had none, the
@@ -63,36 +63,23 @@ class ID3Classifier(TableParameters, BaseTreeClassifier):
         (5, 1.0)
     """
 
-    encoding: str = "categorical"
-    criterion: str | Criterion = "entropy"
+    encoding: Annotated[str, StrOptions({"categorical", "onehot"})] = "categorical"
+    criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "entropy"
     missing: str = "branch"
-    max_depth: int | None = None
-    min_samples_split: int | float = 2
-    min_samples_leaf: int | float = 1
-    min_gain: float = 0.0
-
-    _parameter_constraints: ClassVar[dict] = {
-        **TableParameters._parameter_constraints,
-        "encoding": [StrOptions({"categorical", "onehot"})],
-        "criterion": [StrOptions(set(CRITERIA)), callable],
-        "max_depth": [Interval(Integral, 0, None, closed="left"), None],
-        "min_samples_split": [Interval(Real, 0, None, closed="left")],
-        "min_samples_leaf": [Interval(Real, 0, None, closed="left")],
-        "min_gain": [Interval(Real, 0, None, closed="left")],
-    }
+    max_depth: Annotated[int | None, whole(0), None] = None
+    min_samples_split: Annotated[int | float, AT_LEAST_0] = 2
+    min_samples_leaf: Annotated[int | float, AT_LEAST_0] = 1
+    min_gain: Annotated[float, AT_LEAST_0] = 0.0
 
     limit_parameters: ClassVar[dict] = {"max_depth": deepest, "min_samples_split": min, "min_gain": min}
 
     def make_encoder(self) -> Encoder:
         """Returns an encoder for the estimator's tables."""
-        return Encoder(
-            encoding=self.encoding,
-            max_bins=self.max_bins,
-            max_categories=self.max_categories,
-            categorical_features=self.categorical_features,
-        )
+        encoder = super().make_encoder()
+        encoder.encoding = self.encoding
+        return encoder
 
-    def growth_limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
+    def growth_limits(self, num_rows: int, weight: Weights) -> Limits:
         """Returns when nodes are not split."""
         return Limits(
             max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
@@ -101,11 +88,7 @@ class ID3Classifier(TableParameters, BaseTreeClassifier):
             min_gain=float(self.min_gain),
         )
 
-    def make_recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+    def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
         """Returns how to grow on so many rows with such weights."""
-        return Recipe(
-            criterion=self.criterion if callable(self.criterion) else CRITERIA[self.criterion],
-            category_kind=SplitKind.MULTIWAY,
-            limits=self.growth_limits(num_rows, weight),
-            missing=MISSING[self.missing],
-        )
+        rules = Rules(self.make_objective(), Missing[self.missing.upper()])
+        return Recipe(rules, self.growth_limits(num_rows, weight), SplitKind.MULTIWAY)

@@ -5,13 +5,15 @@ below 2e-308 for 0. A power of two as factor changes no digit of a target, and n
 """
 
 import dataclasses
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Real
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.inputs import Limits
+from jaxtree.growth.objective import Objective
+from jaxtree.growth.standard_objectives import Numbers
 from jaxtree.tree import Tree
 
 MOST_EXPONENT = 400
@@ -25,49 +27,64 @@ def exponent_of(target: Float64[np.ndarray, "output row"]) -> int:
     return exponent if largest and abs(exponent) > MOST_EXPONENT else 0
 
 
-def scaled_limits(limits: Limits, exponent: int, degree: int) -> Limits:
-    """Returns limits for targets that have been divided by two to the exponent.
+class Magnitude(NamedTuple):
+    """The power of two that targets are divided by before growth.
 
-    Args:
-        limits: The limits in units of the targets.
-        exponent: Of the factor.
+    Attributes:
+        exponent: Its exponent; 0 for classes, and for numbers of usual size.
         degree: The power of the targets' unit that a gain is in.
     """
-    with np.errstate(over="ignore", under="ignore"):
-        least = np.ldexp(np.asarray(limits.min_impurity_decrease, np.float64), -degree * exponent)
-    return limits._replace(min_impurity_decrease=least) if exponent else limits
 
+    exponent: int = 0
+    degree: int = 0
 
-def restored(tree: Tree, exponent: int, degree: int) -> Tree:
-    """Returns a tree grown on targets that were divided by two to the exponent in the targets' own unit.
+    @classmethod
+    def of(cls, target: Real[np.ndarray, "output row"], objective: Objective) -> "Magnitude":
+        """Returns the magnitude of a target."""
+        return cls(exponent_of(target), objective.criterion.degree) if isinstance(objective, Numbers) else cls()
 
-    Impurities and gains that float64 does not hold become infinite, or 0.
-    """
-    if not exponent:
-        return tree
-    with np.errstate(over="ignore", under="ignore"):
-        return dataclasses.replace(
-            tree,
-            target_sum=np.ldexp(tree.target_sum, exponent),
-            impurity=np.ldexp(tree.impurity, degree * exponent),
-            gain=np.ldexp(tree.gain, degree * exponent),
-        )
+    def divide(self, target: Real[np.ndarray, "output row"]) -> Real[np.ndarray, "output row"]:
+        """Returns the target divided by the power of two."""
+        return np.ldexp(target, -self.exponent) if self.exponent else target
+
+    def scale(self, limits: Limits) -> Limits:
+        """Returns limits in units of the targets as limits for the divided targets."""
+        if not self.exponent:
+            return limits
+        with np.errstate(over="ignore", under="ignore"):
+            least = np.ldexp(np.asarray(limits.min_impurity_decrease, np.float64), -self.degree * self.exponent)
+        return limits._replace(min_impurity_decrease=least)
+
+    def restore(self, tree: Tree) -> Tree:
+        """Returns a tree of divided targets in the targets' own unit.
+
+        Impurities and gains that float64 does not hold become infinite, or 0.
+        """
+        if not self.exponent:
+            return tree
+        with np.errstate(over="ignore", under="ignore"):
+            return dataclasses.replace(
+                tree,
+                target_sum=np.ldexp(tree.target_sum, self.exponent),
+                impurity=np.ldexp(tree.impurity, self.degree * self.exponent),
+                gain=np.ldexp(tree.gain, self.degree * self.exponent),
+            )
 
 
 def check_sums(target: Float64[np.ndarray, "output row"], weight: Float64[np.ndarray, " row"] | None) -> None:
     """Raises InvalidInputError if a node's sum of targets may be infinite."""
-    whole = target.shape[1] if weight is None else float(weight.sum())
+    total = target.shape[1] if weight is None else float(weight.sum())
     largest = float(np.max(np.abs(target), initial=0.0))
     with np.errstate(over="ignore"):
-        is_finite = np.isfinite(np.float64(largest) * whole)
+        is_finite = np.isfinite(np.float64(largest) * total)
     if not is_finite:
         raise InvalidInputError(
-            f"y is too large to be summed: its largest value {largest:g} times the weight of all rows, {whole:g}, is "
+            f"y is too large to be summed: its largest value {largest:g} times the weight of all rows, {total:g}, is "
             "no finite number; divide y, or sample_weight, by a constant"
         )
 
 
-def check_gains(tree: Any, needed_by: str) -> None:
+def check_gains(tree: Tree, needed_by: str) -> None:
     """Raises InvalidInputError if gains are infinite, by which splits cannot be compared."""
     if not np.isfinite(tree.gain).all():
         raise InvalidInputError(

@@ -75,7 +75,7 @@ def _rounded_within(
     *,
     is_share: bool,
 ) -> Float[np.ndarray, " node"]:
-    """Sums moved by last bits until what is predicted from them, a quotient that is rounded, keeps the bounds.
+    """Returns sums, moved by last bits until what is predicted from them, a rounded quotient, keeps the bounds.
 
     Args:
         above: The weight of class 1, or the sum of the target.
@@ -99,7 +99,7 @@ def _rounded_within(
 def _bounds(
     tree: Tree, monotone: Int[np.ndarray, " feature"], value: Float[np.ndarray, " node"]
 ) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
-    """The bounds of every node, level by level; the trees of a table are not told apart."""
+    """Returns the bounds of every node, level by level; all trees of a table at once."""
     lower, upper = np.full(value.size, -np.inf), np.full(value.size, np.inf)
     for depth in range(tree.max_depth):
         node = np.flatnonzero((tree.depth == depth) & ~tree.is_leaf)

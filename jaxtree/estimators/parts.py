@@ -15,10 +15,10 @@ from jaxtree.table.summary import read_column
 
 
 class Arguments(NamedTuple):
-    """What `fit` is given, with the columns of a source in the place of their names.
+    """The arguments of `fit`, with the columns of a source in the place of their names.
 
     Attributes:
-        X: The table; a source without the columns beside it.
+        X: The table; a source without target and weights.
         y: The target.
         sample_weight: The weights.
         beside: The columns of a source that are no features: target and weights.
@@ -71,7 +71,7 @@ def values_of(y: Any) -> Any:
 
 
 class ScoresSources:
-    """Lets scikit-learn's `score`, of the mixin that stands behind, take a source."""
+    """Extends scikit-learn's `score`, of the mixin that follows this class, to sources."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Returns the share of rows that are predicted right; of numbers the coefficient of determination.
@@ -87,9 +87,9 @@ class ScoresSources:
 
 
 def part_by_part(method: Callable) -> Callable:
-    """Makes a method of a table take a source, too: it is called with every part, and the results are joined.
+    """Extends a method of a table to sources: it is called with every part, and the results are joined.
 
-    So are the blocks of rows of a sparse matrix, of which one at a time is held with its zeros.
+    A sparse matrix is divided into blocks of rows, of which one at a time is held with its zeros.
     """
 
     @functools.wraps(method)

@@ -1,4 +1,4 @@
-"""Prunings as parameters of an estimator: what `pruning=` takes.
+"""Prunings as parameters of an estimator: the values of `pruning=`.
 
 A pruning has scikit-learn's protocol of parameters, so that a search can set `pruning__p`. A parameter given as an
 array makes a mask for each of its values. A class holds the parameters of a function of `jaxtree.prune`, and calls it.
@@ -6,8 +6,8 @@ array makes a mask for each of its values. A class holds the parameters of a fun
 
 import dataclasses
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Annotated, Any, ClassVar, get_origin, get_type_hints
+from numbers import Real
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 
 from jaxtree.dropout.votes import drawn_votes, expected_votes
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.conventions import check_parameters
+from jaxtree.estimators.conventions import BATCHED, AnnotatedParameters, check_parameters, whole
 from jaxtree.prune import stopping
 from jaxtree.prune.draws import dropout, node_rates
 from jaxtree.prune.training_errors import collapse, minimum_error, pessimistic, pessimistic_1987
@@ -26,36 +26,29 @@ from jaxtree.tree import Tree
 
 AT_LEAST_0 = Interval(Real, 0, None, closed="left")
 ABOVE_0_TO_1 = Interval(Real, 0, 1, closed="right")
-BATCHED = object()
-"""Marks a parameter of which an array makes many masks."""
 
 
-class Pruning(BaseEstimator):
+class Pruning(AnnotatedParameters, BaseEstimator):
     """A way to prune a fitted tree.
 
     A subclass is a dataclass whose fields are its parameters, annotated with its constraints; one that is not
     allowed raises `InvalidInputError`. Prunings unite: `a | b` collapses what either does.
 
     Attributes:
-        validation_fraction: The share of the rows held out for it, where none are given; None if it looks at none.
+        validation_fraction: The share of the rows held out for it, where none are given; None if it needs none.
         draws_masks: Whether its masks are drawn with a key.
         batched: The parameters of which an array makes many masks.
     """
 
     validation_fraction: float | None = None
     draws_masks: ClassVar[bool] = False
-    batched: ClassVar[tuple[str, ...]] = ()
-    _parameter_constraints: ClassVar[dict[str, list]] = {}
     _mask: ClassVar[Callable]
-    """The function whose parameters these are."""
 
-    def __init_subclass__(cls, **kwargs: Any):
-        """Reads the constraints of the parameters, which stand in their annotations."""
-        super().__init_subclass__(**kwargs)
-        hints = get_type_hints(cls, include_extras=True)
-        marks = {name: hint.__metadata__ for name, hint in hints.items() if get_origin(hint) is Annotated}
-        cls.batched = tuple(name for name, own in marks.items() if BATCHED in own)
-        cls._parameter_constraints = {name: [m for m in own if m is not BATCHED] for name, own in marks.items()}
+    def __init_subclass__(cls, of: Callable | None = None, **options: Any):
+        """Takes the function whose parameters the subclass has."""
+        super().__init_subclass__(**options)
+        if of is not None:
+            cls._mask = staticmethod(of)
 
     @property
     def needs_validation(self) -> bool:
@@ -150,7 +143,7 @@ class Union(Pruning):
 
 
 @dataclasses.dataclass(repr=False)
-class Collapse(Pruning):
+class Collapse(Pruning, of=collapse):
     """C4.5's collapse of subtrees that make no fewer training errors than a leaf: see `jaxtree.prune.collapse`.
 
     Example:
@@ -158,11 +151,9 @@ class Collapse(Pruning):
         Collapse()
     """
 
-    _mask = staticmethod(collapse)
-
 
 @dataclasses.dataclass(repr=False)
-class Pessimistic(Pruning):
+class Pessimistic(Pruning, of=pessimistic):
     """C4.5's error-based pruning without subtree raising: see `jaxtree.prune.pessimistic`.
 
     `C45Classifier` has it, with raising, by its own parameters.
@@ -179,11 +170,9 @@ class Pessimistic(Pruning):
     confidence: Annotated[Any, Interval(Real, 0, 0.5, closed="right"), BATCHED] = 0.25
     z: Annotated[str, StrOptions({"exact", "release8"})] = "exact"
 
-    _mask = staticmethod(pessimistic)
-
 
 @dataclasses.dataclass(repr=False)
-class Pessimistic1987(Pruning):
+class Pessimistic1987(Pruning, of=pessimistic_1987):
     """Quinlan's pessimistic pruning of 1987, with a continuity correction: see `jaxtree.prune.pessimistic_1987`.
 
     Args:
@@ -192,11 +181,9 @@ class Pessimistic1987(Pruning):
 
     standard_errors: Annotated[Any, AT_LEAST_0, BATCHED] = 1.0
 
-    _mask = staticmethod(pessimistic_1987)
-
 
 @dataclasses.dataclass(repr=False)
-class MinimumError(Pruning):
+class MinimumError(Pruning, of=minimum_error):
     """Minimum-error pruning by the m-estimate: see `jaxtree.prune.minimum_error`.
 
     Args:
@@ -209,11 +196,9 @@ class MinimumError(Pruning):
 
     m: Annotated[Any, AT_LEAST_0, BATCHED] = 2.0
 
-    _mask = staticmethod(minimum_error)
-
 
 @dataclasses.dataclass(repr=False)
-class ChiSquared(Pruning):
+class ChiSquared(Pruning, of=stopping.chi_squared):
     """Quinlan's chi-squared test of every split: see `jaxtree.prune.chi_squared`.
 
     Args:
@@ -226,11 +211,9 @@ class ChiSquared(Pruning):
 
     p_value: Annotated[Any, ABOVE_0_TO_1, BATCHED] = 0.05
 
-    _mask = staticmethod(stopping.chi_squared)
-
 
 @dataclasses.dataclass(repr=False)
-class CriticalValue(Pruning):
+class CriticalValue(Pruning, of=stopping.critical_value):
     """Mingers' critical value pruning: see `jaxtree.prune.critical_value`.
 
     Args:
@@ -239,20 +222,16 @@ class CriticalValue(Pruning):
 
     value: Annotated[Any, AT_LEAST_0, BATCHED]
 
-    _mask = staticmethod(stopping.critical_value)
-
 
 @dataclasses.dataclass(repr=False)
-class MaxLeafNodes(Pruning):
+class MaxLeafNodes(Pruning, of=stopping.max_leaf_nodes):
     """Stops at a number of leaves, the split of greatest weighted gain first: see `jaxtree.prune.max_leaf_nodes`.
 
     Args:
         max_leaf_nodes: The most leaves, at least 2.
     """
 
-    max_leaf_nodes: Annotated[Any, Interval(Integral, 2, None, closed="left"), BATCHED]
-
-    _mask = staticmethod(stopping.max_leaf_nodes)
+    max_leaf_nodes: Annotated[Any, whole(2), BATCHED]
 
 
 @dataclasses.dataclass(repr=False)
@@ -276,7 +255,7 @@ class CostComplexity(Pruning):
 
     ccp_alpha: Annotated[Any, AT_LEAST_0, StrOptions({"cv"}), BATCHED] = "cv"
     rule: Annotated[str, StrOptions({"min", "1se"})] = "min"
-    folds: Annotated[Any, Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), list, tuple] = 10
+    folds: Annotated[Any, whole(2), HasMethods(["split"]), list, tuple] = 10
     cost: Annotated[str, StrOptions({"impurity", "error"})] = "impurity"
 
     @property
@@ -305,7 +284,7 @@ class _ValidationPruning(Pruning):
 
 
 @dataclasses.dataclass(repr=False)
-class ReducedError(_ValidationPruning):
+class ReducedError(_ValidationPruning, of=reduced_error):
     """Reduced-error pruning on rows that were held out: see `jaxtree.prune.reduced_error`.
 
     The rows are those given to `fit` as `X_val` and `y_val`, or a part of the table, without which the tree is grown.
@@ -318,11 +297,9 @@ class ReducedError(_ValidationPruning):
         ReducedError(validation_fraction=0.3)
     """
 
-    _mask = staticmethod(reduced_error)
-
 
 @dataclasses.dataclass(repr=False)
-class ValidationGate(_ValidationPruning):
+class ValidationGate(_ValidationPruning, of=validation_gate):
     """Z.-H. Zhou's pre-pruning on rows that were held out: see `jaxtree.prune.validation_gate`.
 
     The rows are those given to `fit` as `X_val` and `y_val`, or a part of the table, without which the tree is grown.
@@ -331,16 +308,14 @@ class ValidationGate(_ValidationPruning):
         validation_fraction: The share of the rows held out where none are given.
     """
 
-    _mask = staticmethod(validation_gate)
-
 
 @dataclasses.dataclass(repr=False)
 class Dropout(Pruning):
     """Dropout pruning (Zhu and Zhou, 2023), made with the estimator's `random_state`: see `jaxtree.prune.dropout`.
 
-    One draw is a mask. The vote of several keeps the whole tree: `predict` is what most draws say, and `predict_proba`
-    (for numbers, `predict`) the share of draws that say it (the mean over draws). A row that is shared out among the
-    branches of a missing value votes with all its parts.
+    One draw is a mask. The vote of several keeps the whole tree: `predict` is the class of most draws, and
+    `predict_proba` its share of the draws; for numbers `predict` is the mean over draws. A row that is shared out among
+    the branches of a missing value votes with all its parts.
 
     Args:
         p: Probability that a child of the root is collapsed, from 0 to 1.
@@ -354,7 +329,7 @@ class Dropout(Pruning):
 
     p: Annotated[Any, Interval(Real, 0, 1, closed="both"), BATCHED]
     q: Annotated[Any, AT_LEAST_0, BATCHED] = 0.0
-    draws: Annotated[int | str, Interval(Integral, 1, None, closed="left"), StrOptions({"all"})] = 1
+    draws: Annotated[int | str, whole(1), StrOptions({"all"})] = 1
 
     draws_masks: ClassVar[bool] = True
 

@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.conventions import allow_tables, check_names, check_parameters, key_of
-from jaxtree.estimators.forests.progress import progress_of_trees
+from jaxtree.estimators.conventions import allow_tables, check_names, check_parameters, key_of, progress_of_trees
 from jaxtree.estimators.parts import read_arguments
 from jaxtree.estimators.soft_parameters import (
     AUTO,

@@ -1,60 +1,47 @@
 """CART: classification and regression trees, with scikit-learn's parameters."""
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-import sklearn.tree
-from jaxtyping import Float
 from sklearn.base import clone
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import StrOptions
 
-from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA, Criterion, NumberCriterion
+from jaxtree.criteria import Criterion
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.base import BaseTree
-from jaxtree.estimators.c45 import C45Classifier
-from jaxtree.estimators.classifying import BaseTreeClassifier
+from jaxtree.estimators.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
 from jaxtree.estimators.conventions import key_of
 from jaxtree.estimators.growing import Recipe
-from jaxtree.estimators.id3 import ID3Classifier
 from jaxtree.estimators.monotone import read_monotone
 from jaxtree.estimators.parameters import (
-    MISSING,
+    BALANCED,
+    CLASS_CRITERIA,
     CartParameters,
-    cart_limits,
-    criterion_in_use,
+    RegressionParameters,
     deepest,
     fewest,
     number_of_features,
+    number_of_rows,
 )
-from jaxtree.estimators.regressing import BaseTreeRegressor
-from jaxtree.growth.inputs import Limits
+from jaxtree.estimators.sample import Weights
+from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules
 from jaxtree.prune.weakest_links import cost_complexity_path
 from jaxtree.table.encoder import Encoder
+from jaxtree.table.target import NumberTarget
 from jaxtree.tree import SplitKind
 
-CATEGORY_KINDS = {
-    "subset": SplitKind.SUBSET,
-    "one_vs_rest": SplitKind.ONE_VS_REST,
-    "multiway": SplitKind.MULTIWAY,
-}
-
 BINS_OF_RANDOM_THRESHOLDS = 255
-"""Bins of a numeric column whose thresholds are drawn at random, unless `max_bins` says otherwise."""
+"""Bins of a numeric column whose thresholds are drawn at random, where `max_bins` is "auto"."""
 
 
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class _CART(CartParameters, BaseTree):
-    """What the two CART estimators share: how parameters become a recipe."""
+    """The base of the two CART estimators: how parameters become a recipe."""
 
-    criterion: Any
-    splitter: str
-    _criteria: ClassVar[dict[str, Criterion] | dict[str, NumberCriterion]]
-    limit_parameters: ClassVar[dict] = {
-        "max_depth": deepest,
-        "min_samples_split": fewest,
-        "min_impurity_decrease": min,
-    }
+    splitter: Annotated[str, StrOptions({"best", "random"})] = "best"
+
+    limit_parameters: ClassVar[dict] = {"max_depth": deepest, "min_samples_split": fewest, "min_impurity_decrease": min}
     pruning_parameters = frozenset({"max_leaf_nodes", "ccp_alpha", "pruning"})
     split_limit_counts = "rows"
 
@@ -84,36 +71,46 @@ class _CART(CartParameters, BaseTree):
         return Bunch(**cost_complexity_path(whole.tree_)._asdict())
 
     def make_encoder(self) -> Encoder:
-        draws = self.splitter == "random" and self.max_bins == "auto"
-        return Encoder(
-            max_bins=BINS_OF_RANDOM_THRESHOLDS if draws else self.max_bins,
-            max_categories=self.max_categories,
-            categorical_features=self.categorical_features,
-        )
+        encoder = super().make_encoder()
+        if self.splitter == "random" and self.max_bins == "auto":
+            encoder.max_bins = BINS_OF_RANDOM_THRESHOLDS
+        return encoder
 
-    def growth_limits(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Limits:
-        return cart_limits(self, num_rows, weight)[0]
+    def growth_limits(self, num_rows: int, weight: Weights) -> Limits:
+        """Returns when nodes are not split; with weights, rows are counted if a limit on them is set."""
+        split = max(2, number_of_rows(self.min_samples_split, num_rows))
+        leaf = number_of_rows(self.min_samples_leaf, num_rows)
+        if weight is not None and split == 2 and leaf == 1:
+            # A node with one row is a leaf anyway, and a branch without any is never made.
+            split = leaf = 0
+        return Limits(
+            max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
+            min_samples_split=split,
+            min_samples_leaf=leaf,
+            min_weight_leaf=self.min_weight_fraction_leaf * (num_rows if weight is None else float(weight.sum())),
+            min_impurity_decrease=float(self.min_impurity_decrease) - np.finfo(np.float64).eps,
+            max_features=self.max_features_,
+        )
 
     def draws_growth(self) -> bool:
         return self.splitter == "random" or self.max_features is not None
 
-    def make_recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+    def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
+        """Returns how to grow on so many rows with such weights."""
         self.max_features_ = number_of_features(self.max_features, self.n_features_in_)
-        limits, counts_rows = cart_limits(self, num_rows, weight)
-        draws_features = self.max_features_ < self.schema_.num_features
-        draws_thresholds = self.splitter == "random"
-        criterion: Any = self._criteria.get(self.criterion, self.criterion)
-        return Recipe(
-            criterion=criterion,
-            category_kind=CATEGORY_KINDS[self.categorical_splits],
-            limits=limits,
-            missing=MISSING[self.missing],
-            counts_rows=counts_rows,
-            monotone=read_monotone(self.monotonic_cst, self.schema_),
-            draws_features=draws_features,
-            draws_thresholds=draws_thresholds,
-            key=key_of(self.random_state) if draws_features or draws_thresholds else None,
+        monotone = read_monotone(self.monotonic_cst, self.schema_)
+        if monotone is not None and self.n_outputs_ > 1:
+            raise InvalidInputError("Monotonicity constraints are not supported with multiple outputs.")
+        limits = self.growth_limits(num_rows, weight)
+        rules = Rules(
+            self.make_objective(),
+            Missing[self.missing.upper()],
+            counts_rows=weight is not None and limits.min_samples_leaf > 0,
+            samples_features=self.max_features_ < self.schema_.num_features,
+            samples_thresholds=self.splitter == "random",
         )
+        key = key_of(self.random_state) if rules.samples_features or rules.samples_thresholds else None
+        return Recipe(rules, limits, SplitKind[self.categorical_splits.upper()], monotone, key)
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -172,23 +169,12 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
         0.96
     """
 
-    criterion: str | Criterion = "gini"
-    splitter: str = "best"
-    class_weight: Any = None
+    criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "gini"
+    class_weight: Annotated[Any, dict, list, BALANCED, None] = None
 
-    _parameter_constraints: ClassVar[dict] = {
-        **CartParameters._parameter_constraints,
-        "criterion": [StrOptions(set(CRITERIA)), callable],
-        "splitter": [StrOptions({"best", "random"})],
-        "class_weight": [dict, list, StrOptions({"balanced"}), None],
-    }
-    _criteria = CRITERIA
-
-    def make_recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
+    def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
         """Returns how to grow on so many rows with such weights."""
         recipe = super().make_recipe(num_rows, weight)
-        if recipe.monotone is not None and self.n_outputs_ > 1:
-            raise InvalidInputError("Monotonicity constraints are not supported with multiple outputs.")
         if recipe.monotone is not None and self.n_classes_ > 2:
             raise InvalidInputError(
                 f"Monotonicity constraints are not supported with multiclass classification; y has {self.n_classes_} "
@@ -198,7 +184,7 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class DecisionTreeRegressor(_CART, BaseTreeRegressor):
+class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
     r"""CART (Breiman et al., *Classification and Regression Trees*, 1984, chapter 8): regression trees.
 
     Parameters have the names and meanings of `sklearn.tree.DecisionTreeRegressor`; a column with no more than
@@ -247,54 +233,22 @@ class DecisionTreeRegressor(_CART, BaseTreeRegressor):
         0.5007
     """
 
-    criterion: str = "squared_error"
-    splitter: str = "best"
-
-    _parameter_constraints: ClassVar[dict] = {
-        **CartParameters._parameter_constraints,
-        "criterion": [StrOptions(set(NUMBER_CRITERIA))],
-        "splitter": [StrOptions({"best", "random"})],
-    }
-    _criteria = NUMBER_CRITERIA
-
     poisson_sum = "positive"
     """scikit-learn's word for what the sum of a Poisson target must be; it has another for forests."""
 
-    def __post_init__(self):
-        """Takes the old name of a criterion for the new one."""
-        self.criterion = criterion_in_use(self.criterion)
+    def encode_target(self, y: Any) -> NumberTarget:
+        """Returns the target of a fit as numbers.
 
-    def check_parameters(self) -> None:
-        """Raises InvalidInputError if a parameter is not allowed."""
-        if self.criterion == "absolute_error":
-            raise InvalidInputError(
-                "criterion 'absolute_error' is not offered: growth sums weights and targets, from which it does not "
-                f"follow; allowed are {', '.join(map(repr, NUMBER_CRITERIA))}"
-            )
-        super().check_parameters()
-
-    def _check_target(self, values: Float[np.ndarray, "output row"]) -> None:
-        if self.criterion != "poisson":
-            return
-        if values.min() < 0:
+        Raises InvalidInputError if the criterion does not allow them.
+        """
+        target = super().encode_target(y)
+        if self.criterion == "poisson" and target.values.min() < 0:
             raise InvalidInputError(
                 "Some value(s) of y are negative which is not allowed for Poisson regression: "
-                f"the least is {values.min()}"
+                f"the least is {target.values.min()}"
             )
-        if values.sum() <= 0:
+        if self.criterion == "poisson" and target.values.sum() <= 0:
             raise InvalidInputError(
                 f"Sum of y is not {self.poisson_sum} which is necessary for Poisson regression: all are 0"
             )
-
-    def make_recipe(self, num_rows: int, weight: Float[np.ndarray, " row"] | None) -> Recipe:
-        """Returns how to grow on so many rows with such weights."""
-        recipe = super().make_recipe(num_rows, weight)
-        if recipe.monotone is not None and self.n_outputs_ > 1:
-            raise InvalidInputError("Monotonicity constraints are not supported with multiple outputs.")
-        return recipe
-
-
-# scikit-learn's own plotting and export functions accept instances of its classes alone.
-for _estimator in (ID3Classifier, C45Classifier, DecisionTreeClassifier):
-    sklearn.tree.DecisionTreeClassifier.register(_estimator)
-sklearn.tree.DecisionTreeRegressor.register(DecisionTreeRegressor)
+        return target

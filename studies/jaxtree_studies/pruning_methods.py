@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from jaxtree import prune
-from jaxtree.estimators.pruned import prune_to
+from jaxtree.estimators.derived import prune_to
 from jaxtree.estimators.prunings import (
     ChiSquared,
     CostComplexity,

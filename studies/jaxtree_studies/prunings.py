@@ -22,7 +22,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from jaxtree.datasets import load_car_evaluation, load_uci
 from jaxtree.datasets.uci import WITH_TEST_ROWS
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.pruned import tune_dropout
+from jaxtree.estimators.derived import tune_dropout
 from jaxtree.estimators.prunings import Dropout
 from jaxtree.estimators.trees import DecisionTreeClassifier
 from jaxtree.search.tree_search import TreeSearchCV

@@ -11,7 +11,7 @@ from jax.sharding import Mesh
 from sklearn.base import clone
 
 import jaxtree
-from jaxtree.estimators import distributed
+from jaxtree.estimators import growing
 
 ROWS, FIRST_PART = 2500, 1000
 
@@ -66,7 +66,7 @@ def fit_while_the_other_dies(part, mesh):
 
 def fit_while_the_other_dies_in_growth(part, mesh):
     def die_in_growth():
-        distributed.grow_completely = lambda *arrays, **keywords: os._exit(1)
+        growing.grow_completely = lambda *arrays, **keywords: os._exit(1)
 
     fit_beside_a_dead_process(part, mesh, die_in_growth)
 

@@ -95,7 +95,7 @@ def test_limits_leave_the_tree_that_grows_with_them(kind):
 def test_rows_are_counted_where_they_have_weights_though_the_growth_did_not():
     """A node of few heavy rows: the growth for all settings, which splits any two rows, counts none."""
     estimator, start, tree = grown("CART, weights")
-    assert not start.encoded.recipe.counts_rows
+    assert not start.encoded.recipe.rules.counts_rows
     mask = limit_masks([configured(estimator, {"min_samples_split": 20})], tree, start)[0]
     np.testing.assert_array_equal(mask, (tree.num_rows < 20) & ~tree.is_leaf)
     assert np.any(mask != (tree.weight < 20) & ~tree.is_leaf)
@@ -146,7 +146,7 @@ SETTINGS = [
 def as_if_alone(setting, tree, start):
     """What a setting collapses of the tree grown for it alone, in nodes of the tree grown for all."""
     limits = limit_masks([setting], tree, start)[0]
-    return limits | setting.find_collapsed(stop_at(tree, limits), start)
+    return limits | setting.find_collapsed(setting.list_prunings(), stop_at(tree, limits), start)
 
 
 def test_masks_are_those_of_each_setting():

@@ -1,57 +1,55 @@
-"""What all forests share: one table, many trees of one kind, and what they say together."""
+"""The base of all forests: one table, many trees of one kind, and what they predict together."""
 
 import abc
+import copy
 import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
+import jax
+import jax.numpy as jnp
+import joblib
 import numpy as np
 import scipy.sparse
 from jax.sharding import Mesh
 from jaxtyping import Float, Float64, Int, PRNGKeyArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import Device
+from jaxtree.compilation import compiled
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
-from jaxtree.estimators.base import BaseTree, importances
-from jaxtree.estimators.conventions import allow_tables, check_names, check_parameters, key_of
-from jaxtree.estimators.forests.growing import devices_of, grow_sample, number_of_draws, number_of_threads, rows_of
-from jaxtree.estimators.forests.members import Members, Samples, member_of, prune_forest, pruning_seeds
-from jaxtree.estimators.forests.progress import progress_of_trees
+from jaxtree.estimators.base import BaseTree
+from jaxtree.estimators.conventions import check_parameters, key_of, progress_of_trees
+from jaxtree.estimators.distributed import spans_processes
+from jaxtree.estimators.growing import grow_sample, rows_of
 from jaxtree.estimators.parameters import ForestParameters
 from jaxtree.estimators.parts import part_by_part
+from jaxtree.estimators.predicting import FittedTrees
 from jaxtree.estimators.sample import PreparedFit
-from jaxtree.files.registry import KeptInFiles
 from jaxtree.files.trees import ForestState, RandomKey, TreeState
-from jaxtree.forests.bootstrap import Drawing, out_of_bag_means, split_key
+from jaxtree.forests.bootstrap import Drawing, draw_counts, out_of_bag_means, split_key
 from jaxtree.forests.forest import Course, Sampling, drawing_of
-from jaxtree.table.encoder import Encoder
-from jaxtree.table.schema import Schema
-from jaxtree.tree import FittedModel, Forest, ancestors, join_forests
+from jaxtree.tree import FittedModel, Forest, ancestors, join_forests, take_trees
 
 BINS_OF_FORESTS = 255
-"""Bins of a numeric column, unless `max_bins` says otherwise: many trees smooth the steps."""
+"""Bins of a numeric column where `max_bins` is "auto": many trees smooth the steps."""
 
 OUT_OF_BAG = ("oob_score_", "oob_decision_function_", "oob_prediction_")
-"""What a fit says of the rows that trees have not drawn."""
+"""Results of a fit on the rows that trees have not drawn."""
 
-_LEARNT = (
+_OF_TABLE = (
     *("n_features_in_", "feature_names_in_", "n_outputs_", "max_features_", "classes_", "n_classes_", "encoder_"),
-    "other_columns_",
+    *("other_columns_", "is_vector_"),
 )
-"""What a forest learns from a table as a tree does."""
+"""Attributes that a forest learns from a table as a tree does."""
 
 
-class BaseForest(ForestParameters, KeptInFiles, BaseEstimator, abc.ABC):
+class BaseForest(ForestParameters, FittedTrees):
     """A forest on any table. Parameters of its trees have the names that they have there."""
 
-    n_features_in_: int
-    n_outputs_: int
     max_features_: int
-    encoder_: Encoder
     forest_: Forest
-    _model: FittedModel
 
     _tree_class: ClassVar[type[BaseTree]]
     _splitter: ClassVar[str | None] = None
@@ -76,9 +74,10 @@ class BaseForest(ForestParameters, KeptInFiles, BaseEstimator, abc.ABC):
             InvalidTypeError: The table holds what cannot be read.
         """
         self.check_parameters()
-        devices = devices_of(mesh)
+        devices = _devices_of(mesh)
         blank = self._blank_tree()
         start = blank.prepare_fit(X, y, sample_weight)
+        blank.pruning = blank.pruning_ = self.pruning
         old = self._kept_trees(blank)
         if old is None:
             self._key = key_of(self.random_state)
@@ -90,7 +89,8 @@ class BaseForest(ForestParameters, KeptInFiles, BaseEstimator, abc.ABC):
             forest = join_forests([old, self._grow(blank, start, len(old), devices)])
         self._learn_from(blank)
         self._settle(forest, blank)
-        self._samples = Samples(self._drawing(start), start.sample.num_rows, start.has_weight)
+        self._drawing, self._has_weight = self._drawing_of(start), start.has_weight
+        self._num_rows = start.sample.num_rows
         for name in OUT_OF_BAG:
             vars(self).pop(name, None)
         if self.oob_score:
@@ -115,16 +115,12 @@ class BaseForest(ForestParameters, KeptInFiles, BaseEstimator, abc.ABC):
         return ends @ ancestors(self.forest_.nodes), self.forest_.first_node
 
     @property
-    def model_(self) -> FittedModel:
-        """The trees with their columns and with what they predict, which explanations, drawings and exports take."""
-        check_is_fitted(self, "forest_")
-        return self._model
-
-    @property
     def estimators_(self) -> list[Any]:
         """The trees as fitted estimators, made when they are first asked for."""
-        check_is_fitted(self, "forest_")
-        return self._members.trees
+        check_is_fitted(self)
+        if self._trees is None:
+            self._trees = self._make_trees(self._model.node_value if self._model.is_vote else None)
+        return self._trees
 
     @property
     def estimators_samples_(self) -> list[Int[np.ndarray, " draw"]]:
@@ -141,14 +137,18 @@ class BaseForest(ForestParameters, KeptInFiles, BaseEstimator, abc.ABC):
             >>> [rows.size for rows in forest.estimators_samples_]
             [3, 3]
         """
-        check_is_fitted(self, "forest_")
-        if not hasattr(self, "_samples"):
+        check_is_fitted(self)
+        if not hasattr(self, "_num_rows"):
             raise AttributeError("estimators_samples_ is known after fit alone: a model file does not hold the rows")
-        return self._samples.of_trees(len(self.forest_))
+        row = np.arange(self._num_rows) if self._has_weight is None else np.flatnonzero(self._has_weight)
+        row, drawing = row.astype(np.int32), self._drawing
+        if drawing is None:
+            return [row.copy() for _ in range(len(self))]
+        return [np.repeat(row, draw_counts(drawing, tree, 1)[0]) for tree in range(len(self))]
 
     def __len__(self) -> int:
         """The number of trees."""
-        check_is_fitted(self, "forest_")
+        check_is_fitted(self)
         return len(self.forest_)
 
     def __getitem__(self, index: int) -> Any:
@@ -160,17 +160,9 @@ class BaseForest(ForestParameters, KeptInFiles, BaseEstimator, abc.ABC):
         return iter(self.estimators_)
 
     @property
-    def schema_(self) -> Schema:
-        """The columns and features of the fitted table: all that turns codes back into words."""
-        return self.encoder_.schema_
-
-    @property
     def feature_importances_(self) -> Float[np.ndarray, " column"]:
         """The mean over the trees that split of `feature_importances_` of each, with the sum 1; 0 if none splits."""
-        check_is_fitted(self, "forest_")
-        column = np.array([feature.column for feature in self.schema_.features])
-        forest = self.forest_
-        of_tree = importances(forest.nodes, column, self.n_features_in_, forest.tree_of_node)[forest.num_nodes > 1]
+        of_tree = self._importances()[self.forest_.num_nodes > 1]
         total = of_tree.mean(axis=0) if len(of_tree) else np.zeros(self.n_features_in_)
         return total / total.sum() if total.sum() > 0 else total
 
@@ -187,6 +179,7 @@ class BaseForest(ForestParameters, KeptInFiles, BaseEstimator, abc.ABC):
         self.check_parameters()
         blank = self._blank_tree()
         blank.restore_table(state.table)
+        blank.pruning = blank.pruning_ = self.pruning
         self._learn_from(blank)
         self._key = state.key.key()
         votes = self.pruning is not None and self.pruning.votes
@@ -196,10 +189,6 @@ class BaseForest(ForestParameters, KeptInFiles, BaseEstimator, abc.ABC):
         if state.oob_outputs:
             name = OUT_OF_BAG[1 if is_classifier(self) else 2]
             setattr(self, name, state.oob_outputs[0] if len(state.oob_outputs) == 1 else list(state.oob_outputs))
-
-    def __sklearn_tags__(self):
-        """Tells scikit-learn that tables may hold words and missing values, and targets several columns."""
-        return allow_tables(super().__sklearn_tags__())
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
@@ -228,15 +217,14 @@ class BaseForest(ForestParameters, KeptInFiles, BaseEstimator, abc.ABC):
             )
 
     def _blank_tree(self) -> BaseTree:
-        """A tree with the parameters that it shares with the forest, except those that the forest handles itself."""
+        """Returns a tree with the parameters of the forest, which will read the table, but not grow itself."""
         names = set(self._tree_class._get_param_names()) & set(self._get_param_names())
-        parameters: dict[str, Any] = {name: getattr(self, name) for name in names}
-        parameters |= {"pruning": None, "random_state": 0}
+        changed: dict[str, Any] = {"pruning": None, "random_state": 0}
         if self._splitter is not None:
-            parameters["splitter"] = self._splitter
+            changed["splitter"] = self._splitter
         if self.max_bins == "auto":
-            parameters["max_bins"] = BINS_OF_FORESTS
-        return self._tree_class(**parameters)
+            changed["max_bins"] = BINS_OF_FORESTS
+        return self._tree_class(**{name: getattr(self, name) for name in names} | changed)
 
     def _kept_trees(self, blank: BaseTree) -> Forest | None:
         """The trees that a warm start goes on from.
@@ -255,36 +243,37 @@ class BaseForest(ForestParameters, KeptInFiles, BaseEstimator, abc.ABC):
             [(column.name, column.kind, column.categories, column.time) for column in schema.columns]
             for schema in (self.schema_, blank.schema_)
         )
-        if old != new or not _are_equal(getattr(self, "classes_", None), getattr(blank, "classes_", None)):
+        old_names, new_names = self.class_names(), blank.class_names()
+        is_same = len(old_names) == len(new_names) and all(map(np.array_equal, old_names, new_names))
+        if old != new or not is_same:
             raise InvalidInputError(
                 "warm_start needs the columns, categories, classes and first dates of the first fit"
             )
         return self.forest_
 
     def _learn_from(self, blank: BaseTree) -> None:
-        for name in _LEARNT:
+        for name in _OF_TABLE:
             vars(self).pop(name, None)
             if hasattr(blank, name):
                 setattr(self, name, getattr(blank, name))
 
-    def _keys(self) -> tuple[PRNGKeyArray, PRNGKeyArray]:
-        """The key of growth, and that of prunings that draw."""
-        return split_key(self._key)
-
     def _sampling(self, start: PreparedFit) -> Sampling:
-        """How the trees draw their rows."""
+        """Returns how the trees draw their rows: a number of them, or a share of the rows or of their weight."""
         if not self.bootstrap:
             return Sampling()
-        sample = start.sample
-        num_draws = number_of_draws(self.max_samples, sample.num_rows, sample.weight)
-        return Sampling(num_draws, least_share=self.min_weight_fraction_leaf)
+        num_draws, weight = self.max_samples, start.sample.weight
+        if num_draws is None:
+            num_draws = start.sample.num_rows
+        elif not isinstance(num_draws, int | np.integer):
+            num_draws = max(1, int(num_draws * (start.sample.num_rows if weight is None else weight.sum())))
+        return Sampling(int(num_draws), least_share=self.min_weight_fraction_leaf)
 
-    def _drawing(self, start: PreparedFit) -> Drawing | None:
+    def _drawing_of(self, start: PreparedFit) -> Drawing | None:
         num_draws = self._sampling(start).num_draws
-        return None if num_draws is None else drawing_of(rows_of(start.encoded), num_draws, self._keys()[0])
+        return None if num_draws is None else drawing_of(rows_of(start.encoded), num_draws, split_key(self._key)[0])
 
     def _grow(self, blank: BaseTree, start: PreparedFit, first_tree: int, devices: tuple[Device, ...] = ()) -> Forest:
-        """The new trees, pruned and in units of the table."""
+        """Returns the new trees, pruned and in units of the table."""
         encoded, sampling = start.encoded, self._sampling(start)
         if self.bootstrap:
             # Weights are chances here: a limit counts a row as often as it was drawn.
@@ -295,59 +284,63 @@ class BaseForest(ForestParameters, KeptInFiles, BaseEstimator, abc.ABC):
         trees = range(first_tree, self.n_estimators)
         with progress_of_trees(self.verbose, len(trees)) as on_grown:
             course = Course(number_of_threads(self.n_jobs), devices, on_grown=on_grown)
-            grown = grow_sample(encoded, sampling, key=self._keys()[0], trees=trees, course=course)
+            grown = grow_sample(encoded, sampling, key=split_key(self._key)[0], trees=trees, course=course)
         if len(grown) < len(trees):
             warnings.warn(
                 f"fit was interrupted: the forest has {first_tree + len(grown)} of {self.n_estimators} trees",
                 InterruptedFitWarning,
                 stacklevel=3,
             )
-        if member_of(blank, self.pruning, 0).list_prunings():
-            seeds = pruning_seeds(self._keys()[1], first_tree, len(grown))
-            grown = prune_forest(grown, blank, self.pruning, seeds, start, self._drawing(start), first_tree)
+        grown = self._prune(grown, blank, start, first_tree)
         return Forest(blank.in_table_units(grown.nodes, start), grown.first_node)
 
-    @part_by_part
-    def _values(self, X: Any) -> Float[np.ndarray, "row feature"]:
-        """What thresholds are compared with."""
-        check_is_fitted(self, "forest_")
-        values = self.encoder_.values(X)
-        check_names(self, X, reset=False)
-        return values
+    def _prune(self, grown: Forest, blank: BaseTree, start: PreparedFit, first_tree: int) -> Forest:
+        """Prunes every tree as an estimator of its own would, with the rows that it has not drawn held out."""
+        prunings = blank.list_prunings()
+        if not prunings:
+            return grown
+        drawing, masks = self._drawing_of(start), []
+        members = self._members(blank, first_tree, len(grown))
+        for number, (member, tree) in enumerate(zip(members, grown, strict=True), first_tree):
+            own = start
+            if prunings[-1].needs_validation and drawing is not None:
+                unseen = np.flatnonzero(draw_counts(drawing, number, 1)[0] == 0)
+                own = start._replace(validation=start.sample.take(unseen))
+            masks.append(member.find_collapsed(prunings, tree, own))
+        return take_trees(grown.nodes, grown.first_node[:-1], collapsed=np.concatenate(masks))
+
+    def _members(self, blank: BaseTree, first_tree: int, num_trees: int) -> list[Any]:
+        """Returns trees before they have grown, each with the seed of what its pruning draws."""
+        members = [copy.copy(blank) for _ in range(num_trees)]
+        for member, seed in zip(members, _pruning_seeds(split_key(self._key)[1], first_tree, num_trees), strict=True):
+            member.random_state = int(seed)
+        return members
 
     def _settle(self, forest: Forest, blank: BaseTree, votes: Float[np.ndarray, "node column"] | None = None) -> None:
-        """Takes trees in units of the table as the fitted ones, and the votes at their nodes if these are known.
-
-        Args:
-            forest: The trees.
-            blank: A tree that has learnt from the table, but has not grown.
-            votes: The values of the nodes where the pruning is a vote.
-        """
-        self.forest_ = forest
-        self._members = Members(forest, blank, self.pruning, self._key, votes)
+        """Takes trees in units of the table as the fitted ones, and the votes at their nodes if these are known."""
+        self.forest_, self._blank, self._trees = forest, blank, None
         is_vote = self.pruning is not None and self.pruning.votes
         if is_vote and votes is None:
-            votes = np.concatenate([tree.model_.node_value for tree in self.estimators_])
-        self._model = FittedModel(
-            schema=self.schema_,
-            forest=forest,
-            node_value=blank.node_values(forest.nodes) if votes is None else votes,
-            node_label=None,
-            classes=blank.class_names(),
-            class_order=blank.class_orders(),
-            averages_trees=True,
-            is_vote=is_vote,
-        )
+            self._trees = self._make_trees(None)
+            votes = np.concatenate([tree.model_.node_value for tree in self._trees])
+        value = blank.node_values(forest.nodes) if votes is None else votes
+        classes = (blank.class_names(), blank.class_orders())
+        self._model = FittedModel(self.schema_, forest, value, None, *classes, averages_trees=True, is_vote=is_vote)
+
+    def _make_trees(self, votes: Float[np.ndarray, "node column"] | None) -> list[Any]:
+        """Returns the trees as fitted estimators, with the votes at their nodes if these are known."""
+        of_tree = [None] * len(self.forest_) if votes is None else np.split(votes, self.forest_.first_node[1:-1])
+        parts = zip(self._members(self._blank, 0, len(self.forest_)), self.forest_, of_tree, strict=True)
+        return [member.settle(tree, own) for member, tree, own in parts]
 
     @abc.abstractmethod
     def _score_out_of_bag(self, start: PreparedFit) -> None:
         """Predicts every row by the trees that have not drawn it, and scores that."""
 
     def _means_out_of_bag(self, start: PreparedFit) -> Float64[np.ndarray, "row column"]:
-        """The means of what trees say of the rows that they have not drawn, for the rows of some weight."""
-        drawing = self._drawing(start)
-        assert drawing is not None
-        means = out_of_bag_means(self.forest_, self._values(start.sample.X), self._model.node_value, drawing)
+        """Returns the mean prediction of every row of some weight by the trees that have not drawn it."""
+        assert self._drawing is not None
+        means = out_of_bag_means(self.forest_, self._values(start.sample.X), self._model.node_value, self._drawing)
         missing = int(np.sum(np.isnan(means[:, 0])))
         if missing:
             warnings.warn(
@@ -358,19 +351,44 @@ class BaseForest(ForestParameters, KeptInFiles, BaseEstimator, abc.ABC):
         return means
 
 
-def _are_equal(classes: Any, others: Any) -> bool:
-    """Whether two targets have the same classes, in one output or several."""
-    if isinstance(classes, list) and isinstance(others, list):
-        return len(classes) == len(others) and all(map(np.array_equal, classes, others))
-    return np.array_equal(classes, others)
+def _devices_of(mesh: Mesh | None) -> tuple[Device, ...]:
+    """Returns the devices that trees are divided among; none without a mesh.
+
+    Raises:
+        InvalidInputError: The mesh is none that growth can use, or has devices of other processes.
+        InvalidTypeError: It is no mesh.
+    """
+    if mesh is None:
+        return ()
+    if spans_processes(mesh):
+        raise InvalidInputError(
+            "a forest is grown by one process, whose mesh has its own devices only, such as jax.local_devices(); a "
+            "single tree may grow over several processes"
+        )
+    return tuple(mesh.devices.flat)
 
 
-def with_weightless_rows(
-    values: Float[np.ndarray, "row *column"], start: PreparedFit
-) -> Float[np.ndarray, "row *column"]:
-    """The values of the rows of some weight, with NaN for all other rows of the table."""
-    if start.has_weight is None:
-        return values
-    whole = np.full((start.has_weight.size, *values.shape[1:]), np.nan)
-    whole[start.has_weight] = values
-    return whole
+def number_of_threads(n_jobs: int | None) -> int:
+    """Returns how many batches grow at the same time: one a core, or as many as asked; one on an accelerator.
+
+    Raises:
+        InvalidInputError: 0 was asked for.
+    """
+    if n_jobs == 0:
+        raise InvalidInputError("n_jobs must be None, an integer >= 1, or a negative one (-1: all cores), got 0")
+    if jax.default_backend() != "cpu":
+        return 1
+    if n_jobs is not None and n_jobs > 0:
+        return n_jobs
+    return max(1, joblib.cpu_count() + 1 + (-1 if n_jobs is None else n_jobs))
+
+
+def _pruning_seeds(key: PRNGKeyArray, first_tree: int, num_trees: int) -> Int[np.ndarray, " tree"]:
+    """Returns a seed for every tree, which follows from its number."""
+    number = np.arange(first_tree, first_tree + num_trees, dtype=np.uint32)
+    return np.asarray(_bits(key, number)).astype(np.int64) >> 1
+
+
+@compiled()
+def _bits(key, number):
+    return jax.vmap(lambda n: jax.random.bits(jax.random.fold_in(key, n), (), jnp.uint32))(number)

@@ -1,1 +1,0 @@
-"""Forests with scikit-learn's conventions."""

@@ -1,0 +1,170 @@
+"""Fitted trees and forests: predictions, importances, and the model that other rooms take."""
+
+import abc
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from jaxtyping import Float, Int, Shaped, UInt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.estimators.conventions import allow_tables, check_names
+from jaxtree.estimators.magnitude import check_gains
+from jaxtree.estimators.parts import ScoresSources, part_by_part
+from jaxtree.export.pictures import small_html
+from jaxtree.files.registry import KeptInFiles
+from jaxtree.table.schema import Schema
+from jaxtree.table.sources import is_source, open_source
+from jaxtree.tree import FittedModel, Tree, ancestors
+
+
+class FittedTrees(KeptInFiles, BaseEstimator, abc.ABC):
+    """A tree or a forest on any table, whose fit ends with a `FittedModel`."""
+
+    n_outputs_: int
+    _model: FittedModel
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Answers scikit-learn's `check_is_fitted`."""
+        return hasattr(self, "_model")
+
+    @property
+    def model_(self) -> FittedModel:
+        """The nodes with their columns and with what they predict, which explanations, drawings and exports take."""
+        check_is_fitted(self)
+        return self._model
+
+    @property
+    def schema_(self) -> Schema:
+        """The columns and features of the fitted table, which turn codes back into words."""
+        return self.encoder_.schema_
+
+    def __sklearn_tags__(self):
+        """Sets scikit-learn's tags: tables may hold words and missing values, and targets several columns."""
+        return allow_tables(super().__sklearn_tags__())
+
+    @part_by_part
+    def _values(self, X: Any) -> Float[np.ndarray, "row feature"]:
+        """Returns what thresholds are compared with."""
+        check_is_fitted(self)
+        values = self.encoder_.values(X)
+        check_names(self, X, reset=False)
+        return values
+
+    def class_names(self) -> tuple[Shaped[np.ndarray, " class"], ...]:
+        """Returns the classes of every output; none for numbers."""
+        return ()
+
+    def _importances(self) -> Float[np.ndarray, "tree column"]:
+        """The share of the summed weighted gain of every tree that its splits on each column have; 0 without a split.
+
+        Raises InvalidInputError if gains are infinite.
+        """
+        forest = self.model_.forest
+        nodes, num_columns = forest.nodes, self.n_features_in_
+        check_gains(nodes, "feature_importances_")
+        column = np.array([feature.column for feature in self.schema_.features])
+        split = np.flatnonzero(~nodes.is_leaf)
+        cell = forest.tree_of_node[split] * num_columns + column[nodes.feature[split]]
+        gain = nodes.weighted_n_node_samples[split] * nodes.gain[split]
+        # Without any gain `bincount` counts in whole numbers.
+        summed = (
+            np.bincount(cell, gain, minlength=len(forest) * num_columns).astype(np.float64).reshape(len(forest), -1)
+        )
+        total = summed.sum(axis=1, keepdims=True)
+        return np.divide(summed, total, out=np.zeros_like(summed), where=total > 0)
+
+
+class FittedTree(FittedTrees):
+    """A single tree."""
+
+    tree_: Tree
+
+    def _html_repr(self) -> str:
+        """Returns what a notebook shows: scikit-learn's display, and the tree once it is fitted."""
+        diagram = estimator_html_repr(self)
+        return diagram + small_html(self) if hasattr(self, "tree_") else diagram
+
+    @part_by_part
+    def apply(self, X: Any) -> Int[np.ndarray, " row"]:
+        """Returns the node of `tree_` where the walk of every row ends.
+
+        A row whose category has no branch ends at an inner node, and so does one whose value is missing
+        where missing values are shared out among the branches.
+        """
+        values = self._values(X)
+        return self._model.predictor.ends(values)
+
+    def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
+        """Returns the nodes on the path of every row, as a sparse matrix of shape (rows, nodes)."""
+        return ancestors(self.tree_)[self.apply(X)]
+
+    def encode(self, X: Any) -> UInt[np.ndarray, "feature row"]:
+        """Returns the codes of a table, as `jaxtree.apply` and `jaxtree.dropout` take them."""
+        check_is_fitted(self)
+        return self.encoder_.transform(open_source(X).without(self.other_columns_) if is_source(X) else X)
+
+    def get_depth(self) -> int:
+        """Returns the depth of the deepest leaf; a single leaf has depth 0."""
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Returns the number of leaves."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> Float[np.ndarray, " column"]:
+        """Share of the summed weighted gain that the splits on each column have (Breiman et al., 1984)."""
+        return self._importances()[0]
+
+
+class PredictsClasses(ScoresSources, ClassifierMixin, FittedTrees):
+    """Predictions of classes; the parts of several outputs are lists."""
+
+    @part_by_part
+    def predict(self, X: Any) -> Shaped[np.ndarray, "row *output"]:
+        """Returns the class of greatest share in the row's leaf, or in the mean of trees; of equal ones the first.
+
+        Classes come in the order of `classes_`; under `C45Classifier` in that which the dtype of the target declared.
+        """
+        values = self._values(X)
+        return self._names_of(self._model.predict_label(values))
+
+    @part_by_part
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
+        """Returns the share of every class in the row's leaf, or its mean over the trees, as `classes_` has them."""
+        values = self._values(X)
+        shares = self._model.predict(values)
+        return shares if self.n_outputs_ == 1 else self._model.by_output(shares)
+
+    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
+        """Returns the logarithms of what `predict_proba` returns."""
+        shares = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return [np.log(share) for share in shares] if isinstance(shares, list) else np.log(shares)
+
+    def class_names(self) -> tuple[Shaped[np.ndarray, " class"], ...]:
+        """Returns the classes of every output."""
+        return (self.classes_,) if self.n_outputs_ == 1 else tuple(self.classes_)
+
+    def _names_of(self, labels: Int[np.ndarray, "output row"]) -> Shaped[np.ndarray, "row *output"]:
+        columns = [names[label] for names, label in zip(self.class_names(), labels, strict=True)]
+        return columns[0] if self.n_outputs_ == 1 else np.stack(columns, axis=1)
+
+
+class PredictsNumbers(ScoresSources, RegressorMixin, FittedTrees):
+    """Predictions of numbers."""
+
+    @part_by_part
+    def predict(self, X: Any) -> Float[np.ndarray, "row *output"]:
+        """Returns the mean of every row's leaf, or its mean over the trees, of several outputs as (rows, outputs)."""
+        values = self._values(X)
+        return self._as_given(self._model.predict(values))
+
+    def _as_given(self, means: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row *output"]:
+        """Returns the numbers as a vector where the target was one."""
+        return means[:, 0] if self.is_vector_ else means
