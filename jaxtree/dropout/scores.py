@@ -232,7 +232,7 @@ def right_rows(tree: Tree, codes: UInt[AnyArray, "feature row"], y: Int[AnyArray
 
 
 def log_losses(
-    tree: Tree, codes: UInt[AnyArray, "feature row"], y: Int[AnyArray, " row"], laplace: FloatLike
+    tree: Tree, codes: UInt[AnyArray, "feature row"], y: Int[AnyArray, " row"], laplace: FloatLike = 1.0
 ) -> SplitEffects:
     r"""Returns the sum over rows of $-\ln \frac{w_y + a}{w + a\,C}$, by training weights of y and of all C classes.
 

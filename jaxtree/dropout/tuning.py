@@ -119,11 +119,7 @@ def _errors(tree: Tree, codes, y) -> SplitEffects:
     return SplitEffects(np.float64(codes.shape[1] - right.at_root), -right.by_split.astype(np.float64))
 
 
-def _log_losses(tree: Tree, codes, y) -> SplitEffects:
-    return log_losses(tree, codes, y, 1.0)
-
-
-_LOSSES = {"log_loss": _log_losses, "accuracy": _errors, "squared_error": squared_errors}
+_LOSSES = {"log_loss": log_losses, "accuracy": _errors, "squared_error": squared_errors}
 
 
 def _candidates(per: str, num_rates: int) -> Float[np.ndarray, "start parameter"]:

@@ -169,9 +169,14 @@ class _Work:
                 if not is_out_of_memory(error) or batch.room == 1:
                     self.stopped = True
                     raise
-                self._put_back(batch)
+                with self._lock:
+                    self._most_trees = min(self._most_trees, batch.room // 2)
+                    self._left.appendleft(batch)
             else:
-                self._finish(batch, grown)
+                with self._lock:
+                    self._done[batch.first] = batch, grown
+                    if self._on_grown is not None:
+                        self._on_grown(batch.end - batch.first)
 
     def finished(self) -> list[Any]:
         """What was grown, up to the first batch that is missing."""
@@ -193,17 +198,6 @@ class _Work:
             if end > first + room:
                 self._left.appendleft(Batch(first + room, end, room))
             return Batch(first, min(end, first + room), room)
-
-    def _put_back(self, batch: Batch) -> None:
-        with self._lock:
-            self._most_trees = min(self._most_trees, batch.room // 2)
-            self._left.appendleft(batch)
-
-    def _finish(self, batch: Batch, grown: Any) -> None:
-        with self._lock:
-            self._done[batch.first] = batch, grown
-            if self._on_grown is not None:
-                self._on_grown(batch.end - batch.first)
 
 
 def _until_interrupted(work: _Work, act: Callable[[], Any]) -> None:

@@ -32,13 +32,16 @@ from jaxtree.forests.exact import RoundedTarget, restore, round_targets, round_w
 from jaxtree.growth.grow import grow
 from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.prepare import MOST_BINS_TABLED
-from jaxtree.tree import Forest, Tree, join_forests, take_trees
+from jaxtree.tree import Forest, join_forests, take_trees
 
 NODES_PER_ENTRY = 0.25
 """Room for nodes that growth of classes begins with: they are told apart before every row is alone."""
 
 MORE_NODES = 4
 """By how much the room grows when it is too small."""
+
+FEWEST_ROOTS = 16
+"""Roots of a growth are padded to a power of two, this at least; a root without entries costs a node."""
 
 MOST_WHOLE_WEIGHT = 2**31 - 1
 """Whole-number weights up to this sum are added as they are, others in fixed point."""
@@ -205,32 +208,26 @@ class _ForestGrowth:
             return self._grow(batch, *self._arrays_on(device))
 
     def _grow(self, batch: Batch, codes: Any, target: Any) -> Forest:
-        entries, num_roots = self._entries(batch), _root_bucket(batch.room)
+        """Grows with more room for nodes and entries until it is enough; batches that follow begin with as much."""
+        entries = self._entries(batch)
+        num_roots = max(FEWEST_ROOTS, 1 << (batch.room - 1).bit_length())
         num_entries = row_bucket(max(entries.row.size, self._room_for_entries(batch.room)))
         row, tree, weight = (pad_to(values, num_entries) for values in entries)
         data, limits = Data(codes, target, weight, row, tree), self._limits_of(batch, num_roots, entries)
         draws = self._rules.samples_features or self._rules.samples_thresholds
         key = _tree_keys(self._key, self._first_tree + batch.first, num_roots=num_roots) if draws else None
-
-        def grow_once(**room):
-            sizes = Sizes(self._rows.num_bins, num_roots=num_roots, **room)
-            return grow(data, self._features, limits, self._rules, sizes, key=key)
-
-        table = self._grow_completely(grow_once, batch.room * self.size_of_tree.num_nodes, num_entries)
-        forest = take_trees(table, np.arange(batch.end - batch.first))
-        return forest if self._rounded is None else _restored(forest, self._rounded)
-
-    def _grow_completely(self, grow_once: Any, most_nodes: int, num_entries: int) -> Tree:
-        """Grows with more room for nodes and entries until it is enough; batches that follow begin with as much."""
         while True:
             share, spread = self._share_of_nodes, self._spread
+            capacity = capacity_bucket(int(share * batch.room * self.size_of_tree.num_nodes))
+            sizes = Sizes(self._rows.num_bins, capacity, num_roots, spread * num_entries)
             # Grown in float64 whatever the user's setting, which every thread has for itself.
             with jax.enable_x64(True):
-                capacity = capacity_bucket(int(share * most_nodes))
-                tree, complete = grow_once(capacity=capacity, entry_capacity=spread * num_entries)
+                table, complete = grow(data, self._features, limits, self._rules, sizes, key=key)
                 if complete:
-                    return _on_host(tree)
+                    break
             self._share_of_nodes, self._spread = MORE_NODES * share, 2 * spread
+        forest = take_trees(table, np.arange(batch.end - batch.first))
+        return forest if self._rounded is None else _restored(forest, self._rounded)
 
     def _entries(self, batch: Batch) -> TreeRows:
         num_trees, num_rows = batch.end - batch.first, self._rows.num_rows
@@ -243,8 +240,12 @@ class _ForestGrowth:
 
     def _limits_of(self, batch: Batch, num_roots: int, entries: TreeRows) -> Limits:
         """The limits of the batch's trees; the roots without a tree have any."""
-        of_tree, share = slice(batch.first, batch.end), self._sampling.least_share
-        limits = Limits(*(_of_roots(limit, of_tree, num_roots) for limit in self._limits))
+        padding, share = (0, num_roots - (batch.end - batch.first)), self._sampling.least_share
+        of_roots = (
+            np.pad(limit[batch.first : batch.end], padding, mode="edge") if np.ndim(limit) else limit
+            for limit in self._limits
+        )
+        limits = Limits(*of_roots)
         if not share:
             return limits
         total = np.bincount(entries.tree, entries.weight, minlength=num_roots)
@@ -286,30 +287,11 @@ class _ForestGrowth:
         return self._on_devices[device]
 
 
-def _on_host(tree: Tree) -> Tree:
-    """The tree without the room that was left."""
-    num_nodes = int(tree.num_nodes)
-    return jax.tree.map(lambda x: np.asarray(x)[:num_nodes] if x.ndim else np.asarray(x), tree)
-
-
 @compiled("num_roots")
 def _tree_keys(key: PRNGKeyArray, first: Any, *, num_roots: int) -> Key[Array, " root"]:
     """The keys of trees that follow one another."""
     number = jnp.uint32(first) + jnp.arange(num_roots, dtype=jnp.uint32)
     return jax.vmap(functools.partial(jax.random.fold_in, key))(number)
-
-
-def _root_bucket(num_trees: int) -> int:
-    """Trees rounded up to a power of two, 16 at least; a root without entries costs a node."""
-    return max(16, 1 << (num_trees - 1).bit_length())
-
-
-def _of_roots(limit: Any, of_tree: slice, num_roots: int) -> Any:
-    values = np.asarray(limit)
-    if not values.ndim:
-        return limit
-    values = values[of_tree]
-    return np.pad(values, (0, num_roots - values.size), mode="edge")
 
 
 def _rounded_weight(rows: Rows) -> Real[np.ndarray, " row"]:

@@ -24,15 +24,6 @@ TRAIN_AXIS = "training accuracy (share of 1296 rows)"
 # More points than this at one setting only darken the page; draws are exchangeable, so the first ones will do.
 POINTS_PER_SETTING = 400
 
-_PAPER_MARK = {
-    "color": VERMILLION,
-    "marker": "D",
-    "linestyle": "",
-    "markersize": 9,
-    "markerfacecolor": "none",
-    "markeredgewidth": 2,
-}
-
 # The paper prints its accuracies with six digits.
 _PRINTED = 5e-7
 
@@ -103,7 +94,8 @@ def figure_p_alone(results: Results, draws: Draws) -> Figure:
     _clouds(axes, dropout["p"], test, half_width=0.026)
     _summary(axes, dropout["p"], *summary, width=0.036)
     _unpruned_line(axes, results["classic"]["test_accuracy"])
-    axes.plot(dropout["p"], results["paper"]["figure3_test"], **_PAPER_MARK, zorder=6, label="the paper's one draw")
+    mark = {"color": VERMILLION, "markersize": 9, "markerfacecolor": "none", "markeredgewidth": 2, "zorder": 6}
+    axes.plot(dropout["p"], results["paper"]["figure3_test"], "D", **mark, label="the paper's one draw")
     axes.set_xticks(dropout["p"], [f"{p:g}" for p in dropout["p"]])
     axes.set(xlabel="p (chance that a child of the root is pruned), q = 0", ylabel=TEST_AXIS)
     _legend(figure, axes, ncols=3)
