@@ -1,6 +1,6 @@
 """Decision trees in JAX, on CPU, GPU and TPU.
 
-Only names are loaded at first: a module comes with the first of its names that is asked for, so that a program that
+Only names are loaded at first: a module is loaded with the first of its names that is used, so that a program that
 uses trees does not wait for soft trees, drawings or exports.
 """
 
@@ -12,11 +12,11 @@ __version__ = "0.1.0"
 
 _IMPORTS = [line.split() for line in pathlib.Path(__file__).with_suffix(".pyi").read_text().splitlines()]
 _MODULE_OF = {words[3]: words[1] for words in _IMPORTS if words and words[0] == "from"}
-"""The module of every name, as the stub says, which type checkers read: "from jaxtree.tree import Tree as Tree"."""
+"""The module of every name, from the stub that type checkers read: "from jaxtree.tree import Tree as Tree"."""
 
 
 def __getattr__(name: str) -> Any:
-    """Loads what is asked for, once."""
+    """Loads a name, once."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'jaxtree' has no attribute {name!r}")
     if _MODULE_OF[name] == "jaxtree":

@@ -1,7 +1,7 @@
 """Types for annotations besides JAX's own, arithmetic on arrays of either library, and hashes of integers.
 
-A tree and its inputs are NumPy's arrays on the host and JAX's elsewhere. The tests check which is which; to the
-static checker, which cannot tell operations of the two apart, they are of any type.
+A tree and its inputs are NumPy's arrays on the host and JAX's elsewhere. The tests check which is which; the
+static checker, which cannot distinguish operations of the two, takes them as of any type.
 """
 
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -24,7 +24,7 @@ else:
     AnyArray = Array | np.ndarray
     IntLike = Int[AnyArray, "..."] | int | np.integer
     FloatLike = Float[AnyArray, "..."] | float | int | np.number
-    # What only some rules of growth ask for, and None under the others.
+    # Needed by some rules of growth only, and None under the others.
     OptionalArray = AnyArray | None
     Device = _Device
 

@@ -42,7 +42,7 @@ def in_threads(work: Callable[..., Result], *items: Iterable, num_threads: int |
 
 
 def threads_for(num_rows: int) -> int:
-    """The number of threads that work on columns of so many rows is worth: 1 where they are short."""
+    """The number of threads for columns of so many rows: 1 where they are short."""
     return 1 if num_rows <= 2 * ROWS_AT_A_TIME else min(8, os.cpu_count() or 1)
 
 
@@ -60,5 +60,5 @@ def for_blocks(work: Callable[[slice], None], num_rows: int, size: int) -> None:
 
 
 def is_cpu() -> bool:
-    """Whether JAX computes on the processor if it is not asked for another device."""
+    """Whether JAX computes on the processor by default."""
     return jax.default_backend() == "cpu"

@@ -1,8 +1,8 @@
 """Sizes rounded up to buckets, so that data of a like size share one compiled program.
 
-Rows are padded with weight 0, features with features of no codes, classes and bins with empty ones,
-and nodes with leaves that nobody reaches. Codes are the largest array of a fit, and XLA copies an array of NumPy unless
-it begins at a multiple of 64 bytes; so they are written to an array that has both, the bucket and the beginning.
+Rows are padded with weight 0, features with features of no codes, classes and bins with empty ones, and nodes with
+leaves that no walk reaches. Codes are the largest array of a fit, and XLA copies an array of NumPy unless it begins at
+a multiple of 64 bytes; so codes are written to an array that has both, the bucket and the beginning.
 """
 
 import math

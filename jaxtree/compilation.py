@@ -32,7 +32,7 @@ MOST_MAPS = 2**15
 """Memory maps of all programs that are kept: half of what Linux gives a process, and about a gigabyte."""
 
 MAPS_OF_A_PROGRAM = 256
-"""Counted for a program where the operating system does not say how many maps there are."""
+"""Counted for a program where the operating system does not report the number of maps."""
 
 LEAST_MAPS = 64
 """Counted for any program at least: one traced for a program of the user's has no maps, but takes memory."""
@@ -58,7 +58,7 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> Path:
     if folder is None:
         folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "jaxtree"
     jax.config.update("jax_compilation_cache_dir", str(folder))
-    # JAX keeps only programs that took a second or more unless told otherwise; most of ours take less.
+    # By default JAX keeps only programs that took a second or more; most of ours take less.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     return Path(folder)
 
@@ -152,7 +152,7 @@ class Compiled:
     Args:
         function: Pure, of arrays and static keywords.
         static: Names of the keywords that are no arrays.
-        what: What a program of it does, in words, for the log; is given the arguments.
+        what: Returns in words, for the log, the purpose of a program for given arguments.
     """
 
     def __init__(self, function: Callable[..., Any], static: tuple[str, ...], what: Callable[..., str] | None):
@@ -191,7 +191,7 @@ def compiled(*static: str, what: Callable[..., str] | None = None) -> Callable[[
 
     Args:
         static: Names of its keywords that are no arrays; they are always given by name.
-        what: Returns in words what a program does, given the arguments; the function's name if not given.
+        what: Returns in words the purpose of a program for given arguments; the function's name if not given.
 
     Example:
         >>> import jax.numpy as jnp
@@ -205,7 +205,7 @@ def compiled(*static: str, what: Callable[..., str] | None = None) -> Callable[[
 
 
 def num_maps() -> int | None:
-    """The number of memory maps of this process; None where the operating system does not say."""
+    """The number of memory maps of this process; None where the operating system does not report it."""
     try:
         return Path("/proc/self/maps").read_bytes().count(b"\n")
     except OSError:
@@ -261,7 +261,7 @@ jax.monitoring.register_event_duration_secs_listener(_on_duration)
 
 @contextmanager
 def _telling(what: Callable[[], str]) -> Iterator[None]:
-    """Logs a slow compilation: what was compiled, how long it took, and how to keep it."""
+    """Logs a slow compilation: the program, the seconds, and how to keep it."""
     before = _CLOCK.seconds
     yield
     seconds = _CLOCK.seconds - before

@@ -1,6 +1,6 @@
 """Errors of jaxtree: one family, each member also of the built-in kind that a caller would catch.
 
-A message says what was given and what is allowed, and comes before any work is done. A program that wants one of the
+A message has the value given and the values allowed, and comes before any work is done. A program that wants one of the
 warnings as an error turns it into one, as with any of Python's.
 
 >>> from jaxtree import DecisionTreeClassifier

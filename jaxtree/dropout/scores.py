@@ -118,7 +118,7 @@ def expected_log_loss(
         codes: Codes of every feature.
         y: Class of every row.
         rates: The rate of every node, see `jaxtree.prune.dropout`.
-        laplace: The weight a that every class is given beside its own, above 0.
+        laplace: The weight a that is added to every class, above 0.
 
     Raises:
         InvalidInputError: The rates, the shapes, the classes or `laplace` are out of their range.

@@ -73,7 +73,7 @@ def tune(
         tree: A tree with its root at node 0, on the host.
         codes: Codes of every feature of the held-out rows.
         y: Class of every row, or its number for squared errors.
-        per: What has a rate of its own: "level" or "node", or "tree" for one p and q.
+        per: The unit that has a rate of its own: "level" or "node", or "tree" for one p and q.
         loss: "log_loss" with Laplace's shares, "accuracy" for the share of rows whose class is not predicted, or
             "squared_error" for a regression tree.
         steps: Number of steps of every descent, 1 or more.
@@ -168,7 +168,7 @@ def _descend(links: Links, effects: SplitEffects, candidates, learning_rate, *, 
 
 
 def _on_tree(tree: Tree, found: _Found, num_rows: int, per: str) -> Tuned:
-    """What was found, cut to the size of the tree."""
+    """The rates found, cut to the size of the tree."""
     depth = np.asarray(tree.depth)
     rates, losses = np.where(tree.is_leaf, 0.0, found.rates[: depth.size]), found.losses / num_rows
     p = q = levels = None

@@ -1,4 +1,4 @@
-"""Batches of trees: how many grow together, on how many cores, and what happens when memory or patience runs out."""
+"""Batches of trees: how many grow together, on how many cores, and what is done when memory or patience runs out."""
 
 import threading
 from collections import deque
@@ -34,21 +34,21 @@ ACCELERATOR_LIMITS = BatchLimits(2**21, 2**33)
 """Large pieces of work, within a small part of a device's memory; `exact` reckons with no more entries."""
 
 BYTES_PER_NODE = 200
-"""Bytes of a node while it grows, beside its sums."""
+"""Bytes of a node while it grows, except its sums."""
 
 BYTES_PER_ENTRY = 64
-"""Bytes of an entry while it grows, copies of a sort included, beside its sums and its places in scanned features."""
+"""Bytes of an entry while it grows, copies of a sort included, except its sums and its places in scanned features."""
 
 BYTES_PER_SUM = 8
 """Bytes of a sum of an entry or a node."""
 
 
 class TreeSize(NamedTuple):
-    """What a tree takes.
+    """The size of a tree while it grows.
 
     Attributes:
         num_entries: Its entries.
-        num_nodes: Room for so many nodes.
+        num_nodes: The nodes that there is room for.
         num_sums: Sums of a node: classes of all outputs, or targets and their moments.
         num_scanned: Features whose entries are kept in order.
     """
@@ -71,7 +71,7 @@ class Batch(NamedTuple):
     Attributes:
         first: The first of them.
         end: The tree behind the last.
-        room: For how many trees there is room, so that batches of different lengths share one program.
+        room: The number of trees that there is room for, so that batches of different lengths share one program.
     """
 
     first: int
@@ -90,7 +90,7 @@ def make_batches(
 
     Args:
         num_trees: The number of trees.
-        size: What one takes.
+        size: The size of one.
         num_threads: Batches that grow at the same time.
         trees_per_batch: The most trees of a batch; chosen if not given.
         limits: How large a batch may be.
@@ -116,7 +116,7 @@ def run_batches(
     *,
     on_grown: Callable[[int], Any] | None = None,
 ) -> list[Grown]:
-    """Grows batches in as many threads as there are workers, and returns what became of them in their order.
+    """Grows batches in as many threads as there are workers, and returns the results in their order.
 
     A batch for which there is not enough memory is halved, and so are all longer ones after it. An interrupt
     (Ctrl-C) lets the batches that are under way come to their end, and returns those before the first that is missing.
@@ -143,7 +143,7 @@ def run_batches(
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that there is not enough memory."""
+    """Whether an error means that there is not enough memory."""
     return isinstance(error, MemoryError) or (
         isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
     )
@@ -179,7 +179,7 @@ class _Work:
                         self._on_grown(batch.end - batch.first)
 
     def finished(self) -> list[Any]:
-        """What was grown, up to the first batch that is missing."""
+        """The results, up to the first batch that is missing."""
         grown, end = [], min(self._done, default=None)
         if end != 0:
             raise KeyboardInterrupt

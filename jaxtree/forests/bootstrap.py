@@ -48,7 +48,7 @@ class TreeRows(NamedTuple):
 
     Attributes:
         row: The row.
-        tree: The number of the tree, counted from the first that was asked for.
+        tree: The number of the tree, counted from the first of these trees.
         weight: The weight of the row; of one that was drawn how often.
     """
 
@@ -131,7 +131,7 @@ def expected_rows(drawing: Drawing) -> int:
 
 
 def largest_count(drawing: Drawing) -> int:
-    """Returns how often no row is drawn but by a chance of less than one in a billion, roughly."""
+    """Returns a count that no row exceeds, except with a chance of less than one in a billion, roughly."""
     share = 1 / drawing.num_rows
     if drawing.cumulative is not None:
         share = np.max(np.diff(drawing.cumulative, prepend=0.0)) / drawing.cumulative[-1]
@@ -172,9 +172,9 @@ def out_of_bag_means(
         total, num_trees = np.zeros((len(rows), node_value.shape[1])), np.zeros(len(rows), np.int64)
         bits = unseen[:, first // 8 : (first + ROWS_AT_A_TIME) // 8]
         for end, of_tree in zip(predictor.ends_in_trees(rows).T, bits, strict=True):
-            asked = np.flatnonzero(np.unpackbits(of_tree, count=len(rows)))
-            total[asked] += predictor.mean_at(rows[asked], end[asked], node_value)
-            num_trees[asked] += 1
+            unseen_rows = np.flatnonzero(np.unpackbits(of_tree, count=len(rows)))
+            total[unseen_rows] += predictor.mean_at(rows[unseen_rows], end[unseen_rows], node_value)
+            num_trees[unseen_rows] += 1
         with np.errstate(invalid="ignore"):
             means[first : first + len(rows)] = total / num_trees[:, None]
     return means

@@ -1,7 +1,7 @@
 """Weights and targets rounded so that a tree does not depend on the batch in which it grows.
 
 Growth sums in fixed point, with a unit that follows from all entries of a batch (see `jaxtree.growth.whole_numbers`).
-What is a multiple of a coarser unit, chosen here from the whole table alone, is exact in every batch.
+Multiples of a coarser unit, chosen here from the whole table alone, are summed exactly in every batch.
 """
 
 import math
@@ -19,7 +19,7 @@ MOST_ENTRIES = 2**21
 """Entries of a batch up to which sums are exact; of one tree as many as it has."""
 
 LEAST_DRAWS_BITS = 4
-"""Bits of the greatest count that a row has in a bootstrap sample of equal chances, but once in a billion forests."""
+"""Bits of the greatest count of a row in a bootstrap sample of equal chances, except once in a billion forests."""
 
 
 class RoundedTarget(NamedTuple):
@@ -39,7 +39,7 @@ def round_weights(weight: Float64[np.ndarray, " entry"], most: float, num_rows: 
 
     Args:
         weight: The weights.
-        most: What no weight of any tree exceeds.
+        most: The bound of the weights of all trees.
         num_rows: Rows of the table.
     """
     unit = 2.0 ** (int(np.frexp(most)[1]) - (BITS - _bits(max(MOST_ENTRIES, num_rows))))
@@ -55,8 +55,8 @@ def round_targets(
 
     Args:
         target: The targets.
-        total: What the weights of a tree add up to.
-        most_count: What no weight exceeds.
+        total: The sum of the weights of a tree.
+        most_count: The bound of the weights.
         centred: Whether the middle of the range may be taken off.
     """
     low, high = target.min(axis=1), target.max(axis=1)

@@ -35,7 +35,7 @@ from jaxtree.growth.prepare import MOST_BINS_TABLED
 from jaxtree.tree import Forest, join_forests, take_trees
 
 NODES_PER_ENTRY = 0.25
-"""Room for nodes that growth of classes begins with: they are told apart before every row is alone."""
+"""Room for nodes that growth of classes begins with: leaves are pure before every row has its own."""
 
 MORE_NODES = 4
 """By how much the room grows when it is too small."""
@@ -119,7 +119,7 @@ def grow_forest(
         limits: When a node is not split: numbers, or arrays with one number for every tree. A row of a bootstrap sample
             counts as often as it was drawn.
         sampling: The rows of each tree.
-        rules: How splits are judged, chosen and made.
+        rules: How splits are scored, chosen and made.
         key: The key of the forest.
         trees: The numbers of the trees.
         course: Threads and batches.
@@ -170,12 +170,12 @@ class _ForestGrowth:
         drawing: How they are drawn; None for all rows.
         features: How the features may be split.
         limits: Numbers, or arrays with one number for every tree.
-        rules: How splits are judged, chosen and made.
+        rules: How splits are scored, chosen and made.
         key: The key of the random splits.
         first_tree: The number of the first tree of the first batch.
 
     Attributes:
-        size_of_tree: What a tree takes.
+        size_of_tree: The size of a tree while it grows.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Sums and choices from the leaves up.
 
-The table is read once, from its last node to its first. Parents stand before their children, so a node's own value is
-settled when its turn comes, however deep the tree; a batch of values is carried along.
+The table is read once, from its last node to its first. Parents stand before their children, so that the sum of a
+node's children is complete when its turn comes, however deep the tree. A batch of values shares the pass.
 """
 
 import jax.numpy as jnp

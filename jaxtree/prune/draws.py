@@ -10,7 +10,7 @@ setting, so that a draw is the same everywhere.
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,20 +30,20 @@ LARGEST_GROWTH = 1e30
 """Bound of (1+q)^l, so that p = 0 stays 0 at any depth."""
 
 MOST_LEVELS = 2**20
-"""Levels where nothing better is known; what lies deeper has the last level's rate."""
+"""The number of levels if none is given; deeper nodes have the last level's rate."""
 
 NUMBER_BITS = 31
 """Bits of a node's number, so that a rate of 1, which is above all of them, has 32."""
 
 BLOCK_SIZE = 2**18
-"""About how many nodes, of all draws and settings, are worked on at a time: what fits a cache."""
+"""The nodes of all draws and settings that are processed at a time, about as many as fit a cache."""
 
 Rates = Float[AnyArray, "... node"]
-"""The rate of every node, with batch axes in front; the root's is of no account."""
+"""The rate of every node, with batch axes in front; the root's is ignored."""
 
 
 class DrawPlan(NamedTuple):
-    """What draws are made from: the inner nodes of a tree, and the path and the rates of each."""
+    """The key of some draws, the inner nodes of the tree, and the path and the rates of each."""
 
     key: PRNGKeyArray
     inner: Inner
@@ -54,7 +54,7 @@ class DrawPlan(NamedTuple):
 def collapse_probability(
     depth: Int[AnyArray, " node"], p: FloatLike, q: FloatLike, *, num_levels: int = MOST_LEVELS
 ) -> Float[Array, "... node"]:
-    r"""Returns $\min(1, p\,(1+q)^{d-1})$ for nodes at depth d; the root's is of no account.
+    r"""Returns $\min(1, p\,(1+q)^{d-1})$ for nodes at depth d; the root's is ignored.
 
     Where the minimum is just reached, the gradient is that of its second part.
 
@@ -125,12 +125,12 @@ def dropout(tree: Tree, rates: Rates, *, key: PRNGKeyArray) -> Bool[AnyArray, ".
     Every node is collapsed with the probability that is its rate. Its random number comes from the key and its path
     from the root, so neither the rest of the tree nor other rates change it: with one key, the nodes collapsed at some
     rates are also collapsed at any larger ones. Leaves are not marked.
-    (Paths are told apart by 32-bit hashes: in a tree of 1,000 nodes two share a number once in 10,000 trees.)
+    (A path is represented by a 32-bit hash: in a tree of 1,000 nodes two share a number once in 10,000 trees.)
 
     Args:
         tree: A tree with its root at node 0.
         rates: The rate of every node, such as `jaxtree.dropout.node_rates` makes of the paper's p and q, with batch
-            axes in front; the root's is of no account.
+            axes in front; the root's is ignored.
         key: A typed key, `jax.random.key(seed)`.
 
     Returns:
@@ -212,22 +212,22 @@ def padded_rates(tree: Tree, rates: Rates) -> Float[AnyArray, "... padded"]:
 
 
 def plan_draws(tree: Tree, rates: Rates, key: PRNGKeyArray, num_draws: int) -> tuple[DrawPlan, tuple[int, ...]]:
-    """Returns what draws of the inner nodes are made from, all settings in one axis, and the shape of the settings."""
+    """Returns the plan of draws of the inner nodes, with all settings in one axis, and the shape of the settings."""
     check_whole_number("num_draws", num_draws)
     links, rates = links_of(tree), padded_rates(tree, rates)
     return _take_inner(links, inner_nodes(links), rates, key), rates.shape[:-1]
 
 
 def scan_draws(
-    plan: DrawPlan, num_draws: int, use: Callable[[Array, Array], Array | None], *, columns: int = 1
-) -> tuple[Int32[Array, "setting place"], Array | None]:
+    plan: DrawPlan, num_draws: int, use: Callable[[Array, Array], Any], *, columns: int = 1
+) -> tuple[Int32[Array, "setting place"], Any]:
     """Makes draws block by block; a node is *kept* in a draw if neither it nor any node above it is collapsed.
 
     Args:
-        plan: What they are made from.
+        plan: The plan of the draws.
         num_draws: The number of draws.
-        use: Makes a number of every draw of a block, given how often each node was kept in the draws before, and which
-            nodes are kept in these: (setting, place) and (setting, place, draw).
+        use: Makes a number of every draw of a block, or None, given how often each node was kept in the draws before,
+            and which nodes are kept in these: (setting, place) and (setting, place, draw).
         columns: How many numbers `use` holds at every place of a draw.
 
     Returns:
@@ -244,9 +244,7 @@ def scan_draws(
 
     start = jnp.zeros(plan.rates.shape, jnp.int32)
     count, made = lax.scan(visit_block, start, jnp.arange(0, num_draws, size, dtype=jnp.uint32))
-    if made is not None:
-        made = jnp.moveaxis(made, 0, 1).reshape(len(plan.rates), -1)[:, :num_draws]
-    return count, made
+    return count, jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1).reshape(len(plan.rates), -1)[:, :num_draws], made)
 
 
 @compiled()
@@ -256,7 +254,7 @@ def _take_inner(links: Links, inner: Inner, rates, key) -> DrawPlan:
 
 
 def _block_size(rates: Float[AnyArray, "*setting place"], num_draws: int, columns: int = 1) -> int:
-    """How many draws to work on at a time, a power of two, if each makes so many columns at every place."""
+    """The number of draws processed at a time, a power of two, if each has so many columns at every place."""
     fitting = 1 << max(BLOCK_SIZE // (rates.size * columns), 1).bit_length() - 1
     return min(fitting, 1 << (num_draws - 1).bit_length())
 

@@ -1,7 +1,7 @@
-"""What prunings are given: a number, or many in an array, and a tree that is there or traced.
+"""Checks of the inputs of prunings, and their precision.
 
-Rules are written for either array library. They are computed in float64 whatever the user's setting, so that a mask
-under `jit` is the host's.
+A pruning takes a number, or many in an array, and a tree of NumPy's or JAX's arrays. Rules are computed in float64
+whatever the user's setting, so that a mask under `jit` equals the host's.
 """
 
 import functools
@@ -55,7 +55,7 @@ def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 
 def check_classes(tree: Tree, pruning: str, *, of_one_output: bool = False) -> None:
-    """Raises InvalidInputError for a tree of numbers, or of several outputs where one is asked for."""
+    """Raises InvalidInputError for a tree of numbers, or of several outputs where one is required."""
     wanted = "a tree of classes of one output" if of_one_output else "a tree of classes"
     outputs = len(tree.num_classes)
     if not outputs or (of_one_output and outputs > 1):

@@ -22,7 +22,7 @@ Impurity = Callable[[Float[np.ndarray, "node class"]], Float[np.ndarray, " node"
 """From the class weights of nodes to their impurities."""
 
 SPLIT_FIELDS = ("feature", "code", "next_code", "threshold", "split_kind", "subset", "missing_code", "missing_branch")
-"""What a node's split is made of; with the children it goes where the node is raised to."""
+"""The fields of a node's split, which move with the children to the place that the node is raised to."""
 
 GROUP_FIRST = (SplitKind.ONE_VS_REST, SplitKind.SUBSET)
 """Splits whose branch 1 is C4.5's first: the category, or the group."""
@@ -72,7 +72,7 @@ def prune_with_raising(
 
     Args:
         tree: A classification tree of one output, alone in its table with its root at node 0, on the host; an
-            estimator's has its thresholds in units of the table, so that they tell the branch of any row.
+            estimator's has its thresholds in units of the table, so that they determine the branch of any row.
         codes: The codes of the rows that it was grown on.
         target: Their classes.
         weight: Their weights; None is 1.
@@ -218,7 +218,7 @@ class RaisingState:
         """Decides about a place whose branches are pruned; returns whether its heaviest branch was raised."""
         as_leaf, as_tree = self._as_leaf[place], self._estimate[self.children(place)].sum()
         heaviest = self._heaviest_branch(place)
-        # What is asked of the branch: whether it is better than the leaf if that may be had, or else than the tree.
+        # The branch must be better than the leaf if the place may become one, or else than the tree.
         may_be_leaf = as_leaf <= as_tree + SLACK + SAME
         as_branch = self._errors_below(heaviest, place, as_leaf if may_be_leaf else as_tree + SLACK + SAME)
         is_leaf = may_be_leaf and as_leaf <= as_branch + SLACK + SAME

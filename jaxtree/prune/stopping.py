@@ -175,7 +175,7 @@ def chi_squared(tree: Tree, p_value: Number) -> Bool[AnyArray, "... node"]:
     """Returns the splits whose branches and classes may well be independent: those of a greater p-value.
 
     Quinlan's gate (*Induction of Decision Trees*, 1986, section 4): a split is made only if the hypothesis that the
-    feature says nothing about the class can be rejected. A node is judged by its own split, and nothing is grown below
+    feature is independent of the class can be rejected. A node is tested by its own split, and nothing is grown below
     one that is not made. A split with one branch or one class in use has the p-value 1. See `chi_squared_test`.
 
     Args:
@@ -241,7 +241,7 @@ def critical_value(tree: Tree, value: Number, *, measure: str = "gain") -> Bool[
 
     Raises:
         InvalidInputError: A value is no number, the measure another word, or the tree not one of classes of one output
-            where the measure asks for it.
+            where the measure requires one.
 
     Example:
         >>> from jaxtree import ID3Classifier, take_tree
@@ -288,7 +288,7 @@ MEASURES: dict[str, Callable[[Tree], Float[AnyArray, " node"]]] = {
 
 @in_float64
 def _leaves_by_search(tree: Tree) -> Int32[Array, " node"]:
-    """The same by looking at all nodes before each split, which can be traced."""
+    """`leaves_when_split` of a traced tree, by a pass over all nodes for each split."""
     benefit = as_float64(tree.gain) * as_float64(tree.weight)
     number = jnp.arange(benefit.size, dtype=jnp.int32)
     children = tree.num_children.astype(jnp.int32)

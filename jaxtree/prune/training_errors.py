@@ -120,7 +120,7 @@ def pessimistic_1987(tree: Tree, standard_errors: Number = 1.0) -> Bool[AnyArray
     A leaf that makes e errors on n training rows is given $e + 1/2$, a subtree T of leaves i
     $e'(T) = \sum_i (e_i + 1/2)$, whose standard error is $\sqrt{e'(T)\,(n - e'(T))/n}$. A node t is collapsed if
     $e(t) + 1/2 \le e'(T_t) + k\,\mathrm{SE}(T_t)$ with k standard errors, where $T_t$ is the unpruned subtree below it
-    (Quinlan, *Simplifying decision trees*, 1987, section 2.3). Every node is judged by itself, from the root down.
+    (Quinlan, *Simplifying decision trees*, 1987, section 2.3). Every node is tested by itself, from the root down.
     Where $e'(T) \ge n$ the standard error is 0. C4.5's own rule is `pessimistic`.
 
     Args:
@@ -206,7 +206,7 @@ def added_errors(
 
 
 def _added_to_one_or_more(weight, errors, deviate, z: str):
-    """What is added to at least one error: the weight that is left if almost all is wrong, or the upper limit."""
+    """The errors added to one or more: the rest of the weight if almost all is wrong, or up to the upper limit."""
     library = library_of(weight, errors, deviate)
     # To less than one row that is all wrong J48 adds nothing; Release 8 takes away.
     left = RELEASE_8_SHARE * (weight - errors) if z == "release8" else library.maximum(weight - errors, 0)

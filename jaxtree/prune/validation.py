@@ -1,6 +1,6 @@
-"""Prunings that ask held-out rows.
+"""Prunings by held-out rows.
 
-Held-out rows are summed at the nodes of the unpruned tree once; what any pruning of it makes of them follows from the
+Held-out rows are summed at the nodes of the unpruned tree once; the errors of any pruning of it follow from the
 sums. A row *passes* every node on its walk and *ends* at the last. The sums of two sets of rows add up.
 """
 
@@ -22,7 +22,7 @@ class HeldOut(NamedTuple):
     """Sums over held-out rows at the nodes of an unpruned tree.
 
     Of classes there is a column for the weight of each, the outputs side by side as in `tree.count`, and behind them a
-    column for every output with the weight of classes that the tree does not know. Of numbers there are three columns
+    column for every output with the weight of classes that are unknown to the tree. Of numbers there are three columns
     for every output: the weight, and the weighted sums of d and of its square, where d is the target less its training
     mean at the root, so that large targets do not cancel.
 
@@ -82,7 +82,7 @@ def hold_out_rows(
         tree: The tree.
         predictor: That of the same tree in units of the values.
         values: What its thresholds are compared with.
-        target: Classes as codes, a negative one for a class that the tree does not know; or numbers.
+        target: Classes as codes, a negative one for a class that is unknown to the tree; or numbers.
         weight: The weight of every row; None is 1.
     """
     parts = predictor.instances(values)

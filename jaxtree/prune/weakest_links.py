@@ -32,7 +32,7 @@ ROUNDING = 1e-12
 """Risks that differ by less than this share of the node's are equal: those of exact arithmetic differ by 1e-15."""
 
 COSTS = ("impurity", "error")
-"""What a risk may be made of."""
+"""The costs that a risk may be computed from."""
 
 LinkHeap = list[tuple[float, int]]
 """A heap of links with their nodes, the greatest link first: they are stored with a minus."""
@@ -51,7 +51,7 @@ class CostComplexityPath(NamedTuple):
 
 
 class WeakestLinks(NamedTuple):
-    """What collapsing each node does, in the order of prices.
+    """The effect of collapsing each node, in the order of prices.
 
     Attributes:
         alpha: The price from which on a node is collapsed; infinite for a leaf, and for a node that one above it takes

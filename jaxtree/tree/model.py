@@ -1,4 +1,4 @@
-"""A fitted tree or forest as one value: the columns, the nodes, and what is predicted of rows that end at each."""
+"""A fitted tree or forest as one value: the columns, the nodes, and the prediction for rows that end at each."""
 
 import dataclasses
 import functools
@@ -20,7 +20,7 @@ PROBABILITY_TOLERANCE = 1e-6
 
 @dataclasses.dataclass(frozen=True)
 class FittedModel:
-    """What an estimator of hard splits has learnt.
+    """The result of fitting an estimator of hard splits.
 
     Attributes:
         schema: The columns and features of the table.
@@ -71,7 +71,7 @@ class FittedModel:
         """The shares of classes, the outputs side by side, or the means.
 
         Args:
-            values: What thresholds are compared with: numbers, and the codes of categories; NaN is a missing value.
+            values: The rows: numbers, and the codes of categories; NaN is a missing value.
         """
         return self.predictor.mean(values, self.node_value)
 
@@ -87,7 +87,7 @@ class FittedModel:
         return label
 
     def node_votes(self) -> Float64[np.ndarray, "node column"]:
-        """What each node votes for where a pruning is a vote: 1 for its class; or the means."""
+        """The vote of each node where a pruning is a vote: 1 for its class; or the means."""
         if self.node_label is None:
             return self.node_value
         pairs = zip(self.classes, self.node_label, strict=True)

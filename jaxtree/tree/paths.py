@@ -1,8 +1,8 @@
 """Paths from the root to the nodes: where walks stop under masks, and sums and products along paths.
 
-On the host, trees are walked level by level. What may be traced follows paths by doubling: after k steps every node
-knows what lies up to $2^k$ edges above it. That takes a fixed number of steps, so that it has a gradient and no loop
-over levels, however deep the tree.
+On the host, trees are walked level by level. Functions that may be traced follow paths by doubling: after k steps every
+node has combined the values up to $2^k$ edges above it. The number of steps is fixed by the size of the table, so that
+there is a gradient and no loop over levels, however deep the tree.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
-"""Rows of values walked through the trees of a forest, and what is predicted of them where they end.
+"""Rows of values walked through the trees of a forest, and predicted by the nodes where they end.
 
-Few rows are walked on the host, where a call costs less than that of a program. All others go to JAX in blocks. What a
-row gets depends on neither: sums over trees are made tree after tree, in float64.
+Few rows are walked on the host, where a call costs less than that of a program. All others go to JAX in blocks. A
+row's prediction depends on neither: sums over trees are made tree after tree, in float64.
 
 A row whose value is missing may be shared out among all branches of a node. Its parts, *fractional instances*, end in
 several leaves, each with a weight, and the row is predicted by their weighted mean (Quinlan, *C4.5*, 1993, chapter 3).
@@ -230,7 +230,7 @@ class Predictor:
         return self._steps[dtype]
 
     def _tables(self, dtype: np.dtype) -> tuple[Steps, Roots]:
-        """What programs read, where it stays between calls."""
+        """The tables that programs read, which stay on the device between calls."""
         if dtype not in self._on_device:
             steps, size = jax.tree.map(pad_to_bucket, self._host_steps(dtype)), 1 << (self.num_trees - 1).bit_length()
             roots = Roots(pad_to(self._roots, size), pad_to(self._depths, size), np.array(self.num_trees, np.int32))
@@ -254,7 +254,7 @@ def rows_at_a_time(num_trees: int, num_features: int) -> int:
 def _in_blocks(
     program: Callable, num_trees: int, result: np.ndarray, values: np.ndarray, *more: np.ndarray
 ) -> np.ndarray:
-    """Writes what a program makes of the rows, block by block."""
+    """Writes the results of a program for the rows, block by block."""
     size = rows_at_a_time(num_trees, values.shape[1])
 
     def fill_block(block: slice) -> None:

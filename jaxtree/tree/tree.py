@@ -21,7 +21,7 @@ class Tree(NodeFields):
     A tree fresh from `grow` has `num_nodes` of its capacity in use and thresholds in codes; the tree of
     an estimator is as long as it has nodes, with thresholds in original units and float64 throughout.
     Under `jax.vmap` the fields have the batch's axes in front.
-    A leaf has no split: what stands in its split's fields has no meaning to jaxtree.
+    A leaf has no split: jaxtree ignores its split's fields.
 
     The table also answers to the names of scikit-learn's `sklearn.tree` trees (`children_left`, `value`, ...),
     read-only, so that tools made for those work on it; an estimator's tree therefore has scikit-learn's mark -2 in
@@ -34,7 +34,7 @@ class Tree(NodeFields):
         next_code: The smallest code present in the node that is larger than `code`.
         threshold: Values up to it go to branch 0 of a threshold split.
         split_kind: A `SplitKind`.
-        subset: Bit c % 32 of word c // 32 says whether code c is in a subset split's subset; no words if the
+        subset: Bit c % 32 of word c // 32 is 1 if code c is in a subset split's subset; no words if the
             table has no such split.
         missing_code: The code that means missing in the feature.
         missing_branch: The branch of a missing value; at `num_children` or more the row stays at the node.
@@ -140,7 +140,7 @@ class Tree(NodeFields):
         """The node where the walk of every row ends: `apply_to_values` of a fitted tree, in float64.
 
         A column of numbers is a feature as it is; see `Encoder.values` for the features of other tables. Sparse
-        matrices are held with their zeros.
+        matrices become dense.
 
         Args:
             X: Numbers of shape (rows, features): an array, or a sparse matrix of scipy.
@@ -154,7 +154,7 @@ class Tree(NodeFields):
         return ancestors(self)[self.apply(X)]
 
     def predict(self, X: Any) -> Float[np.ndarray, "row ..."]:
-        """What `value` holds where the walk of every row ends, without the axis of outputs if there is one.
+        """The `value` of the node where the walk of every row ends, without the axis of outputs if there is one.
 
         Example:
             >>> from jaxtree import DecisionTreeClassifier
@@ -165,7 +165,7 @@ class Tree(NodeFields):
         return value[:, 0] if self.n_outputs == 1 else value
 
     def _check_walkable(self) -> None:
-        """Raises AttributeError if the walk of some row is another than `x <= threshold` says.
+        """Raises AttributeError if the walk of some row does not follow `x <= threshold`.
 
         Every walk of scikit-learn's tools needs the children, so that these names are enough to stop it; `feature` and
         `threshold` are fields, which jaxtree itself reads.
@@ -175,7 +175,7 @@ class Tree(NodeFields):
             raise AttributeError(
                 "scikit-learn's names for children exist for trees whose splits all are x <= threshold, and this tree "
                 "splits by category: jaxtree.export_text and jaxtree.plot.plot_tree draw it, split_kind and "
-                "first_child tell its splits; jaxtree.to_sklearn exports the trees that scikit-learn can have"
+                "first_child describe its splits; jaxtree.to_sklearn exports the trees that scikit-learn can have"
             )
 
     def _binary_child(self, branch: int) -> Int[np.ndarray, " node"]:

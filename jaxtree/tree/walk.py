@@ -21,7 +21,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.tree.nodes import NodeFields, SplitKind, branch_of, class_shares, pad_nodes, where
 
 Read = Callable[[Int[AnyArray, " row"]], Real[AnyArray, " row"]]
-"""Returns what every row has of the feature that it is asked for."""
+"""Returns every row's value of a feature, which differs from row to row."""
 
 Step = Callable[[Int32[AnyArray, " row"]], Int32[AnyArray, " row"]]
 """Returns the nodes after those where rows are."""
@@ -106,7 +106,7 @@ def apply_to_values(
 
 
 class OtherSplits(NamedTuple):
-    """What is read besides where not every split is a threshold whose missing values take a branch.
+    """The columns that are also read where not every split is a threshold whose missing values take a branch.
 
     Attributes:
         kind: A `SplitKind`.
@@ -122,14 +122,14 @@ class OtherSplits(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """What is read at a node.
+    """The columns that are read at a node.
 
     Attributes:
         question: Twice the feature, and 1 more if a missing value takes branch 1.
         limit: A value above it takes branch 1 of a threshold split; of one against the rest, the one code.
         child: Where branch 0 leads; the node itself where walks stop.
         missing_code: For rows of codes: the code that means missing, -1, which no row has, where walks stop.
-        other: What other splits read.
+        other: The columns of other splits.
     """
 
     question: Int32[AnyArray, " node"]
@@ -165,7 +165,7 @@ def _make_steps(
         limit=library.where(stops, library.asarray(greatest, limit.dtype), limit),
         child=library.where(stops, number, tree.first_child).astype(np.int32),
         missing_code=None if missing_code is None else library.where(stops, -1, missing_code),
-        other=None if is_plain else OtherSplits(*(column.astype(np.int32) for column in other), tree.subset),
+        other=None if is_plain else OtherSplits(*(column.astype(np.int32) for column in other), subset=tree.subset),
     )
 
 
@@ -182,9 +182,9 @@ def next_node(
     """The node where every row goes from its present one; the same where its walk has ended.
 
     Args:
-        steps: What is read at the nodes.
+        steps: The columns that are read at the nodes.
         node: Where every row is.
-        read: Returns what every row has of the feature that it is asked for.
+        read: Returns every row's value of a feature.
         has_missing: Whether anything may be missing; a compiled step is half as long where nothing is.
     """
     question = take(steps.question, node)
@@ -237,7 +237,7 @@ def walk_values(
     """The nodes where rows of values end that start at given nodes.
 
     Args:
-        steps: What is read at the nodes.
+        steps: The columns that are read at the nodes.
         depth: The most steps of a walk.
         values: The rows.
         start: Where each begins.
@@ -249,9 +249,9 @@ def with_step(steps: Steps, values: Float[Array, "row feature"], use: Callable[[
     """Calls a function with the step of rows of values: the shorter one where no value is missing.
 
     Args:
-        steps: What is read at the nodes.
+        steps: The columns that are read at the nodes.
         values: The rows.
-        use: Makes of a step what is wanted.
+        use: The function.
     """
     read = _reader(values)
     step = functools.partial(next_node, steps, read=read)

@@ -227,7 +227,7 @@ _FIGURES: dict[str, Callable[[Results, Draws], Figure]] = {
 
 
 def _table2_rows(table2: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Table 2 with a row for each criterion; each cell says by how much it misses the nearest printed value."""
+    """Table 2 with a row for each criterion; each cell has its difference to the nearest printed value."""
     rows: dict[str, list] = {}
     for entry in table2:
         nearest = min(entry["paper"], key=lambda printed: abs(entry["accuracy"] - printed))
@@ -238,7 +238,7 @@ def _table2_rows(table2: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _num_values(accuracy: np.ndarray) -> int:
-    """How many accuracies differ by at least a row; five digits tell 1296 rows apart."""
+    """The number of accuracies that differ by at least a row; five digits distinguish 1296 rows."""
     return len(np.unique(np.round(accuracy, 5)))
 
 

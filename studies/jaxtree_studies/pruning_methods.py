@@ -1,4 +1,4 @@
-"""The methods of the study: what each may choose among, and how its choice prunes a grown tree.
+"""The methods of the study: the settings of each, and how a setting prunes a grown tree.
 
 A *setting* is parameters of `DecisionTreeClassifier`. The settings of a method stand roughly in the order of how much
 they prune, the most first, and of equally good ones the first is chosen; where a method can, the last prunes nothing.
@@ -121,7 +121,7 @@ def is_held_out(setting: Setting) -> bool:
 
 
 def expected_accuracy(grown: DecisionTreeClassifier, rates: Dropout, X: Any, y: np.ndarray) -> float:
-    """Returns the exact mean accuracy over all draws: the mean share of draws that say a row's true class."""
+    """Returns the exact mean accuracy over all draws: the mean share of draws that predict a row's true class."""
     votes = apply_setting(grown, {"pruning": Dropout(rates.p, rates.q, draws="all")}).predict_proba(X)
     is_true = grown.classes_ == np.asarray(y)[:, None]
     return float(np.sum(np.asarray(votes), where=is_true) / len(y))

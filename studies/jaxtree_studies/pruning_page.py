@@ -22,7 +22,7 @@ COLORS = {NONE: INK, CLASSICAL: BLUE, DROPOUT: VERMILLION, FOREST: GREEN}
 LINE = 0.27
 """Inches between two names."""
 CLIQUE = 0.13
-"""Inches between two bars of methods that are not told apart."""
+"""Inches between two bars of methods that do not differ."""
 
 
 def write_report(results: Results, out_dir: str | os.PathLike) -> list[Path]:
@@ -58,7 +58,7 @@ def accuracy_rows(results: Results) -> list[dict[str, Any]]:
 
 @house_style()
 def figure_ranks(results: Results) -> Figure:
-    """The critical-difference plot of Demšar (2006): mean ranks, with bars over those that are not told apart."""
+    """The critical-difference plot of Demšar (2006): mean ranks, with bars over those that do not differ."""
     mean, difference = results["ranks"]["mean"], results["ranks"]["critical_difference"]
     family = {method["name"]: method["family"] for method in results["methods"]}
     names = sorted(mean, key=mean.get)
@@ -158,7 +158,7 @@ def _geometric_means(values: Float[np.ndarray, "data method"]) -> Float[np.ndarr
 
 
 def _choices(results: Results) -> list[dict[str, Any]]:
-    """What each method with a choice chose on the outer folds of each data set."""
+    """The choices of each method that has some, on the outer folds of each data set."""
     rows = []
     for method in results["methods"]:
         cells = [

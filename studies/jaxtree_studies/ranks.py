@@ -47,7 +47,7 @@ class Comparison(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """Whether the test tells the two apart."""
+        """Whether the difference is significant."""
         return self.p_value < ALPHA
 
 
@@ -71,7 +71,7 @@ def friedman(accuracy: Float[np.ndarray, "data method"]) -> Friedman:
 
 
 def critical_difference(num_methods: int, num_data: int, alpha: float = ALPHA) -> float:
-    r"""Returns by how much mean ranks must differ for Nemenyi's test to tell two methods apart.
+    r"""Returns by how much mean ranks must differ for Nemenyi's test to find a difference.
 
     $CD = q_\alpha \sqrt{k (k+1) / (6 N)}$ for k methods on N data sets, where $q_\alpha$ is the quantile of the
     studentized range of k means divided by $\sqrt 2$ (Demšar, 2006, section 3.2.2 and table 5).

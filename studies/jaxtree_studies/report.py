@@ -1,7 +1,7 @@
 """How the studies report: figures of one style, and a page that needs no network; whole or not at all.
 
 The same results always give the same bytes. Colours are those of Okabe and Ito (2008), which colour-blind readers can
-tell apart.
+distinguish.
 """
 
 import base64
@@ -90,7 +90,7 @@ def write_report(
 
     Raises:
         InvalidInputError: `out_dir` cannot be made or written to.
-        ValueError: A result is no number that JSON knows.
+        ValueError: A result is no number that JSON has.
     """
     folder = check_output_dir(out_dir)
     pictures = {name: render_png(figure) for name, figure in figures.items()}
