@@ -14,16 +14,15 @@ search settle which it is.
 """
 
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int, Int64, Num, Real, UInt8, UInt16
+from jaxtyping import Float, Float64, Int, Int64, Integer, Num, Real, UInt, UInt8, UInt16
 
-from jaxtree.blocks import ROWS_AT_A_TIME, blocks_of, in_threads, threads_for
+from jaxtree.blocks import blocks_of, in_threads, threads_for
 from jaxtree.table.columns import SparseVector, TableColumn
 
 MAX_EXACT_ROWS = 50_000  # of a table that has a bin for every distinct value, if the number of bins is left open
@@ -171,32 +170,12 @@ def round_down_to_float32(edges: Float64[np.ndarray, "*shape"]) -> Float[np.ndar
         return np.where(rounded > edges, np.nextafter(rounded, np.float32(-np.inf)), rounded)
 
 
-class CellTable(NamedTuple):
+class _CellTable(NamedTuple):
     """The edges of a column, with a first guess at the bin of every number."""
 
     edges: Float[np.ndarray, " padded_edge"]  # followed by infinities
-    first_bin: (
-        UInt8[np.ndarray, " cell"] | UInt16[np.ndarray, " cell"]
-    )  # of every cell: the number of edges in lower cells
+    first_bin: UInt[np.ndarray, " cell"]  # of every cell: the number of edges in lower cells
     steps: tuple[int, ...]  # descending powers of two, one less in sum than 2 to their number
-
-
-class Scratch:
-    """Arrays that a thread writes anew for every block of a column."""
-
-    def __init__(self, num_rows: int, num_columns: int):
-        self._index, self._is_above = np.empty(num_rows, np.int64), np.empty(num_rows, bool)
-        self._bytes = np.empty(8 * num_rows, np.uint8)
-        self._transposed = np.empty(8 * num_rows * num_columns, np.uint8)
-
-    def like(self, values: Values) -> tuple[Int64[np.ndarray, " row"], Bool[np.ndarray, " row"], Values]:
-        """Integers, truth values and numbers, as many as there are values, and of their dtype."""
-        num_rows = len(values)
-        return self._index[:num_rows], self._is_above[:num_rows], self._bytes.view(values.dtype)[:num_rows]
-
-    def transposed(self, rows: Float[np.ndarray, "row column"]) -> Float[np.ndarray, "column row"]:
-        """An array for the columns of some rows, one after the other."""
-        return self._transposed.view(rows.dtype)[: rows.size].reshape(rows.shape[1], len(rows))
 
 
 def bin_columns(
@@ -231,23 +210,24 @@ def bin_columns(
     counters = in_threads(_make_counter, columns, ends, codes, num_threads=num_threads)
     bottoms = [_bottoms(own, comparison_dtype(column.values.dtype)) for own, column in zip(bins, columns, strict=True)]
 
-    def bin_block(number: int, values: Values, out: Codes, scratch: Scratch) -> Int64[np.ndarray, " between"]:
-        """Returns the rows whose values lie between bins, if bins are widened."""
-        counters[number](values, out, scratch)
-        between = _rows_between(values, bottoms[number], out, scratch) if widen else np.zeros(0, np.int64)
-        if columns[number].has_missing:
-            out[np.isnan(values)] = bins[number].num_bins
+    def bin_block(block: slice) -> list[Int64[np.ndarray, " _between"]]:
+        """Returns the rows of every column whose values lie between bins, if bins are widened."""
+        between = []
+        for number, values in enumerate(_values_of_block(columns, matrix, block)):
+            out = codes[number][block]
+            out[:] = counters[number](values)
+            if widen:
+                between.append(block.start + np.flatnonzero(values < _look_up(bottoms[number], out)))
+            if columns[number].has_missing:
+                out[np.isnan(values)] = bins[number].num_bins
         return between
 
-    blocks = _map_blocks(bin_block, columns, codes, matrix)
+    blocks = in_threads(bin_block, blocks_of(num_rows), num_threads=num_threads)
     if not widen:
         return list(bins)
-    starts = range(0, num_rows, ROWS_AT_A_TIME)
-    widened = []
-    for number, column in enumerate(columns):
-        rows = np.concatenate([start + block[number] for start, block in zip(starts, blocks, strict=True)])
-        widened.append(_widen(np.asarray(column.values)[rows], bins[number], codes[number], rows))
-    return widened
+    rows = [np.concatenate(of_column) for of_column in zip(*blocks, strict=True)]
+    values = (np.asarray(column.values)[at] for column, at in zip(columns, rows, strict=True))
+    return list(map(_widen, values, bins, codes, rows))
 
 
 def _bin_column(column: TableColumn, bins: Bins, codes: Codes, *, widen: bool) -> Bins:
@@ -265,25 +245,11 @@ def _bin_column(column: TableColumn, bins: Bins, codes: Codes, *, widen: bool) -
 
 def _make_counter(
     column: TableColumn, edges: Float64[np.ndarray, " edge"], codes: Codes
-) -> Callable[[Values, Codes, Scratch], None]:
-    """A function that counts the edges below numbers; by a binary search where there are few."""
+) -> Callable[[Values], Int[np.ndarray, " row"]]:
+    """Returns a function that counts the edges below numbers; by a binary search where there are few."""
     if len(codes) <= _SMALL_COLUMN:
-        return partial(_search_edges, edges)
-    return partial(count_edges_below, make_cell_table(edges, comparison_dtype(column.values.dtype), codes.dtype))
-
-
-def _search_edges(edges: Float64[np.ndarray, " edge"], values: Values, count: Codes, _: Scratch) -> None:
-    count[:] = np.searchsorted(edges, values, side="left")
-
-
-def _rows_between(
-    values: Values, bottoms: Float[np.ndarray, " code"], codes: Codes, scratch: Scratch
-) -> Int64[np.ndarray, " between"]:
-    """The rows whose values lie below the lowest of the bin that they were given."""
-    index, is_between, bottom = scratch.like(values)
-    np.copyto(index, codes)
-    _take(bottoms, index, bottom)
-    return np.flatnonzero(np.less(values, bottom, out=is_between))
+        return partial(np.searchsorted, edges)
+    return partial(_count_edges_below, _make_cell_table(edges, comparison_dtype(column.values.dtype), codes.dtype))
 
 
 def _bottoms(bins: Bins, dtype: np.dtype) -> Float[np.ndarray, " code"]:
@@ -305,44 +271,19 @@ def _widen(values: Num[np.ndarray, " found"], bins: Bins, codes: Codes, rows: In
     return Bins(low + 0.0, high + 0.0, bins.edges, np.array_equal(low, high))
 
 
-def _map_blocks(
-    function: Callable[[int, Values, Codes, Scratch], Any],
-    columns: Sequence[TableColumn],
-    codes: Sequence[Codes],
-    matrix: _Matrix | None,
-) -> list[list[Any]]:
-    """Calls a function with the number of every column, a block of its values and of its codes, and scratch arrays.
-
-    Returns what it returns, by block and column.
-    """
-    if not columns:
-        return []
-    num_rows, local = len(codes[0]), threading.local()
-
-    def map_block(block: slice) -> list[Any]:
-        if not hasattr(local, "scratch"):
-            local.scratch = Scratch(min(num_rows, ROWS_AT_A_TIME), 0 if matrix is None else len(columns))
-        values = _values_of_block(columns, matrix, block, local.scratch)
-        return [function(number, x, codes[number][block], local.scratch) for number, x in enumerate(values)]
-
-    return in_threads(map_block, blocks_of(num_rows), num_threads=threads_for(num_rows))
-
-
-def _values_of_block(
-    columns: Sequence[TableColumn], matrix: _Matrix | None, block: slice, scratch: Scratch
-) -> Iterator[Values]:
+def _values_of_block(columns: Sequence[TableColumn], matrix: _Matrix | None, block: slice) -> Iterator[Values]:
     """The numbers of every column in a block, one after the other in memory."""
     if matrix is None or matrix.dtype not in (np.float32, np.float64) or not matrix.flags.c_contiguous:
         return (np.ascontiguousarray(c.values[block], comparison_dtype(c.values.dtype)) for c in columns)
     rows = matrix[block]
-    transposed = scratch.transposed(rows)
+    transposed = np.empty((len(columns), len(rows)), rows.dtype)
     for start in range(0, len(rows), _ROWS_OF_TILE):
         tile = slice(start, start + _ROWS_OF_TILE)
         transposed[:, tile] = rows[tile].T
     return iter(transposed)
 
 
-def make_cell_table(edges: Float64[np.ndarray, " edge"], dtype: np.dtype, code_dtype: np.dtype) -> CellTable:
+def _make_cell_table(edges: Float64[np.ndarray, " edge"], dtype: np.dtype, code_dtype: np.dtype) -> _CellTable:
     """Makes the table of ascending edges, for numbers and codes of some dtypes."""
     edges = edges if dtype == np.float64 else round_down_to_float32(edges)
     cell = _cell_of(edges + 0.0).astype(np.int64)
@@ -354,7 +295,7 @@ def make_cell_table(edges: Float64[np.ndarray, " edge"], dtype: np.dtype, code_d
     num_steps = int(num_edges.max()).bit_length()
     padded = np.append(edges, np.full(2**num_steps, np.inf, dtype))
     steps = tuple(2**step for step in reversed(range(num_steps)))
-    return CellTable(padded, np.concatenate([first_bin[half:], first_bin[half - 1 :: -1]]), steps)
+    return _CellTable(padded, np.concatenate([first_bin[half:], first_bin[half - 1 :: -1]]), steps)
 
 
 def _cell_of(values: Values) -> UInt16[np.ndarray, " row"]:
@@ -363,25 +304,18 @@ def _cell_of(values: Values) -> UInt16[np.ndarray, " row"]:
         return values.astype(np.float32, copy=False).view(np.uint16)[_UPPER_HALF::2]
 
 
-def count_edges_below(table: CellTable, values: Values, count: Codes, scratch: Scratch) -> None:
-    """Writes how many edges lie below each number; of NaN anything.
+def _count_edges_below(table: _CellTable, values: Values) -> Codes:
+    """Returns how many edges lie below each number; of NaN anything.
 
-    Args:
-        table: The edges.
-        values: Numbers, one after the other in memory, of the dtype that the table was made for.
-        count: Where to write.
-        scratch: At least as long.
+    The numbers lie one after the other in memory, and have the dtype that the table was made for.
     """
-    index, is_above, edge = scratch.like(values)
-    np.copyto(index, _cell_of(values))
-    _take(table.first_bin, index, count)
+    count = _look_up(table.first_bin, _cell_of(values))
     for step in table.steps:
-        np.copyto(index, count)
-        _take(table.edges[step - 1 :], index, edge)
-        np.greater(values, edge, out=is_above)
-        count += is_above.view(np.uint8) if step == 1 else is_above.astype(count.dtype) * count.dtype.type(step)
+        is_above = values > _look_up(table.edges[step - 1 :], count)
+        count += is_above.astype(count.dtype) * count.dtype.type(step)
+    return count
 
 
-def _take(table: Real[np.ndarray, " entry"], index: Int[np.ndarray, " row"], out: Real[np.ndarray, " row"]) -> None:
-    """Looks up entries of a table; nothing is out of range, and "clip" is the fastest mode."""
-    np.take(table, index, out=out, mode="clip")
+def _look_up(table: Real[np.ndarray, " entry"], index: Integer[np.ndarray, " row"]) -> Real[np.ndarray, " row"]:
+    """Returns entries of a table; no index is out of range, and "clip" is the fastest mode."""
+    return np.take(table, index, mode="clip")

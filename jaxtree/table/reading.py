@@ -1,11 +1,12 @@
 """Any table, read into columns: NumPy arrays, lists of rows, and every data frame that narwhals knows.
 
 Mistakes in a table itself are found here, before any work is done. Kinds of columns follow from their dtypes, and for
-Python objects from the values.
+Python objects from the values. A table that is not the fitted one is then matched with the columns of the schema.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -15,6 +16,7 @@ from scipy.sparse import issparse
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.columns import (
+    KINDS_IN_WORDS,
     TableColumn,
     as_array,
     as_categorical,
@@ -22,10 +24,13 @@ from jaxtree.table.columns import (
     column_of_array,
     column_of_categories,
     column_of_values,
+    recoded,
     sparse_vectors,
 )
+from jaxtree.table.schema import Column, Schema, value_in_words
 from jaxtree.table.sources import as_frame, is_source
 
+_NAMES_SHOWN = 5
 _ROW_TYPES = (list, tuple, np.ndarray)
 _UNREADABLE = (nw.Int128, nw.UInt128, nw.Binary)
 
@@ -84,14 +89,11 @@ def read_table(X: Any) -> Table:
 def with_categorical(table: Table, categorical_features: Any) -> Table:
     """Returns the table with the columns that the user wants categorical made so.
 
-    Args:
-        table: Any table.
-        categorical_features: "from_dtype" leaves the table as it is, and so does None, which refuses a table that has
-            categorical columns. Otherwise a list of names, of positions, or of a truth value a column.
+    These are a list of names, of positions, or of a truth value a column. "from_dtype" leaves the table as it is, and
+    so does None, which refuses a table that has categorical columns.
 
-    Raises:
-        InvalidInputError: If a name or position is not in the table.
-        InvalidTypeError: If the option is anything else, or is None and there are categorical columns.
+    Raises InvalidInputError if a name or position is not in the table, and InvalidTypeError if the option is anything
+    else, or is None and there are categorical columns.
     """
     if isinstance(categorical_features, str) and categorical_features == "from_dtype":
         return table
@@ -111,13 +113,8 @@ def with_categorical(table: Table, categorical_features: Any) -> Table:
 def take_rows(X: Any, rows: Int[np.ndarray, " taken"], num_rows: int) -> Any:
     """Returns some rows of a table that `read_table` reads, as a table.
 
-    Args:
-        X: The table.
-        rows: The rows that are taken.
-        num_rows: How many rows the table should have, which is how many its target has.
-
-    Raises:
-        InvalidInputError: The table has another number of rows, or is one in parts, whose rows are not at hand.
+    Raises InvalidInputError if the table has another number of rows than `num_rows`, which its target has, or is one in
+    parts, whose rows are not at hand.
 
     >>> take_rows([["a", 1], ["b", 2], ["c", 3]], np.array([2, 0]), 3)
     [['c', 3], ['a', 1]]
@@ -249,9 +246,7 @@ def _read_series(name: str, series: nw.Series) -> TableColumn:
         return TableColumn(name, "numeric", np.where(series.is_null().to_numpy(), np.nan, known), True)
     declared = declared_categories(series)
     if declared is not None:
-        categories, is_ordered = declared
-        kind = "ordered" if is_ordered else "categorical"
-        return column_of_categories(name, kind, categories, series.to_list(), is_declared=True)
+        return column_of_categories(name, *declared, series.to_list(), is_declared=True)
     column = column_of_values(name, series.to_list())
     return as_categorical(column) if isinstance(dtype, nw.Categorical) else column
 
@@ -266,26 +261,28 @@ def _read_times(name: str, series: nw.Series) -> TableColumn:
     return column_of_array(name, values, is_utc=is_utc)
 
 
-def declared_categories(series: nw.Series) -> tuple[tuple, bool] | None:
-    """Returns the categories that the dtype of a series declares and whether they are ordered; None if it has none.
+def declared_categories(series: nw.Series) -> tuple[str, tuple] | None:
+    """Returns the kind of column and the categories that the dtype of a series declares; None if it declares none.
 
     A Categorical of polars has those that were met so far, in that order: they declare nothing of the series.
 
     >>> import pandas as pd
     >>> sizes = pd.Series(["big", "small"], dtype=pd.CategoricalDtype(["small", "medium", "big"]))
     >>> declared_categories(nw.from_native(sizes, series_only=True))
-    (('small', 'medium', 'big'), False)
+    ('categorical', ('small', 'medium', 'big'))
     """
     dtype, native = series.dtype, series.to_native()
     if series.implementation.is_polars():
-        return (tuple(dtype.categories), True) if isinstance(dtype, nw.Enum) else None
+        return ("ordered", tuple(dtype.categories)) if isinstance(dtype, nw.Enum) else None
     if not isinstance(dtype, nw.Categorical | nw.Enum):
         return None
     if hasattr(getattr(native, "dtype", None), "categories"):  # pandas' own; others of its dtypes wrap an Arrow type
-        return tuple(native.dtype.categories.tolist()), bool(native.dtype.ordered)
-    arrow: Any = series.to_arrow()
-    known = (category for category in arrow.dictionary.to_pylist() if category is not None)
-    return tuple(dict.fromkeys(known)), arrow.type.ordered
+        is_ordered, categories = native.dtype.ordered, native.dtype.categories.tolist()
+    else:
+        arrow: Any = series.to_arrow()
+        is_ordered, categories = arrow.type.ordered, arrow.dictionary.to_pylist()
+    known = (category for category in categories if category is not None)
+    return "ordered" if is_ordered else "categorical", tuple(dict.fromkeys(known))
 
 
 def _is_listed(names: tuple[str, ...], listed: Any) -> list[bool]:
@@ -307,3 +304,96 @@ def _is_listed(names: tuple[str, ...], listed: Any) -> list[bool]:
             f"{unknown}"
         )
     return [column in values for column in columns]
+
+
+def match_columns(table: Table, schema: Schema, *, unseen: str) -> Table:
+    """Returns the table with its columns as the schema has them: numbers, or the schema's categories.
+
+    Args:
+        table: A table with the columns of the fitted one.
+        schema: What was learned in fit.
+        unseen: What a category that is not in the schema becomes: "missing", or an "error".
+
+    Raises InvalidInputError if the table has other columns than the schema, or an unseen category that is an error, and
+    InvalidTypeError if a column has values of another kind than in fit.
+    """
+    _check_names(table, schema.column_names)
+    return replace(table, columns=tuple(map(partial(_match, unseen=unseen), table.columns, schema.columns)))
+
+
+def _check_names(table: Table, fitted: tuple[str, ...]) -> None:
+    """Compares the names where both tables have some, else the number of columns; scikit-learn's words for both."""
+    if table.is_named and fitted != default_names(len(fitted)) and table.names != fitted:
+        unseen, lost = sorted(set(table.names) - set(fitted)), sorted(set(fitted) - set(table.names))
+        raise InvalidInputError(
+            "The feature names should match those that were passed during fit.\n"
+            + (f"Feature names unseen at fit time:\n{_list_names(unseen)}" if unseen else "")
+            + (f"Feature names seen at fit time, yet now missing:\n{_list_names(lost)}" if lost else "")
+            + ("" if unseen or lost else "Feature names must be in the same order as they were in fit.\n")
+        )
+    if len(table.columns) != len(fitted):
+        raise InvalidInputError(
+            f"X has {len(table.columns)} features, but Encoder is expecting {len(fitted)} features as input."
+        )
+
+
+def _list_names(names: Sequence[str]) -> str:
+    return "".join(f"- {name}\n" for name in _first_few(names))
+
+
+def _first_few(names: Sequence[str]) -> list[str]:
+    return [*names[:_NAMES_SHOWN], *(["..."] if len(names) > _NAMES_SHOWN else [])]
+
+
+def _match(column: TableColumn, fitted: Column, unseen: str) -> TableColumn:
+    kind = fitted.kind if fitted.time is None else fitted.time.kind
+    if fitted.bins is None or not fitted.num_values:
+        if column.is_time:
+            _refuse_values(column, fitted, kind)
+            column = _all_missing(column)
+        return _match_categories(column, fitted, unseen)
+    if fitted.time is not None and column.kind == kind:
+        return TableColumn(column.name, "numeric", fitted.time.numbers(np.asarray(column.values)), column.has_missing)
+    if fitted.time is None and column.kind in ("numeric", "boolean"):
+        return replace(column, kind="numeric", values=column.numbers(), categories=())
+    _refuse_values(column, fitted, kind)
+    return _all_missing(column)
+
+
+def _all_missing(column: TableColumn) -> TableColumn:
+    return TableColumn(column.name, "numeric", np.full(len(column), np.nan), True)
+
+
+def _refuse_values(column: TableColumn, fitted: Column, kind: str) -> None:
+    """Raises InvalidTypeError if the fitted column has values, and this one has some, which are of another kind."""
+    known = column.known()
+    if not len(known) or not fitted.num_values:
+        return
+    had = KINDS_IN_WORDS[kind] + (f" such as {fitted.categories[0]!r}" if fitted.categories else "")
+    has = KINDS_IN_WORDS[column.kind]
+    if not column.is_time:
+        has += f" such as {column.categories[known[0]] if column.categories else float(known[0])!r}"
+    raise InvalidTypeError(f"column {fitted.name!r} had {had} in fit, and now has {has}: turn them into what they were")
+
+
+def _match_categories(column: TableColumn, fitted: Column, unseen: str) -> TableColumn:
+    found, wanted = as_categorical(column), fitted.categories
+    own = found.categories
+    if own == wanted:
+        return found
+    if own and wanted and _has_strings(own) != _has_strings(wanted):
+        _refuse_values(column, fitted, fitted.kind)
+    codes = np.asarray(found.values)
+    if unseen == "error":
+        present = (own[code] for code in np.unique(codes) if code < len(own))
+        refused = [value_in_words(category) for category in present if category not in wanted]
+        if refused:
+            raise InvalidInputError(
+                f"column {fitted.name!r} has values never seen in fit: {', '.join(_first_few(refused))}; "
+                "unseen='missing' reads them as missing"
+            )
+    return recoded(found, wanted)
+
+
+def _has_strings(categories: tuple) -> bool:
+    return any(isinstance(category, str) for category in categories)

@@ -1,4 +1,4 @@
-"""What the codes of a table mean: the way back from codes and splits to words and units.
+"""The meaning of a table's codes: the way back from codes and splits to words and units.
 
 A *column* is a column of the user's table. A *feature* is a row of the codes: one a column or, one-hot, one a category.
 The codes 0, 1, ... of a feature are its bins or categories; the code after the last means missing, and never passes as
@@ -8,6 +8,7 @@ a value.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -80,6 +81,11 @@ class Feature:
         return self.num_values + self.has_missing
 
 
+_Indices = Int[np.ndarray, " node"]
+_OfNodes = Float64[np.ndarray, " node"]
+_OfCodes = Float64[np.ndarray, " code"]
+
+
 class _Positions(NamedTuple):
     """Where the codes of all features lie: on the number line for numeric features, else at 0, 1, 2, ...
 
@@ -87,9 +93,9 @@ class _Positions(NamedTuple):
     """
 
     start: Int[np.ndarray, " feature"]
-    low: Float64[np.ndarray, " code"]
-    high: Float64[np.ndarray, " code"]
-    edge: Float64[np.ndarray, " code"]  # above the code; infinite above the last
+    low: _OfCodes
+    high: _OfCodes
+    edge: _OfCodes  # above the code; infinite above the last
     is_exact: Bool[np.ndarray, " feature"]
     num_values: Int[np.ndarray, " feature"]
 
@@ -141,9 +147,7 @@ class Schema:
         """The smallest dtype of the codes: uint8, or uint16 if a feature has more than 255 values."""
         return np.dtype(np.uint8 if self.num_values.max() <= 255 else np.uint16)
 
-    def thresholds(
-        self, feature: Int[np.ndarray, " node"], code: Int[np.ndarray, " node"], next_code: Int[np.ndarray, " node"]
-    ) -> Float64[np.ndarray, " node"]:
+    def thresholds(self, feature: _Indices, code: _Indices, next_code: _Indices) -> _OfNodes:
         r"""Returns the threshold of a split between two codes that follow each other among the rows of a node.
 
         With $m$ the midpoint between the highest value of `code` and the lowest of `next_code`: $m$ itself if the
@@ -152,9 +156,7 @@ class Schema:
         """
         return self._split(feature, code, next_code)[0]
 
-    def value_thresholds(
-        self, feature: Int[np.ndarray, " node"], code: Int[np.ndarray, " node"], next_code: Int[np.ndarray, " node"]
-    ) -> Float64[np.ndarray, " node"]:
+    def value_thresholds(self, feature: _Indices, code: _Indices, next_code: _Indices) -> _OfNodes:
         r"""Returns the threshold of a split as a value of the fitted table (C4.5: Quinlan, 1993, sec. 2.4).
 
         It is the largest value, of all rows of that table, that does not exceed what `thresholds` returns: the highest
@@ -197,9 +199,7 @@ class Schema:
                 row[: bins.num_bins] = np.searchsorted(bins.low, bins.high + distance, side="right")
         return None if (first == following).all() else first
 
-    def split_codes(
-        self, feature: Int[np.ndarray, " node"], code: Int[np.ndarray, " node"], next_code: Int[np.ndarray, " node"]
-    ) -> Int32[np.ndarray, " node"]:
+    def split_codes(self, feature: _Indices, code: _Indices, next_code: _Indices) -> Int32[np.ndarray, " node"]:
         """Returns the highest code at or below the threshold of each split.
 
         It is `code`, or a code between the two that no row of the node has.
@@ -211,8 +211,8 @@ class Schema:
         return float(self.thresholds(*np.array([[feature], [code], [next_code]]))[0])
 
     def _split(
-        self, feature: Int[np.ndarray, " node"], code: Int[np.ndarray, " node"], next_code: Int[np.ndarray, " node"]
-    ) -> tuple[Float64[np.ndarray, " node"], Int32[np.ndarray, " node"]]:
+        self, feature: _Indices, code: _Indices, next_code: _Indices
+    ) -> tuple[_OfNodes, Int32[np.ndarray, " node"]]:
         at = self._positions
         is_known = next_code < at.num_values[feature]
         start = at.start[feature]
@@ -242,11 +242,8 @@ class Schema:
         )
 
     def _bins_of(self, feature: Feature) -> Bins:
-        bins = self.columns[feature.column].bins
-        if bins is not None:
-            return bins
         codes = np.arange(feature.num_values, dtype=np.float64)
-        return Bins(codes, codes, midpoint(codes[:-1], codes[1:]), exact=True)
+        return self.columns[feature.column].bins or Bins(codes, codes, midpoint(codes[:-1], codes[1:]), exact=True)
 
     def branch_in_words(self, feature: int, threshold: float, branch: int) -> str:
         """Says what holds of the rows of a branch: 0 at or below the threshold, 1 above it.
@@ -317,10 +314,8 @@ class Schema:
 
 def make_schema(columns: tuple[Column, ...], *, onehot: bool) -> Schema:
     """Returns the schema of some columns; one-hot, a categorical column becomes a feature for each category."""
-    features = (
-        feature for position, column in enumerate(columns) for feature in _features(position, column, onehot=onehot)
-    )
-    return Schema(columns, tuple(features))
+    features = (_features(position, column, onehot=onehot) for position, column in enumerate(columns))
+    return Schema(columns, tuple(chain.from_iterable(features)))
 
 
 def _features(position: int, column: Column, *, onehot: bool) -> list[Feature]:
@@ -354,12 +349,7 @@ def _range_in_words(column: Column, bins: Bins, code: int, symbol: str) -> str:
     return f"{edges[0]} < {symbol} <= {edges[1]}"
 
 
-def _first_not_below(
-    ascending: Float64[np.ndarray, " code"],
-    target: Float64[np.ndarray, " node"],
-    first: Int[np.ndarray, " node"],
-    last: Int[np.ndarray, " node"],
-) -> Int[np.ndarray, " node"]:
+def _first_not_below(ascending: _OfCodes, target: _OfNodes, first: _Indices, last: _Indices) -> _Indices:
     """Returns the first place from `first` on whose value is not below the target, at most `last`; by bisection."""
     while (first < last).any():
         middle = (first + last) // 2
@@ -368,12 +358,7 @@ def _first_not_below(
     return first
 
 
-def _nearest(
-    ascending: Float64[np.ndarray, " code"],
-    target: Float64[np.ndarray, " node"],
-    first: Int[np.ndarray, " node"],
-    last: Int[np.ndarray, " node"],
-) -> Int[np.ndarray, " node"]:
+def _nearest(ascending: _OfCodes, target: _OfNodes, first: _Indices, last: _Indices) -> _Indices:
     """Returns the place from `first` to `last` whose value is nearest to the target; the lower of two equally near."""
     above = _first_not_below(ascending, target, first, last)
     below = np.maximum(above - 1, first)

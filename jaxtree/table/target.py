@@ -140,7 +140,7 @@ def _read_outputs(y: Any) -> tuple[list[Output], int]:
     frame = _frame_of(y)
     if isinstance(frame, nw.Series | nw.DataFrame) and frame.shape[-1]:
         series = [frame] if isinstance(frame, nw.Series) else list(frame.iter_columns())
-        outputs = [(as_array("y", one.to_native()), (declared_categories(one) or (None,))[0]) for one in series]
+        outputs = [(as_array("y", one.to_native()), (declared_categories(one) or (None, None))[1]) for one in series]
         return outputs, len(frame.shape)
     values = as_array("y", y)
     if values.ndim == 1:
