@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.exceptions import NotFittedError
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.conventions import allow_tables, check_names
-from jaxtree.estimators.parts import ScoresSources, part_by_part
+from jaxtree.estimators.parts import part_by_part
+from jaxtree.estimators.soft_targets import OfClasses, OfNumbers
 from jaxtree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.export.models import Planes, TermKind
 from jaxtree.files.registry import KeptInFiles
@@ -21,8 +22,7 @@ from jaxtree.soft.harden import Hardened
 from jaxtree.soft.inputs import Standard
 from jaxtree.table.binning import Bins
 from jaxtree.table.encoder import Encoder
-from jaxtree.table.schema import Column, Feature, Schema
-from jaxtree.table.sources import is_source
+from jaxtree.table.schema import Column, Schema, make_schema
 from jaxtree.tree import FittedModel, SplitKind, Tree, join_trees
 from jaxtree.tree.paths import Links
 
@@ -38,6 +38,7 @@ class _HardTree(KeptInFiles, BaseEstimator):
 
     tree_: ObliqueTree
     agreement_: float
+    classes_: Shaped[np.ndarray, " class"]
     encoder_: Encoder
     _parameter_constraints: ClassVar[dict] = {}
 
@@ -77,28 +78,25 @@ class _HardTree(KeptInFiles, BaseEstimator):
         self.tree_, self.agreement_ = state.tree(self.encoder_.schema_), state.agreement
 
     def __sklearn_tags__(self):
-        """Tells scikit-learn that tables may hold words and missing values."""
+        """scikit-learn's tags: tables may hold words and missing values, and there is nothing to fit."""
         tags = allow_tables(super().__sklearn_tags__())
         tags.requires_fit = False
         return tags
 
     @property
     def model_(self) -> FittedModel:
-        """The tree as one of thresholds on a table of its planes, which is what printed forms know."""
+        """The tree as one of thresholds on a table of its planes, as printed forms take it."""
         return self.model_of_planes()
 
     def model_of_planes(self, column_names: Sequence[str] | None = None) -> FittedModel:
         """Returns `model_` with other names of the columns of the table."""
         self._check()
         tree, schema = thresholds_on_planes(self.tree_, column_names)
-        value = np.asarray(self.tree_.value, np.float64)
+        value, forest = np.asarray(self.tree_.value, np.float64), join_trees([tree])
         if not tree.num_classes:
-            return FittedModel(schema, join_trees([tree]), value, None, (), ())
-        names = (self.classes_,) if len(tree.num_classes) == 1 else tuple(self.classes_)
-        shares = np.split(value, np.cumsum(tree.num_classes)[:-1], axis=1)
-        label = np.stack([share.argmax(axis=1) for share in shares])
-        orders = tuple(np.arange(number) for number in tree.num_classes)
-        return FittedModel(schema, join_trees([tree]), value, label, names, orders)
+            return FittedModel(schema, forest, value, None, (), ())
+        label, order = value.argmax(axis=1)[None], np.arange(len(self.classes_))
+        return FittedModel(schema, forest, value, label, (self.classes_,), (order,))
 
     def planes(self) -> Planes:
         """Returns the planes, in terms of the table."""
@@ -109,62 +107,21 @@ class _HardTree(KeptInFiles, BaseEstimator):
         return self.tree_.predict(values)
 
     def _check(self) -> None:
-        if not hasattr(self, "tree_"):
-            raise NotFittedError(
-                f"This {type(self).__name__} holds no tree: it is made by the harden() of a soft tree."
-            )
+        check_is_fitted(self, "tree_", msg="This %(name)s holds no tree: it is made by the harden() of a soft tree.")
 
     def _values(self, X: Any) -> Float[np.ndarray, "row value"]:
         self._check()
         values = self.encoder_.values(X)
-        if not is_source(X):
-            check_names(self, X, reset=False)
+        check_names(self, X, reset=False)
         return values
 
-    def _outputs(self, X: Any) -> Float[np.ndarray, "row output"]:
-        values = self._values(X)
-        return self.tree_.predict(values)
 
-
-class HardTreeClassifier(ScoresSources, ClassifierMixin, _HardTree):
+class HardTreeClassifier(OfClasses, _HardTree):
     """A hardened oblique tree of classes: the `harden()` of a `SoftTreeClassifier`."""
 
-    classes_: Shaped[np.ndarray, " class"]
 
-    @part_by_part
-    def predict(self, X: Any) -> Shaped[np.ndarray, " row"]:
-        """Returns the most probable class of every row's leaf."""
-        label = self.predict_proba(X).argmax(axis=1)  # which raises before there is a tree
-        return self.classes_[label]
-
-    @part_by_part
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"]:
-        """Returns the share of every class in the row's leaf, classes in the order of `classes_`."""
-        return self._outputs(X)
-
-
-class HardTreeRegressor(ScoresSources, RegressorMixin, _HardTree):
+class HardTreeRegressor(OfNumbers, _HardTree):
     """A hardened oblique tree of numbers: the `harden()` of a `SoftTreeRegressor`."""
-
-    is_vector_: bool
-
-    @part_by_part
-    def predict(self, X: Any) -> Float[np.ndarray, "row *output"]:
-        """Returns the number, or numbers, of every row's leaf."""
-        numbers = self._outputs(X)
-        return numbers[:, 0] if self.is_vector_ else numbers
-
-
-OF_TABLE = (
-    "n_features_in_",
-    "feature_names_in_",
-    "classes_",
-    "n_classes_",
-    "n_outputs_",
-    "other_columns_",
-    "is_vector_",
-)
-"""The attributes that a hardened tree takes over from the soft one."""
 
 
 def hard_estimator(soft: Any, hardened: Hardened) -> Any:
@@ -174,26 +131,19 @@ def hard_estimator(soft: Any, hardened: Hardened) -> Any:
         soft: The fitted soft estimator.
         hardened: Its tree made hard, its leaves in units of the target.
     """
-    of_classes = is_classifier(soft)
+    of_classes, has_table = is_classifier(soft), isinstance(hardened.tree, Tree)
     estimator: Any
-    if isinstance(hardened.tree, Tree):
+    if has_table:
         estimator = (DecisionTreeClassifier if of_classes else DecisionTreeRegressor)(max_depth=max(soft.depth_, 1))
     else:
         estimator = HardTreeClassifier() if of_classes else HardTreeRegressor()
-    for name in OF_TABLE:
-        if hasattr(soft, name):
-            setattr(estimator, name, getattr(soft, name))
-    estimator.encoder_ = Encoder(max_categories=soft.max_categories, categorical_features=soft.categorical_features)
-    estimator.encoder_.schema_ = hardened.schema
-    estimator.agreement_ = hardened.agreement
-    if isinstance(hardened.tree, ObliqueTree):
+    estimator.restore_table(soft.fitted_table())
+    estimator.encoder_.schema_, estimator.agreement_ = hardened.schema, hardened.agreement
+    if not has_table:
         estimator.tree_ = hardened.tree
         return estimator
     estimator.n_outputs_ = getattr(soft, "n_outputs_", 1)
-    if of_classes:
-        estimator.class_order_ = np.arange(soft.n_classes_)
-    estimator.max_features_ = soft.n_features_in_
-    estimator.pruning_ = None
+    estimator.max_features_, estimator.pruning_ = soft.n_features_in_, None
     return estimator.settle(hardened.tree)
 
 
@@ -211,7 +161,7 @@ def planes_in_terms(oblique: ObliqueTree) -> Planes:
             terms.append((column, TermKind.NUMBER, scale.mean, scale.deviation))
         else:
             raise InvalidInputError(
-                f"column {inputs.schema.column_names[column]!r} is scaled by quantiles, which this form cannot say: "
+                f"column {inputs.schema.column_names[column]!r} is scaled by quantiles, which this form does not have: "
                 "fit the soft tree with scaling='standard'"
             )
     indicated = inputs.with_indicator.tolist()
@@ -251,10 +201,9 @@ def _asking(oblique: ObliqueTree) -> Int[np.ndarray, " plane"]:
 
 def _schema_of_planes(words: tuple[str, ...], limits: tuple[float, ...]) -> Schema:
     """A column for every plane, whose two codes lie on its two sides."""
-    columns, features = [], []
-    for number, (name, limit) in enumerate(zip(words, limits, strict=True)):
+    columns = []
+    for name, limit in zip(words, limits, strict=True):
         sides = np.array([np.nextafter(limit, -np.inf), np.nextafter(limit, np.inf)])
         bins = Bins(sides, sides.copy(), np.array([limit]), exact=False)
         columns.append(Column(name, "numeric", (), bins, has_missing=False))
-        features.append(Feature(name, number, "numeric", None, 2, has_missing=False))
-    return Schema(tuple(columns), tuple(features))
+    return make_schema(tuple(columns), onehot=False)

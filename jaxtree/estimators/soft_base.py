@@ -27,10 +27,11 @@ from jaxtree.files.records import require
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
-from jaxtree.soft.epochs import Hyperparameters, Predict, Progress, TrainingConfig, TrainingRows, constant, make_rows
-from jaxtree.soft.forest import predict_in_blocks
+from jaxtree.soft.epochs import Predict, Progress, TrainingRows, constant, make_rows
+from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
-from jaxtree.soft.model import SoftForm
+from jaxtree.soft.losses import distillation
+from jaxtree.soft.model import SoftForm, SoftTree, apply, log_mixture
 from jaxtree.soft.training import Trained, Validation, train_many
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
@@ -39,45 +40,45 @@ from jaxtree.table.sources import is_source, open_source
 from jaxtree.table.target import check_sample_weight
 from jaxtree.tree import Tree
 
+PREDICT_FUNCTIONS = {SoftTree: (apply, log_mixture), SoftForest: (apply_forest, forest_log_mixture)}
+"""The functions that return the outputs of models of numbers and of classes, by the type of the model."""
+
 
 class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
-    """A soft model on any table. One kind of subclass knows targets, another models.
+    """A soft model on any table. Some subclasses read targets, others make models.
 
     Attributes:
         encoder_: The columns of the table.
         inputs_: How the table becomes rows of the model.
-        model_: The trained model.
+        soft_model_: The trained model.
         progress_: Where training ended; an estimator from a file has none.
         history_: The losses after every epoch.
         best_epoch_: The number of epochs after which the model stood as it is.
     """
 
     n_features_in_: int
+    n_classes_: int
+    n_outputs_: int
     encoder_: Encoder
     inputs_: Inputs
-    model_: Any
+    soft_model_: Any
     progress_: Progress
     history_: dict[str, list[float]]
     best_epoch_: int
 
+    init: Any = None
     _largest_auto_depth: ClassVar[int]
     """The most that `depth="auto"` is."""
 
     @abc.abstractmethod
-    def _read_target(self, y: Any, sample_weight: Any, classes: Any) -> Real[np.ndarray, "row *output"]:
-        """The target of a fit as training takes it; learns the classes, or the units, from it."""
-
-    @abc.abstractmethod
-    def _read_known_target(self, y: Any) -> Real[np.ndarray, "row *output"]:
-        """A further target, as the one of the fit."""
-
-    @abc.abstractmethod
-    def _num_outputs(self) -> int:
-        """The number of outputs of the model."""
+    def _read_target(
+        self, y: Any, sample_weight: Any, classes: Any, *, is_known: bool
+    ) -> Real[np.ndarray, "row *output"]:
+        """The target as training takes it; learns the classes, or the units, from it unless these are known."""
 
     @abc.abstractmethod
     def _loss(self) -> Any:
-        """The loss that the parameters ask for."""
+        """The loss that the parameters name."""
 
     @abc.abstractmethod
     def _hard_value(self, value: Float[AnyArray, "end output"]) -> Float[AnyArray, "end output"]:
@@ -92,24 +93,24 @@ class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
         """The values of a hard tree's nodes as a model has them."""
 
     @abc.abstractmethod
-    def _predict_functions(self) -> tuple[Predict, Predict]:
-        """The output of the model, and of each of the models that are trained."""
-
-    @abc.abstractmethod
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
         """The models before training on rows x, with an axis of models."""
 
-    @abc.abstractmethod
-    def _choose(self, trained: Trained, score: Float[np.ndarray, " model"]) -> None:
-        """Makes of the trained models the fitted one, its history and its progress."""
-
-    def _weight_of_target(self, target: Real[np.ndarray, "row *output"]) -> Float[np.ndarray, " row"] | None:
-        """A factor of every row's weight by its target."""
+    def _class_factors(self, target: Real[np.ndarray, "row *output"]) -> Float[np.ndarray, " row"] | None:
+        """The factor by which the class of every row multiplies its weight; None is 1."""
         return None
 
+    def _predict_function(self, model: SoftTree | SoftForest) -> Predict:
+        return PREDICT_FUNCTIONS[type(model)][is_classifier(self)]
+
     def _stacked(self, model: Any) -> Any:
-        """A fitted model, or its progress, with the axis of models that training wants."""
+        """A fitted model, or its progress, with an axis of models in front, as training takes it."""
         return jax.tree.map(lambda part: part[None], model)
+
+    def _choose(self, trained: Trained, score: Float[np.ndarray, " model"]) -> Trained:
+        """One training of several: that of the least score."""
+        best = int(np.argmin(score))
+        return jax.tree.map(lambda part: part[best], trained)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
         """Trains the model.
@@ -130,7 +131,7 @@ class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
             InvalidTypeError: The table holds what cannot be read.
             TrainingError: The loss has become infinite or not a number.
         """
-        self.check_parameters()
+        check_parameters(self)
         sample = self._read_sample(X, y, sample_weight)
         if (X_val is None) != (y_val is None):
             raise InvalidInputError("X_val and y_val go together, got one of them alone")
@@ -144,50 +145,25 @@ class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
             if is_asked and validation is None:
                 raise InvalidInputError(f"{name} is for validation rows: give X_val and y_val, or validation_fraction")
         models = self._begin(sample)
-        self._rows = sample
-        has_init = getattr(self, "init", None) is not None
         held = None
         if validation is not None:
-            held = Validation(training_rows(validation, self.inputs_), self.patience, keeps_start=has_init)
-        num_rows = len(sample.values)
-        trained = self._train(
-            models,
-            sample,
-            config=self._config(self._loss() if taught_by is None else taught_by),
-            hyperparameters=hyperparameters_of(self, num_rows, is_guided=has_init or taught_by is not None),
-            num_epochs=epochs_of(self, num_rows),
-            validation=held,
-        )
-        if trained.validation_loss is None:
-            self._choose(trained, trained.loss[:, -1] if trained.loss.size else np.zeros(len(trained.best_epoch)))
-        else:
-            self._choose(trained, trained.validation_loss.min(axis=1, initial=np.inf))
-        return self
+            held = Validation(_training_rows(validation, self.inputs_), self.patience, self.init is not None)
+        loss = self._loss() if taught_by is None else taught_by
+        return self._train(models, sample, loss, num_epochs=epochs_of(self, len(sample.values)), validation=held)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
         """Goes over some further rows once, at the last temperature and with rates that do not fall."""
-        self.check_parameters()
-        if not hasattr(self, "model_"):
+        check_parameters(self)
+        earlier = []
+        if not hasattr(self, "soft_model_"):
             sample = self._read_sample(X, y, sample_weight, classes=classes)
             models = self._begin(sample)
-            self.history_ = {"loss": []}
         else:
-            sample = self._read_sample(X, y, sample_weight, is_known=True)
+            sample, earlier = self._read_sample(X, y, sample_weight, is_known=True), self.history_["loss"]
             # An estimator from a file has no progress.
-            models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.model_)
+            models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)
             self._key = jax.random.fold_in(self._key, 0)
-        self._rows = sample
-        is_guided = getattr(self, "init", None) is not None
-        hyperparameters = hyperparameters_of(self, len(sample.values), is_guided=is_guided)
-        trained = self._train(
-            models,
-            sample,
-            config=self._config(self._loss())._replace(decay=constant),
-            hyperparameters=hyperparameters._replace(first_temperature=self.last_temperature),
-            num_epochs=1,
-        )
-        earlier = self.history_["loss"]
-        self._choose(trained, trained.loss[:, -1])
+        self._train(models, sample, self._loss(), num_epochs=1, goes_on=True)
         self.history_["loss"] = [*earlier, *self.history_["loss"]]
         self.best_epoch_ = len(self.history_["loss"])
         return self
@@ -195,13 +171,13 @@ class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
     def _begin(self, sample: SoftSample) -> Any:
         """Learns the inputs, and returns the models to begin with."""
         key, self._key = jax.random.split(key_of(self.random_state))
-        old = getattr(self, "model_", None) if self.warm_start else None
+        old = getattr(self, "soft_model_", None) if self.warm_start else None
         if old is None:
             self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
         form = SoftForm(
             depth=self._depth_to_begin_with(len(sample.values), old),
             num_features=self.inputs_.num_features,
-            num_outputs=self._num_outputs(),
+            num_outputs=self.n_classes_ if is_classifier(self) else self.n_outputs_,
             gate=self.gate,
             missing=self.inputs_.missing,
         )
@@ -219,44 +195,60 @@ class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
             return int(self.depth)
         if old is not None:
             return self.depth_
-        return auto_depth(num_rows, self._num_outputs() if is_classifier(self) else 2, self._largest_auto_depth)
+        return auto_depth(num_rows, self.n_classes_ if is_classifier(self) else 2, self._largest_auto_depth)
 
     def _train(
         self,
         models: Any,
         sample: SoftSample,
+        loss: Any,
         *,
-        config: TrainingConfig,
-        hyperparameters: Hyperparameters,
         num_epochs: int,
         validation: Validation | None = None,
-    ) -> Trained:
-        number = jax.tree.leaves(models)[0].shape[0]
+        goes_on: bool = False,
+    ) -> Self:
+        """Trains the models and takes what they have become as the fitted one.
+
+        Args:
+            models: The models, or their progress, with an axis of models.
+            sample: The rows.
+            loss: The loss; another than that of the parameters is a teacher's.
+            num_epochs: How often the rows are seen.
+            validation: The rows on which checkpoints are compared.
+            goes_on: Whether temperature and rates are those of the last step all the time.
+        """
+        is_guided = self.init is not None or loss is distillation
+        numbers = hyperparameters_of(self, len(sample.values), is_guided=is_guided)
+        config = config_of(self, loss, self._predict_function(models.model if isinstance(models, Progress) else models))
+        if goes_on:
+            numbers = numbers._replace(first_temperature=self.last_temperature)
+            config = config._replace(decay=constant)
         with progress_of_trees(self.verbose, num_epochs, "training", "epochs are done") as report:
-            return train_many(
+            trained = train_many(
                 models,
-                training_rows(sample, self.inputs_),
-                keys=jax.random.split(self._key, number),
+                _training_rows(sample, self.inputs_),
+                keys=jax.random.split(self._key, jax.tree.leaves(models)[0].shape[0]),
                 num_epochs=num_epochs,
                 config=config,
-                hyperparameters=hyperparameters,
+                hyperparameters=numbers,
                 validation=validation,
                 report=report,
             )
-
-    def _config(self, loss: Any) -> TrainingConfig:
-        return config_of(self, loss, self._predict_functions()[1])
-
-    def check_parameters(self) -> None:
-        """Raises InvalidInputError if a parameter is not allowed."""
-        check_parameters(self)
+        losses = trained.loss[:, -1:] if trained.validation_loss is None else trained.validation_loss
+        chosen = self._choose(jax.tree.map(np.asarray, trained), losses.min(axis=1, initial=np.inf))
+        self._rows = sample
+        self.soft_model_, self.progress_, self.best_epoch_ = chosen.model, chosen.progress, int(chosen.best_epoch)
+        self.history_ = {"loss": chosen.loss.tolist()}
+        if chosen.validation_loss is not None:
+            self.history_["validation_loss"] = chosen.validation_loss.tolist()
+        return self
 
     def fitted_state(self) -> SoftState:
         """Returns what fitting has learned: what a model file keeps."""
         return SoftState(
             self.fitted_table(),
             InputsState.of(self.inputs_),
-            self.model_,
+            self.soft_model_,
             RandomKey.of(self._key),
             self.history_,
             self.best_epoch_,
@@ -266,20 +258,19 @@ class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
 
     def restore(self, state: SoftState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
-        self.check_parameters()
+        check_parameters(self)
         self.restore_table(state.table)
         self.inputs_ = state.inputs.inputs(self.schema_)
         is_mixed_so = mixture_of(state.model) == getattr(self, "mixture", None)
-        require(is_mixed_so, "its trees are mixed in another way than its parameters say")
-        self.model_, self._key = state.model_of(self.inputs_), state.key.key()
+        require(is_mixed_so, "its trees are mixed in another way than by its parameters")
+        self.soft_model_, self._key = state.model_of(self.inputs_), state.key.key()
         self.history_, self.best_epoch_ = state.history, state.best_epoch
-        if not is_classifier(self):
-            self._mean, self._deviation = state.mean, state.deviation
+        self._mean, self._deviation = state.mean, state.deviation
 
     @property
     def depth_(self) -> int:
         """The number of edges from the root to every leaf."""
-        return form_of(self.model_).depth
+        return form_of(self.soft_model_).depth
 
     @property
     def schema_(self) -> Schema:
@@ -293,10 +284,8 @@ class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
         return plot_learning_curve(self, ax=ax)
 
     def __sklearn_tags__(self):
-        """Tells scikit-learn that tables may hold words and missing values."""
-        tags = allow_tables(super().__sklearn_tags__())
-        tags.non_deterministic = False
-        return tags
+        """scikit-learn's tags: tables may hold words and missing values."""
+        return allow_tables(super().__sklearn_tags__())
 
     def __getstate__(self) -> dict:
         """Leaves the rows of the fit, which `harden` takes, out of copies and pickles."""
@@ -304,7 +293,7 @@ class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
         return {name: part for name, part in state.items() if name != "_rows"}
 
     def _encoder_to_fit(self, X: Any) -> Encoder:
-        """An encoder that knows the table."""
+        """An encoder that is fitted to the table."""
         return Encoder(categorical_features=self.categorical_features, max_categories=self.max_categories).fit(X)
 
     def _read_sample(
@@ -320,44 +309,37 @@ class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
             classes: All classes that there will be, if y may lack some.
         """
         given = read_arguments(X, y, sample_weight)
-        if is_known:
-            target, values = self._read_known_target(given.y), self._values(given.X)
-        else:
+        if not is_known:
             self.other_columns_ = given.beside
-            if self.warm_start and hasattr(self, "model_"):
-                target = self._read_known_target(given.y)
-            else:
-                target = self._read_target(given.y, given.sample_weight, classes)
-                self.encoder_ = self._encoder_to_fit(given.X)
-            values = self.encoder_.values(given.X)
-            if not is_source(given.X):
-                check_names(self, given.X)
-            else:
-                self.n_features_in_ = len(open_source(given.X).names or self.schema_.columns)
+        keeps = is_known or (self.warm_start and hasattr(self, "soft_model_"))
+        target = self._read_target(given.y, given.sample_weight, classes, is_known=keeps)
+        if not keeps:
+            self.encoder_ = self._encoder_to_fit(given.X)
+        values = self.encoder_.values(given.X)
+        if not is_source(given.X):
+            check_names(self, given.X, reset=not is_known)
+        elif not is_known:
+            self.n_features_in_ = len(open_source(given.X).names or self.schema_.columns)
         check_same_length(len(values), target)
-        weight = check_sample_weight(given.sample_weight, len(values))
-        weight = np.ones(len(values)) if weight is None else weight
-        factor = self._weight_of_target(target)
-        sample = SoftSample(values, target, weight if factor is None else weight * factor)
+        factors = check_sample_weight(given.sample_weight, len(values)), self._class_factors(target)
+        weight = np.prod([np.ones(len(values)), *(factor for factor in factors if factor is not None)], axis=0)
+        sample = SoftSample(values, target, weight)
         return sample if sample.weight.all() else sample.take(sample.weight > 0)
 
     def _values(self, X: Any) -> Real[np.ndarray, "row value"]:
+        """The values of rows to predict."""
+        check_is_fitted(self)
         values = self.encoder_.values(X)
-        if not is_source(X):
-            check_names(self, X, reset=False)
+        check_names(self, X, reset=False)
         return values
 
-    def _outputs(self, X: Any) -> Float[np.ndarray, "row output"]:
-        """The outputs of the model for the rows of a table."""
-        check_is_fitted(self)
-        return self._outputs_of(self._values(X))
-
     def _outputs_of(self, values: Real[np.ndarray, "row value"]) -> Float[np.ndarray, "row output"]:
-        x = self.inputs_.transform(values)
-        return predict_in_blocks(self._predict_functions()[0], self.model_, x, float(self.last_temperature))
+        """The outputs of the model."""
+        model, x = self.soft_model_, self.inputs_.transform(values)
+        return predict_in_blocks(self._predict_function(model), model, x, float(self.last_temperature))
 
 
-def training_rows(sample: SoftSample, inputs: Inputs) -> TrainingRows:
+def _training_rows(sample: SoftSample, inputs: Inputs) -> TrainingRows:
     """The rows as training takes them; weights are 1 in the mean."""
     return make_rows(inputs.transform(sample.values), sample.target, sample.weight / sample.weight.mean())
 

@@ -1,149 +1,61 @@
-"""Parameters of soft estimators: defaults, limits, what "auto" means, and what they mean to training."""
+"""Parameters that all soft estimators have, the sizes that "auto" stands for, and the training that follows."""
 
 import dataclasses
 import math
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Annotated, Any
 
 import optax
 from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from jaxtree.errors import InvalidTypeError
+from jaxtree.estimators.conventions import AnnotatedParameters, whole
+from jaxtree.estimators.prunings import AT_LEAST_0
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
-from jaxtree.soft.forest import MIXTURES
 from jaxtree.soft.inputs import SCALINGS
 from jaxtree.soft.losses import Loss, zero_one
 from jaxtree.soft.model import GATES
 
 AUTO = "auto"
-"""Asks for a number that follows from the rows of the table."""
+"""A number that follows from the rows of the table."""
 DECIDED = 1e-6
 """A temperature at which gates decide."""
-REGRESSION_LOSSES = ("squared_error", "absolute_error", "quantile", "poisson")
 
 BITS_A_LEAF = 32
-"""So many bits of the target a leaf sees at least, in the mean, of a tree that is deeper than `LEAST_DEPTH`."""
+"""The least number of bits of the target for a leaf, in the mean, in a tree deeper than `LEAST_DEPTH`."""
 LEAST_DEPTH = 3
 NUM_STEPS = 2500
-"""How many steps of the optimiser a training makes where it sees the rows at least `LEAST_EPOCHS` times."""
+"""The number of steps of a training that sees the rows at least `LEAST_EPOCHS` times."""
 LEAST_EPOCHS = 10
 
-_POSITIVE = [Interval(Real, 0, None, closed="neither")]
+DEPTHS = whole(0, 16)
+POSITIVE = Interval(Real, 0, None, closed="neither")
+FROM_0_BELOW_1 = Interval(Real, 0, 1, closed="left")
+BETWEEN_0_AND_1 = Interval(Real, 0, 1, closed="neither")
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class SoftParameters:
+class SoftParameters(AnnotatedParameters):
     """Parameters of all soft estimators."""
 
-    depth: int | str = AUTO
-    gate: str = "oblique"
-    max_epochs: int | str = AUTO
-    batch_size: int = 256
-    optimizer: Any = None
-    first_temperature: float = 1.0
-    last_temperature: float = 0.3
-    noise: float | str | None = AUTO
-    averaging: float = 0.99
-    validation_fraction: float | None = None
-    monitor: str = "loss"
-    patience: int | None = None
-    scaling: str = "standard"
-    categorical_features: Any = "from_dtype"
-    max_categories: int | None = 1024
-    warm_start: bool = False
-    random_state: Any = None
-    verbose: int = 0
-
-    _parameter_constraints: ClassVar[dict] = {
-        "depth": [Interval(Integral, 0, 16, closed="both"), StrOptions({AUTO})],
-        "gate": [StrOptions(set(GATES))],
-        "max_epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO})],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "optimizer": [optax.GradientTransformation, None],
-        "first_temperature": _POSITIVE,
-        "last_temperature": _POSITIVE,
-        "noise": [Interval(Real, 0, None, closed="left"), None, StrOptions({AUTO})],
-        "averaging": [Interval(Real, 0, 1, closed="left")],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
-        "monitor": [StrOptions({"loss", "hardened"})],
-        "patience": [Interval(Integral, 1, None, closed="left"), None],
-        "scaling": [StrOptions(set(SCALINGS))],
-        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
-        "max_categories": [Interval(Integral, 1, 65_535, closed="both"), None],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "gate_rate": _POSITIVE,
-        "leaf_rate": _POSITIVE,
-    }
-
-    def __init_subclass__(cls, **options: Any):
-        """Joins the constraints of all bases."""
-        super().__init_subclass__(**options)
-        own = [vars(base).get("_parameter_constraints", {}) for base in reversed(cls.__mro__)]
-        cls._parameter_constraints = {name: allowed for part in own for name, allowed in part.items()}
-
-
-@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class SoftClassifierParameters(SoftParameters):
-    """Parameters of soft classifiers."""
-
-    loss: Any = "log_loss"
-    label_smoothing: float = 0.1
-    gate_rate: float = 0.03
-    leaf_rate: float = 0.2
-    class_weight: Any = None
-
-    _parameter_constraints: ClassVar[dict] = {
-        "loss": [StrOptions({"log_loss"}), callable],
-        "label_smoothing": [Interval(Real, 0, 1, closed="left")],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-
-
-@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class SoftRegressorParameters(SoftParameters):
-    """Parameters of soft regressors."""
-
-    loss: Any = "squared_error"
-    quantile: float = 0.5
-    gate_rate: float = 0.02
-    leaf_rate: float = 0.05
-
-    _parameter_constraints: ClassVar[dict] = {
-        "loss": [StrOptions(set(REGRESSION_LOSSES)), callable],
-        "quantile": [Interval(Real, 0, 1, closed="neither")],
-    }
-
-
-@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class SoftTreeParameters(SoftParameters):
-    """Parameters of soft trees."""
-
-    depth: int | str = dataclasses.field(default=AUTO, kw_only=False)
-    init: Any = None
-    init_width: float = 0.1
-    n_restarts: int = 1
-
-    _parameter_constraints: ClassVar[dict] = {
-        "init": [object],
-        "init_width": _POSITIVE,
-        "n_restarts": [Interval(Integral, 1, None, closed="left")],
-    }
-
-
-@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class SoftForestParameters(SoftParameters):
-    """Parameters of soft forests."""
-
-    n_estimators: int = dataclasses.field(default=10, kw_only=False)
-    mixture: str = "mean"
-
-    _parameter_constraints: ClassVar[dict] = {
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "mixture": [StrOptions(set(MIXTURES))],
-    }
+    depth: Annotated[int | str, DEPTHS, StrOptions({AUTO})] = AUTO
+    gate: Annotated[str, StrOptions(set(GATES))] = "oblique"
+    max_epochs: Annotated[int | str, whole(1), StrOptions({AUTO})] = AUTO
+    batch_size: Annotated[int, whole(1)] = 256
+    optimizer: Annotated[Any, optax.GradientTransformation, None] = None
+    first_temperature: Annotated[float, POSITIVE] = 1.0
+    last_temperature: Annotated[float, POSITIVE] = 0.3
+    noise: Annotated[float | str | None, AT_LEAST_0, None, StrOptions({AUTO})] = AUTO
+    averaging: Annotated[float, FROM_0_BELOW_1] = 0.99
+    validation_fraction: Annotated[float | None, BETWEEN_0_AND_1, None] = None
+    monitor: Annotated[str, StrOptions({"loss", "hardened"})] = "loss"
+    patience: Annotated[int | None, whole(1), None] = None
+    scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
+    categorical_features: Annotated[Any, "array-like", StrOptions({"from_dtype"}), None] = "from_dtype"
+    max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024
+    warm_start: Annotated[bool, "boolean"] = False
+    random_state: Annotated[Any, "random_state"] = None
+    verbose: Annotated[int, "verbose"] = 0
 
 
 def epochs_of(estimator: Any, num_rows: int) -> int:
@@ -152,12 +64,12 @@ def epochs_of(estimator: Any, num_rows: int) -> int:
 
 
 def hyperparameters_of(estimator: Any, num_rows: int, *, is_guided: bool = False) -> Hyperparameters:
-    """The numbers of the training that an estimator's parameters ask for.
+    """The numbers of the training that follow from an estimator's parameters.
 
     Args:
         estimator: The estimator.
         num_rows: The rows that it is trained on.
-        is_guided: Whether a hard tree or a teacher tells more than the rows do: there is then no noise of itself.
+        is_guided: Whether training begins with a hard tree or follows a teacher: "auto" is then no noise.
     """
     noise = estimator.noise
     if noise == AUTO:
@@ -173,13 +85,7 @@ def hyperparameters_of(estimator: Any, num_rows: int, *, is_guided: bool = False
 
 
 def config_of(estimator: Any, loss: Loss, predict: Predict) -> TrainingConfig:
-    """The static part of the training that an estimator's parameters ask for.
-
-    Raises:
-        InvalidTypeError: The loss is no function.
-    """
-    if not callable(loss):
-        raise InvalidTypeError(f"loss must be a name or a function of outputs and targets, got {loss!r}")
+    """The static part of the training that follows from an estimator's parameters."""
     monitor = zero_one if estimator.monitor == "hardened" and is_classifier(estimator) else None
     config = TrainingConfig(loss=loss, monitor=monitor, predict=predict, batch_size=int(estimator.batch_size))
     return config if estimator.optimizer is None else config._replace(optimizer=estimator.optimizer)
@@ -188,7 +94,7 @@ def config_of(estimator: Any, loss: Loss, predict: Predict) -> TrainingConfig:
 def auto_depth(num_rows: int, num_classes: int, largest: int) -> int:
     r"""Returns how deep a tree of so many rows is.
 
-    A row tells $\log_2 k$ bits of one of k classes: the more classes there are, the more leaves tell them apart.
+    The class of a row has $\log_2 k$ bits for k classes: more classes need more leaves.
 
     Args:
         num_rows: The rows that it is trained on.

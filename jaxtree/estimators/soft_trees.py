@@ -1,27 +1,28 @@
 """Soft trees and soft forests as estimators."""
 
 import dataclasses
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
 from jaxtyping import Array, Float, Key
 from sklearn.base import is_classifier
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import AnyArray
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.base import BaseTree
+from jaxtree.estimators.conventions import whole
 from jaxtree.estimators.hardened import hard_estimator
 from jaxtree.estimators.soft_base import BaseSoft
-from jaxtree.estimators.soft_parameters import AUTO, SoftForestParameters, SoftTreeParameters
+from jaxtree.estimators.soft_parameters import AUTO, DEPTHS, POSITIVE
 from jaxtree.estimators.soft_targets import SoftClassifier, SoftRegressor
-from jaxtree.soft.epochs import Predict
-from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, init_forest
+from jaxtree.soft.forest import MIXTURES, SoftForest, init_forest
 from jaxtree.soft.from_tree import from_tree
 from jaxtree.soft.harden import harden
-from jaxtree.soft.model import SoftForm, SoftTree, apply, init, log_mixture
+from jaxtree.soft.model import SoftForm, SoftTree, init
 from jaxtree.soft.training import Trained
 from jaxtree.table.encoder import Encoder
 
@@ -29,18 +30,21 @@ ROWS_FOR_THRESHOLDS = 1000
 """Rows among which axis gates have their first thresholds."""
 
 
-class OfOneTree(SoftTreeParameters, BaseSoft):
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class OfOneTree(BaseSoft):
     """The model is one soft tree, the best of several."""
 
+    depth: Annotated[int | str, DEPTHS, StrOptions({AUTO})] = dataclasses.field(default=AUTO, kw_only=False)
+    init: Annotated[Any, object] = None
+    init_width: Annotated[float, POSITIVE] = 0.1
+    n_restarts: Annotated[int, whole(1)] = 1
+
     _largest_auto_depth = 10
-    n_classes_: int
-    classes_: Any
-    model_: SoftTree
 
     def harden(
         self, X: Any = None, y: Any = None, sample_weight: Any = None, *, refit: bool | None = None, drop: str = "box"
     ) -> Any:
-        """Returns an ordinary tree that sends every row where the gates rather send it.
+        """Returns an ordinary tree that sends every row to the side to which the gates send more than half of it.
 
         Of axis gates it is a `DecisionTreeClassifier` or `DecisionTreeRegressor`, whose node table `tree_` can be
         pruned, exported and plotted like any other; of oblique gates a `HardTreeClassifier` or `HardTreeRegressor`.
@@ -65,9 +69,9 @@ class OfOneTree(SoftTreeParameters, BaseSoft):
             sample = self._read_sample(X, y, sample_weight, is_known=True)
         elif (sample := getattr(self, "_rows", None)) is None:
             raise InvalidInputError("the rows of the fit are not kept in a file or pickle: give harden() X and y")
-        of_classes, leaf = is_classifier(self), self.model_.leaf
+        of_classes, leaf = is_classifier(self), self.soft_model_.leaf
         hardened = harden(
-            dataclasses.replace(self.model_, leaf=leaf._replace(value=self._hard_value(leaf.value))),
+            dataclasses.replace(self.soft_model_, leaf=leaf._replace(value=self._hard_value(leaf.value))),
             self.inputs_,
             sample._replace(target=self._hard_target(sample.target)),
             num_classes=(self.n_classes_,) if of_classes else (),
@@ -77,14 +81,11 @@ class OfOneTree(SoftTreeParameters, BaseSoft):
         )
         return hard_estimator(self, hardened)
 
-    def _predict_functions(self) -> tuple[Predict, Predict]:
-        return (log_mixture, log_mixture) if is_classifier(self) else (apply, apply)
-
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> SoftTree:
         keys = jax.random.split(key, self.n_restarts)
-        return (
-            _first_trees_of(form, keys, x) if self.init is None else jax.vmap(lambda key: self._begun(form, key))(keys)
-        )
+        if self.init is None:
+            return _first_trees_of(form, keys, x)
+        return jax.vmap(lambda key: self._soft_init(form, key))(keys)
 
     def _encoder_to_fit(self, X: Any) -> Encoder:
         """A fitted encoder: that of the tree to begin with, if there is any."""
@@ -95,10 +96,10 @@ class OfOneTree(SoftTreeParameters, BaseSoft):
         check_is_fitted(self.init)
         known = np.asarray(getattr(self.init, "classes_", None)).tolist()
         if is_classifier(self) and known != self.classes_.tolist():
-            raise InvalidInputError(f"init must know the classes of y, {self.classes_.tolist()}, got {known}")
+            raise InvalidInputError(f"init must have the classes of y, {self.classes_.tolist()}, got {known}")
         return self.init.encoder_
 
-    def _begun(self, form: SoftForm, key: Key[Array, ""]) -> SoftTree:
+    def _soft_init(self, form: SoftForm, key: Key[Array, ""]) -> SoftTree:
         """The hard tree that training begins with, as a soft one."""
         return from_tree(
             self.init.tree_,
@@ -110,22 +111,15 @@ class OfOneTree(SoftTreeParameters, BaseSoft):
             key=key,
         )
 
-    def _choose(self, trained: Trained, score: Float[np.ndarray, " model"]) -> None:
-        best = int(np.argmin(score))
-        one = jax.tree.map(lambda part: np.asarray(part)[best], trained)
-        self.model_, self.progress_, self.best_epoch_ = one.model, one.progress, int(one.best_epoch)
-        self.history_ = _history_of(one)
 
-
-class OfOneForest(SoftForestParameters, BaseSoft):
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class OfOneForest(BaseSoft):
     """The model is a soft forest, its trees trained apart, or all together with their weights."""
 
-    _largest_auto_depth = 8
-    model_: SoftForest
+    n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=10, kw_only=False)
+    mixture: Annotated[str, StrOptions(set(MIXTURES))] = "mean"
 
-    def _predict_functions(self) -> tuple[Predict, Predict]:
-        of_tree, of_forest = (log_mixture, forest_log_mixture) if is_classifier(self) else (apply, apply_forest)
-        return of_forest, of_tree if self.mixture == "mean" else of_forest
+    _largest_auto_depth = 8
 
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
         if self.mixture == "mean":
@@ -138,15 +132,12 @@ class OfOneForest(SoftForestParameters, BaseSoft):
             return super()._stacked(model)
         return model.trees if isinstance(model, SoftForest) else model
 
-    def _choose(self, trained: Trained, score: Float[np.ndarray, " model"]) -> None:
-        host = jax.tree.map(np.asarray, trained)
-        self.best_epoch_ = int(np.median(host.best_epoch))
-        validation_loss = None if host.validation_loss is None else host.validation_loss.mean(axis=0)
-        self.history_ = _history_of(host._replace(loss=host.loss.mean(axis=0), validation_loss=validation_loss))
-        if self.mixture == "mean":
-            self.model_, self.progress_ = SoftForest(host.model, None), host.progress
-        else:
-            self.model_, self.progress_ = jax.tree.map(lambda part: part[0], (host.model, host.progress))
+    def _choose(self, trained: Trained, score: Float[np.ndarray, " model"]) -> Trained:
+        if self.mixture != "mean":
+            return super()._choose(trained, score)
+        loss, validation_loss = jax.tree.map(lambda loss: loss.mean(axis=0), (trained.loss, trained.validation_loss))
+        best_epoch = np.median(trained.best_epoch)
+        return Trained(SoftForest(trained.model, None), loss, validation_loss, best_epoch, trained.progress)
 
 
 def _first_trees_of(form: SoftForm, keys: Key[Array, " model"], x: Float[np.ndarray, "row feature"]) -> SoftTree:
@@ -160,14 +151,6 @@ def _first_trees(
     keys: Key[Array, " model"], rows: Float[AnyArray, "row feature"] | None, *, form: SoftForm
 ) -> SoftTree:
     return jax.vmap(lambda key: init(form, key=key, inputs=rows))(keys)
-
-
-def _history_of(trained: Trained) -> dict[str, list[float]]:
-    """The history of one training."""
-    history = {"loss": trained.loss.tolist()}
-    if trained.validation_loss is not None:
-        history["validation_loss"] = trained.validation_loss.tolist()
-    return history
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -216,7 +199,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         verbose: Whether to show a progress bar.
 
     Attributes:
-        model_: The trained `jaxtree.soft.SoftTree`.
+        soft_model_: The trained `jaxtree.soft.SoftTree`.
         depth_: Its depth.
         inputs_: How the table becomes rows of it, a `jaxtree.soft.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
@@ -250,7 +233,7 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
         init: A fitted tree of jaxtree to begin with, such as a `DecisionTreeRegressor` of the same columns.
 
     Attributes:
-        model_: The trained `jaxtree.soft.SoftTree`.
+        soft_model_: The trained `jaxtree.soft.SoftTree`.
         depth_: Its depth.
         inputs_: How the table becomes rows of it, a `jaxtree.soft.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
@@ -280,7 +263,7 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
             that depend on the row.
 
     Attributes:
-        model_: The trained `jaxtree.soft.SoftForest`.
+        soft_model_: The trained `jaxtree.soft.SoftForest`.
         depth_: The depth of its trees.
         inputs_: How the table becomes rows of it, a `jaxtree.soft.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
@@ -310,7 +293,7 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
             that depend on the row.
 
     Attributes:
-        model_: The trained `jaxtree.soft.SoftForest`.
+        soft_model_: The trained `jaxtree.soft.SoftForest`.
         depth_: The depth of its trees.
         inputs_: How the table becomes rows of it, a `jaxtree.soft.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.

@@ -1,9 +1,8 @@
 """Soft trees made of hard ones: which binary test stands at which node of the heap.
 
-A *test* asks whether the sum of some columns is above a limit; rows for which it is go right. A threshold is one
-test. A split by category is one or more: its branches are *items*, which a small binary tree divides. A row that
-the hard tree leaves at a node, because no branch is for it, has an item of its own there. The *mass* of a missing value
-is divided among the items.
+A *test* compares the sum of some columns with a limit; rows above it go right. A threshold becomes one test. A split by
+category becomes several: its branches are *items*, which a small binary tree divides. Rows that stay at a node of the
+hard tree, which has no branch for them, are one more item. The *mass* of a missing value is divided among the items.
 """
 
 import bisect
@@ -213,7 +212,7 @@ class _Planner:
     Args:
         tree: The tree, on the host.
         inputs: The columns of the rows.
-        one_column: Whether a test may look at one column only.
+        one_column: Whether every test compares a single column.
     """
 
     def __init__(self, tree: Tree, inputs: Inputs, *, one_column: bool):
@@ -227,7 +226,7 @@ class _Planner:
         if size == 0:
             return _Plan(node)
         feature, first = int(tree.feature[node]), int(tree.first_child[node])
-        # Rows without a branch stay at the node: its last branch, so to speak.
+        # Rows without a branch stay at the node, which stands behind its branches.
         below = [*(self.plan(first + branch) for branch in range(size)), _Plan(node)]
         if tree.missing_branch[node] == ALL_BRANCHES:
             masses = [*tree.weight[first : first + size].astype(np.float64).tolist(), 0.0]

@@ -17,9 +17,9 @@ from jaxtree.tree.nodes import branch_of
 from jaxtree.tree.paths import Links
 
 MARK = -2
-"""What stands in `feature` and `threshold` of a leaf, as in scikit-learn's trees."""
+"""The `feature` and `threshold` of a leaf, as in scikit-learn's trees."""
 LEAST_SHARE = 0.01
-"""Of the largest weight of a plane; what weighs less is left out of its text."""
+"""A share of the largest weight of a plane; columns of less weight are left out of its text."""
 
 
 class AxisSplits(NamedTuple):
@@ -44,7 +44,7 @@ class AxisSplits(NamedTuple):
 
 
 class HardNodeSums(NamedTuple):
-    """Of every node rows, their weight, the weights of classes or sums of targets, and weight times impurity.
+    """The rows of every node, their weight, the weights of classes or sums of targets, and weight times impurity.
 
     Impurity is Gini's, or the variance; the mean over outputs.
     """
@@ -143,25 +143,25 @@ def tree_of_splits(
     impurity = np.divide(sums.risk, weight, out=np.zeros_like(sums.risk), where=weight > 0)
     risk = weight * impurity
     below = np.bincount(links.parent[1:], risk[1:], minlength=leaf.size)
-    none, nothing = np.zeros(leaf.size, np.int32), np.zeros((leaf.size, 0))
+    nothing = np.zeros((leaf.size, 0))
 
-    def at_splits(values, of_leaf=none):
-        values, table = np.asarray(values), of_leaf.copy()
+    def at_splits(values, of_leaf=0, dtype=np.int32):
+        table = np.full(leaf.size, of_leaf, dtype)
         table[~leaf] = values
         return table
 
     code = np.array([_code_of(schema, *split[:3]) for split in zip(*map(np.ndarray.tolist, splits), strict=True)], int)
     return Tree(
-        feature=at_splits(splits.feature, none + MARK),
+        feature=at_splits(splits.feature, MARK),
         code=at_splits(code),
         next_code=at_splits(code + 1),
-        threshold=at_splits(splits.threshold, np.full(leaf.size, float(MARK))),
+        threshold=at_splits(splits.threshold, MARK, np.float64),
         split_kind=at_splits(splits.kind),
         subset=np.zeros((leaf.size, 0), np.uint32),
         missing_code=at_splits(schema.num_values[splits.feature]),
         missing_branch=at_splits(splits.missing_branch),
         **links._asdict(),
-        root=none,
+        root=np.zeros(leaf.size, np.int32),
         weight=weight,
         count=sums.target if num_classes else nothing,
         target_sum=nothing if num_classes else sums.target,
@@ -184,11 +184,11 @@ def _code_of(schema: Schema, feature: int, kind: int, threshold: float) -> int:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ObliqueTree:
-    """A tree whose nodes ask whether a sum of columns is above 0; its nodes stand in breadth-first order.
+    """A tree whose nodes compare weighted sums of columns with 0; its nodes stand in breadth-first order.
 
     Attributes:
-        normal: What every column of `inputs` counts at a node; 0 in a leaf.
-        offset: What is added; where the sum is above 0 a row goes to the second child.
+        normal: The weight of every column of `inputs` at a node; 0 in a leaf.
+        offset: A number that is added; where the sum is above 0 a row goes to the second child.
         first_child: The first of two children; 0 for a leaf.
         num_children: 2, or 0 for a leaf.
         parent: The node above; the root is its own parent.
@@ -240,7 +240,9 @@ class ObliqueTree:
         """
         x = self.inputs.transform(values)
         return walk_rows(
-            lambda row, node: above_planes(self.normal, self.offset, x[row], node), self.first_child, len(x)
+            lambda row, node: above_planes(self.normal, self.offset, x[row], node),
+            np.where(self.is_leaf, 0, self.first_child),
+            len(x),
         )
 
     def predict(self, values: Float[np.ndarray, "row value"]) -> Float64[np.ndarray, "row output"]:
@@ -250,9 +252,9 @@ class ObliqueTree:
     def export_text(self) -> str:
         """Returns the tree as text, a line a branch.
 
-        A branch is a sum of columns up to or above a limit: numbers in units of the table, or where they
-        are scaled by quantiles, as q(name) on that scale; of a category 1 or 0. Columns that weigh less than a
-        hundredth of what the heaviest does are left out. A line ends with the value of the node, and its rows.
+        A branch is a sum of columns up to or above a limit: numbers in units of the table, or, scaled by quantiles, as
+        q(name) on that scale; of a category 1 or 0. Columns of less than a hundredth of the greatest weight are left
+        out. A line ends with the value of the node, and its rows.
         """
         lines, stack = [], [0]
         while stack:
@@ -275,7 +277,7 @@ class ObliqueTree:
         return f"{words} {relation} {value_in_words(limit)}"
 
     def plane_in_words(self, node: int) -> tuple[str, float]:
-        """The sum that a node looks at, as `export_text` writes it, and its limit."""
+        """Returns the sum that a node compares, as `export_text` writes it, and its limit."""
         normal, limit = self.normal[node].copy(), -float(self.offset[node])
         shown = np.abs(normal) >= LEAST_SHARE * np.abs(normal).max()
         names = list(self.inputs.names)

@@ -57,10 +57,10 @@ def harden(
     refit: bool = True,
     drop: str = "rows",
 ) -> Hardened:
-    r"""Returns the hard tree that sends every row where its gates rather send it.
+    r"""Returns the hard tree that sends every row to the side to which its gates send more than half of it.
 
     An axis gate becomes a split of the feature with the largest share s: a number above threshold / s, a category, or
-    whether a value is missing. A missing value goes where it would rather go. Nodes that stop more than half of their
+    whether a value is missing. A missing value goes to its more probable side. Nodes that stop more than half of their
     rows become leaves, and so does a node whose leaves have the very same value.
 
     Args:

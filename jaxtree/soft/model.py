@@ -271,7 +271,7 @@ def with_dropout(tree: SoftTree, p: FloatLike, q: FloatLike = 0.0) -> SoftTree:
 def gate_values(
     tree: SoftTree, x: Float[Array, "row feature"], temperature: FloatLike = 1.0
 ) -> Float[Array, "node row"]:
-    """The values of all gates: above 0 a row rather goes right."""
+    """The values of all gates: above 0 a row goes right with a probability of more than half."""
     return plane_values(planes_of(tree, temperature), x)
 
 

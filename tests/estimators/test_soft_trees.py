@@ -221,7 +221,7 @@ def test_a_student_says_what_its_teacher_says():
 def test_forests_of_classes_and_numbers(mixture):
     few = dict(n_estimators=3, mixture=mixture, random_state=0)
     forest = SoftForestClassifier(depth=2, max_epochs=150, **few).fit(IRIS, SPECIES)
-    assert forest.model_.num_trees == 3 and (forest.model_.mixing is None) == (mixture == "mean")
+    assert forest.soft_model_.num_trees == 3 and (forest.soft_model_.mixing is None) == (mixture == "mean")
     assert forest.score(IRIS, SPECIES) > 0.9
     np.testing.assert_allclose(forest.predict_proba(IRIS).sum(axis=1), 1)
     assert SoftForestRegressor(depth=3, max_epochs=150, **few).fit(X, NUMBER).score(X, NUMBER) > 0.8
