@@ -72,7 +72,7 @@ def harden(
         refit: Whether a leaf gets the shares of the classes, or the means, of its rows; if not, it keeps the value of
             the soft tree's leaf.
         drop: Which branches go: "rows", those where none of the rows come; or "box", those where no point within the
-            ranges of the columns comes.
+            ranges of the columns comes. Of axis gates, a kept node without rows is a leaf with the value of its parent.
 
     Raises:
         InvalidInputError: An option is not allowed; rows, target, weight and the soft tree do not fit one another.
@@ -113,6 +113,8 @@ def harden(
     is_reached = sums.num_rows > 0
     if drop == "box":
         is_reached |= _reached_in_box(normal, offset, x.min(axis=0), x.max(axis=0))
+    if splits is not None:  # whose nodes without rows have no value but that of the node above
+        stops |= sums.num_rows == 0
     value = np.zeros((stops.size, soft.form.num_outputs))
     value[stops.size - soft.form.num_ends :] = soft.leaf.value
     heap, is_leaf, value = _keep_nodes(is_reached, stops, value)

@@ -214,6 +214,18 @@ def test_points_between_rows_count_for_the_box():
     assert harden(soft, inputs, sample(values, values[:, :1]), drop="box").tree.n_leaves == 4
 
 
+def test_where_no_row_is_an_axis_tree_predicts_the_value_above():
+    """The box of two rows has two corners without rows, each divided by two gates."""
+    values, target = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([[5.0], [7.0]])
+    inputs = number_inputs(values, scaling="none")
+    soft = init(SoftForm(3, 2, 1, gate="axis"), key=jax.random.key(0))
+    selection = 100 * jnp.eye(2)[jnp.array([0, 1, 1, 1, 1, 1, 1])]
+    gate = soft.gate._replace(selection=selection, threshold=jnp.array([0.5, 0.5, 0.5, 0.2, 0.8, 0.2, 0.8]))
+    hard = harden(dataclasses.replace(soft, gate=gate), inputs, sample(values, target), drop="box").tree
+    corners = np.array([[0.0, 0.6], [0.0, 0.9], [0.9, 0.3], [1.0, 0.1], [0.1, 0.1], [0.9, 0.9]])
+    assert hard.predict(corners)[:, 0].tolist() == [5, 5, 7, 7, 5, 7]
+
+
 def test_nodes_that_rather_stop_become_leaves():
     values, y = number_rows()
     inputs = number_inputs(values)
