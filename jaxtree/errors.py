@@ -11,6 +11,9 @@ warnings as an error turns it into one, as with any of Python's.
 InvalidInputError
 """
 
+import importlib
+from typing import Any
+
 
 class JaxtreeError(Exception):
     """Base of every error that jaxtree raises on purpose."""
@@ -42,3 +45,17 @@ class TrainingError(JaxtreeError, ArithmeticError):
 
 class InterruptedFitWarning(UserWarning):
     """A fit was interrupted, and keeps what it had: the finished trees, or the best parameters."""
+
+
+def import_extra(module: str, user: str, extra: str) -> Any:
+    """Imports a module that an extra of the package installs; raises MissingExtraError if it is not there.
+
+    Args:
+        module: The module.
+        user: The function or the like that needs it, for the message.
+        extra: The extra that installs it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(f'{user} needs {module}: pip install "jaxtree[{extra}]"') from error

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from jaxtree.errors import InvalidInputError, MissingExtraError
+from jaxtree.errors import InvalidInputError, import_extra
 
 _PLAY_TENNIS = """
     sunny    hot  high   FALSE no
@@ -312,10 +312,7 @@ def _deliver(
     cells = np.array(rows, dtype=object)
     data, target, frame = cells[:, :-1], cells[:, -1], None
     if as_frame:
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingExtraError('as_frame=True needs pandas: pip install "jaxtree[frames]"') from error
+        pandas = import_extra("pandas", "as_frame=True", "frames")
         frame = pandas.DataFrame(cells, columns=pandas.Index(columns)).infer_objects()
         data, target = frame[columns[:-1]], frame[columns[-1]]
     if return_X_y:

@@ -8,7 +8,7 @@ test rows of their own.
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxtree.errors import InvalidInputError, MissingExtraError
+from jaxtree.errors import InvalidInputError, import_extra
 
 # Columns in the order of the file.
 _ADULT = (
@@ -123,10 +123,7 @@ def load_uci(name: str, folder: str | Path, *, part: str = "all") -> tuple[Any, 
             f"part must be 'all' for {name!r}, got {part!r}; test rows of their own have only "
             + ", ".join(WITH_TEST_ROWS)
         )
-    try:
-        import pandas
-    except ImportError as error:
-        raise MissingExtraError('load_uci needs pandas: pip install "jaxtree[frames]"') from error
+    pandas = import_extra("pandas", "load_uci", "frames")
     target, files, options, _ = _DATA_SETS[name]
     tables = [pandas.read_csv(_found(Path(folder), *names), **options) for names in files]
     num_train, table = len(tables[0]), pandas.concat(tables, ignore_index=True)

@@ -58,8 +58,14 @@ class EdgeWeights(NamedTuple):
 
 
 @compiled("num_columns", "is_plain")
-def sums(
-    edges: Edges, rule: Rule, values: Float64[Array, "feature row"], *, num_columns: int, is_plain: bool
+def sum_shap_values(
+    edges: Edges,
+    rule: Rule,
+    values: Float64[Array, "feature row"],
+    background: Float64[Array, "feature other"] | None,
+    *,
+    num_columns: int,
+    is_plain: bool,
 ) -> Float64[Array, "column output row"]:
     """The sum over the trees of the Shapley values of rows, compared with the training rows.
 
@@ -67,52 +73,37 @@ def sums(
         edges: The trees.
         rule: Where the integrand is looked at.
         values: The rows.
+        background: Other rows, to compare with each of these instead, and to sum over them too.
         num_columns: The number of columns.
         is_plain: Whether all splits are thresholds that send a missing value to a branch.
     """
 
     def add(phi, splits, levels):
-        taken = branches_of(splits, values, is_plain=is_plain)
-        return _add_values(phi, levels, _weights_of(levels, rule, taken))
-
-    return _over_trees(add, edges, (num_columns, edges.base.shape[0], values.shape[1]))
-
-
-@compiled("num_columns", "is_plain")
-def sums_against_rows(
-    edges: Edges,
-    rule: Rule,
-    values: Float64[Array, "feature row"],
-    *,
-    background: Float64[Array, "feature other"],
-    num_columns: int,
-    is_plain: bool,
-) -> Float64[Array, "column output row"]:
-    """The sum over the trees, and over other rows, of the Shapley values of rows compared with each of these."""
-
-    def add(phi, splits, levels):
-        taken = branches_of(splits, values, is_plain=is_plain)
+        taken = _branches_of(splits, values, is_plain=is_plain)
+        if background is None:
+            return _add_values(phi, levels, _weights_of(levels, rule, taken))
+        others = background
 
         def add_row(number, phi):
-            other = branches_of(splits, lax.dynamic_slice_in_dim(background, number, 1, axis=1), is_plain=is_plain)
+            other = _branches_of(splits, lax.dynamic_slice_in_dim(others, number, 1, axis=1), is_plain=is_plain)
             return _add_values(phi, levels, _weights_against(levels, rule, taken, other))
 
-        return lax.fori_loop(0, background.shape[1], add_row, phi)
+        return lax.fori_loop(0, others.shape[1], add_row, phi)
 
     return _over_trees(add, edges, (num_columns, edges.base.shape[0], values.shape[1]))
 
 
 @compiled("num_columns", "is_plain")
-def pair_sums(
+def sum_shap_interactions(
     edges: Edges, rule: Rule, values: Float64[Array, "feature row"], *, num_columns: int, is_plain: bool
 ) -> Float64[Array, "column column output row"]:
     """The sum over the trees of the interaction values of rows, compared with the training rows; half of it a place.
 
-    What stands for a pair of columns is the sum of both places; what stands for a column with itself means nothing.
+    The value of a pair of columns is the sum of both places; that of a column with itself means nothing.
     """
 
     def add(phi, splits, levels):
-        weights = _weights_of(levels, rule, branches_of(splits, values, is_plain=is_plain))
+        weights = _weights_of(levels, rule, _branches_of(splits, values, is_plain=is_plain))
         return _add_pairs(phi, levels, weights, rule)
 
     return _over_trees(add, edges, (num_columns, num_columns, edges.base.shape[0], values.shape[1])) / 2
@@ -130,7 +121,7 @@ class Taken(NamedTuple):
     is_shared: Bool[Array, "split row"] | None
 
 
-def branches_of(splits: Splits, values: Float64[Array, "feature row"], *, is_plain: bool) -> Taken:
+def _branches_of(splits: Splits, values: Float64[Array, "feature row"], *, is_plain: bool) -> Taken:
     """The branches of rows at all splits of a tree."""
     value = values[splits.feature]
     is_missing, missing_branch = jnp.isnan(value), splits.missing_branch[:, None]

@@ -14,7 +14,7 @@ from jaxtyping import Float64
 
 from jaxtree.blocks import for_blocks
 from jaxtree.explain.edges import Edges, edges_of
-from jaxtree.explain.kernel import Rule, pair_sums, sums, sums_against_rows
+from jaxtree.explain.kernel import Rule, sum_shap_interactions, sum_shap_values
 from jaxtree.export.models import exported_model
 from jaxtree.tree import FittedModel, SplitKind
 
@@ -105,7 +105,7 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     model, edges, values = _prepare(estimator, X)
     main = _shap_values(model, edges, values, None)
     num_columns = main.values.shape[1]
-    pairs = _sum_up(pair_sums, edges, values, (num_columns, num_columns), 1 / len(model.forest))
+    pairs = _sum_up(sum_shap_interactions, edges, values, (num_columns, num_columns), 1 / len(model.forest))
     pairs += pairs.swapaxes(1, 2)
     own = np.arange(num_columns)
     pairs[:, own, own] = 0
@@ -127,11 +127,9 @@ def _shap_values(
     others: Float64[np.ndarray, "other feature"] | None,
 ) -> ShapValues:
     """The values of rows compared with the training rows, or with other rows."""
-    program, base, factor = sums, edges.base, 1 / len(model.forest)
-    if others is not None:
-        program, base = partial(sums_against_rows, background=others.T), model.predict(others).mean(axis=0)
-        factor = 1 / (len(model.forest) * len(others))
-    phi = _sum_up(program, edges, values, (len(model.schema.columns),), factor)
+    num_others, base = (1, edges.base) if others is None else (len(others), model.predict(others).mean(axis=0))
+    program = partial(sum_shap_values, background=None if others is None else others.T)
+    phi = _sum_up(program, edges, values, (len(model.schema.columns),), 1 / (len(model.forest) * num_others))
     return ShapValues(phi, base) if model.classes else ShapValues(phi[:, :, 0], base[0])
 
 
@@ -154,7 +152,7 @@ def _sum_up(
     """Returns what a program returns for all rows, times a factor; block by block and in threads.
 
     Args:
-        program: A function of the edges, the rule and some rows; see `sums`.
+        program: A function of the edges, the rule and some rows; see `sum_shap_values`.
         edges: The trees.
         values: The rows.
         columns: The number of columns, once or for pairs twice.

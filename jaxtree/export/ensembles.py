@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float64, Int
 
-from jaxtree.errors import InvalidInputError, MissingExtraError
+from jaxtree.errors import InvalidInputError, import_extra
 from jaxtree.export.conditions import Question, questions_of, questions_of_forest
 from jaxtree.export.models import Planes, TermKind, exported_model, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
@@ -54,10 +54,7 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
         >>> [output.name for output in model.graph.output]
         ['label', 'probabilities']
     """
-    try:
-        import onnx
-    except ImportError as error:
-        raise MissingExtraError('ONNX needs its package: pip install "jaxtree[onnx]"') from error
+    onnx = import_extra("onnx", "to_onnx", "onnx")
     number = np.dtype(dtype)
     if number not in (np.float32, np.float64):
         raise InvalidInputError(f"dtype must be float32 or float64, got {number}")
@@ -291,10 +288,7 @@ def to_treelite(estimator: Any, *, no_missing: bool = False) -> Any:
         >>> treelite.gtil.predict(model, X[:1])[0].tolist()
         [[1.0, 0.0, 0.0]]
     """
-    try:
-        from treelite import model_builder
-    except ImportError as error:
-        raise MissingExtraError('treelite needs its package: pip install "jaxtree[treelite]"') from error
+    model_builder = import_extra("treelite", "to_treelite", "treelite").model_builder
     model = exported_model(estimator, no_missing=no_missing)
     num_outputs, num_trees = model.node_value.shape[1], len(model.forest)
     builder = model_builder.ModelBuilder(

@@ -37,14 +37,12 @@ class Subject(NamedTuple):
     """The tree that a page shows.
 
     Attributes:
-        whole: The fitted estimator that the page is of.
-        member: The same, or the tree of the forest as an estimator.
+        estimator: The fitted estimator that the page is of.
         number: Which tree of the forest it is; None if it is none of a forest.
         model: The tree's model.
     """
 
-    whole: Any
-    member: Any
+    estimator: Any
     number: int | None
     model: FittedModel
 
@@ -79,9 +77,9 @@ def subject_of(estimator: Any, tree: int) -> Subject:
     num_trees = len(exported_model(estimator).forest)
     if not isinstance(tree, int | np.integer) or not 0 <= tree < num_trees:
         raise InvalidInputError(f"tree must be a whole number from 0 to {num_trees - 1}, got {tree!r}")
-    is_forest = estimator.model_.averages_trees
-    member = estimator.estimators_[tree] if is_forest else estimator
-    return Subject(estimator, member, int(tree) if is_forest else None, member.model_)
+    if not estimator.model_.averages_trees:
+        return Subject(estimator, None, estimator.model_)
+    return Subject(estimator, int(tree), estimator.estimators_[tree].model_)
 
 
 def compact(values: Real[np.ndarray, " entry"], digits: int = DIGITS) -> list[int | float | None]:
@@ -209,7 +207,7 @@ def read_rows(subject: Subject, name: str, X: Any, y: Any) -> PageRows | None:
     X, y, _, _ = read_arguments(X, y)
     model = subject.model
     target = model.encode_target(y)
-    values = np.asarray(subject.member.encoder_.values(X), np.float64)
+    values = np.asarray(subject.estimator.encoder_.values(X), np.float64)
     check_same_length(len(values), target[0])
     held = hold_out_rows(subject.tree, model.predictor, values, target, None)
     return PageRows(name, values, target[0], model.predictor.ends(values), held)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxtree.errors import MissingExtraError
+from jaxtree.errors import import_extra
 from jaxtree.page.columns import PageRows, Subject, page_data, read_rows, subject_of
 
 SCRIPTS = ("elements", "tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
@@ -91,10 +91,7 @@ def _asset(name: str) -> str:
 
 
 def _template() -> Any:
-    try:
-        import jinja2
-    except ImportError as error:
-        raise MissingExtraError('the page needs jinja2: pip install "jaxtree[plot]"') from error
+    jinja2 = import_extra("jinja2", "to_html", "plot")
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset),
         autoescape=True,
@@ -115,7 +112,7 @@ def _summary(subject: Subject, rows: list[PageRows]) -> list[tuple[str, str]]:
     if subject.classes:
         facts.append(("classes", f"{len(subject.classes):,}"))
     if subject.number is not None:
-        facts.append(("trees", f"{len(subject.whole.estimators_):,}"))
+        facts.append(("trees", f"{len(subject.estimator.estimators_):,}"))
     sizes = (("nodes", tree.node_count), ("leaves", tree.n_leaves), ("depth", tree.max_depth))
     return facts + [(name, f"{size:,}") for name, size in sizes]
 
@@ -137,7 +134,7 @@ def parameters(estimator: Any) -> list[tuple[str, str, bool]]:
 
 def _importances(subject: Subject) -> list[dict[str, Any]]:
     """The columns that splits ask for with their share of the gain, the largest first."""
-    values = np.asarray(subject.whole.feature_importances_, np.float64)
+    values = np.asarray(subject.estimator.feature_importances_, np.float64)
     order = np.argsort(-values, kind="stable")
     return [
         {"column": place, "name": subject.schema.columns[place].name, "value": float(values[place])}
@@ -151,4 +148,4 @@ def _scores_of_forest(subject: Subject, tables: list[tuple[str, Any, Any]]) -> l
     if subject.number is None:
         return []
     measure = "accuracy" if subject.classes else "R²"
-    return [(f"{name} {measure}", float(subject.whole.score(X, y))) for name, X, y in tables if X is not None]
+    return [(f"{name} {measure}", float(subject.estimator.score(X, y))) for name, X, y in tables if X is not None]

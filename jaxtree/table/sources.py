@@ -6,7 +6,6 @@ from *pieces*: row groups of Parquet files, data sets, batches. Files and data s
 imported where they are used and nowhere else.
 """
 
-import importlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +20,7 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
-from jaxtree.errors import InvalidInputError, InvalidTypeError, MissingExtraError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
 
 ROWS_AT_A_TIME = 2**17
 """Rows that are read at a time from a file or data set."""
@@ -367,7 +366,4 @@ def _refuse_other_columns(label: str, own: set[str], wanted: set[str]) -> None:
 
 
 def _import(module: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(f'Parquet files need {module}: pip install "jaxtree[frames]"') from error
+    return import_extra(module, "Parquet", "frames")
