@@ -60,14 +60,19 @@ def features_of(schema: Schema, column: int) -> list[int]:
     return [number for number, feature in enumerate(schema.features) if feature.column == column]
 
 
+def _split(tree: Tree, schema: Schema, node: int) -> tuple[int, Column, Feature, float]:
+    """The kind of a node's split, what it asks about, and its threshold."""
+    feature = schema.features[int(tree.feature[node])]
+    return int(tree.split_kind[node]), schema.columns[feature.column], feature, float(tree.threshold[node])
+
+
 def condition(tree: Tree, schema: Schema, node: int) -> Condition:
     """Returns the condition that the parent's split sets for rows that come to a node, missing values left aside."""
     parent = int(tree.parent[node])
-    branch, kind = node - int(tree.first_child[parent]), SplitKind(int(tree.split_kind[parent]))
-    feature = schema.features[int(tree.feature[parent])]
-    column = schema.columns[feature.column]
+    kind, column, feature, threshold = _split(tree, schema, parent)
+    branch = node - int(tree.first_child[parent])
     if kind == SplitKind.THRESHOLD:
-        return _threshold_condition(column, feature, float(tree.threshold[parent]), branch)
+        return _threshold_condition(column, feature, threshold, branch)
     is_listed = branch == 1 or kind == SplitKind.MULTIWAY
     codes = [branch] if kind == SplitKind.MULTIWAY else group_codes(tree, schema, parent)
     values = tuple(value_in_words(column.categories[code]) for code in codes if code < column.num_values)
@@ -98,9 +103,7 @@ def branch_in_words(tree: Tree, schema: Schema, node: int) -> str:
 
 def group_codes(tree: Tree, schema: Schema, node: int) -> list[int]:
     """The codes of the node's column that its split, which has two branches, sends to branch 1; none of numbers."""
-    kind, threshold = SplitKind(int(tree.split_kind[node])), float(tree.threshold[node])
-    feature = schema.features[int(tree.feature[node])]
-    column = schema.columns[feature.column]
+    kind, column, feature, threshold = _split(tree, schema, node)
     codes = range(column.num_values)
     if kind == SplitKind.ONE_VS_REST:
         return [code for code in codes if code == tree.code[node]]
@@ -155,25 +158,8 @@ def questions_of(tree: Tree, schema: Schema) -> list[Question]:
     Rows whose missing value is shared out among all branches take the last one: `exported_model` refuses such trees,
     unless the rows miss nothing.
     """
-    questions, waiting = [_end(0)], [(0, 0)]
-    while waiting:
-        node, place = waiting.pop()
-        questions[place] = _end(node)
-        if not tree.num_children[node]:
-            continue
-        column, children = column_of(tree, schema, node), child_nodes(tree, node)
-        missing = _branch_of_missing(tree, schema, node)
-        tests, rest = _tests(tree, schema, node), missing
-        if missing < len(tests):  # the last branch needs no question
-            rest = tests.pop().branch
-        for branch, limit, codes in tests:
-            yes, no = len(questions), len(questions) + 1
-            questions += [_end(node), _end(node)]
-            questions[place] = Question(column, limit, codes, yes, no, missing == branch, node)
-            waiting.append((children[branch], yes))
-            place = no
-        if rest < len(children):  # else the row stays
-            waiting.append((children[rest], place))
+    questions: list[Question] = []
+    _add_questions(questions, tree, schema)
     return questions
 
 
@@ -182,12 +168,32 @@ def questions_of_forest(model: FittedModel) -> tuple[list[Question], list[int]]:
     questions: list[Question] = []
     roots = []
     for tree, first_node in zip(model.forest, model.forest.first_node.tolist(), strict=False):
-        first = len(questions)
-        roots.append(first)
-        for asked in questions_of(tree, model.schema):
-            moved = asked if asked.is_end else asked._replace(yes=asked.yes + first, no=asked.no + first)
-            questions.append(moved._replace(node=asked.node + first_node))
+        roots.append(len(questions))
+        _add_questions(questions, tree, model.schema, first_node)
     return questions, roots
+
+
+def _add_questions(questions: list[Question], tree: Tree, schema: Schema, first_node: int = 0) -> None:
+    waiting = [(0, len(questions))]
+    questions.append(_end(first_node))
+    while waiting:
+        node, place = waiting.pop()
+        end = questions[place] = _end(first_node + node)
+        if not tree.num_children[node]:
+            continue
+        column, children = column_of(tree, schema, node), child_nodes(tree, node)
+        missing = rest = _branch_of_missing(tree, schema, node)
+        tests = _tests(tree, schema, node)
+        if missing < len(tests):  # the last branch needs no question
+            rest = tests.pop().branch
+        for branch, limit, codes in tests:
+            yes, no = len(questions), len(questions) + 1
+            questions += [end, end]
+            questions[place] = Question(column, limit, codes, yes, no, missing == branch, end.node)
+            waiting.append((children[branch], yes))
+            place = no
+        if rest < len(children):  # else the row stays
+            waiting.append((children[rest], place))
 
 
 def _end(node: int) -> Question:
@@ -203,11 +209,10 @@ def _branch_of_missing(tree: Tree, schema: Schema, node: int) -> int:
 
 def _tests(tree: Tree, schema: Schema, node: int) -> list[_Test]:
     """The tests that send known values to branches, in the order in which they are asked."""
-    feature = schema.features[int(tree.feature[node])]
-    if tree.split_kind[node] == SplitKind.MULTIWAY:
+    kind, _, feature, threshold = _split(tree, schema, node)
+    if kind == SplitKind.MULTIWAY:
         number = min(feature.num_values, int(tree.num_children[node]))
         return [_Test(code, codes=(code,)) for code in range(number)]
-    limit = float(tree.threshold[node]) if feature.kind == "numeric" else np.inf
-    group = group_codes(tree, schema, node)
-    first = _Test(1, codes=tuple(group)) if group else _Test(0, limit)
+    group = [] if feature.kind == "numeric" else group_codes(tree, schema, node)
+    first = _Test(1, codes=tuple(group)) if group else _Test(0, threshold if feature.kind == "numeric" else np.inf)
     return [first, _Test(1 - first.branch, np.inf)]  # whatever else is known
