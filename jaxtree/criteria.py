@@ -140,11 +140,7 @@ def _misclassified(weight: Float[Array, " class"]) -> Float[Array, ""]:
     return _class_sum(weight) - jnp.max(weight)
 
 
-_RISKS: dict[Criterion, Criterion] = {
-    entropy: _entropy_risk,
-    gini: _gini_risk,
-    misclassification: _misclassified,
-}
+_RISKS: dict[Criterion, Criterion] = {entropy: _entropy_risk, gini: _gini_risk, misclassification: _misclassified}
 
 
 def class_risk(criterion: Criterion) -> Criterion:

@@ -25,6 +25,12 @@ from jaxtree.tree import Tree, apply, majority_class, target_means
 from jaxtree.tree.nodes import pad_to_bucket
 from jaxtree.tree.paths import Links, along_path, links_of, sum_below, sum_over_children
 
+RowCodes = UInt[AnyArray, "feature row"]
+"""The codes of rows, of every feature."""
+
+RowClasses = Int[AnyArray, " row"]
+"""The class of every row."""
+
 
 class SplitEffects(NamedTuple):
     """A score as the root alone has it, and what the split of every node adds where it is kept; 0 for a leaf."""
@@ -34,13 +40,7 @@ class SplitEffects(NamedTuple):
 
 
 def sampled_accuracy(
-    tree: Tree,
-    codes: UInt[AnyArray, "feature row"],
-    y: Int[AnyArray, " row"],
-    rates: Rates,
-    *,
-    key: PRNGKeyArray,
-    num_draws: int,
+    tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates, *, key: PRNGKeyArray, num_draws: int
 ) -> Float[Array, "... draw"]:
     """Returns the accuracy of every draw; draw d is `dropout(tree, rates, key=jax.random.fold_in(key, d))`.
 
@@ -76,12 +76,7 @@ def sampled_accuracy(
     return correct / jnp.asarray(codes.shape[1], float)
 
 
-def expected_accuracy(
-    tree: Tree,
-    codes: UInt[AnyArray, "feature row"],
-    y: Int[AnyArray, " row"],
-    rates: Rates,
-) -> Float[Array, "..."]:
+def expected_accuracy(tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates) -> Float[Array, "..."]:
     r"""Returns the exact mean accuracy over all draws, differentiable in the rates.
 
     $E = \frac{1}{n}\bigl(R_0 + \sum_v K_v\, g_v\bigr)$, where $R_0$ counts the rows that the root
@@ -101,12 +96,7 @@ def expected_accuracy(
 
 
 def expected_log_loss(
-    tree: Tree,
-    codes: UInt[AnyArray, "feature row"],
-    y: Int[AnyArray, " row"],
-    rates: Rates,
-    *,
-    laplace: FloatLike = 1.0,
+    tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates, *, laplace: FloatLike = 1.0
 ) -> Float[Array, "..."]:
     r"""Returns the exact mean over rows and draws of $-\ln \frac{w_y + a}{w + a\,C}$, differentiable in the rates.
 
@@ -138,12 +128,7 @@ def expected_log_loss(
     return _mean(tree, log_losses(tree, codes, y, laplace), codes, rates)
 
 
-def expected_squared_error(
-    tree: Tree,
-    codes: UInt[AnyArray, "feature row"],
-    y: Real[AnyArray, " row"],
-    rates: Rates,
-) -> Float[Array, "..."]:
+def expected_squared_error(tree: Tree, codes: RowCodes, y: Real[AnyArray, " row"], rates: Rates) -> Float[Array, "..."]:
     """Returns the exact mean squared error over rows and draws of a regression tree, differentiable in the rates.
 
     Args:
@@ -167,12 +152,7 @@ def expected_squared_error(
     return _mean(tree, squared_errors(tree, codes, y), codes, rates)
 
 
-def accuracy_variance(
-    tree: Tree,
-    codes: UInt[AnyArray, "feature row"],
-    y: Int[AnyArray, " row"],
-    rates: Rates,
-) -> Float[Array, "..."]:
+def accuracy_variance(tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates) -> Float[Array, "..."]:
     r"""Returns the exact variance of the accuracy over all draws, differentiable in the rates.
 
     Below a kept node v, $G_v = g_v + \sum_c B_c\, G_c$ rows more are right, with independent $B_c$ that are 1 with
@@ -225,15 +205,13 @@ def _variance_of_sum(links: Links, right: SplitEffects, rates) -> Float[Array, "
     return jnp.sum(kept * rates * expected**2, axis=-1)
 
 
-def right_rows(tree: Tree, codes: UInt[AnyArray, "feature row"], y: Int[AnyArray, " row"]) -> SplitEffects:
+def right_rows(tree: Tree, codes: RowCodes, y: RowClasses) -> SplitEffects:
     """Returns the number of rows whose class is predicted."""
     ended = ended_rows(tree, codes, y)
     return exactly(_effects, links_of(tree), ended, majority_table(tree).astype(np.int32))
 
 
-def log_losses(
-    tree: Tree, codes: UInt[AnyArray, "feature row"], y: Int[AnyArray, " row"], laplace: FloatLike = 1.0
-) -> SplitEffects:
+def log_losses(tree: Tree, codes: RowCodes, y: RowClasses, laplace: FloatLike = 1.0) -> SplitEffects:
     r"""Returns the sum over rows of $-\ln \frac{w_y + a}{w + a\,C}$, by training weights of y and of all C classes.
 
     Raises:
@@ -251,7 +229,7 @@ def log_losses(
     return exactly(_effects, links_of(tree), ended, pad_like_links(tree, -library.log(share)))
 
 
-def squared_errors(tree: Tree, codes: UInt[AnyArray, "feature row"], y: Real[AnyArray, " row"]) -> SplitEffects:
+def squared_errors(tree: Tree, codes: RowCodes, y: Real[AnyArray, " row"]) -> SplitEffects:
     r"""Returns the sum over rows of $(y - m)^2$, with the node's training mean m.
 
     Targets and means are counted from the root's mean, so that large ones do not cancel. Rows are summed as their
@@ -270,9 +248,7 @@ def squared_errors(tree: Tree, codes: UInt[AnyArray, "feature row"], y: Real[Any
     return effects._replace(at_root=effects.at_root + (target**2).sum())
 
 
-def ended_rows(
-    tree: Tree, codes: UInt[AnyArray, "feature row"], y: Int[AnyArray, " row"]
-) -> Int32[AnyArray, "node class"]:
+def ended_rows(tree: Tree, codes: RowCodes, y: RowClasses) -> Int32[AnyArray, "node class"]:
     """Returns the rows of every class whose unpruned walk ends at each node; unknown classes do not count."""
     check_classes(tree, "the analysis of dropout", of_one_output=True)
     codes, y = _pad_rows(codes, y, y, -1)

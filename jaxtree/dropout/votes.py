@@ -8,11 +8,11 @@ are kept. A node is *kept* in a draw if neither it nor any node above it is coll
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Int32, PRNGKeyArray, UInt
+from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray
 
 from jaxtree.arrays import AnyArray, is_traced
 from jaxtree.compilation import compiled
-from jaxtree.dropout.scores import ended_rows, majority_table, pad_like_links
+from jaxtree.dropout.scores import RowClasses, RowCodes, ended_rows, majority_table, pad_like_links
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import DrawPlan, Rates, padded_rates, plan_draws, scan_draws
 from jaxtree.prune.inputs import exactly
@@ -94,11 +94,7 @@ def expected_votes(
     return trim(votes, tree.depth.shape[-1], axis=-2)
 
 
-def vote_share(
-    tree: Tree,
-    codes: UInt[AnyArray, "feature row"],
-    rates: Rates,
-) -> Float[AnyArray, "... row class"]:
+def vote_share(tree: Tree, codes: RowCodes, rates: Rates) -> Float[AnyArray, "... row class"]:
     """Returns the exact share of all draws that vote for each class, for every row: the infinite ensemble.
 
     Args:
@@ -115,13 +111,7 @@ def vote_share(
 
 
 def vote_accuracy(
-    tree: Tree,
-    codes: UInt[AnyArray, "feature row"],
-    y: Int[AnyArray, " row"],
-    rates: Rates,
-    *,
-    key: PRNGKeyArray,
-    num_draws: int,
+    tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates, *, key: PRNGKeyArray, num_draws: int
 ) -> Float[Array, "... draw"]:
     """Returns the accuracy of the vote of the first draw, of the first two, and so on.
 

@@ -111,10 +111,7 @@ def make_batches(
 
 
 def run_batches(
-    batches: list[Batch],
-    workers: Sequence[Callable[[Batch], Grown]],
-    *,
-    on_grown: Callable[[int], Any] | None = None,
+    batches: list[Batch], workers: Sequence[Callable[[Batch], Grown]], *, on_grown: Callable[[int], Any] | None = None
 ) -> list[Grown]:
     """Grows batches in as many threads as there are workers, and returns the results in their order.
 

@@ -159,11 +159,7 @@ def standard_errors_better(tree: Tree) -> Float[AnyArray, " node"]:
 
 @in_float64
 def added_errors(
-    weight: Number,
-    errors: Number,
-    confidence: Number = 0.25,
-    *,
-    z: str = "exact",
+    weight: Number, errors: Number, confidence: Number = 0.25, *, z: str = "exact"
 ) -> Float[AnyArray, "..."]:
     r"""Errors to add to those of a leaf, up to the upper limit of its share of errors times its weight.
 
@@ -280,11 +276,7 @@ def pessimistic(tree: Tree, confidence: Number = 0.25, *, z: str = "exact") -> B
 
 @in_float64
 def pessimistic_errors(
-    tree: Tree,
-    confidence: Number = 0.25,
-    *,
-    z: str = "exact",
-    collapsed: Bool[AnyArray, " node"] | None = None,
+    tree: Tree, confidence: Number = 0.25, *, z: str = "exact", collapsed: Bool[AnyArray, " node"] | None = None
 ) -> Float[AnyArray, "... node"]:
     """Returns the errors that the tree below every node is estimated to make.
 

@@ -16,15 +16,7 @@ from jaxtyping import Bool, Float
 
 from jaxtree.arrays import AnyArray, is_traced
 from jaxtree.prune.bottom_up import collapse_to_cheapest, sum_over_leaves
-from jaxtree.prune.inputs import (
-    Number,
-    as_float64,
-    check_choice,
-    check_classes,
-    check_numbers,
-    in_float64,
-    slack_of,
-)
+from jaxtree.prune.inputs import Number, as_float64, check_choice, check_classes, check_numbers, in_float64, slack_of
 from jaxtree.tree import Tree, output_counts
 from jaxtree.tree.paths import levels
 
@@ -118,8 +110,7 @@ def cost_complexity_path(tree: Tree, *, cost: str = "impurity") -> CostComplexit
     pruned = pruned[np.argsort(links.alpha[pruned], kind="stable")]
     whole = sum_over_leaves(tree, node_risks(tree, cost))[0]
     return CostComplexityPath(
-        np.concatenate([[0.0], links.alpha[pruned]]),
-        whole + np.concatenate([[0.0], np.cumsum(links.rise[pruned])]),
+        np.concatenate([[0.0], links.alpha[pruned]]), whole + np.concatenate([[0.0], np.cumsum(links.rise[pruned])])
     )
 
 

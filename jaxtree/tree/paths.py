@@ -178,9 +178,7 @@ def along_path(
 
 
 def sum_below(
-    links: Links,
-    values: Num[Array, "*batch node"],
-    factor: Real[Array, "*batch node"] | None = None,
+    links: Links, values: Num[Array, "*batch node"], factor: Real[Array, "*batch node"] | None = None
 ) -> Num[Array, "*batch node"]:
     r"""Returns $S_v = x_v + \sum_c f_c\, S_c$ over the children c of every node; the factors f are 1 if not given.
 

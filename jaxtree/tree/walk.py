@@ -30,9 +30,7 @@ T = TypeVar("T")
 
 
 def apply(
-    tree: NodeFields,
-    codes: UInt[AnyArray, "feature row"],
-    collapsed: Bool[AnyArray, " node"] | None = None,
+    tree: NodeFields, codes: UInt[AnyArray, "feature row"], collapsed: Bool[AnyArray, " node"] | None = None
 ) -> Int32[Array, " row"]:
     """Returns the node where the walk of every row from node 0 ends.
 

@@ -40,10 +40,7 @@ NUM_SHUFFLES = 100
 LUCKY = 0.9583
 """The paper's best accuracy, printed as 0.96: 414 of 432 rows."""
 
-PAPER = {
-    "figure3_test": [0.86, 0.855, 0.868, 0.82, 0.60, 0.82],
-    "best_reported": 0.96,
-}
+PAPER = {"figure3_test": [0.86, 0.855, 0.868, 0.82, 0.60, 0.82], "best_reported": 0.96}
 PAPER_TABLE_2 = {3: 0.902778, 4: 0.819444, 5: 0.861111, 6: 0.861111, 7: 0.861111}
 PAPER_UNLIMITED = {"gini": 0.851852, "entropy": 0.847222, "log_loss": 0.851852}
 PAPER_SECONDS_PER_FIT = 0.3

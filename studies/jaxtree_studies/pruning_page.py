@@ -33,12 +33,7 @@ def write_report(results: Results, out_dir: str | os.PathLike) -> list[Path]:
     Raises:
         InvalidInputError: `out_dir` cannot be made or written to.
     """
-    values = {
-        **results,
-        "verdict": verdict(results),
-        "rows": accuracy_rows(results),
-        "choices": _choices(results),
-    }
+    values = {**results, "verdict": verdict(results), "rows": accuracy_rows(results), "choices": _choices(results)}
     figures = {"ranks": figure_ranks(results), "gains": figure_gains(results), "costs": figure_costs(results)}
     return report.write_report(out_dir, "prunings.html", values, {**results, "verdict": values["verdict"]}, figures)
 

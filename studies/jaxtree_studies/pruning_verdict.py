@@ -10,15 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtree_studies import ranks
-from jaxtree_studies.pruning_methods import (
-    CLASSICAL,
-    FOREST,
-    ONE_DRAW,
-    TUNED_DRAW,
-    TUNED_VOTE,
-    UNPRUNED,
-    VOTE_OF_ALL,
-)
+from jaxtree_studies.pruning_methods import CLASSICAL, FOREST, ONE_DRAW, TUNED_DRAW, TUNED_VOTE, UNPRUNED, VOTE_OF_ALL
 from jaxtree_studies.prunings import ORIGINAL, SHUFFLED, accuracies
 from jaxtree_studies.ranks import ALPHA, SAME, Comparison
 
