@@ -17,7 +17,7 @@ from jaxtree.buckets import class_bucket
 from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA, Criterion
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.ccp_cv import find_alpha
-from jaxtree.estimators.conventions import check_names, check_parameters, key_of, set_column_names
+from jaxtree.estimators.conventions import check_names, key_of, set_column_names
 from jaxtree.estimators.distributed import fit_together, spans_processes
 from jaxtree.estimators.growing import EncodedSample, Recipe, decode_thresholds, grow_tables
 from jaxtree.estimators.magnitude import check_gains, check_sums
@@ -156,12 +156,6 @@ class BaseTree(TableParameters, FittedTree):
         self.pruning_ = state.pruning
         votes = self.pruning is not None and self.pruning.votes
         self.settle(state.forest(self.schema_, votes=votes).nodes, state.votes)
-
-    def check_parameters(self) -> None:
-        """Raises InvalidInputError if a parameter is not allowed."""
-        check_parameters(self)
-        if self.pruning is not None:
-            self.pruning.check()
 
     def prepare_fit(
         self,

@@ -1,6 +1,7 @@
 """The price of a leaf found by cross-validation (Breiman et al., 1984, section 3.4)."""
 
 import copy
+import dataclasses
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -54,9 +55,7 @@ def find_alpha(estimator: Any, pruning: CostComplexity, tree: Tree, start: Prepa
     if pruning.rule == "1se":
         most = error[best] + _standard_error(folds, prices[best], pruning.cost)
         best = int(np.flatnonzero(error <= most)[-1])
-    found = copy.copy(pruning)
-    found.ccp_alpha = float(prices[best])
-    return found
+    return dataclasses.replace(pruning, ccp_alpha=float(prices[best]))
 
 
 def _grow_folds(estimator: Any, pruning: CostComplexity, start: PreparedFit) -> list[_HeldOutFold]:

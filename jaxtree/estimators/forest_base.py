@@ -20,7 +20,7 @@ from jaxtree.arrays import Device
 from jaxtree.compilation import compiled
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.base import BaseTree
-from jaxtree.estimators.conventions import check_parameters, key_of, progress_of_trees
+from jaxtree.estimators.conventions import key_of, progress_of_trees
 from jaxtree.estimators.distributed import spans_processes
 from jaxtree.estimators.growing import grow_sample, rows_of
 from jaxtree.estimators.parameters import ForestParameters
@@ -148,8 +148,7 @@ class BaseForest(ForestParameters, FittedTrees):
 
     def __len__(self) -> int:
         """The number of trees."""
-        check_is_fitted(self)
-        return len(self.forest_)
+        return len(self.model_.forest)
 
     def __getitem__(self, index: int) -> Any:
         """One of `estimators_`, or a list of some for a slice."""
@@ -192,7 +191,7 @@ class BaseForest(ForestParameters, FittedTrees):
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
-        check_parameters(self)
+        super().check_parameters()
         number_of_threads(self.n_jobs)
         if not self.bootstrap and self.max_samples is not None:
             raise InvalidInputError(
@@ -206,7 +205,6 @@ class BaseForest(ForestParameters, FittedTrees):
             )
         if self.pruning is None:
             return
-        self.pruning.check()
         if not (self.pruning.is_mask or self.pruning.votes):
             raise InvalidInputError(
                 f"trees of a forest are not cross-validated one by one, got {self.pruning}; give a number"

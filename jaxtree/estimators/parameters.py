@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.conventions import AnnotatedParameters, whole
-from jaxtree.estimators.prunings import AT_LEAST_0, Pruning
+from jaxtree.estimators.prunings import AT_LEAST_0, PART, Pruning
 
 AUTO = StrOptions({"auto"})
 BALANCED = StrOptions({"balanced"})
@@ -43,7 +43,7 @@ class CartParameters(TableParameters):
 
     max_depth: Annotated[int | None, whole(1), None] = None
     min_samples_split: Annotated[int | float, whole(2), SHARE] = 2
-    min_samples_leaf: Annotated[int | float, whole(1), Interval(RealNotInt, 0, 1, closed="neither")] = 1
+    min_samples_leaf: Annotated[int | float, whole(1), PART] = 1
     min_weight_fraction_leaf: Annotated[float, Interval(Real, 0, 0.5, closed="both")] = 0.0
     max_features: Annotated[Any, whole(1), SHARE, StrOptions({"sqrt", "log2"}), None] = None
     max_leaf_nodes: Annotated[int | None, whole(2), None] = None
@@ -103,14 +103,11 @@ def fewest(limits: list[int | float]) -> int | float:
 
 def number_of_features(max_features: Any, num_columns: int) -> int:
     """Returns how many features a node looks at: a number, a share, "sqrt", "log2", or None for all (scikit-learn)."""
-    match max_features:
-        case None:
-            return num_columns
-        case "sqrt":
-            return max(1, int(math.sqrt(num_columns)))
-        case "log2":
-            return max(1, int(math.log2(num_columns)))
-    return int(max_features) if isinstance(max_features, Integral) else max(1, int(max_features * num_columns))
+    if max_features is None or isinstance(max_features, Integral):
+        return num_columns if max_features is None else int(max_features)
+    roots = {"sqrt": math.sqrt, "log2": math.log2}
+    number = roots[max_features](num_columns) if isinstance(max_features, str) else max_features * num_columns
+    return max(1, int(number))
 
 
 def number_of_rows(number_or_share: int | float, num_rows: int) -> int:

@@ -10,9 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.estimators.conventions import allow_tables, check_names
+from jaxtree.estimators.conventions import allow_tables, check_names, check_parameters
 from jaxtree.estimators.magnitude import check_gains
 from jaxtree.estimators.parts import ScoresSources, part_by_part
+from jaxtree.estimators.prunings import Pruning
 from jaxtree.export.pictures import small_html
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.table.schema import Schema
@@ -23,12 +24,19 @@ from jaxtree.tree import FittedModel, Tree, ancestors
 class FittedTrees(KeptInFiles, BaseEstimator, abc.ABC):
     """A tree or a forest on any table, whose fit ends with a `FittedModel`."""
 
+    pruning: Pruning | None
     n_outputs_: int
     _model: FittedModel
 
     def __sklearn_is_fitted__(self) -> bool:
         """Answers scikit-learn's `check_is_fitted`."""
         return hasattr(self, "_model")
+
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed."""
+        check_parameters(self)
+        if self.pruning is not None:
+            self.pruning.check()
 
     @property
     def model_(self) -> FittedModel:
@@ -108,13 +116,11 @@ class FittedTree(FittedTrees):
 
     def get_depth(self) -> int:
         """Returns the depth of the deepest leaf; a single leaf has depth 0."""
-        check_is_fitted(self)
-        return self.tree_.max_depth
+        return self.model_.tree.max_depth
 
     def get_n_leaves(self) -> int:
         """Returns the number of leaves."""
-        check_is_fitted(self)
-        return self.tree_.n_leaves
+        return self.model_.tree.n_leaves
 
     @property
     def feature_importances_(self) -> Float[np.ndarray, " column"]:

@@ -26,6 +26,7 @@ from jaxtree.tree import Tree
 
 AT_LEAST_0 = Interval(Real, 0, None, closed="left")
 ABOVE_0_TO_1 = Interval(Real, 0, 1, closed="right")
+PART = Interval(RealNotInt, 0, 1, closed="neither")
 
 
 class Pruning(AnnotatedParameters, BaseEstimator):
@@ -81,7 +82,11 @@ class Pruning(AnnotatedParameters, BaseEstimator):
             held: The held-out rows at the nodes, for those that `needs_validation`.
             label: The class that every node predicts, if not the lowest of its majority.
         """
-        return np.asarray(type(self)._mask(tree, **vars(self)))
+        if not self.needs_validation:
+            return np.asarray(type(self)._mask(tree, **vars(self)))
+        if held is None:
+            raise InvalidInputError("this pruning looks at held-out rows: give X_val and y_val to fit, or a fraction")
+        return np.asarray(type(self)._mask(tree, held, label))
 
     def vote(
         self, tree: Tree, node_value: Float[np.ndarray, "node column"], *, key: PRNGKeyArray | None = None
@@ -271,20 +276,7 @@ class CostComplexity(Pruning):
 
 
 @dataclasses.dataclass(repr=False)
-class _ValidationPruning(Pruning):
-    """A pruning that looks at rows on which the tree was not grown."""
-
-    validation_fraction: Annotated[float, Interval(RealNotInt, 0, 1, closed="neither")] = 0.25
-
-    def collapsed(self, tree, *, key=None, held=None, label=None):
-        """Returns the nodes that this pruning collapses."""
-        if held is None:
-            raise InvalidInputError("this pruning looks at held-out rows: give X_val and y_val to fit, or a fraction")
-        return np.asarray(type(self)._mask(tree, held, label))
-
-
-@dataclasses.dataclass(repr=False)
-class ReducedError(_ValidationPruning, of=reduced_error):
+class ReducedError(Pruning, of=reduced_error):
     """Reduced-error pruning on rows that were held out: see `jaxtree.prune.reduced_error`.
 
     The rows are those given to `fit` as `X_val` and `y_val`, or a part of the table, without which the tree is grown.
@@ -297,9 +289,11 @@ class ReducedError(_ValidationPruning, of=reduced_error):
         ReducedError(validation_fraction=0.3)
     """
 
+    validation_fraction: Annotated[float, PART] = 0.25
+
 
 @dataclasses.dataclass(repr=False)
-class ValidationGate(_ValidationPruning, of=validation_gate):
+class ValidationGate(Pruning, of=validation_gate):
     """Z.-H. Zhou's pre-pruning on rows that were held out: see `jaxtree.prune.validation_gate`.
 
     The rows are those given to `fit` as `X_val` and `y_val`, or a part of the table, without which the tree is grown.
@@ -307,6 +301,8 @@ class ValidationGate(_ValidationPruning, of=validation_gate):
     Args:
         validation_fraction: The share of the rows held out where none are given.
     """
+
+    validation_fraction: Annotated[float, PART] = 0.25
 
 
 @dataclasses.dataclass(repr=False)

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import StrOptions
 
@@ -101,6 +101,11 @@ class _CART(CartParameters, BaseTree):
         monotone = read_monotone(self.monotonic_cst, self.schema_)
         if monotone is not None and self.n_outputs_ > 1:
             raise InvalidInputError("Monotonicity constraints are not supported with multiple outputs.")
+        if monotone is not None and is_classifier(self) and self.n_classes_ > 2:
+            raise InvalidInputError(
+                f"Monotonicity constraints are not supported with multiclass classification; y has {self.n_classes_} "
+                "classes, and 2 are allowed"
+            )
         limits = self.growth_limits(num_rows, weight)
         rules = Rules(
             self.make_objective(),
@@ -171,16 +176,6 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
 
     criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "gini"
     class_weight: Annotated[Any, dict, list, BALANCED, None] = None
-
-    def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
-        """Returns how to grow on so many rows with such weights."""
-        recipe = super().make_recipe(num_rows, weight)
-        if recipe.monotone is not None and self.n_classes_ > 2:
-            raise InvalidInputError(
-                f"Monotonicity constraints are not supported with multiclass classification; y has {self.n_classes_} "
-                "classes, and 2 are allowed"
-            )
-        return recipe
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
