@@ -10,15 +10,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float64, Int, Int32, PRNGKeyArray, Real, UInt
 
-from jaxtree.buckets import (
-    aligned_zeros,
-    bin_bucket,
-    capacity_bucket,
-    class_bucket,
-    empty_codes,
-    feature_bucket,
-    pad_codes,
-)
+from jaxtree import buckets
 from jaxtree.estimators.magnitude import Magnitude
 from jaxtree.forests.forest import Course, Rows, Sampling, grow_forest
 from jaxtree.growth.grow import grow_completely
@@ -86,7 +78,7 @@ class _Widths(NamedTuple):
     @property
     def num_bins(self) -> int:
         """The number of bins of all features, padded to a bucket."""
-        return bin_bucket(max(int(self.num_codes.max()), 2))
+        return buckets.bin_bucket(max(int(self.num_codes.max()), 2))
 
 
 def grow_tables(samples: Sequence[EncodedSample], mesh: Mesh | None = None) -> list[Tree]:
@@ -158,7 +150,7 @@ def grow_roots(
             features_of(samples[0].schema, recipe, widths, len(data.codes) - len(samples[0].codes)),
             Limits(*(np.array(limit) for limit in zip(*limits, strict=True))),
             recipe.rules,
-            Sizes(widths.num_bins, capacity_bucket(most_nodes), len(samples), entry_capacity=2 * weight.size),
+            Sizes(widths.num_bins, buckets.capacity_bucket(most_nodes), len(samples), entry_capacity=2 * weight.size),
             key=None if recipe.key is None else jnp.stack([s.recipe.key for s in samples if s.recipe.key is not None]),
             mesh=mesh,
         )
@@ -173,7 +165,7 @@ def grow_sample(
     """Grows some trees of a key's forest on a sample, with all sizes padded to buckets; thresholds are codes."""
     recipe, rows = encoded.recipe, rows_of(encoded)
     magnitude = Magnitude.of(encoded.target, recipe.rules.objective)
-    padding = feature_bucket(len(rows.codes)) - len(rows.codes)
+    padding = buckets.feature_bucket(len(rows.codes)) - len(rows.codes)
     forest = grow_forest(
         rows._replace(codes=np.pad(rows.codes, ((0, padding), (0, 0))), target=magnitude.divide(rows.target)),
         features_of(encoded.schema, recipe, _widths_of([encoded]), padding),
@@ -189,7 +181,7 @@ def grow_sample(
 
 def rows_of(encoded: EncodedSample) -> Rows:
     """Returns the table of a sample as growth of forests takes it."""
-    num_classes = class_bucket(max(encoded.num_classes)) if encoded.num_classes else 0
+    num_classes = buckets.class_bucket(max(encoded.num_classes)) if encoded.num_classes else 0
     return Rows(encoded.codes, encoded.target, num_classes, _widths_of([encoded]).num_bins, encoded.weight)
 
 
@@ -270,9 +262,9 @@ def _padded_codes(samples: Sequence[EncodedSample]) -> UInt[np.ndarray, "feature
     """Returns the codes of all samples side by side, padded to buckets; of one sample without a copy if possible."""
     codes = [_with_common_codes(sample, _widths_of(samples)) for sample in samples]
     if len(codes) == 1:
-        return pad_codes(codes[0])
-    num_rows = sum(part.shape[1] for part in codes)
-    return pad_codes(np.concatenate(codes, axis=1, out=empty_codes(len(codes[0]), num_rows, codes[0].dtype)))
+        return buckets.pad_codes(codes[0])
+    whole = buckets.empty_codes(len(codes[0]), sum(part.shape[1] for part in codes), codes[0].dtype)
+    return buckets.pad_codes(np.concatenate(codes, axis=1, out=whole))
 
 
 def _with_common_codes(sample: EncodedSample, widths: _Widths) -> UInt[np.ndarray, "feature row"]:
@@ -299,7 +291,7 @@ def _with_own_codes(tree: Tree, sample: EncodedSample, widths: _Widths) -> Tree:
 
 def _padded_rows(values: Real[np.ndarray, "*output row"], num_rows: int) -> Real[np.ndarray, "*output padded_row"]:
     """Returns values with zeros behind them, in an array that XLA does not copy."""
-    padded = aligned_zeros((*values.shape[:-1], num_rows), values.dtype)
+    padded = buckets.aligned_zeros((*values.shape[:-1], num_rows), values.dtype)
     padded[..., : values.shape[-1]] = values
     return padded
 

@@ -1,7 +1,6 @@
 """Parameters that several estimators have: what is allowed, and what they mean to growth."""
 
 import dataclasses
-import math
 import warnings
 from numbers import Integral, Real
 from typing import Annotated, Any
@@ -99,19 +98,3 @@ def fewest(limits: list[int | float]) -> int | float:
     """Returns the least of several `min_samples_split`; 2, which is never more, where numbers and shares meet."""
     are_numbers = {isinstance(limit, Integral) for limit in limits}
     return min(limits) if len(are_numbers) == 1 else 2
-
-
-def number_of_features(max_features: Any, num_columns: int) -> int:
-    """Returns how many features a node looks at: a number, a share, "sqrt", "log2", or None for all (scikit-learn)."""
-    if max_features is None or isinstance(max_features, Integral):
-        return num_columns if max_features is None else int(max_features)
-    roots = {"sqrt": math.sqrt, "log2": math.log2}
-    number = roots[max_features](num_columns) if isinstance(max_features, str) else max_features * num_columns
-    return max(1, int(number))
-
-
-def number_of_rows(number_or_share: int | float, num_rows: int) -> int:
-    """Returns a number of rows as it is, and a share of them rounded up."""
-    if isinstance(number_or_share, Integral):
-        return int(number_or_share)
-    return math.ceil(number_or_share * num_rows)

@@ -1,6 +1,8 @@
 """CART: classification and regression trees, with scikit-learn's parameters."""
 
 import dataclasses
+import math
+from numbers import Integral
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -21,8 +23,6 @@ from jaxtree.estimators.parameters import (
     RegressionParameters,
     deepest,
     fewest,
-    number_of_features,
-    number_of_rows,
 )
 from jaxtree.estimators.sample import Weights
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules
@@ -41,7 +41,11 @@ class _CART(CartParameters, BaseTree):
 
     splitter: Annotated[str, StrOptions({"best", "random"})] = "best"
 
-    limit_parameters: ClassVar[dict] = {"max_depth": deepest, "min_samples_split": fewest, "min_impurity_decrease": min}
+    limit_parameters: ClassVar[dict] = {
+        "max_depth": deepest,
+        "min_samples_split": fewest,
+        "min_impurity_decrease": min,
+    }
     pruning_parameters = frozenset({"max_leaf_nodes", "ccp_alpha", "pruning"})
     split_limit_counts = "rows"
 
@@ -78,8 +82,8 @@ class _CART(CartParameters, BaseTree):
 
     def growth_limits(self, num_rows: int, weight: Weights) -> Limits:
         """Returns when nodes are not split; with weights, rows are counted if a limit on them is set."""
-        split = max(2, number_of_rows(self.min_samples_split, num_rows))
-        leaf = number_of_rows(self.min_samples_leaf, num_rows)
+        split = max(2, _number_of_rows(self.min_samples_split, num_rows))
+        leaf = _number_of_rows(self.min_samples_leaf, num_rows)
         if weight is not None and split == 2 and leaf == 1:
             # A node with one row is a leaf anyway, and a branch without any is never made.
             split = leaf = 0
@@ -97,7 +101,7 @@ class _CART(CartParameters, BaseTree):
 
     def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
         """Returns how to grow on so many rows with such weights."""
-        self.max_features_ = number_of_features(self.max_features, self.n_features_in_)
+        self.max_features_ = _number_of_features(self.max_features, self.n_features_in_)
         monotone = read_monotone(self.monotonic_cst, self.schema_)
         if monotone is not None and self.n_outputs_ > 1:
             raise InvalidInputError("Monotonicity constraints are not supported with multiple outputs.")
@@ -247,3 +251,19 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
                 f"Sum of y is not {self.poisson_sum} which is necessary for Poisson regression: all are 0"
             )
         return target
+
+
+def _number_of_features(max_features: Any, num_columns: int) -> int:
+    """Returns how many features a node looks at: a number, a share, "sqrt", "log2", or None for all (scikit-learn)."""
+    if max_features is None or isinstance(max_features, Integral):
+        return num_columns if max_features is None else int(max_features)
+    roots = {"sqrt": math.sqrt, "log2": math.log2}
+    number = roots[max_features](num_columns) if isinstance(max_features, str) else max_features * num_columns
+    return max(1, int(number))
+
+
+def _number_of_rows(number_or_share: int | float, num_rows: int) -> int:
+    """Returns a number of rows as it is, and a share of them rounded up."""
+    if isinstance(number_or_share, Integral):
+        return int(number_or_share)
+    return math.ceil(number_or_share * num_rows)

@@ -1,12 +1,25 @@
 """What estimators refuse, and say; and what looks bad but is not."""
 
+import dataclasses
+import inspect
+from typing import Annotated
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 
-from jaxtree import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
+from jaxtree import (
+    C45Classifier,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesRegressor,
+    ID3Classifier,
+    RandomForestClassifier,
+)
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.estimators.conventions import whole
 
 X = np.arange(6.0)[:, None]
 Y = np.array([0, 0, 0, 1, 1, 1])
@@ -26,11 +39,11 @@ def test_targets_that_are_missing_or_infinite(estimator, bad):
 @pytest.mark.parametrize(
     ("weight", "words"),
     [
-        ([1, 1, -1, 1, 1, 1], "must not be negative: row 2 has -1"),
+        ([1, 1, -1, 1, 1, 1], "Negative values in data passed to `sample_weight`: row 2 has -1"),
         ([0] * 6, "zero for every row"),
         ([1, 1, np.nan, 1, 1, 1], "sample_weight"),
         ([1, 2], r"sample_weight.shape == \(2,\), expected \(6,\)"),
-        (np.ones((6, 1)), "must be 1D array or scalar, got 2D"),
+        (np.ones((6, 1)), "must be 1D array or scalar"),
     ],
 )
 def test_weights(estimator, weight, words):
@@ -138,3 +151,33 @@ def test_classes_of_weight_zero_are_known_but_never_predicted():
     tree = DecisionTreeClassifier(class_weight={2: 0}).fit(X, y)
     assert list(tree.classes_) == [0, 1, 2]
     assert set(tree.predict(X)) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    "estimator", [*CLASSIFIERS, DecisionTreeRegressor, RandomForestClassifier, ExtraTreesRegressor]
+)
+def test_every_parameter_has_a_constraint_which_its_signature_does_not_show(estimator):
+    signature = inspect.signature(estimator).parameters
+    assert set(estimator._parameter_constraints) == set(signature)
+    assert signature["max_depth"].annotation == int | None
+    assert "Annotated" not in str(signature.values())
+
+
+def test_a_subclass_keeps_constraints_and_adds_its_own():
+    @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+    class Shallow(DecisionTreeClassifier):
+        max_depth: int = 2
+        margin: Annotated[int, whole(3)] = 3
+
+    assert Shallow().fit(X, Y).get_depth() <= 2
+    for wrong in ({"max_depth": 0}, {"margin": 2}):
+        with pytest.raises(InvalidInputError, match=f"'{next(iter(wrong))}' parameter"):
+            Shallow(**wrong).fit(X, Y)
+
+
+def test_a_fit_that_fails_leaves_no_fitted_estimator():
+    tree = DecisionTreeClassifier()
+    with pytest.raises(InvalidInputError):
+        tree.fit(X, [0, 0, 0, 1, 1, np.nan])
+    with pytest.raises(NotFittedError):
+        tree.predict(X)
