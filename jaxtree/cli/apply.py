@@ -15,6 +15,7 @@ from jaxtree.cli.session import (
     DataArgument,
     FittedTargetOption,
     ModelArgument,
+    Names,
     Session,
     TableSession,
     WeightOption,
@@ -35,9 +36,7 @@ def predict(
     output: TableOutput = "-",
     table: TableFormat = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column proba_CLASS for every class.")] = False,
-    keep: Annotated[
-        list[str] | None, typer.Option(help="Columns of the table to repeat before the prediction.", metavar="NAME")
-    ] = None,
+    keep: Annotated[Names, typer.Option(help="Columns of the table to repeat first.", metavar="NAME")] = None,
     session: TableSession,
 ) -> None:
     """Predicts every row of a table; columns that the fit did not have are ignored."""
@@ -101,9 +100,7 @@ def explain(
         str | None,
         typer.Option(help="Rows, counted from 1, such as 3 or 1:5,9; or all.", show_default=f"the first {_FIRST_ROWS}"),
     ] = None,
-    shap: Annotated[
-        bool, typer.Option("--shap", help="Print the contribution of every column: exact Shapley values.")
-    ] = False,
+    shap: Annotated[bool, typer.Option("--shap", help="Print exact Shapley values of all columns.")] = False,
     form: Annotated[Literal["text", "jsonl"], typer.Option("--format")] = "text",
     session: TableSession,
 ) -> None:
@@ -128,12 +125,8 @@ def show(
     model: ModelArgument,
     style: Annotated[Literal["jaxtree", "weka", "c45", "id3", "simplecart"], typer.Option(help="Layout.")] = "jaxtree",
     tree: Annotated[int | None, typer.Option(min=0, help="The number of the tree of a forest to show, from 0.")] = None,
-    html: Annotated[
-        str | None, typer.Option(help="Write an interactive page instead; - is standard output.", metavar="PAGE")
-    ] = None,
-    data: Annotated[
-        str | None, typer.Option(help="Rows for the scores and prunings of the page.", metavar="DATA")
-    ] = None,
+    html: Annotated[str | None, typer.Option(help="Write an interactive page; - is standard output.")] = None,
+    data: Annotated[str | None, typer.Option(help="Rows for the scores and prunings of the page.")] = None,
     target: FittedTargetOption = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     session: TableSession,
@@ -181,10 +174,8 @@ def _scores_of_classes(session: Session, estimator: Any, X: Any, y: Any, given: 
     labels, true = estimator.classes_.tolist(), y.tolist()
     strange = sorted({label for label in true if label not in labels}, key=str)
     if strange:
-        session.note(
-            f"{sum(label in strange for label in true)} rows have a class that the fit has not seen, such as "
-            f"{in_short(repr(strange[0]))}"
-        )
+        number, first = sum(label in strange for label in true), in_short(repr(strange[0]))
+        session.note(f"{number} rows have a class that the fit has not seen, such as {first}")
     place = {label: number for number, label in enumerate([*labels, *strange])}
     pair = [place[label] for label in true], [place[label] for label in estimator.predict(X).tolist()]
     shares = np.hstack([estimator.predict_proba(X), np.zeros((len(X), len(strange)))])
@@ -200,12 +191,10 @@ def _scores_of_classes(session: Session, estimator: Any, X: Any, y: Any, given: 
 def _scores_in_words(scores: dict[str, Any]) -> str:
     import pandas as pd
 
-    numbers = {name: value for name, value in scores.items() if not isinstance(value, list)}
-    width = max(map(len, numbers))
-    words = {name: "-" if value is None else f"{value:.4f}" for name, value in numbers.items()} | {
-        "rows": str(scores["rows"])
-    }
-    lines = [f"{name:<{width}}  {word}" for name, word in words.items()]
+    words = {name: "-" if value is None else str(value) for name, value in scores.items()}
+    words |= {name: f"{value:.4f}" for name, value in scores.items() if isinstance(value, float)}
+    names = [name for name, value in scores.items() if not isinstance(value, list)]
+    lines = [f"{name:<{max(map(len, names))}}  {words[name]}" for name in names]
     if "classes" in scores:
         matrix = pd.DataFrame(scores["confusion matrix"], index=scores["classes"], columns=scores["classes"])
         lines += ["", "confusion matrix (a line a true class, a column a predicted one)"]

@@ -3,6 +3,7 @@
 The modules that read tables or compute are imported when a command runs, so that its help does not wait for them.
 """
 
+import functools
 import sys
 import tempfile
 from pathlib import Path
@@ -15,6 +16,7 @@ from jaxtree.cli.output import check_writable, kind_of_table, write_bytes, write
 from jaxtree.cli.session import (
     ColumnOptions,
     DataArgument,
+    Names,
     PruneOption,
     SeedOption,
     Session,
@@ -30,6 +32,7 @@ from jaxtree.errors import InvalidInputError
 if TYPE_CHECKING:
     from jaxtree.cli.columns import Labelled
 
+_set = functools.partial(typer.Option, "--set", metavar="NAME=VALUE")
 _MOST_SHOWN = 10
 _FEW_ROWS = 12
 """In a table of so few rows a column may well have another value in every one."""
@@ -42,12 +45,7 @@ def fit(
     target: TargetOption,
     output: Annotated[str, typer.Option("--output", "-o", help="The model file to write; - is standard output.")],
     algorithm: Annotated[Literal["cart", "c45", "id3", "forest", "soft"], typer.Option("--algorithm", "-a")] = "cart",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="A parameter of the estimator, such as max_depth=5; may be given again.", metavar="NAME=VALUE"
-        ),
-    ] = None,
+    settings: Annotated[Names, _set(help="A parameter, such as max_depth=5; may be given again.")] = None,
     prune: PruneOption = None,
     cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate first, on this number of folds.")] = None,
     seed: SeedOption = 0,
@@ -67,18 +65,11 @@ def search(
     *,
     data: DataArgument,
     target: TargetOption,
-    settings: Annotated[
-        list[str],
-        typer.Option(
-            "--set", help="Values of a parameter: ccp_alpha=0,0.01 or max_depth=2:20,none.", metavar="NAME=VALUES"
-        ),
-    ],
+    settings: Annotated[list[str], _set(help="Values: ccp_alpha=0,0.01 or max_depth=2:20,none.")],
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="Fit the best setting on all rows, and write this model file.")
     ] = None,
-    results: Annotated[
-        str | None, typer.Option(help="Write the scores of all settings: .csv, .parquet or .jsonl.", metavar="TABLE")
-    ] = None,
+    results: Annotated[str | None, typer.Option(help="Scores of all settings: .csv, .parquet or .jsonl.")] = None,
     algorithm: Annotated[Literal["cart", "c45", "id3"], typer.Option("--algorithm", "-a")] = "cart",
     prune: PruneOption = None,
     cv: Annotated[int, typer.Option(min=2, help="The number of folds.")] = 10,
@@ -249,9 +240,8 @@ def _check_scorer(scoring: str, training: "Labelled") -> None:
     from sklearn.metrics import get_scorer, get_scorer_names
 
     if scoring not in get_scorer_names():
-        raise typer.BadParameter(
-            f"must be a scorer of scikit-learn, such as accuracy, got {scoring!r}", param_hint="--scoring"
-        )
+        message = f"must be a scorer of scikit-learn, such as accuracy, got {scoring!r}"
+        raise typer.BadParameter(message, param_hint="--scoring")
     model = DummyClassifier() if training.task == "classification" else DummyRegressor()
     try:
         get_scorer(scoring)(model.fit(training.X, training.y), training.X, training.y)

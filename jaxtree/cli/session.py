@@ -35,9 +35,7 @@ _run = functools.partial(typer.Option, rich_help_panel="The run")
 Names = list[str] | None
 DataArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="DATA", help="A CSV, TSV, Parquet, Arrow (Feather) or ARFF file, also gzipped; - is standard input."
-    ),
+    typer.Argument(metavar="DATA", help="A CSV, TSV, Parquet, Arrow or ARFF file, also gzipped; - is standard input."),
 ]
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `jaxtree fit` wrote.")]
 TargetOption = Annotated[str, _column("--target", "-t", help="The column to predict.")]
@@ -46,14 +44,8 @@ FittedTargetOption = Annotated[
 ]
 WeightOption = Annotated[str | None, _column(help="The column of the weights of rows.", metavar="NAME")]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of all random choices.")]
-PruneOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A pruning, such as pessimistic:0.25, dropout:p=0.1,q=0.5, reduced-error, cost-complexity:cv,rule=1se, "
-        "or none; several combine.",
-        metavar="NAME[:ARGS]",
-    ),
-]
+_PRUNINGS = "A pruning: pessimistic:0.25, dropout:p=0.1,q=0.5, cost-complexity:cv,rule=1se, or none; several combine."
+PruneOption = Annotated[Names, typer.Option(help=_PRUNINGS, metavar="NAME[:ARGS]")]
 
 
 @dataclass(frozen=True)
@@ -76,8 +68,8 @@ class TextOptions:
     missing: Annotated[
         Names,
         _file(
-            help="A word that means that a value is missing; may be given again.",
-            show_default="an empty cell, ?, NA, N/A, NaN, null",
+            help="A word of missing cells; may be given again.",
+            show_default="empty, ?, NA, N/A, NaN, null",
             metavar="WORD",
         ),
     ] = None
@@ -92,10 +84,8 @@ class TextOptions:
         """Raises BadParameter for a separator that polars does not take."""
         separator = self.cell_separator
         if separator is not None and (len(separator.encode()) != 1 or separator in '"\r\n'):
-            raise typer.BadParameter(
-                f"must be one character of ASCII, no quote and no line end, or tab, got {separator!r}",
-                param_hint="--separator",
-            )
+            message = f"must be one character of ASCII, no quote and no line end, or tab, got {separator!r}"
+            raise typer.BadParameter(message, param_hint="--separator")
 
     @property
     def cell_separator(self) -> str | None:
