@@ -301,15 +301,16 @@ def _converted(series: pl.Series, kind: str, categories: Sequence[str] = ()) -> 
             return series.cast(pl.Boolean)
         return series.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=pl.Boolean)
     if kind in _DATES and dtype == pl.String:
-        cells = pd.Series(series.str.extract(_DATES[kind], 0).to_list(), dtype=object)
-        return pl.from_pandas(pd.to_datetime(cells, format="ISO8601", utc=kind == "utc", errors="coerce"))
+        cells = series.str.extract(_DATES[kind], 0)
+        if cells.null_count() > series.null_count():
+            return cells
+        dates = pd.Series(cells.to_list(), dtype=object)
+        return pl.from_pandas(pd.to_datetime(dates, format="ISO8601", utc=kind == "utc", errors="coerce"))
     if kind in (*_DATES, "duration"):
         # A duration is written in no one way, so that no text is one.
         return series if dtype.is_temporal() else pl.repeat(None, len(series), dtype=pl.Float64, eager=True)
-    is_number = dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)
-    return (series if is_number else series.cast(pl.String)).cast(
-        pl.Int64 if kind == "whole" else pl.Float64, strict=False
-    )
+    cells = series if dtype.is_numeric() or dtype in (pl.Boolean, pl.Null) else series.cast(pl.String)
+    return cells.cast(pl.Int64 if kind == "whole" else pl.Float64, strict=False)
 
 
 def _are_whole(numbers: pl.Series) -> pl.Series:
