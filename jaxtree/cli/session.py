@@ -112,7 +112,7 @@ class Session:
     def note(self, text: str) -> None:
         """Prints a note on the standard error stream, unless the command is to be quiet."""
         if not self.quiet:
-            print(_harmless(text), file=sys.stderr)
+            print(_harmless(text), file=sys.stderr, flush=True)
 
     @contextlib.contextmanager
     def doing(self, what: str) -> Iterator[None]:
@@ -220,7 +220,7 @@ def _failing_in_one_line(debug: bool) -> Iterator[None]:
             raise
         is_interrupt = isinstance(error, KeyboardInterrupt | InterruptedFitWarning)
         message = "interrupted; nothing was written" if is_interrupt else f"error: {_in_one_line(error)}"
-        print(_harmless(message), file=sys.stderr)
+        print(_harmless(message), file=sys.stderr, flush=True)
         raise typer.Exit(130 if is_interrupt else 1) from None
 
 
