@@ -264,6 +264,7 @@ def plot_dropout(estimator: Any, X: Any, y: Any, *, p: Any = None, q: Any = None
     Raises:
         InvalidInputError: The rates are not allowed, the estimator has several outputs or is a forest, or the table or
             its targets are not like the fitted ones.
+        InvalidTypeError: It is no tree of jaxtree with hard splits along the axes.
 
     Example:
         >>> from sklearn.datasets import load_iris
