@@ -145,7 +145,7 @@ def tree_of_splits(
     below = np.bincount(links.parent[1:], risk[1:], minlength=leaf.size)
     nothing = np.zeros((leaf.size, 0))
 
-    def at_splits(values, of_leaf=0, dtype=np.int32):
+    def at_splits(values, of_leaf=0, dtype: type = np.int32):
         table = np.full(leaf.size, of_leaf, dtype)
         table[~leaf] = values
         return table

@@ -124,15 +124,8 @@ def harden(
     if splits is None:
         planes = np.zeros((is_leaf.size, inputs.num_features)), np.zeros(is_leaf.size)
         planes[0][~is_leaf], planes[1][~is_leaf] = normal[gates], offset[gates]
-        tree = ObliqueTree(
-            *planes,
-            **links._asdict(),
-            num_rows=sums.num_rows,
-            weight=sums.weight,
-            value=value,
-            inputs=inputs,
-            num_classes=num_classes,
-        )
+        own = {"num_rows": sums.num_rows, "weight": sums.weight, "value": value}
+        tree = ObliqueTree(*planes, **links._asdict(), **own, inputs=inputs, num_classes=num_classes)
         schema, predicted = inputs.schema, tree.predict(sample.values)
     else:
         splits = AxisSplits(*(part[gates] for part in splits))
@@ -184,11 +177,10 @@ def _sums_of_rows(
     num_outputs: int,
 ) -> HardNodeSums:
     """The sums of all heap nodes, given where rows end."""
-    num_rows = np.bincount(end[weight > 0], minlength=num_heap)
-    target = np.zeros((num_heap, columns.shape[1]))
-    np.add.at(target, end, columns * weight[:, None])
-    square = np.bincount(end, weight * np.square(columns).sum(axis=1), minlength=num_heap)
-    total = np.column_stack([num_rows, np.bincount(end, weight, minlength=num_heap), square, target])
+    square = np.square(columns).sum(axis=1)
+    rows = np.column_stack([weight > 0, weight, weight * square, weight[:, None] * columns])
+    total = np.zeros((num_heap, rows.shape[1]))
+    np.add.at(total, end, rows)
     for node in range(num_heap - 1, 0, -1):
         total[(node - 1) // 2] += total[node]
     weight, target = total[:, 1], total[:, 3:]

@@ -15,11 +15,13 @@ from jaxtree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     HardTreeClassifier,
+    ID3Classifier,
     RandomForestClassifier,
     SoftForestClassifier,
     SoftForestRegressor,
     SoftTreeClassifier,
     SoftTreeRegressor,
+    load,
 )
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 
@@ -175,6 +177,15 @@ def test_fine_tuning_monitored_as_hardened_is_no_worse_on_validation_rows(seed):
     tuned = soft.harden()
     assert tuned.score(*held) >= hard.score(*held)
     assert 1 - min(soft.history_["validation_loss"]) <= tuned.score(*held) + 1e-6
+
+
+def test_a_tree_begun_with_one_hot_columns_comes_back_from_a_file(tmp_path):
+    table = DRAW.choice(["red", "green", "blue"], (60, 2))
+    label = table[:, 0] == table[:, 1]
+    start = ID3Classifier(max_depth=2, encoding="onehot").fit(table, label)
+    hard = SoftTreeClassifier(gate="axis", init=start, max_epochs=1, random_state=0).fit(table, label).harden()
+    hard.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(table), hard.predict(table))
 
 
 def test_a_tree_to_begin_with_must_fit():
