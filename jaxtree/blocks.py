@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-import jax
-
 Result = TypeVar("Result")
 
 ROWS_AT_A_TIME = 32_768
@@ -61,4 +59,6 @@ def for_blocks(work: Callable[[slice], None], num_rows: int, size: int) -> None:
 
 def is_cpu() -> bool:
     """Whether JAX computes on the processor by default."""
+    import jax  # which tables do without
+
     return jax.default_backend() == "cpu"
