@@ -171,7 +171,7 @@ def load_watermelon(version: str = "2.0", *, return_X_y: bool = False, as_frame:
         version: "2.0" has six attributes in words; "3.0" adds density and sugar content as floats; "2.0-alpha" is 2.0
             with 13 values missing, which are None here.
         return_X_y: return the pair `(data, target)` instead of a `Bunch`.
-        as_frame: pandas objects instead of NumPy arrays; blanks are then what pandas takes for missing.
+        as_frame: pandas objects instead of NumPy arrays; blanks are then missing values of pandas.
 
     Returns:
         A `sklearn.utils.Bunch` of `data`, `target`, `frame`, `feature_names`, `target_names`, `DESCR`; or the pair.

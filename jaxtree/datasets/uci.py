@@ -1,4 +1,4 @@
-"""Readers of data sets of the UCI Machine Learning Repository, from the files as it hands them out.
+"""Readers of data sets of the UCI Machine Learning Repository, from its own files.
 
 A data set stands in a subfolder of its own, as in `folder/nursery/nursery.data`; files may be gzipped. Columns of words
 become pandas' categories, and unknown cells missing values. A *part* is the training or the test rows of data that have
@@ -100,7 +100,7 @@ def load_uci(name: str, folder: str | Path, *, part: str = "all") -> tuple[Any, 
 
     Raises:
         InvalidInputError: The name or part is none of these, or the data have no test rows of their own.
-        FileNotFoundError: A file is absent; `filename` says which.
+        FileNotFoundError: A file is absent; `filename` is its path.
         MissingExtraError: pandas is not installed.
 
     Example:

@@ -5,8 +5,8 @@ outside the fitted range fall in the first or last bin. A column is *exact* if e
 own. The code past the last bin means missing (NaN).
 
 All numbers compare as float64, so that two numbers fall in one bin exactly if no edge lies between them. scikit-learn
-casts its input to float32, and ONNX compares in float32: values that differ only past float32 are told apart here and
-not there.
+casts its input to float32, and ONNX compares in float32: values that differ only past float32 are distinct here and
+the same there.
 
 Edges below a number are counted fast: the upper 16 bits of a float32 say which *cell* it lies in. Cells follow each
 other as numbers do, so that the bin of a number lies between the bins of the ends of its cell; a few steps of a binary
@@ -45,7 +45,7 @@ class Bins:
     Attributes:
         low: The smallest value of every bin in the fitted table.
         high: The largest.
-        edges: What separates a bin from the next; halfway between the one's `high` and the other's `low`, of the rows
+        edges: The limits between the bins; halfway between the one's `high` and the other's `low`, of the rows
             that edges were fitted on.
         exact: Whether every bin holds one distinct value.
     """
@@ -192,8 +192,8 @@ def bin_columns(
     than those that edges were fitted on is no longer exact.
 
     To widen, the bins whose highest value lies below a number are counted. That is its code, unless it lies between two
-    bins; and then it is below the lowest value of the bin that it is given, and is looked at again. So widening takes
-    one look-up more than to count edges, where comparing with both ends of every number's bin would take two.
+    bins; and then it is below the lowest value of the bin that it is given, and its code is found again. So widening
+    takes one look-up more than to count edges, where comparing with both ends of every number's bin would take two.
 
     Args:
         columns: The columns. Of a sparse one a zero and the entries alone are binned, so that zeros cost a fill.
@@ -253,7 +253,7 @@ def _make_counter(
 
 
 def _bottoms(bins: Bins, dtype: np.dtype) -> Float[np.ndarray, " code"]:
-    """The lowest value of every bin; of what is above all bins none, so that it is looked at again."""
+    """The lowest value of every bin; infinity above all bins, so that the code of a number there is found again."""
     if not bins.num_bins:  # nothing can be widened
         return np.full(1, -np.inf, dtype)
     bottoms = np.append(bins.low, np.inf)

@@ -1,7 +1,7 @@
 """Columns of a table as it was read: numbers, categories, or times (see `times`).
 
-The values of a column of a sparse matrix are a *sparse vector*: what it does not store is 0, not missing, and only the
-reader of a block holds zeros.
+The values of a column of a sparse matrix are a *sparse vector*: a value that it does not store is 0, not missing, and
+only the reader of a block holds zeros.
 """
 
 import datetime
@@ -261,7 +261,7 @@ def column_of_values(name: str, values: list) -> TableColumn:
 
 
 def _kind_of_type(name: str, value_type: type) -> str:
-    if value_type.__name__ in _MISSING_TYPES:  # before the dates: pandas' NaT says that it is one
+    if value_type.__name__ in _MISSING_TYPES:  # before the dates: pandas' NaT is an instance of one
         return "missing"
     for kind, types in _KINDS_OF_VALUES.items():
         if issubclass(value_type, types):
@@ -287,7 +287,7 @@ def column_of_categories(
 ) -> TableColumn:
     """Makes a column of values that are among the categories; one that is not is missing.
 
-    Raises what `column_of_values` does if declared categories are no strings or numbers.
+    Raises the errors of `column_of_values` if declared categories are no strings or numbers.
     """
     if is_declared and column_of_values(name, list(categories)).is_time:
         raise InvalidTypeError(f"column {name!r} has dates or durations as categories: turn them into strings")
@@ -316,7 +316,7 @@ def as_categorical(column: TableColumn) -> TableColumn:
 
 
 def recoded(column: TableColumn, categories: tuple) -> TableColumn:
-    """Returns a column of categories as one of other categories; what is none of them is missing."""
+    """Returns a column of categories as one of other categories; a value that is none of them is missing."""
     position, missing = {category: code for code, category in enumerate(categories)}, len(categories)
     code_of = np.array([*(position.get(category, missing) for category in column.categories), missing], np.int32)
     codes = code_of[np.asarray(column.values)]
@@ -324,7 +324,7 @@ def recoded(column: TableColumn, categories: tuple) -> TableColumn:
 
 
 def as_array(name: str, values: Any) -> Shaped[np.ndarray, "..."]:
-    """Returns an array of what NumPy understands; a masked value becomes NaN, NaT or None.
+    """Returns values that NumPy understands as an array; a masked value becomes NaN, NaT or None.
 
     Raises InvalidInputError if rows differ in length.
     """

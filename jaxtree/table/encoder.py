@@ -37,7 +37,7 @@ class Encoder:
 
     The edges of bins are fitted on all rows, or on 200,000 of them (see `sample_rows`). Numbers outside the fitted
     range fall in the first or last bin. Numbers compare as float64: scikit-learn, which casts to float32, and ONNX
-    cannot tell apart values that differ only past float32, and this can.
+    cannot separate values that differ only past float32, and this can.
 
     Args:
         encoding: "categorical", a feature a column; or "onehot", a feature for each category of a categorical column.
@@ -48,11 +48,11 @@ class Encoder:
         categorical_features: "from_dtype": columns of strings and of categorical dtypes are categorical. A list of
             names, of positions, or of a truth value a column makes others so as well. None: no column is, and strings
             are refused.
-        unseen: What a category that was not seen in fit becomes: "missing", or an "error". One-hot, a missing value is
+        unseen: The fate of a category that was not seen in fit: "missing", or an "error". One-hot, a missing value is
             0 in all features of its column if fit saw none missing, and the code 2 if it did.
 
     Attributes:
-        schema_: What the codes mean; set by fitting.
+        schema_: The meaning of the codes; set by fitting.
 
     >>> weather = [["sunny", 21.5], ["rain", 14.0], [None, 18.0]]
     >>> encoder = Encoder()
@@ -95,12 +95,12 @@ class Encoder:
         return self._encode_parts(_open(X))
 
     def fit_transform(self, X: Any) -> Codes:
-        """Returns what `fit(X).transform(X)` does, but reads a table once, and a source twice."""
+        """Returns the codes of `fit(X).transform(X)`, but reads a table once, and a source twice."""
         source = _open(X, to_fit=True)
         return self._encode_parts(replace(source, num_rows=self._learn(source)), widen=True)
 
     def summarise(self, X: Any, *, first_row: int = 0) -> Summary:
-        """Returns the summary of a part of a table: what `fit_summary` learns from, after merging those of all parts.
+        """Returns the summary of a part of a table; `fit_summary` learns from the summaries of all parts, merged.
 
         Where several processes have a part of a table each, every one summarises its own, gets the summaries of all,
         and learns the same schema as one process would from the whole table:
@@ -178,7 +178,7 @@ class Encoder:
         return self
 
     def values(self, X: Any) -> Float[np.ndarray, "row feature"]:
-        """Returns what thresholds are compared with: the numbers of numeric columns, the codes of all other features.
+        """Returns the values that thresholds split: the numbers of numeric columns, the codes of all other features.
 
         A missing value, and an unseen category, is NaN, which like the missing code is above every threshold; one-hot
         it is 0 unless fit saw a missing value. A table of float32 stays so, any other becomes float64. An array of
@@ -321,7 +321,7 @@ def _open(X: Any, *, to_fit: bool = False) -> Source:
 
 
 def _read(source: Source, prepare: Callable[[Table], Table]) -> Iterator[tuple[str, Table]]:
-    """Yields the tables of a source, each with how messages name it."""
+    """Yields the tables of a source, each with its name in messages."""
     for part in source:
         with naming(part.label):
             yield part.label, prepare(read_table(part.table))
@@ -358,7 +358,7 @@ def _codes_of_categories(feature: Feature, categories: tuple) -> Int32[np.ndarra
 
 
 def _values_of(feature: Feature, column: TableColumn, block: slice) -> Num[np.ndarray, " row"]:
-    """Returns what thresholds are compared with, for a block of rows."""
+    """Returns the values that thresholds split, for a block of rows."""
     if not column.has_categories:
         return column.values[block]
     values = _codes_of_categories(feature, column.categories).astype(np.float64)

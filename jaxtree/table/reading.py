@@ -1,4 +1,4 @@
-"""Any table, read into columns: NumPy arrays, lists of rows, and every data frame that narwhals knows.
+"""Any table, read into columns: NumPy arrays, lists of rows, and every data frame that narwhals reads.
 
 Mistakes in a table itself are found here, before any work is done. Kinds of columns follow from their dtypes, and for
 Python objects from the values. A table that is not the fitted one is then matched with the columns of the schema.
@@ -41,7 +41,7 @@ class Table:
 
     columns: tuple[TableColumn, ...]
     is_named: bool  # the names came with the table
-    matrix: Num[np.ndarray, "row column"] | None = None  # what was read, if it was one array of numbers
+    matrix: Num[np.ndarray, "row column"] | None = None  # the array that was read, if it was one of numbers
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -311,8 +311,8 @@ def match_columns(table: Table, schema: Schema, *, unseen: str) -> Table:
 
     Args:
         table: A table with the columns of the fitted one.
-        schema: What was learned in fit.
-        unseen: What a category that is not in the schema becomes: "missing", or an "error".
+        schema: The schema of the fitted table.
+        unseen: The fate of a category that is not in the schema: "missing", or an "error".
 
     Raises InvalidInputError if the table has other columns than the schema, or an unseen category that is an error, and
     InvalidTypeError if a column has values of another kind than in fit.

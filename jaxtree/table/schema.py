@@ -47,7 +47,7 @@ class Column:
 
     @property
     def unit(self) -> str | None:
-        """What the numbers of a column of dates or durations are, such as "days since 2020-01-01"; else None."""
+        """The unit of the numbers of a column of dates or durations, such as "days since 2020-01-01"; else None."""
         return None if self.time is None else self.time.unit
 
     def number(self, value: float) -> float:
@@ -63,7 +63,7 @@ class Feature:
         name: The column's name, or one-hot `column=category`.
         column: The position of its column in the table.
         kind: The column's kind, or "onehot".
-        category: The category that a one-hot feature stands for.
+        category: The category of a one-hot feature.
         num_values: The number of bins or categories; 2 for a one-hot feature, whose codes are 0 "is not" and 1 "is".
         has_missing: Whether a value was missing in fit.
     """
@@ -246,7 +246,7 @@ class Schema:
         return self.columns[feature.column].bins or Bins(codes, codes, midpoint(codes[:-1], codes[1:]), exact=True)
 
     def branch_in_words(self, feature: int, threshold: float, branch: int) -> str:
-        """Says what holds of the rows of a branch: 0 at or below the threshold, 1 above it.
+        """Returns a condition that holds for the rows of a branch: 0 at or below the threshold, 1 above it.
 
         A missing value goes to branch 1.
         """
@@ -262,7 +262,7 @@ class Schema:
         return f"{column.name} {'>' if branch else '<='} {value_in_words(limit)}"
 
     def category_in_words(self, feature: int, code: int) -> str:
-        """Says what holds of the rows with a code: "outlook = sunny", or "outlook is missing"."""
+        """Returns a condition of the rows with a code: "outlook = sunny", or "outlook is missing"."""
         described = self.features[feature]
         column = self.columns[described.column]
         if code == described.num_values:

@@ -34,7 +34,7 @@ class Piece(NamedTuple):
     """Some rows of a table, one after the other.
 
     Attributes:
-        label: How messages name the piece.
+        label: Its name in messages.
         num_rows: The number of its rows.
         names: Its columns; None if they have no names.
         load: Returns tables with its rows, with the given columns alone, or with all if given None.

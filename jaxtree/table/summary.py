@@ -67,7 +67,7 @@ def lowest_hashes(rows: Int64[np.ndarray, " row"]) -> Int64[np.ndarray, " lowest
 
 
 class ColumnSummary(NamedTuple):
-    """What is known of a column.
+    """The values and categories of a column, or of a part of it.
 
     Attributes:
         name: Its name.
@@ -107,14 +107,14 @@ class ColumnSummary(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What is known of a table or of a part of it.
+    """The summary of a table or of a part of it.
 
     Attributes:
-        label: How messages name the part.
+        label: The part's name in messages.
         num_rows: The number of its rows.
         is_named: Whether its columns came with names.
         rows: The sampled rows, by their number in the whole table, in ascending order.
-        columns: What is known of every column; nothing if there are no rows.
+        columns: The summary of every column; none if there are no rows.
     """
 
     label: str
@@ -159,7 +159,7 @@ def summarise_tables(
     """Returns the summary of tables that follow one another.
 
     Args:
-        tables: The tables, each with how messages name it; no more than one is held at a time.
+        tables: The tables, each with its name in messages; no more than one is held at a time.
         first_row: The number of the first row in the whole table.
         max_categories: The most categories of a categorical column.
 
@@ -183,9 +183,9 @@ def summarise(table: Table, label: str = "X", first_row: int = 0, limit: np.uint
 
     Args:
         table: The table.
-        label: How messages name it.
+        label: Its name in messages.
         first_row: The number of its first row in the whole table.
-        limit: The highest hash of a row that is of use.
+        limit: The highest hash of a row that may be sampled.
     """
     rows = np.arange(first_row, first_row + len(table))
     taken = lowest_hashes(rows) if limit is None else np.flatnonzero(row_hash(rows) <= limit)
@@ -315,7 +315,7 @@ def fit_schema(summary: Summary, *, onehot: bool, max_bins: int, max_categories:
     """Learns bins and categories.
 
     Args:
-        summary: What is known of the table to fit.
+        summary: The summary of the table to fit.
         onehot: Whether a categorical column becomes a feature for each category.
         max_bins: The most bins of a numeric column.
         max_categories: The most categories of a categorical column; an ordered one may have 65,535.
@@ -348,7 +348,7 @@ def _fit_column(column: ColumnSummary, max_bins: int) -> Bins:
 
 
 def read_column(source: Source, name: str) -> TableColumn:
-    """Reads one column of a source, a target or a weight, which is held as a whole: it is small beside the table.
+    """Reads one column of a source, a target or a weight, which is held as a whole: it is small next to the table.
 
     Raises:
         InvalidInputError: If there is no such column, or no row, or parts have columns of different kinds.
@@ -366,7 +366,7 @@ def read_column(source: Source, name: str) -> TableColumn:
             parts.append((part.label, read_table(part.table)))
     if not parts:
         raise InvalidInputError(NO_ROWS)
-    # Its categories and kind alone are of use: no row is sampled.
+    # Only its categories and kind are needed: no row is sampled.
     summaries = [summarise(part, label, number, limit=np.uint64(0)) for number, (label, part) in enumerate(parts)]
     (merged,) = merge_summaries(summaries).columns
     if merged.time is not None:

@@ -125,7 +125,7 @@ def encode_numbers(y: Any) -> NumberTarget:
     return NumberTarget(np.stack(numbers), len(numbers) == 1)
 
 
-def _read_outputs(y: Any) -> tuple[list[Output], int]:
+def _read_outputs(y: Any) -> tuple[Sequence[Output], int]:
     """Returns the outputs of a target, and its number of axes, 1 or 2."""
     if y is None:
         raise InvalidInputError("y should be a 1d array: fit requires y to be passed, but the target y is None")
@@ -167,7 +167,7 @@ def _numbers_of(values: Values) -> Shaped[np.ndarray, " row"]:
     return np.asarray(values.numbers()) if values.kind == "boolean" else values.items()
 
 
-def _prefix(position: int, outputs: list[Output]) -> str:
+def _prefix(position: int, outputs: Sequence[Output]) -> str:
     """Returns how a message names an output, if there are several."""
     return f"output {position} of " if len(outputs) > 1 else ""
 
@@ -288,7 +288,7 @@ def _as_float64(name: str, values: Shaped[np.ndarray, " row"]) -> Float64[np.nda
 
 
 def check_sample_weight(sample_weight: Any, num_rows: int) -> Float64[np.ndarray, " row"] | None:
-    """Returns the weight of every row: what was given, or a number for all rows; None stays None.
+    """Returns the weight of every row, from a vector or from one number for all rows; None stays None.
 
     Raises:
         InvalidInputError: If it is not a number or a vector with a weight for every row, or if a weight is missing,

@@ -2,10 +2,10 @@
 
 A *time* is an instant (a date, or a date and a time of day) or a duration. Instants become days since the first one of
 the fitted column, its *origin*; durations become days. Instants with a time zone are those of UTC; instants without one
-are another kind of column. What is finer than a nanosecond is cut off.
+are another kind of column. Fractions of a nanosecond are cut off.
 
 The same time gives the same number whatever its unit: whole days are subtracted as integers, and the rest, a whole
-number of nanoseconds, is divided by those of a day. So float64 tells apart nanoseconds within a day or so of the
+number of nanoseconds, is divided by those of a day. So float64 separates nanoseconds within a day or so of the
 origin, and microseconds within 280 years.
 """
 
