@@ -112,14 +112,12 @@ class Summary:
     Attributes:
         label: The part's name in messages.
         num_rows: The number of its rows.
-        is_named: Whether its columns came with names.
         rows: The sampled rows, by their number in the whole table, in ascending order.
         columns: The summary of every column; none if there are no rows.
     """
 
     label: str
     num_rows: int
-    is_named: bool
     rows: Int64[np.ndarray, " sampled"]
     columns: tuple[ColumnSummary, ...]
 
@@ -131,7 +129,7 @@ class Summary:
     def to_bytes(self) -> bytes:
         """Returns the summary as an archive of NumPy arrays, without pickles, for another process."""
         columns = [column._replace(values=None, categories=[*column.categories.items()]) for column in self.columns]
-        text = json.dumps([self.label, self.num_rows, self.is_named, columns]).encode()
+        text = json.dumps([self.label, self.num_rows, columns]).encode()
         buffer = io.BytesIO()
         values = (np.asarray(column.values) for column in self.columns)
         np.savez(buffer, np.frombuffer(text, np.uint8), self.rows, *values)
@@ -145,12 +143,12 @@ class Summary:
                 text, rows, *values = arrays.values()
         except (KeyError, OSError, ValueError) as error:
             raise InvalidInputError(f"the bytes are not those of a summary: {error}") from error
-        label, num_rows, is_named, described = json.loads(text.tobytes())
+        label, num_rows, described = json.loads(text.tobytes())
         columns = []
         for column, sampled in zip((ColumnSummary(*fields) for fields in described), values, strict=True):
             categories = {category: tuple(place) for category, place in column.categories}
             columns.append(column._replace(values=sampled, categories=categories, origin=tuple(column.origin)))
-        return Summary(label, num_rows, is_named, rows, tuple(columns))
+        return Summary(label, num_rows, rows, tuple(columns))
 
 
 def summarise_tables(
@@ -191,7 +189,7 @@ def summarise(table: Table, label: str = "X", first_row: int = 0, limit: np.uint
     taken = lowest_hashes(rows) if limit is None else np.flatnonzero(row_hash(rows) <= limit)
     numbers = _sampled_numbers(table, taken)
     columns = tuple(_summarise_column(*pair, first_row) for pair in zip(table.columns, numbers, strict=True))
-    return Summary(label, len(table), table.is_named, rows[taken], columns)
+    return Summary(label, len(table), rows[taken], columns)
 
 
 def _sampled_numbers(
@@ -234,7 +232,7 @@ def merge_summaries(summaries: Sequence[Summary], max_categories: int | None = N
     """
     summaries = [summary for summary in summaries if summary.num_rows]
     if len(summaries) <= 1:
-        return summaries[0] if summaries else Summary("", 0, False, np.zeros(0, np.int64), ())
+        return summaries[0] if summaries else Summary("", 0, np.zeros(0, np.int64), ())
     first, labels = summaries[0], [summary.label for summary in summaries]
     wanted = [column.name for column in first.columns]
     for summary in summaries:
@@ -253,7 +251,7 @@ def merge_summaries(summaries: Sequence[Summary], max_categories: int | None = N
     columns = zip(*(summary.columns for summary in summaries), strict=True)
     merged = tuple(_merge_columns(labels, column, order, max_categories) for column in columns)
     num_rows = sum(summary.num_rows for summary in summaries)
-    return Summary(first.label, num_rows, first.is_named, rows[order], merged)
+    return Summary(first.label, num_rows, rows[order], merged)
 
 
 def _merge_columns(
