@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_method_params
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree
+from jaxtree.estimators.conventions import progress_of_trees
 from jaxtree.search.evaluation import Results, Search, evaluate
 from jaxtree.search.scoring import even_out
 
@@ -122,10 +123,9 @@ class TreeSearchCV(BaseSearchCV):
         )  # fmt: skip
         results: Results = [[None] * len(splits) for _ in candidates]
         try:
-            with contextlib.ExitStack() as shown:
-                bar = shown.enter_context(_progress_bar()) if self.progress else None
-                task = bar and bar.add_task("scoring settings", total=len(candidates) * len(splits))
-                evaluate(search, results, lambda number: bar and bar.advance(task, number))
+            total = len(candidates) * len(splits)
+            with progress_of_trees(int(self.progress), total, "scoring settings", "scores are done") as report:
+                evaluate(search, results, report or (lambda number: None))
         except KeyboardInterrupt:
             # Whatever is wrong with the results, the interrupt is what the caller is to see.
             with contextlib.suppress(Exception):
@@ -203,11 +203,3 @@ def _even_out(results: Results) -> None:
 def _cloned(estimator: Any) -> Any:
     """A clone by scikit-learn, whose annotation is too narrow."""
     return clone(estimator)
-
-
-def _progress_bar() -> Any:
-    try:
-        from rich.progress import Progress
-    except ImportError:
-        raise InvalidInputError("progress=True needs rich: pip install 'jaxtree[cli]'") from None
-    return Progress(transient=True)
