@@ -206,7 +206,7 @@ class BaseTree(TableParameters, FittedTree):
         return self.settle(self.prune_grown(grown, start))
 
     def prune_grown(self, grown: Tree, start: PreparedFit) -> Tree:
-        """Returns the grown tree after all prunings that the parameters ask for, in units of the table."""
+        """Returns the grown tree after all prunings, in units of the table."""
         collapsed = self.find_collapsed(self.list_prunings(), grown, start)
         return self.in_table_units(take_tree(grown, collapsed=collapsed), start)
 
@@ -231,7 +231,7 @@ class BaseTree(TableParameters, FittedTree):
         return tree if recipe.monotone is None else clip_to_bounds(tree, recipe.monotone)
 
     def list_prunings(self) -> list[Pruning]:
-        """Returns the prunings that the parameters ask for, in the order in which they follow one another."""
+        """Returns the prunings that follow from the parameters, in their order."""
         prunings: list[Pruning] = []
         if self.max_leaf_nodes is not None:
             prunings.append(MaxLeafNodes(self.max_leaf_nodes))

@@ -152,7 +152,7 @@ class C45Classifier(BaseTreeClassifier):
         )
 
     def list_prunings(self) -> list[Pruning]:
-        """Returns the prunings that the parameters ask for, in the order in which they follow one another."""
+        """Returns the prunings that follow from the parameters, in their order."""
         prunings: list[Pruning] = [Collapse()] if self.collapse and self.n_outputs_ == 1 else []
         if self._is_pessimistic() and not self._raises_subtrees():
             prunings.append(Pessimistic(self.confidence, self.z))
@@ -174,7 +174,7 @@ class C45Classifier(BaseTreeClassifier):
         return super().prunes_by_masks() and not self._raises_subtrees()
 
     def prune_grown(self, grown: Tree, start: PreparedFit) -> Tree:
-        """Returns the grown tree after all prunings that the parameters ask for, in units of the table."""
+        """Returns the grown tree after all prunings, subtree raising included, in units of the table."""
         tree, sample = super().prune_grown(grown, start), start.encoded
         if not self._raises_subtrees():
             return tree
@@ -192,7 +192,7 @@ class C45Classifier(BaseTreeClassifier):
         return mark_leaves(raised)
 
     def node_values(self, tree: Tree) -> Float[np.ndarray, "node class"]:
-        """The shares of classes at every node, the outputs side by side, or the means."""
+        """Returns the shares of classes at every node, the outputs side by side; with Laplace's correction if asked."""
         if not self.laplace:
             return super().node_values(tree)
         shares = []
@@ -205,7 +205,7 @@ class C45Classifier(BaseTreeClassifier):
 
 @functools.lru_cache(maxsize=16)
 def _impurity(criterion: Criterion) -> Callable[[Float[np.ndarray, "node class"]], Float[np.ndarray, " node"]]:
-    """The criterion of many nodes, on the host; their numbers are padded so that few programs are compiled."""
+    """Returns the criterion of many nodes, on the host; sizes are padded so that few programs are compiled."""
     batched = jax.jit(jax.vmap(criterion))
 
     def impurity(count):

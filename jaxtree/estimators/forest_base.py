@@ -147,11 +147,11 @@ class BaseForest(ForestParameters, FittedTrees):
         return [np.repeat(row, draw_counts(drawing, tree, 1)[0]) for tree in range(len(self))]
 
     def __len__(self) -> int:
-        """The number of trees."""
+        """Returns the number of trees."""
         return len(self.model_.forest)
 
     def __getitem__(self, index: int) -> Any:
-        """One of `estimators_`, or a list of some for a slice."""
+        """Returns one of `estimators_`, or a list of some for a slice."""
         return self.estimators_[index]
 
     def __iter__(self) -> Iterator[Any]:
@@ -225,7 +225,7 @@ class BaseForest(ForestParameters, FittedTrees):
         return self._tree_class(**{name: getattr(self, name) for name in names} | changed)
 
     def _kept_trees(self, blank: BaseTree) -> Forest | None:
-        """The trees that a warm start goes on from.
+        """Returns the trees that a warm start continues; None without one.
 
         Raises InvalidInputError if there are more of them than asked for, or if the new table has other columns,
         categories or classes.

@@ -66,7 +66,7 @@ class FittedTrees(KeptInFiles, BaseEstimator, abc.ABC):
         return ()
 
     def _importances(self) -> Float[np.ndarray, "tree column"]:
-        """The share of the summed weighted gain of every tree that its splits on each column have; 0 without a split.
+        """Returns the share of the summed weighted gain of every tree that its splits on each column have, or 0.
 
         Raises InvalidInputError if gains are infinite.
         """
