@@ -45,18 +45,10 @@ from sklearn.tree import DecisionTreeClassifier as ScikitLearnClassifier
 from sklearn.tree import DecisionTreeRegressor as ScikitLearnRegressor
 
 from jaxtree import DecisionTreeClassifier, RandomForestClassifier, SoftTreeClassifier, SoftTreeRegressor
-from jaxtree.soft import (
-    Hyperparameters,
-    LearningRates,
-    SoftForm,
-    TrainingConfig,
-    init,
-    log_mixture,
-    make_rows,
-    train,
-    train_many,
-)
+from jaxtree.soft import LearningRates, TrainingConfig, init, make_rows, train, train_many
+from jaxtree.soft.epochs import Hyperparameters
 from jaxtree.soft.losses import smoothed_cross_entropy
+from jaxtree.soft.model import SoftForm, log_mixture
 
 ROOT = Path(__file__).resolve().parent.parent
 THIRDS = (0.525, 0.175)

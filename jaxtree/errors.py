@@ -14,6 +14,17 @@ InvalidInputError
 import importlib
 from typing import Any
 
+__all__ = [
+    "DistributedError",
+    "InterruptedFitWarning",
+    "InvalidInputError",
+    "InvalidTypeError",
+    "JaxtreeError",
+    "MissingExtraError",
+    "ModelFileError",
+    "TrainingError",
+]
+
 
 class JaxtreeError(Exception):
     """Base of every error that jaxtree raises on purpose."""

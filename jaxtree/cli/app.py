@@ -3,6 +3,7 @@
 import functools
 import importlib
 import io
+import signal
 import sys
 import threading
 from _thread import interrupt_main
@@ -108,3 +109,6 @@ def main() -> None:
     except JaxtreeError as error:
         typer.secho(f"error: {error}", fg="red", err=True)
         sys.exit(2)
+    finally:
+        # An interrupt that is repeated now must not end a program that has ended.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -21,8 +21,8 @@ from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import DrawPlan, Rates, padded_rates, plan_draws, scan_draws
 from jaxtree.prune.inputs import check_classes, exactly
-from jaxtree.tree import Tree, apply, majority_class, target_means
-from jaxtree.tree.nodes import pad_to_bucket
+from jaxtree.tree import Tree, apply, majority_class
+from jaxtree.tree.nodes import pad_to_bucket, target_means
 from jaxtree.tree.paths import Links, along_path, links_of, sum_below, sum_over_children
 
 RowCodes = UInt[AnyArray, "feature row"]

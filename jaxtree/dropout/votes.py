@@ -16,7 +16,8 @@ from jaxtree.dropout.scores import RowClasses, RowCodes, ended_rows, majority_ta
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import DrawPlan, Rates, padded_rates, plan_draws, scan_draws
 from jaxtree.prune.inputs import exactly
-from jaxtree.tree import Tree, apply, target_means
+from jaxtree.tree import Tree, apply
+from jaxtree.tree.nodes import target_means
 from jaxtree.tree.paths import Inner, along_path, inner_nodes, links_of, trim
 
 

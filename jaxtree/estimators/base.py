@@ -32,11 +32,20 @@ from jaxtree.growth.inputs import Limits
 from jaxtree.growth.objective import Objective
 from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.prune.validation import HeldOut, hold_out_rows
-from jaxtree.table import ClassTarget, NumberTarget, encode_classes, encode_numbers, is_source, open_source
+from jaxtree.table import open_source
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
-from jaxtree.table.target import check_sample_weight, class_weights
-from jaxtree.tree import FittedModel, Predictor, Tree, join_trees, take_tree
+from jaxtree.table.sources import is_source
+from jaxtree.table.target import (
+    ClassTarget,
+    NumberTarget,
+    check_sample_weight,
+    class_weights,
+    encode_classes,
+    encode_numbers,
+)
+from jaxtree.tree import FittedModel, Predictor, Tree, take_tree
+from jaxtree.tree.forest import join_trees
 from jaxtree.tree.model import encode_known_classes, encode_known_numbers
 from jaxtree.tree.nodes import all_class_shares, declared_majority, target_means
 from jaxtree.tree.paths import stop_at

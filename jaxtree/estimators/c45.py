@@ -22,7 +22,8 @@ from jaxtree.estimators.sample import PreparedFit, Weights
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules, Selection
 from jaxtree.prune.raising import prune_with_raising
 from jaxtree.prune.training_errors import DEVIATES, MOST_CONFIDENCE
-from jaxtree.tree import SplitKind, Tree, output_counts
+from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.nodes import output_counts
 
 CLOSEST_VALUES = 1e-5
 """C4.5 does not cut between values that lie closer."""

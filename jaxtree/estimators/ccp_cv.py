@@ -13,7 +13,8 @@ from jaxtree.estimators.prunings import CostComplexity
 from jaxtree.estimators.sample import PreparedFit
 from jaxtree.prune.validation import HeldOut, hold_out, leaf_errors
 from jaxtree.prune.weakest_links import cost_complexity, cost_complexity_path
-from jaxtree.tree import Predictor, Tree, target_means
+from jaxtree.tree import Predictor, Tree
+from jaxtree.tree.nodes import target_means
 from jaxtree.tree.paths import ends_under, stop_at, survivors
 from jaxtree.tree.predictor import Instances
 

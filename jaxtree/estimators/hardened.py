@@ -23,7 +23,8 @@ from jaxtree.soft.inputs import Standard
 from jaxtree.table.binning import Bins
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Column, Schema, make_schema
-from jaxtree.tree import FittedModel, SplitKind, Tree, join_trees
+from jaxtree.tree import FittedModel, SplitKind, Tree
+from jaxtree.tree.forest import join_trees
 from jaxtree.tree.paths import Links
 
 

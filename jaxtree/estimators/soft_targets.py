@@ -18,7 +18,8 @@ from jaxtree.estimators.soft_parameters import BETWEEN_0_AND_1, FROM_0_BELOW_1, 
 from jaxtree.soft import losses
 from jaxtree.soft.from_tree import log_shares
 from jaxtree.table.target import check_sample_weight, class_weights, encode_classes, encode_numbers
-from jaxtree.tree import Tree, target_means
+from jaxtree.tree import Tree
+from jaxtree.tree.nodes import target_means
 
 LEAST_RATE = 1e-3
 """The least mean that a leaf of a Poisson tree begins with, as a share of the mean of all."""

@@ -16,7 +16,8 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import branch_in_words, child_nodes, class_names, column_of, node_class
 from jaxtree.export.models import drawn_model
 from jaxtree.table.schema import value_in_words
-from jaxtree.tree import FittedModel, output_counts, target_means
+from jaxtree.tree import FittedModel
+from jaxtree.tree.nodes import output_counts, target_means
 
 CLASS_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 """Those of Okabe and Ito (2008), which colour-blind readers can tell apart; further classes have turned hues."""

@@ -25,7 +25,8 @@ from jaxtree.export.conditions import (
 )
 from jaxtree.export.models import drawn_model
 from jaxtree.table.schema import Schema, value_in_words
-from jaxtree.tree import FittedModel, SplitKind, Tree, output_counts, target_means
+from jaxtree.tree import FittedModel, SplitKind, Tree
+from jaxtree.tree.nodes import output_counts, target_means
 
 
 def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, style: str = "jaxtree") -> str:

@@ -19,7 +19,8 @@ from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import default_names
 from jaxtree.table.schema import Column, Schema, make_schema
 from jaxtree.table.times import KINDS, NANOSECONDS, TimeScale
-from jaxtree.tree import CODES_PER_WORD, FittedModel, Forest, SplitKind, Tree
+from jaxtree.tree import FittedModel, Forest, SplitKind, Tree
+from jaxtree.tree.nodes import CODES_PER_WORD
 
 _KINDS = ("numeric", "ordered", "categorical", "boolean")
 _MOST_DAYS = 2**63 // 86_400

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from jaxtree.growth import native
 from jaxtree.growth.inputs import ResolvedRules, Sizes
 from jaxtree.growth.mesh import Devices
-from jaxtree.tree import CODES_PER_WORD, SplitKind
+from jaxtree.tree import SplitKind
+from jaxtree.tree.nodes import CODES_PER_WORD
 
 LEAST_CELLS = 2**9
 """Number of cells of a slot that sets the size of chunks where no feature has a table."""

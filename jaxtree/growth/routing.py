@@ -13,7 +13,8 @@ from jaxtree.growth.plan import Accumulation, Plan
 from jaxtree.growth.presorted import Expansion, expand
 from jaxtree.growth.problem import DONE, Entries, Frontier, NodeTable, Presorted, Problem, State
 from jaxtree.growth.whole_numbers import cumulative_sum
-from jaxtree.tree import ALL_BRANCHES, Tree, branch_of_code
+from jaxtree.tree import ALL_BRANCHES, Tree
+from jaxtree.tree.nodes import branch_of_code
 
 SHARED = 2**31 - 2
 """Replaces the child of an entry that goes to all children."""

@@ -17,7 +17,8 @@ from jaxtree.growth.candidates import UNRESOLVED, Judge
 from jaxtree.growth.inputs import Missing
 from jaxtree.growth.objective import Objective
 from jaxtree.growth.problem import FeatureContext
-from jaxtree.tree import ALL_BRANCHES, CODES_PER_WORD
+from jaxtree.tree import ALL_BRANCHES
+from jaxtree.tree.nodes import CODES_PER_WORD
 
 MOST_CODES_EXHAUSTIVE = 8
 """The most codes for which every subset is tried, with more than two classes: 127 subsets."""

@@ -21,7 +21,8 @@ from jaxtree.prune.validation import HeldOut, hold_out_rows
 from jaxtree.prune.weakest_links import weakest_links
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.schema import Schema, value_in_words
-from jaxtree.tree import FittedModel, Tree, ancestors, output_counts, target_means
+from jaxtree.tree import FittedModel, Tree
+from jaxtree.tree.nodes import ancestors, output_counts, target_means
 
 DIGITS, FEW_DIGITS = 12, 6
 """Significant digits of a number that is compared or summed, so that sums are right to nine; of one only read."""

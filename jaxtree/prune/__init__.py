@@ -2,21 +2,17 @@
 
 from jaxtree.prune.draws import dropout as dropout
 from jaxtree.prune.raising import prune_with_raising as prune_with_raising
-from jaxtree.prune.stopping import ChiSquaredTest as ChiSquaredTest
 from jaxtree.prune.stopping import chi_squared as chi_squared
-from jaxtree.prune.stopping import chi_squared_test as chi_squared_test
 from jaxtree.prune.stopping import critical_value as critical_value
 from jaxtree.prune.stopping import max_depth as max_depth
 from jaxtree.prune.stopping import max_leaf_nodes as max_leaf_nodes
 from jaxtree.prune.stopping import min_gain as min_gain
 from jaxtree.prune.stopping import min_impurity_decrease as min_impurity_decrease
 from jaxtree.prune.stopping import min_samples_split as min_samples_split
-from jaxtree.prune.training_errors import added_errors as added_errors
 from jaxtree.prune.training_errors import collapse as collapse
 from jaxtree.prune.training_errors import minimum_error as minimum_error
 from jaxtree.prune.training_errors import pessimistic as pessimistic
 from jaxtree.prune.training_errors import pessimistic_1987 as pessimistic_1987
-from jaxtree.prune.training_errors import pessimistic_errors as pessimistic_errors
 from jaxtree.prune.validation import HeldOut as HeldOut
 from jaxtree.prune.validation import hold_out as hold_out
 from jaxtree.prune.validation import hold_out_codes as hold_out_codes

@@ -16,7 +16,8 @@ from jaxtyping import Bool, Float, Int, Real, UInt
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.inputs import check_classes
 from jaxtree.prune.training_errors import SAME, SLACK, added_errors, check_confidence
-from jaxtree.tree import SplitKind, Tree, branch_of_code, take_tree
+from jaxtree.tree import SplitKind, Tree, take_tree
+from jaxtree.tree.nodes import branch_of_code
 
 Impurity = Callable[[Float[np.ndarray, "node class"]], Float[np.ndarray, " node"]]
 """From the class weights of nodes to their impurities."""
@@ -76,7 +77,7 @@ def prune_with_raising(
         codes: The codes of the rows that it was grown on.
         target: Their classes.
         weight: Their weights; None is 1.
-        confidence: See `jaxtree.prune.added_errors`.
+        confidence: See `jaxtree.prune.training_errors.added_errors`.
         z: See there.
         impurity: The criterion that the tree was grown with.
 

@@ -17,7 +17,8 @@ from jaxtyping import Bool, Float
 from jaxtree.arrays import AnyArray, is_traced
 from jaxtree.prune.bottom_up import collapse_to_cheapest, sum_over_leaves
 from jaxtree.prune.inputs import Number, as_float64, check_choice, check_classes, check_numbers, in_float64, slack_of
-from jaxtree.tree import Tree, output_counts
+from jaxtree.tree import Tree
+from jaxtree.tree.nodes import output_counts
 from jaxtree.tree.paths import levels
 
 ROUNDING = 1e-12

@@ -16,7 +16,8 @@ from sklearn.base import is_classifier
 
 from jaxtree.estimators.parts import ScoresSources
 from jaxtree.prune.validation import HeldOut
-from jaxtree.tree import FittedModel, target_means
+from jaxtree.tree import FittedModel
+from jaxtree.tree.nodes import target_means
 from jaxtree.tree.paths import survivors
 
 LEAST_SPREAD = 1e-6

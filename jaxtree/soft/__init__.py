@@ -1,14 +1,12 @@
 """Soft trees: differentiable, trained by gradients, made from hard trees and made hard again."""
 
 from jaxtree.soft import losses as losses
-from jaxtree.soft.epochs import Hyperparameters as Hyperparameters
 from jaxtree.soft.epochs import LearningRates as LearningRates
 from jaxtree.soft.epochs import TrainingConfig as TrainingConfig
 from jaxtree.soft.epochs import TrainingRows as TrainingRows
 from jaxtree.soft.epochs import make_rows as make_rows
 from jaxtree.soft.forest import SoftForest as SoftForest
 from jaxtree.soft.forest import apply_forest as apply_forest
-from jaxtree.soft.forest import forest_log_mixture as forest_log_mixture
 from jaxtree.soft.forest import init_forest as init_forest
 from jaxtree.soft.from_tree import class_votes as class_votes
 from jaxtree.soft.from_tree import from_tree as from_tree
@@ -17,13 +15,11 @@ from jaxtree.soft.hard_trees import ObliqueTree as ObliqueTree
 from jaxtree.soft.harden import Hardened as Hardened
 from jaxtree.soft.harden import harden as harden
 from jaxtree.soft.inputs import Inputs as Inputs
-from jaxtree.soft.inputs import SoftSample as SoftSample
 from jaxtree.soft.inputs import fit_inputs as fit_inputs
 from jaxtree.soft.model import SoftForm as SoftForm
 from jaxtree.soft.model import SoftTree as SoftTree
 from jaxtree.soft.model import apply as apply
 from jaxtree.soft.model import init as init
-from jaxtree.soft.model import log_mixture as log_mixture
 from jaxtree.soft.model import node_probability as node_probability
 from jaxtree.soft.model import with_dropout as with_dropout
 from jaxtree.soft.training import Trained as Trained

@@ -19,15 +19,8 @@ from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.inputs import Inputs
 from jaxtree.soft.model import AxisGate, Gate, Leaf, ObliqueGate, SoftForm, SoftTree, init
-from jaxtree.tree import (
-    ALL_BRANCHES,
-    Tree,
-    all_class_shares,
-    majority_class,
-    output_counts,
-    target_means,
-)
-from jaxtree.tree.nodes import branch_of
+from jaxtree.tree import ALL_BRANCHES, Tree, majority_class
+from jaxtree.tree.nodes import all_class_shares, branch_of, output_counts, target_means
 
 CHOSEN = 10.0
 """The logit of the feature that an axis gate compares; all others have 0."""

@@ -105,7 +105,7 @@ class Encoder:
         Where several processes have a part of a table each, every one summarises its own, gets the summaries of all,
         and learns the same schema as one process would from the whole table:
 
-        >>> from jaxtree.table import merge_summaries
+        >>> from jaxtree.table.summary import merge_summaries
         >>> parts = [[1.5, "a"], [2.5, "b"]], [[4.0, "c"]]
         >>> summaries = [Encoder().summarise(parts[0], first_row=0), Encoder().summarise(parts[1], first_row=2)]
         >>> encoders = [Encoder().fit_summary(merge_summaries(summaries)) for _ in parts]

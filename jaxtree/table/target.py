@@ -341,7 +341,7 @@ def class_weights(
         InvalidInputError: If it is something else, if a dict names a class that the target does not have, if a factor
             is not a finite number of at least 0, or if all rows' factors are zero.
 
-    >>> from jaxtree.table import encode_classes
+    >>> from jaxtree.table.target import encode_classes
     >>> class_weights("balanced", encode_classes(["a", "a", "a", "b"]))
     array([0.66666667, 0.66666667, 0.66666667, 2.        ])
     >>> class_weights({"b": 3}, encode_classes(["a", "b"]))

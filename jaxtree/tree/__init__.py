@@ -7,26 +7,13 @@ the first collapsed node.
 """
 
 from jaxtree.tree.forest import Forest as Forest
-from jaxtree.tree.forest import join_forests as join_forests
-from jaxtree.tree.forest import join_trees as join_trees
 from jaxtree.tree.forest import take_tree as take_tree
-from jaxtree.tree.forest import take_trees as take_trees
 from jaxtree.tree.model import FittedModel as FittedModel
 from jaxtree.tree.nodes import ALL_BRANCHES as ALL_BRANCHES
-from jaxtree.tree.nodes import CODES_PER_WORD as CODES_PER_WORD
 from jaxtree.tree.nodes import SplitKind as SplitKind
-from jaxtree.tree.nodes import all_class_shares as all_class_shares
-from jaxtree.tree.nodes import ancestors as ancestors
-from jaxtree.tree.nodes import branch_of_code as branch_of_code
-from jaxtree.tree.nodes import children_of as children_of
 from jaxtree.tree.nodes import class_shares as class_shares
-from jaxtree.tree.nodes import declared_majority as declared_majority
 from jaxtree.tree.nodes import majority_class as majority_class
-from jaxtree.tree.nodes import output_counts as output_counts
-from jaxtree.tree.nodes import pad_nodes as pad_nodes
-from jaxtree.tree.nodes import target_means as target_means
 from jaxtree.tree.predictor import Predictor as Predictor
 from jaxtree.tree.tree import Tree as Tree
 from jaxtree.tree.walk import apply as apply
-from jaxtree.tree.walk import apply_to_values as apply_to_values
 from jaxtree.tree.walk import predict_proba as predict_proba

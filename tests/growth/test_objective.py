@@ -9,7 +9,7 @@ import pytest
 
 from jaxtree import Data, Features, Limits, Objective, Rules, Sizes, SplitKind, grow, take_tree
 from jaxtree.growth.objective import NodeResult
-from jaxtree.tree import target_means
+from jaxtree.tree.nodes import target_means
 
 NUM_ROWS, NUM_CODES, MULTIWAY = 200, 40, 3
 

@@ -10,6 +10,7 @@ import scipy.stats
 import jaxtree
 from jaxtree import ID3Classifier, prune, take_tree
 from jaxtree.errors import InvalidInputError
+from jaxtree.prune.stopping import chi_squared_test
 from tests.prune.growths import (
     CLASSES,
     assert_nested,
@@ -191,7 +192,7 @@ def test_masks_unite():
 def test_play_tennis():
     """Chi-squared of outlook is 3.546667 on 2 degrees of freedom, so a gate at 0.05 leaves a single leaf."""
     tree = ID3Classifier().fit(*jaxtree.datasets.load_play_tennis(return_X_y=True)).tree_
-    test = prune.chi_squared_test(tree)
+    test = chi_squared_test(tree)
     assert test.statistic[0] == pytest.approx(3.546667, abs=1e-6)
     assert test.degrees_of_freedom[0] == 2
     assert test.p_value[0] == pytest.approx(np.exp(-3.546667 / 2), abs=1e-6)
@@ -202,8 +203,8 @@ def test_chi_squared_is_scipy_s_test():
     """Also where branches are empty, and where all weight has one class or goes into one branch."""
     for kind in ONE_OUTPUT:
         tree = tree_of(kind, seed=3)
-        test = prune.chi_squared_test(tree)
-        traced = jax.jit(prune.chi_squared_test)(on_device(tree))
+        test = chi_squared_test(tree)
+        traced = jax.jit(chi_squared_test)(on_device(tree))
         for node in np.flatnonzero(~tree.is_leaf):
             statistic, p_value = contingency(tree, node)
             assert test.statistic[node] == pytest.approx(statistic, abs=1e-9)
@@ -214,7 +215,7 @@ def test_chi_squared_is_scipy_s_test():
 
 def test_a_split_at_the_very_level_is_kept():
     tree = tree_of("classes")
-    level = float(prune.chi_squared_test(tree).p_value[0])
+    level = float(chi_squared_test(tree).p_value[0])
     assert not prune.chi_squared(tree, level)[0] and prune.chi_squared(tree, np.nextafter(level, 0))[0]
 
 
@@ -225,7 +226,7 @@ def test_splits_of_one_class_or_one_branch_say_nothing():
     first = np.arange(tree.capacity) == tree.first_child[tree.parent]
     one_branch = np.where(first[:, None], tree.count[tree.parent], 0.0)
     for count in (one_class, one_branch):
-        test = prune.chi_squared_test(dataclasses.replace(tree, count=count))
+        test = chi_squared_test(dataclasses.replace(tree, count=count))
         assert np.all(test.p_value == 1) and np.all(test.degrees_of_freedom == 0)
         assert prune.chi_squared(dataclasses.replace(tree, count=count), 0.99)[0]
 

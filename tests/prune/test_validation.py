@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer
 
 from jaxtree import DecisionTreeClassifier, ID3Classifier, prune, take_tree
 from jaxtree.errors import InvalidInputError
-from jaxtree.tree import output_counts, target_means
+from jaxtree.tree.nodes import output_counts, target_means
 from tests.prune.growths import (
     CLASSES,
     ROWS,

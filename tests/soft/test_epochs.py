@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from jaxtree.compilation import PROGRAMS
-from jaxtree.soft import SoftForm, init
 from jaxtree.soft import epochs as epochs_module
+from jaxtree.soft import init
 from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, make_rows, models_at_once
-from jaxtree.soft.model import log_mixture
+from jaxtree.soft.model import SoftForm, log_mixture
 from jaxtree.soft.training import train_many
 
 KEYS = jax.random.split(jax.random.key(0), 5)

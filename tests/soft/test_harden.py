@@ -12,11 +12,13 @@ from jaxtree import DecisionTreeClassifier, prune
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import branch_in_words
 from jaxtree.export.node_tables import from_sklearn
-from jaxtree.soft import SoftForm, SoftSample, apply, fit_inputs, from_tree, harden, init
-from jaxtree.soft.model import Leaf, gate_values
+from jaxtree.soft import apply, fit_inputs, from_tree, harden, init
+from jaxtree.soft.inputs import SoftSample
+from jaxtree.soft.model import Leaf, SoftForm, gate_values
 from jaxtree.table import Encoder
 from jaxtree.tree import apply as apply_to_codes
-from jaxtree.tree import apply_to_values, class_shares, take_tree
+from jaxtree.tree import class_shares, take_tree
+from jaxtree.tree.walk import apply_to_values
 from tests.soft.tables import classes, mixed_table
 
 SCALINGS = ("standard", "quantile")

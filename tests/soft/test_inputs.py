@@ -6,8 +6,9 @@ import pytest
 from scipy.stats import norm
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.soft import SoftForm, fit_inputs
+from jaxtree.soft import fit_inputs
 from jaxtree.soft.inputs import MOST_KNOTS, fit_scale, scaled, unscaled
+from jaxtree.soft.model import SoftForm
 from jaxtree.table import Encoder
 from tests.soft.tables import mixed_table
 

@@ -10,8 +10,8 @@ import pytest
 
 from jaxtree import dropout
 from jaxtree.errors import InvalidInputError
-from jaxtree.soft import SoftForm, apply, init, node_probability, with_dropout
-from jaxtree.soft.model import AxisGate, feature_shares, gate_values
+from jaxtree.soft import apply, init, node_probability, with_dropout
+from jaxtree.soft.model import AxisGate, SoftForm, feature_shares, gate_values
 
 FORMS = [
     SoftForm(depth=3, num_features=4, num_outputs=2),

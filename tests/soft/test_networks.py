@@ -6,7 +6,8 @@ import numpy as np
 import optax
 import pytest
 
-from jaxtree.soft import SoftForm, apply, init
+from jaxtree.soft import apply, init
+from jaxtree.soft.model import SoftForm
 
 FORM = SoftForm(depth=3, num_features=8, num_outputs=2)
 

@@ -11,7 +11,7 @@ import pytest
 
 from jaxtree.compilation import PROGRAMS
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
-from jaxtree.soft import SoftForm, apply, init, with_dropout
+from jaxtree.soft import apply, init, with_dropout
 from jaxtree.soft import epochs as epochs_module
 from jaxtree.soft import training as training_module
 from jaxtree.soft.epochs import (
@@ -25,7 +25,7 @@ from jaxtree.soft.epochs import (
     rates_of_parts,
 )
 from jaxtree.soft.losses import cross_entropy, quantile, squared_error, zero_one
-from jaxtree.soft.model import log_mixture
+from jaxtree.soft.model import SoftForm, log_mixture
 from jaxtree.soft.training import Validation, train, train_many
 
 FORM = SoftForm(depth=2, num_features=3, num_outputs=2)

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, MissingExtraError
-from jaxtree.table import Encoder, is_source, open_source
+from jaxtree.table import Encoder, open_source
+from jaxtree.table.sources import is_source
 from jaxtree.table.summary import read_column
 
 TABLE = pa.table({"x": np.arange(10, dtype=np.float32), "word": list("abcabcabca"), "label": [0, 1] * 5})

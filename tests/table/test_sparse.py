@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from jaxtree.table import Encoder, merge_summaries, summary
+from jaxtree.table import Encoder, summary
 from jaxtree.table.columns import SparseVector, blocks_of_rows
 from jaxtree.table.reading import read_table, take_rows
+from jaxtree.table.summary import merge_summaries
 
 NAN = np.nan
 CHANCE = np.random.default_rng(0)

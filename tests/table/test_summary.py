@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.table import Encoder, Summary, merge_summaries, sample_rows
+from jaxtree.table import Encoder
+from jaxtree.table.summary import Summary, merge_summaries, sample_rows
 
 WORDS = st.sampled_from(["b", "a", "d", "c", None])
 NUMBERS = st.floats(-100, 100, width=32) | st.integers(-3, 3).map(float) | st.none()

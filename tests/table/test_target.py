@@ -14,9 +14,9 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table import encode_classes, encode_numbers
 from jaxtree.table.columns import TableColumn
 from jaxtree.table.reading import check_same_length
+from jaxtree.table.target import encode_classes, encode_numbers
 
 NAN = np.nan
 LEVELS = ["b", "c", "a"]

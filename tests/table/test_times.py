@@ -10,8 +10,9 @@ import pytest
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.files.records import read_record, write_record
-from jaxtree.table import Encoder, merge_summaries, summary
+from jaxtree.table import Encoder, summary
 from jaxtree.table.schema import Column
+from jaxtree.table.summary import merge_summaries
 from jaxtree.table.times import TimeScale
 
 DAYS = np.array(["2020-03-01", "2020-01-15", "NaT", "2021-06-30", "2020-01-16"], "datetime64[D]")

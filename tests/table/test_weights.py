@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.utils.class_weight import compute_sample_weight
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table import check_sample_weight, class_weights, encode_classes
+from jaxtree.table.target import check_sample_weight, class_weights, encode_classes
 
 NAN = np.nan
 

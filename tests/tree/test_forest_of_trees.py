@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from jaxtree.tree import Tree, join_forests, join_trees, take_tree, take_trees
+from jaxtree.tree import Tree, take_tree
+from jaxtree.tree.forest import join_forests, join_trees, take_trees
 
 NUM_TREES = 5
 
