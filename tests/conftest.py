@@ -67,6 +67,7 @@ MOST_MAPS = 2**14
 """Memory maps with which the next file of tests may begin; Linux ends a process that has 65,530."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items):
     """Groups the tests that one process runs: those of a file, or of the rooms that share examples."""
     for item in items:
