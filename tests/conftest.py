@@ -63,9 +63,6 @@ MOST_GROWTH_PROGRAMS = 60
 """Bound for one file of tests: a kind of split, target, weight or missing value is a program of its own,
 but without buckets every data set would be one too."""
 
-MOST_MAPS = 2**14
-"""Memory maps with which the next file of tests may begin; Linux ends a process that has 65,530."""
-
 
 @pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items):
@@ -78,17 +75,15 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="module", autouse=True)
 def few_growth_programs():
-    """Fails a file in which growth compiled more programs than the bound, and lets go of programs when there are many.
+    """Fails a file in which growth compiled more programs than the bound, and lets go of the programs.
 
-    Growth lets go of its own programs, but tests compile many others.
+    Growth lets go of programs by itself, but tests compile many others; hundreds may use up a process's memory maps.
     """
-    from jaxtree.compilation import PROGRAMS, num_maps
+    yield
+    from jaxtree.compilation import PROGRAMS
     from jaxtree.growth.grow import num_programs
 
-    before = num_programs()
-    yield
-    number = num_programs() - before
-    if (num_maps() or MOST_MAPS) >= MOST_MAPS:
-        PROGRAMS.clear()
-        jax.clear_caches()
+    number = num_programs()
+    PROGRAMS.clear()
+    jax.clear_caches()
     assert number <= MOST_GROWTH_PROGRAMS, f"{number} growth programs compiled"
