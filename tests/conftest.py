@@ -56,21 +56,9 @@ def real_data():
     return folder
 
 
-ROOMS_OF_EXAMPLES = ("explain", "export", "files")
-"""Their tests take the same fitted examples, so that they run in one process, which fits each example once."""
-
 MOST_GROWTH_PROGRAMS = 60
 """Bound for one file of tests: a kind of split, target, weight or missing value is a program of its own,
 but without buckets every data set would be one too."""
-
-
-@pytest.hookimpl(tryfirst=True)  # before the groups are read
-def pytest_collection_modifyitems(items):
-    """Groups the tests that one process runs: those of a file, or of the rooms that share examples."""
-    for item in items:
-        room = item.path.parent.name
-        is_shared = room in ROOMS_OF_EXAMPLES and item.path.parent.parent.name == "tests"
-        item.add_marker(pytest.mark.xdist_group("examples" if is_shared else str(item.path.relative_to(ROOT))))
 
 
 @pytest.fixture(scope="module", autouse=True)
