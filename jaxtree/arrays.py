@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     AnyArray = Array | np.ndarray
     IntLike = Int[AnyArray, "..."] | int | np.integer
-    FloatLike = Float[AnyArray, "..."] | float | int | np.number
+    FloatLike = Real[AnyArray, "..."] | float | int | np.number
     # Needed by some rules of growth only, and None under the others.
     OptionalArray = AnyArray | None
     Device = _Device
