@@ -354,10 +354,9 @@ def _match(column: TableColumn, fitted: Column, unseen: str) -> TableColumn:
         return _match_categories(column, fitted, unseen)
     if fitted.time is not None and column.kind == kind:
         return TableColumn(column.name, "numeric", fitted.time.numbers(np.asarray(column.values)), column.has_missing)
-    if fitted.time is None and column.kind == "numeric":
-        return column
-    if fitted.time is None and column.kind == "boolean":
-        return TableColumn(column.name, "numeric", column.numbers(), column.has_missing)
+    if fitted.time is None and column.kind in ("numeric", "boolean"):
+        is_number = column.kind == "numeric"
+        return column if is_number else TableColumn(column.name, "numeric", column.numbers(), column.has_missing)
     _refuse_values(column, fitted, kind)
     return _all_missing(column)
 
