@@ -22,6 +22,7 @@ import numpy as np
 
 import jaxtree
 from jaxtree import dropout
+from jaxtree.dropout import votes
 
 P, Q = 0.05, 0.1
 SETTINGS = np.arange(6)[:, None] * 0.05, np.arange(1, 11) / 10
@@ -94,15 +95,15 @@ def main():
     calls = {
         f"{args.draws:,} draws scored": lambda: dropout.sampled_accuracy(tree, *rows, rates(), **many),
         f"{args.draws:,} masks": lambda: dropout.draws(tree, rates(), **many),
-        f"vote of {args.draws:,} draws": lambda: dropout.drawn_votes(tree, rates(), **many),
+        f"vote of {args.draws:,} draws": lambda: votes.drawn_votes(tree, rates(), **many),
         f"accuracy of the vote of 1 to {args.draws:,} draws": lambda: dropout.vote_accuracy(
             tree, *rows, rates(), **many
         ),
         "one mask": lambda: jaxtree.prune.dropout(tree, rates(), key=KEY),
-        f"60 settings, vote of 200 draws, {small.node_count} nodes": lambda: dropout.drawn_votes(
+        f"60 settings, vote of 200 draws, {small.node_count} nodes": lambda: votes.drawn_votes(
             small, grid(small), key=KEY, num_draws=200
         ),
-        f"60 settings, vote of all draws, {small.node_count} nodes": lambda: dropout.expected_votes(small, grid(small)),
+        f"60 settings, vote of all draws, {small.node_count} nodes": lambda: votes.expected_votes(small, grid(small)),
         "60 settings, expected accuracy": lambda: dropout.expected_accuracy(tree, *rows, grid(tree)),
         "60 settings, variance of the accuracy": lambda: dropout.accuracy_variance(tree, *rows, grid(tree)),
         **{f"tuned per {per}": lambda per=per: dropout.tune(tree, *rows, per=per) for per in ("tree", "level", "node")},

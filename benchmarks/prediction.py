@@ -23,8 +23,8 @@ import numpy as np
 
 import jaxtree
 from jaxtree.export.node_tables import from_sklearn
-from jaxtree.tree import Predictor
 from jaxtree.tree.forest import join_trees
+from jaxtree.tree.predictor import Predictor
 
 TREE_DEPTH, FOREST_DEPTH, NUM_TREES, SHARE_OF_FEATURES = 8, 10, 100, 0.2
 

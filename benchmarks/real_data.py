@@ -38,8 +38,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 import jaxtree
-from jaxtree.datasets import UCI_NAMES, load_uci
-from jaxtree.datasets.uci import WITH_TEST_ROWS
+from jaxtree.datasets import load_uci
+from jaxtree.datasets.uci import UCI_NAMES, WITH_TEST_ROWS
 
 ROOT = Path(__file__).resolve().parent.parent
 TEST_SHARE = 0.25

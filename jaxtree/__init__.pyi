@@ -28,7 +28,6 @@ from jaxtree.estimators.prunings import MaxLeafNodes as MaxLeafNodes
 from jaxtree.estimators.prunings import MinimumError as MinimumError
 from jaxtree.estimators.prunings import Pessimistic as Pessimistic
 from jaxtree.estimators.prunings import Pessimistic1987 as Pessimistic1987
-from jaxtree.estimators.prunings import Pruning as Pruning
 from jaxtree.estimators.prunings import ReducedError as ReducedError
 from jaxtree.estimators.prunings import ValidationGate as ValidationGate
 from jaxtree.estimators.soft_trees import SoftForestClassifier as SoftForestClassifier
@@ -49,7 +48,6 @@ from jaxtree.export.programs import to_jax_export as to_jax_export
 from jaxtree.export.sql import to_sql as to_sql
 from jaxtree.export.text import export_text as export_text
 from jaxtree.files.registry import load as load
-from jaxtree.growth.grow import Growth as Growth
 from jaxtree.growth.grow import grow as grow
 from jaxtree.growth.inputs import Data as Data
 from jaxtree.growth.inputs import Features as Features
@@ -64,7 +62,6 @@ from jaxtree.growth.standard_objectives import Numbers as Numbers
 from jaxtree.page import to_html as to_html
 from jaxtree.search.tree_search import TreeSearchCV as TreeSearchCV
 from jaxtree.table.encoder import Encoder as Encoder
-from jaxtree.table.schema import Schema as Schema
 from jaxtree.tree import SplitKind as SplitKind
 from jaxtree.tree import Tree as Tree
 from jaxtree.tree import apply as apply

@@ -14,13 +14,9 @@ from jaxtree.dropout.scores import expected_accuracy as expected_accuracy
 from jaxtree.dropout.scores import expected_log_loss as expected_log_loss
 from jaxtree.dropout.scores import expected_squared_error as expected_squared_error
 from jaxtree.dropout.scores import sampled_accuracy as sampled_accuracy
-from jaxtree.dropout.tuning import Tuned as Tuned
 from jaxtree.dropout.tuning import tune as tune
-from jaxtree.dropout.votes import drawn_votes as drawn_votes
-from jaxtree.dropout.votes import expected_votes as expected_votes
 from jaxtree.dropout.votes import vote_accuracy as vote_accuracy
 from jaxtree.dropout.votes import vote_share as vote_share
-from jaxtree.prune.draws import collapse_probability as collapse_probability
 from jaxtree.prune.draws import draws as draws
 from jaxtree.prune.draws import level_rates as level_rates
 from jaxtree.prune.draws import node_rates as node_rates

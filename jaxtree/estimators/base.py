@@ -44,11 +44,12 @@ from jaxtree.table.target import (
     encode_classes,
     encode_numbers,
 )
-from jaxtree.tree import FittedModel, Predictor, Tree, take_tree
+from jaxtree.tree import Tree, take_tree
 from jaxtree.tree.forest import join_trees
-from jaxtree.tree.model import encode_known_classes, encode_known_numbers
+from jaxtree.tree.model import FittedModel, encode_known_classes, encode_known_numbers
 from jaxtree.tree.nodes import all_class_shares, declared_majority, target_means
 from jaxtree.tree.paths import stop_at
+from jaxtree.tree.predictor import Predictor
 
 
 class BaseTree(TableParameters, FittedTree):

@@ -53,7 +53,7 @@ class C45Classifier(BaseTreeClassifier):
     weight. Differences below 1e-6 are none.
 
     The tree is pruned by the errors that it is estimated to make (`jaxtree.prune.pessimistic`), and a node may give
-    way to its heaviest branch (`jaxtree.prune.prune_with_raising`); trees of several outputs are not.
+    way to its heaviest branch (`jaxtree.prune.raising.prune_with_raising`); trees of several outputs are not.
 
     Where Release 8 differs from J48, these are J48's rules: a node where no test gains anything is a leaf (Release
     8 splits it by the first column and collapses what does not help; with `gain="information"` that is done

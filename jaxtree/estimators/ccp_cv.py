@@ -13,10 +13,10 @@ from jaxtree.estimators.prunings import CostComplexity
 from jaxtree.estimators.sample import PreparedFit
 from jaxtree.prune.validation import HeldOut, hold_out, leaf_errors
 from jaxtree.prune.weakest_links import cost_complexity, cost_complexity_path
-from jaxtree.tree import Predictor, Tree
+from jaxtree.tree import Tree
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.paths import ends_under, stop_at, survivors
-from jaxtree.tree.predictor import Instances
+from jaxtree.tree.predictor import Instances, Predictor
 
 MASKS_AT_A_TIME = 256
 """Prices scored in one call, which bounds the memory."""

@@ -30,8 +30,8 @@ from jaxtree.estimators.sample import PreparedFit
 from jaxtree.files.trees import ForestState, RandomKey, TreeState
 from jaxtree.forests.bootstrap import Drawing, draw_counts, out_of_bag_means, split_key
 from jaxtree.forests.forest import Course, Sampling, drawing_of
-from jaxtree.tree import FittedModel, Forest
-from jaxtree.tree.forest import join_forests, take_trees
+from jaxtree.tree.forest import Forest, join_forests, take_trees
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import ancestors
 
 BINS_OF_FORESTS = 255

@@ -16,7 +16,8 @@ from jaxtree.forests.forest import Course, Rows, Sampling, grow_forest
 from jaxtree.growth.grow import grow_completely
 from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes
 from jaxtree.table.schema import Schema
-from jaxtree.tree import Forest, SplitKind, Tree, take_tree
+from jaxtree.tree import SplitKind, Tree, take_tree
+from jaxtree.tree.forest import Forest
 
 MOST_WHOLE_WEIGHT = 2**31 - 1
 """Whole-number weights up to this sum are added as they are, others in fixed point."""

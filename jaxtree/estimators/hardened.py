@@ -23,8 +23,9 @@ from jaxtree.soft.inputs import Standard
 from jaxtree.table.binning import Bins
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Column, Schema, make_schema
-from jaxtree.tree import FittedModel, SplitKind, Tree
+from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.forest import join_trees
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.paths import Links
 
 
@@ -32,9 +33,9 @@ class _HardTree(KeptInFiles, BaseEstimator):
     """An oblique tree on any table; it is made by `harden`, not by `fit`.
 
     Attributes:
-        tree_: The `jaxtree.soft.ObliqueTree`.
+        tree_: The `jaxtree.soft.hard_trees.ObliqueTree`.
         agreement_: How far both trees predict the same for the rows that it was hardened on, see
-            `jaxtree.soft.Hardened`.
+            `jaxtree.soft.harden.Hardened`.
     """
 
     tree_: ObliqueTree
@@ -54,7 +55,7 @@ class _HardTree(KeptInFiles, BaseEstimator):
         return self.tree_.apply(values)
 
     def export_text(self) -> str:
-        """Returns the tree as text, see `jaxtree.soft.ObliqueTree.export_text`."""
+        """Returns the tree as text, see `jaxtree.soft.hard_trees.ObliqueTree.export_text`."""
         self._check()
         return self.tree_.export_text()
 

@@ -8,8 +8,8 @@ from jaxtyping import Float, Int, Real
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.schema import Schema
-from jaxtree.tree import SplitKind, Tree, class_shares
-from jaxtree.tree.nodes import children_of, target_means
+from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.nodes import children_of, class_shares, target_means
 
 MOST_STEPS = 8
 """Last bits by which a sum is moved until its quotient keeps a bound; one or two are enough."""

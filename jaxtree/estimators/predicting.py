@@ -18,7 +18,8 @@ from jaxtree.export.pictures import small_html
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.table.schema import Schema
 from jaxtree.table.sources import is_source, open_source
-from jaxtree.tree import FittedModel, Tree
+from jaxtree.tree import Tree
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import ancestors
 
 

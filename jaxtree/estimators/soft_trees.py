@@ -201,7 +201,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
     Attributes:
         soft_model_: The trained `jaxtree.soft.SoftTree`.
         depth_: Its depth.
-        inputs_: How the table becomes rows of it, a `jaxtree.soft.Inputs`.
+        inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
         best_epoch_: The number of epochs after which the model stood as it is.
         classes_: The classes in ascending order.
@@ -235,7 +235,7 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
     Attributes:
         soft_model_: The trained `jaxtree.soft.SoftTree`.
         depth_: Its depth.
-        inputs_: How the table becomes rows of it, a `jaxtree.soft.Inputs`.
+        inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
         best_epoch_: The number of epochs after which the model stood as it is.
 
@@ -263,9 +263,9 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
             that depend on the row.
 
     Attributes:
-        soft_model_: The trained `jaxtree.soft.SoftForest`.
+        soft_model_: The trained `jaxtree.soft.forest.SoftForest`.
         depth_: The depth of its trees.
-        inputs_: How the table becomes rows of it, a `jaxtree.soft.Inputs`.
+        inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
         best_epoch_: The number of epochs after which the model stood as it is.
         classes_: The classes in ascending order.
@@ -293,9 +293,9 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
             that depend on the row.
 
     Attributes:
-        soft_model_: The trained `jaxtree.soft.SoftForest`.
+        soft_model_: The trained `jaxtree.soft.forest.SoftForest`.
         depth_: The depth of its trees.
-        inputs_: How the table becomes rows of it, a `jaxtree.soft.Inputs`.
+        inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
         best_epoch_: The number of epochs after which the model stood as it is.
 

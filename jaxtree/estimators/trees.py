@@ -58,7 +58,7 @@ class _CART(CartParameters, BaseTree):
             sample_weight: The weight of every row.
 
         Returns:
-            Two arrays, see `jaxtree.prune.CostComplexityPath`; the tree is grown without `ccp_alpha` and `pruning`.
+            A `jaxtree.prune.weakest_links.CostComplexityPath`; the tree is grown without `ccp_alpha` and `pruning`.
 
         Raises:
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.

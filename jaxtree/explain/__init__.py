@@ -1,9 +1,5 @@
 """Why a tree or forest predicts what it does."""
 
-from jaxtree.explain.rows import Contrast as Contrast
-from jaxtree.explain.rows import Explanation as Explanation
 from jaxtree.explain.rows import explain_row as explain_row
-from jaxtree.explain.shap import ShapInteractions as ShapInteractions
-from jaxtree.explain.shap import ShapValues as ShapValues
 from jaxtree.explain.shap import shap_interaction_values as shap_interaction_values
 from jaxtree.explain.shap import shap_values as shap_values

@@ -13,7 +13,9 @@ import numpy as np
 from jaxtyping import Float64, Int, Int32, UInt32
 
 from jaxtree.table.schema import Schema
-from jaxtree.tree import ALL_BRANCHES, FittedModel, Forest, SplitKind, Tree
+from jaxtree.tree import ALL_BRANCHES, SplitKind, Tree
+from jaxtree.tree.forest import Forest
+from jaxtree.tree.model import FittedModel
 
 _WIDTH = 8
 """Levels are as wide as a multiple of this many edges."""

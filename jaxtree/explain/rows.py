@@ -11,7 +11,8 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import Condition, column_of, condition, features_of
 from jaxtree.export.models import exported_model
 from jaxtree.table.schema import Column, Schema, value_in_words
-from jaxtree.tree import FittedModel, Tree
+from jaxtree.tree import Tree
+from jaxtree.tree.model import FittedModel
 
 
 class Contrast(NamedTuple):

@@ -16,7 +16,8 @@ from jaxtree.blocks import for_blocks
 from jaxtree.explain.edges import Edges, edges_of
 from jaxtree.explain.kernel import Rule, sum_shap_interactions, sum_shap_values
 from jaxtree.export.models import exported_model
-from jaxtree.tree import FittedModel, SplitKind
+from jaxtree.tree import SplitKind
+from jaxtree.tree.model import FittedModel
 
 
 class ShapValues(NamedTuple):

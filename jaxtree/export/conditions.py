@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Int
 
 from jaxtree.table.schema import Column, Feature, Schema, value_in_words
-from jaxtree.tree import ALL_BRANCHES, FittedModel, SplitKind, Tree
+from jaxtree.tree import ALL_BRANCHES, SplitKind, Tree
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import CODES_PER_WORD, declared_majority
 
 

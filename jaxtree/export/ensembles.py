@@ -15,7 +15,7 @@ from jaxtree.export.conditions import Question, questions_of, questions_of_fores
 from jaxtree.export.models import Planes, TermKind, exported_model, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Column, Schema
-from jaxtree.tree import FittedModel
+from jaxtree.tree.model import FittedModel
 
 LEQ, MEMBER = 0, 6
 """Codes of `TreeEnsemble` for a question with a limit, and for one about members of a set."""

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.conditions import column_of
 from jaxtree.table.schema import Schema
-from jaxtree.tree import FittedModel
+from jaxtree.tree.model import FittedModel
 
 
 class TermKind(enum.IntEnum):

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.errors import InvalidInputError, InvalidTypeError, MissingExtraError
 from jaxtree.export.conditions import branch_in_words, column_of
 from jaxtree.export.models import exported_model
-from jaxtree.tree import FittedModel, SplitKind, Tree
+from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import output_counts
 
 BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")

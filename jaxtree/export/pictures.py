@@ -16,7 +16,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import branch_in_words, child_nodes, class_names, column_of, node_class
 from jaxtree.export.models import drawn_model
 from jaxtree.table.schema import value_in_words
-from jaxtree.tree import FittedModel
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import output_counts, target_means
 
 CLASS_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")

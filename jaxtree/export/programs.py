@@ -16,7 +16,7 @@ from jaxtree.export.conditions import questions_of_forest
 from jaxtree.export.models import Planes, TermKind, exported_model, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Schema
-from jaxtree.tree import FittedModel
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.predictor import Roots, sum_over_trees
 from jaxtree.tree.walk import steps_over_values, walk_values
 

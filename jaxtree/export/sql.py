@@ -9,7 +9,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import Question, questions_of_forest
 from jaxtree.export.models import Planes, TermKind, exported_with_planes
 from jaxtree.table.schema import Column, Schema
-from jaxtree.tree import FittedModel
+from jaxtree.tree.model import FittedModel
 
 
 def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) -> str:

@@ -25,7 +25,8 @@ from jaxtree.export.conditions import (
 )
 from jaxtree.export.models import drawn_model
 from jaxtree.table.schema import Schema, value_in_words
-from jaxtree.tree import FittedModel, SplitKind, Tree
+from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import output_counts, target_means
 
 
@@ -35,7 +36,7 @@ def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, s
     A line of jaxtree's own layout ends with the predicted class and, in brackets, the training weight of every
     class there, in the order of `classes_`; several outputs are separated by commas and semicolons. For regression
     it ends with the mean of every target and the weight. "or missing" marks the branch of a missing value, if fit
-    saw one. An oblique tree asks for its planes, as `jaxtree.soft.ObliqueTree.export_text` writes them.
+    saw one. An oblique tree asks for its planes, as `jaxtree.soft.hard_trees.ObliqueTree.export_text` writes them.
 
     Args:
         estimator: A fitted estimator of one tree with hard splits.

@@ -19,7 +19,9 @@ from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import default_names
 from jaxtree.table.schema import Column, Schema, make_schema
 from jaxtree.table.times import KINDS, NANOSECONDS, TimeScale
-from jaxtree.tree import FittedModel, Forest, SplitKind, Tree
+from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.forest import Forest
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import CODES_PER_WORD
 
 _KINDS = ("numeric", "ordered", "categorical", "boolean")

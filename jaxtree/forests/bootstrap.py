@@ -15,7 +15,8 @@ import numpy as np
 from jaxtyping import Array, Float, Float64, Int, Int32, PRNGKeyArray, Real, UInt8, UInt32
 
 from jaxtree.compilation import compiled
-from jaxtree.tree import Forest, Predictor
+from jaxtree.tree.forest import Forest
+from jaxtree.tree.predictor import Predictor
 
 CELLS_AT_A_TIME = 2**18
 """Counts (trees times rows) made in one go, which stay in a core's cache."""

@@ -32,8 +32,7 @@ from jaxtree.forests.exact import RoundedTarget, restore, round_targets, round_w
 from jaxtree.growth.grow import grow
 from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.prepare import MOST_BINS_TABLED
-from jaxtree.tree import Forest
-from jaxtree.tree.forest import join_forests, take_trees
+from jaxtree.tree.forest import Forest, join_forests, take_trees
 
 NODES_PER_ENTRY = 0.25
 """Room for nodes that growth of classes begins with: leaves are pure before every row has its own."""

@@ -21,7 +21,8 @@ from jaxtree.prune.validation import HeldOut, hold_out_rows
 from jaxtree.prune.weakest_links import weakest_links
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.schema import Schema, value_in_words
-from jaxtree.tree import FittedModel, Tree
+from jaxtree.tree import Tree
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import ancestors, output_counts, target_means
 
 DIGITS, FEW_DIGITS = 12, 6

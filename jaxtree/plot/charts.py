@@ -14,7 +14,8 @@ from jaxtree.export.models import exported_model
 from jaxtree.export.pictures import CLASS_COLOURS
 from jaxtree.prune.draws import node_rates
 from jaxtree.prune.weakest_links import cost_complexity_path, weakest_links
-from jaxtree.tree import FittedModel, Tree
+from jaxtree.tree import Tree
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.paths import ends_under, survivors
 
 try:

@@ -14,9 +14,10 @@ from jaxtree.arrays import AnyArray, is_traced
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.bottom_up import collapse_to_cheapest
 from jaxtree.prune.inputs import SLACK
-from jaxtree.tree import Predictor, SplitKind, Tree, apply
+from jaxtree.tree import SplitKind, Tree, apply
 from jaxtree.tree.nodes import declared_majority, target_means
 from jaxtree.tree.paths import sum_over_children, sum_subtrees
+from jaxtree.tree.predictor import Predictor
 
 
 class HeldOut(NamedTuple):

@@ -20,7 +20,8 @@ from jaxtree.estimators.sample import Encoded, PreparedFit
 from jaxtree.prune.validation import HeldOut, hold_out
 from jaxtree.search.scoring import NodeMetric, metric_of, outcome
 from jaxtree.search.settings import Parameters, configured, group_by_growth, limit_masks, loosest, masks_of, votes_of
-from jaxtree.tree import FittedModel, Tree, take_tree
+from jaxtree.tree import Tree, take_tree
+from jaxtree.tree.model import FittedModel
 
 Scores = dict[str, Float[np.ndarray, " setting"]]
 

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 
 from jaxtree.estimators.parts import ScoresSources
 from jaxtree.prune.validation import HeldOut
-from jaxtree.tree import FittedModel
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.paths import survivors
 

@@ -1,28 +1,20 @@
 """Soft trees: differentiable, trained by gradients, made from hard trees and made hard again."""
 
 from jaxtree.soft import losses as losses
+from jaxtree.soft.epochs import Hyperparameters as Hyperparameters
 from jaxtree.soft.epochs import LearningRates as LearningRates
 from jaxtree.soft.epochs import TrainingConfig as TrainingConfig
-from jaxtree.soft.epochs import TrainingRows as TrainingRows
 from jaxtree.soft.epochs import make_rows as make_rows
-from jaxtree.soft.forest import SoftForest as SoftForest
-from jaxtree.soft.forest import apply_forest as apply_forest
-from jaxtree.soft.forest import init_forest as init_forest
 from jaxtree.soft.from_tree import class_votes as class_votes
 from jaxtree.soft.from_tree import from_tree as from_tree
 from jaxtree.soft.from_tree import log_shares as log_shares
-from jaxtree.soft.hard_trees import ObliqueTree as ObliqueTree
-from jaxtree.soft.harden import Hardened as Hardened
 from jaxtree.soft.harden import harden as harden
-from jaxtree.soft.inputs import Inputs as Inputs
 from jaxtree.soft.inputs import fit_inputs as fit_inputs
 from jaxtree.soft.model import SoftForm as SoftForm
 from jaxtree.soft.model import SoftTree as SoftTree
 from jaxtree.soft.model import apply as apply
 from jaxtree.soft.model import init as init
-from jaxtree.soft.model import node_probability as node_probability
 from jaxtree.soft.model import with_dropout as with_dropout
-from jaxtree.soft.training import Trained as Trained
 from jaxtree.soft.training import Validation as Validation
 from jaxtree.soft.training import train as train
 from jaxtree.soft.training import train_many as train_many

@@ -6,14 +6,10 @@ tree t. A *leaf* has no children. Every pruning is a mask `collapsed` over the t
 the first collapsed node.
 """
 
-from jaxtree.tree.forest import Forest as Forest
 from jaxtree.tree.forest import take_tree as take_tree
-from jaxtree.tree.model import FittedModel as FittedModel
 from jaxtree.tree.nodes import ALL_BRANCHES as ALL_BRANCHES
 from jaxtree.tree.nodes import SplitKind as SplitKind
-from jaxtree.tree.nodes import class_shares as class_shares
 from jaxtree.tree.nodes import majority_class as majority_class
-from jaxtree.tree.predictor import Predictor as Predictor
 from jaxtree.tree.tree import Tree as Tree
 from jaxtree.tree.walk import apply as apply
 from jaxtree.tree.walk import predict_proba as predict_proba

@@ -6,7 +6,8 @@ import sys
 import pandas as pd
 import pytest
 
-from jaxtree.datasets import UCI_NAMES, load_uci
+from jaxtree.datasets import load_uci
+from jaxtree.datasets.uci import UCI_NAMES
 from jaxtree.errors import InvalidInputError, MissingExtraError
 
 ADULT = "39, State-gov, 77516, Bachelors, 13, Never-married, Clerical, Own-child, White, Male, 2174, 0, 40, Cuba, {}"

@@ -7,8 +7,9 @@ from sklearn.base import BaseEstimator
 
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
-from jaxtree.tree import FittedModel, SplitKind, Tree
+from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.forest import join_trees
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import all_class_shares, declared_majority, target_means
 
 KINDS = {

@@ -16,8 +16,9 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.prune.raising import RaisingState, RowParts, _check_rows, entropy_in_bits, prune_with_raising
 from jaxtree.prune.training_errors import pessimistic
 from jaxtree.table.encoder import Encoder
-from jaxtree.tree import Predictor, SplitKind
+from jaxtree.tree import SplitKind
 from jaxtree.tree.nodes import branch_of_code
+from jaxtree.tree.predictor import Predictor
 from tests.export.fitted import as_tree
 from tests.prune.growths import children, on_device
 from tests.prune.test_cost_complexity import chain_of_splits

@@ -9,6 +9,7 @@ from sklearn.datasets import load_breast_cancer
 
 from jaxtree import DecisionTreeClassifier, ID3Classifier, prune, take_tree
 from jaxtree.errors import InvalidInputError
+from jaxtree.prune.validation import hold_out, leaf_errors
 from jaxtree.tree.nodes import output_counts, target_means
 from tests.prune.growths import (
     CLASSES,
@@ -129,25 +130,25 @@ def test_sums_at_the_nodes(kind):
     """What passes a node is what ends there and passes its children; sums of parts of the rows add up."""
     tree, codes, y, weight = held_out(kind, 0, "float")
     node = np.array([walk(tree, code)[-1] for code in codes.T])
-    held = prune.hold_out(tree, node, y, weight)
+    held = hold_out(tree, node, y, weight)
     for each in range(tree.capacity):
         below = held.passed[list(children(tree, each))].sum(axis=0)
         np.testing.assert_allclose(held.passed[each], held.ended[each] + below, atol=1e-9)
-    parts = [prune.hold_out(tree, node[rows], y[:, rows], weight[rows]) for rows in (slice(40), slice(40, None))]
+    parts = [hold_out(tree, node[rows], y[:, rows], weight[rows]) for rows in (slice(40), slice(40, None))]
     np.testing.assert_allclose(parts[0].passed + parts[1].passed, held.passed, atol=1e-9)
     whole = held.passed[0] if kind in CLASSES else held.passed[0, 0::3]
     assert whole.sum() == pytest.approx(weight.sum() * len(y))
     own, stays = node_errors(tree, codes, y, weight)
-    np.testing.assert_allclose(prune.leaf_errors(tree, held.passed), own, atol=1e-9)
-    ended = prune.leaf_errors(tree, held.ended)
+    np.testing.assert_allclose(leaf_errors(tree, held.passed), own, atol=1e-9)
+    ended = leaf_errors(tree, held.ended)
     np.testing.assert_allclose(np.where(tree.is_leaf, own, stays), ended, atol=1e-9)
-    doubled = prune.hold_out(tree, np.tile(node, 2), np.tile(y, 2), np.tile(weight, 2))
+    doubled = hold_out(tree, np.tile(node, 2), np.tile(y, 2), np.tile(weight, 2))
     np.testing.assert_array_equal(prune.reduced_error(tree, doubled), prune.reduced_error(tree, held))
 
 
 def test_columns_of_classes():
     tree = DecisionTreeClassifier().fit([[0.0], [1.0], [2.0]], [[0, 1], [0, 2], [1, 0]]).tree_
-    held = prune.hold_out(tree, np.array([1, 1, 4]), np.array([[1, -1, 1], [0, 2, -1]]), np.array([1, 2, 4]))
+    held = hold_out(tree, np.array([1, 1, 4]), np.array([[1, -1, 1], [0, 2, -1]]), np.array([1, 2, 4]))
     # Two classes of the first output, three of the second, and the unknown ones of both.
     assert held.passed[0].tolist() == [0, 5, 1, 0, 2, 2, 4]
     assert held.ended[1].tolist() == [0, 1, 1, 0, 2, 2, 0] and not held.ended[0].any()
@@ -164,9 +165,9 @@ def test_other_labels_than_the_majority():
     """Errors follow the label: with every node of class 2 no split is worth anything."""
     tree, codes, y, _ = held_out("classes", 0)
     node = np.array([walk(tree, code)[-1] for code in codes.T])
-    held = prune.hold_out(tree, node, y)
+    held = hold_out(tree, node, y)
     label = np.full((1, tree.capacity), 2)
-    assert prune.leaf_errors(tree, held.passed, label)[0] == (y != 2).sum()
+    assert leaf_errors(tree, held.passed, label)[0] == (y != 2).sum()
     assert leaves_of(tree, prune.reduced_error(tree, held, label)) == {0}
     assert prune.validation_gate(tree, held, label)[0]
     assert not prune.reduced_error(tree, held)[0]
@@ -184,9 +185,9 @@ def test_pruning_helps_on_the_rows_it_looks_at():
     X, y = load_breast_cancer(return_X_y=True)
     estimator = DecisionTreeClassifier().fit(X[::2], y[::2])
     tree, codes = estimator.tree_, estimator.encode(X[1::2])
-    held = prune.hold_out(tree, estimator.apply(X[1::2]), y[None, 1::2])
+    held = hold_out(tree, estimator.apply(X[1::2]), y[None, 1::2])
     np.testing.assert_array_equal(held.passed, prune.hold_out_codes(tree, codes, y[1::2]).passed)
-    errors = prune.leaf_errors(tree, held.passed)
+    errors = leaf_errors(tree, held.passed)
     whole, reduced, gate = (
         errors[sorted(leaves_of(tree, mask))].sum()
         for mask in (None, prune.reduced_error(tree, held), prune.validation_gate(tree, held))
@@ -216,8 +217,8 @@ def test_a_row_that_is_to_be_shared_out():
 def test_parts_of_rows_are_visits():
     """A row shared out among two leaves counts in each with its part."""
     tree, _ = sharing_tree()
-    held = prune.hold_out(tree, np.array([1, 1, 2]), np.array([[0, 1, 1]]), np.array([1.0, 0.4, 0.6]))
-    assert prune.leaf_errors(tree, held.passed)[[1, 2]] == pytest.approx([0.4, 0.0])
+    held = hold_out(tree, np.array([1, 1, 2]), np.array([[0, 1, 1]]), np.array([1.0, 0.4, 0.6]))
+    assert leaf_errors(tree, held.passed)[[1, 2]] == pytest.approx([0.4, 0.0])
 
 
 def test_a_missing_value_that_has_no_branch_stays_at_its_node():
@@ -245,7 +246,7 @@ def test_the_tree_that_is_left_predicts_as_the_mask_says():
     mask = prune.reduced_error(tree, prune.hold_out_codes(tree, codes, y))
     left = take_tree(tree, collapsed=mask)
     node = np.array([walk(left, code)[-1] for code in codes.T])
-    errors = prune.leaf_errors(left, prune.hold_out(left, node, y).ended)
+    errors = leaf_errors(left, hold_out(left, node, y).ended)
     own, stays = node_errors(tree, codes, y, None)
     assert errors.sum() == reduced_error_leaves(tree, own, stays, 0)[0]
 
@@ -261,10 +262,10 @@ def test_the_tree_that_is_left_predicts_as_the_mask_says():
 )
 def test_what_does_not_fit(target, node, weight, message):
     with pytest.raises(InvalidInputError, match=message):
-        prune.hold_out(tree_of("classes"), node, target, weight)
+        hold_out(tree_of("classes"), node, target, weight)
 
 
 def test_sums_of_another_tree():
-    held = prune.hold_out(tree_of("classes"), np.zeros(3, int), np.zeros((1, 3), int))
+    held = hold_out(tree_of("classes"), np.zeros(3, int), np.zeros((1, 3), int))
     with pytest.raises(InvalidInputError, match="held must have a row for each of the tree's"):
         prune.reduced_error(fitted("classes", max_leaf_nodes=3).tree_, held)

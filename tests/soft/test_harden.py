@@ -17,7 +17,8 @@ from jaxtree.soft.inputs import SoftSample
 from jaxtree.soft.model import Leaf, SoftForm, gate_values
 from jaxtree.table import Encoder
 from jaxtree.tree import apply as apply_to_codes
-from jaxtree.tree import class_shares, take_tree
+from jaxtree.tree import take_tree
+from jaxtree.tree.nodes import class_shares
 from jaxtree.tree.walk import apply_to_values
 from tests.soft.tables import classes, mixed_table
 

@@ -8,10 +8,10 @@ import numpy as np
 import optax
 import pytest
 
-from jaxtree import dropout
 from jaxtree.errors import InvalidInputError
-from jaxtree.soft import apply, init, node_probability, with_dropout
-from jaxtree.soft.model import AxisGate, SoftForm, feature_shares, gate_values
+from jaxtree.prune.draws import collapse_probability
+from jaxtree.soft import apply, init, with_dropout
+from jaxtree.soft.model import AxisGate, SoftForm, feature_shares, gate_values, node_probability
 
 FORMS = [
     SoftForm(depth=3, num_features=4, num_outputs=2),
@@ -200,7 +200,7 @@ def test_the_stops_are_the_rates_of_dropout_pruning(p, q):
     tree = init(STOPPING, key=jax.random.key(0))
     stop = with_dropout(tree, p, q).leaf.stop
     assert stop[0] == 0, "the root never stops rows"
-    np.testing.assert_allclose(stop[1:], dropout.collapse_probability(np.array([1, 1, 2, 2, 2, 2]), p, q), rtol=1e-6)
+    np.testing.assert_allclose(stop[1:], collapse_probability(np.array([1, 1, 2, 2, 2, 2]), p, q), rtol=1e-6)
     slopes = jax.jacobian(lambda p, q: with_dropout(tree, p, q).leaf.stop, argnums=(0, 1))(p, q)
     assert all(np.isfinite(slope).all() for slope in slopes)
 

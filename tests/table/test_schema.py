@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.table import Bins, Column, Encoder, Feature, Schema, summary
+from jaxtree.table import Encoder, summary
+from jaxtree.table.binning import Bins
+from jaxtree.table.schema import Column, Feature, Schema
 
 INF = np.inf
 

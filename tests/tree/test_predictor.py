@@ -7,8 +7,9 @@ import pytest
 from sklearn.datasets import load_wine
 
 from jaxtree import C45Classifier, DecisionTreeClassifier
-from jaxtree.tree import ALL_BRANCHES, Predictor, predictor
+from jaxtree.tree import ALL_BRANCHES, predictor
 from jaxtree.tree.forest import join_trees
+from jaxtree.tree.predictor import Predictor
 from tests.reference.walks import SplitKind, made_up_tree, made_up_values, mean_of_row, walk_value_row
 
 THRESHOLDS = dict(kinds=(SplitKind.THRESHOLD,))

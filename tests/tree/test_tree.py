@@ -9,8 +9,7 @@ from sklearn.datasets import load_iris, load_wine
 import jaxtree
 from jaxtree import DecisionTreeClassifier, ID3Classifier, SplitKind, apply, majority_class, take_tree
 from jaxtree.errors import InvalidInputError
-from jaxtree.tree import class_shares
-from jaxtree.tree.nodes import pad_nodes
+from jaxtree.tree.nodes import class_shares, pad_nodes
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ import pytest
 
 from jaxtree import SplitKind
 from jaxtree.errors import InvalidInputError
-from jaxtree.tree import ALL_BRANCHES, apply, class_shares, predict_proba
+from jaxtree.tree import ALL_BRANCHES, apply, predict_proba
+from jaxtree.tree.nodes import class_shares
 from jaxtree.tree.walk import apply_to_values, next_node, steps_over_values
 from tests.reference.walks import made_up_codes, made_up_tree, made_up_values, walk_code_row, walk_value_row
 
