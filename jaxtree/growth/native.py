@@ -1,4 +1,4 @@
-"""The kernels of the optional distribution `jaxtree-native`: C++ on a CPU instead of XLA's own programs.
+"""The kernels in C++, which run on a CPU instead of XLA's own programs. An installation with a compiler compiles them.
 
 They sum whole numbers and sort stably, so that trees are the same with and without them. XLA's scatter costs 0.8 ns per
 cell, and the index that it writes beforehand up to 2.9 ns more; a loop in C++ needs no index.
@@ -35,7 +35,7 @@ def columns_of(entries: Any) -> Columns:
 
 @functools.cache
 def is_available() -> bool:
-    """Whether `jaxtree-native` is installed in the right version, and not switched off by `JAXTREE_NATIVE=0`.
+    """Whether the kernels are installed in the right version, and not switched off by `JAXTREE_NATIVE=0`.
 
     The first call registers its kernels with XLA.
     """

@@ -1,6 +1,6 @@
 """C++ kernels for jaxtree on CPUs, behind XLA's foreign function interface.
 
-Nothing is called from here: where this package is installed, `jaxtree` finds it and uses it.
+CMake installs this package beside `jaxtree`, which finds it there. Nothing in it calls the kernels.
 """
 
 from pathlib import Path

@@ -32,7 +32,7 @@ BACKENDS = [
     pytest.param(
         plan.NATIVE_CPU,
         id="C++",
-        marks=pytest.mark.skipif(not native.is_available(), reason="jaxtree-native is not installed"),
+        marks=pytest.mark.skipif(not native.is_available(), reason="the kernels are not installed"),
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""The kernels of `jaxtree-native`: the tree of XLA's own code, bit for bit."""
+"""The kernels in C++: the tree of XLA's own code, bit for bit."""
 
 import dataclasses
 import sys
@@ -19,7 +19,7 @@ NUM_VALUES = np.where(KINDS == SplitKind.THRESHOLD, NUM_BINS - 2, 6).astype(np.i
 LARGE = 20_000
 """Rows enough for entries to be sorted, and for work to be divided among threads."""
 
-needs_kernels = pytest.mark.skipif(not native.is_available(), reason="jaxtree-native is not installed")
+needs_kernels = pytest.mark.skipif(not native.is_available(), reason="the kernels are not installed")
 
 
 def table(num_rows, dtype=np.uint8):
