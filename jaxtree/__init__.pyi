@@ -8,7 +8,6 @@ from jaxtree import explain as explain
 from jaxtree import plot as plot
 from jaxtree import prune as prune
 from jaxtree import soft as soft
-from jaxtree.estimators.c45 import C45Classifier as C45Classifier
 from jaxtree.estimators.derived import LeafEncoder as LeafEncoder
 from jaxtree.estimators.derived import prune_to as prune_to
 from jaxtree.estimators.derived import tune_dropout as tune_dropout
@@ -18,7 +17,6 @@ from jaxtree.estimators.forests import RandomForestClassifier as RandomForestCla
 from jaxtree.estimators.forests import RandomForestRegressor as RandomForestRegressor
 from jaxtree.estimators.hardened import HardTreeClassifier as HardTreeClassifier
 from jaxtree.estimators.hardened import HardTreeRegressor as HardTreeRegressor
-from jaxtree.estimators.id3 import ID3Classifier as ID3Classifier
 from jaxtree.estimators.prunings import ChiSquared as ChiSquared
 from jaxtree.estimators.prunings import Collapse as Collapse
 from jaxtree.estimators.prunings import CostComplexity as CostComplexity
@@ -30,6 +28,8 @@ from jaxtree.estimators.prunings import Pessimistic as Pessimistic
 from jaxtree.estimators.prunings import Pessimistic1987 as Pessimistic1987
 from jaxtree.estimators.prunings import ReducedError as ReducedError
 from jaxtree.estimators.prunings import ValidationGate as ValidationGate
+from jaxtree.estimators.quinlan import C45Classifier as C45Classifier
+from jaxtree.estimators.quinlan import ID3Classifier as ID3Classifier
 from jaxtree.estimators.soft_trees import SoftForestClassifier as SoftForestClassifier
 from jaxtree.estimators.soft_trees import SoftForestRegressor as SoftForestRegressor
 from jaxtree.estimators.soft_trees import SoftTreeClassifier as SoftTreeClassifier

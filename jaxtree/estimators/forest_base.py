@@ -28,8 +28,8 @@ from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.predicting import FittedTrees
 from jaxtree.estimators.sample import PreparedFit
 from jaxtree.files.trees import ForestState, RandomKey, TreeState
-from jaxtree.forests.bootstrap import Drawing, draw_counts, out_of_bag_means, split_key
 from jaxtree.forests.forest import Course, Sampling, drawing_of
+from jaxtree.forests.samples import Drawing, draw_counts, out_of_bag_means, split_key
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import ancestors

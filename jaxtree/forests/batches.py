@@ -31,7 +31,7 @@ again.
 """
 
 ACCELERATOR_LIMITS = BatchLimits(2**21, 2**33)
-"""Large pieces of work, within a small part of a device's memory; `exact` reckons with no more entries."""
+"""Large pieces of work, within a small part of a device's memory; `round_weights` reckons with no more entries."""
 
 BYTES_PER_NODE = 200
 """Bytes of a node while it grows, except its sums."""

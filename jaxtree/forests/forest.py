@@ -19,16 +19,19 @@ from jaxtree.arrays import Device
 from jaxtree.buckets import capacity_bucket, pad_to, row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.forests.batches import ACCELERATOR_LIMITS, CPU_LIMITS, Batch, TreeSize, make_batches, run_batches
-from jaxtree.forests.bootstrap import (
+from jaxtree.forests.samples import (
     Drawing,
+    RoundedTarget,
     TreeRows,
     draw_rows,
     expected_rows,
     largest_count,
     make_drawing,
+    restore_sums,
+    round_targets,
+    round_weights,
     split_key,
 )
-from jaxtree.forests.exact import RoundedTarget, restore, round_targets, round_weights
 from jaxtree.growth.grow import grow
 from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.prepare import MOST_BINS_TABLED
@@ -320,5 +323,5 @@ def _balanced(drawn: TreeRows, targets: Real[np.ndarray, "output row"], drawing:
 
 def _restored(forest: Forest, rounded: RoundedTarget) -> Forest:
     nodes = forest.nodes
-    target_sum = restore(nodes.target_sum, nodes.weight, rounded.offset)
+    target_sum = restore_sums(nodes.target_sum, nodes.weight, rounded.offset)
     return dataclasses.replace(forest, nodes=dataclasses.replace(nodes, target_sum=target_sum))

@@ -29,8 +29,8 @@ from jaxtree import (
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
 from jaxtree.estimators.conventions import key_of
 from jaxtree.forests.batches import BatchLimits
-from jaxtree.forests.bootstrap import draw_counts
 from jaxtree.forests.forest import Rows, drawing_of
+from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.grow import num_programs
 from tests.estimators.comparing import assert_same_tree
 

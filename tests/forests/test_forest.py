@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxtree.forests.forest as growing
-from jaxtree.forests.bootstrap import draw_counts
 from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_forest
+from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.grow import grow_completely
 from jaxtree.growth.inputs import NO_LIMIT, Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.standard_objectives import Classes, Numbers

@@ -1,11 +1,16 @@
-"""The rows that every tree of a forest is grown on, and predictions of rows by the trees that have not drawn them.
+"""The rows that every tree of a forest is grown on, the same in every batch, and predictions of those not drawn.
 
 A *bootstrap* sample has as many rows as are drawn, with replacement; a row counts as often as it was drawn. All draws
 of a forest are one stream of random numbers, in which tree t has the place t, so that its rows depend neither on the
 batch in which it grows nor on how many trees there are. Predictions of rows by the trees that have not drawn them are
 *out of bag* (Breiman, *Out-of-bag estimation*, 1996).
+
+Growth sums weights and targets in fixed point, with a unit that follows from all entries of a batch (see
+`jaxtree.growth.whole_numbers`). So they are rounded here to multiples of a coarser unit, chosen from the whole table
+alone, which are summed exactly in every batch.
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -15,6 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float, Float64, Int, Int32, PRNGKeyArray, Real, UInt8, UInt32
 
 from jaxtree.compilation import compiled
+from jaxtree.growth.whole_numbers import BITS
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.predictor import Predictor
 
@@ -26,6 +32,15 @@ NUMBERS_PER_STEP = 4
 
 ROWS_AT_A_TIME = 2**13
 """Rows predicted in one go, which bounds the memory."""
+
+EXACT_BITS = 52
+"""Bits of a sum that float64 holds with a bit to spare for half a unit, where a batch's targets are centred."""
+
+MOST_ENTRIES = 2**21
+"""Entries of a batch up to which sums are exact; of one tree as many as it has."""
+
+LEAST_DRAWS_BITS = 4
+"""Bits of the greatest count of a row in a bootstrap sample of equal chances, except once in a billion forests."""
 
 
 class Drawing(NamedTuple):
@@ -56,6 +71,18 @@ class TreeRows(NamedTuple):
     row: Int32[np.ndarray, " entry"]
     tree: Int32[np.ndarray, " entry"]
     weight: Real[np.ndarray, " entry"]
+
+
+class RoundedTarget(NamedTuple):
+    """Targets less a constant, as multiples of a power of two.
+
+    Attributes:
+        values: The targets less the offset.
+        offset: The constant of every output.
+    """
+
+    values: Float64[np.ndarray, "output row"]
+    offset: Float64[np.ndarray, " output"]
 
 
 def make_drawing(
@@ -139,6 +166,53 @@ def largest_count(drawing: Drawing) -> int:
     return int(16 + 2 * share * drawing.num_draws)
 
 
+def round_weights(weight: Float64[np.ndarray, " entry"], most: float, num_rows: int) -> Float64[np.ndarray, " entry"]:
+    """Returns weights as multiples of one power of two: for up to two million rows 2**-40 of the greatest.
+
+    Args:
+        weight: The weights.
+        most: The bound of the weights of all trees.
+        num_rows: Rows of the table.
+    """
+    unit = 2.0 ** (int(np.frexp(most)[1]) - (BITS - _bits(max(MOST_ENTRIES, num_rows))))
+    return np.round(weight / unit) * unit
+
+
+def round_targets(
+    target: Float64[np.ndarray, "output row"], *, total: int | float, most_count: int, centred: bool
+) -> RoundedTarget:
+    """Returns targets as multiples of a power of two, so that sums of them are exact in float64, too.
+
+    For a million rows the unit is 2**-32 of half the range of the targets, for a hundred thousand 2**-35 of it.
+
+    Args:
+        target: The targets.
+        total: The sum of the weights of a tree.
+        most_count: The bound of the weights.
+        centred: Whether the middle of the range may be taken off.
+    """
+    low, high = target.min(axis=1), target.max(axis=1)
+    offset = low / 2 + high / 2 if centred else np.zeros(len(target))
+    size = np.frexp(np.max(np.abs(target - offset[:, None])))[1]
+    counts = max(LEAST_DRAWS_BITS, _bits(most_count))
+    # A batch is centred anew, by half the range at most and half a unit.
+    bits = min(EXACT_BITS - _bits(total), BITS - _bits(max(MOST_ENTRIES, target.shape[1])) - counts - 2)
+    unit = np.ldexp(1.0, int(size) - bits)
+    return RoundedTarget(np.round((target - offset[:, None]) / unit) * unit, offset)
+
+
+def restore_sums(
+    sums: Float[np.ndarray, "node output"], weight: Real[np.ndarray, " node"], offset: Float64[np.ndarray, " output"]
+) -> Float64[np.ndarray, "node output"]:
+    """Returns the sums of targets from those of rounded targets."""
+    return sums + weight.astype(np.float64)[:, None] * offset
+
+
+def _bits(number: int | float) -> int:
+    """Bits of numbers up to this one."""
+    return max(math.ceil(number) - 1, 0).bit_length()
+
+
 def out_of_bag_means(
     forest: Forest,
     values: Float[np.ndarray, "row feature"],
@@ -156,7 +230,7 @@ def out_of_bag_means(
     Example:
         >>> import jax
         >>> from jaxtree import RandomForestRegressor
-        >>> from jaxtree.forests.bootstrap import make_drawing
+        >>> from jaxtree.forests.samples import make_drawing
         >>> X, y = np.arange(10.0)[:, None], np.arange(10.0)
         >>> forest = RandomForestRegressor(50, random_state=0).fit(X, y)
         >>> drawing = make_drawing(jax.random.key(0), 10, 10)
