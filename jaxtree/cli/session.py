@@ -34,8 +34,7 @@ _run = functools.partial(typer.Option, rich_help_panel="The run")
 
 Names = list[str] | None
 DataArgument = Annotated[
-    str,
-    typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, Arrow or ARFF, also gzipped; - is standard input."),
+    str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, Arrow or ARFF, also gzipped; - is standard input.")
 ]
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `jaxtree fit` wrote.")]
 TargetOption = Annotated[str, _column("--target", "-t", help="The column to predict.")]

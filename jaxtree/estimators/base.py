@@ -23,8 +23,8 @@ from jaxtree.estimators.growing import EncodedSample, Recipe, decode_thresholds,
 from jaxtree.estimators.magnitude import check_gains, check_sums
 from jaxtree.estimators.monotone import clip_to_bounds
 from jaxtree.estimators.parameters import TableParameters
-from jaxtree.estimators.parts import read_arguments
-from jaxtree.estimators.predicting import FittedTree, PredictsClasses, PredictsNumbers
+from jaxtree.estimators.parts import PredictsNumbers, read_arguments
+from jaxtree.estimators.predicting import FittedTree, PredictsClasses
 from jaxtree.estimators.prunings import CostComplexity, MaxLeafNodes, Pruning
 from jaxtree.estimators.sample import Encoded, PreparedFit, Sample, Weights
 from jaxtree.files.trees import FittedTable, TreeState

@@ -11,7 +11,8 @@ from sklearn.utils._param_validation import StrOptions
 from jaxtree.criteria import Criterion
 from jaxtree.estimators.forest_base import BaseForest
 from jaxtree.estimators.parameters import CLASS_CRITERIA, RegressionParameters
-from jaxtree.estimators.predicting import PredictsClasses, PredictsNumbers
+from jaxtree.estimators.parts import PredictsNumbers
+from jaxtree.estimators.predicting import PredictsClasses
 from jaxtree.estimators.sample import PreparedFit
 from jaxtree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.forests.forest import Sampling

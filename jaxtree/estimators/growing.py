@@ -125,11 +125,7 @@ def _joined_data(samples: Sequence[EncodedSample]) -> tuple[Data, Magnitude]:
 
 
 def grow_roots(
-    data: Data,
-    samples: Sequence[EncodedSample],
-    num_rows: Sequence[int],
-    magnitude: Magnitude,
-    mesh: Mesh | None,
+    data: Data, samples: Sequence[EncodedSample], num_rows: Sequence[int], magnitude: Magnitude, mesh: Mesh | None
 ) -> list[Tree]:
     """Grows samples of one kind, each as a root, in arrays that hold their rows.
 

@@ -6,16 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.conventions import allow_tables, check_names
-from jaxtree.estimators.parts import part_by_part
-from jaxtree.estimators.soft_targets import OfClasses, OfNumbers
+from jaxtree.estimators.parts import EstimatorOnTables, PredictsNumbers, part_by_part
+from jaxtree.estimators.soft_targets import OfClasses
 from jaxtree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.export.models import Planes, TermKind
-from jaxtree.files.registry import KeptInFiles
 from jaxtree.files.soft import HardState
 from jaxtree.soft.hard_trees import AxisSplits, HardNodeSums, ObliqueTree, tree_of_splits
 from jaxtree.soft.harden import Hardened
@@ -29,7 +27,7 @@ from jaxtree.tree.model import FittedModel
 from jaxtree.tree.paths import Links
 
 
-class _HardTree(KeptInFiles, BaseEstimator):
+class _HardTree(EstimatorOnTables):
     """An oblique tree on any table; it is made by `harden`, not by `fit`.
 
     Attributes:
@@ -80,8 +78,8 @@ class _HardTree(KeptInFiles, BaseEstimator):
         self.tree_, self.agreement_ = state.tree(self.encoder_.schema_), state.agreement
 
     def __sklearn_tags__(self):
-        """scikit-learn's tags: tables may hold words and missing values, and there is nothing to fit."""
-        tags = allow_tables(super().__sklearn_tags__())
+        """scikit-learn's tags: there is nothing to fit."""
+        tags = super().__sklearn_tags__()
         tags.requires_fit = False
         return tags
 
@@ -113,16 +111,14 @@ class _HardTree(KeptInFiles, BaseEstimator):
 
     def _values(self, X: Any) -> Float[np.ndarray, "row value"]:
         self._check()
-        values = self.encoder_.values(X)
-        check_names(self, X, reset=False)
-        return values
+        return super()._values(X)
 
 
 class HardTreeClassifier(OfClasses, _HardTree):
     """A hardened oblique tree of classes: the `harden()` of a `SoftTreeClassifier`."""
 
 
-class HardTreeRegressor(OfNumbers, _HardTree):
+class HardTreeRegressor(PredictsNumbers, _HardTree):
     """A hardened oblique tree of numbers: the `harden()` of a `SoftTreeRegressor`."""
 
 

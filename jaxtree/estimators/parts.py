@@ -1,15 +1,21 @@
-"""Fits and predictions of sources: tables in parts, whose columns may also be the target and the weights."""
+"""Estimators on tables and on sources: tables in parts, whose columns may also be the target and the weights."""
 
+import abc
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from jaxtyping import Float
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.conventions import allow_tables, check_names
+from jaxtree.files.registry import KeptInFiles
 from jaxtree.table.columns import TableColumn, blocks_of_rows
+from jaxtree.table.schema import Schema
 from jaxtree.table.sources import is_source, naming, open_source
 from jaxtree.table.summary import read_column
 
@@ -107,6 +113,46 @@ def part_by_part(method: Callable) -> Callable:
         return _join(results)
 
     return of_table_or_source
+
+
+class EstimatorOnTables(KeptInFiles, BaseEstimator, abc.ABC):
+    """An estimator on any table: what all predictions begin with."""
+
+    @property
+    def schema_(self) -> Schema:
+        """The columns and features of the fitted table, which turn codes back into words."""
+        return self.encoder_.schema_
+
+    def __sklearn_tags__(self):
+        """Sets scikit-learn's tags: tables may hold words and missing values, and targets several columns."""
+        return allow_tables(super().__sklearn_tags__())
+
+    @abc.abstractmethod
+    def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
+        """Returns shares of classes, or numbers, of rows that `encoder_.values` has encoded."""
+
+    @part_by_part
+    def _values(self, X: Any) -> Float[np.ndarray, "row feature"]:
+        """Returns what thresholds and planes are compared with."""
+        check_is_fitted(self)
+        values = self.encoder_.values(X)
+        check_names(self, X, reset=False)
+        return values
+
+
+class PredictsNumbers(ScoresSources, RegressorMixin):
+    """Predictions of numbers, by `predict_values`."""
+
+    is_vector_: bool
+
+    @part_by_part
+    def predict(self: Any, X: Any) -> Float[np.ndarray, "row *output"]:
+        """Returns the number of every row, of a forest the mean over its trees; of several outputs (rows, outputs)."""
+        return self._as_given(self.predict_values(self._values(X)))
+
+    def _as_given(self, numbers: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row *output"]:
+        """Returns the numbers as a vector where the target was one."""
+        return numbers[:, 0] if self.is_vector_ else numbers
 
 
 def _join(results: Sequence[Any]) -> Any:

@@ -1,29 +1,26 @@
 """Fitted trees and forests: predictions, importances, and the model that other rooms take."""
 
-import abc
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from jaxtyping import Float, Int, Shaped, UInt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.estimators.conventions import allow_tables, check_names, check_parameters
+from jaxtree.estimators.conventions import check_parameters
 from jaxtree.estimators.magnitude import check_gains
-from jaxtree.estimators.parts import ScoresSources, part_by_part
+from jaxtree.estimators.parts import EstimatorOnTables, ScoresSources, part_by_part
 from jaxtree.estimators.prunings import Pruning
 from jaxtree.export.pictures import small_html
-from jaxtree.files.registry import KeptInFiles
-from jaxtree.table.schema import Schema
 from jaxtree.table.sources import is_source, open_source
 from jaxtree.tree import Tree
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import ancestors
 
 
-class FittedTrees(KeptInFiles, BaseEstimator, abc.ABC):
+class FittedTrees(EstimatorOnTables):
     """A tree or a forest on any table, whose fit ends with a `FittedModel`."""
 
     pruning: Pruning | None
@@ -46,22 +43,9 @@ class FittedTrees(KeptInFiles, BaseEstimator, abc.ABC):
         check_is_fitted(self)
         return self._model
 
-    @property
-    def schema_(self) -> Schema:
-        """The columns and features of the fitted table, which turn codes back into words."""
-        return self.encoder_.schema_
-
-    def __sklearn_tags__(self):
-        """Sets scikit-learn's tags: tables may hold words and missing values, and targets several columns."""
-        return allow_tables(super().__sklearn_tags__())
-
-    @part_by_part
-    def _values(self, X: Any) -> Float[np.ndarray, "row feature"]:
-        """Returns what thresholds are compared with."""
-        check_is_fitted(self)
-        values = self.encoder_.values(X)
-        check_names(self, X, reset=False)
-        return values
+    def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
+        """Returns shares of classes, the outputs side by side, or means, of rows that `encoder_.values` has encoded."""
+        return self.model_.predict(values)
 
     def class_names(self) -> tuple[Shaped[np.ndarray, " class"], ...]:
         """Returns the classes of every output; none for numbers."""
@@ -145,8 +129,7 @@ class PredictsClasses(ScoresSources, ClassifierMixin, FittedTrees):
     @part_by_part
     def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
         """Returns the share of every class in the row's leaf, or its mean over the trees, as `classes_` has them."""
-        values = self._values(X)
-        shares = self._model.predict(values)
+        shares = self.predict_values(self._values(X))
         return shares if self.n_outputs_ == 1 else self._model.by_output(shares)
 
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
@@ -162,17 +145,3 @@ class PredictsClasses(ScoresSources, ClassifierMixin, FittedTrees):
     def _names_of(self, labels: Int[np.ndarray, "output row"]) -> Shaped[np.ndarray, "row *output"]:
         columns = [names[label] for names, label in zip(self.class_names(), labels, strict=True)]
         return columns[0] if self.n_outputs_ == 1 else np.stack(columns, axis=1)
-
-
-class PredictsNumbers(ScoresSources, RegressorMixin, FittedTrees):
-    """Predictions of numbers."""
-
-    @part_by_part
-    def predict(self, X: Any) -> Float[np.ndarray, "row *output"]:
-        """Returns the mean of every row's leaf, or its mean over the trees, of several outputs as (rows, outputs)."""
-        values = self._values(X)
-        return self._as_given(self._model.predict(values))
-
-    def _as_given(self, means: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row *output"]:
-        """Returns the numbers as a vector where the target was one."""
-        return means[:, 0] if self.is_vector_ else means

@@ -7,14 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, Real
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.conventions import allow_tables, check_names, check_parameters, key_of, progress_of_trees
-from jaxtree.estimators.parts import read_arguments
+from jaxtree.estimators.conventions import check_names, check_parameters, key_of, progress_of_trees
+from jaxtree.estimators.parts import EstimatorOnTables, read_arguments
 from jaxtree.estimators.soft_parameters import (
     AUTO,
     SoftParameters,
@@ -24,7 +23,6 @@ from jaxtree.estimators.soft_parameters import (
     hyperparameters_of,
 )
 from jaxtree.files.records import require
-from jaxtree.files.registry import KeptInFiles
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
 from jaxtree.soft.epochs import Predict, Progress, TrainingRows, constant, make_rows
@@ -35,7 +33,6 @@ from jaxtree.soft.model import SoftForm, SoftTree, apply, log_mixture
 from jaxtree.soft.training import Trained, Validation, train_many
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
-from jaxtree.table.schema import Schema
 from jaxtree.table.sources import is_source, open_source
 from jaxtree.table.target import check_sample_weight
 from jaxtree.tree import Tree
@@ -44,7 +41,7 @@ PREDICT_FUNCTIONS = {SoftTree: (apply, log_mixture), SoftForest: (apply_forest, 
 """The functions that return the outputs of models of numbers and of classes, by the type of the model."""
 
 
-class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
+class BaseSoft(SoftParameters, EstimatorOnTables):
     """A soft model on any table. Some subclasses read targets, others make models.
 
     Attributes:
@@ -272,20 +269,11 @@ class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
         """The number of edges from the root to every leaf."""
         return form_of(self.soft_model_).depth
 
-    @property
-    def schema_(self) -> Schema:
-        """The columns and features of the fitted table."""
-        return self.encoder_.schema_
-
     def plot_history(self, ax: Any = None) -> Any:
         """Draws the losses over the epochs and returns the Axes; see `jaxtree.plot.plot_learning_curve`."""
         from jaxtree.plot.charts import plot_learning_curve  # which needs Matplotlib
 
         return plot_learning_curve(self, ax=ax)
-
-    def __sklearn_tags__(self):
-        """scikit-learn's tags: tables may hold words and missing values."""
-        return allow_tables(super().__sklearn_tags__())
 
     def __getstate__(self) -> dict:
         """Leaves the rows of the fit, which `harden` takes, out of copies and pickles."""
@@ -325,13 +313,6 @@ class BaseSoft(SoftParameters, KeptInFiles, BaseEstimator, abc.ABC):
         weight = np.prod([np.ones(len(values)), *(factor for factor in factors if factor is not None)], axis=0)
         sample = SoftSample(values, target, weight)
         return sample if sample.weight.all() else sample.take(sample.weight > 0)
-
-    def _values(self, X: Any) -> Real[np.ndarray, "row value"]:
-        """The values of rows to predict."""
-        check_is_fitted(self)
-        values = self.encoder_.values(X)
-        check_names(self, X, reset=False)
-        return values
 
     def _outputs_of(self, values: Real[np.ndarray, "row value"]) -> Float[np.ndarray, "row output"]:
         """The outputs of the model."""

@@ -6,13 +6,13 @@ from typing import Annotated, Any, NamedTuple, Self
 import jax
 import numpy as np
 from jaxtyping import Float, Int, Real, Shaped
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.conventions import check_parameters
-from jaxtree.estimators.parts import ScoresSources, part_by_part
+from jaxtree.estimators.parts import PredictsNumbers, ScoresSources, part_by_part
 from jaxtree.estimators.soft_base import BaseSoft
 from jaxtree.estimators.soft_parameters import BETWEEN_0_AND_1, FROM_0_BELOW_1, POSITIVE
 from jaxtree.soft import losses
@@ -47,18 +47,6 @@ class OfClasses(ScoresSources, ClassifierMixin):
     def predict_proba(self: Any, X: Any) -> Float[np.ndarray, "row class"]:
         """Returns the share of every class for every row, classes in the order of `classes_`."""
         return self.predict_values(self._values(X))
-
-
-class OfNumbers(ScoresSources, RegressorMixin):
-    """A model of numbers, whose `predict_values` returns a column for every output."""
-
-    is_vector_: bool
-
-    @part_by_part
-    def predict(self: Any, X: Any) -> Float[np.ndarray, "row *output"]:
-        """Returns the number of every row, of shape (rows,) or for several outputs (rows, outputs)."""
-        numbers = self.predict_values(self._values(X))
-        return numbers[:, 0] if self.is_vector_ else numbers
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -168,7 +156,7 @@ class SoftClassifier(OfClasses, BaseSoft):
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class SoftRegressor(OfNumbers, BaseSoft):
+class SoftRegressor(PredictsNumbers, BaseSoft):
     """Soft models of numbers, of one output or several; they train on targets less a mean, over a deviation."""
 
     loss: Annotated[Any, StrOptions({"squared_error", "absolute_error", "quantile", "poisson"}), callable] = (

@@ -41,11 +41,7 @@ class _CART(CartParameters, BaseTree):
 
     splitter: Annotated[str, StrOptions({"best", "random"})] = "best"
 
-    limit_parameters: ClassVar[dict] = {
-        "max_depth": deepest,
-        "min_samples_split": fewest,
-        "min_impurity_decrease": min,
-    }
+    limit_parameters: ClassVar[dict] = {"max_depth": deepest, "min_samples_split": fewest, "min_impurity_decrease": min}
     pruning_parameters = frozenset({"max_leaf_nodes", "ccp_alpha", "pruning"})
     split_limit_counts = "rows"
 

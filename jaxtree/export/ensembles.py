@@ -303,9 +303,7 @@ def to_treelite(estimator: Any, *, no_missing: bool = False) -> Any:
             leaf_vector_shape=(1, num_outputs),
         ),
         tree_annotation=model_builder.TreeAnnotation(
-            num_tree=num_trees,
-            target_id=[0] * num_trees,
-            class_id=[-1 if num_outputs > 1 else 0] * num_trees,
+            num_tree=num_trees, target_id=[0] * num_trees, class_id=[-1 if num_outputs > 1 else 0] * num_trees
         ),
         postprocessor=model_builder.PostProcessorFunc(name="identity_multiclass" if model.classes else "identity"),
         base_scores=[0.0] * num_outputs,

@@ -145,11 +145,10 @@ def plot_decision_boundary(
     sides = [_side(value, resolution, margin) for value in rows.T]
     plane = np.stack([part.ravel() for part in np.meshgrid(*sides)], axis=1)
     ax = axes_to_draw_in(ax)
-    predict = estimator.predict_values if hasattr(estimator, "predict_values") else estimator.model_.predict
     if is_classifier(estimator):
-        _draw_classes(ax, estimator.classes_.tolist(), sides, predict(plane), rows, y)
+        _draw_classes(ax, estimator.classes_.tolist(), sides, estimator.predict_values(plane), rows, y)
     else:
-        _draw_numbers(ax, sides, predict(plane).ravel(), rows, y)
+        _draw_numbers(ax, sides, estimator.predict_values(plane).ravel(), rows, y)
     ax.set(xlabel=schema.columns[0].name, ylabel=schema.columns[1].name)
     calm(ax, grid=False)
     return ax
