@@ -84,6 +84,19 @@ def check_sums(target: Float64[np.ndarray, "output row"], weight: Float64[np.nda
         )
 
 
+def check_counts(values: Real[np.ndarray, "output row"], total: float, wanted: str = "positive") -> None:
+    """Raises InvalidInputError for targets that no Poisson distribution has; `wanted` is scikit-learn's word.
+
+    >>> check_counts(np.array([[0.0, 2.0]]), 2.0)
+    """
+    if values.min() < 0:
+        raise InvalidInputError(
+            f"Some value(s) of y are negative which is not allowed for Poisson regression: the least is {values.min()}"
+        )
+    if total <= 0:
+        raise InvalidInputError(f"Sum of y is not {wanted} which is necessary for Poisson regression: all are 0")
+
+
 def check_gains(tree: Tree, needed_by: str) -> None:
     """Raises InvalidInputError if gains are infinite, by which splits cannot be compared."""
     if not np.isfinite(tree.gain).all():

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.conventions import check_parameters
+from jaxtree.estimators.magnitude import check_counts
 from jaxtree.estimators.parts import PredictsNumbers, ScoresSources, part_by_part
 from jaxtree.estimators.soft_base import BaseSoft
 from jaxtree.estimators.soft_parameters import BETWEEN_0_AND_1, FROM_0_BELOW_1, POSITIVE
@@ -202,7 +203,7 @@ class SoftRegressor(PredictsNumbers, BaseSoft):
         if is_known and values.shape[1] != self.n_outputs_:
             raise InvalidInputError(f"y must have {self.n_outputs_} outputs, as in fit, got {values.shape[1]}")
         if self.loss == "poisson":
-            _check_counts(values)
+            check_counts(target.values, values.sum(axis=0).min())
         if is_known:
             return self._scaled(values)
         self.n_outputs_, self.is_vector_ = len(target.values), target.is_vector
@@ -227,13 +228,3 @@ class SoftRegressor(PredictsNumbers, BaseSoft):
             "poisson": losses.poisson,
         }
         return named[self.loss] if isinstance(self.loss, str) else self.loss
-
-
-def _check_counts(values: Float[np.ndarray, "row output"]) -> None:
-    """Refuses what no Poisson distribution has."""
-    if values.min() < 0:
-        raise InvalidInputError(
-            f"Some value(s) of y are negative which is not allowed for Poisson regression: the least is {values.min()}"
-        )
-    if (values.sum(axis=0) <= 0).any():
-        raise InvalidInputError("Sum of y is not positive which is necessary for Poisson regression: all are 0")

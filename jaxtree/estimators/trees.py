@@ -15,6 +15,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
 from jaxtree.estimators.conventions import key_of
 from jaxtree.estimators.growing import Recipe
+from jaxtree.estimators.magnitude import check_counts
 from jaxtree.estimators.monotone import read_monotone
 from jaxtree.estimators.parameters import (
     BALANCED,
@@ -237,15 +238,8 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
         Raises InvalidInputError if the criterion does not allow them.
         """
         target = super().encode_target(y)
-        if self.criterion == "poisson" and target.values.min() < 0:
-            raise InvalidInputError(
-                "Some value(s) of y are negative which is not allowed for Poisson regression: "
-                f"the least is {target.values.min()}"
-            )
-        if self.criterion == "poisson" and target.values.sum() <= 0:
-            raise InvalidInputError(
-                f"Sum of y is not {self.poisson_sum} which is necessary for Poisson regression: all are 0"
-            )
+        if self.criterion == "poisson":
+            check_counts(target.values, target.values.sum(), self.poisson_sum)
         return target
 
 

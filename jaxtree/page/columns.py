@@ -93,7 +93,7 @@ def compact(values: Real[np.ndarray, " entry"], digits: int = DIGITS) -> list[in
     return [_compact_number(value, digits) for value in np.asarray(values).tolist()]
 
 
-def compact_rows(table: Real[np.ndarray, "row column"], digits: int = DIGITS) -> list[list[int | float | None]]:
+def compact_rows(table: Real[np.ndarray, "row column"]) -> list[list[int | float | None]]:
     """Returns every row as its entries that are not 0: column, value, column, value.
 
     >>> compact_rows(np.array([[0.0, 2.5], [0.0, 0.0]]))
@@ -102,7 +102,7 @@ def compact_rows(table: Real[np.ndarray, "row column"], digits: int = DIGITS) ->
     table = np.asarray(table)
     rows: list[list[Any]] = [[] for _ in table]
     row, column = np.nonzero(table)
-    for place, name, value in zip(row.tolist(), column.tolist(), compact(table[row, column], digits), strict=True):
+    for place, name, value in zip(row.tolist(), column.tolist(), compact(table[row, column]), strict=True):
         rows[place] += (name, value)
     return rows
 

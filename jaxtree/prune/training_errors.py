@@ -19,7 +19,6 @@ from jaxtree.prune.bottom_up import collapse_to_cheapest, sum_over_leaves
 from jaxtree.prune.inputs import Number, as_float64, check_choice, check_classes, check_numbers, in_float64, slack_of
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import output_counts
-from jaxtree.tree.paths import stop_at
 
 COLLAPSE_TOLERANCE = 1e-3
 """By how much fewer errors do not count."""
@@ -273,35 +272,6 @@ def pessimistic(tree: Tree, confidence: Number = 0.25, *, z: str = "exact") -> B
         [7, 7, 5]
     """
     return collapse_to_cheapest(tree, errors_as_leaves(tree, confidence, z=z), slack=SLACK + SAME)
-
-
-@in_float64
-def pessimistic_errors(
-    tree: Tree, confidence: Number = 0.25, *, z: str = "exact", collapsed: Bool[AnyArray, " node"] | None = None
-) -> Float[AnyArray, "... node"]:
-    """Returns the errors that the tree below every node is estimated to make.
-
-    The root's, in percent of its weight, is the "estimate" that C4.5 Release 8 prints of a pruned tree; a leaf's is the
-    second number of its label there.
-
-    Args:
-        tree: A classification tree of one output, alone in its table with its root at node 0.
-        confidence: See `added_errors`; an array gives the estimates for each.
-        z: See `added_errors`.
-        collapsed: Nodes that count as leaves, as well as the tree's own.
-
-    Raises:
-        InvalidInputError: The tree is no classification tree of one output, or the confidence or z is not allowed.
-
-    Example:
-        >>> from jaxtree import ID3Classifier
-        >>> from jaxtree.datasets import load_play_tennis
-        >>> tree = ID3Classifier().fit(*load_play_tennis(return_X_y=True)).tree_
-        >>> float((pessimistic_errors(tree, z="release8")[0] / tree.weight[0]).round(3))
-        0.385
-    """
-    tree = tree if collapsed is None else stop_at(tree, collapsed)
-    return sum_over_leaves(tree, errors_as_leaves(tree, confidence, z=z))
 
 
 def check_confidence(confidence: Number, z: str) -> Real[AnyArray, "..."]:

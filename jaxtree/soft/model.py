@@ -268,13 +268,6 @@ def with_dropout(tree: SoftTree, p: FloatLike, q: FloatLike = 0.0) -> SoftTree:
     return dataclasses.replace(tree, leaf=tree.leaf._replace(stop=stop))
 
 
-def gate_values(
-    tree: SoftTree, x: Float[Array, "row feature"], temperature: FloatLike = 1.0
-) -> Float[Array, "node row"]:
-    """The values of all gates: above 0 a row goes right with a probability of more than half."""
-    return plane_values(planes_of(tree, temperature), x)
-
-
 def planes_of(tree: SoftTree, temperature: FloatLike = 1.0) -> GatePlanes:
     """The gates as planes."""
     if isinstance(tree.gate, AxisGate):
@@ -308,7 +301,10 @@ def _axis_planes(gate: AxisGate, missing: tuple[tuple[int, ...], ...], temperatu
 
 
 def plane_values(planes: GatePlanes, x: Float[Array, "row feature"]) -> Float[Array, "node row"]:
-    """The values of all gates for all rows, in one matrix product, and one for missing values."""
+    """The values of all gates for all rows, in one matrix product, and one for missing values.
+
+    Above 0 a row goes right with a probability of more than half.
+    """
     # The scale comes last: where a value is missing the sum is exactly 0, but may not be once its terms are large.
     value = (planes.weight @ x.T + planes.bias[:, None]) * planes.scale[:, None]
     if planes.missing is None:

@@ -86,17 +86,14 @@ def predict_proba(
     return jnp.asarray(shares, float)[end] if is_traced(end) else shares[np.asarray(end)]
 
 
-def apply_to_values(
-    tree: NodeFields, values: Float[AnyArray, "row feature"], start: Int32[AnyArray, " row"] | None = None
-) -> Int32[Array, " row"]:
-    """Returns the node where the walk of every row ends, comparing values with thresholds.
+def apply_to_values(tree: NodeFields, values: Float[AnyArray, "row feature"]) -> Int32[Array, " row"]:
+    """Returns the node where the walk of every row from node 0 ends, comparing values with thresholds.
 
     Args:
         tree: A tree whose thresholds are of the values' type.
         values: Numbers, or the codes of categorical features; NaN is a missing value.
-        start: Where every walk begins; node 0 if not given.
     """
-    start = np.zeros(values.shape[0], np.int32) if start is None else start
+    start = np.zeros(values.shape[0], np.int32)
     padded = pad_nodes(tree)
     with jax.enable_x64(values.dtype == np.float64):
         steps = steps_over_values(padded, padded.threshold)

@@ -11,7 +11,8 @@ import pytest
 
 from jaxtree import C45Classifier, ID3Classifier, export_text
 from jaxtree.datasets import load_contact_lenses, load_play_tennis
-from jaxtree.prune.training_errors import added_errors, pessimistic_errors
+from jaxtree.prune.training_errors import added_errors
+from tests.prune.growths import pessimistic_errors
 from tests.reference.weka import printed_numbers, printed_sizes, printed_text, read_arff, read_r8, simplified_text
 
 WEKA_DATA = ["weather.nominal", "weather.numeric", "contact-lenses", "iris", "labor"]

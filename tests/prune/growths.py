@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier, take_tree
+from jaxtree.prune.bottom_up import sum_over_leaves
+from jaxtree.prune.training_errors import errors_as_leaves
 
 ROWS = 96
 CLASSES = ("classes", "weights", "two targets", "multiway")
@@ -76,6 +78,11 @@ def subtrees(tree, node=0):
         for child in children(tree, node):
             parts = [left + right for left in parts for right in subtrees(tree, child)]
         yield from parts
+
+
+def pessimistic_errors(tree, confidence=0.25, **options):
+    """The errors that C4.5 estimates of the tree below every node; the root's is the "estimate" of Release 8."""
+    return sum_over_leaves(tree, errors_as_leaves(tree, confidence, **options))
 
 
 def stop(tree, seed=0, share=0.3):

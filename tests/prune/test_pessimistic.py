@@ -14,7 +14,8 @@ import scipy.stats
 from jaxtree import DecisionTreeRegressor, ID3Classifier, take_tree
 from jaxtree.datasets import load_play_tennis
 from jaxtree.errors import InvalidInputError
-from jaxtree.prune.training_errors import added_errors, errors_as_leaves, pessimistic, pessimistic_errors
+from jaxtree.prune.training_errors import added_errors, errors_as_leaves, pessimistic
+from jaxtree.tree.paths import stop_at
 from tests.prune.growths import (
     assert_nodes_out_of_reach_do_not_count,
     assert_one_by_one,
@@ -22,6 +23,7 @@ from tests.prune.growths import (
     children,
     leaves_below,
     on_device,
+    pessimistic_errors,
     stop,
     tree_of,
 )
@@ -142,7 +144,7 @@ def test_the_tree_by_recursion(kind, z):
             mask = pessimistic(tree, confidence, z=z)
             highest = mask & ~np.array([has_collapsed_ancestor(tree, mask, node) for node in range(tree.capacity)])
             assert set(np.flatnonzero(highest)) == set(collapsed)
-            assert pessimistic_errors(tree, confidence, z=z, collapsed=mask)[0] == pytest.approx(errors)
+            assert pessimistic_errors(stop_at(tree, mask), confidence, z=z)[0] == pytest.approx(errors)
 
 
 def has_collapsed_ancestor(tree, mask, node):
@@ -173,7 +175,6 @@ def test_the_errors_below_a_node_are_those_of_its_leaves():
     errors, as_leaves = pessimistic_errors(tree, CONFIDENCES), errors_as_leaves(tree, CONFIDENCES)
     for node in range(tree.capacity):
         np.testing.assert_allclose(errors[:, node], as_leaves[:, leaves_below(tree, node)].sum(axis=1))
-    np.testing.assert_array_equal(errors, pessimistic_errors(tree_of("multiway"), CONFIDENCES, collapsed=tree.is_leaf))
     traced = jax.jit(pessimistic_errors)(on_device(tree), jnp.asarray(CONFIDENCES))
     np.testing.assert_allclose(traced, errors, atol=1e-4)
 
@@ -228,4 +229,4 @@ def test_trees_without_classes_or_of_several_outputs():
     with pytest.raises(InvalidInputError, match="one output, got one of numbers"):
         pessimistic(number)
     with pytest.raises(InvalidInputError, match="one output, got one of 2 outputs"):
-        pessimistic_errors(tree_of("two targets"))
+        pessimistic(tree_of("two targets"))

@@ -11,7 +11,7 @@ import pytest
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import collapse_probability
 from jaxtree.soft import apply, init, with_dropout
-from jaxtree.soft.model import AxisGate, SoftForm, feature_shares, gate_values, node_probability
+from jaxtree.soft.model import AxisGate, SoftForm, feature_shares, node_probability, plane_values, planes_of
 
 FORMS = [
     SoftForm(depth=3, num_features=4, num_outputs=2),
@@ -136,9 +136,9 @@ def test_new_gates_pass_through_the_rows_given():
     form = SoftForm(depth=5, num_features=3, num_outputs=1)
     rows = np.random.default_rng(0).normal(1000.0, 1.0, (200, 3))
     tree = init(form, key=jax.random.key(0), inputs=rows)
-    share = (np.asarray(gate_values(tree, jnp.asarray(rows, float))) > 0).mean(axis=1)
+    share = (np.asarray(plane_values(planes_of(tree), jnp.asarray(rows, float))) > 0).mean(axis=1)
     assert ((share > 0) & (share < 1)).mean() > 0.9
-    centred = gate_values(init(form, key=jax.random.key(0)), jnp.asarray(rows, float))
+    centred = plane_values(planes_of(init(form, key=jax.random.key(0))), jnp.asarray(rows, float))
     assert not ((np.asarray(centred) > 0).mean(axis=1) % 1).any()
 
 
@@ -187,7 +187,7 @@ def test_only_what_is_known_is_compared():
     tree = dataclasses.replace(init(form, key=jax.random.key(0)), gate=gate)
     x = jnp.array([[5.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
     for temperature in (1.0, 1e-6):
-        value = gate_values(tree, x, temperature)[:2]
+        value = plane_values(planes_of(tree, temperature), x)[:2]
         np.testing.assert_allclose(value[:, 0], [2 * np.e / temperature, 3 / temperature], rtol=1e-5)
         np.testing.assert_allclose(value[:, 1], [0.7, 3 / temperature], rtol=1e-5)
 

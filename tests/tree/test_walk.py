@@ -9,7 +9,7 @@ from jaxtree import SplitKind
 from jaxtree.errors import InvalidInputError
 from jaxtree.tree import ALL_BRANCHES, apply, predict_proba
 from jaxtree.tree.nodes import class_shares
-from jaxtree.tree.walk import apply_to_values, next_node, steps_over_values
+from jaxtree.tree.walk import apply_to_values, next_node, steps_over_values, walk_values
 from tests.reference.walks import made_up_codes, made_up_tree, made_up_values, walk_code_row, walk_value_row
 
 KINDS = {
@@ -47,7 +47,9 @@ def test_walks_from_given_nodes(tree):
     values = made_up_values(tree, 300, seed=3)
     start = np.random.default_rng(1).integers(0, tree.node_count, 300).astype(np.int32)
     expected = [walk_value_row(tree, row, node) for row, node in zip(values, start, strict=True)]
-    np.testing.assert_array_equal(apply_to_values(tree, values, start), expected)
+    with jax.enable_x64(True):
+        steps = steps_over_values(tree, tree.threshold)
+        np.testing.assert_array_equal(walk_values(steps, tree.max_depth, values, start), expected)
 
 
 @pytest.mark.parametrize("share_collapsed", [0.0, 0.2])
