@@ -190,21 +190,18 @@ def validation_gate(
 
     Args:
         tree: A tree with its root at node 0, on the host.
-        held: The held-out rows, as `hold_out` or `hold_out_codes` sums them.
-        label: The class that every node predicts, if not its majority.
+        held: The held-out rows, as in `reduced_error`.
+        label: The class that every node predicts, as there.
 
     Raises:
-        InvalidInputError: The tree is traced, or has another number of nodes than the sums.
+        InvalidInputError: As in `reduced_error`.
 
     Example:
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from jaxtree import DecisionTreeClassifier, take_tree
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> estimator = DecisionTreeClassifier().fit(X[::2], y[::2])
-        >>> held = hold_out_codes(estimator.tree_, estimator.encode(X[1::2]), y[1::2])
-        >>> mask = validation_gate(estimator.tree_, held)
-        >>> estimator.get_n_leaves(), take_tree(estimator.tree_, collapsed=mask).n_leaves
-        (12, 3)
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> estimator = DecisionTreeClassifier().fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 0])
+        >>> held = hold_out_codes(estimator.tree_, estimator.encode([[0.4], [1.6], [3.0]]), np.array([0, 1, 1]))
+        >>> validation_gate(estimator.tree_, held)
+        array([False, False,  True, False, False])
     """
     tree, own, stays, slack = _errors(tree, held, label)
     return (own <= stays + sum_over_children(tree, own) + slack) & ~tree.is_leaf
