@@ -20,6 +20,7 @@ from jaxtree.growth.candidates import Judge
 from jaxtree.growth.histogram import Chunk, group_histograms, sampled_histograms, sums_of_entries
 from jaxtree.growth.plan import WINDOW, Plan
 from jaxtree.growth.problem import Entries, FeatureContext, Frontier, NodeContext, Problem
+from jaxtree.growth.rounds import over_blocks
 from jaxtree.growth.split import Split, best_of_features, no_split, score_histogram, score_pairs, trimmed
 from jaxtree.growth.whole_numbers import sort_pairs
 
@@ -65,7 +66,9 @@ def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: Plan) -> list[S
             looked = _Looked(tables, problem.take_features(features), number, per_slot=False)
             return _score_tables(problem, chunk, looked, splits, group * size, plan=plan)
 
-        splits.append(_over_groups(problem, listed, size, score_group, no_split((listed.size, plan.num_slots), plan)))
+        splits.append(
+            _over_groups(problem, listed, size, score_group, no_split((listed.size, plan.num_slots), plan), plan=plan)
+        )
     return splits
 
 
@@ -93,7 +96,9 @@ def splits_by_pairs(problem: Problem, small: SmallNodes, *, plan: Plan) -> list[
             found = over_features(codes.astype(jnp.int32), small.sums, problem.take_features(features), small.context)
             return _put(splits, trimmed(found, plan), group * size, jnp.int32(0))
 
-        return _over_groups(problem, listed, size, score_group, no_split((listed.size, len(small.row)), plan))
+        return _over_groups(
+            problem, listed, size, score_group, no_split((listed.size, len(small.row)), plan), plan=plan
+        )
 
     sizes = [table.features_per_group for table in plan.tables] + [1] * (plan.num_scanned > 0)
     return [score_listed(listed, size) for listed, size in zip(problem.lists, sizes, strict=True)]
@@ -184,13 +189,17 @@ def _score_tables(
         found = trimmed(over_tables(histograms, features, here), plan)
         return _put(splits, found, first_place, first_slot)
 
-    return lax.fori_loop(0, -(-chunk.num_used // size), score_block, splits)
+    num_blocks = plan.num_slots // size
+    return over_blocks(0, -(-chunk.num_used // size), score_block, splits, most=num_blocks, plan=plan)
 
 
-def _over_groups(problem: Problem, listed: Int32[Array, " listed"], size: int, score_group, splits: Split) -> Split:
+def _over_groups(
+    problem: Problem, listed: Int32[Array, " listed"], size: int, score_group, splits: Split, *, plan: Plan
+) -> Split:
     """Adds the results of `score_group` to the splits; groups of padding, which come last, are not scored."""
     num_features = jnp.sum(problem.is_there(listed), dtype=jnp.int32)
-    return lax.fori_loop(0, -(-num_features // size), score_group, splits)
+    num_groups = listed.size // size
+    return over_blocks(0, -(-num_features // size), score_group, splits, most=num_groups, plan=plan)
 
 
 def _put(splits: Split, found: Split, first_place: Int32[Array, ""], first_slot: Int32[Array, ""]) -> Split:

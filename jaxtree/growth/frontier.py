@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int32
 from jaxtree.growth import native
 from jaxtree.growth.plan import WINDOW, Accumulation, Plan
 from jaxtree.growth.problem import DONE, Entries, Frontier
+from jaxtree.growth.rounds import over_blocks
 from jaxtree.growth.whole_numbers import sort_pairs
 from jaxtree.tree import Tree
 
@@ -123,4 +124,6 @@ def slots_of_entries(
         new = jnp.where(at == DONE, DONE, slot_of_node.at[at].get(mode="clip"))
         return lax.dynamic_update_slice(slot, new, (block * size,))
 
-    return entries._replace(slot=lax.fori_loop(0, -(-entries.size // size), relabel, entries.slot))
+    num_blocks = -(-entries.size // size)
+    slot = over_blocks(0, num_blocks, relabel, entries.slot, most=plan.num_moves, plan=plan)
+    return entries._replace(slot=slot)

@@ -6,18 +6,20 @@ number of channels. A *cell base* is the cell of an entry without its code; entr
 the table, in a strip of cells that is never read. The method of addition depends on the device, see `Accumulation`.
 """
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, UInt
 
 from jaxtree.growth import native
+from jaxtree.growth.cells import bases_of, compare, scatter, scatter_at_once
 from jaxtree.growth.inputs import ResolvedRules
 from jaxtree.growth.objective import COUNTS_ROW, NO_LABEL
 from jaxtree.growth.plan import Accumulation, Plan, TablePlan
 from jaxtree.growth.problem import Entries, NodeContext, Problem
+from jaxtree.growth.rounds import over_blocks
 
 Tables = tuple[Int[Array, " cell"], ...]
 Window = tuple[Int32[Array, ""], Int32[Array, ""]]
@@ -60,31 +62,6 @@ class Chunk(NamedTuple):
     bases: tuple[Int32[Array, "base entry"], ...]
 
 
-class _Base(NamedTuple):
-    """The channel of a cell base: that of a label, or a fixed one."""
-
-    label: int
-    channel: int
-
-
-def _bases_of(rules: ResolvedRules) -> list[_Base]:
-    """One base per label, and one for the first of the channels that are the same for all entries."""
-    additions = rules.additions
-    plain = [addition.channel for addition in additions if addition.label == NO_LABEL]
-    labelled = [_Base(label, channel) for label, channel, _ in additions if label != NO_LABEL]
-    return labelled + ([_Base(NO_LABEL, min(plain))] if plain else [])
-
-
-def _additions(base, value, num_bins: int, rules: ResolvedRules) -> Iterator[tuple[Array, Array]]:
-    """The cells, without the code, that every entry adds to, and the numbers added."""
-    bases = _bases_of(rules)
-    for label, channel, added in rules.additions:
-        number = next(n for n, own in enumerate(bases) if own.label == label)
-        past = channel - bases[number].channel if label == NO_LABEL else 0
-        cell = base[number] + past * num_bins if past else base[number]
-        yield cell, (value[0] > 0).astype(value.dtype) if added == COUNTS_ROW else value[added]
-
-
 def sums_of_entries(
     label: Int[Array, "label *entry"], value: Int[Array, "value *entry"], rules: ResolvedRules
 ) -> Int[Array, "channel *entry"]:
@@ -104,7 +81,7 @@ def sums_of_entries(
 
 def blank_bases(entries: Entries, plan: Plan) -> Int32[Array, "base entry"]:
     """Space for the cell bases of all entries; the kernel in C++ needs none."""
-    number = 0 if plan.backend.accumulation == Accumulation.NATIVE else len(_bases_of(plan.rules))
+    number = 0 if plan.backend.accumulation == Accumulation.NATIVE else len(bases_of(plan.rules))
     return jnp.zeros((number, entries.row.size), jnp.int32)
 
 
@@ -129,13 +106,14 @@ def write_bases(chunk: Chunk, number: int, *, plan: Plan) -> Int32[Array, "base 
         cell = (own * rules.num_channels + _first_channels(label, rules)) * table.num_bins
         return lax.dynamic_update_slice(base, jnp.where(inside, cell, strip), (jnp.zeros_like(block), block * size))
 
-    return lax.fori_loop(*_blocks(chunk.window, plan), write_block, chunk.bases[number])
+    blocks = _blocks(chunk.window, plan)
+    return over_blocks(*blocks, write_block, chunk.bases[number], most=plan.num_blocks, plan=plan)
 
 
 def _first_channels(label: Int[Array, "label entry"], rules: ResolvedRules) -> Int32[Array, "base entry"]:
     """The channels of the bases of every entry."""
     blank = lambda channel: jnp.full(label.shape[1], channel, jnp.int32)  # noqa: E731
-    return jnp.stack([blank(c) if n == NO_LABEL else label[n] + c for n, c in _bases_of(rules)])
+    return jnp.stack([blank(c) if n == NO_LABEL else label[n] + c for n, c in bases_of(rules)])
 
 
 def _blocks(window: Window, plan: Plan) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
@@ -168,6 +146,11 @@ class _Source(NamedTuple):
         plain = [channel for label, channel, _ in rules.additions if label == NO_LABEL]
         past = max(plain) - min(plain) if plain else 0
         return (self.plan.num_slots * rules.num_channels + 1 + past) * self.table.num_bins
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """What the ways to add to cells need to know."""
+        return {"num_bins": self.table.num_bins, "rules": self.plan.rules}
 
     @property
     def blocks(self) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
@@ -232,7 +215,7 @@ def sampled_histograms(
             row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
             feature = looked[source.slot_in_chunk(slot)]
             code = source.code_in_table(problem.codes.at[feature, row].get(mode="promise_in_bounds"))
-            return _scatter(filled, base, code, value, source)
+            return scatter(filled, base, code, value, **source.where)
 
         filled = lax.fori_loop(*blocks, add_block, jnp.zeros(source.num_cells, tables.dtype))
         return lax.dynamic_update_slice(tables, filled[None], (i, jnp.zeros_like(i)))
@@ -263,11 +246,12 @@ def _tables_at_once(source: _Source, num_tables: int, at: Callable) -> Int[Array
         row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
         code = source.code_in_table(source.codes.at[at(row, slot)].get(mode="promise_in_bounds"))
         if source.plan.backend.accumulation == Accumulation.COMPARE:
-            return _compare(tables, base, code, value, source)
-        return _scatter_at_once(tables, base, code, value, source)
+            return compare(tables, base, code, value, **source.where)
+        return scatter_at_once(tables, base, code, value, **source.where)
 
     empty = jnp.zeros((num_tables, source.num_cells), source.chunk.entries.value.dtype)
-    return lax.fori_loop(*source.blocks, add_block, empty)
+    plan = source.plan
+    return over_blocks(*source.blocks, add_block, empty, most=plan.num_blocks, plan=plan)
 
 
 def _tables(source: _Source, features: list) -> Tables:
@@ -278,7 +262,7 @@ def _tables(source: _Source, features: list) -> Tables:
 
     def add_all(tables: Tables, some: list, base, value) -> Tables:
         pairs = zip(tables, some, strict=True)
-        return tuple(_scatter(table, base, code.astype(jnp.int32), value, source) for table, code in pairs)
+        return tuple(scatter(table, base, code.astype(jnp.int32), value, **source.where) for table, code in pairs)
 
     def add_in_order(at, size, tables: Tables) -> Tables:
         some = [lax.dynamic_slice(codes, (feature, at), (1, size))[0] for feature in features]
@@ -302,38 +286,6 @@ def _tables(source: _Source, features: list) -> Tables:
 def _cut(arrays: tuple[Array, ...], at: Int32[Array, ""], size: int) -> list[Array]:
     """A range of entries of arrays whose last axis is the entries."""
     return [lax.dynamic_slice_in_dim(array, at, size, axis=-1) for array in arrays]
-
-
-def _scatter(table, base, code, value, source: _Source) -> Int[Array, " cell"]:
-    """Adds entries to one table, by one scatter per channel."""
-    for cell, added in _additions(base, value, source.table.num_bins, source.plan.rules):
-        table = table.at[cell + code].add(added, mode="promise_in_bounds")
-    return table
-
-
-def _scatter_at_once(tables, base, code, value, source: _Source) -> Int[Array, "table cell"]:
-    """Adds entries to several tables, by one scatter per channel over a vector of indices.
-
-    GPU programs of several scatters compile slowly, and run no faster.
-    """
-    start = jnp.arange(len(tables), dtype=jnp.int32)[:, None] * tables.shape[1]
-    flat = tables.reshape(-1)
-    for cell, added in _additions(base, value, source.table.num_bins, source.plan.rules):
-        index = (start + cell + code).reshape(-1)
-        flat = flat.at[index].add(jnp.broadcast_to(added, code.shape).reshape(-1), mode="promise_in_bounds")
-    return flat.reshape(tables.shape)
-
-
-def _compare(tables, base, code, value, source: _Source) -> Int[Array, "table cell"]:
-    """Adds the product of two matrices: the row of codes that an entry adds to, and the code in that row."""
-    num_bins = source.table.num_bins
-    row = jnp.arange(tables.shape[1] // num_bins, dtype=jnp.int32)[:, None]
-    is_code = (code[:, :, None] == jnp.arange(num_bins, dtype=jnp.int32)).astype(value.dtype)
-    for cell, added in _additions(base, value, num_bins, source.plan.rules):
-        adds = jnp.where(cell // num_bins == row, added, 0)
-        sums = jnp.einsum("re,teb->trb", adds, is_code, preferred_element_type=value.dtype)
-        tables = tables + sums.reshape(tables.shape)
-    return tables
 
 
 def _copy_stride(num_used: Int32[Array, ""], plan: Plan) -> Int32[Array, ""]:

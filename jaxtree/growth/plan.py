@@ -9,7 +9,6 @@ are installed for a CPU, they replace XLA's scatter and sort.
 
 import enum
 import functools
-import math
 from typing import NamedTuple
 
 from jaxtree.growth import native
@@ -63,10 +62,11 @@ class Backend(NamedTuple):
         bytes_per_table: Bytes of a feature's table.
         cells_per_slot: The most cells of a slot, over a group of features, that are scored together.
         entries_per_block: Entries read together once they are sorted by slot.
-        entries_per_move: Entries sent to their children together, if their number allows.
+        entries_per_move: Entries sent to their children together, at most.
         small_nodes: Small nodes scored together.
         sort_cost: Cost of sorting an entry; the unit is one addition of a looked-up entry to a cell.
         score_cost: Cost of scoring a cell, in the same unit.
+        host_ends_loops: Whether the host reads the condition of every loop.
     """
 
     accumulation: Accumulation
@@ -78,6 +78,7 @@ class Backend(NamedTuple):
     small_nodes: int
     sort_cost: float
     score_cost: float
+    host_ends_loops: bool = False
 
 
 # A feature's table stays in a core's second-level cache.
@@ -86,7 +87,7 @@ CPU = Backend(Accumulation.SCATTER, 2**16, 2**18, 2**9, 2**12, 2**16, 2**8, 20.0
 # The costs are estimates: adding to a cell takes a third of XLA's time, a counting sort a tenth of its sort's.
 NATIVE_CPU = CPU._replace(accumulation=Accumulation.NATIVE, cells_per_slot=2**14, sort_cost=10.0, score_cost=9.0)
 # 256 slots of two classes and 256 codes: the tables of 28 features take 15 MB, which an H200's cache holds.
-GPU = Backend(Accumulation.COPIES, 2**25, 2**19, 2**20, 2**20, 2**22, 2**14, 20.0, 3.0)
+GPU = Backend(Accumulation.COPIES, 2**25, 2**19, 2**20, 2**20, 2**22, 2**14, 20.0, 3.0, host_ends_loops=True)
 TPU = Backend(Accumulation.COMPARE, 2**22, 2**18, 2**12, 2**12, 2**16, 2**10, 20.0, 3.0)
 
 
@@ -186,6 +187,16 @@ class Plan(NamedTuple):
     sorts: bool
     starts_in_row_order: bool
 
+    @property
+    def num_blocks(self) -> int:
+        """The blocks of entries that are read for a histogram."""
+        return self.entry_capacity // self.entries_per_block
+
+    @property
+    def num_moves(self) -> int:
+        """The blocks of entries that are sent to their children."""
+        return self.entry_capacity // self.entries_per_move
+
 
 def make_plan(
     rules: ResolvedRules,
@@ -231,7 +242,7 @@ def make_plan(
         and devices.number == 1
     )
     block = min(num_entries, backend.entries_per_block)
-    entry_capacity = -(-entry_capacity // block) * block
+    entry_capacity, per_move = _moves(entry_capacity, block, backend.entries_per_move)
     return Plan(
         backend=backend,
         devices=devices,
@@ -245,7 +256,7 @@ def make_plan(
         num_scanned=num_scanned,
         num_sampled=num_sampled,
         entries_per_block=block,
-        entries_per_move=math.gcd(entry_capacity, backend.entries_per_move),
+        entries_per_move=per_move,
         small_nodes=min(backend.small_nodes, widest_level) if pairs_pay else 0,
         max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
         sorts=num_scanned > 0 or pairs_pay or num_entries > MOST_ENTRIES_UNSORTED,
@@ -258,6 +269,23 @@ def _entry_capacity(num_entries: int, given: int | None, rules: ResolvedRules) -
     if not rules.shares_missing:
         return num_entries
     return max(num_entries, 2 * num_entries if given is None else given)
+
+
+def _moves(num_entries: int, block: int, most: int) -> tuple[int, int]:
+    """Rounds entries up to whole blocks, and to moves of blocks that hold about as many as wished for.
+
+    Returns:
+        The entries, and those of a move.
+
+    >>> _moves(1_000_000, 1_000_000, 2**22), _moves(5 * 2**15, 2**12, 2**16), _moves(17 * 2**12, 2**12, 2**16)
+    ((1000000, 1000000), (163840, 40960), (73728, 36864))
+    """
+    num_blocks = -(-num_entries // block)
+    fewest = -(-num_blocks * block // most)
+    # Equal moves without padding are worth twice as many of them: codes would be copied into padded ones.
+    num_moves = next((n for n in range(fewest, 2 * fewest) if num_blocks % n == 0), fewest)
+    per_move = -(-num_blocks // num_moves) * block
+    return num_moves * per_move, per_move
 
 
 def _plan_table(

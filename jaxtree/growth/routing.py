@@ -12,6 +12,7 @@ from jaxtree.growth.objective import NO_LABEL
 from jaxtree.growth.plan import Accumulation, Plan
 from jaxtree.growth.presorted import Expansion, expand
 from jaxtree.growth.problem import DONE, Entries, Frontier, NodeTable, Presorted, Problem, State
+from jaxtree.growth.rounds import over_blocks
 from jaxtree.growth.whole_numbers import cumulative_sum
 from jaxtree.tree import ALL_BRANCHES, Tree
 from jaxtree.tree.nodes import branch_of_code
@@ -65,7 +66,7 @@ def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> 
         return _count_block(counted, entries, child, block, plan), _put_block(node, child, block, size)
 
     carry = (_open_count(state.table), entries.slot)
-    counted, node = lax.fori_loop(0, -(-entries.size // size), move_block, carry)
+    counted, node = over_blocks(0, -(-entries.size // size), move_block, carry, most=plan.num_moves, plan=plan)
     return _close_count(counted, state.table, first_node, plan), node
 
 
@@ -79,7 +80,7 @@ def _send_entries(problem: Problem, state: State, *, plan: Plan) -> Int32[Array,
     def send_block(block, node):
         return _put_block(node, _send_block(problem, state, block, plan), block, size)
 
-    return lax.fori_loop(0, -(-entries.size // size), send_block, entries.slot)
+    return over_blocks(0, -(-entries.size // size), send_block, entries.slot, most=plan.num_moves, plan=plan)
 
 
 def count_entries(
@@ -97,7 +98,8 @@ def count_entries(
     def count_block(block, counted):
         return _count_block(counted, entries, lax.dynamic_slice(node, (block * size,), (size,)), block, plan)
 
-    counted = lax.fori_loop(0, -(-entries.size // size), count_block, _open_count(table))
+    blank, num_blocks = _open_count(table), -(-entries.size // size)
+    counted = over_blocks(0, num_blocks, count_block, blank, most=plan.num_moves, plan=plan)
     return _close_count(counted, table, first_node, plan)
 
 

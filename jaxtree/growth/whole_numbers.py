@@ -7,6 +7,7 @@ the targets' range: 41 bits for a million rows, 51 for a thousand. Whole-number 
 """
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, Int32, Int64, UInt32
 
@@ -20,17 +21,27 @@ RUN = 16
 
 HALF_RANGE = 2**31
 
+LEAST_EXPONENT, MOST_EXPONENT = -1022, 1023
+"""Exponents of 64-bit floats."""
+
 
 def exponent(values: Float[Array, "..."]) -> Int64[Array, ""]:
     """The least e with all values below 2**e in size; exact, so that it does not depend on a device's logarithm."""
-    return jnp.frexp(jnp.max(jnp.abs(values), initial=0.0))[1].astype(jnp.int64)
+    most = jnp.max(jnp.abs(values), initial=0.0)
+    least_power = LEAST_EXPONENT + jnp.sum(most >= _powers_of_two(), dtype=jnp.int64)
+    return jnp.where(most > 0, least_power, 0)
 
 
 def unit_of(num_terms: IntLike, *exponents: Int64[Array, ""]) -> Float[Array, ""]:
     """The unit for a sum of `num_terms` terms, each below two to the sum of the exponents."""
     most = jnp.maximum(jnp.asarray(num_terms, jnp.float64) - 1, 0)
-    bits = BITS - jnp.frexp(most)[1]
-    return jnp.ldexp(jnp.float64(1), (sum(exponents, start=jnp.int64(0)) - bits).astype(jnp.int32))
+    power = sum(exponents, start=jnp.int64(0)) - (BITS - exponent(most))
+    return _powers_of_two()[jnp.clip(power, LEAST_EXPONENT, MOST_EXPONENT) - LEAST_EXPONENT]
+
+
+def _powers_of_two() -> Float[Array, " exponent"]:
+    """All powers of two among 64-bit floats. A TPU has none, and `jnp.frexp` of them does not compile (JAX 0.10)."""
+    return jnp.asarray(np.ldexp(1.0, np.arange(LEAST_EXPONENT, MOST_EXPONENT + 1)))
 
 
 def to_fixed_point(values: Float[Array, "*shape"], unit: Float[Array, ""]) -> Int64[Array, "*shape"]:
