@@ -47,7 +47,7 @@ from jaxtree.table.target import (
 from jaxtree.tree import Tree, take_tree
 from jaxtree.tree.forest import join_trees
 from jaxtree.tree.model import FittedModel, encode_known_classes, encode_known_numbers
-from jaxtree.tree.nodes import all_class_shares, declared_majority, target_means
+from jaxtree.tree.nodes import declared_majority, node_means
 from jaxtree.tree.paths import stop_at
 from jaxtree.tree.predictor import Predictor
 
@@ -272,7 +272,7 @@ class BaseTree(TableParameters, FittedTree):
 
     def node_values(self, tree: Tree) -> Float[np.ndarray, "node column"]:
         """Returns the shares of classes at every node, the outputs side by side, or the means."""
-        return all_class_shares(tree) if tree.num_classes else target_means(tree)
+        return node_means(tree)
 
     def node_labels(self, tree: Tree) -> Int[np.ndarray, "output node"] | None:
         """Returns the class that every node predicts; None for numbers."""

@@ -17,6 +17,7 @@ from jaxtree.export.models import exported_model
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import output_counts
+from jaxtree.tree.paths import binary_links
 
 BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
 """The libraries of data frames that `to_dataframe` knows."""
@@ -200,18 +201,15 @@ def from_sklearn(estimator: Any) -> Tree:
         raise InvalidTypeError(f"estimator must be a tree of sklearn.tree, got {type(estimator).__name__}")
     check_is_fitted(estimator)
     table = estimator.tree_
-    levels = _levels(table)
-    order = np.concatenate(levels)
+    order = np.concatenate(_levels(table))
     is_leaf = table.children_left[order] == TREE_LEAF
-    parent = np.append(0, np.repeat(np.flatnonzero(~is_leaf), 2))
+    links = binary_links(is_leaf)
     weight, impurity = table.weighted_n_node_samples[order], table.impurity[order]
     num_classes = tuple(map(int, table.n_classes)) if is_classifier(estimator) else ()
     value = table.value[order] * weight[:, None, None]
     none = np.zeros(order.size, np.int32)
-    # Of breadth-first nodes the k-th that splits has the children 2k + 1 and 2k + 2.
-    first_child = np.where(is_leaf, 0, 2 * np.cumsum(~is_leaf) - 1).astype(np.int32)
     risk = weight * impurity
-    below = np.bincount(parent[1:], risk[1:], minlength=risk.size)
+    below = np.bincount(links.parent[1:], risk[1:], minlength=risk.size)
     return Tree(
         feature=np.where(is_leaf, TREE_UNDEFINED, table.feature[order]).astype(np.int32),
         code=none,
@@ -221,10 +219,7 @@ def from_sklearn(estimator: Any) -> Tree:
         subset=np.zeros((order.size, 0), np.uint32),
         missing_code=none,
         missing_branch=np.where(is_leaf | table.missing_go_to_left[order].astype(bool), 0, 1).astype(np.int32),
-        first_child=first_child,
-        num_children=np.where(is_leaf, 0, 2).astype(np.int32),
-        parent=parent.astype(np.int32),
-        depth=np.repeat(np.arange(len(levels), dtype=np.int32), [level.size for level in levels]),
+        **links._asdict(),
         root=none,
         weight=weight,
         count=_class_weights(value, num_classes),

@@ -20,7 +20,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.soft.inputs import Inputs
 from jaxtree.soft.model import AxisGate, Gate, Leaf, ObliqueGate, SoftForm, SoftTree, init
 from jaxtree.tree import ALL_BRANCHES, Tree, majority_class
-from jaxtree.tree.nodes import all_class_shares, branch_of, output_counts, target_means
+from jaxtree.tree.nodes import branch_of, node_means, output_counts
 
 CHOSEN = 10.0
 """The logit of the feature that an axis gate compares; all others have 0."""
@@ -88,7 +88,7 @@ def from_tree(
             f"the tree needs {plan.height} levels of two branches each; depth must be from there to {MOST_LEVELS}, "
             f"got {depth}: prune the tree first"
         )
-    values = _floats(default_node_value(tree) if node_value is None else node_value)
+    values = _floats(node_means(tree) if node_value is None else node_value)
     form = SoftForm(depth, inputs.num_features, values.shape[1], gate, rates is not None, inputs.missing)
     heap = [plan]
     for place in range(form.num_inner):
@@ -134,11 +134,6 @@ def class_votes(tree: Tree) -> Float[np.ndarray, "node class"]:
     """
     tree = jax.tree.map(np.asarray, tree)
     return np.eye(tree.num_classes[0])[majority_class(tree)]
-
-
-def default_node_value(tree: Tree) -> Float[np.ndarray, "node output"]:
-    """Returns the shares of the classes, the outputs side by side, or the means of the targets."""
-    return all_class_shares(tree) if tree.num_classes else target_means(tree)
 
 
 def _gate_of(heap: "list[_Plan]", inputs: Inputs, form: SoftForm, temperature: float, key: PRNGKeyArray | None) -> Gate:

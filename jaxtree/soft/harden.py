@@ -12,7 +12,6 @@ from scipy.optimize import linprog
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.forest import predict_in_blocks
-from jaxtree.soft.from_tree import default_node_value
 from jaxtree.soft.hard_trees import (
     AxisSplits,
     HardNodeSums,
@@ -27,6 +26,7 @@ from jaxtree.soft.inputs import Inputs, SoftSample
 from jaxtree.soft.model import AxisGate, SoftTree, apply, check_option, planes_of
 from jaxtree.table.schema import Schema
 from jaxtree.tree import Tree
+from jaxtree.tree.nodes import node_means
 from jaxtree.tree.paths import Links, binary_links
 
 DROPS = ("rows", "box")
@@ -132,7 +132,7 @@ def harden(
         schema = schema_of_splits(inputs.schema, splits, sample.values)
         sums = sums if refit else sums._replace(target=value * sums.weight[:, None])
         tree = tree_of_splits(splits, links, schema, sums, num_classes)
-        predicted = default_node_value(tree)[tree.apply(sample.values)]
+        predicted = node_means(tree)[tree.apply(sample.values)]
     compared = predict_in_blocks(apply, soft, x, temperature)
     return Hardened(tree, schema, _agreement(compared, predicted, sample.weight, num_classes))
 

@@ -167,14 +167,14 @@ def declared_majority(
 def class_shares(tree: NodeFields, output: int = 0) -> Float[AnyArray, "node class"]:
     """The share of every class of an output at every node; of an empty node its parent's.
 
-    On the host in float64 unless the tree is traced, and so are `all_class_shares` and `target_means`.
+    On the host in float64 unless the tree is traced, and so are `node_means` and `target_means`.
     """
     return _per_weight(tree, output_counts(tree, output))
 
 
-def all_class_shares(tree: NodeFields) -> Float[AnyArray, "node class"]:
-    """The shares of the classes of all outputs, side by side as in `tree.count`."""
-    return _per_weight(tree, tree.count)
+def node_means(tree: NodeFields) -> Float[AnyArray, "node column"]:
+    """The shares of the classes of all outputs, side by side as in `tree.count`; or the means of the targets."""
+    return _per_weight(tree, tree.count if tree.num_classes else tree.target_sum)
 
 
 def target_means(tree: NodeFields) -> Float[AnyArray, "node output"]:

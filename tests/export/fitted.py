@@ -10,7 +10,7 @@ from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.forest import join_trees
 from jaxtree.tree.model import FittedModel
-from jaxtree.tree.nodes import all_class_shares, declared_majority, target_means
+from jaxtree.tree.nodes import declared_majority, node_means, target_means
 
 KINDS = {
     "threshold": SplitKind.THRESHOLD,
@@ -42,7 +42,7 @@ class Fitted(BaseEstimator):
         names = (self.classes_,) if is_one else tuple(self.classes_)
         orders = (self.class_order_,) if is_one else tuple(self.class_order_)
         label = declared_majority(tree, orders)
-        return FittedModel(self.schema_, forest, all_class_shares(tree), label, names, orders)
+        return FittedModel(self.schema_, forest, node_means(tree), label, names, orders)
 
 
 def fitted(root, X, y, *, missing_branch=NOWHERE, **attributes):
