@@ -53,23 +53,33 @@ def sort_by_slot(
     entries: Entries, frontier: Frontier, num_rows: Int32[Array, " node"], *, plan: Plan
 ) -> tuple[Entries, Frontier]:
     """Sorts the entries by slot, rows in their old order; entries that are done go to the end."""
-    slot, row, label, value = _columns_by_slot(entries, frontier.node.size, plan)
-    if plan.devices.number > 1:
-        place = jnp.arange(frontier.node.size, dtype=jnp.int32)
-        start, stop = (jnp.searchsorted(slot, place, side=side).astype(jnp.int32) for side in ("left", "right"))
+    if plan.backend.accumulation == Accumulation.NATIVE:
+        num_slots = frontier.num_large if plan.is_scored_natively else jnp.int32(plan.capacity)
+        columns = native.columns_of(entries)
+        columns, start, stop = native.sort_by_slot(columns, entries.size, num_slots, capacity=plan.capacity)
+        slot, row, label, value = columns
+        size = stop[num_slots - 1]
     else:
-        size = jnp.where(frontier.is_in_use(), num_rows[frontier.node], 0)
-        stop = jnp.cumsum(size, dtype=jnp.int32)
-        start = stop - size
-    entries = Entries(row, label, value, slot, stop[-1])
+        slot, order = sort_pairs(entries.slot, jnp.arange(entries.slot.size, dtype=jnp.int32))
+        slot, row = slot.astype(jnp.int32), entries.row[order]
+        label, value = entries.label[:, order], entries.value[:, order]
+        start, stop = _windows(slot, frontier, num_rows, plan)
+        size = stop[-1]
+    entries = Entries(row, label, value, slot, size)
     return entries, frontier._replace(start=start, stop=stop, num_crowded=jnp.int32(0))
 
 
-def _columns_by_slot(entries: Entries, num_slots: int, plan: Plan) -> native.Columns:
-    if plan.backend.accumulation == Accumulation.NATIVE:
-        return native.sort_by_slot(native.columns_of(entries), num_slots=num_slots)
-    slot, order = sort_pairs(entries.slot, jnp.arange(entries.slot.size, dtype=jnp.int32))
-    return slot.astype(jnp.int32), entries.row[order], entries.label[:, order], entries.value[:, order]
+def _windows(
+    slot: Int32[Array, " entry"], frontier: Frontier, num_rows: Int32[Array, " node"], plan: Plan
+) -> tuple[Int32[Array, " slot"], Int32[Array, " slot"]]:
+    """Where the entries of every slot begin and end, once they are sorted."""
+    if plan.devices.number > 1:
+        place = jnp.arange(frontier.node.size, dtype=jnp.int32)
+        start, stop = (jnp.searchsorted(slot, place, side=side).astype(jnp.int32) for side in ("left", "right"))
+        return start, stop
+    size = jnp.where(frontier.is_in_use(), num_rows[frontier.node], 0)
+    stop = jnp.cumsum(size, dtype=jnp.int32)
+    return stop - size, stop
 
 
 def fill_slots(

@@ -250,7 +250,7 @@ def _init_state(problem: Problem, entries: Entries, prepared: Prepared, *, plan:
         num_crowded=jnp.int32(0),
     )
     order = prepared.order
-    num_scanned = jnp.sum(problem.is_there(problem.lists[-1]), dtype=jnp.int32)
+    num_scanned = jnp.sum(problem.is_there(problem.lists[-1]), dtype=jnp.int32) if plan.num_scanned else jnp.int32(0)
     padded = jnp.pad(order, ((0, 0), (0, plan.entry_capacity - order.shape[1])))
     state = State(
         table=table,
@@ -286,22 +286,31 @@ def _sort_entries(problem: Problem, state: State, *, plan: Plan) -> State:
     """Sorts the entries by slot if their present order costs more than the sort, or if they are scanned."""
     if not plan.sorts:
         return state
-    tree = state.table.tree
+    if plan.num_scanned:
+        return _divide_entries(state, plan=plan)
+    # Only what a sort changes passes through the condition: XLA would copy the rest.
+    sorted_ = functools.partial(sort_by_slot, state.entries, state.frontier, state.table.tree.num_rows, plan=plan)
+    unsorted = lambda: (state.entries, state.frontier)  # noqa: E731
+    if plan.is_scored_natively:
+        sorts = ~state.in_row_order | (state.frontier.num_large > plan.num_slots)
+    else:
+        num_features = plan.num_sampled or jnp.sum(problem.num_codes > 0).astype(jnp.float32)
+        saved = excess_work(state.entries, state.frontier, plan=plan) * num_features
+        sorts = saved > plan.backend.sort_cost * state.entries.slot.size
+    entries, frontier = lax.cond(sorts, sorted_, unsorted)
+    return state._replace(entries=entries, frontier=frontier, in_row_order=state.in_row_order & ~sorts)
 
-    def sort():
-        entries, frontier = sort_by_slot(state.entries, state.frontier, tree.num_rows, plan=plan)
-        return state._replace(entries=entries, frontier=frontier, in_row_order=jnp.bool_(False))
+
+def _divide_entries(state: State, *, plan: Plan) -> State:
+    """Sorts the entries and their orders by slot, where features are scanned."""
+    tree = state.table.tree
 
     def divide():
         entries, frontier, place = sort_entries(state.entries, tree, state.frontier, plan=plan)
         presorted = reorder(state.presorted, state.entries, tree, frontier, place, plan=plan)
         return state._replace(entries=entries, frontier=frontier, presorted=presorted)
 
-    if plan.num_scanned:
-        return lax.cond(state.frontier.num_large > 0, divide, lambda: state)
-    num_features = plan.num_sampled or jnp.sum(problem.num_codes > 0).astype(jnp.float32)
-    saved = excess_work(state.entries, state.frontier, plan=plan) * num_features
-    return lax.cond(saved > plan.backend.sort_cost * state.entries.slot.size, sort, lambda: state)
+    return lax.cond(state.frontier.num_large > 0, divide, lambda: state)
 
 
 def _next_frontier(

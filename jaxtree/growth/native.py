@@ -13,13 +13,21 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, Int32, UInt
+from jaxtyping import Array, Float64, Int, Int32, UInt, UInt32
 
+from jaxtree.criteria import entropy, gini, misclassification, squared_error
+from jaxtree.growth.inputs import Missing, ResolvedRules, Selection
 from jaxtree.growth.objective import Addition
-from jaxtree.tree import Tree
+from jaxtree.growth.standard_objectives import Classes, Numbers
+from jaxtree.tree import SplitKind, Tree
 
-INTERFACE = 1
+INTERFACE = 2
 """The version of the kernels' arguments in this file."""
+
+FORMULAS: dict[Any, int] = {gini: 0, entropy: 1, misclassification: 2, squared_error: 3}
+"""The criteria that the kernels can score by, and the number of each."""
+
+KERNELS = ("jaxtree_best_splits", "jaxtree_count", "jaxtree_histogram", "jaxtree_send", "jaxtree_sort_by_slot")
 
 Columns = tuple[Int32[Array, " entry"], Int32[Array, " entry"], Int[Array, "label entry"], Int[Array, "value entry"]]
 """The slots, rows, labels and values of entries."""
@@ -48,9 +56,58 @@ def is_available() -> bool:
     if package.INTERFACE != INTERFACE:
         return False
     library = ctypes.CDLL(str(package.LIBRARY))
-    for name in ("jaxtree_count", "jaxtree_histogram", "jaxtree_send", "jaxtree_sort_by_slot"):
+    for name in KERNELS:
         jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(library, name)), platform="cpu")
     return True
+
+
+def can_score(rules: ResolvedRules, kinds: set[SplitKind]) -> bool:
+    """Whether the kernels know these rules: not those of C4.5, branches for every category, or monotone constraints."""
+    return (
+        isinstance(rules.objective, Classes | Numbers)
+        and rules.objective.criterion in FORMULAS
+        and kinds <= {SplitKind.THRESHOLD, SplitKind.ONE_VS_REST, SplitKind.SUBSET}
+        and rules.selection == Selection.GAIN
+        and not rules.shares_missing
+        and not rules.has_monotone
+    )
+
+
+def best_splits(
+    arrays: tuple[Array, ...], rules: ResolvedRules, *, num_bins: int, subset_bins: int, num_words: int
+) -> tuple[
+    Float64[Array, " slot"],
+    Int32[Array, " slot"],
+    Int32[Array, " slot"],
+    Int32[Array, " slot"],
+    Int32[Array, " slot"],
+    UInt32[Array, "slot word"],
+]:
+    """The best split of every slot: gain, feature, code, next code, branch of a missing value, and subset.
+
+    Args:
+        arrays: The arguments of `jaxtree_best_splits`, in the order of native/src/best_splits.cc.
+        rules: The rules.
+        num_bins: The number of codes of the feature that has most.
+        subset_bins: The same of the features split by subsets.
+        num_words: The number of words of a subset.
+    """
+    objective, num_slots = rules.objective, arrays[5].size
+    assert isinstance(objective, Classes | Numbers)
+    numbers = (
+        num_bins, FORMULAS[objective.criterion], getattr(objective, "num_classes", 0), objective.num_outputs,
+        rules.num_channels, rules.counts_rows, rules.is_scaled, rules.missing == Missing.LEARN, rules.has_missing,
+        subset_bins, rules.samples_features, rules.samples_thresholds,
+    )  # fmt: skip
+    whole = jax.ShapeDtypeStruct((num_slots,), jnp.int32)
+    shapes = (
+        jax.ShapeDtypeStruct((num_slots,), jnp.float64),
+        *(whole,) * 4,
+        jax.ShapeDtypeStruct((num_slots, num_words), jnp.uint32),
+    )
+    call = jax.ffi.ffi_call("jaxtree_best_splits", shapes, vmap_method="sequential")
+    additions = np.array(rules.additions, np.int32).reshape(-1)
+    return tuple(call(*arrays, channels=additions, rules=np.array(numbers, np.int32)))
 
 
 def sum_tables(
@@ -87,13 +144,20 @@ def sum_tables(
     return call(codes, row, slot, label, value, features, bounds, channels=flat, **attributes)
 
 
-def sort_by_slot(columns: Columns, *, num_slots: int) -> Columns:
-    """Sorts entries by slot, rows in their old order; those without a slot below `num_slots` come last."""
+def sort_by_slot(
+    columns: Columns, size: Int32[Array, ""], num_slots: Int32[Array, ""], *, capacity: int
+) -> tuple[Columns, Int32[Array, " slot"], Int32[Array, " slot"]]:
+    """Sorts the first `size` entries by slot, rows in their old order; those without a slot come last.
+
+    Returns:
+        The entries, and where those of each of the first `num_slots` slots begin and end.
+    """
     slot, row, label, value = columns
-    shapes = tuple(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in columns)
+    window = jax.ShapeDtypeStruct((capacity,), jnp.int32)
+    shapes = (*(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in columns), window, window)
     call = jax.ffi.ffi_call("jaxtree_sort_by_slot", shapes, vmap_method="sequential")
-    slot, row, label, value = call(slot, row, label, value, num_slots=np.int32(num_slots))
-    return slot, row, label, value
+    *moved, start, stop = call(slot, row, label, value, jnp.stack([size, num_slots]))
+    return tuple(moved), start, stop
 
 
 def send(

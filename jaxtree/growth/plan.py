@@ -32,6 +32,9 @@ WINDOW = 32
 MIN_BINS_FOR_SMALL_NODES = 2 * WINDOW
 """With fewer bins a histogram costs no more than comparing all pairs."""
 
+BYTES_IN_ROW_ORDER = 2**18
+"""Bytes of a feature's sums at all nodes of a level, up to which a kernel in C++ reads entries in row order."""
+
 FEW_ENTRIES = 2**15
 """With fewer entries most cells of a large piece of work would be empty."""
 
@@ -158,7 +161,11 @@ class Plan(NamedTuple):
         rules: The rules for scoring and choosing splits.
         tables: The features scored by histograms, by kind of split.
         num_slots: The number of slots of a chunk, whose splits are found together.
+        num_bins: The number of codes of the feature that has most.
+        is_scored_natively: Whether a kernel in C++ finds the splits of a level; then nothing is scanned, no node is
+            small, and a node does not score features in rounds.
         num_words: The number of words of a subset; 0 without subsets.
+        subset_bins: The number of codes of the feature that has most, of those split by subsets.
         num_scanned: The number of features scored by a scan over sorted entries.
         num_sampled: The number of sampled features that a node scores in one round; 0 where it scores all features.
         entries_per_block: Entries read together for a histogram once they are sorted by slot.
@@ -177,7 +184,10 @@ class Plan(NamedTuple):
     rules: ResolvedRules
     tables: tuple[TablePlan, ...]
     num_slots: int
+    num_bins: int
+    is_scored_natively: bool
     num_words: int
+    subset_bins: int
     num_scanned: int
     num_sampled: int
     entries_per_block: int
@@ -208,6 +218,7 @@ def make_plan(
     platform: str,
     num_scanned: int,
     num_sampled: int,
+    is_scored_natively: bool,
 ) -> Plan:
     """Returns the plan of a growth.
 
@@ -220,6 +231,7 @@ def make_plan(
         platform: JAX's name for their kind.
         num_scanned: The number of features that are scanned.
         num_sampled: See `Plan`.
+        is_scored_natively: See `Plan`.
     """
     backend = for_entries(backend_of(platform), num_entries)
     entry_capacity = -(-_entry_capacity(num_entries, sizes.entry_capacity, rules) // devices.number)
@@ -240,7 +252,10 @@ def make_plan(
         and not rules.samples_thresholds
         # The entries of a small node may lie on several devices.
         and devices.number == 1
+        and not is_scored_natively
     )
+    if is_scored_natively:
+        num_slots = _slots_in_row_order(sizes, rules, num_entries, item)
     block = min(num_entries, backend.entries_per_block)
     entry_capacity, per_move = _moves(entry_capacity, block, backend.entries_per_move)
     return Plan(
@@ -250,18 +265,32 @@ def make_plan(
         num_roots=sizes.num_roots,
         entry_capacity=entry_capacity,
         rules=rules,
-        tables=tables,
+        tables=() if is_scored_natively else tables,
         num_slots=min(num_slots, max(widest_level, widest_block)),
+        num_bins=sizes.num_bins,
+        is_scored_natively=is_scored_natively,
         num_words=-(-widest_bins // CODES_PER_WORD) if SplitKind.SUBSET in all_kinds else 0,
+        subset_bins=max((shape.num_bins for shape in shapes if SplitKind.SUBSET in shape.kinds), default=0),
         num_scanned=num_scanned,
         num_sampled=num_sampled,
         entries_per_block=block,
         entries_per_move=per_move,
         small_nodes=min(backend.small_nodes, widest_level) if pairs_pay else 0,
         max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
-        sorts=num_scanned > 0 or pairs_pay or num_entries > MOST_ENTRIES_UNSORTED,
+        sorts=is_scored_natively or num_scanned > 0 or pairs_pay or num_entries > MOST_ENTRIES_UNSORTED,
         starts_in_row_order=False,
     )
+
+
+def _slots_in_row_order(sizes: Sizes, rules: ResolvedRules, num_entries: int, item: int) -> int:
+    """The most nodes of a level that a kernel in C++ sums in the order of the rows.
+
+    Their sums of a feature stay in a core's cache, and there are fewer codes than rows.
+    """
+    if rules.samples_features or rules.samples_thresholds:
+        return 0
+    cells = rules.num_channels * sizes.num_bins
+    return min(BYTES_IN_ROW_ORDER // (item * cells), num_entries // (2 * sizes.num_bins))
 
 
 def _entry_capacity(num_entries: int, given: int | None, rules: ResolvedRules) -> int:

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Int32, Real, UInt, UInt32
 
 from jaxtree.arrays import AnyArray
 from jaxtree.buckets import bin_bucket, feature_bucket, feature_round
+from jaxtree.growth import native
 from jaxtree.growth.inputs import (
     LIMIT_TYPES,
     Data,
@@ -23,7 +24,7 @@ from jaxtree.growth.inputs import (
 )
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.objective import EntryWeights, Units
-from jaxtree.growth.plan import WINDOW, Plan, TableShape, make_plan
+from jaxtree.growth.plan import WINDOW, Accumulation, Plan, TableShape, backend_of, make_plan
 from jaxtree.growth.problem import C45_TOLERANCE, DONE, Entries, FeatureContext, Problem, RootLimits
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
 from jaxtree.tree import SplitKind
@@ -74,14 +75,16 @@ def prepare(
     resolved = _resolve(rules, data, features)
     target = as_type(data.target, objective.target_type).reshape(-1, codes.shape[1])
     # A scan needs the entries of all devices in one order.
-    can_scan = num_entries >= WINDOW and not rules.samples_thresholds and devices.number == 1
+    by_kernel = backend_of(platform).accumulation == Accumulation.NATIVE and devices.number == 1
+    by_kernel &= native.can_score(resolved, _kinds_of(features, rules.kinds))
+    can_scan = num_entries >= WINDOW and not rules.samples_thresholds and devices.number == 1 and not by_kernel
     shapes, lists = list_features(features, sizes.num_bins, rules.kinds, can_scan=can_scan)
     row, root = (None if x is None else as_type(x, np.int32) for x in (data.row, data.root))
     order = sorted_entries(codes, lists[-1], row, root, num_entries)
     num_sampled = 0 if len(order) or not rules.samples_features else _num_sampled(limits, len(codes))
     plan = make_plan(
         resolved, sizes, shapes, num_entries=num_entries, devices=devices, platform=platform,
-        num_scanned=len(order), num_sampled=num_sampled,
+        num_scanned=len(order), num_sampled=num_sampled, is_scored_natively=by_kernel,
     )  # fmt: skip
     in_order = row is None and not resolved.shares_missing and not len(order)
     weight = None if data.weight is None else as_type(data.weight, np.float64 if resolved.is_scaled else np.int32)
@@ -95,7 +98,7 @@ def prepare(
         features=_feature_arrays(features, sizes.num_bins, rules.samples_thresholds),
         num_codes=as_type(features.num_codes, np.int32),
         in_average=as_type(in_average, bool),
-        lists=lists if len(order) else lists[:-1],
+        lists=lists if len(order) else () if by_kernel else lists[:-1],
         limits=Limits(*(as_type(x, kind, sizes.num_roots) for x, kind in zip(limits, LIMIT_TYPES, strict=True))),
         root_seed=root_seed,
         order=order,
@@ -126,6 +129,13 @@ def _may(holds: Callable[..., Any], *arrays: Any) -> bool:
 def all_thresholds(codes: Any, num_bins: int) -> Features:
     """Features that are all split by thresholds, without missing values."""
     return Features(np.zeros(len(codes), np.int32), np.full(len(codes), num_bins, np.int32))
+
+
+def _kinds_of(features: Features, kinds: tuple[SplitKind, ...] | None) -> set[SplitKind]:
+    """The kinds of split that occur."""
+    if kinds is not None or not is_concrete(features.split_kind):
+        return set(kinds or (SplitKind.THRESHOLD,))
+    return {SplitKind(kind) for kind in np.unique(features.split_kind)}
 
 
 def list_features(

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "parallel.h"
@@ -12,6 +14,8 @@ namespace ffi = xla::ffi;
 namespace jaxtree {
 namespace {
 
+// The slot of an entry that is in no node of the level.
+constexpr int32_t kNoSlot = std::numeric_limits<int32_t>::max();
 // With fewer entries, another thread costs more to wake than it saves.
 constexpr int64_t kLeastEntriesPerPart = 1 << 14;
 
@@ -19,10 +23,10 @@ constexpr int64_t kLeastEntriesPerPart = 1 << 14;
 template <typename Item>
 void MoveColumns(const ffi::AnyBuffer& from, ffi::AnyBuffer to, const std::vector<int32_t>& place, int64_t begin,
                  int64_t end) {
-  const int64_t num_entries = place.size(), num_rows = from.element_count() / std::max<int64_t>(num_entries, 1);
+  const int64_t stride = std::max<int64_t>(from.dimensions().back(), 1), num_rows = from.element_count() / stride;
   for (int64_t row = 0; row < num_rows; ++row) {
-    const Item* source = static_cast<const Item*>(from.untyped_data()) + row * num_entries;
-    Item* target = static_cast<Item*>(to.untyped_data()) + row * num_entries;
+    const Item* source = static_cast<const Item*>(from.untyped_data()) + row * stride;
+    Item* target = static_cast<Item*>(to.untyped_data()) + row * stride;
     for (int64_t entry = begin; entry < end; ++entry) target[place[entry]] = source[entry];
   }
 }
@@ -36,15 +40,16 @@ void MoveEntries(const ffi::AnyBuffer& from, ffi::AnyBuffer to, const std::vecto
   }
 }
 
-// A counting sort. Every part of the entries counts its own, so that each knows where its entries of a slot begin;
-// entries of a slot stay in their order, and those without a slot below `num_slots` come last.
+// A counting sort of the entries in use. Every part of the entries counts its own, so that each knows where its entries of
+// a slot begin; entries of a slot stay in their order, and those without a slot come last.
 ffi::Error SortBySlot(ffi::ThreadPool pool, ffi::AnyBuffer slot, ffi::AnyBuffer row, ffi::AnyBuffer label,
-                      ffi::AnyBuffer value, int32_t num_slots,
-                      ffi::Result<ffi::AnyBuffer> sorted_slot, ffi::Result<ffi::AnyBuffer> sorted_row,
-                      ffi::Result<ffi::AnyBuffer> sorted_label, ffi::Result<ffi::AnyBuffer> sorted_value) {
-  const int64_t num_entries = slot.element_count();
+                      ffi::AnyBuffer value, ffi::Buffer<ffi::S32> in_use, ffi::Result<ffi::AnyBuffer> sorted_slot,
+                      ffi::Result<ffi::AnyBuffer> sorted_row, ffi::Result<ffi::AnyBuffer> sorted_label,
+                      ffi::Result<ffi::AnyBuffer> sorted_value, ffi::Result<ffi::Buffer<ffi::S32>> start,
+                      ffi::Result<ffi::Buffer<ffi::S32>> stop) {
+  const int64_t stride = slot.element_count(), num_entries = std::min<int64_t>(in_use.typed_data()[0], stride);
+  const int32_t num_slots = in_use.typed_data()[1];
   const int32_t* slot_of = static_cast<const int32_t*>(slot.untyped_data());
-  const int64_t num_keys = int64_t{num_slots} + 1;
   const int64_t num_parts =
       std::clamp<int64_t>(num_entries / kLeastEntriesPerPart, 1, std::max<int64_t>(pool.num_threads(), 1));
   const auto first_of = [&](int64_t part) { return num_entries * part / num_parts; };
@@ -52,16 +57,14 @@ ffi::Error SortBySlot(ffi::ThreadPool pool, ffi::AnyBuffer slot, ffi::AnyBuffer 
 
   std::vector<std::vector<int32_t>> next(num_parts);
   ForEach(pool, num_parts, [&](int64_t part) {
-    next[part].assign(num_keys, 0);
+    next[part].assign(num_slots + 1, 0);
     for (int64_t entry = first_of(part); entry < first_of(part + 1); ++entry) ++next[part][key_of(entry)];
   });
   int32_t before = 0;
-  for (int64_t key = 0; key < num_keys; ++key) {
-    for (auto& starts : next) {
-      const int32_t count = starts[key];
-      starts[key] = before;
-      before += count;
-    }
+  for (int32_t key = 0; key <= num_slots; ++key) {
+    if (key < num_slots) start->typed_data()[key] = before;
+    for (auto& starts : next) before += std::exchange(starts[key], before);
+    if (key < num_slots) stop->typed_data()[key] = before;
   }
   std::vector<int32_t> place(num_entries);
   ForEach(pool, num_parts, [&](int64_t part) {
@@ -72,6 +75,7 @@ ffi::Error SortBySlot(ffi::ThreadPool pool, ffi::AnyBuffer slot, ffi::AnyBuffer 
     MoveEntries(label, *sorted_label, place, begin, end);
     MoveEntries(value, *sorted_value, place, begin, end);
   });
+  std::fill_n(static_cast<int32_t*>(sorted_slot->untyped_data()) + num_entries, stride - num_entries, kNoSlot);
   return ffi::Error::Success();
 }
 
@@ -81,12 +85,14 @@ ffi::Error SortBySlot(ffi::ThreadPool pool, ffi::AnyBuffer slot, ffi::AnyBuffer 
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_sort_by_slot, jaxtree::SortBySlot,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
-                                  .Arg<ffi::AnyBuffer>()  // slot: [entry]
-                                  .Arg<ffi::AnyBuffer>()  // row: [entry]
-                                  .Arg<ffi::AnyBuffer>()  // label: [label, entry]
-                                  .Arg<ffi::AnyBuffer>()  // value: [value, entry]
-                                  .Attr<int32_t>("num_slots")
-                                  .Ret<ffi::AnyBuffer>()  // the same four, sorted
+                                  .Arg<ffi::AnyBuffer>()         // slot: [entry]
+                                  .Arg<ffi::AnyBuffer>()         // row: [entry]
+                                  .Arg<ffi::AnyBuffer>()         // label: [label, entry]
+                                  .Arg<ffi::AnyBuffer>()         // value: [value, entry]
+                                  .Arg<ffi::Buffer<ffi::S32>>()  // the numbers of entries and of slots in use
+                                  .Ret<ffi::AnyBuffer>()         // the same four, sorted
                                   .Ret<ffi::AnyBuffer>()
                                   .Ret<ffi::AnyBuffer>()
-                                  .Ret<ffi::AnyBuffer>());
+                                  .Ret<ffi::AnyBuffer>()
+                                  .Ret<ffi::Buffer<ffi::S32>>()  // where the entries of every slot in use begin and end
+                                  .Ret<ffi::Buffer<ffi::S32>>());

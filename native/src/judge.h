@@ -1,0 +1,172 @@
+// The worth of ways to divide a node's rows: the rules of `jaxtree/growth/candidates.py`, operation by operation, so that
+// gains have the bits of XLA's. (Where XLA contracts a product and a sum, for entropy and weights of floats, the last
+// bit may differ, as it does between programs of XLA; ties are decided with a tolerance.)
+
+#ifndef JAXTREE_NATIVE_JUDGE_H_
+#define JAXTREE_NATIVE_JUDGE_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace jaxtree {
+
+constexpr double kNoGain = -std::numeric_limits<double>::infinity();
+constexpr double kTieTolerance = 1e-9;
+// Up to this number, classes are added in their order, as `criteria.py` does; above it, in four sums.
+constexpr int32_t kMostClassesInOrder = 8;
+
+enum class Formula : int32_t { kGini = 0, kEntropy = 1, kMisclassification = 2, kSquaredError = 3 };
+
+// What scores a growth: the same for all nodes. The channels are those of splits, with that of counted rows.
+struct Objective {
+  Formula formula;
+  int32_t num_classes, num_outputs, num_channels;
+  bool counts_rows, is_scaled;
+  double weight_unit, target_unit;
+
+  bool IsOfNumbers() const { return formula == Formula::kSquaredError; }
+  int32_t num_class_channels() const { return num_outputs * num_classes; }
+};
+
+inline double SafeDivide(double numerator, double denominator) { return denominator > 0 ? numerator / denominator : 0; }
+
+// XLA turns a division by a constant, and by one number of many, into a product with its inverse.
+inline double XLogX(double x) { return x * (std::log(x > 0 ? x : 1) * (1 / std::log(2.0))); }
+
+// The node whose rows are divided. Sums are whole numbers, one per channel.
+template <typename Value>
+class Judge {
+ public:
+  explicit Judge(const Objective& objective)
+      : objective_(objective), total_(objective.num_channels), outside_(objective.num_channels),
+        center_(objective.num_outputs) {}
+
+  void Open(const Value* sums, int64_t num_rows, Value least_weight, Value least_rows) {
+    const int32_t own = objective_.num_channels - objective_.counts_rows;
+    std::copy_n(sums, own, total_.begin());
+    if (objective_.counts_rows) total_[own] = num_rows;
+    least_weight_ = least_weight;
+    least_rows_ = least_rows;
+    weight_ = static_cast<double>(WeightOf(total_.data())) * objective_.weight_unit;
+    inverse_weight_ = 1 / (weight_ > 0 ? weight_ : 1);
+    for (int32_t output = 0; output < objective_.num_outputs && objective_.IsOfNumbers(); ++output) {
+      center_[output] = objective_.is_scaled ? 0 : FloorDivide(total_[1 + output], std::max<Value>(total_[0], 1));
+    }
+    risk_ = RiskOf(total_.data());
+  }
+
+  const Objective& objective() const { return objective_; }
+  const std::vector<Value>& total() const { return total_; }
+
+  Value WeightOf(const Value* sums) const {
+    Value weight = sums[0];
+    for (int32_t c = 1; c < objective_.num_classes; ++c) weight += sums[c];
+    return weight;
+  }
+
+  // The gain of the division into `inside` and the rest; `kNoGain` if a branch has too little.
+  double Gain(const Value* inside) {
+    Value* const outside = outside_.data();
+    for (int32_t c = 0; c < objective_.num_channels; ++c) outside[c] = total_[c] - inside[c];
+    if (!IsEnough(inside) || !IsEnough(outside)) return kNoGain;
+    return (risk_ - (RiskOf(inside) + RiskOf(outside))) * inverse_weight_;
+  }
+
+  // The greatest difference from the best gain of gains that count as equal.
+  double Tolerance(double best) const {
+    return objective_.IsOfNumbers() ? kTieTolerance * std::max(best, 0.0) : kTieTolerance * SafeDivide(risk_, weight_);
+  }
+
+  // The best gain, 0 within the tolerance; squared errors cannot rise.
+  double Rounded(double best) const {
+    if (std::abs(best) <= Tolerance(best)) return 0;
+    return objective_.IsOfNumbers() && best > kNoGain ? std::max(best, 0.0) : best;
+  }
+
+ private:
+  static Value FloorDivide(Value a, Value b) { return a / b - (a % b != 0 && a < 0); }
+
+  bool IsEnough(const Value* sums) const {
+    return WeightOf(sums) >= least_weight_ && (!objective_.counts_rows || sums[objective_.num_channels - 1] >= least_rows_);
+  }
+
+  double RiskOf(const Value* sums) const {
+    switch (objective_.formula) {
+      case Formula::kGini: return MeanOfOutputs([&](int32_t output) { return GiniRisk(ClassesOf(sums, output)); });
+      case Formula::kEntropy: return MeanOfOutputs([&](int32_t output) { return EntropyRisk(ClassesOf(sums, output)); });
+      case Formula::kMisclassification:
+        return MeanOfOutputs([&](int32_t output) { return ErrorRisk(ClassesOf(sums, output)); });
+      default: return MeanOfOutputs([&](int32_t output) { return -Explained(sums, output); });
+    }
+  }
+
+  template <typename Risk>
+  double MeanOfOutputs(const Risk& risk_of) const {
+    double risk = risk_of(0);
+    if (objective_.num_outputs == 1) return risk;
+    for (int32_t output = 1; output < objective_.num_outputs; ++output) risk += risk_of(output);
+    return risk / objective_.num_outputs;
+  }
+
+  const Value* ClassesOf(const Value* sums, int32_t output) const { return sums + output * objective_.num_classes; }
+
+  double Real(Value sum) const { return static_cast<double>(sum) * objective_.weight_unit; }
+
+  // The sum of a term over the classes.
+  template <typename Term>
+  double SumOf(const Value* sums, const Term& term) const {
+    const int32_t count = objective_.num_classes;
+    if (count <= kMostClassesInOrder) {
+      double sum = term(Real(sums[0]));
+      for (int32_t c = 1; c < count; ++c) sum += term(Real(sums[c]));
+      return sum;
+    }
+    double sum[4] = {0, 0, 0, 0};
+    int32_t c = 0;
+    for (; c + 4 <= count; c += 4) {
+      for (int32_t lane = 0; lane < 4; ++lane) sum[lane] += term(Real(sums[c + lane]));
+    }
+    for (; c < count; ++c) sum[0] += term(Real(sums[c]));
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  }
+
+  double GiniRisk(const Value* sums) const {
+    const double weight = SumOf(sums, [](double count) { return count; });
+    return weight - SafeDivide(SumOf(sums, [](double count) { return count * count; }), weight);
+  }
+
+  double EntropyRisk(const Value* sums) const {
+    return XLogX(SumOf(sums, [](double count) { return count; })) - SumOf(sums, XLogX);
+  }
+
+  double ErrorRisk(const Value* sums) const {
+    const double most = Real(*std::max_element(sums, sums + objective_.num_classes));
+    return SumOf(sums, [](double count) { return count; }) - most;
+  }
+
+  // The squared sum over the weight, of sums centred at the node's mean, which therefore lose no digits.
+  double Explained(const Value* sums, int32_t output) const {
+    const Value sum = sums[1 + output];
+    const double weight = Real(sums[0]);
+    double own;
+    if (objective_.is_scaled) {
+      const double mean = static_cast<double>(total_[1 + output]) * objective_.target_unit / (weight_ > 0 ? weight_ : 1);
+      own = static_cast<double>(sum) * objective_.target_unit - mean * weight;
+    } else {
+      own = static_cast<double>(sum - center_[output] * sums[0]) * objective_.target_unit;
+    }
+    return SafeDivide(own * own, weight);
+  }
+
+  const Objective objective_;
+  std::vector<Value> total_, outside_, center_;
+  Value least_weight_ = 0, least_rows_ = 0;
+  double weight_ = 0, inverse_weight_ = 1, risk_ = 0;
+};
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_JUDGE_H_
