@@ -105,6 +105,13 @@ def backend_of(platform: str) -> Backend:
     return TPU if platform == "tpu" else GPU
 
 
+def is_scored_natively(rules: ResolvedRules, kinds: set[SplitKind], *, devices: Devices, platform: str) -> bool:
+    """Whether a kernel in C++ finds the splits: of one CPU, where the kernel knows the rules and kinds of split."""
+    if devices.number > 1 or backend_of(platform).accumulation != Accumulation.NATIVE:
+        return False
+    return native.can_score(rules, kinds)
+
+
 def for_entries(backend: Backend, num_entries: int) -> Backend:
     """The choices for a number of entries: a CPU uses smaller pieces for few entries.
 

@@ -9,7 +9,6 @@ from jaxtyping import Bool, Int32, Real, UInt, UInt32
 
 from jaxtree.arrays import AnyArray
 from jaxtree.buckets import bin_bucket, feature_bucket, feature_round
-from jaxtree.growth import native
 from jaxtree.growth.inputs import (
     LIMIT_TYPES,
     Data,
@@ -24,7 +23,7 @@ from jaxtree.growth.inputs import (
 )
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.objective import EntryWeights, Units
-from jaxtree.growth.plan import WINDOW, Accumulation, Plan, TableShape, backend_of, make_plan
+from jaxtree.growth.plan import WINDOW, Plan, TableShape, is_scored_natively, make_plan
 from jaxtree.growth.problem import C45_TOLERANCE, DONE, Entries, FeatureContext, Problem, RootLimits
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
 from jaxtree.tree import SplitKind
@@ -75,8 +74,7 @@ def prepare(
     resolved = _resolve(rules, data, features)
     target = as_type(data.target, objective.target_type).reshape(-1, codes.shape[1])
     # A scan needs the entries of all devices in one order.
-    by_kernel = backend_of(platform).accumulation == Accumulation.NATIVE and devices.number == 1
-    by_kernel &= native.can_score(resolved, _kinds_of(features, rules.kinds))
+    by_kernel = is_scored_natively(resolved, _kinds_of(features, rules.kinds), devices=devices, platform=platform)
     can_scan = num_entries >= WINDOW and not rules.samples_thresholds and devices.number == 1 and not by_kernel
     shapes, lists = list_features(features, sizes.num_bins, rules.kinds, can_scan=can_scan)
     row, root = (None if x is None else as_type(x, np.int32) for x in (data.row, data.root))

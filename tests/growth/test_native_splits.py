@@ -1,0 +1,105 @@
+"""The kernel that finds the splits of a level: the trees of XLA's programs, whatever is asked of a split."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, criteria, grow
+from jaxtree.growth import native, plan
+from jaxtree.tree import SplitKind
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not native.is_available(), reason="jaxtree-native is not installed"),
+]
+
+T, S, O = SplitKind.THRESHOLD, SplitKind.SUBSET, SplitKind.ONE_VS_REST  # noqa: E741
+MIXED, THRESHOLDS = (T, T, T, T, T, S, S, O), (T,) * 8
+
+CASES = {
+    "classes": {"kinds": MIXED},
+    "three classes, every subset": {"kinds": MIXED, "num_classes": 3},
+    "three classes, orders of many categories": {"kinds": MIXED, "num_classes": 3, "num_categories": 20},
+    "twelve classes": {"kinds": MIXED, "num_classes": 12},
+    "several targets": {"kinds": MIXED, "num_classes": 3, "num_outputs": 2},
+    "entropy": {"kinds": MIXED, "num_classes": 3, "criterion": criteria.entropy},
+    "errors": {"kinds": MIXED, "criterion": criteria.misclassification},
+    "nothing missing": {"kinds": MIXED, "has_missing": False},
+    "missing last": {"kinds": MIXED, "missing": Missing.BRANCH},
+    "weights of floats": {"kinds": MIXED, "weight": "floats", "num_classes": 3},
+    "rows counted": {"kinds": MIXED, "counts_rows": True},
+    "numbers": {"kinds": MIXED, "of_numbers": True},
+    "numbers, rows counted": {"kinds": MIXED, "of_numbers": True, "counts_rows": True},
+    "numbers, weights of floats": {"kinds": MIXED, "of_numbers": True, "weight": "floats"},
+    "several numbers": {"kinds": MIXED, "of_numbers": True, "num_outputs": 2},
+    "values too close": {"kinds": MIXED, "is_apart": True},
+    "many codes": {"kinds": THRESHOLDS, "num_bins": 1024, "num_rows": 3000},
+    "row order, then sorted": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000},
+    "numbers in row order": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000, "of_numbers": True},
+    "drawn features": {"kinds": MIXED, "max_features": 3},
+    "drawn thresholds": {"kinds": MIXED, "draws_thresholds": True},
+    "drawn features and thresholds": {"kinds": THRESHOLDS, "max_features": 3, "draws_thresholds": True},
+    "drawn thresholds, missing last": {"kinds": THRESHOLDS, "draws_thresholds": True, "missing": Missing.BRANCH},
+    "many trees": {"kinds": THRESHOLDS, "max_features": 3, "num_roots": 5},
+}
+
+CONTRACTED = ("entropy", "weights of floats", "numbers, weights of floats", "many codes")
+"""Here the gains of XLA's programs differ in the last bits, as XLA contracts products and sums or not."""
+
+
+def table(rng, kinds, num_rows, num_bins, num_categories, has_missing):
+    """Codes and the number of known codes of every feature."""
+    num_values = np.where(np.array(kinds) == T, num_bins - 2, num_categories).astype(np.int32)
+    codes = rng.integers(0, num_bins, (len(kinds), num_rows))
+    most = num_values[:, None] if has_missing else num_values[:, None] - 1
+    return np.minimum(codes, most).astype(np.uint16 if num_bins > 256 else np.uint8), num_values
+
+
+def grown(
+    backend, monkeypatch, *, kinds, num_rows=600, num_bins=64, num_categories=6, num_classes=2, num_outputs=1,
+    of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
+    counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, num_roots=1,
+):  # fmt: skip
+    rng = np.random.default_rng(7)
+    codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing)
+    label = (
+        (codes[0] > num_bins // 3).astype(np.int32) + (codes[6] % 3 == 1) + (rng.random(num_rows) < 0.1)
+    ) % num_classes
+    target = rng.normal(size=num_rows) + label if of_numbers else label
+    target = target if num_outputs == 1 else np.stack([target, target[::-1]])
+    weights = {"whole": np.arange(num_rows, dtype=np.int32) % 3, "floats": rng.random(num_rows)}[weight]
+    data = Data(codes, target, weights)
+    if num_roots > 1:
+        row = np.sort(rng.integers(0, num_rows, (num_roots, num_rows))).reshape(-1).astype(np.int32)
+        data = Data(codes, target, row=row, root=np.repeat(np.arange(num_roots, dtype=np.int32), num_rows))
+    code = np.arange(num_bins)
+    features = Features(
+        np.array(kinds, np.int32), num_values + has_missing, num_values,
+        first_apart=np.minimum(code + 2, num_values[:, None]).astype(np.int32) if is_apart else None,
+        position=np.cumsum(rng.random((len(kinds), num_bins)), axis=1) if draws_thresholds else None,
+    )  # fmt: skip
+    rules = Rules(
+        Numbers(num_outputs=num_outputs) if of_numbers else Classes(num_classes, criterion, num_outputs), missing,
+        counts_rows=counts_rows, samples_features=max_features is not None, samples_thresholds=draws_thresholds,
+    )  # fmt: skip
+    limits = Limits(min_samples_leaf=3, max_features=max_features or len(kinds))
+    monkeypatch.setattr(plan, "backend_of", lambda platform: backend)
+    with jax.enable_x64(True):
+        sizes = Sizes(num_bins, capacity=2**15, num_roots=num_roots)
+        growth = grow(data, features, limits, rules, sizes, key=jax.random.key(3))
+    assert growth.complete and growth.tree.num_nodes > 60
+    return growth.tree
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_tree_is_that_of_xla(name, monkeypatch):
+    expected = grown(plan.CPU, monkeypatch, **CASES[name])
+    tree = grown(plan.NATIVE_CPU, monkeypatch, **CASES[name])
+    for field in dataclasses.fields(tree):
+        own, other = getattr(tree, field.name), getattr(expected, field.name)
+        if field.name in ("gain", "impurity") and name in CONTRACTED:
+            np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-12, err_msg=field.name)
+        else:
+            np.testing.assert_array_equal(own, other, err_msg=field.name)
