@@ -11,13 +11,13 @@ from jax import lax
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Int32, Key, UInt32
 
-from jaxtree.compilation import compiled
+from jaxtree.compilation import compiled, quick_options
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.frontier import excess_work, fill_slots, slots_of_entries, sort_by_slot
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_data, check_sizes
 from jaxtree.growth.level import resolve_missing, split_level
 from jaxtree.growth.mesh import check_mesh, devices_of, divide_rows, on_mesh, platform_of
-from jaxtree.growth.plan import Plan
+from jaxtree.growth.plan import Accumulation, Plan
 from jaxtree.growth.prepare import Prepared, make_problem, prepare, quantise
 from jaxtree.growth.presorted import reorder, scan_features, sort_entries
 from jaxtree.growth.problem import (
@@ -167,7 +167,14 @@ def _in_words(prepared: Prepared, *, plan: Plan, **_: object) -> str:
     return f"growth of {trees}{num_rows:,} rows x {num_features:,} columns"
 
 
-@compiled("mesh", "plan", "is_wide", what=_in_words)
+def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
+    """XLA's options: on a CPU those of quick compilation, which cost nothing where a kernel in C++ does the work."""
+    if plan.backend.accumulation not in (Accumulation.SCATTER, Accumulation.NATIVE):
+        return {}
+    return quick_options(0 if plan.is_scored_natively else 1)
+
+
+@compiled("mesh", "plan", "is_wide", what=_in_words, options=_compiler_options)
 def _grow_on_mesh(prepared: Prepared, *, mesh: Mesh, plan: Plan, is_wide: bool) -> Growth:
     whole = jax.tree.map(lambda _: 0, prepared)
     divided = whole._replace(
@@ -177,7 +184,7 @@ def _grow_on_mesh(prepared: Prepared, *, mesh: Mesh, plan: Plan, is_wide: bool) 
     return on_mesh(functools.partial(_grow_levels, plan=plan, is_wide=is_wide), mesh, divided)(prepared)
 
 
-@compiled("plan", "is_wide", what=_in_words)
+@compiled("plan", "is_wide", what=_in_words, options=_compiler_options)
 def _grow(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
     return _grow_levels(prepared, plan=plan, is_wide=is_wide)
 
