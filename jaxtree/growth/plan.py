@@ -136,6 +136,21 @@ class TableShape(NamedTuple):
     kinds: tuple[SplitKind, ...]
 
 
+class Scoring(NamedTuple):
+    """How splits are found, beside tables.
+
+    Attributes:
+        num_scanned: The number of features scored by a scan over sorted entries.
+        num_sampled: The number of sampled features that a node scores in one round; 0 where it scores all features.
+        is_native: Whether a kernel in C++ finds the splits of a level; then nothing is scanned, no node is small, and a
+            node does not score features in rounds.
+    """
+
+    num_scanned: int
+    num_sampled: int
+    is_native: bool
+
+
 class TablePlan(NamedTuple):
     """The sizes of the histograms of some features.
 
@@ -169,12 +184,11 @@ class Plan(NamedTuple):
         tables: The features scored by histograms, by kind of split.
         num_slots: The number of slots of a chunk, whose splits are found together.
         num_bins: The number of codes of the feature that has most.
-        is_scored_natively: Whether a kernel in C++ finds the splits of a level; then nothing is scanned, no node is
-            small, and a node does not score features in rounds.
+        is_scored_natively: See `Scoring`, as for `num_scanned` and `num_sampled`.
         num_words: The number of words of a subset; 0 without subsets.
         subset_bins: The number of codes of the feature that has most, of those split by subsets.
-        num_scanned: The number of features scored by a scan over sorted entries.
-        num_sampled: The number of sampled features that a node scores in one round; 0 where it scores all features.
+        num_scanned: The number of scanned features.
+        num_sampled: The number of features of a round.
         entries_per_block: Entries read together for a histogram once they are sorted by slot.
         entries_per_move: Entries sent to their children together.
         small_nodes: Nodes scored together by comparing pairs; 0 where no node is scored so.
@@ -219,13 +233,11 @@ def make_plan(
     rules: ResolvedRules,
     sizes: Sizes,
     shapes: tuple[TableShape, ...],
+    scoring: Scoring,
     *,
     num_entries: int,
     devices: Devices,
     platform: str,
-    num_scanned: int,
-    num_sampled: int,
-    is_scored_natively: bool,
 ) -> Plan:
     """Returns the plan of a growth.
 
@@ -233,13 +245,12 @@ def make_plan(
         rules: The rules.
         sizes: The requested sizes.
         shapes: The features that are scored by histograms.
+        scoring: How splits are found beside that.
         num_entries: The number of entries on all devices.
         devices: The devices.
         platform: JAX's name for their kind.
-        num_scanned: The number of features that are scanned.
-        num_sampled: See `Plan`.
-        is_scored_natively: See `Plan`.
     """
+    num_scanned, num_sampled, is_native = scoring
     backend = for_entries(backend_of(platform), num_entries)
     entry_capacity = -(-_entry_capacity(num_entries, sizes.entry_capacity, rules) // devices.number)
     widest_level = _power_of_two(max(1, min(sizes.capacity, num_entries // 2)))
@@ -259,9 +270,9 @@ def make_plan(
         and not rules.samples_thresholds
         # The entries of a small node may lie on several devices.
         and devices.number == 1
-        and not is_scored_natively
+        and not is_native
     )
-    if is_scored_natively:
+    if is_native:
         num_slots = _slots_in_row_order(sizes, rules, num_entries, item)
     block = min(num_entries, backend.entries_per_block)
     entry_capacity, per_move = _moves(entry_capacity, block, backend.entries_per_move)
@@ -272,10 +283,10 @@ def make_plan(
         num_roots=sizes.num_roots,
         entry_capacity=entry_capacity,
         rules=rules,
-        tables=() if is_scored_natively else tables,
+        tables=() if is_native else tables,
         num_slots=min(num_slots, max(widest_level, widest_block)),
         num_bins=sizes.num_bins,
-        is_scored_natively=is_scored_natively,
+        is_scored_natively=is_native,
         num_words=-(-widest_bins // CODES_PER_WORD) if SplitKind.SUBSET in all_kinds else 0,
         subset_bins=max((shape.num_bins for shape in shapes if SplitKind.SUBSET in shape.kinds), default=0),
         num_scanned=num_scanned,
@@ -284,7 +295,7 @@ def make_plan(
         entries_per_move=per_move,
         small_nodes=min(backend.small_nodes, widest_level) if pairs_pay else 0,
         max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
-        sorts=is_scored_natively or num_scanned > 0 or pairs_pay or num_entries > MOST_ENTRIES_UNSORTED,
+        sorts=is_native or num_scanned > 0 or pairs_pay or num_entries > MOST_ENTRIES_UNSORTED,
         starts_in_row_order=False,
     )
 

@@ -23,7 +23,7 @@ from jaxtree.growth.inputs import (
 )
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.objective import EntryWeights, Units
-from jaxtree.growth.plan import WINDOW, Plan, TableShape, is_scored_natively, make_plan
+from jaxtree.growth.plan import WINDOW, Plan, Scoring, TableShape, is_scored_natively, make_plan
 from jaxtree.growth.problem import C45_TOLERANCE, DONE, Entries, FeatureContext, Problem, RootLimits
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
 from jaxtree.tree import SplitKind
@@ -81,8 +81,8 @@ def prepare(
     order = sorted_entries(codes, lists[-1], row, root, num_entries)
     num_sampled = 0 if len(order) or not rules.samples_features else _num_sampled(limits, len(codes))
     plan = make_plan(
-        resolved, sizes, shapes, num_entries=num_entries, devices=devices, platform=platform,
-        num_scanned=len(order), num_sampled=num_sampled, is_scored_natively=by_kernel,
+        resolved, sizes, shapes, Scoring(len(order), num_sampled, by_kernel),
+        num_entries=num_entries, devices=devices, platform=platform,
     )  # fmt: skip
     in_order = row is None and not resolved.shares_missing and not len(order)
     weight = None if data.weight is None else as_type(data.weight, np.float64 if resolved.is_scaled else np.int32)
