@@ -174,14 +174,15 @@ class Compiled:
         """Runs the function, compiled if it is not yet."""
         static = {name: keywords.pop(name) for name in self._static}
         leaves, structure = jax.tree.flatten((arrays, keywords))
+        is_traced = any(isinstance(leaf, Tracer) for leaf in leaves)
+        # JAX takes no options for a part of another program.
+        has_options = self._options is not None and not is_traced
         # `jit` itself looks at all else that a program may depend on, such as devices: a key need not be complete.
-        key = (self, *static.values(), structure, *map(_shape_and_type, leaves))
+        key = (self, has_options, *static.values(), structure, *map(_shape_and_type, leaves))
         program = PROGRAMS.find(key)
         if program is not None:
             return program(*arrays, **keywords)
-        is_traced = any(isinstance(leaf, Tracer) for leaf in leaves)
-        # JAX takes no options for a part of another program.
-        options = None if is_traced or self._options is None else self._options(**static)
+        options = self._options(**static) if has_options else None
         program = PROGRAMS.add(key, jax.jit(functools.partial(self._function, **static), compiler_options=options))
         if is_traced:
             return program(*arrays, **keywords)

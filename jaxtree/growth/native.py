@@ -32,6 +32,8 @@ KERNELS = ("jaxtree_best_splits", "jaxtree_count", "jaxtree_histogram", "jaxtree
 Columns = tuple[Int32[Array, " entry"], Int32[Array, " entry"], Int[Array, "label entry"], Int[Array, "value entry"]]
 """The slots, rows, labels and values of entries."""
 
+Whole = Int32[Array, " slot"]
+
 NO_FEATURE = -1
 """Replaces a feature whose table stays empty."""
 
@@ -75,14 +77,7 @@ def can_score(rules: ResolvedRules, kinds: set[SplitKind]) -> bool:
 
 def best_splits(
     arrays: tuple[Array, ...], rules: ResolvedRules, *, num_bins: int, subset_bins: int, num_words: int
-) -> tuple[
-    Float64[Array, " slot"],
-    Int32[Array, " slot"],
-    Int32[Array, " slot"],
-    Int32[Array, " slot"],
-    Int32[Array, " slot"],
-    UInt32[Array, "slot word"],
-]:
+) -> tuple[Float64[Array, " slot"], Whole, Whole, Whole, Whole, UInt32[Array, "slot word"]]:
     """The best split of every slot: gain, feature, code, next code, branch of a missing value, and subset.
 
     Args:
@@ -107,7 +102,10 @@ def best_splits(
     )
     call = jax.ffi.ffi_call("jaxtree_best_splits", shapes, vmap_method="sequential")
     additions = np.array(rules.additions, np.int32).reshape(-1)
-    return tuple(call(*arrays, channels=additions, rules=np.array(numbers, np.int32)))
+    gain, feature, code, next_code, branch, subset = call(
+        *arrays, channels=additions, rules=np.array(numbers, np.int32)
+    )
+    return gain, feature, code, next_code, branch, subset
 
 
 def sum_tables(
@@ -156,8 +154,8 @@ def sort_by_slot(
     window = jax.ShapeDtypeStruct((capacity,), jnp.int32)
     shapes = (*(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in columns), window, window)
     call = jax.ffi.ffi_call("jaxtree_sort_by_slot", shapes, vmap_method="sequential")
-    *moved, start, stop = call(slot, row, label, value, jnp.stack([size, num_slots]))
-    return tuple(moved), start, stop
+    slot, row, label, value, start, stop = call(slot, row, label, value, jnp.stack([size, num_slots]))
+    return (slot, row, label, value), start, stop
 
 
 def send(
