@@ -5,6 +5,7 @@
     python -m benchmarks --budget-minutes 15         # fewer repeats, without the longest cases
     python -m benchmarks --quick                     # a small version of every case
     python -m benchmarks --only tree-1mx28 'forest*' # some cases; --list names them
+    python -m benchmarks --user-tables               # tables of ordinary size; has options of its own, see its --help
 
 Every contender starts from the same float32 matrix (or frame, where columns hold words), uses all cores, 255 bins,
 leaves of one row and the same depth. "Together" is from the raw table to the model, "encoding" and "growth" are its
@@ -22,14 +23,10 @@ draw 0.632 of the rows without replacement in place of a bootstrap; scikit-learn
 import argparse
 import dataclasses
 import json
-import os
-import platform
 import sys
 import time
 from collections.abc import Sequence
-from datetime import date
 from fnmatch import fnmatch
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -39,11 +36,12 @@ from rich.console import Console
 from benchmarks.suite.budget import Budget
 from benchmarks.suite.cases import make_cases
 from benchmarks.suite.contenders import PLACES, is_ours
-from benchmarks.suite.measuring import ROOT, Settings, measure
+from benchmarks.suite.measuring import Settings, measure
 from benchmarks.suite.plot import draw
+from benchmarks.suite.processes import ROOT
+from benchmarks.suite.provenance import describe_run
 from benchmarks.suite.report import show_case
 from benchmarks.suite.tasks import Case
-from jaxtree.growth import native
 
 REPEATS, QUICK_REPEATS = 5, 2
 WIDTH = 110
@@ -142,12 +140,7 @@ def _fails(result: dict[str, Any]) -> bool:
 def _write(results: Sequence[dict[str, Any]], options: argparse.Namespace) -> list[Path]:
     """Writes the figures as JSON and as pictures."""
     report = {
-        "date": date.today().isoformat(),
-        "versions": {package: _version(package) for package in PACKAGES},
-        "native_kernels": native.is_available(),
-        "machine": platform.machine(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
+        **describe_run(PACKAGES),
         "quick": options.quick,
         "cases": results,
     }
@@ -156,10 +149,3 @@ def _write(results: Sequence[dict[str, Any]], options: argparse.Namespace) -> li
     written = path.with_suffix(".json")
     written.write_text(json.dumps(report, indent=1) + "\n")
     return [written, *draw(results, path)]
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

@@ -1,11 +1,8 @@
 """A case in child processes, so that contenders share nothing but the machine and a failure costs one case."""
 
 import dataclasses
-import json
 import math
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,11 +11,10 @@ from typing import Any, NamedTuple
 
 from benchmarks.suite.contenders import is_ours
 from benchmarks.suite.figures import LIKE, PARTS, bytes_a_row, compare, exponents, summarise
+from benchmarks.suite.processes import Answered, ask
 from benchmarks.suite.tables import read_rows, write_table
 from benchmarks.suite.tasks import Case, Point
-from benchmarks.suite.worker import MARK
 
-ROOT = Path(__file__).resolve().parents[2]
 MIB = 2**20
 
 
@@ -159,20 +155,10 @@ def _fit_once(name: str, point: Point, place: Path, cache: Path) -> tuple[dict[s
     return (answers[0] if answers else {}), seconds, error
 
 
-def _ask(order: dict[str, Any], cache: Path) -> tuple[list[dict[str, Any]], float, str]:
-    """Has a child process do an order: its answers, its seconds from start to end, and what it died of."""
+def _ask(order: dict[str, Any], cache: Path) -> Answered:
+    """Has a worker do an order, with a compilation cache."""
     environment = os.environ | {
         "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
-    start = time.perf_counter()
-    command = [sys.executable, "-m", "benchmarks.suite.worker"]
-    done = subprocess.run(
-        command, input=json.dumps(order), capture_output=True, text=True, cwd=ROOT, env=environment, check=False
-    )
-    seconds = time.perf_counter() - start
-    answers = [json.loads(line.removeprefix(MARK)) for line in done.stdout.splitlines() if line.startswith(MARK)]
-    if done.returncode == 0:
-        return answers, seconds, ""
-    lines = done.stderr.strip().splitlines() or [f"ended with status {done.returncode}"]
-    return answers, seconds, lines[-1]
+    return ask("benchmarks.suite.worker", order, environment)

@@ -9,8 +9,6 @@ from benchmarks.suite.tasks import Table
 
 SEED = 0
 TEST_SHARE = 0.25
-WORDS_OF_KDD = (1, 2, 3)
-REAL = ("covtype-20k", "kddcup99", "letter", "diamonds")
 
 
 class Rows(NamedTuple):
@@ -96,15 +94,15 @@ def _car() -> Split:
 
 def _real(name: str, data: Path) -> Split:
     """A quarter of the rows tests; columns of numbers alone become a float32 matrix."""
-    from benchmarks.real_data import diamonds
-    from jaxtree.datasets import load_uci
+    from benchmarks.suite.readers import REGRESSION, read_real
 
-    others = {"kddcup99": _kdd, "diamonds": diamonds}
-    X, target = others[name](data) if name in others else load_uci(name, data)
+    X, target = read_real(name, data)
     if all(dtype.kind in "iuf" for dtype in X.dtypes):
         X = np.ascontiguousarray(X, np.float32)
-    is_number = name == "diamonds"
-    y = np.asarray(target, np.float64) if is_number else np.unique(target, return_inverse=True)[1].astype(np.int32)
+    if name in REGRESSION:
+        y = np.asarray(target, np.float64)
+    else:
+        y = np.unique(target, return_inverse=True)[1].astype(np.int32)
     return _divided(X, y)
 
 
@@ -113,16 +111,3 @@ def _divided(X: Any, y: np.ndarray) -> Split:
 
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=TEST_SHARE, random_state=SEED)
     return Split(Rows(X_train, np.asarray(y_train)), Rows(X_test, np.asarray(y_test)))
-
-
-def _kdd(data: Path) -> tuple[Any, Any]:
-    """A tenth of KDD Cup 99: 494,021 rows of 38 numbers and 3 words, 23 classes."""
-    import pandas
-
-    path = data / "kddcup99-10pct" / "kddcup.data_10_percent.gz"
-    table = pandas.read_csv(path, header=None, compression="gzip")
-    table.columns = [f"c{number}" for number in table.columns]
-    words = [f"c{number}" for number in WORDS_OF_KDD]
-    numbers = {name: np.float32 for name in table.columns[:-1] if name not in words}
-    X = table.iloc[:, :-1].astype(dict.fromkeys(words, "category") | numbers)
-    return X, table.iloc[:, -1]

@@ -1,7 +1,4 @@
-"""What a child process does: one fit as a new process, or turns of all contenders on the points of a case.
-
-The orders come as JSON on the standard input; every answer is a line of JSON after a mark, as libraries print too.
-"""
+"""What a child process does: one fit as a new process, or turns of all contenders on the points of a case."""
 
 import json
 import math
@@ -16,11 +13,11 @@ import numpy as np
 from benchmarks.suite.contenders import is_ours, make_contender
 from benchmarks.suite.contenders.base import Contender, Timing, timed
 from benchmarks.suite.memory import peak_mib
+from benchmarks.suite.processes import answer
 from benchmarks.suite.tables import Split, read_rows
 from benchmarks.suite.tasks import Task
 from benchmarks.suite.turns import Turns
 
-MARK = "@@ "
 FEWEST_SCORED = 100
 """Of fewer test rows a score says nothing."""
 
@@ -31,16 +28,12 @@ def main() -> None:
     {"once": _once, "turns": _turns}[order.pop("mode")](**order)
 
 
-def _answer(result: dict[str, Any]) -> None:
-    print(MARK + json.dumps(result), flush=True)
-
-
 def _once(contender: str, task: dict[str, Any], place: str) -> None:
     """Loads the rows and fits once."""
     chosen = make_contender(contender, Task(**task))
     rows = read_rows(Path(place), "train")
     seconds = timed(lambda: chosen.fit(*rows))[1]
-    _answer({"fit": seconds, "peak_mib": peak_mib()})
+    answer({"fit": seconds, "peak_mib": peak_mib()})
 
 
 def _turns(points: list[dict[str, Any]], repeats: int, seconds: float | None) -> None:
@@ -48,7 +41,7 @@ def _turns(points: list[dict[str, Any]], repeats: int, seconds: float | None) ->
     begin = time.perf_counter()
     for number, point in enumerate(points):
         left = math.inf if seconds is None else seconds - (time.perf_counter() - begin)
-        _answer(_measure(**point, repeats=repeats, seconds=left / (len(points) - number)))
+        answer(_measure(**point, repeats=repeats, seconds=left / (len(points) - number)))
 
 
 def _measure(contenders: list[str], task: dict[str, Any], place: str, repeats: int, seconds: float) -> dict[str, Any]:
