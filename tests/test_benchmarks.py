@@ -1,6 +1,8 @@
-"""The pure parts of the benchmark suite: whose turn it is, and what is said of the times."""
+"""The pure parts of the benchmark suite: whose turn it is, and what is said of the times; and a tiny run."""
 
+import json
 import math
+import os
 
 import numpy as np
 import pytest
@@ -10,10 +12,16 @@ from benchmarks.suite.cases import make_cases
 from benchmarks.suite.contenders import PLACES
 from benchmarks.suite.contenders.base import Timing
 from benchmarks.suite.figures import bytes_a_row, compare, exponent, exponents, summarise
+from benchmarks.suite.processes import ask
+from benchmarks.suite.readers import REGRESSION
 from benchmarks.suite.tables import read_rows, synthetic, write_table
 from benchmarks.suite.tasks import Table
 from benchmarks.suite.turns import SLOW, Turns
 from benchmarks.suite.worker import score
+from benchmarks.user_tables.cells import FITS, REAL, TABLES, choose_cells
+from benchmarks.user_tables.command import main as run_user_tables
+from benchmarks.user_tables.report import heading, line_of, summary_lines
+from benchmarks.user_tables.report import summarise as summarise_cells
 
 
 class Machine:
@@ -206,3 +214,79 @@ def test_a_synthetic_table_is_the_same_for_all_processes(tmp_path, num_classes):
     if num_classes:
         assert set(made.train.y) == set(range(num_classes))
         assert np.bincount(made.train.y).min() > 0.5 * 300 / num_classes
+
+
+def measured(table, fit, ratio, *, cold=3.0, score=0.9):
+    """The figures of a cell in which scikit-learn takes a second."""
+    ours = {"cold_cpu": cold, "second_cpu": ratio, "warm_cpu": ratio, "warm_wall": ratio, "peak_mib": 400.0}
+    peer = {"cold_cpu": 1.0, "second_cpu": 1.0, "warm_cpu": 1.0, "warm_wall": 1.0, "peak_mib": 200.0}
+    return {
+        "table": table, "fit": fit, "metric": "accuracy", "cold_minus_warm_cpu": cold - ratio,
+        "jaxtree": ours | {"score": score}, "sklearn": peer | {"score": 0.9},
+        "ratios": {"cpu": ratio, "wall": ratio / 2, "cold_cpu": cold, "memory": 2.0},
+    }  # fmt: skip
+
+
+def test_cells_of_users_tables_are_chosen_by_name():
+    names = [cell.name for cell in choose_cells(TABLES, FITS, [], full=True)]
+    assert len(names) == len(set(names)) == len(TABLES) * len(FITS)
+    short = {cell.name for cell in choose_cells(TABLES, FITS, [], full=False)}
+    assert set(names) - short == {"1mx28/forest", "1mx28/extra"}
+    chosen = choose_cells(["iris", "adult"], ["tree", "forest"], ["adult/*", "*/forest"], full=False)
+    assert [cell.name for cell in chosen] == ["iris/tree"]
+
+
+def test_the_summary_of_users_tables_names_the_worst_cells():
+    cells = [measured("iris", "tree", 0.5), measured("adult", "tree", 2.0, cold=9.0), measured("iris", "forest", 4.0)]
+    failed = {"table": "letter", "fit": "forest", "error": "jaxtree: took more than 1 s"}
+    found = summarise_cells([*cells, failed])
+    assert set(found) == {"tree", "forest", "all"}
+    assert found["all"]["CPU ratio, warm"] == {"median": 2.0, "worst": 4.0, "where": "iris/forest"}
+    assert found["tree"]["wall ratio, warm"] == {"median": 0.625, "worst": 1.0, "where": "adult/tree"}
+    assert found["all"]["cold minus warm, CPU seconds"]["where"] == "adult/tree"
+    assert "took more than 1 s" in line_of(failed)
+
+
+def test_a_cell_is_a_line_below_its_heading():
+    line = line_of(measured("covtype-20k", "depth-8", 0.01234))
+    assert len({len(text) for text in (line, *heading().splitlines())}) == 1
+    cpu, wall = "3.00 0.0123 0.0123 1.00 0.0123", "0.0123 1.00 0.0062"
+    assert " ".join(line.split()) == f"covtype-20k depth-8 {cpu} {wall} 400 200"
+
+
+def test_a_lower_score_is_said():
+    assert not any("score" in line for line in summary_lines([measured("iris", "tree", 1.0, score=0.895)]))
+    assert "iris/tree: our score is lower" in summary_lines([measured("iris", "tree", 1.0, score=0.8)])[-1]
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_real_table_is_read(name, real_data, tmp_path):
+    place = write_table(TABLES[name], tmp_path, real_data)
+    train, test = (read_rows(place, part) for part in ("train", "test"))
+    assert len(train.X) == len(train.y) == pytest.approx(3 * len(test.y), rel=0.05)
+    assert train.y.dtype == (np.float64 if name in REGRESSION else np.int32)
+    assert set(test.y) <= set(train.y) or name in REGRESSION
+
+
+def test_users_tables_that_are_absent_are_skipped(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="nothing measured"):
+        run_user_tables(["--tables", "iris", "credit-g", "--data", str(tmp_path), "--out", str(tmp_path)])
+    assert capsys.readouterr().out.count("skipped, its file is absent") == 2 * len(FITS)
+
+
+def test_a_process_that_takes_too_long_is_ended():
+    done = ask("benchmarks.user_tables.worker", {}, os.environ, 0.01)
+    assert (done.answers, done.error) == ([], "took more than 0.01 s")
+
+
+@pytest.mark.slow
+def test_a_tiny_run_on_users_tables(tmp_path, capsys):
+    run_user_tables(["--tables", "1kx10", "--fits", "depth-8", "--repeats", "1", "--out", str(tmp_path)])
+    assert "1kx10       depth-8" in capsys.readouterr().out
+    report = json.loads(next(tmp_path.glob("user-tables-*.json")).read_text())
+    (cell,) = report["cells"]
+    assert (cell["rows"], cell["columns"]) == (1000, 10)
+    assert all(seconds > 0 for name in ("jaxtree", "sklearn") for seconds in cell[name].values())
+    assert cell["ratios"]["cpu"] == cell["jaxtree"]["warm_cpu"] / cell["sklearn"]["warm_cpu"]
+    assert cell["cold_minus_warm_cpu"] > 0
+    assert set(report["summary"]) == {"depth-8", "all"}

@@ -19,11 +19,13 @@ class Timing(NamedTuple):
         together: From the raw table to the model; or of a prediction.
         encoding: From the raw table to bins and codes.
         growth: From bins and codes to the model.
+        cpu: Of all cores, those of the whole call.
     """
 
     together: float
     encoding: float | None = None
     growth: float | None = None
+    cpu: float | None = None
 
 
 class Contender(abc.ABC):
