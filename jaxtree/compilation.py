@@ -166,13 +166,13 @@ class Compiled:
     ):
         functools.update_wrapper(self, function)
         self._function = function
-        self._static = static
+        self.static = static
         self._what = what
         self._options = options
 
     def __call__(self, *arrays: Any, **keywords: Any) -> Any:
         """Runs the function, compiled if it is not yet."""
-        static = {name: keywords.pop(name) for name in self._static}
+        static = {name: keywords.pop(name) for name in self.static}
         leaves, structure = jax.tree.flatten((arrays, keywords))
         is_traced = any(isinstance(leaf, Tracer) for leaf in leaves)
         # JAX takes no options for a part of another program.
@@ -182,12 +182,16 @@ class Compiled:
         program = PROGRAMS.find(key)
         if program is not None:
             return program(*arrays, **keywords)
-        options = self._options(**static) if has_options else None
-        program = PROGRAMS.add(key, jax.jit(functools.partial(self._function, **static), compiler_options=options))
+        program = PROGRAMS.add(key, self.jitted(static, has_options=has_options))
         if is_traced:
             return program(*arrays, **keywords)
         with PROGRAMS.counting(key), _telling(lambda: self._in_words(arrays, keywords | static)):
             return program(*arrays, **keywords)
+
+    def jitted(self, static: dict[str, Any], *, has_options: bool) -> Any:
+        """Returns the function as `jax.jit` compiles it, with static keywords and perhaps XLA's options for these."""
+        options = self._options(**static) if self._options is not None and has_options else None
+        return jax.jit(functools.partial(self._function, **static), compiler_options=options)
 
     def num_programs(self) -> int:
         """How many programs of the function have been compiled, kept or not."""
