@@ -38,7 +38,7 @@ GPU_BOUNDS = {
     "growth, missing values shared out": Bounds(16, 800),
     "growth, a forest": Bounds(13, 350),
     "growth, random thresholds": Bounds(11, 350),
-    "growth, four devices": Bounds(12, 100),
+    "growth, four devices": Bounds(8, 100),
     "walk": Bounds(1, 20),
     "dropout": Bounds(0, 10),
     "a soft epoch": Bounds(2, 20),
