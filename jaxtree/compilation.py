@@ -175,10 +175,8 @@ class Compiled:
         static = {name: keywords.pop(name) for name in self.static}
         leaves, structure = jax.tree.flatten((arrays, keywords))
         is_traced = any(isinstance(leaf, Tracer) for leaf in leaves)
-        # JAX takes no options for a part of another program.
-        has_options = self._options is not None and not is_traced
         # `jit` itself looks at all else that a program may depend on, such as devices: a key need not be complete.
-        key = (self, has_options, *static.values(), structure, *map(_shape_and_type, leaves))
+        key = (self, is_traced, *static.values(), structure, *map(_shape_and_type, leaves))
         program = PROGRAMS.find(key)
         if program is not None:
             return program(*arrays, **keywords)

@@ -17,7 +17,7 @@ from jaxtree.growth.frontier import excess_work, fill_slots, slots_of_entries, s
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_data, check_sizes
 from jaxtree.growth.level import resolve_missing, split_level
 from jaxtree.growth.mesh import check_mesh, devices_of, divide_rows, on_mesh, platform_of
-from jaxtree.growth.plan import Accumulation, Plan
+from jaxtree.growth.plan import FEW_ENTRIES, Accumulation, Plan
 from jaxtree.growth.prepare import Prepared, make_problem, prepare, quantise
 from jaxtree.growth.presorted import reorder, scan_features, sort_entries
 from jaxtree.growth.problem import (
@@ -168,10 +168,14 @@ def _in_words(prepared: Prepared, *, plan: Plan, **_: object) -> str:
 
 
 def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
-    """XLA's options: on a CPU those of quick compilation, which cost nothing where a kernel in C++ does the work."""
+    """XLA's options: on a CPU those of quick compilation, where they cost nothing.
+
+    Where a kernel in C++ finds the splits and entries are few, XLA's own code has so little to do that it need not be
+    optimised at all.
+    """
     if plan.backend.accumulation not in (Accumulation.SCATTER, Accumulation.NATIVE):
         return {}
-    return quick_options(0 if plan.is_scored_natively else 1)
+    return quick_options(0 if plan.is_scored_natively and plan.entry_capacity <= FEW_ENTRIES else 1)
 
 
 @compiled("mesh", "plan", "is_wide", what=_in_words, options=_compiler_options)

@@ -23,7 +23,13 @@ namespace {
 constexpr int64_t kBitsPerBlock = 64;
 // Nodes of so many cells to fill are divided among threads by features, others among threads as they are.
 constexpr int64_t kLeastCellsDivided = 1 << 16;
-constexpr int64_t kSlotsPerTask = 16;
+constexpr int64_t kMostSlotsPerTask = 16, kTasksPerThread = 8;
+// With fewer cells to fill, another thread costs more to wake than it saves.
+constexpr int64_t kLeastCells = 1 << 13;
+// With so many blocks of bits for a code, codes are sorted rather than read from the blocks.
+constexpr size_t kBlocksPerSorted = 4;
+// Features that one thread sums side by side.
+constexpr int64_t kSideBySide = 4;
 constexpr int32_t kCountsRow = -1;
 
 // What an entry adds: the label that is added to the channel, or -1; the channel; the value, or `kCountsRow`.
@@ -53,6 +59,7 @@ struct Level {
   SplitRules rules;
   bool samples_features, samples_thresholds;
   std::vector<Addition> additions;
+  bool adds_one_label;  // and nothing else: the weight, to the channel of the class
 
   Feature FeatureAt(int32_t number) const {
     return {number, kind[number], missing_code[number], first_apart ? first_apart + number * num_apart : nullptr};
@@ -78,7 +85,6 @@ class Search {
 
   void Open(int64_t slot) {
     const int32_t node = level_.node[slot], root = level_.root[node];
-    slot_ = slot;
     seed_ = level_.seed ? level_.seed[node] : 0;
     most_features_ = level_.most_features[root];
     begin_ = level_.start[slot], end_ = level_.stop[slot];
@@ -106,7 +112,6 @@ class Search {
     const Code* codes = level_.codes + number * level_.num_rows;
     if (level_.samples_thresholds && feature.kind == kThreshold) return OnRandomThreshold(feature, codes);
     Fill(codes);
-    ListPresent();
     const Split split = splitter_.Best(feature, {listed_, cells_.data()});
     for (const int32_t code : listed_) std::fill_n(cells_.data() + code * channels(), channels(), Value{0});
     return split;
@@ -125,29 +130,34 @@ class Search {
  private:
   int64_t channels() const { return level_.objective.num_channels; }
 
-  bool IsMember(int64_t entry) const { return level_.slot[entry] == slot_; }
-
-  template <typename Sum>
-  void Add(int64_t entry, Sum* sums) const {
+  void Add(int64_t entry, Value* sums) const {
+    if (level_.adds_one_label) {
+      sums[level_.label[entry]] += level_.value[entry];
+      return;
+    }
     for (const Addition& addition : level_.additions) {
-      const int64_t at = addition.channel + (addition.label < 0 ? 0 : level_.label[addition.label * level_.num_entries + entry]);
-      sums[at] += addition.value == kCountsRow ? 1 : level_.value[addition.value * level_.num_entries + entry];
+      const int32_t label = addition.label < 0 ? 0 : level_.label[addition.label * level_.num_entries + entry];
+      sums[addition.channel + label] +=
+          addition.value == kCountsRow ? 1 : level_.value[addition.value * level_.num_entries + entry];
     }
   }
 
+  // Adds the node's entries to the cells of their codes, and lists the codes in ascending order.
   void Fill(const Code* codes) {
-    Value* const cells = cells_.data();
-    const int64_t num_channels = channels();
-    const bool adds_weight = level_.additions.size() == 1 && level_.additions[0].label == 0;
+    listed_.clear();
     for (int64_t entry = begin_; entry < end_; ++entry) {
-      if (!IsMember(entry)) continue;
-      const int64_t code = codes[level_.row[entry]];
-      present_[code / kBitsPerBlock] |= uint64_t{1} << code % kBitsPerBlock;
-      if (adds_weight) {
-        cells[code * num_channels + level_.label[entry]] += level_.value[entry];
-      } else {
-        Add(entry, cells + code * num_channels);
-      }
+      const int32_t code = codes[level_.row[entry]];
+      uint64_t& block = present_[code / kBitsPerBlock];
+      const uint64_t bit = uint64_t{1} << code % kBitsPerBlock;
+      if ((block & bit) == 0) listed_.push_back(code);
+      block |= bit;
+      Add(entry, cells_.data() + code * channels());
+    }
+    if (listed_.size() * kBlocksPerSorted < present_.size()) {
+      std::sort(listed_.begin(), listed_.end());
+      for (const int32_t code : listed_) present_[code / kBitsPerBlock] = 0;
+    } else {
+      ListPresent();
     }
   }
 
@@ -162,37 +172,36 @@ class Search {
 
   // A threshold drawn uniformly between the least and the greatest known value: needs no cells.
   Split OnRandomThreshold(const Feature& feature, const Code* codes) {
-    own_codes_.clear();
-    int32_t least = kNoCode, greatest = -1, missing_codes = 0;
-    for (int64_t entry = begin_; entry < end_; ++entry) {
-      const int32_t code = codes[level_.row[entry]];
-      own_codes_.push_back(code);
-      if (!IsMember(entry)) continue;
-      if (code == feature.missing_code) {
-        ++missing_codes;
-        continue;
-      }
+    const int64_t size = end_ - begin_;
+    own_codes_.resize(size);
+    int32_t least = kNoCode, greatest = -1;
+    for (int64_t at = 0; at < size; ++at) {
+      const int32_t code = own_codes_[at] = codes[level_.row[begin_ + at]];
+      if (code == feature.missing_code) continue;
       least = std::min(least, code);
       greatest = std::max(greatest, code);
     }
-    if (least >= greatest && missing_codes == 0) return {};
     if (greatest < 0) return {};
     const int32_t last = LastBelow(feature, least, greatest);
     int32_t code = -1, next_code = kNoCode;
+    bool has_any_missing = false;
     std::fill(inside_.begin(), inside_.end(), 0);
     std::fill(missing_.begin(), missing_.end(), 0);
-    for (int64_t entry = begin_; entry < end_; ++entry) {
-      if (!IsMember(entry)) continue;
-      const int32_t own = own_codes_[entry - begin_];
-      if (own > last) next_code = std::min(next_code, own);
+    for (int64_t at = 0; at < size; ++at) {
+      const int32_t own = own_codes_[at];
       if (own <= last) {
         code = std::max(code, own);
-        Add(entry, inside_.data());
-      } else if (own == feature.missing_code && level_.rules.sets_missing_apart()) {
-        Add(entry, missing_.data());
+        Add(begin_ + at, inside_.data());
+        continue;
+      }
+      next_code = std::min(next_code, own);
+      if (own == feature.missing_code && level_.rules.sets_missing_apart()) {
+        has_any_missing = true;
+        Add(begin_ + at, missing_.data());
       }
     }
-    const bool has_any_missing = missing_codes > 0 && level_.rules.sets_missing_apart();
+    // No rows above: the node has one value.
+    if (next_code == kNoCode) return {};
     return splitter_.Threshold(feature, code, next_code, inside_.data(), missing_.data(), has_any_missing);
   }
 
@@ -248,7 +257,7 @@ class Search {
   std::vector<int32_t> listed_, own_codes_;
   std::vector<std::pair<uint32_t, int32_t>> order_;
   std::vector<Split> found_;
-  int64_t slot_ = 0, begin_ = 0, end_ = 0;
+  int64_t begin_ = 0, end_ = 0;
   int32_t most_features_ = 0;
   uint32_t seed_ = 0;
 };
@@ -271,37 +280,59 @@ struct Results {
   }
 };
 
-// Sums the cells of a feature for all slots, in the order of the rows: [slot, code, channel], and a place for others.
-template <typename Code, typename Value>
-void SumInRowOrder(const Level<Code, Value>& level, int32_t feature, const int32_t* base, Value* cells) {
-  const Code* codes = level.codes + feature * level.num_rows;
-  const int64_t num_channels = level.objective.num_channels;
+// Sums the cells of some features for all slots, in the order of the rows: [slot, code, channel], and a place for entries
+// of no slot. `base` has the cell of code 0 of every entry's slot. Features share the reads of bases and values.
+template <int kFeatures, typename Code, typename Value>
+__attribute__((noinline)) void SumInRowOrder(const Level<Code, Value>& level, const int32_t* features,
+                                             const int32_t* base, Value* const* tables) {
+  const Code* codes[kFeatures];
+  Value* cells[kFeatures];
+  const int64_t num_channels = level.objective.num_channels, num_entries = level.num_entries;
   for (const Addition& addition : level.additions) {
-    const int32_t* label = addition.label < 0 ? nullptr : level.label + addition.label * level.num_entries;
-    const Value* value = addition.value == kCountsRow ? nullptr : level.value + addition.value * level.num_entries;
-    for (int64_t entry = 0; entry < level.num_entries; ++entry) {
-      const int64_t cell = base[entry] + codes[entry] * num_channels + addition.channel + (label ? label[entry] : 0);
-      cells[cell] += value ? value[entry] : 1;
+    for (int f = 0; f < kFeatures; ++f) {
+      codes[f] = level.codes + features[f] * level.num_rows;
+      cells[f] = tables[f] + addition.channel;
+    }
+    const int32_t* const label = addition.label < 0 ? nullptr : level.label + addition.label * num_entries;
+    const Value* const value = addition.value == kCountsRow ? nullptr : level.value + addition.value * num_entries;
+    for (int64_t entry = 0; entry < num_entries; ++entry) {
+      const int64_t at = base[entry] + (label ? label[entry] : 0);
+      const Value added = value ? value[entry] : 1;
+#pragma GCC unroll 4
+      for (int f = 0; f < kFeatures; ++f) cells[f][at + codes[f][entry] * num_channels] += added;
     }
   }
 }
 
 template <typename Code, typename Value>
 void SplitInRowOrder(ffi::ThreadPool& pool, const Level<Code, Value>& level, const Results& results) {
-  const int64_t per_slot = level.num_bins * level.objective.num_channels;
-  std::vector<int32_t> base(level.num_entries);
+  const int64_t per_slot = level.num_bins * level.objective.num_channels, size = (level.num_slots + 1) * per_slot;
+  std::vector<int32_t> base(level.num_entries), listed;
   for (int64_t entry = 0; entry < level.num_entries; ++entry) {
     base[entry] = std::min<int64_t>(static_cast<uint32_t>(level.slot[entry]), level.num_slots) * per_slot;
   }
+  for (int32_t feature = 0; feature < level.num_features; ++feature) {
+    if (level.num_codes[feature] > 0) listed.push_back(feature);
+  }
   std::vector<std::vector<Split>> found(level.num_features);
-  ForEach(pool, level.num_features, [&](int64_t feature) {
-    if (level.num_codes[feature] == 0) return;
-    std::vector<Value> cells((level.num_slots + 1) * per_slot);
-    SumInRowOrder(level, feature, base.data(), cells.data());
+  const int64_t num_listed = listed.size();
+  ForEach(pool, (num_listed + kSideBySide - 1) / kSideBySide, [&](int64_t pack) {
+    const int64_t first = pack * kSideBySide, count = std::min(kSideBySide, num_listed - first);
+    std::vector<Value> cells(count * size);
+    Value* tables[kSideBySide];
+    for (int64_t f = 0; f < count; ++f) tables[f] = cells.data() + f * size;
+    if (count == kSideBySide) {
+      SumInRowOrder<kSideBySide>(level, listed.data() + first, base.data(), tables);
+    } else {
+      for (int64_t f = 0; f < count; ++f) SumInRowOrder<1>(level, listed.data() + first + f, base.data(), tables + f);
+    }
     Search<Code, Value> search(level);
     for (int64_t slot = 0; slot < level.num_slots; ++slot) {
       search.Open(slot);
-      found[feature].push_back(search.OnHistogram(feature, cells.data() + slot * per_slot));
+      for (int64_t f = 0; f < count; ++f) {
+        const int32_t feature = listed[first + f];
+        found[feature].push_back(search.OnHistogram(feature, tables[f] + slot * per_slot));
+      }
     }
   });
   Search<Code, Value> search(level);
@@ -329,18 +360,21 @@ void SplitByFeatures(ffi::ThreadPool& pool, const Level<Code, Value>& level, int
 template <typename Code, typename Value>
 void SplitSlots(ffi::ThreadPool& pool, const Level<Code, Value>& level, const Results& results) {
   std::vector<int64_t> small;
+  int64_t num_cells = 0;
   for (int64_t slot = 0; slot < level.num_slots; ++slot) {
     const int64_t cells = (level.stop[slot] - level.start[slot]) * level.num_features;
     if (cells >= kLeastCellsDivided && !level.samples_features && pool.num_threads() > 1) {
       SplitByFeatures(pool, level, slot, results);
     } else {
       small.push_back(slot);
+      num_cells += cells;
     }
   }
-  const int64_t num_slots = small.size();
-  ForEach(pool, (num_slots + kSlotsPerTask - 1) / kSlotsPerTask, [&](int64_t task) {
+  const int64_t num_slots = small.size(), num_tasks = kTasksPerThread * std::max<int64_t>(pool.num_threads(), 1);
+  const int64_t per_task = std::clamp<int64_t>(num_slots / num_tasks, 1, kMostSlotsPerTask);
+  ForEachIf(num_cells >= kLeastCells, pool, (num_slots + per_task - 1) / per_task, [&](int64_t task) {
     Search<Code, Value> search(level);
-    for (int64_t at = task * kSlotsPerTask; at < std::min((task + 1) * kSlotsPerTask, num_slots); ++at) {
+    for (int64_t at = task * per_task; at < std::min((task + 1) * per_task, num_slots); ++at) {
       search.Open(small[at]);
       results.Put(small[at], search.Best());
     }
@@ -409,6 +443,8 @@ ffi::Error Run(ffi::ThreadPool& pool, const Arguments& in, ffi::Span<const int32
   for (size_t at = 0; at + 2 < channels.size(); at += 3) {
     level.additions.push_back({channels[at], channels[at + 1], channels[at + 2]});
   }
+  const Addition first = level.additions[0];
+  level.adds_one_label = level.additions.size() == 1 && first.label == 0 && first.channel == 0 && first.value == 0;
   if (level.in_row_order) {
     SplitInRowOrder(pool, level, results);
   } else {
