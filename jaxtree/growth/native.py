@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float64, Int, Int32, UInt, UInt32
+from jaxtyping import Array, Float64, Int, Int32, Int64, UInt, UInt32
 
 from jaxtree.criteria import entropy, gini, misclassification, squared_error
 from jaxtree.growth.inputs import Missing, ResolvedRules, Selection
@@ -21,7 +21,7 @@ from jaxtree.growth.objective import Addition
 from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.tree import SplitKind, Tree
 
-INTERFACE = 2
+INTERFACE = 3
 """The version of the kernels' arguments in this file."""
 
 FORMULAS: dict[Any, int] = {gini: 0, entropy: 1, misclassification: 2, squared_error: 3}
@@ -179,23 +179,25 @@ def count(
     node: Int32[Array, " entry"],
     size: Int32[Array, ""],
     nodes: tuple[Int32[Array, ""], Int32[Array, ""]],
-    sums: Int[Array, "node channel"],
-    num_rows: Int32[Array, " node"],
+    counted: tuple[
+        Int[Array, "node channel"], Int32[Array, " node"], Int64[Array, " compared"], Int64[Array, " compared"]
+    ],
     *,
     additions: tuple[Addition, ...],
-) -> tuple[Int[Array, "node channel"], Int32[Array, " node"]]:
-    """Adds the first `size` entries to the sums and the number of rows of their nodes.
+) -> tuple[Int[Array, "node channel"], Int32[Array, " node"], Int64[Array, " compared"], Int64[Array, " compared"]]:
+    """Adds the first `size` entries to the sums, rows, least and greatest labels of their nodes.
 
-    Only entries whose node is in the range `nodes`, first and last (exclusive), count.
+    Only entries whose node is in the range `nodes`, first and last (exclusive), count. Labels are compared unless the
+    last two arrays are empty.
     """
     _, _, label, value = columns
     bounds = jnp.stack([jnp.asarray(x, jnp.int32) for x in (size, *nodes)])
     call = jax.ffi.ffi_call(
         "jaxtree_count",
-        (jax.ShapeDtypeStruct(sums.shape, sums.dtype), jax.ShapeDtypeStruct(num_rows.shape, num_rows.dtype)),
+        tuple(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in counted),
         vmap_method="sequential",
-        input_output_aliases={4: 0, 5: 1},
+        input_output_aliases={4 + number: number for number in range(4)},
     )
     flat = np.array(additions, np.int32).reshape(-1)
-    sums, num_rows = call(node, label, value, bounds, sums, num_rows, channels=flat)
-    return sums, num_rows
+    sums, num_rows, low, high = call(node, label, value, bounds, *counted, channels=flat)
+    return sums, num_rows, low, high

@@ -88,11 +88,11 @@ def count_entries(
 ) -> NodeTable:
     """Adds every entry to the sums and the number of rows of its node, one of those from `first_node` on."""
     tree, nodes, objective = table.tree, table.nodes, plan.rules.objective
-    if plan.backend.accumulation == Accumulation.NATIVE and not objective.compares_targets:
+    if plan.backend.accumulation == Accumulation.NATIVE:
         columns, arrived = native.columns_of(entries), (first_node, tree.num_nodes)
-        given = (columns, node, entries.size, arrived, nodes.sums, tree.num_rows)
-        sums, num_rows = native.count(*given, additions=objective.additions)
-        return _close_count(_Counted(sums.reshape(-1), num_rows, nodes.low, nodes.high), table, first_node, plan)
+        counted = (nodes.sums, tree.num_rows, nodes.low, nodes.high)
+        sums, *rest = native.count(columns, node, entries.size, arrived, counted, additions=objective.additions)
+        return _close_count(_Counted(sums.reshape(-1), *rest), table, first_node, plan)
     size = plan.entries_per_move
 
     def count_block(block, counted):

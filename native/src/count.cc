@@ -84,15 +84,43 @@ ffi::Error Count(ffi::ThreadPool& pool, const ffi::Buffer<ffi::S32>& node, const
   return ffi::Error::Success();
 }
 
+// The least and the greatest first label of the entries at every node.
+template <typename Label>
+void CompareLabels(const ffi::Buffer<ffi::S32>& node, const Label* label, const int32_t* bounds, int64_t* low,
+                   int64_t* high) {
+  const int64_t num_entries = std::min<int64_t>(bounds[0], node.element_count());
+  const int32_t* const at = node.typed_data();
+  for (int64_t entry = 0; entry < num_entries; ++entry) {
+    if (at[entry] < bounds[1] || at[entry] >= bounds[2]) continue;
+    low[at[entry]] = std::min<int64_t>(low[at[entry]], label[entry]);
+    high[at[entry]] = std::max<int64_t>(high[at[entry]], label[entry]);
+  }
+}
+
+// XLA gives a result the memory of its argument where it can.
+template <typename From, typename To>
+void CopyIfApart(const From& from, To& to) {
+  if (to.untyped_data() != from.untyped_data()) std::memcpy(to.untyped_data(), from.untyped_data(), to.size_bytes());
+}
+
 ffi::Error AnyCount(ffi::ThreadPool pool, ffi::Buffer<ffi::S32> node, ffi::AnyBuffer label, ffi::AnyBuffer value,
                     ffi::Buffer<ffi::S32> bounds, ffi::AnyBuffer sums_before, ffi::Buffer<ffi::S32> num_rows_before,
-                    ffi::Span<const int32_t> channels, ffi::Result<ffi::AnyBuffer> sums,
-                    ffi::Result<ffi::Buffer<ffi::S32>> num_rows) {
-  if (sums->untyped_data() != sums_before.untyped_data()) {
-    std::memcpy(sums->untyped_data(), sums_before.untyped_data(), sums->size_bytes());
-  }
-  if (num_rows->untyped_data() != num_rows_before.untyped_data()) {
-    std::memcpy(num_rows->untyped_data(), num_rows_before.untyped_data(), num_rows->size_bytes());
+                    ffi::AnyBuffer low_before, ffi::AnyBuffer high_before, ffi::Span<const int32_t> channels,
+                    ffi::Result<ffi::AnyBuffer> sums, ffi::Result<ffi::Buffer<ffi::S32>> num_rows,
+                    ffi::Result<ffi::Buffer<ffi::S64>> low, ffi::Result<ffi::Buffer<ffi::S64>> high) {
+  CopyIfApart(sums_before, *sums);
+  CopyIfApart(num_rows_before, *num_rows);
+  CopyIfApart(low_before, *low);
+  CopyIfApart(high_before, *high);
+  if (low->element_count() > 0) {
+    int64_t *least = low->typed_data(), *greatest = high->typed_data();
+    if (label.element_type() == ffi::DataType::S64) {
+      CompareLabels(node, static_cast<const int64_t*>(label.untyped_data()), bounds.typed_data(), least, greatest);
+    } else if (label.element_type() == ffi::DataType::S32) {
+      CompareLabels(node, static_cast<const int32_t*>(label.untyped_data()), bounds.typed_data(), least, greatest);
+    } else {
+      return ffi::Error::InvalidArgument("labels must be int32 or int64");
+    }
   }
   switch (value.element_type()) {
     case ffi::DataType::S32:
@@ -110,11 +138,15 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_count, jaxtree::AnyCount,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
                                   .Arg<ffi::Buffer<ffi::S32>>()  // node: [entry]
-                                  .Arg<ffi::AnyBuffer>()         // label: [label, entry], int32 if it is read
+                                  .Arg<ffi::AnyBuffer>()         // label: [label, entry]; int32 if a channel reads it
                                   .Arg<ffi::AnyBuffer>()         // value: [value, entry]
                                   .Arg<ffi::Buffer<ffi::S32>>()  // entries in use, first node, last node (exclusive)
                                   .Arg<ffi::AnyBuffer>()         // sums: [node, channel]
                                   .Arg<ffi::Buffer<ffi::S32>>()  // number of rows: [node]
+                                  .Arg<ffi::AnyBuffer>()         // least and greatest label: [node], or empty
+                                  .Arg<ffi::AnyBuffer>()
                                   .Attr<ffi::Span<const int32_t>>("channels")  // label, channel, value of each
-                                  .Ret<ffi::AnyBuffer>()                       // both, with the entries added
-                                  .Ret<ffi::Buffer<ffi::S32>>());
+                                  .Ret<ffi::AnyBuffer>()                       // the four, with the entries added
+                                  .Ret<ffi::Buffer<ffi::S32>>()
+                                  .Ret<ffi::Buffer<ffi::S64>>()
+                                  .Ret<ffi::Buffer<ffi::S64>>());
