@@ -180,7 +180,8 @@ class Compiled:
         program = PROGRAMS.find(key)
         if program is not None:
             return program(*arrays, **keywords)
-        program = PROGRAMS.add(key, self.jitted(static, has_options=has_options))
+        # JAX takes no options for a part of another program, which therefore is one of its own.
+        program = PROGRAMS.add(key, self.jitted(static, has_options=not is_traced))
         if is_traced:
             return program(*arrays, **keywords)
         with PROGRAMS.counting(key), _telling(lambda: self._in_words(arrays, keywords | static)):

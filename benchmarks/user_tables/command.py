@@ -9,8 +9,8 @@ A cell is a fit of a table: a tree with defaults, one of depth 8, a random fores
 defaults; a classifier, or a regressor where the target is a number. A quarter of the rows of a real table tests.
 jaxtree gets columns of words as they are, in a data frame; scikit-learn gets them as ordinal numbers, and that encoding
 is not timed. Tables without words are a float32 matrix for both. scikit-learn's forests have `n_jobs=-1`, which costs
-them up to a tenth more CPU seconds than one thread on small tables. Defaults are not alike: beyond 50,000 rows jaxtree's
-trees have 255 bins, scikit-learn's none.
+them up to a tenth more CPU seconds than one thread on small tables. Defaults are not alike: beyond 50,000 rows
+jaxtree's trees have 255 bins, scikit-learn's none.
 
 "Cold" and "second" are the first two fits of a new process with nothing cached, imports not counted; "warm" is the best
 of several turns with scikit-learn in one process, the first of which does not count. CPU seconds are those of all
