@@ -92,7 +92,7 @@ def fill_slots(
     plan: Plan,
 ) -> tuple[Frontier, Int32[Array, " node"]]:
     """Returns the frontier of the nodes from `first_node` on that may be split, and the slot of every such node."""
-    size = min(plan.capacity, 1024)
+    size = plan.nodes_at_a_time
 
     def add_block(block, carry):
         new, slot_of_node = carry

@@ -17,7 +17,7 @@ from jaxtree.growth.frontier import excess_work, fill_slots, slots_of_entries, s
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_data, check_sizes
 from jaxtree.growth.level import resolve_missing, split_level
 from jaxtree.growth.mesh import check_mesh, devices_of, divide_rows, on_mesh, platform_of
-from jaxtree.growth.plan import FEW_ENTRIES, Accumulation, Plan
+from jaxtree.growth.plan import FEW_ENTRIES, Plan
 from jaxtree.growth.prepare import Prepared, make_problem, prepare, quantise
 from jaxtree.growth.presorted import reorder, scan_features, sort_entries
 from jaxtree.growth.problem import (
@@ -173,7 +173,7 @@ def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
     Where a kernel in C++ finds the splits and entries are few, XLA's own code has so little to do that it need not be
     optimised at all.
     """
-    if plan.backend.accumulation not in (Accumulation.SCATTER, Accumulation.NATIVE):
+    if not plan.is_on_cpu:
         return {}
     return quick_options(0 if plan.is_scored_natively and plan.entry_capacity <= FEW_ENTRIES else 1)
 

@@ -27,9 +27,6 @@ from jaxtree.growth.problem import NodeContext, NodeTable, Problem, State, hand_
 from jaxtree.growth.split import Split
 from jaxtree.tree import SplitKind, Tree
 
-NODES_AT_A_TIME = 1024
-"""Number of nodes whose children are made together."""
-
 
 def split_level(problem: Problem, state: State, scanned: Split | None = None, *, plan: Plan) -> NodeTable:
     """Splits the nodes of the frontier, large ones by scans and histograms, small ones by pairs."""
@@ -63,7 +60,7 @@ def split_level(problem: Problem, state: State, scanned: Split | None = None, *,
 def _split_natively(problem: Problem, state: State, *, plan: Plan) -> NodeTable:
     """Splits the nodes of the frontier by a kernel in C++, all at once."""
     found = splits_by_kernel(problem, state, plan=plan)
-    size = min(plan.capacity, NODES_AT_A_TIME)
+    size = plan.nodes_at_a_time
 
     def record(block, table):
         slot = block * size + jnp.arange(size, dtype=jnp.int32)
@@ -176,7 +173,7 @@ def _add_children(table: NodeTable, first_node: Int32[Array, ""], *, plan: Plan)
     Nodes are therefore numbered breadth first, for any division into chunks. Nodes whose children do not fit into the
     table become leaves, and the table is not complete.
     """
-    size = min(plan.capacity, NODES_AT_A_TIME)
+    size = plan.nodes_at_a_time
     stop = table.tree.num_nodes
 
     def add_block(block, table):

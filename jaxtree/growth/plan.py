@@ -219,6 +219,17 @@ class Plan(NamedTuple):
     starts_in_row_order: bool
 
     @property
+    def is_on_cpu(self) -> bool:
+        """Whether the program runs on a CPU."""
+        return self.backend.accumulation in (Accumulation.SCATTER, Accumulation.NATIVE)
+
+    @property
+    def nodes_at_a_time(self) -> int:
+        """The nodes of a level that are recorded together: few on a CPU where levels have few nodes."""
+        is_small = self.is_on_cpu and self.entry_capacity <= FEW_ENTRIES
+        return min(self.capacity, 64 if is_small else 1024)
+
+    @property
     def num_blocks(self) -> int:
         """The blocks of entries that are read for a histogram."""
         return self.entry_capacity // self.entries_per_block
