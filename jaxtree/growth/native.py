@@ -64,9 +64,12 @@ def is_available() -> bool:
 
 
 def can_score(rules: ResolvedRules, kinds: set[SplitKind]) -> bool:
-    """Whether the kernels know these rules: not those of C4.5, branches for every category, or monotone constraints."""
+    """Whether the kernels know these rules: not those of C4.5, branches for every category, or monotone constraints.
+
+    A class derived from `Classes` or `Numbers` may compute anything else, so it is not known.
+    """
     return (
-        isinstance(rules.objective, Classes | Numbers)
+        type(rules.objective) in (Classes, Numbers)
         and rules.objective.criterion in FORMULAS
         and kinds <= {SplitKind.THRESHOLD, SplitKind.ONE_VS_REST, SplitKind.SUBSET}
         and rules.selection == Selection.GAIN

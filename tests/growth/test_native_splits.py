@@ -103,3 +103,17 @@ def test_the_tree_is_that_of_xla(name, monkeypatch):
             np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-12, err_msg=field.name)
         else:
             np.testing.assert_array_equal(own, other, err_msg=field.name)
+
+
+class Halved(Classes):
+    """An objective that inherits all but the risk."""
+
+    def risk(self, sums, parent, units):
+        return super().risk(sums, parent, units) / 2
+
+
+def test_an_objective_derived_from_a_known_one_is_scored_by_itself():
+    codes = np.array([[0, 0, 1, 1], [0, 1, 0, 1]], np.uint8)
+    data, sizes = Data(codes, np.array([0, 1, 1, 1])), Sizes(num_bins=2, capacity=8)
+    gains = [grow(data, None, Limits(max_depth=1), Rules(kind(2)), sizes).tree.gain[0] for kind in (Classes, Halved)]
+    assert gains[1] == gains[0] / 2 > 0
