@@ -202,7 +202,9 @@ class _ForestGrowth:
         target = rows.target if self._rounded is None else self._rounded.values
         self._codes, self._target = np.pad(rows.codes, padding), np.pad(target, padding)
         self._on_devices: dict[Device, tuple[Any, Any]] = {}
-        self._share_of_nodes = NODES_PER_ENTRY if rows.num_classes else 1.0
+        # Random thresholds take more of them until leaves are pure.
+        share = NODES_PER_ENTRY * (1 + rules.samples_thresholds)
+        self._share_of_nodes = share if rows.num_classes else 1.0
         self._spread = 2
 
     def __call__(self, batch: Batch, device: Device) -> Forest:
