@@ -171,11 +171,12 @@ def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
     """XLA's options: on a CPU those of quick compilation, where they cost nothing.
 
     Where a kernel in C++ finds the splits and entries are few, XLA's own code has so little to do that it need not be
-    optimised at all.
+    optimised at all. Where there is no kernel and entries are many, it needs everything.
     """
-    if not plan.is_on_cpu:
+    is_small = plan.entry_capacity <= FEW_ENTRIES
+    if not plan.is_on_cpu or not (is_small or plan.is_scored_natively):
         return {}
-    return quick_options(0 if plan.is_scored_natively and plan.entry_capacity <= FEW_ENTRIES else 1)
+    return quick_options(0 if is_small and plan.is_scored_natively else 1)
 
 
 @compiled("mesh", "plan", "is_wide", what=_in_words, options=_compiler_options)
