@@ -68,9 +68,11 @@ def can_score(rules: ResolvedRules, kinds: set[SplitKind]) -> bool:
 
     A class derived from `Classes` or `Numbers` may compute anything else, so it is not known.
     """
+    objective = rules.objective
     return (
-        type(rules.objective) in (Classes, Numbers)
-        and rules.objective.criterion in FORMULAS
+        isinstance(objective, Classes | Numbers)
+        and type(objective) in (Classes, Numbers)
+        and objective.criterion in FORMULAS
         and kinds <= {SplitKind.THRESHOLD, SplitKind.ONE_VS_REST, SplitKind.SUBSET}
         and rules.selection == Selection.GAIN
         and not rules.shares_missing
