@@ -73,7 +73,7 @@ def splits_by_kernel(problem: Problem, state: State, *, plan: Plan) -> Split:
     gain, feature, code, next_code, missing_branch, subset = native.best_splits(
         arrays, plan.rules, num_bins=plan.num_bins, subset_bins=plan.subset_bins, num_words=plan.num_words
     )
-    return trimmed(Split(gain, feature, code, next_code, missing_branch, jnp.zeros_like(gain), subset), plan)
+    return trimmed(Split(gain, feature, code, next_code, missing_branch, None, subset), plan)
 
 
 def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: Plan) -> list[Split]:

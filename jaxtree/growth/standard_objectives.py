@@ -89,6 +89,8 @@ class Classes(Objective):
         """Returns the classes as labels, and the weight as the only value."""
         none = jnp.zeros(self.num_outputs, jnp.float64)
         units = Units(weights.unit, jnp.float64(1), jnp.float64(1), none, weights.is_scaled)
+        # Classes of an array on a device are not checked; one past the last must not reach past the sums.
+        target = jnp.clip(target, 0, self.num_classes - 1)
         return Quantised(target, weights.whole[None], units)  # pyright: ignore[reportArgumentType]
 
     def weight(self, sums: Int[Array, "channel *candidate"]) -> Int[Array, "*candidate"]:

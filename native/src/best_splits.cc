@@ -4,6 +4,7 @@
 // that it is there, and only the cells of these are scored and emptied again.
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <numeric>
@@ -13,6 +14,7 @@
 #include "feature_split.h"
 #include "judge.h"
 #include "parallel.h"
+#include "types.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
@@ -23,7 +25,7 @@ namespace {
 constexpr int64_t kBitsPerBlock = 64;
 // Nodes of so many cells to fill are divided among threads by features, others among threads as they are.
 constexpr int64_t kLeastCellsDivided = 1 << 16;
-constexpr int64_t kMostSlotsPerTask = 16, kTasksPerThread = 8;
+constexpr int64_t kMostAtATime = 16, kTurnsPerThread = 8;
 // With fewer cells to fill, another thread costs more to wake than it saves.
 constexpr int64_t kLeastCells = 1 << 13;
 // With so many blocks of bits for a code, codes are sorted rather than read from the blocks.
@@ -60,6 +62,9 @@ struct Level {
   bool samples_features, samples_thresholds;
   std::vector<Addition> additions;
   bool adds_one_label;  // and nothing else: the weight, to the channel of the class
+
+  // A code of an array on a device is not checked before growth; one past the table must not reach past the cells.
+  int32_t InTable(Code code) const { return std::clamp<int32_t>(code, 0, num_bins - 1); }
 
   Feature FeatureAt(int32_t number) const {
     return {number, kind[number], missing_code[number], first_apart ? first_apart + number * num_apart : nullptr};
@@ -146,7 +151,7 @@ class Search {
   void Fill(const Code* codes) {
     listed_.clear();
     for (int64_t entry = begin_; entry < end_; ++entry) {
-      const int32_t code = codes[level_.row[entry]];
+      const int32_t code = level_.InTable(codes[level_.row[entry]]);
       uint64_t& block = present_[code / kBitsPerBlock];
       const uint64_t bit = uint64_t{1} << code % kBitsPerBlock;
       if ((block & bit) == 0) listed_.push_back(code);
@@ -176,7 +181,7 @@ class Search {
     own_codes_.resize(size);
     int32_t least = kNoCode, greatest = -1;
     for (int64_t at = 0; at < size; ++at) {
-      const int32_t code = own_codes_[at] = codes[level_.row[begin_ + at]];
+      const int32_t code = own_codes_[at] = level_.InTable(codes[level_.row[begin_ + at]]);
       if (code == feature.missing_code) continue;
       least = std::min(least, code);
       greatest = std::max(greatest, code);
@@ -299,9 +304,25 @@ __attribute__((noinline)) void SumInRowOrder(const Level<Code, Value>& level, co
       const int64_t at = base[entry] + (label ? label[entry] : 0);
       const Value added = value ? value[entry] : 1;
 #pragma GCC unroll 4
-      for (int f = 0; f < kFeatures; ++f) cells[f][at + codes[f][entry] * num_channels] += added;
+      for (int f = 0; f < kFeatures; ++f) cells[f][at + level.InTable(codes[f][entry]) * num_channels] += added;
     }
   }
+}
+
+// Calls work(search, 0), ..., work(search, count - 1), some at a time; every thread has one search, with its own cells.
+template <typename Code, typename Value, typename Work>
+void ForEachBySearch(bool pays, ffi::ThreadPool& pool, const Level<Code, Value>& level, int64_t count, const Work& work) {
+  const int64_t num_threads = std::max<int64_t>(pool.num_threads(), 1);
+  const int64_t at_a_time = std::clamp<int64_t>(count / (kTurnsPerThread * num_threads), 1, kMostAtATime);
+  std::atomic<int64_t> next{0};
+  ForEachIf(pays, pool, num_threads, [&](int64_t) {
+    int64_t first = next.fetch_add(at_a_time);
+    if (first >= count) return;
+    Search<Code, Value> search(level);
+    for (; first < count; first = next.fetch_add(at_a_time)) {
+      for (int64_t at = first; at < std::min(first + at_a_time, count); ++at) work(search, at);
+    }
+  });
 }
 
 template <typename Code, typename Value>
@@ -316,7 +337,8 @@ void SplitInRowOrder(ffi::ThreadPool& pool, const Level<Code, Value>& level, con
   }
   std::vector<std::vector<Split>> found(level.num_features);
   const int64_t num_listed = listed.size();
-  ForEach(pool, (num_listed + kSideBySide - 1) / kSideBySide, [&](int64_t pack) {
+  const int64_t num_packs = (num_listed + kSideBySide - 1) / kSideBySide;
+  ForEachBySearch(true, pool, level, num_packs, [&](Search<Code, Value>& search, int64_t pack) {
     const int64_t first = pack * kSideBySide, count = std::min(kSideBySide, num_listed - first);
     std::vector<Value> cells(count * size);
     Value* tables[kSideBySide];
@@ -326,7 +348,6 @@ void SplitInRowOrder(ffi::ThreadPool& pool, const Level<Code, Value>& level, con
     } else {
       for (int64_t f = 0; f < count; ++f) SumInRowOrder<1>(level, listed.data() + first + f, base.data(), tables + f);
     }
-    Search<Code, Value> search(level);
     for (int64_t slot = 0; slot < level.num_slots; ++slot) {
       search.Open(slot);
       for (int64_t f = 0; f < count; ++f) {
@@ -346,9 +367,8 @@ void SplitInRowOrder(ffi::ThreadPool& pool, const Level<Code, Value>& level, con
 template <typename Code, typename Value>
 void SplitByFeatures(ffi::ThreadPool& pool, const Level<Code, Value>& level, int64_t slot, const Results& results) {
   std::vector<Split> found(level.num_features);
-  ForEach(pool, level.num_features, [&](int64_t feature) {
+  ForEachBySearch(true, pool, level, level.num_features, [&](Search<Code, Value>& search, int64_t feature) {
     if (level.num_codes[feature] == 0) return;
-    Search<Code, Value> search(level);
     search.Open(slot);
     found[feature] = search.OnFeature(feature);
   });
@@ -370,14 +390,9 @@ void SplitSlots(ffi::ThreadPool& pool, const Level<Code, Value>& level, const Re
       num_cells += cells;
     }
   }
-  const int64_t num_slots = small.size(), num_tasks = kTasksPerThread * std::max<int64_t>(pool.num_threads(), 1);
-  const int64_t per_task = std::clamp<int64_t>(num_slots / num_tasks, 1, kMostSlotsPerTask);
-  ForEachIf(num_cells >= kLeastCells, pool, (num_slots + per_task - 1) / per_task, [&](int64_t task) {
-    Search<Code, Value> search(level);
-    for (int64_t at = task * per_task; at < std::min((task + 1) * per_task, num_slots); ++at) {
-      search.Open(small[at]);
-      results.Put(small[at], search.Best());
-    }
+  ForEachBySearch(num_cells >= kLeastCells, pool, level, small.size(), [&](Search<Code, Value>& search, int64_t at) {
+    search.Open(small[at]);
+    results.Put(small[at], search.Best());
   });
 }
 
@@ -453,16 +468,6 @@ ffi::Error Run(ffi::ThreadPool& pool, const Arguments& in, ffi::Span<const int32
   return ffi::Error::Success();
 }
 
-template <typename Code>
-ffi::Error RunOnCodes(ffi::ThreadPool& pool, const Arguments& in, ffi::Span<const int32_t> channels,
-                      ffi::Span<const int32_t> rules, const Results& results) {
-  switch (in.value.element_type()) {
-    case ffi::DataType::S32: return Run<Code, int32_t>(pool, in, channels, rules, results);
-    case ffi::DataType::S64: return Run<Code, int64_t>(pool, in, channels, rules, results);
-    default: return ffi::Error::InvalidArgument("values must be int32 or int64");
-  }
-}
-
 ffi::Error BestSplits(ffi::ThreadPool pool, ffi::AnyBuffer codes, ffi::Buffer<ffi::S32> row, ffi::Buffer<ffi::S32> slot,
                       ffi::AnyBuffer label, ffi::AnyBuffer value, ffi::Buffer<ffi::S32> node,
                       ffi::Buffer<ffi::S32> start, ffi::Buffer<ffi::S32> stop, ffi::Buffer<ffi::S32> place,
@@ -480,12 +485,11 @@ ffi::Error BestSplits(ffi::ThreadPool pool, ffi::AnyBuffer codes, ffi::Buffer<ff
                      position, units};
   const Results results{gain->typed_data(),      feature->typed_data(), code->typed_data(), next_code->typed_data(),
                         missing_branch->typed_data(), subset->typed_data(), subset->dimensions()[1]};
-  switch (codes.element_type()) {
-    case ffi::DataType::U8: return RunOnCodes<uint8_t>(pool, in, channels, rules, results);
-    case ffi::DataType::U16: return RunOnCodes<uint16_t>(pool, in, channels, rules, results);
-    case ffi::DataType::S32: return RunOnCodes<int32_t>(pool, in, channels, rules, results);
-    default: return ffi::Error::InvalidArgument("codes must be uint8, uint16 or int32");
-  }
+  return ForCodes(codes, [&](auto number_of_code) {
+    return ForValues(value, [&](auto number) {
+      return Run<decltype(number_of_code), decltype(number)>(pool, in, channels, rules, results);
+    });
+  });
 }
 
 }  // namespace

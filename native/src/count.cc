@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parallel.h"
+#include "types.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
@@ -122,13 +123,9 @@ ffi::Error AnyCount(ffi::ThreadPool pool, ffi::Buffer<ffi::S32> node, ffi::AnyBu
       return ffi::Error::InvalidArgument("labels must be int32 or int64");
     }
   }
-  switch (value.element_type()) {
-    case ffi::DataType::S32:
-      return Count<int32_t>(pool, node, label, value, bounds.typed_data(), channels, *sums, *num_rows);
-    case ffi::DataType::S64:
-      return Count<int64_t>(pool, node, label, value, bounds.typed_data(), channels, *sums, *num_rows);
-    default: return ffi::Error::InvalidArgument("values must be int32 or int64");
-  }
+  return ForValues(value, [&](auto number) {
+    return Count<decltype(number)>(pool, node, label, value, bounds.typed_data(), channels, *sums, *num_rows);
+  });
 }
 
 }  // namespace

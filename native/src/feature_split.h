@@ -10,16 +10,15 @@
 #include <vector>
 
 #include "judge.h"
+#include "types.h"
 
 namespace jaxtree {
 
 constexpr int32_t kUnresolved = -1;
 constexpr int32_t kNoCode = std::numeric_limits<int32_t>::max();
-constexpr int32_t kBitsPerWord = 32;
 // With more than two channels every subset of so many codes is tried.
 constexpr int32_t kMostCodesExhaustive = 8;
 
-enum SplitKind : int32_t { kThreshold = 0, kMultiway = 1, kOneVsRest = 2, kSubset = 3 };
 enum Missing : int32_t { kBranch = 0, kLearn = 1 };
 
 struct Feature {
@@ -253,12 +252,12 @@ class FeatureSplitter {
     Split split{judge_.Rounded(best), feature.number, 0, 0, kUnresolved, {}};
     split.subset.assign(rules_.num_words, 0);
     for (int32_t code = 0; code < rules_.num_bins && upper_is_heavier; ++code) {
-      split.subset[code / kBitsPerWord] |= uint32_t{1} << code % kBitsPerWord;
+      split.subset[code / kCodesPerWord] |= uint32_t{1} << code % kCodesPerWord;
     }
-    for (const int32_t code : histogram.codes) split.subset[code / kBitsPerWord] |= uint32_t{1} << code % kBitsPerWord;
-    for (const int32_t code : lower_) split.subset[code / kBitsPerWord] &= ~(uint32_t{1} << code % kBitsPerWord);
+    for (const int32_t code : histogram.codes) split.subset[code / kCodesPerWord] |= uint32_t{1} << code % kCodesPerWord;
+    for (const int32_t code : lower_) split.subset[code / kCodesPerWord] &= ~(uint32_t{1} << code % kCodesPerWord);
     if (rules_.has_missing && !histogram.codes.empty() && histogram.codes.back() == feature.missing_code) {
-      split.missing_branch = split.subset[feature.missing_code / kBitsPerWord] >> feature.missing_code % kBitsPerWord & 1;
+      split.missing_branch = split.subset[feature.missing_code / kCodesPerWord] >> feature.missing_code % kCodesPerWord & 1;
     }
     return split;
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "parallel.h"
+#include "types.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
@@ -232,32 +233,17 @@ ffi::Error Histogram(ffi::ThreadPool& pool, const ffi::AnyBuffer& codes, const f
   return ffi::Error::Success();
 }
 
-template <typename Code, typename... Rest>
-ffi::Error HistogramOfCodes(ffi::ThreadPool& pool, const ffi::AnyBuffer& codes, const ffi::Buffer<ffi::S32>& row,
-                            const ffi::Buffer<ffi::S32>& slot, const ffi::AnyBuffer& label,
-                            const ffi::AnyBuffer& value, const Rest&... rest) {
-  switch (value.element_type()) {
-    case ffi::DataType::S32: return Histogram<Code, int32_t>(pool, codes, row, slot, label, value, rest...);
-    case ffi::DataType::S64: return Histogram<Code, int64_t>(pool, codes, row, slot, label, value, rest...);
-    default: return ffi::Error::InvalidArgument("values must be int32 or int64");
-  }
-}
-
 ffi::Error AnyHistogram(ffi::ThreadPool pool, ffi::AnyBuffer codes, ffi::Buffer<ffi::S32> row,
                         ffi::Buffer<ffi::S32> slot, ffi::AnyBuffer label, ffi::AnyBuffer value,
                         ffi::Buffer<ffi::S32> features, ffi::Buffer<ffi::S32> window,
                         ffi::Span<const int32_t> channels, int32_t num_slots, int32_t num_channels, int32_t num_bins,
                         ffi::Result<ffi::AnyBuffer> tables) {
-  const auto of = [&](auto code) {
-    return HistogramOfCodes<decltype(code)>(pool, codes, row, slot, label, value, features, window, channels,
-                                            num_slots, num_channels, num_bins, *tables);
-  };
-  switch (codes.element_type()) {
-    case ffi::DataType::U8: return of(uint8_t{});
-    case ffi::DataType::U16: return of(uint16_t{});
-    case ffi::DataType::S32: return of(int32_t{});
-    default: return ffi::Error::InvalidArgument("codes must be uint8, uint16 or int32");
-  }
+  return ForCodes(codes, [&](auto code) {
+    return ForValues(value, [&](auto number) {
+      return Histogram<decltype(code), decltype(number)>(pool, codes, row, slot, label, value, features, window, channels,
+                                                         num_slots, num_channels, num_bins, *tables);
+    });
+  });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "parallel.h"
+#include "types.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
@@ -17,11 +18,8 @@ constexpr int32_t kRetired = std::numeric_limits<int32_t>::max();
 // In place of a child: the entry goes to all of them, for it has taken this branch.
 constexpr int32_t kShared = kRetired - 1;
 constexpr int32_t kAllBranches = 1 << 30;
-constexpr int32_t kCodesPerWord = 32;
 // Fewer entries are not worth another thread.
 constexpr int64_t kEntriesPerPart = 1 << 14;
-
-enum SplitKind : int32_t { kThreshold = 0, kMultiway = 1, kOneVsRest = 2, kSubset = 3 };
 
 // The splits of all nodes.
 struct Splits {
@@ -76,12 +74,7 @@ ffi::Error Send(ffi::ThreadPool pool, ffi::AnyBuffer codes, ffi::Buffer<ffi::S32
     });
     return ffi::Error::Success();
   };
-  switch (codes.element_type()) {
-    case ffi::DataType::U8: return send(static_cast<const uint8_t*>(codes.untyped_data()));
-    case ffi::DataType::U16: return send(static_cast<const uint16_t*>(codes.untyped_data()));
-    case ffi::DataType::S32: return send(static_cast<const int32_t*>(codes.untyped_data()));
-    default: return ffi::Error::InvalidArgument("codes must be uint8, uint16 or int32");
-  }
+  return ForCodes(codes, [&](auto code) { return send(static_cast<const decltype(code)*>(codes.untyped_data())); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 import dataclasses
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -117,3 +118,17 @@ def test_an_objective_derived_from_a_known_one_is_scored_by_itself():
     data, sizes = Data(codes, np.array([0, 1, 1, 1])), Sizes(num_bins=2, capacity=8)
     gains = [grow(data, None, Limits(max_depth=1), Rules(kind(2)), sizes).tree.gain[0] for kind in (Classes, Halved)]
     assert gains[1] == gains[0] / 2 > 0
+
+
+@pytest.mark.parametrize("code, label", [(200, 1), (1, 99), (1, -7)])
+def test_unchecked_codes_and_classes_of_a_device_count_as_the_nearest(code, label):
+    """On a device nothing checks them before growth; in C++ they would be written past the sums."""
+    rng = np.random.default_rng(0)
+    codes, target = rng.integers(0, 4, (3, 5000)).astype(np.uint8), rng.integers(0, 2, 5000).astype(np.int32)
+    wrong_codes, wrong_target = codes.copy(), target.copy()
+    wrong_codes[codes == 3], wrong_target[target == 1 if label > 0 else target == 0] = max(code, 3), label
+    given = (None, Limits(), Rules(Classes(2)), Sizes(num_bins=4, capacity=256))
+    expected = grow(Data(codes, target), *given).tree
+    tree = grow(Data(jnp.asarray(wrong_codes), jnp.asarray(wrong_target)), *given).tree
+    for name in ("feature", "code", "count"):
+        np.testing.assert_array_equal(getattr(tree, name), getattr(expected, name), err_msg=name)
