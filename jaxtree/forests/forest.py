@@ -33,7 +33,7 @@ from jaxtree.forests.samples import (
     split_key,
 )
 from jaxtree.growth.grow import grow
-from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes
+from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes, has_seeds
 from jaxtree.growth.prepare import MOST_BINS_TABLED
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 
@@ -219,8 +219,8 @@ class _ForestGrowth:
         num_entries = row_bucket(max(entries.row.size, self._room_for_entries(batch.room)))
         row, tree, weight = (pad_to(values, num_entries) for values in entries)
         data, limits = Data(codes, target, weight, row, tree), self._limits_of(batch, num_roots, entries)
-        draws = self._rules.samples_features or self._rules.samples_thresholds
-        key = _tree_keys(self._key, self._first_tree + batch.first, num_roots=num_roots) if draws else None
+        draws, first = has_seeds(self._rules), self._first_tree + batch.first
+        key = _tree_keys(self._key, first, num_roots=num_roots) if draws else None
         while True:
             share, spread = self._share_of_nodes, self._spread
             capacity = capacity_bucket(int(share * batch.room * self.size_of_tree.num_nodes))

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
+from jaxtyping import Array, Bool, Float, Int, Int32
 
-from jaxtree.arrays import child_hash, mix
 from jaxtree.growth import native
 from jaxtree.growth.candidates import Judge
 from jaxtree.growth.histogram import Chunk, group_histograms, sampled_histograms, sums_of_entries
@@ -283,7 +282,7 @@ def _feature_orders(problem: Problem, context: NodeContext, *, plan: Plan) -> In
     """The features in the random order of every slot, followed by numbers past all features."""
     number = jnp.arange(problem.num_codes.size, dtype=jnp.int32)[:, None]
     is_there = problem.num_codes > 0
-    rank = jnp.where(is_there[:, None], _ranks(context, number), jnp.uint32(NOT_SAMPLED))
+    rank = jnp.where(is_there[:, None], context.feature_ranks(number), jnp.uint32(NOT_SAMPLED))
     numbers = jnp.broadcast_to(number, rank.shape)
     order = sort_pairs(rank.T, numbers.T)[1].T
     padding = -order.shape[0] % plan.num_sampled
@@ -298,14 +297,8 @@ def is_sampled(
     most: Int32[Array, " slot"],
 ) -> Bool[Array, "feature slot"]:
     """Whether a slot samples the feature of a split, where splits on all features are given."""
-    rank = jnp.where(usable, _ranks(context, listed[:, None]).astype(jnp.int64), 2**33)
+    rank = jnp.where(usable, context.feature_ranks(listed[:, None]).astype(jnp.int64), 2**33)
     in_order = lax.sort(rank, dimension=0)
     last = jnp.take_along_axis(in_order, jnp.minimum(most, gain.shape[0])[None, :] - 1, axis=0)
     first_useful = jnp.min(jnp.where(gain > -jnp.inf, rank, 2**34), axis=0)
     return rank <= jnp.maximum(last, first_useful)
-
-
-def _ranks(context: NodeContext, number: Int32[Array, "feature 1"]) -> UInt32[Array, "feature slot"]:
-    """Random numbers; a slot scores the features in their order."""
-    assert context.seed is not None
-    return child_hash(mix(context.seed ^ jnp.uint32(0x9E3779B9)), number.astype(jnp.uint32))

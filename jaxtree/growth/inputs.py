@@ -125,6 +125,7 @@ class Rules(NamedTuple):
         samples_features: Whether every node scores only `Limits.max_features` random features.
         samples_thresholds: Whether every node scores one random threshold per feature, uniform between the least and
             the greatest value.
+        draws_ties: Whether every node draws which feature wins among splits of equal gain; if not, the lowest wins.
         kinds: The kinds of split that occur; derived from the features if these are not traced.
     """
 
@@ -134,6 +135,7 @@ class Rules(NamedTuple):
     counts_rows: bool = False
     samples_features: bool = False
     samples_thresholds: bool = False
+    draws_ties: bool = False
     kinds: tuple[SplitKind, ...] | None = None
 
 
@@ -164,6 +166,7 @@ class ResolvedRules(NamedTuple):
         counts_rows: Whether rows are counted as well as weights, in an extra channel after the objective's.
         samples_features: Whether a node scores a random subset of the features.
         samples_thresholds: Whether a node scores one random candidate per feature.
+        draws_ties: Whether a node draws which feature wins among splits of equal gain.
         kinds: The kinds of split that occur, if given.
         is_scaled: Whether weights are in fixed point, with a unit other than 1.
         has_missing: Whether any code means missing.
@@ -178,6 +181,7 @@ class ResolvedRules(NamedTuple):
     counts_rows: bool
     samples_features: bool
     samples_thresholds: bool
+    draws_ties: bool
     kinds: tuple[SplitKind, ...] | None
     is_scaled: bool
     has_missing: bool
@@ -216,6 +220,11 @@ class ResolvedRules(NamedTuple):
     def shares_missing(self) -> bool:
         """Whether a row may go into several branches."""
         return self.has_missing and self.missing == Missing.FRACTION
+
+
+def has_seeds(rules: Rules | ResolvedRules) -> bool:
+    """Whether nodes have seeds, because they draw something."""
+    return rules.samples_features or rules.samples_thresholds or rules.draws_ties
 
 
 LIMIT_TYPES = Limits(

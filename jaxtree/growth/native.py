@@ -21,7 +21,7 @@ from jaxtree.growth.objective import Addition
 from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.tree import SplitKind, Tree
 
-INTERFACE = 3
+INTERFACE = 4
 """The version of the kernels' arguments in this file."""
 
 FORMULAS: dict[Any, int] = {gini: 0, entropy: 1, misclassification: 2, squared_error: 3}
@@ -97,7 +97,7 @@ def best_splits(
     numbers = (
         num_bins, FORMULAS[objective.criterion], getattr(objective, "num_classes", 0), objective.num_outputs,
         rules.num_channels, rules.counts_rows, rules.is_scaled, rules.missing == Missing.LEARN, rules.has_missing,
-        subset_bins, rules.samples_features, rules.samples_thresholds,
+        subset_bins, rules.samples_features, rules.samples_thresholds, rules.draws_ties,
     )  # fmt: skip
     whole = jax.ShapeDtypeStruct((num_slots,), jnp.int32)
     shapes = (

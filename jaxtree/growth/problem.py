@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32, Int64, UInt, UInt32
 
-from jaxtree.arrays import OptionalArray, child_hash
-from jaxtree.growth.inputs import ResolvedRules
+from jaxtree.arrays import OptionalArray, child_hash, mix
+from jaxtree.growth.inputs import ResolvedRules, has_seeds
 from jaxtree.growth.objective import ParentStats, Units, parent_stats
 from jaxtree.growth.plan import Plan
 from jaxtree.tree import SplitKind, Tree
@@ -66,6 +66,11 @@ class NodeContext(NamedTuple):
     seed: OptionalArray
     mdl_correction: OptionalArray
     num_declared_classes: OptionalArray
+
+    def feature_ranks(self, number: Int32[Array, "*feature"]) -> UInt32[Array, "*rank"]:
+        """The ranks of features in the random order that the node's seed gives them, all different."""
+        assert self.seed is not None
+        return child_hash(mix(self.seed ^ jnp.uint32(0x9E3779B9)), number.astype(jnp.uint32))
 
 
 class RootLimits(NamedTuple):
@@ -230,7 +235,7 @@ def blank_nodes(plan: Plan, dtype: jnp.dtype, root_seed: UInt32[Array, " root"])
     compared = size if rules.objective.compares_targets else 0
     bounded = size if rules.has_monotone else 0
     seed = jnp.zeros(0, jnp.uint32)
-    if rules.samples_features or rules.samples_thresholds:
+    if has_seeds(rules):
         seed = jnp.zeros(size, jnp.uint32).at[: root_seed.size].set(root_seed)
     return NodeState(
         sums=jnp.zeros((size, rules.objective.num_node_channels), dtype),
@@ -255,14 +260,13 @@ def node_context(problem: Problem, table: NodeTable, node: Int32[Array, " slot"]
     stats_of = lambda sums: parent_stats(rules.objective, sums, problem.units)  # noqa: E731
     stats = jax.vmap(stats_of)(histogram_sums(table, node, rules))
     nodes, limits, root = table.nodes, problem.limits, table.tree.root[node]
-    samples = rules.samples_features or rules.samples_thresholds
     return NodeContext(
         stats=stats,
         least_weight=limits.leaf_weight[root],
         least_rows=limits.leaf_rows[root] if rules.counts_rows else None,
         lower=nodes.lower[node] if rules.has_monotone else None,
         upper=nodes.upper[node] if rules.has_monotone else None,
-        seed=nodes.seed[node] if samples else None,
+        seed=nodes.seed[node] if has_seeds(rules) else None,
         mdl_correction=limits.mdl_correction[root] if rules.is_c45 else None,
         num_declared_classes=limits.num_declared_classes[root] if rules.is_c45 else None,
     )

@@ -3,14 +3,15 @@
 A *candidate* is a code of the feature that is present in the node. Two gains are equal when they differ by
 at most 1e-9 of the node's impurity (of numbers: of the best gain; under C4.5's rules 1e-6): gains that are
 equal in exact arithmetic differ by about 1e-15 in float64, on any device, so rounding never decides a tie.
-Of equal gains the lowest feature wins, then the lowest code.
+Of equal gains the lowest feature wins, or the first in a random order of the node's own; then the lowest code.
 """
 
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Int32
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
 
 from jaxtree.arrays import OptionalArray, child_hash
 from jaxtree.growth.candidates import (
@@ -139,7 +140,8 @@ def best_of_features(judge: Judge, splits: Split, in_average: Bool[Array, " feat
         best = jnp.max(splits.gain)
         wins = splits.gain >= best - judge.tolerance(best)
     # The features may be listed in another order than that of their numbers.
-    wins = wins & (splits.feature == _lowest(splits.feature, wins))
+    place = judge.node.feature_ranks(splits.feature) if judge.rules.draws_ties else splits.feature
+    wins = wins & (place == _lowest(place, wins))
     place_in_list = jnp.arange(splits.gain.size, dtype=jnp.int32)
     first = jnp.minimum(_lowest(place_in_list, wins), splits.gain.size - 1)
     best = jax.tree.map(lambda value: value[first], splits)
@@ -289,9 +291,11 @@ def _random_threshold(
     return jnp.max(jnp.where(known & (position <= threshold), code, -1))
 
 
-def _lowest(code: Int32[Array, " candidate"], mask: Bool[Array, " candidate"]) -> Int32[Array, ""]:
-    """The lowest code where the mask holds, or `NO_CODE`.
+def _lowest(
+    number: Int32[Array, " candidate"] | UInt32[Array, " candidate"], mask: Bool[Array, " candidate"]
+) -> Int32[Array, ""] | UInt32[Array, ""]:
+    """The lowest number where the mask holds, or the greatest of its type, which for codes is `NO_CODE`.
 
     `argmax` does not lower inside a local x64 scope under a caller's x32 `jit`; a minimum does.
     """
-    return jnp.min(jnp.where(mask, code, jnp.int32(NO_CODE)))
+    return jnp.min(jnp.where(mask, number, number.dtype.type(np.iinfo(number.dtype).max)))

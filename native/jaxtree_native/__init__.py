@@ -5,7 +5,7 @@ CMake installs this package beside `jaxtree`, which finds it there. Nothing in i
 
 from pathlib import Path
 
-INTERFACE = 3
+INTERFACE = 4
 """The version of the kernels' arguments; jaxtree uses them only if it is the one that it knows."""
 
 LIBRARY = next(Path(__file__).parent.glob("kernels.*"))

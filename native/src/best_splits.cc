@@ -59,7 +59,7 @@ struct Level {
   int64_t num_apart, num_positions;  // of a feature
   Objective objective;
   SplitRules rules;
-  bool samples_features, samples_thresholds;
+  bool samples_features, samples_thresholds, draws_ties;
   std::vector<Addition> additions;
   bool adds_one_label;  // and nothing else: the weight, to the channel of the class
 
@@ -223,10 +223,9 @@ class Search {
 
   // Looks at random features until `most_features` are seen and one of all seen has a split.
   Split BestOfSampled() {
-    const uint32_t mixed = Mix(seed_ ^ 0x9E3779B9u);
     order_.clear();
     for (int32_t feature = 0; feature < level_.num_features; ++feature) {
-      if (level_.num_codes[feature] > 0) order_.push_back({ChildHash(mixed, feature), feature});
+      if (level_.num_codes[feature] > 0) order_.push_back({RankOf(feature), feature});
     }
     const auto first = std::min<size_t>(most_features_, order_.size());
     std::partial_sort(order_.begin(), order_.begin() + first, order_.end());
@@ -240,15 +239,23 @@ class Search {
     return Winner();
   }
 
-  // Of all splits of the greatest gain that of the lowest feature.
+  // The rank of a feature in the random order that the node's seed gives them: `NodeContext.feature_ranks`.
+  uint32_t RankOf(int32_t feature) const { return ChildHash(Mix(seed_ ^ 0x9E3779B9u), feature); }
+
+  // Of all splits of the greatest gain that of the lowest feature, or of the first in the node's random order.
   Split Winner() {
     double best = kNoGain;
     for (const Split& split : found_) best = std::max(best, split.gain);
     if (best == kNoGain) return {};
     const double least = best - judge_.Tolerance(best);
     Split* winner = nullptr;
+    uint32_t first_place = 0;
     for (Split& split : found_) {
-      if (split.gain >= least && (winner == nullptr || split.feature < winner->feature)) winner = &split;
+      if (split.gain < least) continue;
+      const uint32_t place = level_.draws_ties ? RankOf(split.feature) : static_cast<uint32_t>(split.feature);
+      if (winner != nullptr && place > first_place) continue;
+      winner = &split;
+      first_place = place;
     }
     return std::move(*winner);
   }
@@ -455,6 +462,7 @@ ffi::Error Run(ffi::ThreadPool& pool, const Arguments& in, ffi::Span<const int32
   level.rules = {static_cast<Missing>(rules[7]), rules[8] != 0, static_cast<int32_t>(results.num_words), rules[9]};
   level.samples_features = rules[10] != 0;
   level.samples_thresholds = rules[11] != 0;
+  level.draws_ties = rules[12] != 0;
   for (size_t at = 0; at + 2 < channels.size(); at += 3) {
     level.additions.push_back({channels[at], channels[at + 1], channels[at + 2]});
   }

@@ -43,6 +43,9 @@ CASES = {
     "drawn thresholds": {"kinds": MIXED, "draws_thresholds": True},
     "drawn features and thresholds": {"kinds": THRESHOLDS, "max_features": 3, "draws_thresholds": True},
     "drawn thresholds, missing last": {"kinds": THRESHOLDS, "draws_thresholds": True, "missing": Missing.BRANCH},
+    "drawn ties": {"kinds": MIXED, "draws_ties": True},
+    "drawn ties in row order": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000, "draws_ties": True},
+    "drawn features and ties": {"kinds": THRESHOLDS, "max_features": 3, "draws_ties": True},
     "many trees": {"kinds": THRESHOLDS, "max_features": 3, "num_roots": 5},
 }
 
@@ -61,7 +64,8 @@ def table(rng, kinds, num_rows, num_bins, num_categories, has_missing):
 def grown(
     backend, monkeypatch, *, kinds, num_rows=600, num_bins=64, num_categories=6, num_classes=2, num_outputs=1,
     of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
-    counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, num_roots=1,
+    counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False,
+    draws_ties=False, num_roots=1,
 ):  # fmt: skip
     rng = np.random.default_rng(7)
     codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing)
@@ -84,6 +88,7 @@ def grown(
     rules = Rules(
         Numbers(num_outputs=num_outputs) if of_numbers else Classes(num_classes, criterion, num_outputs), missing,
         counts_rows=counts_rows, samples_features=max_features is not None, samples_thresholds=draws_thresholds,
+        draws_ties=draws_ties,
     )  # fmt: skip
     limits = Limits(min_samples_leaf=3, max_features=max_features or len(kinds))
     monkeypatch.setattr(plan, "backend_of", lambda platform: backend)
