@@ -7,6 +7,7 @@ from jaxtree import errors as errors
 from jaxtree import explain as explain
 from jaxtree import plot as plot
 from jaxtree import prune as prune
+from jaxtree import ray as ray
 from jaxtree import soft as soft
 from jaxtree.estimators.derived import LeafEncoder as LeafEncoder
 from jaxtree.estimators.derived import prune_to as prune_to

@@ -27,6 +27,7 @@ PUBLIC_ROOMS = (
     "jaxtree.explain",
     "jaxtree.plot",
     "jaxtree.prune",
+    "jaxtree.ray",
     "jaxtree.soft",
     "jaxtree.soft.losses",
     "jaxtree.table",

@@ -22,7 +22,7 @@ FLOORS = [
     {"forests", "explain", "soft", "dropout"},
     {"files", "plot"},
     {"estimators"},
-    {"search", "page"},
+    {"search", "page", "ray"},
     {"cli", "__init__"},
     {"__main__"},
 ]

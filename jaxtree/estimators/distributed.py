@@ -189,7 +189,7 @@ def fit_together(estimator: Any, X: Any, y: Any, sample_weight: Any, mesh: Mesh)
 
 def _read_part(worker: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Weights]:
     """Returns the rows of this process, their target, and their weights."""
-    _check_parameters(worker)
+    check_fits_together(worker)
     X, y, sample_weight, worker.other_columns_ = read_arguments(X, y, sample_weight)
     target = worker.encode_target(y)
     if isinstance(target, NumberTarget) and exponent_of(target.values) > 0:
@@ -202,7 +202,7 @@ def _read_part(worker: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, An
     return X, target, check_sample_weight(sample_weight, target.num_rows)
 
 
-def _check_parameters(estimator: Any) -> None:
+def check_fits_together(estimator: Any) -> None:
     """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""
     estimator.check_parameters()
     needs_all = estimator.needs_all_rows()

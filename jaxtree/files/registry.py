@@ -109,17 +109,23 @@ class KeptInFiles:
                 something else first; what is fitted does not change.
             InvalidTypeError: The estimator is of a class that is not jaxtree's own.
         """
-        kind = type(self)
-        if kind.__name__ not in _KEPT or kind is not _class_of(kind.__name__):
-            raise InvalidTypeError(f"estimators of these classes are saved: {', '.join(_KEPT)}; got {kind.__name__}")
-        state = write_record(self.fitted_state(), _state_of(kind))
-        header = {
-            "jaxtree": importlib.import_module("jaxtree").__version__,
-            "class": kind.__name__,
-            "parameters": _write_parameters(self),
-            "fitted": state.header,
-        }
-        write_model_file(path, ModelFile(header, state.arrays))
+        header = describe_estimator(self)
+        state = write_record(self.fitted_state(), _state_of(type(self)))
+        write_model_file(path, ModelFile({**header, "fitted": state.header}, state.arrays))
+
+
+def describe_estimator(estimator: Any) -> dict[str, Any]:
+    """Returns what a file says of an estimator beside what it has learned: the version, its class, and its parameters.
+
+    Raises:
+        InvalidInputError: A parameter cannot be kept.
+        InvalidTypeError: The estimator is of a class that is not jaxtree's own.
+    """
+    kind = type(estimator)
+    if kind.__name__ not in _KEPT or kind is not _class_of(kind.__name__):
+        raise InvalidTypeError(f"estimators of these classes are saved: {', '.join(_KEPT)}; got {kind.__name__}")
+    version = importlib.import_module("jaxtree").__version__
+    return {"jaxtree": version, "class": kind.__name__, "parameters": _write_parameters(estimator)}
 
 
 def load(path: str | os.PathLike) -> Any:
