@@ -1,4 +1,4 @@
-"""A build hook of hatchling: puts the kernels in C++ into the wheel where they can be compiled.
+"""A build hook of hatchling: puts the kernel in C++ into the wheel where it can be compiled.
 
 Where they cannot, the wheel is built without them, and the log of the build says so.
 """
@@ -25,7 +25,7 @@ def has_compiler() -> bool:
 
 
 def compile_into(folder: Path) -> Path:
-    """Compiles the kernels and returns the Python package that contains them, a folder."""
+    """Compiles the kernel and returns the Python package that contains them, a folder."""
     sources, build = Path(__file__).parent, folder / "build"
     settings = ["-DCMAKE_BUILD_TYPE=Release", f"-DPython_EXECUTABLE={sys.executable}"]
     for command in (
@@ -50,12 +50,12 @@ class KernelsHook(BuildHookInterface):
         """Adds the compiled package to the wheel, which then is for this platform only."""
         self.folder = tempfile.TemporaryDirectory()
         if not has_compiler():
-            self.app.display_warning("jaxtree is built without its kernels in C++: no compiler found")
+            self.app.display_warning("jaxtree is built without its kernel in C++: no compiler found")
             return
         try:
             package = compile_into(Path(self.folder.name))
         except (OSError, subprocess.CalledProcessError) as error:
-            self.app.display_warning(f"jaxtree is built without its kernels in C++: {type(error).__name__}, see above")
+            self.app.display_warning(f"jaxtree is built without its kernel in C++: {type(error).__name__}, see above")
             return
         # An editable wheel contains the compiled package, and finds the rest in the checkout.
         included = "force_include_editable" if version == "editable" else "force_include"

@@ -3,7 +3,7 @@
     python -m benchmarks --user-tables                        # all cells but forests of a million rows
     python -m benchmarks --user-tables --tables iris adult --fits tree forest
     python -m benchmarks --user-tables --skip '100kx28/*' 'letter/forest'
-    python -m benchmarks --user-tables --without-kernels      # jaxtree without its kernels in C++
+    python -m benchmarks --user-tables --without-kernel       # jaxtree without its kernel in C++
 
 A cell is a fit of a table: a tree with defaults, one of depth 8, a random forest and extra trees of 100 trees with
 defaults; a classifier, or a regressor where the target is a number. A quarter of the rows of a real table tests.
@@ -42,10 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _parse(arguments)
     cells = choose_cells(options.tables, options.fits, options.skip, full=options.full)
     report = describe_run(PACKAGES)
-    report["native_kernels"] &= not options.without_kernels
-    path = options.out / f"user-tables{'-without-kernels' * options.without_kernels}-{report['date']}.json"
+    report["native_kernels"] &= not options.without_kernel
+    path = options.out / f"user-tables{'-without-kernel' * options.without_kernel}-{report['date']}.json"
     with TemporaryDirectory() as tables:
-        settings = Settings(options.data, Path(tables), options.repeats, options.limit, not options.without_kernels)
+        settings = Settings(options.data, Path(tables), options.repeats, options.limit, not options.without_kernel)
         results = _run(cells, settings, report, path)
     if not results:
         sys.exit("nothing measured")
@@ -64,7 +64,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--fits", nargs="+", choices=FITS, default=list(FITS), metavar="NAME", help=_of(FITS))
     parser.add_argument("--skip", nargs="+", default=[], metavar="TABLE/FIT", help="cells; * stands for anything")
     parser.add_argument("--full", action="store_true", help="forests of a million rows, too")
-    parser.add_argument("--without-kernels", action="store_true", help="jaxtree without its kernels in C++")
+    parser.add_argument("--without-kernel", action="store_true", help="jaxtree without its kernel in C++")
     parser.add_argument("--repeats", type=int, default=REPEATS, help=f"turns that count (default {REPEATS})")
     parser.add_argument(
         "--limit", type=float, default=LIMIT, help=f"seconds of a process; it is ended then (default {LIMIT:.0f})"

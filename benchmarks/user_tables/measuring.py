@@ -23,14 +23,14 @@ class Settings(NamedTuple):
         tables: Where tables are written; read by all processes.
         repeats: Turns that count, at most.
         limit: Seconds after which a process is ended.
-        with_kernels: Whether the kernels in C++ may be used.
+        with_kernel: Whether the kernel in C++ may be used.
     """
 
     data: Path
     tables: Path
     repeats: int
     limit: float
-    with_kernels: bool
+    with_kernel: bool
 
 
 def measure(cell: Cell, settings: Settings) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def _ask(order: dict[str, Any], settings: Settings) -> tuple[dict[str, Any], str
     with TemporaryDirectory() as caches:
         environment = os.environ | {"XDG_CACHE_HOME": caches}
         environment.pop("JAX_COMPILATION_CACHE_DIR", None)
-        if not settings.with_kernels:
+        if not settings.with_kernel:
             environment["JAXTREE_NATIVE"] = "0"
         done = ask(WORKER, order, environment, settings.limit)
     return (done.answers[0] if done.answers else {}), done.error

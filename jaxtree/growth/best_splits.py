@@ -15,11 +15,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Int32
 
-from jaxtree.growth import native
 from jaxtree.growth.candidates import Judge
 from jaxtree.growth.histogram import Chunk, group_histograms, sampled_histograms, sums_of_entries
 from jaxtree.growth.plan import WINDOW, Plan
-from jaxtree.growth.problem import Entries, FeatureContext, Frontier, NodeContext, Problem, State
+from jaxtree.growth.problem import Entries, FeatureContext, Frontier, NodeContext, Problem
 from jaxtree.growth.rounds import over_blocks
 from jaxtree.growth.split import Split, best_of_features, no_split, score_histogram, score_pairs, trimmed
 from jaxtree.growth.whole_numbers import sort_pairs
@@ -52,27 +51,6 @@ def small_nodes(
     label, value = (x.at[:, entry].get(mode="clip") for x in (entries.label, entries.value))
     sums = sums_of_entries(label, jnp.where(member, value, 0), plan.rules)
     return SmallNodes(context, row, jnp.moveaxis(sums, 1, 0))
-
-
-def splits_by_kernel(problem: Problem, state: State, *, plan: Plan) -> Split:
-    """The best split of every slot of the frontier, by a kernel in C++."""
-    entries, frontier, limits, features = state.entries, state.frontier, problem.limits, problem.features
-    tree, nodes = state.table.tree, state.table.nodes
-    none = jnp.zeros(0, jnp.int32)
-    arrays = (
-        problem.codes, entries.row, entries.slot, entries.label, entries.value,
-        frontier.node, frontier.start, frontier.stop,
-        jnp.stack([frontier.num_large, state.in_row_order.astype(jnp.int32)]),
-        nodes.sums, tree.num_rows, tree.root, limits.leaf_weight, limits.leaf_rows, limits.max_features, nodes.seed,
-        features.kind, problem.num_codes, features.missing_code,
-        none if features.first_apart is None else features.first_apart,
-        none.astype(jnp.float64) if features.position is None else features.position,
-        jnp.stack([problem.units.weight, problem.units.target]),
-    )  # fmt: skip
-    gain, feature, code, next_code, missing_branch, subset = native.best_splits(
-        arrays, plan.rules, num_bins=plan.num_bins, subset_bins=plan.subset_bins, num_words=plan.num_words
-    )
-    return trimmed(Split(gain, feature, code, next_code, missing_branch, None, subset), plan)
 
 
 def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: Plan) -> list[Split]:

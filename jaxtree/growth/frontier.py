@@ -10,8 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int32
 
-from jaxtree.growth import native
-from jaxtree.growth.plan import WINDOW, Accumulation, Plan
+from jaxtree.growth.plan import WINDOW, Plan
 from jaxtree.growth.problem import DONE, Entries, Frontier
 from jaxtree.growth.rounds import over_blocks
 from jaxtree.growth.whole_numbers import sort_pairs
@@ -53,19 +52,10 @@ def sort_by_slot(
     entries: Entries, frontier: Frontier, num_rows: Int32[Array, " node"], *, plan: Plan
 ) -> tuple[Entries, Frontier]:
     """Sorts the entries by slot, rows in their old order; entries that are done go to the end."""
-    if plan.backend.accumulation == Accumulation.NATIVE:
-        num_slots = frontier.num_large if plan.is_scored_natively else jnp.int32(plan.capacity)
-        columns = native.columns_of(entries)
-        columns, start, stop = native.sort_by_slot(columns, entries.size, num_slots, capacity=plan.capacity)
-        slot, row, label, value = columns
-        size = stop[num_slots - 1]
-    else:
-        slot, order = sort_pairs(entries.slot, jnp.arange(entries.slot.size, dtype=jnp.int32))
-        slot, row = slot.astype(jnp.int32), entries.row[order]
-        label, value = entries.label[:, order], entries.value[:, order]
-        start, stop = _windows(slot, frontier, num_rows, plan)
-        size = stop[-1]
-    entries = Entries(row, label, value, slot, size)
+    slot, order = sort_pairs(entries.slot, jnp.arange(entries.slot.size, dtype=jnp.int32))
+    slot = slot.astype(jnp.int32)
+    start, stop = _windows(slot, frontier, num_rows, plan)
+    entries = Entries(entries.row[order], entries.label[:, order], entries.value[:, order], slot, stop[-1])
     return entries, frontier._replace(start=start, stop=stop, num_crowded=jnp.int32(0))
 
 

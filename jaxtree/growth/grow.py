@@ -17,6 +17,7 @@ from jaxtree.growth.frontier import excess_work, fill_slots, slots_of_entries, s
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_data, check_sizes
 from jaxtree.growth.level import resolve_missing, split_level
 from jaxtree.growth.mesh import check_mesh, devices_of, divide_rows, on_mesh, platform_of
+from jaxtree.growth.native import grow_nodes
 from jaxtree.growth.plan import FEW_ENTRIES, Plan
 from jaxtree.growth.prepare import Prepared, make_problem, prepare, quantise
 from jaxtree.growth.presorted import reorder, scan_features, sort_entries
@@ -170,13 +171,12 @@ def _in_words(prepared: Prepared, *, plan: Plan, **_: object) -> str:
 def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
     """XLA's options: on a CPU those of quick compilation, where they cost nothing.
 
-    Where a kernel in C++ finds the splits and entries are few, XLA's own code has so little to do that it need not be
-    optimised at all. Where there is no kernel and entries are many, it needs everything.
+    Where the kernel in C++ grows the trees, XLA's own code has so little to do that it need not be optimised at all.
+    Where there is no kernel and entries are many, it needs everything.
     """
-    is_small = plan.entry_capacity <= FEW_ENTRIES
-    if not plan.is_on_cpu or not (is_small or plan.is_scored_natively):
-        return {}
-    return quick_options(0 if is_small and plan.is_scored_natively else 1)
+    if plan.is_native:
+        return quick_options(0)
+    return quick_options(1) if plan.is_on_cpu and plan.entry_capacity <= FEW_ENTRIES else {}
 
 
 @compiled("mesh", "plan", "is_wide", what=_in_words, options=_compiler_options)
@@ -198,6 +198,9 @@ def _grow_levels(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
     """Grows the trees of all roots; floats of the result have 64 bits if the caller uses 64-bit floats."""
     entries, units = quantise(prepared, plan)
     problem = make_problem(prepared, units, plan)
+    if plan.is_native:
+        table = grow_nodes(problem, entries, prepared.root_seed, plan=plan)
+        return Growth(_finalise(table, problem, plan, is_wide=is_wide), table.complete)
     state = lax.while_loop(
         lambda s: (s.frontier.num_large + s.frontier.num_small > 0) & s.table.complete,
         functools.partial(_grow_level, problem, plan=plan),
@@ -303,12 +306,9 @@ def _sort_entries(problem: Problem, state: State, *, plan: Plan) -> State:
     # Only what a sort changes passes through the condition: XLA would copy the rest.
     sorted_ = functools.partial(sort_by_slot, state.entries, state.frontier, state.table.tree.num_rows, plan=plan)
     unsorted = lambda: (state.entries, state.frontier)  # noqa: E731
-    if plan.is_scored_natively:
-        sorts = ~state.in_row_order | (state.frontier.num_large > plan.num_slots)
-    else:
-        num_features = plan.num_sampled or jnp.sum(problem.num_codes > 0).astype(jnp.float32)
-        saved = excess_work(state.entries, state.frontier, plan=plan) * num_features
-        sorts = saved > plan.backend.sort_cost * state.entries.slot.size
+    num_features = plan.num_sampled or jnp.sum(problem.num_codes > 0).astype(jnp.float32)
+    saved = excess_work(state.entries, state.frontier, plan=plan) * num_features
+    sorts = saved > plan.backend.sort_cost * state.entries.slot.size
     entries, frontier = lax.cond(sorts, sorted_, unsorted)
     return state._replace(entries=entries, frontier=frontier, in_row_order=state.in_row_order & ~sorts)
 

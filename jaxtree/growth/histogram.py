@@ -13,7 +13,6 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, UInt
 
-from jaxtree.growth import native
 from jaxtree.growth.cells import bases_of, compare, scatter, scatter_at_once
 from jaxtree.growth.inputs import ResolvedRules
 from jaxtree.growth.objective import COUNTS_ROW, NO_LABEL
@@ -80,16 +79,13 @@ def sums_of_entries(
 
 
 def blank_bases(entries: Entries, plan: Plan) -> Int32[Array, "base entry"]:
-    """Space for the cell bases of all entries; the kernel in C++ needs none."""
-    number = 0 if plan.backend.accumulation == Accumulation.NATIVE else len(bases_of(plan.rules))
-    return jnp.zeros((number, entries.row.size), jnp.int32)
+    """Space for the cell bases of all entries."""
+    return jnp.zeros((len(bases_of(plan.rules)), entries.row.size), jnp.int32)
 
 
 def write_bases(chunk: Chunk, number: int, *, plan: Plan) -> Int32[Array, "base entry"]:
     """Returns the cell bases of a table plan, updated for the entries in the window's blocks."""
     table, entries, rules = plan.tables[number], chunk.entries, plan.rules
-    if not chunk.bases[number].size:
-        return chunk.bases[number]
     size = plan.entries_per_block
     strip = plan.num_slots * rules.num_channels * table.num_bins
     stride = _copy_stride(chunk.num_used, plan)
@@ -180,9 +176,6 @@ def group_histograms(
     """
     table = plan.tables[number]
     source = _Source(problem.codes, chunk, chunk.bases[number], table, plan)
-    if plan.backend.accumulation == Accumulation.NATIVE:
-        features = jnp.where(problem.is_there(features), features, native.NO_FEATURE)
-        return source.finished(_native_tables(source, features, chunk.in_row_order))
     if plan.backend.accumulation != Accumulation.SCATTER:
         return source.finished(_tables_at_once(source, len(features), lambda row, slot: (features[:, None], row)))
 
@@ -201,8 +194,6 @@ def sampled_histograms(
 ) -> Int[Array, "sampled cell"]:
     """Sums the cells where every slot has its own features: one table for the first of each, one for the second ..."""
     source = _Source(problem.codes, chunk, chunk.bases[number], plan.tables[number], plan)
-    if plan.backend.accumulation == Accumulation.NATIVE:
-        return source.finished(_native_tables(source, features, jnp.bool_(False)))
     if plan.backend.accumulation != Accumulation.SCATTER:
         at = lambda row, slot: (features[:, source.slot_in_chunk(slot)], row)  # noqa: E731
         return source.finished(_tables_at_once(source, len(features), at))
@@ -222,20 +213,6 @@ def sampled_histograms(
 
     empty = jnp.zeros((len(features), source.num_cells), chunk.entries.value.dtype)
     return source.finished(lax.fori_loop(0, jnp.int32(len(features)), fill, empty))
-
-
-def _native_tables(source: _Source, features, in_row_order: Bool[Array, ""]) -> Int[Array, "looked cell"]:
-    """The tables of all given features, by the kernel in C++."""
-    chunk, plan = source.chunk, source.plan
-    return native.sum_tables(
-        source.codes,
-        native.columns_of(chunk.entries),
-        features,
-        (*chunk.window, in_row_order, chunk.slot[0]),
-        additions=plan.rules.additions,
-        sizes={"slots": plan.num_slots, "channels": plan.rules.num_channels, "bins": source.table.num_bins},
-        num_cells=source.num_cells,
-    )
 
 
 def _tables_at_once(source: _Source, num_tables: int, at: Callable) -> Int[Array, "looked cell"]:

@@ -15,7 +15,6 @@ from jaxtree.growth.best_splits import (
     pairs_of_sampled,
     small_nodes,
     splits_by_histogram,
-    splits_by_kernel,
     splits_by_pairs,
     splits_of_sampled,
 )
@@ -30,8 +29,6 @@ from jaxtree.tree import SplitKind, Tree
 
 def split_level(problem: Problem, state: State, scanned: Split | None = None, *, plan: Plan) -> NodeTable:
     """Splits the nodes of the frontier, large ones by scans and histograms, small ones by pairs."""
-    if plan.is_scored_natively:
-        return _split_natively(problem, state, plan=plan)
     frontier, entries = state.frontier, state.entries
     bases = tuple(blank_bases(entries, plan) for _ in plan.tables)
 
@@ -54,20 +51,6 @@ def split_level(problem: Problem, state: State, scanned: Split | None = None, *,
     _, table, _ = lax.while_loop(lambda c: c[0] < frontier.num_large, split_large, carry)
     if plan.small_nodes:
         table = lax.fori_loop(0, -(-frontier.num_small // plan.small_nodes), split_small, table)
-    return _add_children(table, state.first_node, plan=plan)
-
-
-def _split_natively(problem: Problem, state: State, *, plan: Plan) -> NodeTable:
-    """Splits the nodes of the frontier by a kernel in C++, all at once."""
-    found = splits_by_kernel(problem, state, plan=plan)
-    size = plan.nodes_at_a_time
-
-    def record(block, table):
-        slot = block * size + jnp.arange(size, dtype=jnp.int32)
-        node, splits = jax.tree.map(lambda x: x.at[slot].get(mode="clip"), (state.frontier.node, found))
-        return _record_splits(problem, table, node, slot < state.frontier.num_large, splits, plan=plan)
-
-    table = lax.fori_loop(0, -(-state.frontier.num_large // size), record, state.table)
     return _add_children(table, state.first_node, plan=plan)
 
 

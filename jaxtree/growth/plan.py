@@ -3,15 +3,13 @@
 Two growths with equal plans and equally shaped arguments share one compiled program.
 
 A CPU core is fastest on pieces that its cache holds. A GPU needs few, large pieces, because every piece costs a
-launch. A TPU has no fast scatter; there a histogram is a product of two matrices of zeros and ones. Where C++ kernels
-are installed for a CPU, they replace XLA's scatter and sort.
+launch. A TPU has no fast scatter; there a histogram is a product of two matrices of zeros and ones.
 """
 
 import enum
 import functools
 from typing import NamedTuple
 
-from jaxtree.growth import native
 from jaxtree.growth.inputs import ResolvedRules, Sizes
 from jaxtree.growth.mesh import Devices
 from jaxtree.tree import SplitKind
@@ -47,13 +45,11 @@ class Accumulation(enum.IntEnum):
         would add at the same time; the space of unused slots therefore holds copies of these cells, each for a part
         of the entries, which are added at the end.
     COMPARE: by comparing the cell and code of every entry with all possible ones, as a product of matrices.
-    NATIVE: by a kernel in C++, which also sorts entries.
     """
 
     SCATTER = 0
     COPIES = 1
     COMPARE = 2
-    NATIVE = 3
 
 
 class Backend(NamedTuple):
@@ -87,8 +83,6 @@ class Backend(NamedTuple):
 # A feature's table stays in a core's second-level cache.
 # Sorting an entry takes 75 ns, looking it up and adding it 3.7 ns.
 CPU = Backend(Accumulation.SCATTER, 2**16, 2**18, 2**9, 2**12, 2**16, 2**8, 20.0, 3.0)
-# The costs are estimates: adding to a cell takes a third of XLA's time, a counting sort a tenth of its sort's.
-NATIVE_CPU = CPU._replace(accumulation=Accumulation.NATIVE, cells_per_slot=2**14, sort_cost=10.0, score_cost=9.0)
 # 256 slots of two classes and 256 codes: the tables of 28 features take 15 MB, which an H200's cache holds.
 GPU = Backend(Accumulation.COPIES, 2**25, 2**19, 2**20, 2**20, 2**22, 2**14, 20.0, 3.0, host_ends_loops=True)
 TPU = Backend(Accumulation.COMPARE, 2**22, 2**18, 2**12, 2**12, 2**16, 2**10, 20.0, 3.0)
@@ -100,16 +94,7 @@ def backend_of(platform: str) -> Backend:
     >>> backend_of("tpu").accumulation.name
     'COMPARE'
     """
-    if platform == "cpu":
-        return NATIVE_CPU if native.is_available() else CPU
-    return TPU if platform == "tpu" else GPU
-
-
-def is_scored_natively(rules: ResolvedRules, kinds: set[SplitKind], *, devices: Devices, platform: str) -> bool:
-    """Whether a kernel in C++ finds the splits: of one CPU, where the kernel knows the rules and kinds of split."""
-    if devices.number > 1 or backend_of(platform).accumulation != Accumulation.NATIVE:
-        return False
-    return native.can_score(rules, kinds)
+    return {"cpu": CPU, "tpu": TPU}.get(platform, GPU)
 
 
 def for_entries(backend: Backend, num_entries: int) -> Backend:
@@ -118,7 +103,7 @@ def for_entries(backend: Backend, num_entries: int) -> Backend:
     >>> for_entries(CPU, 1000).small_nodes, for_entries(CPU, 10**6) == CPU
     (32, True)
     """
-    if backend.accumulation not in (Accumulation.SCATTER, Accumulation.NATIVE) or num_entries >= FEW_ENTRIES:
+    if backend.accumulation != Accumulation.SCATTER or num_entries >= FEW_ENTRIES:
         return backend
     scale = lambda size, least: max(least, size * num_entries // FEW_ENTRIES)  # noqa: E731
     return backend._replace(
@@ -142,13 +127,10 @@ class Scoring(NamedTuple):
     Attributes:
         num_scanned: The number of features scored by a scan over sorted entries.
         num_sampled: The number of sampled features that a node scores in one round; 0 where it scores all features.
-        is_native: Whether a kernel in C++ finds the splits of a level; then nothing is scanned, no node is small, and a
-            node does not score features in rounds.
     """
 
     num_scanned: int
     num_sampled: int
-    is_native: bool
 
 
 class TablePlan(NamedTuple):
@@ -182,13 +164,14 @@ class Plan(NamedTuple):
         entry_capacity: The greatest number of entries, including those of rows shared among branches.
         rules: The rules for scoring and choosing splits.
         tables: The features scored by histograms, by kind of split.
-        num_slots: The number of slots of a chunk, whose splits are found together.
+        num_slots: The number of slots of a chunk, whose splits are found together. Of the kernel in C++: the most nodes
+            of a level whose entries stay in row order.
         num_bins: The number of codes of the feature that has most.
-        is_scored_natively: See `Scoring`, as for `num_scanned` and `num_sampled`.
+        is_native: Whether the kernel in C++ grows the trees; the fields below are then blank, except those of subsets.
         num_words: The number of words of a subset; 0 without subsets.
         subset_bins: The number of codes of the feature that has most, of those split by subsets.
-        num_scanned: The number of scanned features.
-        num_sampled: The number of features of a round.
+        num_scanned: See `Scoring`.
+        num_sampled: The same.
         entries_per_block: Entries read together for a histogram once they are sorted by slot.
         entries_per_move: Entries sent to their children together.
         small_nodes: Nodes scored together by comparing pairs; 0 where no node is scored so.
@@ -206,7 +189,7 @@ class Plan(NamedTuple):
     tables: tuple[TablePlan, ...]
     num_slots: int
     num_bins: int
-    is_scored_natively: bool
+    is_native: bool
     num_words: int
     subset_bins: int
     num_scanned: int
@@ -221,7 +204,7 @@ class Plan(NamedTuple):
     @property
     def is_on_cpu(self) -> bool:
         """Whether the program runs on a CPU."""
-        return self.backend.accumulation in (Accumulation.SCATTER, Accumulation.NATIVE)
+        return self.backend.accumulation == Accumulation.SCATTER
 
     @property
     def nodes_at_a_time(self) -> int:
@@ -261,7 +244,7 @@ def make_plan(
         devices: The devices.
         platform: JAX's name for their kind.
     """
-    num_scanned, num_sampled, is_native = scoring
+    num_scanned, num_sampled = scoring
     backend = for_entries(backend_of(platform), num_entries)
     entry_capacity = -(-_entry_capacity(num_entries, sizes.entry_capacity, rules) // devices.number)
     widest_level = _power_of_two(max(1, min(sizes.capacity, num_entries // 2)))
@@ -281,10 +264,7 @@ def make_plan(
         and not rules.samples_thresholds
         # The entries of a small node may lie on several devices.
         and devices.number == 1
-        and not is_native
     )
-    if is_native:
-        num_slots = _slots_in_row_order(sizes, rules, num_entries, item)
     block = min(num_entries, backend.entries_per_block)
     entry_capacity, per_move = _moves(entry_capacity, block, backend.entries_per_move)
     return Plan(
@@ -294,32 +274,64 @@ def make_plan(
         num_roots=sizes.num_roots,
         entry_capacity=entry_capacity,
         rules=rules,
-        tables=() if is_native else tables,
+        tables=tables,
         num_slots=min(num_slots, max(widest_level, widest_block)),
         num_bins=sizes.num_bins,
-        is_scored_natively=is_native,
-        num_words=-(-widest_bins // CODES_PER_WORD) if SplitKind.SUBSET in all_kinds else 0,
-        subset_bins=max((shape.num_bins for shape in shapes if SplitKind.SUBSET in shape.kinds), default=0),
+        is_native=False,
+        **_sizes_of_subsets(shapes),
         num_scanned=num_scanned,
         num_sampled=num_sampled,
         entries_per_block=block,
         entries_per_move=per_move,
         small_nodes=min(backend.small_nodes, widest_level) if pairs_pay else 0,
         max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
-        sorts=is_native or num_scanned > 0 or pairs_pay or num_entries > MOST_ENTRIES_UNSORTED,
+        sorts=num_scanned > 0 or pairs_pay or num_entries > MOST_ENTRIES_UNSORTED,
         starts_in_row_order=False,
     )
 
 
-def _slots_in_row_order(sizes: Sizes, rules: ResolvedRules, num_entries: int, item: int) -> int:
+def make_native_plan(rules: ResolvedRules, sizes: Sizes, shapes: tuple[TableShape, ...], *, num_entries: int) -> Plan:
+    """Returns the plan of a growth by the kernel in C++; see `make_plan`."""
+    return Plan(
+        backend=CPU,
+        devices=Devices(1),
+        capacity=sizes.capacity,
+        num_roots=sizes.num_roots,
+        entry_capacity=num_entries,
+        rules=rules,
+        tables=(),
+        num_slots=_slots_in_row_order(sizes, rules, num_entries),
+        num_bins=sizes.num_bins,
+        is_native=True,
+        **_sizes_of_subsets(shapes),
+        num_scanned=0,
+        num_sampled=0,
+        entries_per_block=num_entries,
+        entries_per_move=num_entries,
+        small_nodes=0,
+        max_branches=2,
+        sorts=False,
+        starts_in_row_order=False,
+    )
+
+
+def _sizes_of_subsets(shapes: tuple[TableShape, ...]) -> dict[str, int]:
+    """The fields of a plan that depend on subsets."""
+    most = lambda some: max((shape.num_bins for shape in some), default=0)  # noqa: E731
+    with_subsets = [shape for shape in shapes if SplitKind.SUBSET in shape.kinds]
+    words = -(-most(shapes) // CODES_PER_WORD) if with_subsets else 0
+    return {"num_words": words, "subset_bins": most(with_subsets)}
+
+
+def _slots_in_row_order(sizes: Sizes, rules: ResolvedRules, num_entries: int) -> int:
     """The most nodes of a level that a kernel in C++ sums in the order of the rows.
 
     Their sums of a feature stay in a core's cache, and there are fewer codes than rows.
     """
     if rules.samples_features or rules.samples_thresholds:
         return 0
-    cells = rules.num_channels * sizes.num_bins
-    return min(BYTES_IN_ROW_ORDER // (item * cells), num_entries // (2 * sizes.num_bins))
+    bytes_of_slot = (8 if rules.has_wide_sums else 4) * rules.num_channels * sizes.num_bins
+    return min(BYTES_IN_ROW_ORDER // bytes_of_slot, num_entries // (2 * sizes.num_bins))
 
 
 def _entry_capacity(num_entries: int, given: int | None, rules: ResolvedRules) -> int:

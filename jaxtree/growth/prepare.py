@@ -22,8 +22,9 @@ from jaxtree.growth.inputs import (
     is_concrete,
 )
 from jaxtree.growth.mesh import Devices
+from jaxtree.growth.native import can_grow
 from jaxtree.growth.objective import EntryWeights, Units
-from jaxtree.growth.plan import WINDOW, Plan, Scoring, TableShape, is_scored_natively, make_plan
+from jaxtree.growth.plan import WINDOW, Plan, Scoring, TableShape, make_native_plan, make_plan
 from jaxtree.growth.problem import C45_TOLERANCE, DONE, Entries, FeatureContext, Problem, RootLimits
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
 from jaxtree.tree import SplitKind
@@ -74,16 +75,18 @@ def prepare(
     resolved = _resolve(rules, data, features)
     target = as_type(data.target, objective.target_type).reshape(-1, codes.shape[1])
     # A scan needs the entries of all devices in one order.
-    by_kernel = is_scored_natively(resolved, _kinds_of(features, rules.kinds), devices=devices, platform=platform)
-    can_scan = num_entries >= WINDOW and not rules.samples_thresholds and devices.number == 1 and not by_kernel
+    is_native = platform == "cpu" and devices.number == 1 and can_grow(resolved, _kinds_of(features, rules.kinds))
+    can_scan = num_entries >= WINDOW and not rules.samples_thresholds and devices.number == 1 and not is_native
     shapes, lists = list_features(features, sizes.num_bins, rules.kinds, can_scan=can_scan)
     row, root = (None if x is None else as_type(x, np.int32) for x in (data.row, data.root))
     order = sorted_entries(codes, lists[-1], row, root, num_entries)
     num_sampled = 0 if len(order) or not rules.samples_features else _num_sampled(limits, len(codes))
-    plan = make_plan(
-        resolved, sizes, shapes, Scoring(len(order), num_sampled, by_kernel),
-        num_entries=num_entries, devices=devices, platform=platform,
-    )  # fmt: skip
+    if is_native:
+        plan = make_native_plan(resolved, sizes, shapes, num_entries=num_entries)
+    else:
+        scoring = Scoring(len(order), num_sampled)
+        where = {"num_entries": num_entries, "devices": devices, "platform": platform}
+        plan = make_plan(resolved, sizes, shapes, scoring, **where)
     in_order = row is None and not resolved.shares_missing and not len(order)
     weight = None if data.weight is None else as_type(data.weight, np.float64 if resolved.is_scaled else np.int32)
     in_average = np.ones(len(codes)) if features.in_average is None else features.in_average
@@ -96,7 +99,7 @@ def prepare(
         features=_feature_arrays(features, sizes.num_bins, rules.samples_thresholds),
         num_codes=as_type(features.num_codes, np.int32),
         in_average=as_type(in_average, bool),
-        lists=lists if len(order) else () if by_kernel else lists[:-1],
+        lists=lists if len(order) else () if is_native else lists[:-1],
         limits=Limits(*(as_type(x, kind, sizes.num_roots) for x, kind in zip(limits, LIMIT_TYPES, strict=True))),
         root_seed=root_seed,
         order=order,

@@ -7,9 +7,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, Int64, Shaped
 
-from jaxtree.growth import native
 from jaxtree.growth.objective import NO_LABEL
-from jaxtree.growth.plan import Accumulation, Plan
+from jaxtree.growth.plan import Plan
 from jaxtree.growth.presorted import Expansion, expand
 from jaxtree.growth.problem import DONE, Entries, Frontier, NodeTable, Presorted, Problem, State
 from jaxtree.growth.rounds import over_blocks
@@ -56,9 +55,6 @@ def route_entries(problem: Problem, state: State, first_node: Int32[Array, ""], 
 def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> tuple[NodeTable, Array]:
     """Sends and counts entries block by block, so that every entry is read once."""
     entries, size = state.entries, plan.entries_per_move
-    if plan.backend.accumulation == Accumulation.NATIVE:
-        node = _send_entries(problem, state, plan=plan)
-        return count_entries(state.table, entries, node, first_node, plan=plan), node
 
     def move_block(block, carry):
         counted, node = carry
@@ -73,9 +69,6 @@ def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> 
 def _send_entries(problem: Problem, state: State, *, plan: Plan) -> Int32[Array, " entry"]:
     """The child of every entry: `DONE` where its node was not split, `SHARED` where it goes to all children."""
     entries, size = state.entries, plan.entries_per_move
-    if plan.backend.accumulation == Accumulation.NATIVE:
-        tree, node = state.table.tree, state.frontier.node
-        return native.send(problem.codes, entries.row, entries.slot, entries.size, node, tree)
 
     def send_block(block, node):
         return _put_block(node, _send_block(problem, state, block, plan), block, size)
@@ -87,12 +80,6 @@ def count_entries(
     table: NodeTable, entries: Entries, node: Int32[Array, " entry"], first_node: Int32[Array, ""], *, plan: Plan
 ) -> NodeTable:
     """Adds every entry to the sums and the number of rows of its node, one of those from `first_node` on."""
-    tree, nodes, objective = table.tree, table.nodes, plan.rules.objective
-    if plan.backend.accumulation == Accumulation.NATIVE:
-        columns, arrived = native.columns_of(entries), (first_node, tree.num_nodes)
-        counted = (nodes.sums, tree.num_rows, nodes.low, nodes.high)
-        sums, *rest = native.count(columns, node, entries.size, arrived, counted, additions=objective.additions)
-        return _close_count(_Counted(sums.reshape(-1), *rest), table, first_node, plan)
     size = plan.entries_per_move
 
     def count_block(block, counted):

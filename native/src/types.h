@@ -1,4 +1,4 @@
-// The types of the arrays that XLA hands over, found at run time; and what all kernels know of splits.
+// The types of the arrays that XLA hands over, found at run time; and what all files know of splits.
 
 #ifndef JAXTREE_NATIVE_TYPES_H_
 #define JAXTREE_NATIVE_TYPES_H_

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chisquare
 
 from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, grow
-from jaxtree.growth import native, plan
+from jaxtree.growth import native, prepare
 from jaxtree.tree import SplitKind
 
 NUM_FEATURES, PADDED = 4, 8
@@ -27,14 +27,19 @@ KINDS = {
 WAYS = {"histograms": (8, 1), "pairs in small nodes": (64, 20), "scans": (512, 130)}
 """How nodes are scored: the number of bins, and how far apart the three codes of a feature lie."""
 
-BACKENDS = [
-    pytest.param(plan.CPU, id="XLA"),
+HOW = [
+    pytest.param(False, id="XLA"),
     pytest.param(
-        plan.NATIVE_CPU,
-        id="C++",
-        marks=pytest.mark.skipif(not native.is_available(), reason="the kernels are not installed"),
+        True, id="C++", marks=pytest.mark.skipif(not native.is_available(), reason="the kernel is not installed")
     ),
 ]
+
+
+@pytest.fixture
+def uses_kernel(request, monkeypatch):
+    """Whether the kernel in C++ grows the trees that it can."""
+    if not request.param:
+        monkeypatch.setattr(prepare, "can_grow", lambda rules, kinds: False)
 
 
 def grown(
@@ -77,18 +82,16 @@ def assert_leaves_are_pure(tree):
     )
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("uses_kernel", HOW, indirect=True)
 @pytest.mark.parametrize("way", WAYS)
-def test_every_leaf_is_pure_however_few_features_a_node_draws(way, backend, monkeypatch):
-    monkeypatch.setattr(plan, "backend_of", lambda platform: backend)
+def test_every_leaf_is_pure_however_few_features_a_node_draws(way, uses_kernel):
     assert_leaves_are_pure(grown(KINDS["thresholds"], *WAYS[way], samples_features=True))
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("uses_kernel", HOW, indirect=True)
 @pytest.mark.parametrize("targets", ["numbers", pytest.param("classes", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n != "mixed")) for n in KINDS])
-def test_every_leaf_is_pure_for_every_kind_of_split(name, targets, backend, monkeypatch):
-    monkeypatch.setattr(plan, "backend_of", lambda platform: backend)
+def test_every_leaf_is_pure_for_every_kind_of_split(name, targets, uses_kernel):
     assert_leaves_are_pure(grown(KINDS[name], targets=targets, samples_features=True))
 
 

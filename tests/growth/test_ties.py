@@ -9,19 +9,27 @@ from jax.sharding import Mesh
 from scipy.stats import chisquare
 
 from jaxtree import Classes, Data, Limits, Numbers, Rules, Sizes, grow
-from jaxtree.growth import native, plan
+from jaxtree.growth import native, plan, prepare
 
 NUM_FEATURES, NUM_ROWS, NUM_ROOTS = 5, 500, 3
 WAYS = {"histograms": 32, "pairs in small nodes": 64, "scans": 512}
 """How XLA's programs score nodes, by the number of bins."""
 BACKENDS = {
     "XLA": plan.CPU,
-    "C++": plan.NATIVE_CPU,
     "small chunks": plan.CPU._replace(bytes_per_table=2**10, bytes_per_block=2**9, small_nodes=4),
     "GPU": plan.GPU._replace(bytes_per_table=2**14),
     "TPU": plan.TPU._replace(bytes_per_table=2**14),
 }
-NEEDS_KERNELS = pytest.mark.skipif(not native.is_available(), reason="no kernels are installed")
+NEEDS_KERNEL = pytest.mark.skipif(not native.is_available(), reason="the kernel is not installed")
+
+
+def use(name, monkeypatch):
+    """Lets trees be grown by the kernel in C++, or by the programs of one of the backends."""
+    if name == "C++":
+        monkeypatch.setattr(prepare, "can_grow", native.can_grow)
+        return
+    monkeypatch.setattr(prepare, "can_grow", lambda rules, kinds: False)
+    monkeypatch.setattr(plan, "backend_of", lambda platform: BACKENDS[name])
 
 
 def grown(rules, num_bins=64, *, same=True, target=None, order=slice(None), **given):
@@ -56,7 +64,7 @@ RANDOM = Rules(Classes(2), draws_ties=True)
 
 @pytest.mark.parametrize("way", WAYS)
 def test_of_equal_columns_each_has_its_chance(way, monkeypatch):
-    monkeypatch.setattr(plan, "backend_of", lambda platform: plan.CPU)
+    use("XLA", monkeypatch)
     chosen = np.bincount(splits_of(grown(RANDOM, WAYS[way])), minlength=NUM_FEATURES)
     assert chosen.sum() > 90 and chisquare(chosen).pvalue > 1e-3
     assert not splits_of(grown(Rules(Classes(2)), WAYS[way])).any()
@@ -66,24 +74,24 @@ def test_of_equal_columns_each_has_its_chance(way, monkeypatch):
 @pytest.mark.parametrize(
     "backend",
     [
-        pytest.param("C++", marks=NEEDS_KERNELS),
+        pytest.param("C++", marks=NEEDS_KERNEL),
         "small chunks",
         pytest.param("GPU", marks=pytest.mark.slow),
         pytest.param("TPU", marks=pytest.mark.slow),
     ],
 )
 def test_a_tie_is_decided_alike_on_all_devices(backend, same, monkeypatch):
-    monkeypatch.setattr(plan, "backend_of", lambda platform: plan.CPU)
+    use("XLA", monkeypatch)
     expected = grown(RANDOM, same=same)
-    monkeypatch.setattr(plan, "backend_of", lambda platform: BACKENDS[backend])
+    use(backend, monkeypatch)
     monkeypatch.setattr(plan, "for_entries", lambda backend, num_entries: backend)
     assert_same(grown(RANDOM, same=same), expected)
 
 
-@pytest.fixture(params=["XLA", pytest.param("C++", marks=NEEDS_KERNELS)])
+@pytest.fixture(params=["XLA", pytest.param("C++", marks=NEEDS_KERNEL)])
 def either(request, monkeypatch):
-    """XLA's programs, and the kernels."""
-    monkeypatch.setattr(plan, "backend_of", lambda platform: BACKENDS[request.param])
+    """XLA's programs, and the kernel."""
+    use(request.param, monkeypatch)
 
 
 @pytest.mark.usefixtures("either")

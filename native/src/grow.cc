@@ -1,0 +1,182 @@
+// The kernel that grows trees: reads XLA's arrays, and makes the blank table that growth fills.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "growth.h"
+#include "types.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace ffi = xla::ffi;
+
+namespace jaxtree {
+namespace {
+
+// Reads buffers one after another, in the order of `native.grow_nodes`.
+class Arguments {
+ public:
+  explicit Arguments(const ffi::RemainingArgs& buffers) : buffers_(buffers) {}
+
+  ffi::AnyBuffer Next() { return buffers_.get<ffi::AnyBuffer>(at_++).value(); }
+
+  // The elements of the next buffer; null if it has none.
+  template <typename T>
+  const T* Data() {
+    const ffi::AnyBuffer buffer = Next();
+    return buffer.element_count() == 0 ? nullptr : static_cast<const T*>(buffer.untyped_data());
+  }
+
+ private:
+  const ffi::RemainingArgs& buffers_;
+  size_t at_ = 0;
+};
+
+class Results {
+ public:
+  explicit Results(const ffi::RemainingRets& buffers) : buffers_(buffers) {}
+
+  // The elements of the next buffer, all of them `blank`; null if it has none.
+  template <typename T>
+  T* Data(T blank) {
+    ffi::Result<ffi::AnyBuffer> buffer = buffers_.get<ffi::AnyBuffer>(at_++).value();
+    T* const data = static_cast<T*>(buffer->untyped_data());
+    std::fill_n(data, buffer->element_count(), blank);
+    return buffer->element_count() == 0 ? nullptr : data;
+  }
+
+  int64_t LastDimension() const { return (*buffers_.get<ffi::AnyBuffer>(at_))->dimensions().back(); }
+
+ private:
+  const ffi::RemainingRets& buffers_;
+  size_t at_ = 0;
+};
+
+std::vector<Addition> ReadAdditions(ffi::Span<const int32_t> numbers) {
+  std::vector<Addition> additions;
+  for (size_t at = 0; at + 2 < numbers.size(); at += 3) {
+    additions.push_back({numbers[at], numbers[at + 1], numbers[at + 2]});
+  }
+  return additions;
+}
+
+struct Attributes {
+  ffi::Span<const int32_t> additions, node_additions, rules;
+};
+
+template <typename Value>
+NodeTable<Value> ReadTable(Results& results, int32_t num_roots, int64_t capacity) {
+  NodeTable<Value> table{};
+  table.capacity = capacity;
+  table.num_nodes = num_roots;
+  for (int32_t** field : {&table.feature, &table.code, &table.next_code, &table.kind, &table.missing_code,
+                          &table.missing_branch, &table.first_child, &table.num_children, &table.parent, &table.depth,
+                          &table.root, &table.num_rows}) {
+    *field = results.Data<int32_t>(0);
+  }
+  table.gain = results.Data<double>(0);
+  table.num_words = results.LastDimension();
+  table.subset = results.Data<uint32_t>(0);
+  table.num_channels = results.LastDimension();
+  table.sums = results.Data<Value>(0);
+  table.low = results.Data<int64_t>(std::numeric_limits<int64_t>::max());
+  table.high = results.Data<int64_t>(std::numeric_limits<int64_t>::min());
+  std::iota(table.parent, table.parent + num_roots, 0);
+  std::iota(table.root, table.root + num_roots, 0);
+  return table;
+}
+
+template <typename Code, typename Value>
+ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attributes& attributes) {
+  const ffi::Span<const int32_t> rules = attributes.rules;
+  Level<Code, Value> level{};
+  const ffi::AnyBuffer codes = in.Next();
+  level.codes = static_cast<const Code*>(codes.untyped_data());
+  level.num_features = codes.dimensions()[0];
+  level.num_rows = codes.dimensions()[1];
+
+  Entries<Value> entries{};
+  const ffi::AnyBuffer row = in.Next();
+  entries.size = row.element_count();
+  entries.row = static_cast<const int32_t*>(row.untyped_data());
+  entries.root = in.Data<int32_t>();
+  const ffi::AnyBuffer label = in.Next(), value = in.Next();
+  if (label.element_type() == ffi::DataType::S64) {
+    entries.identity = static_cast<const int64_t*>(label.untyped_data());
+  } else {
+    entries.label = static_cast<const int32_t*>(label.untyped_data());
+    entries.num_labels = label.dimensions()[0];
+  }
+  entries.value = static_cast<const Value*>(value.untyped_data());
+  entries.num_values = value.dimensions()[0];
+  entries.are_in_row_order = rules[13] != 0;
+  entries.additions = ReadAdditions(attributes.node_additions);
+
+  level.kind = in.Data<int32_t>();
+  level.num_codes = in.Data<int32_t>();
+  level.missing_code = in.Data<int32_t>();
+  const ffi::AnyBuffer apart = in.Next(), position = in.Next();
+  level.num_apart = apart.dimensions().back();
+  level.first_apart = level.num_apart == 0 ? nullptr : static_cast<const int32_t*>(apart.untyped_data());
+  level.num_positions = position.dimensions().back();
+  level.position = level.num_positions == 0 ? nullptr : static_cast<const double*>(position.untyped_data());
+  const double* const units = in.Data<double>();
+
+  Limits<Value> limits{};
+  const ffi::AnyBuffer max_depth = in.Next();
+  limits.max_depth = static_cast<const int32_t*>(max_depth.untyped_data());
+  limits.split_weight = in.Data<Value>();
+  limits.split_rows = in.Data<int32_t>();
+  limits.min_gain = in.Data<double>();
+  limits.min_impurity_decrease = in.Data<double>();
+  level.most_features = in.Data<int32_t>();
+  level.leaf_weight = in.Data<Value>();
+  level.leaf_rows = in.Data<int32_t>();
+  const uint32_t* const root_seed = in.Data<uint32_t>();
+
+  NodeTable<Value> table = ReadTable<Value>(results, max_depth.element_count(), rules[15]);
+  level.num_bins = rules[0];
+  level.objective = {static_cast<Formula>(rules[1]), rules[2], rules[3], rules[4], rules[5] != 0, rules[6] != 0, units[0],
+                     units[1]};
+  level.rules = {static_cast<Missing>(rules[7]), rules[8] != 0, static_cast<int32_t>(table.num_words), rules[9]};
+  level.samples_features = rules[10] != 0;
+  level.samples_thresholds = rules[11] != 0;
+  level.draws_ties = rules[12] != 0;
+  level.additions = ReadAdditions(attributes.additions);
+  const Addition first = level.additions[0];
+  level.adds_one_label = level.additions.size() == 1 && first.label == 0 && first.channel == 0 && first.value == 0;
+
+  Growth<Code, Value> growth(pool, level, limits, entries, root_seed, rules[14], table);
+  const bool is_complete = growth.Run();
+  int32_t* const end = results.Data<int32_t>(0);
+  end[0] = table.num_nodes;
+  end[1] = is_complete;
+  return ffi::Error::Success();
+}
+
+ffi::Error Grow(ffi::ThreadPool pool, ffi::RemainingArgs in, ffi::RemainingRets results,
+                ffi::Span<const int32_t> additions, ffi::Span<const int32_t> node_additions,
+                ffi::Span<const int32_t> rules) {
+  const Attributes attributes{additions, node_additions, rules};
+  const ffi::AnyBuffer codes = *in.get<ffi::AnyBuffer>(0), value = *in.get<ffi::AnyBuffer>(4);
+  return ForCodes(codes, [&](auto code) {
+    return ForValues(value, [&](auto number) {
+      return Run<decltype(code), decltype(number)>(pool, Arguments(in), Results(results), attributes);
+    });
+  });
+}
+
+}  // namespace
+}  // namespace jaxtree
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_grow, jaxtree::Grow,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::ThreadPool>()
+                                  .RemainingArgs()
+                                  .RemainingRets()
+                                  .Attr<ffi::Span<const int32_t>>("additions")       // label, channel, value of each
+                                  .Attr<ffi::Span<const int32_t>>("node_additions")  // the same, of a node's sums
+                                  .Attr<ffi::Span<const int32_t>>("rules")           // in the order of `native._rules`
+);

@@ -1,0 +1,482 @@
+// Growth of trees, level by level, from the entries at the roots to the last split.
+//
+// An entry is a row with a weight on its way down a tree. While levels have few nodes, entries stay in the order of the
+// rows, and each knows the slot of its node. Later they are sorted: the entries of a node that may be split lie side by
+// side, and those of leaves are dropped.
+
+#ifndef JAXTREE_NATIVE_GROWTH_H_
+#define JAXTREE_NATIVE_GROWTH_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "level_splits.h"
+#include "parallel.h"
+#include "search.h"
+#include "types.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace jaxtree {
+
+constexpr int32_t kNoSlot = -1;
+// Fewer entries are not worth another thread.
+constexpr int64_t kEntriesPerPart = 1 << 14;
+// Threads count apart, and add up afterwards, where there are this many times as many entries as cells.
+constexpr int64_t kEntriesPerCell = 16;
+
+// The limits of every root, as in `jaxtree/growth/problem.py`.
+template <typename Value>
+struct Limits {
+  const int32_t *max_depth, *split_rows;
+  const Value* split_weight;
+  const double *min_gain, *min_impurity_decrease;
+};
+
+// The entries as they are given, and what each adds to the sums of its node. `identity` tells targets apart.
+template <typename Value>
+struct Entries {
+  int64_t size;
+  const int32_t *row, *root, *label;
+  const int64_t* identity;
+  const Value* value;
+  int64_t num_labels, num_values;
+  bool are_in_row_order;
+  std::vector<Addition> additions;
+};
+
+// The arrays of the tree, one place a node; blank at the beginning.
+template <typename Value>
+struct NodeTable {
+  int64_t capacity, num_words, num_channels;
+  int32_t *feature, *code, *next_code, *kind;
+  uint32_t* subset;
+  int32_t *missing_code, *missing_branch, *first_child, *num_children, *parent, *depth, *root, *num_rows;
+  double* gain;
+  Value* sums;
+  int64_t *low, *high;  // of the identities; null where sums tell whether a node is mixed
+  int32_t num_nodes;
+
+  int32_t BranchOf(int32_t node, int32_t value) const {
+    if (value == missing_code[node]) return std::max(missing_branch[node], 0);
+    switch (kind[node]) {
+      case kThreshold: return value > code[node];
+      case kSubset: {
+        const int64_t word = std::min<int64_t>(value / kCodesPerWord, num_words - 1);
+        return subset[node * num_words + word] >> (value % kCodesPerWord) & 1;
+      }
+      default: return value == code[node];
+    }
+  }
+};
+
+template <typename Code, typename Value>
+class Growth {
+ public:
+  // Of `level` the table and the rules are set.
+  Growth(ffi::ThreadPool& pool, const Level<Code, Value>& level, const Limits<Value>& limits, const Entries<Value>& entries,
+         const uint32_t* root_seed, int64_t most_slots_in_row_order, NodeTable<Value>& table)
+      : pool_(pool), level_(level), limits_(limits), entries_(entries), most_slots_in_row_order_(most_slots_in_row_order),
+        table_(table) {
+    const bool draws = level.samples_features || level.samples_thresholds || level.draws_ties;
+    if (draws) seed_.assign(root_seed, root_seed + table.num_nodes);
+  }
+
+  // Returns whether the table had room for all nodes; if not, it holds a smaller tree.
+  bool Run() {
+    OpenRoots();
+    while (!frontier_.empty() && is_complete_) {
+      FindSplits();
+      const int32_t first = table_.num_nodes;
+      RecordSplits();
+      is_in_row_order_ ? SendInRowOrder(first) : SendSorted(first);
+    }
+    return is_complete_;
+  }
+
+ private:
+  static constexpr int kBranches = 2;
+
+  // Sums over entries, of nodes that follow one another.
+  struct Tally {
+    Value* sums;
+    int32_t* num_rows;
+    int64_t *low, *high;
+  };
+
+  // The memory of a tally apart from the table's.
+  struct OwnTally {
+    std::vector<Value> sums;
+    std::vector<int32_t> num_rows;
+    std::vector<int64_t> low, high;
+
+    OwnTally(int64_t num_nodes, int64_t num_channels, bool compares)
+        : sums(num_nodes * num_channels), num_rows(num_nodes),
+          low(compares ? num_nodes : 0, std::numeric_limits<int64_t>::max()),
+          high(compares ? num_nodes : 0, std::numeric_limits<int64_t>::min()) {}
+
+    Tally View() { return {sums.data(), num_rows.data(), low.data(), high.data()}; }
+  };
+
+  // Some entries of one node, which one thread sends to the children.
+  struct Piece {
+    int32_t node;
+    int64_t own;  // the number of its own tally, -1 for all entries of a node
+    int64_t begin, end;
+    int64_t count[kBranches];
+    int64_t place[kBranches];  // of the first entry that goes to the child, `kNoSlot` where that is a leaf
+  };
+
+  bool Compares() const { return table_.low != nullptr; }
+
+  Tally TallyFrom(int32_t node) const {
+    if (!Compares()) return {table_.sums + node * table_.num_channels, table_.num_rows + node, nullptr, nullptr};
+    return {table_.sums + node * table_.num_channels, table_.num_rows + node, table_.low + node, table_.high + node};
+  }
+
+  void Add(int64_t entry, int64_t node, const Tally& tally) const {
+    Value* const sums = tally.sums + node * table_.num_channels;
+    ++tally.num_rows[node];
+    if (level_.adds_one_label) {
+      sums[entries_.label[entry]] += entries_.value[entry];
+      return;
+    }
+    for (const Addition& addition : entries_.additions) {
+      const int32_t label = addition.label < 0 ? 0 : entries_.label[addition.label * entries_.size + entry];
+      sums[addition.channel + label] += entries_.value[addition.value * entries_.size + entry];
+    }
+    if (!Compares()) return;
+    tally.low[node] = std::min(tally.low[node], entries_.identity[entry]);
+    tally.high[node] = std::max(tally.high[node], entries_.identity[entry]);
+  }
+
+  void AddTally(const Tally& own, int64_t num_nodes, const Tally& tally) const {
+    for (int64_t at = 0; at < num_nodes * table_.num_channels; ++at) tally.sums[at] += own.sums[at];
+    for (int64_t at = 0; at < num_nodes; ++at) tally.num_rows[at] += own.num_rows[at];
+    for (int64_t at = 0; at < (Compares() ? num_nodes : 0); ++at) {
+      tally.low[at] = std::min(tally.low[at], own.low[at]);
+      tally.high[at] = std::max(tally.high[at], own.high[at]);
+    }
+  }
+
+  // Adds every entry to its node, the nodes being those from `first` on; `node_of` returns -1 for entries that have none.
+  template <typename NodeOf>
+  void CountEntries(int32_t first, int64_t num_nodes, const NodeOf& node_of) {
+    const auto count = [&](int64_t begin, int64_t end, const Tally& tally) {
+      for (int64_t entry = begin; entry < end; ++entry) {
+        const int32_t node = node_of(entry);
+        if (node >= 0) Add(entry, node - first, tally);
+      }
+    };
+    const int64_t num_parts = std::min(pool_.num_threads(), entries_.size / kEntriesPerPart);
+    if (num_parts < 2 || num_nodes * (table_.num_channels + 1) * kEntriesPerCell * num_parts > entries_.size) {
+      return count(0, entries_.size, TallyFrom(first));
+    }
+    std::vector<OwnTally> own(num_parts, OwnTally(num_nodes, table_.num_channels, Compares()));
+    ForEach(pool_, num_parts, [&](int64_t part) {
+      count(entries_.size * part / num_parts, entries_.size * (part + 1) / num_parts, own[part].View());
+    });
+    for (OwnTally& part : own) AddTally(part.View(), num_nodes, TallyFrom(first));
+  }
+
+  void OpenRoots() {
+    const int32_t num_roots = table_.num_nodes;
+    slot_.resize(entries_.size);
+    for (int64_t entry = 0; entry < entries_.size; ++entry) {
+      const int32_t root = entries_.root[entry];
+      slot_[entry] = entries_.value[entry] > 0 && root >= 0 && root < num_roots ? root : kNoSlot;
+    }
+    CountEntries(0, num_roots, [&](int64_t entry) { return slot_[entry]; });
+    OpenFrontier(0);
+    is_in_row_order_ = entries_.are_in_row_order;
+    GiveSlots(0);
+  }
+
+  // Opens the frontier of the nodes from `first` on.
+  void OpenFrontier(int32_t first) {
+    frontier_.clear();
+    start_.clear();
+    stop_.clear();
+    slot_of_node_.assign(table_.num_nodes - first, kNoSlot);
+    int64_t before = 0;
+    for (int32_t node = first; node < table_.num_nodes; ++node) {
+      if (!MaySplit(node)) continue;
+      slot_of_node_[node - first] = frontier_.size();
+      frontier_.push_back(node);
+      start_.push_back(before);
+      stop_.push_back(before += table_.num_rows[node]);
+    }
+  }
+
+  bool MaySplit(int32_t node) const {
+    const int32_t root = table_.root[node];
+    return IsMixed(node) && WeightOf(node) >= limits_.split_weight[root] &&
+           table_.num_rows[node] >= limits_.split_rows[root] && table_.depth[node] < limits_.max_depth[root];
+  }
+
+  Value WeightOf(int32_t node) const {
+    const Value* const sums = table_.sums + node * table_.num_channels;
+    Value weight = sums[0];
+    for (int32_t c = 1; c < level_.objective.num_classes; ++c) weight += sums[c];
+    return weight;
+  }
+
+  bool IsMixed(int32_t node) const {
+    if (Compares()) return table_.low[node] < table_.high[node];
+    const int32_t num_classes = level_.objective.num_classes;
+    const Value* sums = table_.sums + node * table_.num_channels;
+    for (int32_t output = 0; output < level_.objective.num_outputs; ++output, sums += num_classes) {
+      Value total = 0;
+      for (int32_t c = 0; c < num_classes; ++c) total += sums[c];
+      if (total > *std::max_element(sums, sums + num_classes)) return true;
+    }
+    return false;
+  }
+
+  void FindSplits() {
+    level_.row = entries_.row;
+    level_.label = entries_.label;
+    level_.value = entries_.value;
+    level_.num_entries = entries_.size;
+    level_.slot = is_in_row_order_ ? slot_.data() : nullptr;
+    level_.node = frontier_.data();
+    level_.start = start_.data();
+    level_.stop = stop_.data();
+    level_.num_slots = frontier_.size();
+    level_.sums = table_.sums;
+    level_.num_node_channels = table_.num_channels;
+    level_.rows_of_node = table_.num_rows;
+    level_.root = table_.root;
+    level_.seed = seed_.empty() ? nullptr : seed_.data();
+    splits_.assign(frontier_.size(), Split());
+    is_in_row_order_ ? SplitInRowOrder(pool_, level_, splits_) : SplitSlots(pool_, level_, splits_);
+  }
+
+  // Stores the splits that the limits allow, and appends the children in the order of their parents. Nodes whose children
+  // do not fit into the table become leaves.
+  void RecordSplits() {
+    for (size_t slot = 0; slot < frontier_.size(); ++slot) {
+      const Split& split = splits_[slot];
+      const int32_t node = frontier_[slot];
+      if (!IsAllowed(node, split.gain)) continue;
+      if (table_.num_nodes + kBranches > table_.capacity) {
+        is_complete_ = false;
+        return;
+      }
+      table_.feature[node] = split.feature;
+      table_.code[node] = split.code;
+      table_.next_code[node] = split.next_code;
+      table_.kind[node] = level_.kind[split.feature];
+      table_.missing_code[node] = level_.missing_code[split.feature];
+      table_.missing_branch[node] = split.missing_branch;
+      table_.gain[node] = split.gain;
+      std::copy(split.subset.begin(), split.subset.end(), table_.subset + node * table_.num_words);
+      table_.first_child[node] = table_.num_nodes;
+      table_.num_children[node] = kBranches;
+      for (int32_t branch = 0; branch < kBranches; ++branch) AddChild(node, branch);
+    }
+  }
+
+  void AddChild(int32_t node, int32_t branch) {
+    const int32_t child = table_.num_nodes++;
+    table_.parent[child] = node;
+    table_.depth[child] = table_.depth[node] + 1;
+    table_.root[child] = table_.root[node];
+    if (!seed_.empty()) seed_.push_back(ChildHash(seed_[node], branch));
+  }
+
+  bool IsAllowed(int32_t node, double gain) const {
+    const int32_t root = table_.root[node];
+    const double whole = std::max(static_cast<double>(WeightOf(root)), 1.0);
+    const double decrease = gain * static_cast<double>(WeightOf(node)) / whole;
+    return gain >= 0 && gain >= limits_.min_gain[root] && decrease >= limits_.min_impurity_decrease[root];
+  }
+
+  int32_t BranchOf(int64_t entry, int32_t node) const {
+    return table_.BranchOf(node, level_.codes[table_.feature[node] * level_.num_rows + entries_.row[entry]]);
+  }
+
+  // Sends every entry to its child; `slot_` has the child's number in place of a slot until the frontier is open.
+  void SendInRowOrder(int32_t first) {
+    ForEach(pool_, (entries_.size + kEntriesPerPart - 1) / kEntriesPerPart, [&](int64_t part) {
+      const int64_t end = std::min((part + 1) * kEntriesPerPart, entries_.size);
+      for (int64_t entry = part * kEntriesPerPart; entry < end; ++entry) {
+        if (slot_[entry] == kNoSlot) continue;
+        const int32_t node = frontier_[slot_[entry]];
+        slot_[entry] = table_.num_children[node] == 0 ? kNoSlot : table_.first_child[node] + BranchOf(entry, node);
+      }
+    });
+    CountEntries(first, table_.num_nodes - first, [&](int64_t entry) { return slot_[entry]; });
+    OpenFrontier(first);
+    GiveSlots(first);
+  }
+
+  // Gives every entry the slot of its node, and sorts the entries where that pays.
+  void GiveSlots(int32_t first) {
+    for (int32_t& slot : slot_) {
+      if (slot != kNoSlot) slot = slot_of_node_[slot - first];
+    }
+    const int64_t num_slots = frontier_.size();
+    if (num_slots > 0 && !(is_in_row_order_ && num_slots <= most_slots_in_row_order_)) SortBySlot();
+  }
+
+  // A counting sort. Every part of the entries counts its own, so that it knows where its entries of a slot begin.
+  void SortBySlot() {
+    const int64_t num_slots = frontier_.size();
+    const int64_t num_parts =
+        std::clamp<int64_t>(entries_.size / kEntriesPerPart, 1, std::max<int64_t>(pool_.num_threads(), 1));
+    const auto begin_of = [&](int64_t part) { return entries_.size * part / num_parts; };
+    std::vector<std::vector<int64_t>> next(num_parts, std::vector<int64_t>(num_slots));
+    ForEach(pool_, num_parts, [&](int64_t part) {
+      for (int64_t entry = begin_of(part); entry < begin_of(part + 1); ++entry) {
+        if (slot_[entry] != kNoSlot) ++next[part][slot_[entry]];
+      }
+    });
+    for (int64_t slot = 0; slot < num_slots; ++slot) {
+      int64_t before = start_[slot];
+      for (auto& places : next) before += std::exchange(places[slot], before);
+    }
+    Columns sorted = BlankColumns();
+    ForEach(pool_, num_parts, [&](int64_t part) {
+      for (int64_t entry = begin_of(part); entry < begin_of(part + 1); ++entry) {
+        if (slot_[entry] != kNoSlot) Copy(entry, sorted, next[part][slot_[entry]]++);
+      }
+    });
+    Use(std::move(sorted));
+    slot_ = {};
+    branch_.resize(entries_.size);
+    is_in_row_order_ = false;
+  }
+
+  // The entries' own memory, once they are sorted; `size` is the distance between columns.
+  struct Columns {
+    std::vector<int32_t> row, label;
+    std::vector<int64_t> identity;
+    std::vector<Value> value;
+  };
+
+  Columns BlankColumns() {
+    if (!spare_.row.empty()) return std::move(spare_);
+    const int64_t size = entries_.size;
+    return {std::vector<int32_t>(size), std::vector<int32_t>(size * entries_.num_labels),
+            std::vector<int64_t>(Compares() ? size : 0), std::vector<Value>(size * entries_.num_values)};
+  }
+
+  void Copy(int64_t entry, Columns& to, int64_t place) const {
+    to.row[place] = entries_.row[entry];
+    for (int64_t at = 0; at < entries_.num_labels * entries_.size; at += entries_.size) {
+      to.label[at + place] = entries_.label[at + entry];
+    }
+    for (int64_t at = 0; at < entries_.num_values * entries_.size; at += entries_.size) {
+      to.value[at + place] = entries_.value[at + entry];
+    }
+    if (Compares()) to.identity[place] = entries_.identity[entry];
+  }
+
+  void Use(Columns&& columns) {
+    spare_ = std::move(columns_);
+    columns_ = std::move(columns);
+    entries_.row = columns_.row.data();
+    entries_.label = columns_.label.data();
+    entries_.identity = columns_.identity.data();
+    entries_.value = columns_.value.data();
+  }
+
+  // Sends the entries to the children, and moves those whose nodes may be split.
+  void SendSorted(int32_t first) {
+    CutIntoPieces();
+    std::vector<OwnTally> own(num_shared_, OwnTally(kBranches, table_.num_channels, Compares()));
+    ForEachGroup([&](Piece& piece) {
+      CountPiece(piece, piece.own < 0 ? TallyFrom(table_.first_child[piece.node]) : own[piece.own].View());
+    });
+    for (const Piece& piece : pieces_) {
+      if (piece.own >= 0) AddTally(own[piece.own].View(), kBranches, TallyFrom(table_.first_child[piece.node]));
+    }
+    OpenFrontier(first);
+    if (frontier_.empty()) return;
+    PlacePieces(first);
+    Columns moved = BlankColumns();
+    ForEachGroup([&](const Piece& piece) { MovePiece(piece, moved); });
+    Use(std::move(moved));
+  }
+
+  void CutIntoPieces() {
+    pieces_.clear();
+    groups_.assign(1, 0);
+    num_shared_ = 0;
+    int64_t in_group = 0;
+    for (size_t slot = 0; slot < frontier_.size(); ++slot) {
+      const int32_t node = frontier_[slot];
+      if (table_.num_children[node] == 0) continue;
+      for (int64_t begin = start_[slot]; begin < stop_[slot]; begin += kEntriesPerPart) {
+        const int64_t end = std::min(begin + kEntriesPerPart, stop_[slot]);
+        const bool is_whole = begin == start_[slot] && end == stop_[slot];
+        pieces_.push_back({node, is_whole ? -1 : num_shared_++, begin, end, {0, 0}, {0, 0}});
+        if ((in_group += end - begin) < kEntriesPerPart) continue;
+        groups_.push_back(pieces_.size());
+        in_group = 0;
+      }
+    }
+    if (groups_.back() < pieces_.size()) groups_.push_back(pieces_.size());
+  }
+
+  // Calls work(piece) for all pieces: those of a group, which has about `kEntriesPerPart` entries, one after another.
+  template <typename Work>
+  void ForEachGroup(const Work& work) {
+    ForEach(pool_, groups_.size() - 1, [&](int64_t group) {
+      for (size_t at = groups_[group]; at < groups_[group + 1]; ++at) work(pieces_[at]);
+    });
+  }
+
+  void CountPiece(Piece& piece, const Tally& tally) {
+    for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
+      const int32_t branch = branch_[entry] = BranchOf(entry, piece.node);
+      ++piece.count[branch];
+      Add(entry, branch, tally);
+    }
+  }
+
+  // The places of the children's entries: those of a child begin where its slot does.
+  void PlacePieces(int32_t first) {
+    std::vector<int64_t> next(start_);
+    for (Piece& piece : pieces_) {
+      for (int branch = 0; branch < kBranches; ++branch) {
+        const int32_t slot = slot_of_node_[table_.first_child[piece.node] + branch - first];
+        piece.place[branch] = slot == kNoSlot ? kNoSlot : std::exchange(next[slot], next[slot] + piece.count[branch]);
+      }
+    }
+  }
+
+  void MovePiece(const Piece& piece, Columns& to) const {
+    int64_t place[kBranches] = {piece.place[0], piece.place[1]};
+    for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
+      int64_t& own = place[branch_[entry]];
+      if (own != kNoSlot) Copy(entry, to, own++);
+    }
+  }
+
+  ffi::ThreadPool& pool_;
+  Level<Code, Value> level_;
+  const Limits<Value> limits_;
+  Entries<Value> entries_;
+  const int64_t most_slots_in_row_order_;
+  NodeTable<Value>& table_;
+
+  bool is_complete_ = true, is_in_row_order_ = false;
+  std::vector<uint32_t> seed_;                 // of every node, where anything is drawn
+  std::vector<int32_t> frontier_, slot_of_node_;
+  std::vector<int64_t> start_, stop_;          // of every slot, once entries are sorted
+  std::vector<Split> splits_;                  // of every slot
+  std::vector<int32_t> slot_;                  // of every entry, while these are in row order
+  std::vector<uint8_t> branch_;                // of every entry, once they are sorted
+  Columns columns_, spare_;
+  std::vector<Piece> pieces_;
+  std::vector<size_t> groups_;                 // the first piece of every group, and the number of pieces
+  int64_t num_shared_ = 0;                     // pieces of nodes that are cut
+};
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_GROWTH_H_

@@ -1,0 +1,271 @@
+// The best split of a node over its features, in time that follows the node's rows.
+//
+// A node of n rows has at most n codes of a feature. Its sums are added to cells of their codes, a bit for each code says
+// that it is there, and only the cells of these are scored and emptied again.
+
+#ifndef JAXTREE_NATIVE_SEARCH_H_
+#define JAXTREE_NATIVE_SEARCH_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "feature_split.h"
+#include "judge.h"
+
+namespace jaxtree {
+
+constexpr int64_t kBitsPerBlock = 64;
+// With so many blocks of bits for a code, codes are sorted rather than read from the blocks.
+constexpr size_t kBlocksPerSorted = 4;
+constexpr int32_t kCountsRow = -1;
+
+// What an entry adds: the label that is added to the channel, or -1; the channel; the value, or `kCountsRow`.
+struct Addition {
+  int32_t label, channel, value;
+};
+
+// The table, its entries, and the nodes of a level that may be split; see `native.grow_nodes`.
+//
+// The slot of a node is its place in `node`. Where entries are in row order, entry e is row e, and `slot` has the slot of
+// every entry, or -1; elsewhere the entries of a slot are those from `start` to `stop`, and `slot` is null.
+template <typename Code, typename Value>
+struct Level {
+  const Code* codes;
+  int64_t num_features, num_rows, num_entries, num_bins;
+  const int32_t *row, *slot, *label;
+  const Value* value;
+  const int32_t* node;
+  const int64_t *start, *stop;
+  int64_t num_slots;
+  const Value* sums;
+  int64_t num_node_channels;
+  const int32_t *rows_of_node, *root, *leaf_rows, *most_features;
+  const Value* leaf_weight;
+  const uint32_t* seed;
+  const int32_t *kind, *num_codes, *missing_code, *first_apart;
+  const double* position;
+  int64_t num_apart, num_positions;  // of a feature
+  Objective objective;
+  SplitRules rules;
+  bool samples_features, samples_thresholds, draws_ties;
+  std::vector<Addition> additions;
+  bool adds_one_label;  // and nothing else: the weight, to the channel of the class
+
+  // A code of an array on a device is not checked before growth; one past the table must not reach past the cells.
+  int32_t InTable(Code code) const { return std::clamp<int32_t>(code, 0, num_bins - 1); }
+
+  Feature FeatureAt(int32_t number) const {
+    return {number, kind[number], missing_code[number], first_apart ? first_apart + number * num_apart : nullptr};
+  }
+};
+
+inline uint32_t Mix(uint32_t number) {
+  number = (number ^ (number >> 16)) * 0x85EBCA6Bu;
+  number = (number ^ (number >> 13)) * 0xC2B2AE35u;
+  return number ^ (number >> 16);
+}
+
+inline uint32_t ChildHash(uint32_t parent, uint32_t branch) { return Mix(parent + branch + 1); }
+
+// One thread's search: its cells are empty before and after every feature.
+template <typename Code, typename Value>
+class Search {
+ public:
+  explicit Search(const Level<Code, Value>& level)
+      : level_(level), judge_(level.objective), splitter_(judge_, level.rules),
+        cells_(level.num_bins * level.objective.num_channels), present_((level.num_bins + kBitsPerBlock - 1) / kBitsPerBlock),
+        inside_(level.objective.num_channels), missing_(level.objective.num_channels) {}
+
+  void Open(int64_t slot) {
+    const int32_t node = level_.node[slot], root = level_.root[node];
+    seed_ = level_.seed ? level_.seed[node] : 0;
+    most_features_ = level_.most_features[root];
+    if (level_.slot == nullptr) begin_ = level_.start[slot], end_ = level_.stop[slot];
+    judge_.Open(level_.sums + node * level_.num_node_channels, level_.rows_of_node[node], level_.leaf_weight[root],
+                level_.leaf_rows[root]);
+  }
+
+  // The best split of the opened slot over all its features.
+  Split Best() {
+    return level_.samples_features ? BestOfSampled() : BestOfAll([this](int32_t feature) { return OnFeature(feature); });
+  }
+
+  // The best of the splits that `find` returns for every feature.
+  template <typename Find>
+  Split BestOfAll(const Find& find) {
+    found_.clear();
+    for (int32_t feature = 0; feature < level_.num_features; ++feature) {
+      if (level_.num_codes[feature] > 0) found_.push_back(find(feature));
+    }
+    return Winner();
+  }
+
+  Split OnFeature(int32_t number) {
+    const Feature feature = level_.FeatureAt(number);
+    const Code* codes = level_.codes + number * level_.num_rows;
+    if (level_.samples_thresholds && feature.kind == kThreshold) return OnRandomThreshold(feature, codes);
+    Fill(codes);
+    const Split split = splitter_.Best(feature, {listed_, cells_.data()});
+    for (const int32_t code : listed_) std::fill_n(cells_.data() + code * channels(), channels(), Value{0});
+    return split;
+  }
+
+  // The split of a histogram that was summed elsewhere; codes of no rows have no weight.
+  Split OnHistogram(int32_t number, const Value* cells) {
+    listed_.clear();
+    for (int32_t code = 0; code < level_.num_codes[number]; ++code) {
+      const Value* own = cells + code * channels();
+      if (std::any_of(own, own + channels(), [](Value sum) { return sum != 0; })) listed_.push_back(code);
+    }
+    return splitter_.Best(level_.FeatureAt(number), {listed_, cells});
+  }
+
+ private:
+  int64_t channels() const { return level_.objective.num_channels; }
+
+  void Add(int64_t entry, Value* sums) const {
+    if (level_.adds_one_label) {
+      sums[level_.label[entry]] += level_.value[entry];
+      return;
+    }
+    for (const Addition& addition : level_.additions) {
+      const int32_t label = addition.label < 0 ? 0 : level_.label[addition.label * level_.num_entries + entry];
+      sums[addition.channel + label] +=
+          addition.value == kCountsRow ? 1 : level_.value[addition.value * level_.num_entries + entry];
+    }
+  }
+
+  // Adds the node's entries to the cells of their codes, and lists the codes in ascending order.
+  void Fill(const Code* codes) {
+    listed_.clear();
+    for (int64_t entry = begin_; entry < end_; ++entry) {
+      const int32_t code = level_.InTable(codes[level_.row[entry]]);
+      uint64_t& block = present_[code / kBitsPerBlock];
+      const uint64_t bit = uint64_t{1} << code % kBitsPerBlock;
+      if ((block & bit) == 0) listed_.push_back(code);
+      block |= bit;
+      Add(entry, cells_.data() + code * channels());
+    }
+    if (listed_.size() * kBlocksPerSorted < present_.size()) {
+      std::sort(listed_.begin(), listed_.end());
+      for (const int32_t code : listed_) present_[code / kBitsPerBlock] = 0;
+    } else {
+      ListPresent();
+    }
+  }
+
+  void ListPresent() {
+    listed_.clear();
+    for (size_t block = 0; block < present_.size(); ++block) {
+      for (uint64_t bits = std::exchange(present_[block], 0); bits != 0; bits &= bits - 1) {
+        listed_.push_back(static_cast<int32_t>(block * kBitsPerBlock + __builtin_ctzll(bits)));
+      }
+    }
+  }
+
+  // A threshold drawn uniformly between the least and the greatest known value: needs no cells.
+  Split OnRandomThreshold(const Feature& feature, const Code* codes) {
+    const int64_t size = end_ - begin_;
+    own_codes_.resize(size);
+    int32_t least = kNoCode, greatest = -1;
+    for (int64_t at = 0; at < size; ++at) {
+      const int32_t code = own_codes_[at] = level_.InTable(codes[level_.row[begin_ + at]]);
+      if (code == feature.missing_code) continue;
+      least = std::min(least, code);
+      greatest = std::max(greatest, code);
+    }
+    if (greatest < 0) return {};
+    const int32_t last = LastBelow(feature, least, greatest);
+    int32_t code = -1, next_code = kNoCode;
+    bool has_any_missing = false;
+    std::fill(inside_.begin(), inside_.end(), 0);
+    std::fill(missing_.begin(), missing_.end(), 0);
+    for (int64_t at = 0; at < size; ++at) {
+      const int32_t own = own_codes_[at];
+      if (own <= last) {
+        code = std::max(code, own);
+        Add(begin_ + at, inside_.data());
+        continue;
+      }
+      next_code = std::min(next_code, own);
+      if (own == feature.missing_code && level_.rules.sets_missing_apart()) {
+        has_any_missing = true;
+        Add(begin_ + at, missing_.data());
+      }
+    }
+    // No rows above: the node has one value.
+    if (next_code == kNoCode) return {};
+    return splitter_.Threshold(feature, code, next_code, inside_.data(), missing_.data(), has_any_missing);
+  }
+
+  // The greatest code whose position is not above the drawn threshold; positions rise with the codes.
+  int32_t LastBelow(const Feature& feature, int32_t least, int32_t greatest) const {
+    const double* position = level_.position + feature.number * level_.num_positions;
+    const double low = position[least], high = position[greatest];
+    const double share = static_cast<double>(ChildHash(seed_, feature.number) >> 8) / (1 << 24);
+    double threshold = low + share * (high - low);
+    // Between adjacent floats the sum may round to the greatest value, above which there is no row.
+    if (threshold >= high) threshold = low;
+    return static_cast<int32_t>(std::upper_bound(position + least, position + greatest + 1, threshold) - position) - 1;
+  }
+
+  // Looks at random features until `most_features` are seen and one of all seen has a split.
+  Split BestOfSampled() {
+    order_.clear();
+    for (int32_t feature = 0; feature < level_.num_features; ++feature) {
+      if (level_.num_codes[feature] > 0) order_.push_back({RankOf(feature), feature});
+    }
+    const auto first = std::min<size_t>(most_features_, order_.size());
+    std::partial_sort(order_.begin(), order_.begin() + first, order_.end());
+    found_.clear();
+    bool has_split = false;
+    for (size_t at = 0; at < order_.size() && (at < first || !has_split); ++at) {
+      if (at == first) std::sort(order_.begin() + first, order_.end());
+      found_.push_back(OnFeature(order_[at].second));
+      has_split |= found_.back().gain > kNoGain;
+    }
+    return Winner();
+  }
+
+  // The rank of a feature in the random order that the node's seed gives them: `NodeContext.feature_ranks`.
+  uint32_t RankOf(int32_t feature) const { return ChildHash(Mix(seed_ ^ 0x9E3779B9u), feature); }
+
+  // Of all splits of the greatest gain that of the lowest feature, or of the first in the node's random order.
+  Split Winner() {
+    double best = kNoGain;
+    for (const Split& split : found_) best = std::max(best, split.gain);
+    if (best == kNoGain) return {};
+    const double least = best - judge_.Tolerance(best);
+    Split* winner = nullptr;
+    uint32_t first_place = 0;
+    for (Split& split : found_) {
+      if (split.gain < least) continue;
+      const uint32_t place = level_.draws_ties ? RankOf(split.feature) : static_cast<uint32_t>(split.feature);
+      if (winner != nullptr && place > first_place) continue;
+      winner = &split;
+      first_place = place;
+    }
+    return std::move(*winner);
+  }
+
+  const Level<Code, Value>& level_;
+  Judge<Value> judge_;
+  FeatureSplitter<Value> splitter_;
+  std::vector<Value> cells_;
+  std::vector<uint64_t> present_;
+  std::vector<Value> inside_, missing_;
+  std::vector<int32_t> listed_, own_codes_;
+  std::vector<std::pair<uint32_t, int32_t>> order_;
+  std::vector<Split> found_;
+  int64_t begin_ = 0, end_ = 0;
+  int32_t most_features_ = 0;
+  uint32_t seed_ = 0;
+};
+
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_SEARCH_H_
