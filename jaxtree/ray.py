@@ -42,7 +42,7 @@ def fit(
     Args:
         estimator: A single tree, such as `DecisionTreeClassifier`.
         dataset: A `ray.data.Dataset`. It is materialised: its blocks stay in the object store of the cluster, or on its
-            disks, until the fit ends. A worker holds one block at a time, and the codes of its rows.
+            disks, until the fit ends. A worker holds a batch of its rows at a time, and the codes of all of them.
         label: The column to predict, or a list of several.
         scaling_config: The `ray.train.ScalingConfig`: how many workers there are, and what each one has. They compute
             on CPUs unless it says `use_gpu` or `use_tpu`.

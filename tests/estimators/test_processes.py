@@ -1,32 +1,46 @@
 """Fits by two processes on this machine, over loopback."""
 
+import os
 import pathlib
+import re
 import socket
 import subprocess
 import sys
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 from jax.sharding import Mesh
+from sklearn.base import clone
 
 import jaxtree
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators import distributed
+from tests.estimators.one_process import assert_same
 
 SCRIPT = pathlib.Path(__file__).parent / "one_process.py"
+PAGE = pathlib.Path(__file__).parents[2] / "notebooks" / "how_do_i" / "run_on_a_cluster.md"
 SECONDS = 240
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
 
 
 def run_both(what):
     """What both processes print on their standard output, without what JAX's transport says there."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    processes = [
+    port = free_port()
+    return outputs_of(
         subprocess.Popen([sys.executable, SCRIPT, str(rank), port, what], stdout=subprocess.PIPE, text=True)
         for rank in range(2)
-    ]
+    )
+
+
+def outputs_of(started):
+    processes = list(started)
     try:
         said = [process.communicate(timeout=SECONDS)[0].splitlines() for process in processes]
         return ["\n".join(line for line in lines if not line.startswith("[Gloo]")) for lines in said]
@@ -35,11 +49,45 @@ def run_both(what):
             process.kill()
 
 
+def variables_of_kubeflow(rank, port):
+    return {"JAX_COORDINATOR_ADDRESS": f"127.0.0.1:{port}", "JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": str(rank)}
+
+
+def variables_of_slurm(rank, port):
+    of_task = {"SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank), "JAX_COORDINATOR_PORT": port}
+    return of_task | {"SLURM_JOB_ID": "1", "SLURM_STEP_NODELIST": "127.0.0.1", "SLURM_NTASKS": "2"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("what", ["same", "classical"])
 def test_two_processes_grow_the_tree_of_one(what):
     """Classes and numbers, weights, values missing in one part, and words that only one part has."""
     assert run_both(what) == ["same trees"] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variables", [variables_of_kubeflow, variables_of_slurm], ids=["Kubeflow", "Slurm"])
+def test_the_script_for_clusters_grows_the_tree_of_all_parts(variables, tmp_path):
+    """The script of the page, with the variables that a cluster sets."""
+    rng = np.random.default_rng(0)
+    for part in range(2):
+        frame = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+        frame.assign(label=np.where(frame.a > frame.b, "yes", "no")).to_parquet(tmp_path / f"part-{part}.parquet")
+    (script,) = re.findall(r"^```text\n(import os\n.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    port = free_port()
+    outputs_of(
+        subprocess.Popen(
+            [sys.executable, "-c", script],
+            cwd=tmp_path,
+            env={**os.environ, **variables(rank, port)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    )
+    together = jaxtree.load(tmp_path / "model.jaxtree")
+    parts = [tmp_path / f"part-{part}.parquet" for part in range(2)]
+    assert_same(together, clone(together).fit(parts, y="label"))
 
 
 @pytest.mark.slow
