@@ -65,7 +65,8 @@ def table(rng, kinds, num_rows, num_bins, num_categories, has_missing):
 def grown(
     uses_kernel, monkeypatch, *, kinds, num_rows=600, num_bins=64, num_categories=6, num_classes=2, num_outputs=1,
     of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
-    counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, num_roots=1,
+    counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, draws_ties=False, num_roots=1,
+    max_depth=99,
 ):  # fmt: skip
     rng = np.random.default_rng(7)
     codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing)
@@ -90,7 +91,7 @@ def grown(
         counts_rows=counts_rows, samples_features=max_features is not None, samples_thresholds=draws_thresholds,
         draws_ties=draws_ties,
     )  # fmt: skip
-    limits = Limits(min_samples_leaf=3, max_features=max_features or len(kinds))
+    limits = Limits(max_depth, min_samples_leaf=3, max_features=max_features or len(kinds))
     if not uses_kernel:
         monkeypatch.setattr(prepare, "can_grow", lambda rules, kinds: False)
     with jax.enable_x64(True):
