@@ -218,11 +218,11 @@ def decode_thresholds(tree: Tree, schema: Schema, *, on_values: bool = False) ->
     split = np.flatnonzero(~tree.is_leaf)
     by_threshold = split[tree.split_kind[split] == SplitKind.THRESHOLD]
     codes = (tree.feature[by_threshold], tree.code[by_threshold], tree.next_code[by_threshold])
-    threshold = tree.code.astype(np.float64)
-    threshold[by_threshold] = schema.value_thresholds(*codes) if on_values else schema.thresholds(*codes)
+    threshold, code = tree.code.astype(np.float64), tree.code.copy()
     # Codes that no row of the node has fall on the side where their values do.
-    code = tree.code.copy()
-    code[by_threshold] = schema.split_codes(*codes)
+    threshold[by_threshold], code[by_threshold] = schema.splits(*codes)
+    if on_values:
+        threshold[by_threshold] = schema.value_thresholds(*codes)
     return mark_leaves(dataclasses.replace(tree, code=code, threshold=threshold, num_features=schema.num_features))
 
 

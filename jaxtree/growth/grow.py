@@ -171,12 +171,13 @@ def _in_words(prepared: Prepared, *, plan: Plan, **_: object) -> str:
 def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
     """XLA's options: on a CPU those of quick compilation, where they cost nothing.
 
-    Where the kernel in C++ grows the trees, XLA's own code has so little to do that it need not be optimised at all.
-    Where there is no kernel and entries are many, it needs everything.
+    Where the kernel in C++ grows the trees and entries are few, XLA's own code has so little to do that it need not be
+    optimised at all. Where there is no kernel and entries are many, it needs everything.
     """
-    if plan.is_native:
-        return quick_options(0)
-    return quick_options(1) if plan.is_on_cpu and plan.entry_capacity <= FEW_ENTRIES else {}
+    is_small = plan.entry_capacity <= FEW_ENTRIES
+    if not plan.is_on_cpu or not (is_small or plan.is_native):
+        return {}
+    return quick_options(0 if is_small and plan.is_native else 1)
 
 
 @compiled("mesh", "plan", "is_wide", what=_in_words, options=_compiler_options)

@@ -154,7 +154,7 @@ class Schema:
         feature is exact; otherwise the edge nearest to $m$, of those between the two codes (the lower of two equally
         near), so that codes and values always fall on the same side. $\infty$ if `next_code` means missing.
         """
-        return self._split(feature, code, next_code)[0]
+        return self.splits(feature, code, next_code)[0]
 
     def value_thresholds(self, feature: _Indices, code: _Indices, next_code: _Indices) -> _OfNodes:
         r"""Returns the threshold of a split as a value of the fitted table (C4.5: Quinlan, 1993, sec. 2.4).
@@ -204,27 +204,31 @@ class Schema:
 
         It is `code`, or a code between the two that no row of the node has.
         """
-        return self._split(feature, code, next_code)[1]
+        return self.splits(feature, code, next_code)[1]
 
     def threshold(self, feature: int, code: int, next_code: int) -> float:
         """Returns the threshold of one split; see `thresholds`."""
         return float(self.thresholds(*np.array([[feature], [code], [next_code]]))[0])
 
-    def _split(
+    def splits(
         self, feature: _Indices, code: _Indices, next_code: _Indices
     ) -> tuple[_OfNodes, Int32[np.ndarray, " node"]]:
+        """Returns both `thresholds` and `split_codes`."""
         at = self._positions
         is_known = next_code < at.num_values[feature]
         start = at.start[feature]
         lower = start + code
         upper = np.where(is_known, start + next_code, lower)
         middle = midpoint(at.high[lower], at.low[upper])
-        # Exact: the last code at or below the middle. Binned: the edge nearest to it.
-        exact_split = _first_not_below(at.low, np.nextafter(middle, np.inf), lower, upper) - 1
-        edge_split = _nearest(at.edge, middle, lower, upper - 1)
         is_exact = at.is_exact[feature]
-        threshold = np.where(is_exact, middle, at.edge[edge_split])
-        split = np.where(is_exact, exact_split, edge_split) - start
+        split, threshold = np.empty_like(lower), middle.copy()
+        # Exact: the last code at or below the middle. Binned: the edge nearest to it.
+        own = np.flatnonzero(is_exact)
+        split[own] = _first_not_below(at.low, np.nextafter(middle[own], np.inf), lower[own], upper[own]) - 1
+        own = np.flatnonzero(~is_exact)
+        split[own] = _nearest(at.edge, middle[own], lower[own], upper[own] - 1)
+        threshold[own] = at.edge[split[own]]
+        split -= start
         last = at.num_values[feature] - 1
         return np.where(is_known, threshold, np.inf), np.where(is_known, split, last).astype(np.int32)
 

@@ -183,10 +183,16 @@ def target_means(tree: NodeFields) -> Float[AnyArray, "node output"]:
 
 
 def _per_weight(tree: NodeFields, sums: Real[AnyArray, "node column"]) -> Float[AnyArray, "node column"]:
-    library, dtype = (jnp, float) if is_traced(tree) else (np, np.float64)
-    sums, weight = (library.asarray(values, dtype) for values in (sums, tree.weight[:, None]))
-    mean = sums / library.where(weight > 0, weight, 1)
-    return library.where(weight > 0, mean, mean[library.asarray(tree.parent)])
+    if is_traced(tree):
+        weight = jnp.asarray(tree.weight, float)[:, None]
+        mean = sums / jnp.where(weight > 0, weight, 1)
+        return jnp.where(weight > 0, mean, mean[tree.parent])
+    # Forests of many classes have hundreds of megabytes of sums: one new array, and no other of their size.
+    weight = np.asarray(tree.weight, np.float64)
+    mean = np.asarray(sums) / np.where(weight > 0, weight, 1)[:, None]
+    empty = np.flatnonzero(weight <= 0)
+    mean[empty] = mean[np.asarray(tree.parent)[empty]]
+    return mean
 
 
 def children_of(tree: NodeFields, nodes: Int[np.ndarray, " parent"]) -> Int[np.ndarray, " child"]:

@@ -219,7 +219,7 @@ class Search {
       if (level_.num_codes[feature] > 0) order_.push_back({RankOf(feature), feature});
     }
     const auto first = std::min<size_t>(most_features_, order_.size());
-    std::partial_sort(order_.begin(), order_.begin() + first, order_.end());
+    if (first < order_.size()) std::nth_element(order_.begin(), order_.begin() + first, order_.end());
     found_.clear();
     bool has_split = false;
     for (size_t at = 0; at < order_.size() && (at < first || !has_split); ++at) {
