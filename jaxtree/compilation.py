@@ -239,6 +239,11 @@ def quick_options(level: int) -> dict[str, Any]:
     return options
 
 
+def options_of_small_programs(**_: object) -> dict[str, Any]:
+    """XLA's options for a program that does little itself: on a CPU those of the quickest compilation."""
+    return quick_options(0) if jax.default_backend() == "cpu" else {}
+
+
 def num_maps() -> int | None:
     """The number of memory maps of this process; None where the operating system does not report it."""
     try:

@@ -1,10 +1,10 @@
 """Test scores of the ways to choose among splits of equal gain.
 
-    python -m benchmarks.ties                      # all tables, about half an hour on one core
+    python -m benchmarks.ties                      # all tables, about an hour
     python -m benchmarks.ties --only letter
 
-jaxtree's two ways, `ties="first"` and `ties="random"`, and scikit-learn's estimators are fitted with default parameters
-on the same rows, forests of 100 trees; of trees that draw, the mean of three counts. The ways of
+jaxtree's two ways, `ties="first"` and `ties="hash"`, and scikit-learn's estimators are fitted with default parameters
+on the same rows, forests of 100 trees; of scikit-learn's trees, which draw, the mean of three counts. The ways of
 `benchmarks/ties/grower.py` are compared in trees of its own, and in forests of ten. Scores are means over splits of
 accuracy, or R² of numbers, in percent; a quarter of the rows tests.
 """
@@ -57,9 +57,8 @@ def score_table(table: Table) -> dict[str, Any]:
     is_number = table.y.dtype.kind == "f"
     num_splits = FEW_SPLITS if len(table.y) >= MANY_ROWS else MANY_SPLITS
     splits = [train_test_split(*table, test_size=TEST_SHARE, random_state=seed) for seed in range(num_splits)]
-    scores = {
-        name: [score(parts) for parts in splits] for name, score in _estimators("R" if is_number else "C").items()
-    }
+    estimators = _estimators("Regressor" if is_number else "Classifier")
+    scores = {name: [score(parts) for parts in splits] for name, score in estimators.items()}
     result = {
         "rows": len(table.y), "columns": table.X.shape[1], "whole numbers": table.are_whole, "splits": num_splits,
         "scores": scores,
@@ -74,17 +73,16 @@ def score_table(table: Table) -> dict[str, Any]:
     return result | {"nodes by depth": _ties_by_depth(splits)}
 
 
-def _estimators(kind: str) -> dict[str, Callable[[list[np.ndarray]], float]]:
+def _estimators(end: str) -> dict[str, Callable[[list[np.ndarray]], float]]:
     """Functions from the parts of a split to a score, by name."""
-    end = {"R": "Regressor", "C": "Classifier"}[kind]
     tree, forest = f"DecisionTree{end}", f"RandomForest{end}"
     once, seeds = range(1), range(NUM_SEEDS)
     return {
         "tree, first": _mean_score(lambda s: getattr(jaxtree, tree)(ties="first"), once),
-        "tree, random": _mean_score(lambda s: getattr(jaxtree, tree)(ties="random", random_state=s), seeds),
+        "tree, hash": _mean_score(lambda s: getattr(jaxtree, tree)(ties="hash"), once),
         "tree, scikit-learn": _mean_score(lambda s: getattr(sklearn.tree, tree)(random_state=s), seeds),
         "forest, first": _mean_score(lambda s: getattr(jaxtree, forest)(ties="first", random_state=s), once),
-        "forest, random": _mean_score(lambda s: getattr(jaxtree, forest)(ties="random", random_state=s), once),
+        "forest, hash": _mean_score(lambda s: getattr(jaxtree, forest)(ties="hash", random_state=s), once),
         "forest, scikit-learn": _mean_score(
             lambda s: getattr(sklearn.ensemble, forest)(random_state=s, n_jobs=-1), once
         ),

@@ -112,8 +112,8 @@ class RandomForestClassifier(BaseForestClassifier):
         min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
         min_weight_fraction_leaf: The least share of a tree's whole weight in a branch.
         max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
-        ties: The column that a node splits by where several gain the same: "first" of those that it looks at, or
-            "random".
+        ties: The column that a node splits by where several of those that it looks at gain the same: "hash" takes that
+            of the least hash with the tree's seed and the node's path, and "first" the first.
         max_leaf_nodes: The most leaves of a tree; the splits of greatest gain times weight are made first.
         min_impurity_decrease: The least gain of a split times the node's share of the tree's weight.
         bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
@@ -215,8 +215,8 @@ class RandomForestRegressor(BaseForestRegressor):
         min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
         min_weight_fraction_leaf: The least share of a tree's whole weight in a branch.
         max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
-        ties: The column that a node splits by where several gain the same: "first" of those that it looks at, or
-            "random".
+        ties: The column that a node splits by where several of those that it looks at gain the same: "hash" takes that
+            of the least hash with the tree's seed and the node's path, and "first" the first.
         max_leaf_nodes: The most leaves of a tree; the splits of greatest gain times weight are made first.
         min_impurity_decrease: The least gain of a split times the node's share of the tree's weight.
         bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.

@@ -16,7 +16,7 @@ AUTO = StrOptions({"auto"})
 BALANCED = StrOptions({"balanced"})
 CLASS_CRITERIA = StrOptions(set(CRITERIA))
 MISSING = StrOptions({"learn", "fraction", "branch"})
-TIES = StrOptions({"first", "random"})
+TIES = StrOptions({"first", "hash"})
 SHARE = Interval(RealNotInt, 0, 1, closed="right")
 
 _FRIEDMAN_WARNING = (
@@ -51,7 +51,7 @@ class CartParameters(TableParameters):
     ccp_alpha: Annotated[float, AT_LEAST_0] = 0.0
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     categorical_splits: Annotated[str, StrOptions({"subset", "one_vs_rest", "multiway"})] = "subset"
-    ties: Annotated[str, TIES] = "first"
+    ties: Annotated[str, TIES] = "hash"
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)

@@ -94,11 +94,7 @@ class _CART(CartParameters, BaseTree):
         )
 
     def draws_growth(self) -> bool:
-        return self.splitter == "random" or self.max_features is not None or self._seeds_ties()
-
-    def _seeds_ties(self) -> bool:
-        """Whether `random_state` decides ties; without one they are drawn from the same seed in every fit."""
-        return self.ties == "random" and self.random_state is not None
+        return self.splitter == "random" or self.max_features is not None
 
     def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
         """Returns how to grow on so many rows with such weights."""
@@ -118,10 +114,10 @@ class _CART(CartParameters, BaseTree):
             counts_rows=weight is not None and limits.min_samples_leaf > 0,
             samples_features=self.max_features_ < self.schema_.num_features,
             samples_thresholds=self.splitter == "random",
-            draws_ties=self.ties == "random",
+            draws_ties=self.ties == "hash",
         )
-        draws = rules.samples_features or rules.samples_thresholds or self._seeds_ties()
-        key = key_of(self.random_state) if draws else None
+        # Without a key ties are drawn, too: the same in every fit.
+        key = key_of(self.random_state) if rules.samples_features or rules.samples_thresholds else None
         return Recipe(rules, limits, SplitKind[self.categorical_splits.upper()], monotone, key)
 
 
@@ -130,8 +126,8 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
     r"""CART (Breiman et al., *Classification and Regression Trees*, 1984): binary splits of the greatest gain.
 
     Parameters have the names and meanings of `sklearn.tree.DecisionTreeClassifier`; a column with no more than
-    `max_bins` distinct values gives the same tree wherever the best split is unique. Of equal gains the
-    first column's wins (see `ties`), then the lowest value's: two fits never differ.
+    `max_bins` distinct values gives the same tree wherever the best split is unique. Of equal gains that of the column
+    wins whose hash with the node's path is the least (see `ties`), then the lowest value's: two fits never differ.
 
     Numeric, ordered and boolean columns are split by thresholds half way between neighbouring values of the node.
     Categorical columns are split in two by the best subset: with two classes by theorem 4.5 of the book, with more by
@@ -152,8 +148,8 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
         min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
         min_weight_fraction_leaf: The least share of the whole weight in a branch.
         max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
-        ties: The column that a node splits by where several gain the same: "first", or "random", a column drawn by
-            `random_state`; None draws the same ones in every fit.
+        ties: The column that a node splits by where several gain the same: "hash" takes that of the least hash with
+            the node's path, so that all have the same chance, and "first" the first.
         random_state: Seed of what is drawn, or a NumPy generator.
         max_leaf_nodes: The most leaves; the splits of greatest gain times weight are made first.
         min_impurity_decrease: The least gain of a split times the node's share of the whole weight.
@@ -193,7 +189,8 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
 
     Parameters have the names and meanings of `sklearn.tree.DecisionTreeRegressor`; a column with no more than
     `max_bins` distinct values gives the same tree wherever the best split is unique. Of equal gains (within
-    1e-9 of the best) the first column's wins (see `ties`), then the lowest value's.
+    1e-9 of the best) that of the column wins whose hash with the node's path is the least (see `ties`), then the
+    lowest value's.
 
     Categorical columns are split in two by the best subset, which lies in the order of the categories' means
     (Fisher, *On grouping for maximum homogeneity*, 1958); of several outputs the orders by each one's mean are
@@ -213,8 +210,8 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
         min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
         min_weight_fraction_leaf: The least share of the whole weight in a branch.
         max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
-        ties: The column that a node splits by where several gain the same: "first", or "random", a column drawn by
-            `random_state`; None draws the same ones in every fit.
+        ties: The column that a node splits by where several gain the same: "hash" takes that of the least hash with
+            the node's path, so that all have the same chance, and "first" the first.
         random_state: Seed of what is drawn, or a NumPy generator.
         max_leaf_nodes: The most leaves; the splits of greatest gain times weight are made first.
         min_impurity_decrease: The least gain of a split times the node's share of the whole weight.

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float64, Key, PRNGKeyArray, Real, UInt
 
 from jaxtree.arrays import Device
 from jaxtree.buckets import capacity_bucket, pad_to, row_bucket
-from jaxtree.compilation import compiled
+from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.forests.batches import ACCELERATOR_LIMITS, CPU_LIMITS, Batch, TreeSize, make_batches, run_batches
 from jaxtree.forests.samples import (
     Drawing,
@@ -292,7 +292,7 @@ class _ForestGrowth:
         return self._on_devices[device]
 
 
-@compiled("num_roots")
+@compiled("num_roots", options=options_of_small_programs)
 def _tree_keys(key: PRNGKeyArray, first: Any, *, num_roots: int) -> Key[Array, " root"]:
     """The keys of trees that follow one another."""
     number = jnp.uint32(first) + jnp.arange(num_roots, dtype=jnp.uint32)

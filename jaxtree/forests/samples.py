@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float64, Int, Int32, PRNGKeyArray, Real, UInt8, UInt32
 
-from jaxtree.compilation import compiled
+from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.growth.whole_numbers import BITS
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.predictor import Predictor
@@ -94,7 +94,7 @@ def make_drawing(
     return Drawing(seed, num_rows, num_draws, cumulative)
 
 
-@compiled()
+@compiled(options=options_of_small_programs)
 def split_key(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:
     """Returns the two keys of `jax.random.split(key)`, in one program."""
     first, second = jax.random.split(key)

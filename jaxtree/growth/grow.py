@@ -11,7 +11,7 @@ from jax import lax
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Int32, Key, UInt32
 
-from jaxtree.compilation import compiled, quick_options
+from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.frontier import excess_work, fill_slots, slots_of_entries, sort_by_slot
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_data, check_sizes
@@ -136,13 +136,13 @@ def _root_seeds(key: Key[Array, "..."] | None, num_roots: int):
     return _seeds_of_own_keys(key)
 
 
-@compiled("num_roots")
+@compiled("num_roots", options=options_of_small_programs)
 def _seeds_of_one_key(key, *, num_roots: int) -> UInt32[Array, " root"]:
     keys = jax.vmap(functools.partial(jax.random.fold_in, key))(jnp.arange(num_roots, dtype=jnp.uint32))
     return jax.vmap(_seed)(keys)
 
 
-@compiled()
+@compiled(options=options_of_small_programs)
 def _seeds_of_own_keys(keys) -> UInt32[Array, " root"]:
     return jax.vmap(lambda own: _seed(jax.random.fold_in(own, jnp.uint32(0))))(keys)
 

@@ -215,7 +215,7 @@ def verdict(results: Results) -> list[str]:
 def _paper_tree(criterion: str, max_depth: int | None, cars: Split) -> Pipeline:
     """A tree of the paper's table 2, on one-hot columns; a category that never trained is none of them."""
     one_hot = OneHotEncoder(sparse_output=False, handle_unknown="ignore")
-    tree = DecisionTreeClassifier(criterion=criterion, max_depth=max_depth, min_samples_split=20)
+    tree = DecisionTreeClassifier(criterion=criterion, max_depth=max_depth, min_samples_split=20, ties="first")
     return make_pipeline(one_hot, tree).fit(cars[0], cars[2])
 
 

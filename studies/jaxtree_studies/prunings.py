@@ -227,7 +227,7 @@ def _run_table(table: StudyTable, plan: StudyPlan, on_step: Callable[[str], None
 
 def _run_fold(fold: _OuterFold, plan: StudyPlan, on_step: Callable[[str], None]) -> tuple[Results, dict[str, float]]:
     """The results of every method on an outer fold, and the seconds of a fit with each one's choice."""
-    base = DecisionTreeClassifier(categorical_splits="one_vs_rest", random_state=fold.seed)
+    base = DecisionTreeClassifier(categorical_splits="one_vs_rest", ties="first", random_state=fold.seed)
     record: Results = {}
     seconds: dict[str, float] = {}
     on_step("search")

@@ -1,8 +1,8 @@
 """CART beside scikit-learn's, on its own data.
 
-scikit-learn draws among equal gains, and here the first column wins, so trees are compared in two ways. Leaves and
-their impurity must be equal everywhere. Predictions on the training rows must be equal where the tree does not depend
-on ties: where the tree of the columns in reverse order predicts the same.
+scikit-learn draws among equal gains in an order of its own; here the first column wins, and trees are compared in two
+ways. Leaves and their impurity must be equal everywhere. Predictions on the training rows must be equal where the tree
+does not depend on ties: where the tree of the columns in reverse order predicts the same.
 """
 
 import numpy as np
@@ -34,13 +34,13 @@ def leaf_impurity(tree):
 def compare(kind, X, y, weight=None, *, has_ties=False, **options):
     """Fits both, and says whether ties matter."""
     ours_class, theirs_class = PAIRS[kind]
-    ours = ours_class(max_bins=None, **options).fit(X, y, sample_weight=weight)
+    ours = ours_class(max_bins=None, ties="first", **options).fit(X, y, sample_weight=weight)
     theirs = theirs_class(random_state=0, **options).fit(X, y, sample_weight=weight)
     assert ours.get_n_leaves() == theirs.get_n_leaves()
     assert leaf_impurity(ours.tree_) == pytest.approx(leaf_impurity(theirs.tree_), rel=1e-9, abs=1e-9)
     if "monotonic_cst" in options:
         options["monotonic_cst"] = options["monotonic_cst"][::-1]
-    reverse = ours_class(max_bins=None, **options).fit(X[:, ::-1], y, sample_weight=weight)
+    reverse = ours_class(max_bins=None, ties="first", **options).fit(X[:, ::-1], y, sample_weight=weight)
     tied = not np.allclose(predictions(ours, X), predictions(reverse, X[:, ::-1]))
     assert tied == has_ties, "whether ties matter has changed"
     if not tied:
