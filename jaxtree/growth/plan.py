@@ -30,8 +30,11 @@ WINDOW = 32
 MIN_BINS_FOR_SMALL_NODES = 2 * WINDOW
 """With fewer bins a histogram costs no more than comparing all pairs."""
 
-BYTES_IN_ROW_ORDER = 2**18
-"""Bytes of a feature's sums at all nodes of a level, up to which a kernel in C++ reads entries in row order."""
+BYTES_IN_ROW_ORDER = 2**20
+"""Bytes of a feature's sums at all nodes of a level, up to which the kernel in C++ reads entries in row order."""
+
+MOST_BYTES_IN_ROW_ORDER = 2**27
+"""The same of all features: the sums of a level are kept for the next."""
 
 FEW_ENTRIES = 2**15
 """With fewer entries most cells of a large piece of work would be empty."""
@@ -290,7 +293,9 @@ def make_plan(
     )
 
 
-def make_native_plan(rules: ResolvedRules, sizes: Sizes, shapes: tuple[TableShape, ...], *, num_entries: int) -> Plan:
+def make_native_plan(
+    rules: ResolvedRules, sizes: Sizes, shapes: tuple[TableShape, ...], *, num_entries: int, num_features: int
+) -> Plan:
     """Returns the plan of a growth by the kernel in C++; see `make_plan`."""
     return Plan(
         backend=CPU,
@@ -300,7 +305,7 @@ def make_native_plan(rules: ResolvedRules, sizes: Sizes, shapes: tuple[TableShap
         entry_capacity=num_entries,
         rules=rules,
         tables=(),
-        num_slots=_slots_in_row_order(sizes, rules, num_entries),
+        num_slots=_slots_in_row_order(sizes, rules, num_entries, num_features),
         num_bins=sizes.num_bins,
         is_native=True,
         **_sizes_of_subsets(shapes),
@@ -323,15 +328,16 @@ def _sizes_of_subsets(shapes: tuple[TableShape, ...]) -> dict[str, int]:
     return {"num_words": words, "subset_bins": most(with_subsets)}
 
 
-def _slots_in_row_order(sizes: Sizes, rules: ResolvedRules, num_entries: int) -> int:
-    """The most nodes of a level that a kernel in C++ sums in the order of the rows.
+def _slots_in_row_order(sizes: Sizes, rules: ResolvedRules, num_entries: int, num_features: int) -> int:
+    """The most nodes of a level that the kernel in C++ sums in the order of the rows.
 
     Their sums of a feature stay in a core's cache, and there are fewer codes than rows.
     """
     if rules.samples_features or rules.samples_thresholds:
         return 0
     bytes_of_slot = (8 if rules.has_wide_sums else 4) * rules.num_channels * sizes.num_bins
-    return min(BYTES_IN_ROW_ORDER // bytes_of_slot, num_entries // (2 * sizes.num_bins))
+    most_bytes = min(BYTES_IN_ROW_ORDER, MOST_BYTES_IN_ROW_ORDER // num_features)
+    return min(most_bytes // bytes_of_slot, num_entries // (2 * sizes.num_bins))
 
 
 def _entry_capacity(num_entries: int, given: int | None, rules: ResolvedRules) -> int:

@@ -82,7 +82,7 @@ def prepare(
     order = sorted_entries(codes, lists[-1], row, root, num_entries)
     num_sampled = 0 if len(order) or not rules.samples_features else _num_sampled(limits, len(codes))
     if is_native:
-        plan = make_native_plan(resolved, sizes, shapes, num_entries=num_entries)
+        plan = make_native_plan(resolved, sizes, shapes, num_entries=num_entries, num_features=len(codes))
     else:
         scoring = Scoring(len(order), num_sampled)
         where = {"num_entries": num_entries, "devices": devices, "platform": platform}

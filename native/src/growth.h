@@ -15,6 +15,7 @@
 
 #include "level_splits.h"
 #include "parallel.h"
+#include "row_order.h"
 #include "search.h"
 #include "types.h"
 #include "xla/ffi/api/ffi.h"
@@ -199,14 +200,28 @@ class Growth {
     frontier_.clear();
     start_.clear();
     stop_.clear();
+    origins_.clear();
     slot_of_node_.assign(table_.num_nodes - first, kNoSlot);
     int64_t before = 0;
     for (int32_t node = first; node < table_.num_nodes; ++node) {
       if (!MaySplit(node)) continue;
       slot_of_node_[node - first] = frontier_.size();
       frontier_.push_back(node);
+      origins_.emplace_back();
       start_.push_back(before);
       stop_.push_back(before += table_.num_rows[node]);
+    }
+    if (is_in_row_order_) TraceOrigins(first);
+  }
+
+  // Of two siblings that may be split the one of more rows is the difference of its parent and the other.
+  void TraceOrigins(int32_t first) {
+    for (size_t pair = 0; pair < split_slots_.size(); ++pair) {
+      const int32_t left = slot_of_node_[kBranches * pair], right = slot_of_node_[kBranches * pair + 1];
+      if (left == kNoSlot || right == kNoSlot) continue;
+      const int32_t node = first + kBranches * pair;
+      const bool left_is_heavier = table_.num_rows[node] > table_.num_rows[node + 1];
+      origins_[left_is_heavier ? left : right] = {split_slots_[pair], left_is_heavier ? right : left};
     }
   }
 
@@ -251,12 +266,14 @@ class Growth {
     level_.root = table_.root;
     level_.seed = seed_.empty() ? nullptr : seed_.data();
     splits_.assign(frontier_.size(), Split());
-    is_in_row_order_ ? SplitInRowOrder(pool_, level_, splits_) : SplitSlots(pool_, level_, splits_);
+    if (is_in_row_order_) return row_order_.FindSplits(pool_, level_, origins_, splits_);
+    SplitSlots(pool_, level_, splits_);
   }
 
   // Stores the splits that the limits allow, and appends the children in the order of their parents. Nodes whose children
   // do not fit into the table become leaves.
   void RecordSplits() {
+    split_slots_.clear();
     for (size_t slot = 0; slot < frontier_.size(); ++slot) {
       const Split& split = splits_[slot];
       const int32_t node = frontier_[slot];
@@ -275,6 +292,7 @@ class Growth {
       std::copy(split.subset.begin(), split.subset.end(), table_.subset + node * table_.num_words);
       table_.first_child[node] = table_.num_nodes;
       table_.num_children[node] = kBranches;
+      split_slots_.push_back(slot);
       for (int32_t branch = 0; branch < kBranches; ++branch) AddChild(node, branch);
     }
   }
@@ -315,9 +333,12 @@ class Growth {
 
   // Gives every entry the slot of its node, and sorts the entries where that pays.
   void GiveSlots(int32_t first) {
-    for (int32_t& slot : slot_) {
-      if (slot != kNoSlot) slot = slot_of_node_[slot - first];
-    }
+    ForEach(pool_, (entries_.size + kEntriesPerPart - 1) / kEntriesPerPart, [&](int64_t part) {
+      const int64_t end = std::min((part + 1) * kEntriesPerPart, entries_.size);
+      for (int64_t entry = part * kEntriesPerPart; entry < end; ++entry) {
+        if (slot_[entry] != kNoSlot) slot_[entry] = slot_of_node_[slot_[entry] - first];
+      }
+    });
     const int64_t num_slots = frontier_.size();
     if (num_slots > 0 && !(is_in_row_order_ && num_slots <= most_slots_in_row_order_)) SortBySlot();
   }
@@ -346,6 +367,7 @@ class Growth {
     });
     Use(std::move(sorted));
     slot_ = {};
+    row_order_ = {};
     branch_.resize(entries_.size);
     is_in_row_order_ = false;
   }
@@ -469,6 +491,9 @@ class Growth {
   std::vector<int32_t> frontier_, slot_of_node_;
   std::vector<int64_t> start_, stop_;          // of every slot, once entries are sorted
   std::vector<Split> splits_;                  // of every slot
+  std::vector<int32_t> split_slots_;           // those that were split
+  std::vector<Origin> origins_;                // of every slot, while entries are in row order
+  RowOrder<Code, Value> row_order_;
   std::vector<int32_t> slot_;                  // of every entry, while these are in row order
   std::vector<uint8_t> branch_;                // of every entry, once they are sorted
   Columns columns_, spare_;
