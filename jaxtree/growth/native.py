@@ -16,12 +16,12 @@ import numpy as np
 from jaxtyping import Array, UInt32
 
 from jaxtree.criteria import entropy, gini, misclassification, squared_error
-from jaxtree.growth.inputs import Missing, ResolvedRules, Selection
+from jaxtree.growth.inputs import ResolvedRules
 from jaxtree.growth.objective import Addition
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.problem import Entries, NodeState, NodeTable, Problem
 from jaxtree.growth.standard_objectives import Classes, Numbers
-from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree import Tree
 
 INTERFACE = 5
 """The version of the kernel's arguments in this file."""
@@ -55,8 +55,8 @@ def is_available() -> bool:
     return True
 
 
-def can_grow(rules: ResolvedRules, kinds: set[SplitKind]) -> bool:
-    """Whether the kernel is there and knows these rules: not C4.5's, multiway branches, or monotone constraints.
+def can_grow(rules: ResolvedRules) -> bool:
+    """Whether the kernel is there and knows these rules: not rows shared among branches, or monotone constraints.
 
     A class derived from `Classes` or `Numbers` may compute anything else, so it is not known.
     """
@@ -66,8 +66,6 @@ def can_grow(rules: ResolvedRules, kinds: set[SplitKind]) -> bool:
         and isinstance(objective, Classes | Numbers)
         and type(objective) in (Classes, Numbers)
         and objective.criterion in FORMULAS
-        and kinds <= {SplitKind.THRESHOLD, SplitKind.ONE_VS_REST, SplitKind.SUBSET}
-        and rules.selection == Selection.GAIN
         and not rules.shares_missing
         and not rules.has_monotone
     )
@@ -79,12 +77,13 @@ def grow_nodes(problem: Problem, entries: Entries, root_seed: UInt32[Array, " ro
     none = jnp.zeros((len(problem.num_codes), 0), jnp.int32)
     arrays = (
         problem.codes, entries.row, entries.slot, entries.label, entries.value,
-        features.kind, problem.num_codes, features.missing_code,
+        features.kind, problem.num_codes, features.missing_code, problem.in_average.astype(jnp.int32),
         none if features.first_apart is None else features.first_apart,
         none.astype(jnp.float64) if features.position is None else features.position,
         jnp.stack([problem.units.weight, problem.units.target]),
         limits.max_depth, limits.split_weight, limits.split_rows, limits.min_gain, limits.min_impurity_decrease,
-        limits.max_features, limits.leaf_weight, limits.leaf_rows, root_seed,
+        limits.max_features, limits.leaf_weight, limits.leaf_rows,
+        limits.mdl_correction, limits.num_declared_classes, root_seed,
     )  # fmt: skip
     objective = rules.objective
     compared = jax.ShapeDtypeStruct((size if objective.compares_targets else 0,), jnp.int64)
@@ -120,9 +119,9 @@ def _numbers(plan: Plan) -> tuple[int, ...]:
     assert isinstance(objective, Classes | Numbers)
     return (
         plan.num_bins, FORMULAS[objective.criterion], getattr(objective, "num_classes", 0), objective.num_outputs,
-        rules.num_channels, rules.counts_rows, rules.is_scaled, rules.missing == Missing.LEARN, rules.has_missing,
+        rules.num_channels, rules.counts_rows, rules.is_scaled, rules.missing, rules.has_missing,
         plan.subset_bins, rules.samples_features, rules.samples_thresholds, rules.draws_ties,
-        plan.starts_in_row_order, plan.num_slots, plan.capacity,
+        plan.starts_in_row_order, plan.num_slots, plan.capacity, rules.selection,
     )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def prepare(
     resolved = _resolve(rules, data, features)
     target = as_type(data.target, objective.target_type).reshape(-1, codes.shape[1])
     # A scan needs the entries of all devices in one order.
-    is_native = platform == "cpu" and devices.number == 1 and can_grow(resolved, _kinds_of(features, rules.kinds))
+    is_native = platform == "cpu" and devices.number == 1 and can_grow(resolved)
     can_scan = num_entries >= WINDOW and not rules.samples_thresholds and devices.number == 1 and not is_native
     shapes, lists = list_features(features, sizes.num_bins, rules.kinds, can_scan=can_scan)
     row, root = (None if x is None else as_type(x, np.int32) for x in (data.row, data.root))
@@ -130,13 +130,6 @@ def _may(holds: Callable[..., Any], *arrays: Any) -> bool:
 def all_thresholds(codes: Any, num_bins: int) -> Features:
     """Features that are all split by thresholds, without missing values."""
     return Features(np.zeros(len(codes), np.int32), np.full(len(codes), num_bins, np.int32))
-
-
-def _kinds_of(features: Features, kinds: tuple[SplitKind, ...] | None) -> set[SplitKind]:
-    """The kinds of split that occur."""
-    if kinds is not None or not is_concrete(features.split_kind):
-        return set(kinds or (SplitKind.THRESHOLD,))
-    return {SplitKind(kind) for kind in np.unique(features.split_kind)}
 
 
 def list_features(

@@ -304,8 +304,9 @@ def check_sample_weight(sample_weight: Any, num_rows: int) -> Float64[np.ndarray
         return None
     weight = as_array("sample_weight", sample_weight)
     if weight.ndim == 0 and isinstance(sample_weight, np.ndarray):  # no number, and no vector either
+        shown = weight.astype(np.float64) if weight.dtype.kind in "biuf" else weight
         raise InvalidTypeError(
-            f"Input should have at least 1 dimension i.e. satisfy `len(x.shape) > 0`, got scalar `{weight!r}` instead. "
+            f"Input should have at least 1 dimension i.e. satisfy `len(x.shape) > 0`, got scalar `{shown!r}` instead. "
             "Pass sample_weight as a number, or as a vector with one for every row"
         )
     if weight.ndim == 0:

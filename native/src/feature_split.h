@@ -4,6 +4,7 @@
 #define JAXTREE_NATIVE_FEATURE_SPLIT_H_
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -19,7 +20,11 @@ constexpr int32_t kNoCode = std::numeric_limits<int32_t>::max();
 // With more than two channels every subset of so many codes is tried.
 constexpr int32_t kMostCodesExhaustive = 8;
 
-enum Missing : int32_t { kBranch = 0, kLearn = 1 };
+constexpr int32_t kAllBranches = 1 << 30;
+
+// As in `jaxtree/growth/inputs.py`. Rows are never shared among branches here.
+enum Missing : int32_t { kBranch = 0, kLearn = 1, kFraction = 2 };
+enum Selection : int32_t { kGain = 0, kGainRatio = 1, kInformation = 2 };
 
 struct Feature {
   int32_t number, kind, missing_code;
@@ -29,6 +34,7 @@ struct Feature {
 struct Split {
   double gain = kNoGain;
   int32_t feature = 0, code = 0, next_code = 0, missing_branch = kUnresolved;
+  double information = 0;  // C4.5's split information
   std::vector<uint32_t> subset;
 };
 
@@ -39,14 +45,23 @@ struct Histogram {
   const Value* cells;
 };
 
-// What missing values may do, and how many words a subset has.
+// What missing values may do, how features are chosen, and how many words a subset has.
 struct SplitRules {
   Missing missing;
   bool has_missing;
+  Selection selection;
   int32_t num_words, num_bins;
 
   bool sets_missing_apart() const { return has_missing && missing != kBranch; }
+
+  // The branch of a missing value where none is learned: `branch` where missing is a value of its own.
+  int32_t DefaultBranch(int32_t branch) const {
+    return missing == kBranch ? branch : missing == kLearn ? kUnresolved : kAllBranches;
+  }
 };
+
+// Gain over split information, and 0 where that is 0.
+inline double GainRatio(double gain, double information) { return information <= kC45Tolerance ? 0 : gain / information; }
 
 template <typename Value>
 class FeatureSplitter {
@@ -59,6 +74,7 @@ class FeatureSplitter {
     has_any_missing_ = false;
     if (rules_.sets_missing_apart()) ReadMissing(feature, histogram);
     candidates_.clear();
+    if (feature.kind == kMultiway) return Multiway(feature, histogram);
     if (feature.kind == kThreshold) {
       ScoreThresholds(feature, histogram);
     } else {
@@ -74,7 +90,7 @@ class FeatureSplitter {
     has_any_missing_ = has_any_missing;
     const Candidate found = ThresholdCandidate(code, inside);
     if (feature.first_apart != nullptr && next_code < feature.first_apart[code]) return {};
-    return {judge_.Rounded(found.gain), feature.number, code, next_code, found.missing_branch, {}};
+    return {judge_.Rounded(found.gain), feature.number, code, next_code, found.missing_branch, 0, {}};
   }
 
  private:
@@ -82,6 +98,7 @@ class FeatureSplitter {
     int32_t code;
     double gain;
     int32_t missing_branch;
+    Value inside;  // the weight of one branch
   };
 
   int64_t size() const { return judge_.objective().num_channels; }
@@ -97,10 +114,22 @@ class FeatureSplitter {
     has_any_missing_ = true;
   }
 
-  // Of two sides for the missing values the one that gains more, of equal gains the first.
-  Candidate Learned(int32_t code, double first, int32_t first_branch, double second, int32_t second_branch) const {
-    const bool takes_second = second > first + judge_.Tolerance(std::max(first, second));
-    return {code, takes_second ? second : first, takes_second ? second_branch : first_branch};
+  bool is_c45() const { return judge_.objective().is_c45; }
+
+  // Of two sides for the missing values the one that gains more, of equal gains the first. `inside` has the sums of the
+  // known rows of a branch, which the second side gives the missing values, too.
+  Candidate Learned(int32_t code, const Value* inside, double first, int32_t first_branch, double second,
+                    int32_t second_branch) const {
+    const Value weight = judge_.WeightOf(inside);
+    if (second > first + judge_.Tolerance(std::max(first, second))) {
+      return {code, second, second_branch, weight + judge_.WeightOf(missing_.data())};
+    }
+    return {code, first, first_branch, weight};
+  }
+
+  double InformationOf(Value inside) const {
+    if (!is_c45()) return 0;
+    return judge_.SplitInformation(std::array<Value, 2>{inside, judge_.WeightOf(judge_.total().data()) - inside});
   }
 
   const Value* WithMissing(const Value* sums) {
@@ -109,9 +138,9 @@ class FeatureSplitter {
   }
 
   Candidate ThresholdCandidate(int32_t code, const Value* inside) {
-    const double plain = judge_.Gain(inside);
-    if (has_any_missing_) return Learned(code, plain, 1, judge_.Gain(WithMissing(inside)), 0);
-    return {code, plain, rules_.missing == kBranch ? 1 : kUnresolved};
+    const double plain = judge_.GainOfThreshold(inside);
+    if (has_any_missing_) return Learned(code, inside, plain, 1, judge_.GainOfThreshold(WithMissing(inside)), 0);
+    return {code, plain, rules_.DefaultBranch(1), judge_.WeightOf(inside)};
   }
 
   void ScoreThresholds(const Feature& feature, const Histogram<Value>& histogram) {
@@ -132,27 +161,73 @@ class FeatureSplitter {
     for (const int32_t code : histogram.codes) {
       std::copy_n(CellsOf(histogram, code), size(), sums_.begin());
       const double plain = judge_.Gain(sums_.data());
+      const Value weight = judge_.WeightOf(sums_.data());
       const bool is_missing = code == feature.missing_code;
       if (!has_any_missing_) {
-        candidates_.push_back({code, plain, rules_.missing == kBranch ? is_missing : kUnresolved});
+        candidates_.push_back({code, plain, rules_.DefaultBranch(is_missing), weight});
       } else if (is_missing) {
-        candidates_.push_back({code, plain, 1});
+        candidates_.push_back({code, plain, 1, weight});
       } else {
-        candidates_.push_back(Learned(code, plain, 0, judge_.Gain(WithMissing(sums_.data())), 1));
+        candidates_.push_back(Learned(code, sums_.data(), plain, 0, judge_.Gain(WithMissing(sums_.data())), 1));
       }
     }
   }
 
+  // The split into all codes that the node has.
+  Split Multiway(const Feature& feature, const Histogram<Value>& histogram) {
+    double kept = 0, least_more = std::numeric_limits<double>::infinity();
+    int64_t num_used = 0, num_enough = 0;
+    more_.clear();
+    weights_.clear();
+    for (const int32_t code : histogram.codes) {
+      if (has_any_missing_ && code == feature.missing_code) continue;
+      const Value* cells = CellsOf(histogram, code);
+      const double risk = judge_.RiskOfBranch(cells);
+      kept += risk;
+      ++num_used;
+      num_enough += judge_.IsEnough(cells);
+      weights_.push_back(judge_.WeightOf(cells));
+      if (!has_any_missing_) continue;
+      more_.push_back({judge_.RiskOfBranch(WithMissing(cells)) - risk, code});
+      least_more = std::min(least_more, more_.back().first);
+    }
+    if (!(num_enough >= 2 && (is_c45() || num_enough == num_used))) return {};
+    int32_t branch = rules_.DefaultBranch(feature.missing_code);
+    if (has_any_missing_) {
+      kept += least_more;
+      branch = std::find_if(more_.begin(), more_.end(), [&](const auto& more) {
+                 return more.first <= least_more + judge_.RiskTolerance();
+               })->second;
+    }
+    const double information = is_c45() ? judge_.SplitInformation(weights_) : 0;
+    const int32_t next = histogram.codes.size() > 1 ? histogram.codes[1] : kNoCode;
+    return {judge_.Rounded(judge_.GainOfRisks(kept)), feature.number, histogram.codes[0], next, branch, information, {}};
+  }
+
+  // C4.5 ranks one code against the rest by the gain ratio.
+  double RankOf(const Feature& feature, const Candidate& candidate) const {
+    if (rules_.selection != kGainRatio || feature.kind != kOneVsRest || candidate.gain == kNoGain) return candidate.gain;
+    return GainRatio(candidate.gain, InformationOf(candidate.inside));
+  }
+
   Split Choose(const Feature& feature, const Histogram<Value>& histogram) const {
     double best = kNoGain;
-    for (const Candidate& candidate : candidates_) best = std::max(best, candidate.gain);
+    for (const Candidate& candidate : candidates_) best = std::max(best, RankOf(feature, candidate));
     if (best == kNoGain) return {};
     const double least = best - judge_.Tolerance(best);
-    const auto chosen = std::find_if(candidates_.begin(), candidates_.end(),
-                                     [least](const Candidate& candidate) { return candidate.gain >= least; });
+    const auto chosen = std::find_if(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {
+      return RankOf(feature, candidate) >= least;
+    });
     const auto next = std::upper_bound(histogram.codes.begin(), histogram.codes.end(), chosen->code);
-    return {judge_.Rounded(best), feature.number, chosen->code, next == histogram.codes.end() ? kNoCode : *next,
-            chosen->missing_branch, {}};
+    double gain = judge_.Rounded(best);
+    if (is_c45() && feature.kind == kThreshold) {
+      gain = judge_.Corrected(gain, std::count_if(candidates_.begin(), candidates_.end(),
+                                                  [](const Candidate& tried) { return tried.gain > kNoGain; }));
+    } else if (rules_.selection == kGainRatio) {
+      gain = chosen->gain;
+    }
+    return {gain, feature.number, chosen->code, next == histogram.codes.end() ? kNoCode : *next,
+            chosen->missing_branch, InformationOf(chosen->inside), {}};
   }
 
   // The number of orders of categories: one for two classes, else one a class; one a mean of numbers.
@@ -193,7 +268,7 @@ class FeatureSplitter {
       for (const auto& [share, code] : order_) {
         const Value* cells = CellsOf(histogram, code);
         for (int64_t c = 0; c < size(); ++c) sums_[c] += cells[c];
-        candidates_.push_back({at * rules_.num_bins + code, judge_.Gain(sums_.data()), 0});
+        candidates_.push_back({at * rules_.num_bins + code, judge_.Gain(sums_.data()), 0, 0});
       }
     }
   }
@@ -228,7 +303,7 @@ class FeatureSplitter {
       for (int32_t number = 1; number < 1 << (num_codes - 1); ++number) {
         ReadSubset(histogram, number);
         SumLower(histogram);
-        candidates_.push_back({number, judge_.Gain(sums_.data()), 0});
+        candidates_.push_back({number, judge_.Gain(sums_.data()), 0, 0});
       }
     } else {
       ScoreCuts(histogram);
@@ -249,7 +324,9 @@ class FeatureSplitter {
   // The split whose branch 1 has the codes that are not lower; codes that the node lacks go to the heavier branch.
   Split SplitOff(const Feature& feature, const Histogram<Value>& histogram, double best) const {
     const bool upper_is_heavier = 2 * judge_.WeightOf(sums_.data()) < judge_.WeightOf(judge_.total().data());
-    Split split{judge_.Rounded(best), feature.number, 0, 0, kUnresolved, {}};
+    const int32_t branch = rules_.missing == kFraction ? kAllBranches : kUnresolved;
+    const double information = InformationOf(judge_.WeightOf(sums_.data()));
+    Split split{judge_.Rounded(best), feature.number, 0, 0, branch, information, {}};
     split.subset.assign(rules_.num_words, 0);
     for (int32_t code = 0; code < rules_.num_bins && upper_is_heavier; ++code) {
       split.subset[code / kCodesPerWord] |= uint32_t{1} << code % kCodesPerWord;
@@ -267,7 +344,8 @@ class FeatureSplitter {
   bool has_any_missing_ = false;
   std::vector<Value> sums_, with_missing_, missing_;
   std::vector<Candidate> candidates_;
-  std::vector<std::pair<double, int32_t>> order_;
+  std::vector<std::pair<double, int32_t>> order_, more_;
+  std::vector<Value> weights_;
   std::vector<int32_t> lower_;
 };
 

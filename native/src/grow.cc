@@ -117,6 +117,7 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   level.kind = in.Data<int32_t>();
   level.num_codes = in.Data<int32_t>();
   level.missing_code = in.Data<int32_t>();
+  level.in_average = in.Data<int32_t>();
   const ffi::AnyBuffer apart = in.Next(), position = in.Next();
   level.num_apart = apart.dimensions().back();
   level.first_apart = level.num_apart == 0 ? nullptr : static_cast<const int32_t*>(apart.untyped_data());
@@ -134,13 +135,16 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   level.most_features = in.Data<int32_t>();
   level.leaf_weight = in.Data<Value>();
   level.leaf_rows = in.Data<int32_t>();
+  level.mdl_correction = in.Data<double>();
+  level.num_declared_classes = in.Data<double>();
   const uint32_t* const root_seed = in.Data<uint32_t>();
 
   NodeTable<Value> table = ReadTable<Value>(results, max_depth.element_count(), rules[15]);
   level.num_bins = rules[0];
-  level.objective = {static_cast<Formula>(rules[1]), rules[2], rules[3], rules[4], rules[5] != 0, rules[6] != 0, units[0],
-                     units[1]};
-  level.rules = {static_cast<Missing>(rules[7]), rules[8] != 0, static_cast<int32_t>(table.num_words), rules[9]};
+  const auto selection = static_cast<Selection>(rules[16]);
+  level.objective = {static_cast<Formula>(rules[1]), rules[2], rules[3], rules[4], rules[5] != 0, rules[6] != 0,
+                     selection != kGain, units[0], units[1]};
+  level.rules = {static_cast<Missing>(rules[7]), rules[8] != 0, selection, static_cast<int32_t>(table.num_words), rules[9]};
   level.samples_features = rules[10] != 0;
   level.samples_thresholds = rules[11] != 0;
   level.draws_ties = rules[12] != 0;

@@ -8,8 +8,10 @@
 #define JAXTREE_NATIVE_GROWTH_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -61,9 +63,10 @@ struct NodeTable {
   int32_t num_nodes;
 
   int32_t BranchOf(int32_t node, int32_t value) const {
-    if (value == missing_code[node]) return std::max(missing_branch[node], 0);
+    if (value == missing_code[node]) return std::clamp(missing_branch[node], 0, num_children[node] - 1);
     switch (kind[node]) {
       case kThreshold: return value > code[node];
+      case kMultiway: return std::min(value, num_children[node] - 1);
       case kSubset: {
         const int64_t word = std::min<int64_t>(value / kCodesPerWord, num_words - 1);
         return subset[node * num_words + word] >> (value % kCodesPerWord) & 1;
@@ -98,8 +101,6 @@ class Growth {
   }
 
  private:
-  static constexpr int kBranches = 2;
-
   // Sums over entries, of nodes that follow one another.
   struct Tally {
     Value* sums;
@@ -124,10 +125,9 @@ class Growth {
   // Some entries of one node, which one thread sends to the children.
   struct Piece {
     int32_t node;
-    int64_t own;  // the number of its own tally, -1 for all entries of a node
+    bool is_whole;  // whether they are all entries of the node
     int64_t begin, end;
-    int64_t count[kBranches];
-    int64_t place[kBranches];  // of the first entry that goes to the child, `kNoSlot` where that is a leaf
+    int64_t first;  // of its branches in `next_`
   };
 
   bool Compares() const { return table_.low != nullptr; }
@@ -197,6 +197,7 @@ class Growth {
 
   // Opens the frontier of the nodes from `first` on.
   void OpenFrontier(int32_t first) {
+    parents_.swap(frontier_);
     frontier_.clear();
     start_.clear();
     stop_.clear();
@@ -216,12 +217,13 @@ class Growth {
 
   // Of two siblings that may be split the one of more rows is the difference of its parent and the other.
   void TraceOrigins(int32_t first) {
-    for (size_t pair = 0; pair < split_slots_.size(); ++pair) {
-      const int32_t left = slot_of_node_[kBranches * pair], right = slot_of_node_[kBranches * pair + 1];
+    for (const int32_t parent : split_slots_) {
+      const int32_t node = table_.first_child[parents_[parent]];
+      if (table_.num_children[parents_[parent]] != 2) continue;
+      const int32_t left = slot_of_node_[node - first], right = slot_of_node_[node + 1 - first];
       if (left == kNoSlot || right == kNoSlot) continue;
-      const int32_t node = first + kBranches * pair;
       const bool left_is_heavier = table_.num_rows[node] > table_.num_rows[node + 1];
-      origins_[left_is_heavier ? left : right] = {split_slots_[pair], left_is_heavier ? right : left};
+      origins_[left_is_heavier ? left : right] = {parent, left_is_heavier ? right : left};
     }
   }
 
@@ -241,11 +243,12 @@ class Growth {
   bool IsMixed(int32_t node) const {
     if (Compares()) return table_.low[node] < table_.high[node];
     const int32_t num_classes = level_.objective.num_classes;
+    const double slack = level_.objective.is_c45 ? std::floor(kC45Tolerance / level_.objective.weight_unit) : 0;
     const Value* sums = table_.sums + node * table_.num_channels;
     for (int32_t output = 0; output < level_.objective.num_outputs; ++output, sums += num_classes) {
       Value total = 0;
       for (int32_t c = 0; c < num_classes; ++c) total += sums[c];
-      if (total > *std::max_element(sums, sums + num_classes)) return true;
+      if (total - *std::max_element(sums, sums + num_classes) > static_cast<Value>(slack)) return true;
     }
     return false;
   }
@@ -278,7 +281,8 @@ class Growth {
       const Split& split = splits_[slot];
       const int32_t node = frontier_[slot];
       if (!IsAllowed(node, split.gain)) continue;
-      if (table_.num_nodes + kBranches > table_.capacity) {
+      const int32_t num_branches = BranchesOf(split.feature);
+      if (table_.num_nodes + num_branches > table_.capacity) {
         is_complete_ = false;
         return;
       }
@@ -291,10 +295,15 @@ class Growth {
       table_.gain[node] = split.gain;
       std::copy(split.subset.begin(), split.subset.end(), table_.subset + node * table_.num_words);
       table_.first_child[node] = table_.num_nodes;
-      table_.num_children[node] = kBranches;
+      table_.num_children[node] = num_branches;
       split_slots_.push_back(slot);
-      for (int32_t branch = 0; branch < kBranches; ++branch) AddChild(node, branch);
+      for (int32_t branch = 0; branch < num_branches; ++branch) AddChild(node, branch);
     }
+  }
+
+  int32_t BranchesOf(int32_t feature) const {
+    if (level_.kind[feature] != kMultiway) return 2;
+    return level_.rules.sets_missing_apart() ? level_.missing_code[feature] : level_.num_codes[feature];
   }
 
   void AddChild(int32_t node, int32_t branch) {
@@ -409,13 +418,7 @@ class Growth {
   // Sends the entries to the children, and moves those whose nodes may be split.
   void SendSorted(int32_t first) {
     CutIntoPieces();
-    std::vector<OwnTally> own(num_shared_, OwnTally(kBranches, table_.num_channels, Compares()));
-    ForEachGroup([&](Piece& piece) {
-      CountPiece(piece, piece.own < 0 ? TallyFrom(table_.first_child[piece.node]) : own[piece.own].View());
-    });
-    for (const Piece& piece : pieces_) {
-      if (piece.own >= 0) AddTally(own[piece.own].View(), kBranches, TallyFrom(table_.first_child[piece.node]));
-    }
+    ForEachGroup([&](const Piece& piece) { CountPiece(piece); });
     OpenFrontier(first);
     if (frontier_.empty()) return;
     PlacePieces(first);
@@ -427,21 +430,21 @@ class Growth {
   void CutIntoPieces() {
     pieces_.clear();
     groups_.assign(1, 0);
-    num_shared_ = 0;
-    int64_t in_group = 0;
+    int64_t in_group = 0, num_branches = 0;
     for (size_t slot = 0; slot < frontier_.size(); ++slot) {
       const int32_t node = frontier_[slot];
       if (table_.num_children[node] == 0) continue;
       for (int64_t begin = start_[slot]; begin < stop_[slot]; begin += kEntriesPerPart) {
         const int64_t end = std::min(begin + kEntriesPerPart, stop_[slot]);
-        const bool is_whole = begin == start_[slot] && end == stop_[slot];
-        pieces_.push_back({node, is_whole ? -1 : num_shared_++, begin, end, {0, 0}, {0, 0}});
+        pieces_.push_back({node, begin == start_[slot] && end == stop_[slot], begin, end, num_branches});
+        num_branches += table_.num_children[node];
         if ((in_group += end - begin) < kEntriesPerPart) continue;
         groups_.push_back(pieces_.size());
         in_group = 0;
       }
     }
     if (groups_.back() < pieces_.size()) groups_.push_back(pieces_.size());
+    next_.assign(num_branches, 0);
   }
 
   // Calls work(piece) for all pieces: those of a group, which has about `kEntriesPerPart` entries, one after another.
@@ -452,30 +455,41 @@ class Growth {
     });
   }
 
-  void CountPiece(Piece& piece, const Tally& tally) {
-    for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
-      const int32_t branch = branch_[entry] = BranchOf(entry, piece.node);
-      ++piece.count[branch];
-      Add(entry, branch, tally);
-    }
+  // Adds a piece to the sums of the children, and counts its entries of every branch.
+  void CountPiece(const Piece& piece) {
+    const int32_t num_branches = table_.num_children[piece.node];
+    const auto count = [&](const Tally& tally) {
+      for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
+        const int32_t branch = BranchOf(entry, piece.node);
+        branch_[entry] = branch;
+        ++next_[piece.first + branch];
+        Add(entry, branch, tally);
+      }
+    };
+    const Tally tally = TallyFrom(table_.first_child[piece.node]);
+    if (piece.is_whole) return count(tally);
+    OwnTally own(num_branches, table_.num_channels, Compares());
+    count(own.View());
+    std::lock_guard<std::mutex> lock(tally_mutex_);
+    AddTally(own.View(), num_branches, tally);
   }
 
-  // The places of the children's entries: those of a child begin where its slot does.
+  // Turns the counts of pieces into the places of their entries: those of a child begin where its slot does.
   void PlacePieces(int32_t first) {
-    std::vector<int64_t> next(start_);
-    for (Piece& piece : pieces_) {
-      for (int branch = 0; branch < kBranches; ++branch) {
+    std::vector<int64_t> place(start_);
+    for (const Piece& piece : pieces_) {
+      for (int32_t branch = 0; branch < table_.num_children[piece.node]; ++branch) {
         const int32_t slot = slot_of_node_[table_.first_child[piece.node] + branch - first];
-        piece.place[branch] = slot == kNoSlot ? kNoSlot : std::exchange(next[slot], next[slot] + piece.count[branch]);
+        int64_t& count = next_[piece.first + branch];
+        count = slot == kNoSlot ? kNoSlot : std::exchange(place[slot], place[slot] + count);
       }
     }
   }
 
-  void MovePiece(const Piece& piece, Columns& to) const {
-    int64_t place[kBranches] = {piece.place[0], piece.place[1]};
+  void MovePiece(const Piece& piece, Columns& to) {
     for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
-      int64_t& own = place[branch_[entry]];
-      if (own != kNoSlot) Copy(entry, to, own++);
+      int64_t& place = next_[piece.first + branch_[entry]];
+      if (place != kNoSlot) Copy(entry, to, place++);
     }
   }
 
@@ -488,18 +502,20 @@ class Growth {
 
   bool is_complete_ = true, is_in_row_order_ = false;
   std::vector<uint32_t> seed_;                 // of every node, where anything is drawn
-  std::vector<int32_t> frontier_, slot_of_node_;
+  std::vector<int32_t> frontier_, parents_;    // the nodes of every slot, of this level and of the one above
+  std::vector<int32_t> slot_of_node_;          // of the nodes of the level
   std::vector<int64_t> start_, stop_;          // of every slot, once entries are sorted
   std::vector<Split> splits_;                  // of every slot
   std::vector<int32_t> split_slots_;           // those that were split
   std::vector<Origin> origins_;                // of every slot, while entries are in row order
   RowOrder<Code, Value> row_order_;
   std::vector<int32_t> slot_;                  // of every entry, while these are in row order
-  std::vector<uint8_t> branch_;                // of every entry, once they are sorted
+  std::vector<uint16_t> branch_;               // of every entry, once they are sorted
   Columns columns_, spare_;
   std::vector<Piece> pieces_;
   std::vector<size_t> groups_;                 // the first piece of every group, and the number of pieces
-  int64_t num_shared_ = 0;                     // pieces of nodes that are cut
+  std::vector<int64_t> next_;                  // of every piece and branch: the entries, then the place of the next one
+  std::mutex tally_mutex_;
 };
 
 }  // namespace jaxtree

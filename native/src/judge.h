@@ -15,6 +15,7 @@ namespace jaxtree {
 
 constexpr double kNoGain = -std::numeric_limits<double>::infinity();
 constexpr double kTieTolerance = 1e-9;
+constexpr double kC45Tolerance = 1e-6, kC45Share = 0.1, kC45Most = 25;
 // Up to this number, classes are added in their order, as `criteria.py` does; above it, in four sums.
 constexpr int32_t kMostClassesInOrder = 8;
 
@@ -24,7 +25,7 @@ enum class Formula : int32_t { kGini = 0, kEntropy = 1, kMisclassification = 2, 
 struct Objective {
   Formula formula;
   int32_t num_classes, num_outputs, num_channels;
-  bool counts_rows, is_scaled;
+  bool counts_rows, is_scaled, is_c45;
   double weight_unit, target_unit;
 
   bool IsOfNumbers() const { return formula == Formula::kSquaredError; }
@@ -34,7 +35,9 @@ struct Objective {
 inline double SafeDivide(double numerator, double denominator) { return denominator > 0 ? numerator / denominator : 0; }
 
 // XLA turns a division by a constant, and by one number of many, into a product with its inverse.
-inline double XLogX(double x) { return x * (std::log(x > 0 ? x : 1) * (1 / std::log(2.0))); }
+inline double Log2(double x) { return std::log(x) * (1 / std::log(2.0)); }
+
+inline double XLogX(double x) { return x * Log2(x > 0 ? x : 1); }
 
 // The node whose rows are divided. Sums are whole numbers, one per channel.
 template <typename Value>
@@ -58,6 +61,16 @@ class Judge {
     risk_ = RiskOf(total_.data());
   }
 
+  // The limits of C4.5, for which thresholds have a least weight of their own.
+  void OpenC45(double mdl_correction, double num_declared_classes) {
+    mdl_correction_ = mdl_correction;
+    const double mean = kC45Share * weight_ / num_declared_classes;
+    const auto in_units = [this](double weight) {
+      return static_cast<Value>(std::ceil((weight - kC45Tolerance) / objective_.weight_unit));
+    };
+    threshold_least_weight_ = in_units(mean) <= least_weight_ ? least_weight_ : in_units(std::min(mean, kC45Most));
+  }
+
   const Objective& objective() const { return objective_; }
   const std::vector<Value>& total() const { return total_; }
 
@@ -68,15 +81,40 @@ class Judge {
   }
 
   // The gain of the division into `inside` and the rest; `kNoGain` if a branch has too little.
-  double Gain(const Value* inside) {
-    Value* const outside = outside_.data();
-    for (int32_t c = 0; c < objective_.num_channels; ++c) outside[c] = total_[c] - inside[c];
-    if (!IsEnough(inside) || !IsEnough(outside)) return kNoGain;
-    return (risk_ - (RiskOf(inside) + RiskOf(outside))) * inverse_weight_;
+  double Gain(const Value* inside) { return Gain(inside, least_weight_); }
+
+  double GainOfThreshold(const Value* inside) {
+    return Gain(inside, objective_.is_c45 ? threshold_least_weight_ : least_weight_);
+  }
+
+  // The same of more branches, from the sum of their risks.
+  double GainOfRisks(double kept) const { return (risk_ - kept) * inverse_weight_; }
+
+  double RiskOfBranch(const Value* sums) const { return RiskOf(sums); }
+
+  bool IsEnough(const Value* sums) const { return IsEnough(sums, least_weight_); }
+
+  // The greatest difference of risks that count as equal.
+  double RiskTolerance() const { return kTieTolerance * std::abs(risk_); }
+
+  // The entropy in bits of the branches' weights over the node's.
+  template <typename Weights>
+  double SplitInformation(const Weights& weights) const {
+    double sum = 0;
+    for (const Value weight : weights) sum += XLogX(Real(weight) / weight_);
+    return -sum;
+  }
+
+  // C4.5's correction of the gain of a threshold by the description length of its choice; `kNoGain` if none is left.
+  double Corrected(double gain, int64_t num_tried) const {
+    const double cost = mdl_correction_ * Log2(static_cast<double>(std::max<int64_t>(num_tried, 1)));
+    const double left = gain - cost / (weight_ > 0 ? weight_ : 1);
+    return left > kC45Tolerance ? left : kNoGain;
   }
 
   // The greatest difference from the best gain of gains that count as equal.
   double Tolerance(double best) const {
+    if (objective_.is_c45) return kC45Tolerance;
     return objective_.IsOfNumbers() ? kTieTolerance * std::max(best, 0.0) : kTieTolerance * SafeDivide(risk_, weight_);
   }
 
@@ -89,8 +127,16 @@ class Judge {
  private:
   static Value FloorDivide(Value a, Value b) { return a / b - (a % b != 0 && a < 0); }
 
-  bool IsEnough(const Value* sums) const {
-    return WeightOf(sums) >= least_weight_ && (!objective_.counts_rows || sums[objective_.num_channels - 1] >= least_rows_);
+  double Gain(const Value* inside, Value least_weight) {
+    Value* const outside = outside_.data();
+    for (int32_t c = 0; c < objective_.num_channels; ++c) outside[c] = total_[c] - inside[c];
+    if (!IsEnough(inside, least_weight) || !IsEnough(outside, least_weight)) return kNoGain;
+    return GainOfRisks(RiskOf(inside) + RiskOf(outside));
+  }
+
+  bool IsEnough(const Value* sums, Value least_weight) const {
+    if (WeightOf(sums) < least_weight) return false;
+    return !objective_.counts_rows || sums[objective_.num_channels - 1] >= least_rows_;
   }
 
   double RiskOf(const Value* sums) const {
@@ -163,8 +209,8 @@ class Judge {
 
   const Objective objective_;
   std::vector<Value> total_, outside_, center_;
-  Value least_weight_ = 0, least_rows_ = 0;
-  double weight_ = 0, inverse_weight_ = 1, risk_ = 0;
+  Value least_weight_ = 0, threshold_least_weight_ = 0, least_rows_ = 0;
+  double weight_ = 0, inverse_weight_ = 1, risk_ = 0, mdl_correction_ = 0;
 };
 
 }  // namespace jaxtree

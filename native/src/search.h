@@ -21,6 +21,8 @@ constexpr int64_t kBitsPerBlock = 64;
 // With so many blocks of bits for a code, codes are sorted rather than read from the blocks.
 constexpr size_t kBlocksPerSorted = 4;
 constexpr int32_t kCountsRow = -1;
+// As in `jaxtree/growth/split.py`.
+constexpr double kC45Slack = 1e-3;
 
 // What an entry adds: the label that is added to the channel, or -1; the channel; the value, or `kCountsRow`.
 struct Addition {
@@ -44,8 +46,9 @@ struct Level {
   int64_t num_node_channels;
   const int32_t *rows_of_node, *root, *leaf_rows, *most_features;
   const Value* leaf_weight;
+  const double *mdl_correction, *num_declared_classes;
   const uint32_t* seed;
-  const int32_t *kind, *num_codes, *missing_code, *first_apart;
+  const int32_t *kind, *num_codes, *missing_code, *in_average, *first_apart;
   const double* position;
   int64_t num_apart, num_positions;  // of a feature
   Objective objective;
@@ -86,6 +89,7 @@ class Search {
     if (level_.slot == nullptr) begin_ = level_.start[slot], end_ = level_.stop[slot];
     judge_.Open(level_.sums + node * level_.num_node_channels, level_.rows_of_node[node], level_.leaf_weight[root],
                 level_.leaf_rows[root]);
+    if (level_.objective.is_c45) judge_.OpenC45(level_.mdl_correction[root], level_.num_declared_classes[root]);
   }
 
   // The best split of the opened slot over all its features.
@@ -233,12 +237,45 @@ class Search {
   // The rank of a feature in the random order that the node's seed gives them: `NodeContext.feature_ranks`.
   uint32_t RankOf(int32_t feature) const { return ChildHash(Mix(seed_ ^ 0x9E3779B9u), feature); }
 
+  // Leaves the splits among which C4.5 chooses (Quinlan, 1993, section 2.4): of those with at least average gain those of
+  // the greatest gain ratio. They count as equal then.
+  void RankByC45() {
+    double total = 0, greatest = kNoGain;
+    int64_t number = 0;
+    for (const Split& split : found_) {
+      if (split.gain == kNoGain) continue;
+      greatest = std::max(greatest, split.gain);
+      if (!level_.in_average[split.feature]) continue;
+      total += split.gain;
+      ++number;
+    }
+    if (level_.rules.selection == kInformation) {
+      return KeepIf([&](const Split& split) { return split.gain >= greatest - kC45Tolerance; });
+    }
+    const double least = total / std::max<int64_t>(number, 1) - kC45Slack;
+    const auto ratio_of = [&](const Split& split) {
+      return split.gain > kNoGain && split.gain >= least ? GainRatio(split.gain, split.information) : 0;
+    };
+    double best = 0;
+    for (const Split& split : found_) best = std::max(best, ratio_of(split));
+    KeepIf([&](const Split& split) {
+      return number > 0 && best > kC45Tolerance && ratio_of(split) >= best - kC45Tolerance;
+    });
+  }
+
+  template <typename Condition>
+  void KeepIf(const Condition& holds) {
+    const auto fails = [&](const Split& split) { return split.gain == kNoGain || !holds(split); };
+    found_.erase(std::remove_if(found_.begin(), found_.end(), fails), found_.end());
+  }
+
   // Of all splits of the greatest gain that of the lowest feature, or of the first in the node's random order.
   Split Winner() {
+    if (level_.objective.is_c45) RankByC45();
     double best = kNoGain;
     for (const Split& split : found_) best = std::max(best, split.gain);
     if (best == kNoGain) return {};
-    const double least = best - judge_.Tolerance(best);
+    const double least = level_.objective.is_c45 ? kNoGain : best - judge_.Tolerance(best);
     Split* winner = nullptr;
     uint32_t first_place = 0;
     for (Split& split : found_) {

@@ -44,7 +44,7 @@ GROWTHS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GROWTHS)
 def test_other_devices_ways_give_the_same_tree(name, monkeypatch):
-    monkeypatch.setattr(prepare, "can_grow", lambda rules, kinds: False)
+    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
     expected = grown(GROWTHS[name])
     for usual in (plan.GPU, plan.TPU):
         backend = usual._replace(bytes_per_table=2**14)

@@ -39,7 +39,7 @@ HOW = [
 def uses_kernel(request, monkeypatch):
     """Whether the kernel in C++ grows the trees that it can."""
     if not request.param:
-        monkeypatch.setattr(prepare, "can_grow", lambda rules, kinds: False)
+        monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
 
 
 def grown(

@@ -9,15 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, criteria, grow
+from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, criteria, grow
 from jaxtree.growth import native, prepare
 from jaxtree.growth.inputs import ResolvedRules
 from jaxtree.tree import SplitKind
 
 needs_kernel = pytest.mark.skipif(not native.is_available(), reason="the kernel is not installed")
 
-T, S, O = SplitKind.THRESHOLD, SplitKind.SUBSET, SplitKind.ONE_VS_REST  # noqa: E741
-MIXED, THRESHOLDS = (T, T, T, T, T, S, S, O), (T,) * 8
+T, S, O, M = SplitKind.THRESHOLD, SplitKind.SUBSET, SplitKind.ONE_VS_REST, SplitKind.MULTIWAY  # noqa: E741
+MIXED, THRESHOLDS, BRANCHES = (T, T, T, T, T, S, S, O), (T,) * 8, (T, M, T, M, O, S, M, M)
 
 CASES = {
     "classes": {"kinds": MIXED},
@@ -47,10 +47,45 @@ CASES = {
     "drawn ties": {"kinds": MIXED, "draws_ties": True},
     "drawn ties in row order": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000, "draws_ties": True},
     "drawn features and ties": {"kinds": THRESHOLDS, "max_features": 3, "draws_ties": True},
+    "multiway": {"kinds": BRANCHES, "num_classes": 3},
+    "multiway, missing last": {"kinds": BRANCHES, "missing": Missing.BRANCH},
+    "multiway, numbers": {"kinds": BRANCHES, "of_numbers": True},
+    "multiway, drawn features, many rows": {"kinds": BRANCHES, "num_rows": 40_000, "max_features": 3, "max_depth": 5},
+    "multiway in row order": {"kinds": BRANCHES, "num_rows": 20_000, "max_depth": 4},
+    "gain ratio": {"kinds": BRANCHES, "num_classes": 3, "selection": Selection.GAIN_RATIO},
+    "gain ratio, entropy, rows counted": {
+        "kinds": BRANCHES,
+        "criterion": criteria.entropy,
+        "selection": Selection.GAIN_RATIO,
+        "counts_rows": True,
+    },
+    "gain ratio, nothing missing, shared if it were": {
+        "kinds": BRANCHES,
+        "selection": Selection.GAIN_RATIO,
+        "has_missing": False,
+        "missing": Missing.FRACTION,
+    },
+    "gain ratio, missing last": {"kinds": BRANCHES, "selection": Selection.GAIN_RATIO, "missing": Missing.BRANCH},
+    "C4.5 by gain": {
+        "kinds": BRANCHES,
+        "num_classes": 3,
+        "selection": Selection.INFORMATION,
+        "weight": "floats",
+        "num_rows": 4000,
+    },
     "many trees": {"kinds": THRESHOLDS, "max_features": 3, "num_roots": 5},
 }
 
-CONTRACTED = ("entropy", "weights of floats", "numbers, weights of floats", "many codes", "several numbers")
+CONTRACTED = (
+    "gain ratio, entropy, rows counted",
+    "C4.5 by gain",
+    "multiway, numbers",
+    "entropy",
+    "weights of floats",
+    "numbers, weights of floats",
+    "many codes",
+    "several numbers",
+)
 """Here the gains of XLA's programs differ in the last bits, as XLA contracts products and sums or not."""
 
 
@@ -66,7 +101,7 @@ def grown(
     uses_kernel, monkeypatch, *, kinds, num_rows=600, num_bins=64, num_categories=6, num_classes=2, num_outputs=1,
     of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
     counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, draws_ties=False, num_roots=1,
-    max_depth=99,
+    max_depth=99, selection=Selection.GAIN,
 ):  # fmt: skip
     rng = np.random.default_rng(7)
     codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing)
@@ -89,11 +124,11 @@ def grown(
     rules = Rules(
         Numbers(num_outputs=num_outputs) if of_numbers else Classes(num_classes, criterion, num_outputs), missing,
         counts_rows=counts_rows, samples_features=max_features is not None, samples_thresholds=draws_thresholds,
-        draws_ties=draws_ties,
+        draws_ties=draws_ties, selection=selection,
     )  # fmt: skip
     limits = Limits(max_depth, min_samples_leaf=3, max_features=max_features or len(kinds))
     if not uses_kernel:
-        monkeypatch.setattr(prepare, "can_grow", lambda rules, kinds: False)
+        monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
     with jax.enable_x64(True):
         sizes = Sizes(num_bins, capacity=2**15, num_roots=num_roots)
         growth = grow(data, features, limits, rules, sizes, key=jax.random.key(3))
@@ -129,7 +164,7 @@ def test_several_targets_at_once(monkeypatch):
     )
     one = lambda target: grow(Data(codes, target), None, Limits(), Rules(Classes(2)), Sizes(32, 1024)).tree  # noqa: E731
     by_kernel = jax.vmap(one)(targets)
-    monkeypatch.setattr(prepare, "can_grow", lambda rules, kinds: False)
+    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
     assert_same(by_kernel, jax.vmap(one)(targets))
 
 
@@ -175,7 +210,7 @@ def test_unchecked_codes_and_classes_of_a_device_count_as_the_nearest(code, labe
 @needs_kernel
 def test_the_kernel_is_in_use():
     resolved = ResolvedRules(*Rules(Classes(2)), *(False,) * 5)
-    assert native.can_grow(resolved, {SplitKind.THRESHOLD})
+    assert native.can_grow(resolved)
 
 
 @pytest.fixture

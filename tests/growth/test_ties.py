@@ -28,7 +28,7 @@ def use(name, monkeypatch):
     if name == "C++":
         monkeypatch.setattr(prepare, "can_grow", native.can_grow)
         return
-    monkeypatch.setattr(prepare, "can_grow", lambda rules, kinds: False)
+    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
     monkeypatch.setattr(plan, "backend_of", lambda platform: BACKENDS[name])
 
 
