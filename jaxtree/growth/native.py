@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, UInt32
 
-from jaxtree.criteria import entropy, gini, misclassification, squared_error
+from jaxtree.criteria import entropy, gini, misclassification, poisson, squared_error
 from jaxtree.growth.inputs import ResolvedRules
 from jaxtree.growth.objective import Addition
 from jaxtree.growth.plan import Plan
@@ -26,7 +26,7 @@ from jaxtree.tree import Tree
 INTERFACE = 5
 """The version of the kernel's arguments in this file."""
 
-FORMULAS: dict[Any, int] = {gini: 0, entropy: 1, misclassification: 2, squared_error: 3}
+FORMULAS: dict[Any, int] = {gini: 0, entropy: 1, misclassification: 2, squared_error: 3, poisson: 4}
 """The criteria that the kernel can score by, and the number of each."""
 
 FIELDS = (
@@ -56,7 +56,7 @@ def is_available() -> bool:
 
 
 def can_grow(rules: ResolvedRules) -> bool:
-    """Whether the kernel is there and knows these rules: not rows shared among branches, or monotone constraints.
+    """Whether the kernel is there and knows these rules: rows must not be shared among branches.
 
     A class derived from `Classes` or `Numbers` may compute anything else, so it is not known.
     """
@@ -67,7 +67,6 @@ def can_grow(rules: ResolvedRules) -> bool:
         and type(objective) in (Classes, Numbers)
         and objective.criterion in FORMULAS
         and not rules.shares_missing
-        and not rules.has_monotone
     )
 
 
@@ -78,6 +77,7 @@ def grow_nodes(problem: Problem, entries: Entries, root_seed: UInt32[Array, " ro
     arrays = (
         problem.codes, entries.row, entries.slot, entries.label, entries.value,
         features.kind, problem.num_codes, features.missing_code, problem.in_average.astype(jnp.int32),
+        none if features.monotone is None else features.monotone,
         none if features.first_apart is None else features.first_apart,
         none.astype(jnp.float64) if features.position is None else features.position,
         jnp.stack([problem.units.weight, problem.units.target]),

@@ -27,7 +27,7 @@ enum Missing : int32_t { kBranch = 0, kLearn = 1, kFraction = 2 };
 enum Selection : int32_t { kGain = 0, kGainRatio = 1, kInformation = 2 };
 
 struct Feature {
-  int32_t number, kind, missing_code;
+  int32_t number, kind, missing_code, monotone;
   const int32_t* first_apart;  // null if all neighbours may be separated
 };
 
@@ -70,6 +70,7 @@ class FeatureSplitter {
       : judge_(judge), rules_(rules), sums_(judge.objective().num_channels), with_missing_(sums_), missing_(sums_) {}
 
   Split Best(const Feature& feature, const Histogram<Value>& histogram) {
+    judge_.SetMonotone(feature.monotone);
     if (feature.kind == kSubset) return BestSubset(feature, histogram);
     has_any_missing_ = false;
     if (rules_.sets_missing_apart()) ReadMissing(feature, histogram);
@@ -86,6 +87,7 @@ class FeatureSplitter {
   // The threshold between `code` and `next_code`, with the sums up to it and those of missing values.
   Split Threshold(const Feature& feature, int32_t code, int32_t next_code, const Value* inside, const Value* missing,
                   bool has_any_missing) {
+    judge_.SetMonotone(feature.monotone);
     std::copy_n(missing, missing_.size(), missing_.begin());
     has_any_missing_ = has_any_missing;
     const Candidate found = ThresholdCandidate(code, inside);

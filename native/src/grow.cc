@@ -118,6 +118,7 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   level.num_codes = in.Data<int32_t>();
   level.missing_code = in.Data<int32_t>();
   level.in_average = in.Data<int32_t>();
+  level.monotone = in.Data<int32_t>();
   const ffi::AnyBuffer apart = in.Next(), position = in.Next();
   level.num_apart = apart.dimensions().back();
   level.first_apart = level.num_apart == 0 ? nullptr : static_cast<const int32_t*>(apart.untyped_data());

@@ -25,6 +25,7 @@
 namespace jaxtree {
 
 constexpr int32_t kNoSlot = -1;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Fewer entries are not worth another thread.
 constexpr int64_t kEntriesPerPart = 1 << 14;
 // Threads count apart, and add up afterwards, where there are this many times as many entries as cells.
@@ -83,9 +84,10 @@ class Growth {
   Growth(ffi::ThreadPool& pool, const Level<Code, Value>& level, const Limits<Value>& limits, const Entries<Value>& entries,
          const uint32_t* root_seed, int64_t most_slots_in_row_order, NodeTable<Value>& table)
       : pool_(pool), level_(level), limits_(limits), entries_(entries), most_slots_in_row_order_(most_slots_in_row_order),
-        table_(table) {
+        table_(table), judge_(level.objective) {
     const bool draws = level.samples_features || level.samples_thresholds || level.draws_ties;
     if (draws) seed_.assign(root_seed, root_seed + table.num_nodes);
+    if (level.monotone) lower_.assign(table.num_nodes, -kInfinity), upper_.assign(table.num_nodes, kInfinity);
   }
 
   // Returns whether the table had room for all nodes; if not, it holds a smaller tree.
@@ -197,6 +199,7 @@ class Growth {
 
   // Opens the frontier of the nodes from `first` on.
   void OpenFrontier(int32_t first) {
+    if (level_.monotone) HandDownBounds(first);
     parents_.swap(frontier_);
     frontier_.clear();
     start_.clear();
@@ -227,6 +230,23 @@ class Growth {
     }
   }
 
+  // The middle of two branches' values separates those of their descendants.
+  void HandDownBounds(int32_t first) {
+    lower_.resize(table_.num_nodes);
+    upper_.resize(table_.num_nodes);
+    for (int32_t node = first == 0 ? table_.num_nodes : first; node < table_.num_nodes; ++node) {
+      const int32_t parent = table_.parent[node], left = table_.first_child[parent];
+      const int32_t sign = table_.kind[parent] == kThreshold ? level_.monotone[table_.feature[parent]] : 0;
+      lower_[node] = lower_[parent];
+      upper_[node] = upper_[parent];
+      if (sign == 0) continue;
+      const double middle = (judge_.MonotoneValue(SumsOf(left)) + judge_.MonotoneValue(SumsOf(left + 1))) / 2;
+      ((node == left) == (sign > 0) ? upper_ : lower_)[node] = middle;
+    }
+  }
+
+  const Value* SumsOf(int32_t node) const { return table_.sums + node * table_.num_channels; }
+
   bool MaySplit(int32_t node) const {
     const int32_t root = table_.root[node];
     return IsMixed(node) && WeightOf(node) >= limits_.split_weight[root] &&
@@ -234,7 +254,7 @@ class Growth {
   }
 
   Value WeightOf(int32_t node) const {
-    const Value* const sums = table_.sums + node * table_.num_channels;
+    const Value* const sums = SumsOf(node);
     Value weight = sums[0];
     for (int32_t c = 1; c < level_.objective.num_classes; ++c) weight += sums[c];
     return weight;
@@ -244,7 +264,7 @@ class Growth {
     if (Compares()) return table_.low[node] < table_.high[node];
     const int32_t num_classes = level_.objective.num_classes;
     const double slack = level_.objective.is_c45 ? std::floor(kC45Tolerance / level_.objective.weight_unit) : 0;
-    const Value* sums = table_.sums + node * table_.num_channels;
+    const Value* sums = SumsOf(node);
     for (int32_t output = 0; output < level_.objective.num_outputs; ++output, sums += num_classes) {
       Value total = 0;
       for (int32_t c = 0; c < num_classes; ++c) total += sums[c];
@@ -268,6 +288,8 @@ class Growth {
     level_.rows_of_node = table_.num_rows;
     level_.root = table_.root;
     level_.seed = seed_.empty() ? nullptr : seed_.data();
+    level_.lower = lower_.empty() ? nullptr : lower_.data();
+    level_.upper = upper_.empty() ? nullptr : upper_.data();
     splits_.assign(frontier_.size(), Split());
     if (is_in_row_order_) return row_order_.FindSplits(pool_, level_, origins_, splits_);
     SplitSlots(pool_, level_, splits_);
@@ -499,9 +521,11 @@ class Growth {
   Entries<Value> entries_;
   const int64_t most_slots_in_row_order_;
   NodeTable<Value>& table_;
+  const Judge<Value> judge_;
 
   bool is_complete_ = true, is_in_row_order_ = false;
   std::vector<uint32_t> seed_;                 // of every node, where anything is drawn
+  std::vector<double> lower_, upper_;          // bounds of every node, where a feature is monotone
   std::vector<int32_t> frontier_, parents_;    // the nodes of every slot, of this level and of the one above
   std::vector<int32_t> slot_of_node_;          // of the nodes of the level
   std::vector<int64_t> start_, stop_;          // of every slot, once entries are sorted

@@ -19,7 +19,7 @@ constexpr double kC45Tolerance = 1e-6, kC45Share = 0.1, kC45Most = 25;
 // Up to this number, classes are added in their order, as `criteria.py` does; above it, in four sums.
 constexpr int32_t kMostClassesInOrder = 8;
 
-enum class Formula : int32_t { kGini = 0, kEntropy = 1, kMisclassification = 2, kSquaredError = 3 };
+enum class Formula : int32_t { kGini = 0, kEntropy = 1, kMisclassification = 2, kSquaredError = 3, kPoisson = 4 };
 
 // What scores a growth: the same for all nodes. The channels are those of splits, with that of counted rows.
 struct Objective {
@@ -28,7 +28,9 @@ struct Objective {
   bool counts_rows, is_scaled, is_c45;
   double weight_unit, target_unit;
 
-  bool IsOfNumbers() const { return formula == Formula::kSquaredError; }
+  bool IsOfNumbers() const { return formula == Formula::kSquaredError || formula == Formula::kPoisson; }
+  // Whether sums are subtracted from by the node's mean before they are squared.
+  bool IsCentred() const { return formula == Formula::kSquaredError && !is_scaled; }
   int32_t num_class_channels() const { return num_outputs * num_classes; }
 };
 
@@ -55,8 +57,8 @@ class Judge {
     least_rows_ = least_rows;
     weight_ = static_cast<double>(WeightOf(total_.data())) * objective_.weight_unit;
     inverse_weight_ = 1 / (weight_ > 0 ? weight_ : 1);
-    for (int32_t output = 0; output < objective_.num_outputs && objective_.IsOfNumbers(); ++output) {
-      center_[output] = objective_.is_scaled ? 0 : FloorDivide(total_[1 + output], std::max<Value>(total_[0], 1));
+    for (int32_t output = 0; output < objective_.num_outputs && objective_.IsCentred(); ++output) {
+      center_[output] = FloorDivide(total_[1 + output], std::max<Value>(total_[0], 1));
     }
     risk_ = RiskOf(total_.data());
   }
@@ -69,6 +71,21 @@ class Judge {
       return static_cast<Value>(std::ceil((weight - kC45Tolerance) / objective_.weight_unit));
     };
     threshold_least_weight_ = in_units(mean) <= least_weight_ ? least_weight_ : in_units(std::min(mean, kC45Most));
+  }
+
+  // The bounds of the values of the node's branches.
+  void OpenBounds(double lower, double upper) {
+    lower_ = lower;
+    upper_ = upper;
+  }
+
+  // From here on the value of branch 1 must not be below that of branch 0 (1), not above it (-1), or may be any (0).
+  void SetMonotone(int32_t sign) { monotone_ = sign; }
+
+  // The value that monotone constraints order: the share of class 1, or the mean.
+  double MonotoneValue(const Value* sums) const {
+    const double unit = objective_.IsOfNumbers() ? objective_.target_unit : objective_.weight_unit;
+    return SafeDivide(static_cast<double>(sums[1]) * unit, Real(WeightOf(sums)));
   }
 
   const Objective& objective() const { return objective_; }
@@ -131,7 +148,19 @@ class Judge {
     Value* const outside = outside_.data();
     for (int32_t c = 0; c < objective_.num_channels; ++c) outside[c] = total_[c] - inside[c];
     if (!IsEnough(inside, least_weight) || !IsEnough(outside, least_weight)) return kNoGain;
+    if (!IsDefined(inside) || !IsDefined(outside)) return kNoGain;
+    if (monotone_ != 0 && !IsMonotone(MonotoneValue(inside), MonotoneValue(outside))) return kNoGain;
     return GainOfRisks(RiskOf(inside) + RiskOf(outside));
+  }
+
+  // Poisson's deviance has no value where all targets are 0.
+  bool IsDefined(const Value* sums) const {
+    if (objective_.formula != Formula::kPoisson) return true;
+    return std::all_of(sums + 1, sums + 1 + objective_.num_outputs, [](Value sum) { return sum > 0; });
+  }
+
+  bool IsMonotone(double inside, double outside) const {
+    return (inside - outside) * monotone_ <= 0 && std::min(inside, outside) >= lower_ && std::max(inside, outside) <= upper_;
   }
 
   bool IsEnough(const Value* sums, Value least_weight) const {
@@ -145,6 +174,7 @@ class Judge {
       case Formula::kEntropy: return MeanOfOutputs([&](int32_t output) { return EntropyRisk(ClassesOf(sums, output)); });
       case Formula::kMisclassification:
         return MeanOfOutputs([&](int32_t output) { return ErrorRisk(ClassesOf(sums, output)); });
+      case Formula::kPoisson: return MeanOfOutputs([&](int32_t output) { return -ExplainedLog(sums, output); });
       default: return MeanOfOutputs([&](int32_t output) { return -Explained(sums, output); });
     }
   }
@@ -207,10 +237,20 @@ class Judge {
     return SafeDivide(own * own, weight);
   }
 
+  // The sum times the logarithm of its mean over that of the node.
+  double ExplainedLog(const Value* sums, int32_t output) const {
+    const double sum = static_cast<double>(sums[1 + output]) * objective_.target_unit, weight = Real(sums[0]);
+    const double mean = static_cast<double>(total_[1 + output]) * objective_.target_unit / (weight_ > 0 ? weight_ : 1);
+    const double ratio = SafeDivide(sum, weight * mean);
+    return sum * std::log(ratio > 0 ? ratio : 1);
+  }
+
   const Objective objective_;
   std::vector<Value> total_, outside_, center_;
   Value least_weight_ = 0, threshold_least_weight_ = 0, least_rows_ = 0;
   double weight_ = 0, inverse_weight_ = 1, risk_ = 0, mdl_correction_ = 0;
+  double lower_ = -std::numeric_limits<double>::infinity(), upper_ = std::numeric_limits<double>::infinity();
+  int32_t monotone_ = 0;
 };
 
 }  // namespace jaxtree

@@ -48,7 +48,8 @@ struct Level {
   const Value* leaf_weight;
   const double *mdl_correction, *num_declared_classes;
   const uint32_t* seed;
-  const int32_t *kind, *num_codes, *missing_code, *in_average, *first_apart;
+  const double *lower, *upper;  // of the values of branches; null without monotone features
+  const int32_t *kind, *num_codes, *missing_code, *in_average, *monotone, *first_apart;
   const double* position;
   int64_t num_apart, num_positions;  // of a feature
   Objective objective;
@@ -61,7 +62,8 @@ struct Level {
   int32_t InTable(Code code) const { return std::clamp<int32_t>(code, 0, num_bins - 1); }
 
   Feature FeatureAt(int32_t number) const {
-    return {number, kind[number], missing_code[number], first_apart ? first_apart + number * num_apart : nullptr};
+    return {number, kind[number], missing_code[number], monotone ? monotone[number] : 0,
+            first_apart ? first_apart + number * num_apart : nullptr};
   }
 };
 
@@ -89,6 +91,7 @@ class Search {
     if (level_.slot == nullptr) begin_ = level_.start[slot], end_ = level_.stop[slot];
     judge_.Open(level_.sums + node * level_.num_node_channels, level_.rows_of_node[node], level_.leaf_weight[root],
                 level_.leaf_rows[root]);
+    if (level_.lower) judge_.OpenBounds(level_.lower[node], level_.upper[node]);
     if (level_.objective.is_c45) judge_.OpenC45(level_.mdl_correction[root], level_.num_declared_classes[root]);
   }
 

@@ -73,6 +73,16 @@ CASES = {
         "weight": "floats",
         "num_rows": 4000,
     },
+    "monotone": {"kinds": MIXED, "monotone": (1, -1, 0, 1, 0, 0, 0, 0)},
+    "monotone numbers in row order": {
+        "kinds": THRESHOLDS,
+        "num_bins": 256,
+        "num_rows": 20_000,
+        "of_numbers": True,
+        "monotone": (1, -1) * 4,
+    },
+    "poisson": {"kinds": MIXED, "of_numbers": True, "criterion": criteria.poisson},
+    "poisson, several": {"kinds": MIXED, "of_numbers": True, "criterion": criteria.poisson, "num_outputs": 2},
     "many trees": {"kinds": THRESHOLDS, "max_features": 3, "num_roots": 5},
 }
 
@@ -101,7 +111,7 @@ def grown(
     uses_kernel, monkeypatch, *, kinds, num_rows=600, num_bins=64, num_categories=6, num_classes=2, num_outputs=1,
     of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
     counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, draws_ties=False, num_roots=1,
-    max_depth=99, selection=Selection.GAIN,
+    max_depth=99, selection=Selection.GAIN, monotone=None,
 ):  # fmt: skip
     rng = np.random.default_rng(7)
     codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing)
@@ -109,6 +119,7 @@ def grown(
         (codes[0] > num_bins // 3).astype(np.int32) + (codes[6] % 3 == 1) + (rng.random(num_rows) < 0.1)
     ) % num_classes
     target = rng.normal(size=num_rows) + label if of_numbers else label
+    target = np.exp(target) if criterion is criteria.poisson else target
     target = target if num_outputs == 1 else np.stack([target, target[::-1]])
     weights = {"whole": np.arange(num_rows, dtype=np.int32) % 3, "floats": rng.random(num_rows)}[weight]
     data = Data(codes, target, weights)
@@ -118,11 +129,13 @@ def grown(
     code = np.arange(num_bins)
     features = Features(
         np.array(kinds, np.int32), num_values + has_missing, num_values,
+        monotone=None if monotone is None else np.array(monotone, np.int32),
         first_apart=np.minimum(code + 2, num_values[:, None]).astype(np.int32) if is_apart else None,
         position=np.cumsum(rng.random((len(kinds), num_bins)), axis=1) if draws_thresholds else None,
     )  # fmt: skip
+    number_criterion = criterion if criterion is criteria.poisson else criteria.squared_error
     rules = Rules(
-        Numbers(num_outputs=num_outputs) if of_numbers else Classes(num_classes, criterion, num_outputs), missing,
+        Numbers(number_criterion, num_outputs) if of_numbers else Classes(num_classes, criterion, num_outputs), missing,
         counts_rows=counts_rows, samples_features=max_features is not None, samples_thresholds=draws_thresholds,
         draws_ties=draws_ties, selection=selection,
     )  # fmt: skip
