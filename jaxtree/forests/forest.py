@@ -34,7 +34,7 @@ from jaxtree.forests.samples import (
 )
 from jaxtree.growth.grow import grow
 from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes, has_seeds
-from jaxtree.growth.prepare import MOST_BINS_TABLED
+from jaxtree.growth.plan import MOST_BINS_TABLED
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 
 NODES_PER_ENTRY = 0.25

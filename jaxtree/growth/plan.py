@@ -30,6 +30,9 @@ WINDOW = 32
 MIN_BINS_FOR_SMALL_NODES = 2 * WINDOW
 """With fewer bins a histogram costs no more than comparing all pairs."""
 
+MOST_BINS_TABLED = 256
+"""Features of more codes are scanned: their histograms would be mostly empty."""
+
 BYTES_IN_ROW_ORDER = 2**20
 """Bytes of a feature's sums at all nodes of a level, up to which the kernel in C++ reads entries in row order."""
 
@@ -322,10 +325,12 @@ def make_native_plan(
 
 def _sizes_of_subsets(shapes: tuple[TableShape, ...]) -> dict[str, int]:
     """The fields of a plan that depend on subsets."""
-    most = lambda some: max((shape.num_bins for shape in some), default=0)  # noqa: E731
-    with_subsets = [shape for shape in shapes if SplitKind.SUBSET in shape.kinds]
-    words = -(-most(shapes) // CODES_PER_WORD) if with_subsets else 0
-    return {"num_words": words, "subset_bins": most(with_subsets)}
+    with_subsets = [shape.num_bins for shape in shapes if SplitKind.SUBSET in shape.kinds]
+    subset_bins = max(with_subsets, default=0)
+    # As wide as any table that is not scanned, so that a tree's arrays do not depend on how it is grown.
+    tabled = [shape.num_bins for shape in shapes if shape.num_bins <= MOST_BINS_TABLED]
+    num_words = -(-max([*tabled, subset_bins]) // CODES_PER_WORD) if with_subsets else 0
+    return {"num_words": num_words, "subset_bins": subset_bins}
 
 
 def _slots_in_row_order(sizes: Sizes, rules: ResolvedRules, num_entries: int, num_features: int) -> int:

@@ -24,13 +24,10 @@ from jaxtree.growth.inputs import (
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.native import can_grow
 from jaxtree.growth.objective import EntryWeights, Units
-from jaxtree.growth.plan import WINDOW, Plan, Scoring, TableShape, make_native_plan, make_plan
+from jaxtree.growth.plan import MOST_BINS_TABLED, WINDOW, Plan, Scoring, TableShape, make_native_plan, make_plan
 from jaxtree.growth.problem import C45_TOLERANCE, DONE, Entries, FeatureContext, Problem, RootLimits
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
 from jaxtree.tree import SplitKind
-
-MOST_BINS_TABLED = 256
-"""Features of more codes are scanned: their histograms would be mostly empty."""
 
 LEAST_CATEGORY_BINS = 8
 """The least size of a table of categories, so that tables of few categories share one program."""

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -223,16 +224,22 @@ class Search {
   Split BestOfSampled() {
     order_.clear();
     for (int32_t feature = 0; feature < level_.num_features; ++feature) {
-      if (level_.num_codes[feature] > 0) order_.push_back({RankOf(feature), feature});
+      if (level_.num_codes[feature] > 0) order_.push_back(uint64_t{RankOf(feature)} << 32 | feature);
     }
-    const auto first = std::min<size_t>(most_features_, order_.size());
-    if (first < order_.size()) std::nth_element(order_.begin(), order_.begin() + first, order_.end());
+    const auto first = order_.begin() + std::min<size_t>(most_features_, order_.size());
+    if (first < order_.end()) std::nth_element(order_.begin(), first, order_.end());
     found_.clear();
+    const auto look = [this](uint64_t ranked) {
+      found_.push_back(OnFeature(static_cast<int32_t>(ranked)));
+      return found_.back().gain > kNoGain;
+    };
     bool has_split = false;
-    for (size_t at = 0; at < order_.size() && (at < first || !has_split); ++at) {
-      if (at == first) std::sort(order_.begin() + first, order_.end());
-      found_.push_back(OnFeature(order_[at].second));
-      has_split |= found_.back().gain > kNoGain;
+    for (auto ranked = order_.begin(); ranked < first; ++ranked) has_split |= look(*ranked);
+    const auto later = std::greater<uint64_t>();
+    if (!has_split) std::make_heap(first, order_.end(), later);
+    for (auto last = order_.end(); !has_split && first < last; --last) {
+      std::pop_heap(first, last, later);
+      has_split = look(last[-1]);
     }
     return Winner();
   }
@@ -298,7 +305,7 @@ class Search {
   std::vector<uint64_t> present_;
   std::vector<Value> inside_, missing_;
   std::vector<int32_t> listed_, own_codes_;
-  std::vector<std::pair<uint32_t, int32_t>> order_;
+  std::vector<uint64_t> order_;  // the features, each after its rank
   std::vector<Split> found_;
   int64_t begin_ = 0, end_ = 0;
   int32_t most_features_ = 0;
