@@ -62,6 +62,11 @@ std::vector<Addition> ReadAdditions(ffi::Span<const int32_t> numbers) {
   return additions;
 }
 
+bool AddsOneLabel(const std::vector<Addition>& additions) {
+  const Addition first = additions[0];
+  return additions.size() == 1 && first.label == 0 && first.channel == 0 && first.value == 0;
+}
+
 struct Attributes {
   ffi::Span<const int32_t> additions, node_additions, rules;
 };
@@ -113,6 +118,7 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   entries.num_values = value.dimensions()[0];
   entries.are_in_row_order = rules[13] != 0;
   entries.additions = ReadAdditions(attributes.node_additions);
+  entries.adds_one_label = AddsOneLabel(entries.additions);
 
   level.kind = in.Data<int32_t>();
   level.num_codes = in.Data<int32_t>();
@@ -150,8 +156,7 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   level.samples_thresholds = rules[11] != 0;
   level.draws_ties = rules[12] != 0;
   level.additions = ReadAdditions(attributes.additions);
-  const Addition first = level.additions[0];
-  level.adds_one_label = level.additions.size() == 1 && first.label == 0 && first.channel == 0 && first.value == 0;
+  level.adds_one_label = AddsOneLabel(level.additions);
 
   Growth<Code, Value> growth(pool, level, limits, entries, root_seed, rules[14], table);
   const bool is_complete = growth.Run();

@@ -15,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "entries.h"
 #include "level_splits.h"
+#include "nodes.h"
 #include "parallel.h"
 #include "row_order.h"
 #include "search.h"
@@ -30,52 +32,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kEntriesPerPart = 1 << 14;
 // Threads count apart, and add up afterwards, where there are this many times as many entries as cells.
 constexpr int64_t kEntriesPerCell = 16;
-
-// The limits of every root, as in `jaxtree/growth/problem.py`.
-template <typename Value>
-struct Limits {
-  const int32_t *max_depth, *split_rows;
-  const Value* split_weight;
-  const double *min_gain, *min_impurity_decrease;
-};
-
-// The entries as they are given, and what each adds to the sums of its node. `identity` tells targets apart.
-template <typename Value>
-struct Entries {
-  int64_t size;
-  const int32_t *row, *root, *label;
-  const int64_t* identity;
-  const Value* value;
-  int64_t num_labels, num_values;
-  bool are_in_row_order;
-  std::vector<Addition> additions;
-};
-
-// The arrays of the tree, one place a node; blank at the beginning.
-template <typename Value>
-struct NodeTable {
-  int64_t capacity, num_words, num_channels;
-  int32_t *feature, *code, *next_code, *kind;
-  uint32_t* subset;
-  int32_t *missing_code, *missing_branch, *first_child, *num_children, *parent, *depth, *root, *num_rows;
-  double* gain;
-  Value* sums;
-  int64_t *low, *high;  // of the identities; null where sums tell whether a node is mixed
-  int32_t num_nodes;
-
-  int32_t BranchOf(int32_t node, int32_t value) const {
-    if (value == missing_code[node]) return std::clamp(missing_branch[node], 0, num_children[node] - 1);
-    switch (kind[node]) {
-      case kThreshold: return value > code[node];
-      case kMultiway: return std::min(value, num_children[node] - 1);
-      case kSubset: {
-        const int64_t word = std::min<int64_t>(value / kCodesPerWord, num_words - 1);
-        return subset[node * num_words + word] >> (value % kCodesPerWord) & 1;
-      }
-      default: return value == code[node];
-    }
-  }
-};
 
 template <typename Code, typename Value>
 class Growth {
@@ -103,27 +59,6 @@ class Growth {
   }
 
  private:
-  // Sums over entries, of nodes that follow one another.
-  struct Tally {
-    Value* sums;
-    int32_t* num_rows;
-    int64_t *low, *high;
-  };
-
-  // The memory of a tally apart from the table's.
-  struct OwnTally {
-    std::vector<Value> sums;
-    std::vector<int32_t> num_rows;
-    std::vector<int64_t> low, high;
-
-    OwnTally(int64_t num_nodes, int64_t num_channels, bool compares)
-        : sums(num_nodes * num_channels), num_rows(num_nodes),
-          low(compares ? num_nodes : 0, std::numeric_limits<int64_t>::max()),
-          high(compares ? num_nodes : 0, std::numeric_limits<int64_t>::min()) {}
-
-    Tally View() { return {sums.data(), num_rows.data(), low.data(), high.data()}; }
-  };
-
   // Some entries of one node, which one thread sends to the children.
   struct Piece {
     int32_t node;
@@ -132,42 +67,14 @@ class Growth {
     int64_t first;  // of its branches in `next_`
   };
 
-  bool Compares() const { return table_.low != nullptr; }
-
-  Tally TallyFrom(int32_t node) const {
-    if (!Compares()) return {table_.sums + node * table_.num_channels, table_.num_rows + node, nullptr, nullptr};
-    return {table_.sums + node * table_.num_channels, table_.num_rows + node, table_.low + node, table_.high + node};
-  }
-
-  void Add(int64_t entry, int64_t node, const Tally& tally) const {
-    Value* const sums = tally.sums + node * table_.num_channels;
-    ++tally.num_rows[node];
-    if (level_.adds_one_label) {
-      sums[entries_.label[entry]] += entries_.value[entry];
-      return;
-    }
-    for (const Addition& addition : entries_.additions) {
-      const int32_t label = addition.label < 0 ? 0 : entries_.label[addition.label * entries_.size + entry];
-      sums[addition.channel + label] += entries_.value[addition.value * entries_.size + entry];
-    }
-    if (!Compares()) return;
-    tally.low[node] = std::min(tally.low[node], entries_.identity[entry]);
-    tally.high[node] = std::max(tally.high[node], entries_.identity[entry]);
-  }
-
-  void AddTally(const Tally& own, int64_t num_nodes, const Tally& tally) const {
-    for (int64_t at = 0; at < num_nodes * table_.num_channels; ++at) tally.sums[at] += own.sums[at];
-    for (int64_t at = 0; at < num_nodes; ++at) tally.num_rows[at] += own.num_rows[at];
-    for (int64_t at = 0; at < (Compares() ? num_nodes : 0); ++at) {
-      tally.low[at] = std::min(tally.low[at], own.low[at]);
-      tally.high[at] = std::max(tally.high[at], own.high[at]);
-    }
+  void Add(int64_t entry, int64_t node, const Tally<Value>& tally) const {
+    entries_.Add(entry, node, table_.num_channels, tally);
   }
 
   // Adds every entry to its node, the nodes being those from `first` on; `node_of` returns -1 for entries that have none.
   template <typename NodeOf>
   void CountEntries(int32_t first, int64_t num_nodes, const NodeOf& node_of) {
-    const auto count = [&](int64_t begin, int64_t end, const Tally& tally) {
+    const auto count = [&](int64_t begin, int64_t end, const Tally<Value>& tally) {
       for (int64_t entry = begin; entry < end; ++entry) {
         const int32_t node = node_of(entry);
         if (node >= 0) Add(entry, node - first, tally);
@@ -175,13 +82,13 @@ class Growth {
     };
     const int64_t num_parts = std::min(pool_.num_threads(), entries_.size / kEntriesPerPart);
     if (num_parts < 2 || num_nodes * (table_.num_channels + 1) * kEntriesPerCell * num_parts > entries_.size) {
-      return count(0, entries_.size, TallyFrom(first));
+      return count(0, entries_.size, table_.TallyFrom(first));
     }
-    std::vector<OwnTally> own(num_parts, OwnTally(num_nodes, table_.num_channels, Compares()));
+    std::vector<OwnTally<Value>> own(num_parts, table_.BlankTally(num_nodes));
     ForEach(pool_, num_parts, [&](int64_t part) {
       count(entries_.size * part / num_parts, entries_.size * (part + 1) / num_parts, own[part].View());
     });
-    for (OwnTally& part : own) AddTally(part.View(), num_nodes, TallyFrom(first));
+    for (OwnTally<Value>& part : own) table_.AddTally(part.View(), first, num_nodes);
   }
 
   void OpenRoots() {
@@ -240,12 +147,10 @@ class Growth {
       lower_[node] = lower_[parent];
       upper_[node] = upper_[parent];
       if (sign == 0) continue;
-      const double middle = (judge_.MonotoneValue(SumsOf(left)) + judge_.MonotoneValue(SumsOf(left + 1))) / 2;
+      const double middle = (judge_.MonotoneValue(table_.SumsOf(left)) + judge_.MonotoneValue(table_.SumsOf(left + 1))) / 2;
       ((node == left) == (sign > 0) ? upper_ : lower_)[node] = middle;
     }
   }
-
-  const Value* SumsOf(int32_t node) const { return table_.sums + node * table_.num_channels; }
 
   bool MaySplit(int32_t node) const {
     const int32_t root = table_.root[node];
@@ -254,17 +159,17 @@ class Growth {
   }
 
   Value WeightOf(int32_t node) const {
-    const Value* const sums = SumsOf(node);
+    const Value* const sums = table_.SumsOf(node);
     Value weight = sums[0];
     for (int32_t c = 1; c < level_.objective.num_classes; ++c) weight += sums[c];
     return weight;
   }
 
   bool IsMixed(int32_t node) const {
-    if (Compares()) return table_.low[node] < table_.high[node];
+    if (table_.Compares()) return table_.low[node] < table_.high[node];
     const int32_t num_classes = level_.objective.num_classes;
     const double slack = level_.objective.is_c45 ? std::floor(kC45Tolerance / level_.objective.weight_unit) : 0;
-    const Value* sums = SumsOf(node);
+    const Value* sums = table_.SumsOf(node);
     for (int32_t output = 0; output < level_.objective.num_outputs; ++output, sums += num_classes) {
       Value total = 0;
       for (int32_t c = 0; c < num_classes; ++c) total += sums[c];
@@ -390,51 +295,29 @@ class Growth {
       int64_t before = start_[slot];
       for (auto& places : next) before += std::exchange(places[slot], before);
     }
-    Columns sorted = BlankColumns();
+    Columns<Value>& sorted = Blank();
     ForEach(pool_, num_parts, [&](int64_t part) {
       for (int64_t entry = begin_of(part); entry < begin_of(part + 1); ++entry) {
-        if (slot_[entry] != kNoSlot) Copy(entry, sorted, next[part][slot_[entry]]++);
+        if (slot_[entry] != kNoSlot) sorted.Put(entries_, entry, next[part][slot_[entry]]++);
       }
     });
-    Use(std::move(sorted));
+    UseBlank();
     slot_ = {};
     row_order_ = {};
     branch_.resize(entries_.size);
     is_in_row_order_ = false;
   }
 
-  // The entries' own memory, once they are sorted; `size` is the distance between columns.
-  struct Columns {
-    std::vector<int32_t> row, label;
-    std::vector<int64_t> identity;
-    std::vector<Value> value;
-  };
-
-  Columns BlankColumns() {
-    if (!spare_.row.empty()) return std::move(spare_);
-    const int64_t size = entries_.size;
-    return {std::vector<int32_t>(size), std::vector<int32_t>(size * entries_.num_labels),
-            std::vector<int64_t>(Compares() ? size : 0), std::vector<Value>(size * entries_.num_values)};
+  // The memory that the entries are not in.
+  Columns<Value>& Blank() {
+    Columns<Value>& blank = columns_[1 - in_use_];
+    blank.Resize(entries_);
+    return blank;
   }
 
-  void Copy(int64_t entry, Columns& to, int64_t place) const {
-    to.row[place] = entries_.row[entry];
-    for (int64_t at = 0; at < entries_.num_labels * entries_.size; at += entries_.size) {
-      to.label[at + place] = entries_.label[at + entry];
-    }
-    for (int64_t at = 0; at < entries_.num_values * entries_.size; at += entries_.size) {
-      to.value[at + place] = entries_.value[at + entry];
-    }
-    if (Compares()) to.identity[place] = entries_.identity[entry];
-  }
-
-  void Use(Columns&& columns) {
-    spare_ = std::move(columns_);
-    columns_ = std::move(columns);
-    entries_.row = columns_.row.data();
-    entries_.label = columns_.label.data();
-    entries_.identity = columns_.identity.data();
-    entries_.value = columns_.value.data();
+  void UseBlank() {
+    in_use_ = 1 - in_use_;
+    columns_[in_use_].Become(entries_);
   }
 
   // Sends the entries to the children, and moves those whose nodes may be split.
@@ -444,9 +327,9 @@ class Growth {
     OpenFrontier(first);
     if (frontier_.empty()) return;
     PlacePieces(first);
-    Columns moved = BlankColumns();
+    Columns<Value>& moved = Blank();
     ForEachGroup([&](const Piece& piece) { MovePiece(piece, moved); });
-    Use(std::move(moved));
+    UseBlank();
   }
 
   void CutIntoPieces() {
@@ -480,7 +363,7 @@ class Growth {
   // Adds a piece to the sums of the children, and counts its entries of every branch.
   void CountPiece(const Piece& piece) {
     const int32_t num_branches = table_.num_children[piece.node];
-    const auto count = [&](const Tally& tally) {
+    const auto count = [&](const Tally<Value>& tally) {
       for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
         const int32_t branch = BranchOf(entry, piece.node);
         branch_[entry] = branch;
@@ -488,12 +371,12 @@ class Growth {
         Add(entry, branch, tally);
       }
     };
-    const Tally tally = TallyFrom(table_.first_child[piece.node]);
-    if (piece.is_whole) return count(tally);
-    OwnTally own(num_branches, table_.num_channels, Compares());
+    const int32_t first_child = table_.first_child[piece.node];
+    if (piece.is_whole) return count(table_.TallyFrom(first_child));
+    OwnTally<Value> own = table_.BlankTally(num_branches);
     count(own.View());
     std::lock_guard<std::mutex> lock(tally_mutex_);
-    AddTally(own.View(), num_branches, tally);
+    table_.AddTally(own.View(), first_child, num_branches);
   }
 
   // Turns the counts of pieces into the places of their entries: those of a child begin where its slot does.
@@ -508,10 +391,10 @@ class Growth {
     }
   }
 
-  void MovePiece(const Piece& piece, Columns& to) {
+  void MovePiece(const Piece& piece, Columns<Value>& to) {
     for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
       int64_t& place = next_[piece.first + branch_[entry]];
-      if (place != kNoSlot) Copy(entry, to, place++);
+      if (place != kNoSlot) to.Put(entries_, entry, place++);
     }
   }
 
@@ -535,7 +418,8 @@ class Growth {
   RowOrder<Code, Value> row_order_;
   std::vector<int32_t> slot_;                  // of every entry, while these are in row order
   std::vector<uint16_t> branch_;               // of every entry, once they are sorted
-  Columns columns_, spare_;
+  Columns<Value> columns_[2];                  // of sorted entries: those of this level, and of the next
+  int in_use_ = 0;
   std::vector<Piece> pieces_;
   std::vector<size_t> groups_;                 // the first piece of every group, and the number of pieces
   std::vector<int64_t> next_;                  // of every piece and branch: the entries, then the place of the next one

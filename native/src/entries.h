@@ -1,0 +1,85 @@
+// The entries of a growth: rows with a weight on their way down the trees.
+
+#ifndef JAXTREE_NATIVE_ENTRIES_H_
+#define JAXTREE_NATIVE_ENTRIES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "nodes.h"
+#include "search.h"
+
+namespace jaxtree {
+
+// Columns of `size` entries each: XLA's arrays at first, own ones once entries are sorted.
+template <typename Value>
+struct Entries {
+  int64_t size;
+  const int32_t *row, *root, *label;
+  const int64_t* identity;  // tells targets apart
+  const Value* value;
+  int64_t num_labels, num_values;
+  bool are_in_row_order;
+  std::vector<Addition> additions;  // to the sums of a node
+  bool adds_one_label;              // and nothing else, see `Level`
+
+  // Adds an entry to the sums of a node.
+  void Add(int64_t entry, int64_t node, int64_t num_channels, const Tally<Value>& tally) const {
+    Value* const sums = tally.sums + node * num_channels;
+    ++tally.num_rows[node];
+    if (adds_one_label) {
+      sums[label[entry]] += value[entry];
+      return;
+    }
+    for (const Addition& addition : additions) {
+      const int32_t own = addition.label < 0 ? 0 : label[addition.label * size + entry];
+      sums[addition.channel + own] += value[addition.value * size + entry];
+    }
+    if (tally.low == nullptr) return;
+    tally.low[node] = std::min(tally.low[node], identity[entry]);
+    tally.high[node] = std::max(tally.high[node], identity[entry]);
+  }
+};
+
+// The own memory of sorted entries.
+template <typename Value>
+class Columns {
+ public:
+  // Copies an entry to a place.
+  void Put(const Entries<Value>& entries, int64_t entry, int64_t place) {
+    row_[place] = entries.row[entry];
+    for (int64_t at = 0; at < entries.num_labels * entries.size; at += entries.size) {
+      label_[at + place] = entries.label[at + entry];
+    }
+    for (int64_t at = 0; at < entries.num_values * entries.size; at += entries.size) {
+      value_[at + place] = entries.value[at + entry];
+    }
+    if (entries.identity != nullptr) identity_[place] = entries.identity[entry];
+  }
+
+  void Resize(const Entries<Value>& entries) {
+    row_.resize(entries.size);
+    label_.resize(entries.num_labels * entries.size);
+    identity_.resize(entries.identity == nullptr ? 0 : entries.size);
+    value_.resize(entries.num_values * entries.size);
+  }
+
+  // From here on the entries are read from this memory.
+  void Become(Entries<Value>& entries) const {
+    entries.row = row_.data();
+    entries.label = label_.data();
+    entries.identity = identity_.empty() ? nullptr : identity_.data();
+    entries.value = value_.data();
+  }
+
+ private:
+  std::vector<int32_t> row_, label_;
+  std::vector<int64_t> identity_;
+  std::vector<Value> value_;
+};
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_ENTRIES_H_
