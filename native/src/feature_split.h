@@ -184,13 +184,13 @@ class FeatureSplitter {
     for (const int32_t code : histogram.codes) {
       if (has_any_missing_ && code == feature.missing_code) continue;
       const Value* cells = CellsOf(histogram, code);
-      const double risk = judge_.RiskOfBranch(cells);
+      const double risk = judge_.RiskOf(cells);
       kept += risk;
       ++num_used;
       num_enough += judge_.IsEnough(cells);
       weights_.push_back(judge_.WeightOf(cells));
       if (!has_any_missing_) continue;
-      more_.push_back({judge_.RiskOfBranch(WithMissing(cells)) - risk, code});
+      more_.push_back({judge_.RiskOf(WithMissing(cells)) - risk, code});
       least_more = std::min(least_more, more_.back().first);
     }
     if (!(num_enough >= 2 && (is_c45() || num_enough == num_used))) return {};

@@ -107,7 +107,17 @@ class Judge {
   // The same of more branches, from the sum of their risks.
   double GainOfRisks(double kept) const { return (risk_ - kept) * inverse_weight_; }
 
-  double RiskOfBranch(const Value* sums) const { return RiskOf(sums); }
+  // Weight times impurity of a branch.
+  double RiskOf(const Value* sums) const {
+    switch (objective_.formula) {
+      case Formula::kGini: return MeanOfOutputs([&](int32_t output) { return GiniRisk(ClassesOf(sums, output)); });
+      case Formula::kEntropy: return MeanOfOutputs([&](int32_t output) { return EntropyRisk(ClassesOf(sums, output)); });
+      case Formula::kMisclassification:
+        return MeanOfOutputs([&](int32_t output) { return ErrorRisk(ClassesOf(sums, output)); });
+      case Formula::kPoisson: return MeanOfOutputs([&](int32_t output) { return -ExplainedLog(sums, output); });
+      default: return MeanOfOutputs([&](int32_t output) { return -Explained(sums, output); });
+    }
+  }
 
   bool IsEnough(const Value* sums) const { return IsEnough(sums, least_weight_); }
 
@@ -166,17 +176,6 @@ class Judge {
   bool IsEnough(const Value* sums, Value least_weight) const {
     if (WeightOf(sums) < least_weight) return false;
     return !objective_.counts_rows || sums[objective_.num_channels - 1] >= least_rows_;
-  }
-
-  double RiskOf(const Value* sums) const {
-    switch (objective_.formula) {
-      case Formula::kGini: return MeanOfOutputs([&](int32_t output) { return GiniRisk(ClassesOf(sums, output)); });
-      case Formula::kEntropy: return MeanOfOutputs([&](int32_t output) { return EntropyRisk(ClassesOf(sums, output)); });
-      case Formula::kMisclassification:
-        return MeanOfOutputs([&](int32_t output) { return ErrorRisk(ClassesOf(sums, output)); });
-      case Formula::kPoisson: return MeanOfOutputs([&](int32_t output) { return -ExplainedLog(sums, output); });
-      default: return MeanOfOutputs([&](int32_t output) { return -Explained(sums, output); });
-    }
   }
 
   template <typename Risk>

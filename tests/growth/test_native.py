@@ -95,6 +95,9 @@ CONTRACTED = (
     "numbers, weights of floats",
     "many codes",
     "several numbers",
+    "poisson",
+    "poisson, several",
+    "multiway, drawn features, many rows",
 )
 """Here the gains of XLA's programs differ in the last bits, as XLA contracts products and sums or not."""
 
@@ -140,8 +143,7 @@ def grown(
         draws_ties=draws_ties, selection=selection,
     )  # fmt: skip
     limits = Limits(max_depth, min_samples_leaf=3, max_features=max_features or len(kinds))
-    if not uses_kernel:
-        monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    monkeypatch.setattr(prepare, "can_grow", native.can_grow if uses_kernel else lambda rules: False)
     with jax.enable_x64(True):
         sizes = Sizes(num_bins, capacity=2**15, num_roots=num_roots)
         growth = grow(data, features, limits, rules, sizes, key=jax.random.key(3))
