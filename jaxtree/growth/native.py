@@ -56,7 +56,7 @@ def is_available() -> bool:
 
 
 def can_grow(rules: ResolvedRules) -> bool:
-    """Whether the kernel is there and knows these rules: not C4.5's, or rows that are shared among branches.
+    """Whether the kernel is there and knows these rules: all but those that share rows among branches.
 
     A class derived from `Classes` or `Numbers` may compute anything else, so it is not known.
     """
@@ -66,7 +66,6 @@ def can_grow(rules: ResolvedRules) -> bool:
         and isinstance(objective, Classes | Numbers)
         and type(objective) in (Classes, Numbers)
         and objective.criterion in FORMULAS
-        and not rules.is_c45
         and not rules.shares_missing
     )
 

@@ -170,7 +170,9 @@ def _choose_threshold(
     if rules.has_close_values:
         apart = next_code >= feature.first_apart.at[code].get(mode="clip")
         found = found._replace(gain=jnp.where(apart, found.gain, -jnp.inf))
-    gain = jnp.where(present, found.gain, -jnp.inf)
+    # Above the missing code lies what lies above the last known one: the same cut, which must not count twice.
+    is_cut = present & (code != feature.missing_code) if rules.sets_missing_apart else present
+    gain = jnp.where(is_cut, found.gain, -jnp.inf)
     if rules.samples_thresholds:
         gain = jnp.where(code == _random_threshold(code, present, feature, node), gain, -jnp.inf)
     num_tried = jnp.sum(gain > -jnp.inf)
@@ -193,8 +195,8 @@ def _best_of_kind(
     code = jnp.arange(histogram.shape[1], dtype=jnp.int32)
     present = judge.weight(histogram) > 0
     if kind == SplitKind.SUBSET:
-        table = known if rules.shares_missing else histogram
-        gain, subset, missing_branch, information = best_subset(judge, feature, table, missing, num_words=num_words)
+        table, shared = (known, missing) if rules.shares_missing else (histogram, jnp.zeros_like(missing))
+        gain, subset, missing_branch, information = best_subset(judge, feature, table, shared, num_words=num_words)
         none = jnp.zeros_like(feature.number)
         return Split(gain, feature.number, none, none, missing_branch, information, subset)
     if kind == SplitKind.THRESHOLD:

@@ -68,9 +68,11 @@ class Judge {
     mdl_correction_ = mdl_correction;
     const double mean = kC45Share * weight_ / num_declared_classes;
     const auto in_units = [this](double weight) {
-      return static_cast<Value>(std::ceil((weight - kC45Tolerance) / objective_.weight_unit));
+      return std::ceil((weight - kC45Tolerance) / objective_.weight_unit);
     };
-    threshold_least_weight_ = in_units(mean) <= least_weight_ ? least_weight_ : in_units(std::min(mean, kC45Most));
+    const bool least_is_enough = in_units(mean) <= static_cast<double>(least_weight_);
+    threshold_least_weight_ =
+        least_is_enough ? least_weight_ : static_cast<Value>(in_units(std::min(mean, kC45Most)));
   }
 
   // The bounds of the values of the node's branches.

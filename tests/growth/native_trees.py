@@ -1,0 +1,86 @@
+"""Trees that the kernel in C++ and XLA's programs grow from the same table, to be compared."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, criteria, grow
+from jaxtree.growth import native, prepare
+from jaxtree.tree import SplitKind
+
+needs_kernel = pytest.mark.skipif(not native.is_available(), reason="the kernel is not installed")
+
+T, S, O, M = SplitKind.THRESHOLD, SplitKind.SUBSET, SplitKind.ONE_VS_REST, SplitKind.MULTIWAY  # noqa: E741
+MIXED, THRESHOLDS, BRANCHES = (T, T, T, T, T, S, S, O), (T,) * 8, (T, M, T, M, O, S, M, M)
+
+
+def table(rng, kinds, num_rows, num_bins, num_categories, has_missing):
+    """Codes and the number of known codes of every feature."""
+    num_values = np.where(np.array(kinds) == T, num_bins - 2, num_categories).astype(np.int32)
+    codes = rng.integers(0, num_bins, (len(kinds), num_rows))
+    most = num_values[:, None] if has_missing else num_values[:, None] - 1
+    return np.minimum(codes, most).astype(np.uint16 if num_bins > 256 else np.uint8), num_values
+
+
+def grown(
+    uses_kernel, monkeypatch, *, kinds, num_rows=600, num_bins=64, num_categories=6, num_classes=2, num_outputs=1,
+    of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
+    counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, draws_ties=False, num_roots=1,
+    max_depth=99, selection=Selection.GAIN, monotone=None,
+):  # fmt: skip
+    rng = np.random.default_rng(7)
+    codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing)
+    label = (
+        (codes[0] > num_bins // 3).astype(np.int32) + (codes[6] % 3 == 1) + (rng.random(num_rows) < 0.1)
+    ) % num_classes
+    target = rng.normal(size=num_rows) + label if of_numbers else label
+    target = np.exp(target) if criterion is criteria.poisson else target
+    target = target if num_outputs == 1 else np.stack([target, target[::-1]])
+    weights = {"whole": np.arange(num_rows, dtype=np.int32) % 3, "floats": rng.random(num_rows)}[weight]
+    data = Data(codes, target, weights)
+    if num_roots > 1:
+        row = np.sort(rng.integers(0, num_rows, (num_roots, num_rows))).reshape(-1).astype(np.int32)
+        data = Data(codes, target, row=row, root=np.repeat(np.arange(num_roots, dtype=np.int32), num_rows))
+    code = np.arange(num_bins)
+    features = Features(
+        np.array(kinds, np.int32), num_values + has_missing, num_values,
+        monotone=None if monotone is None else np.array(monotone, np.int32),
+        first_apart=np.minimum(code + 2, num_values[:, None]).astype(np.int32) if is_apart else None,
+        position=np.cumsum(rng.random((len(kinds), num_bins)), axis=1) if draws_thresholds else None,
+    )  # fmt: skip
+    number_criterion = criterion if criterion is criteria.poisson else criteria.squared_error
+    rules = Rules(
+        Numbers(number_criterion, num_outputs) if of_numbers else Classes(num_classes, criterion, num_outputs), missing,
+        counts_rows=counts_rows, samples_features=max_features is not None, samples_thresholds=draws_thresholds,
+        draws_ties=draws_ties, selection=selection,
+    )  # fmt: skip
+    limits = Limits(max_depth, min_samples_leaf=3, max_features=max_features or len(kinds))
+    monkeypatch.setattr(prepare, "can_grow", native.can_grow if uses_kernel else lambda rules: False)
+    with jax.enable_x64(True):
+        sizes = Sizes(num_bins, capacity=2**15, num_roots=num_roots)
+        growth = grow(data, features, limits, rules, sizes, key=jax.random.key(3))
+    assert growth.complete and growth.tree.num_nodes > 60
+    return growth.tree
+
+
+def assert_that_of_xla(case, monkeypatch, *, is_contracted):
+    """The kernel grows the tree of XLA's programs.
+
+    Args:
+        case: Arguments of `grown`.
+        monkeypatch: pytest's, to choose who grows.
+        is_contracted: Whether gains may differ in the last bits, as XLA contracts products and sums or not.
+    """
+    expected = grown(False, monkeypatch, **case)
+    assert_same(grown(True, monkeypatch, **case), expected, is_contracted=is_contracted)
+
+
+def assert_same(tree, expected, *, is_contracted=False):
+    for field in dataclasses.fields(tree):
+        own, other = getattr(tree, field.name), getattr(expected, field.name)
+        if field.name in ("gain", "impurity") and is_contracted:
+            np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-12, err_msg=field.name)
+        else:
+            np.testing.assert_array_equal(own, other, err_msg=field.name)

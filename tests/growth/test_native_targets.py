@@ -1,0 +1,46 @@
+"""The kernel in C++ grows the trees of XLA's programs: every target, criterion and weight, few rows and many."""
+
+import pytest
+
+from jaxtree import criteria
+from tests.growth.native_trees import MIXED, THRESHOLDS, assert_that_of_xla, needs_kernel
+
+CASES = {
+    "classes": {"kinds": MIXED},
+    "three classes, every subset": {"kinds": MIXED, "num_classes": 3},
+    "three classes, orders of many categories": {"kinds": MIXED, "num_classes": 3, "num_categories": 20},
+    "twelve classes": {"kinds": MIXED, "num_classes": 12},
+    "several targets": {"kinds": MIXED, "num_classes": 3, "num_outputs": 2},
+    "entropy": {"kinds": MIXED, "num_classes": 3, "criterion": criteria.entropy},
+    "errors": {"kinds": MIXED, "criterion": criteria.misclassification},
+    "weights of floats": {"kinds": MIXED, "weight": "floats", "num_classes": 3},
+    "rows counted": {"kinds": MIXED, "counts_rows": True},
+    "numbers": {"kinds": MIXED, "of_numbers": True},
+    "numbers, rows counted": {"kinds": MIXED, "of_numbers": True, "counts_rows": True},
+    "numbers, weights of floats": {"kinds": MIXED, "of_numbers": True, "weight": "floats"},
+    "several numbers": {"kinds": MIXED, "of_numbers": True, "num_outputs": 2},
+    "many codes": {"kinds": THRESHOLDS, "num_bins": 1024, "num_rows": 3000},
+    "row order, then sorted": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000},
+    "nodes cut among threads": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 70_000, "num_classes": 9},
+    "numbers in row order": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000, "of_numbers": True},
+    "poisson": {"kinds": MIXED, "of_numbers": True, "criterion": criteria.poisson},
+    "poisson, several": {"kinds": MIXED, "of_numbers": True, "criterion": criteria.poisson, "num_outputs": 2},
+}
+
+CONTRACTED = (
+    "entropy",
+    "weights of floats",
+    "numbers, weights of floats",
+    "several numbers",
+    "many codes",
+    "poisson",
+    "poisson, several",
+)
+"""Here the gains of XLA's programs differ in the last bits, as XLA contracts products and sums or not."""
+
+
+@needs_kernel
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_the_tree_is_that_of_xla(name, monkeypatch):
+    assert_that_of_xla(CASES[name], monkeypatch, is_contracted=name in CONTRACTED)
