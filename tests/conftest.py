@@ -37,6 +37,7 @@ CHECKED = (
     "dropout",
     "soft",
     "forests",
+    "boosting",
     "export",
     "explain",
     "page",

@@ -19,7 +19,7 @@ FLOORS = [
     {"table", "datasets", "criteria"},
     {"tree"},
     {"growth", "prune", "export"},
-    {"forests", "explain", "soft", "dropout"},
+    {"boosting", "forests", "explain", "soft", "dropout"},
     {"files", "plot"},
     {"estimators"},
     {"search", "page", "ray"},

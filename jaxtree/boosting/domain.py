@@ -1,0 +1,77 @@
+"""What the targets of a loss may be, and the message that says so."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Shaped
+
+from jaxtree.errors import InvalidInputError
+
+
+class Domain(NamedTuple):
+    """Numbers that are allowed: an interval, perhaps of whole numbers alone.
+
+    Attributes:
+        lowest: The end below, infinite if there is none.
+        highest: The end above.
+        is_open: Whether the ends themselves are not allowed.
+        is_whole: Whether numbers must be whole.
+        has_positive: Whether one of them must be above 0.
+
+    Example:
+        >>> Domain(0, is_open=True).words
+        'above 0'
+        >>> Domain(0, 2, is_whole=True).words
+        'a whole number from 0 to 2'
+    """
+
+    lowest: float = -math.inf
+    highest: float = math.inf
+    is_open: bool = False
+    is_whole: bool = False
+    has_positive: bool = False
+
+    @property
+    def words(self) -> str:
+        """What is allowed, in words."""
+        kind = "a whole number" if self.is_whole else "" if math.isfinite(self.lowest) else "a finite number"
+        return f"{kind} {self._interval}".strip()
+
+    @property
+    def _interval(self) -> str:
+        if not math.isfinite(self.lowest):
+            return ""
+        if not math.isfinite(self.highest):
+            return f"above {self.lowest:g}" if self.is_open else f"{self.lowest:g} or more"
+        if self.is_open:
+            return f"between {self.lowest:g} and {self.highest:g}, without these"
+        return f"from {self.lowest:g} to {self.highest:g}"
+
+    def check(self, values: Shaped[np.ndarray, "row *output"], what: str) -> None:
+        """Raises if a number is not allowed.
+
+        Args:
+            values: The numbers.
+            what: What they are, for the message: `"a target"`.
+
+        Raises:
+            InvalidInputError: One is not allowed; the message has the first such one.
+        """
+        if values.dtype.kind not in "biuf":
+            raise InvalidInputError(f"{what} must be {self.words}, got an array of {values.dtype}")
+        inside = (values > self.lowest) & (values < self.highest) if self.is_open else self._within(values)
+        allowed = np.isfinite(values) & inside
+        if self.is_whole:
+            allowed &= values == np.floor(values)
+        if not allowed.all():
+            raise InvalidInputError(f"{what} must be {self.words}, got {values[~allowed][0]}")
+        if self.has_positive and not (values > 0).any():
+            raise InvalidInputError(f"{what} of some row must be above 0, got 0 in all {len(values)} rows")
+
+    def _within(self, values: Shaped[np.ndarray, "row *output"]) -> Shaped[np.ndarray, "row *output"]:
+        return (values >= self.lowest) & (values <= self.highest)
+
+
+NUMBERS = Domain()
+"""Any finite number."""

@@ -1,0 +1,318 @@
+"""What a loss of raw scores is, and its derivatives, which boosting fits trees to.
+
+A model gives every row `num_scores` *scores*, any numbers, and a loss says how far these are from the row's target.
+*Extras* are what else a row has that a loss needs: an array a name, with rows first. Every loss knows the extra
+`offset`: it is added to the scores before the loss sees them, one number a row, or an array `[num_scores, row]`.
+A loss is static under `jax.jit`: equal losses share their programs.
+"""
+
+import abc
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Shaped
+
+from jaxtree.arrays import AnyArray, safe_divide
+from jaxtree.boosting.domain import NUMBERS, Domain
+from jaxtree.boosting.start import best_constant, weighted_quantile
+from jaxtree.errors import InvalidInputError
+
+Extras: TypeAlias = Mapping[str, AnyArray]
+HESSIANS = ("full", "diagonal", "fisher", "one")
+
+
+class Derivatives(NamedTuple):
+    """Derivatives of the loss of every row by its scores, times the row's weight; 0 where the weight is 0.
+
+    Attributes:
+        gradient: The first derivatives.
+        hessian: The second derivatives, or what stands for them, made positive semi-definite: a matrix a row, or the
+            diagonal of one, of the shape of the gradient.
+    """
+
+    gradient: Float[Array, "score row"]
+    hessian: Float[Array, "*score_score row"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """A function whose keywords are given. Unlike those of `functools.partial`, equal ones compare equal.
+
+    Attributes:
+        function: A function.
+        keywords: Names and values, in order.
+
+    Example:
+        >>> Given(round, (("ndigits", 1),))(0.123)
+        0.1
+    """
+
+    function: Callable[..., Any]
+    keywords: tuple[tuple[str, Any], ...]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Calls the function with these arguments and the keywords given."""
+        return self.function(*arguments, **dict(self.keywords))
+
+
+def given(function: Callable[..., Any], **keywords: Any) -> Given:
+    """Gives a function its keywords."""
+    return Given(function, tuple(keywords.items()))
+
+
+def identity(scores: Float[AnyArray, "score row"]) -> Float[Array, "score row"]:
+    """The scores themselves, where they are the predictions."""
+    return jnp.asarray(scores)
+
+
+class BaseLoss(abc.ABC):
+    """What boosting asks of a loss. Most are a `Loss`; those in which rows depend on one another have classes.
+
+    A class of one's own is a frozen dataclass, so that equal losses are equal and hash alike, and has `values` and
+    `derivatives`, which can be traced.
+
+    Attributes:
+        name: Its name in messages.
+        num_scores: Scores of a row.
+        hessian: What stands for second derivatives, of `"full"`, `"diagonal"`, `"fisher"` and `"one"`, see `Loss`.
+        renewal: Levels of the quantiles of `target - score` that leaves take, one a score; None where leaves take
+            Newton steps.
+        domain: What targets may be.
+        needs: Names of extras that every row must have.
+    """
+
+    name: str
+    num_scores: int
+    hessian: str
+    renewal: float | tuple[float, ...] | None
+    domain: Domain
+    needs: tuple[str, ...]
+
+    @abc.abstractmethod
+    def values(
+        self, scores: Float[AnyArray, "score row"], target: Shaped[AnyArray, "row *output"], extras: Extras
+    ) -> Float[Array, " row"]:
+        """Returns the loss of every row; rows that depend on one another have weight 1 here."""
+
+    @abc.abstractmethod
+    def derivatives(
+        self,
+        scores: Float[AnyArray, "score row"],
+        target: Shaped[AnyArray, "row *output"],
+        weight: Float[AnyArray, " row"],
+        extras: Extras,
+    ) -> Derivatives:
+        """Returns gradients and Hessians, in the precision of the scores."""
+
+    def mean(
+        self,
+        scores: Float[AnyArray, "score row"],
+        target: Shaped[AnyArray, "row *output"],
+        weight: Float[AnyArray, " row"],
+        extras: Extras,
+    ) -> Float[Array, ""]:
+        """Returns the weighted mean of the loss; rows of weight 0 are not looked at."""
+        value = jnp.where(weight > 0, weight * self.values(scores, target, extras), 0)
+        return safe_divide(jnp.sum(value), jnp.sum(weight)).astype(scores.dtype)
+
+    def predict(self, scores: Float[AnyArray, "score row"]) -> Float[Array, "prediction row"]:
+        """Returns predictions from raw scores, to which offsets have been added."""
+        return jnp.asarray(scores)
+
+    def start(
+        self,
+        target: Shaped[AnyArray, "row *output"],
+        weight: Float[AnyArray, " row"],
+        extras: Extras,
+    ) -> Float[np.ndarray, " score"]:
+        """Returns scores that all rows start from, in float64: 0, where scores are compared with one another alone."""
+        return np.zeros(self.num_scores)
+
+    def check(self, target: Shaped[np.ndarray, "row *output"], extras: Extras) -> None:
+        """Checks targets and extras, on the host.
+
+        Raises:
+            InvalidInputError: A target or an extra is not one that the loss allows, or an extra is missing.
+        """
+        for extra in self.needs:
+            if extra not in extras:
+                raise InvalidInputError(f"{self} needs the extra {extra!r} of every row, got {sorted(extras)}")
+        self.domain.check(np.asarray(target), f"{self}: a target")
+        for extra, values in extras.items():
+            NUMBERS.check(np.asarray(values), f"{self}: the extra {extra!r}")
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Loss(BaseLoss):
+    r"""A loss of raw scores, summed over rows: one Python function of a row. Autodiff derives it.
+
+    Newton steps need Hessians that are positive semi-definite. Where a loss is not convex, the Hessian $H$ of a row is
+    replaced by $|H| = (H^2)^{1/2}$, which has the absolute values of its eigenvalues (saddle-free Newton; Dauphin et
+    al., 2014): for one score the absolute value.
+
+    Attributes:
+        function: The loss of one row, in JAX: `(scores[num_scores], target, extras)` to one number, or one a score,
+            which are added. `extras` has what the row's extras are, without `offset`.
+        num_scores: Scores of a row.
+        hessian: What stands for second derivatives: `"full"`, a matrix a row; `"diagonal"`, their diagonal, for many
+            scores; `"fisher"`, the matrix `information`; `"one"`, 1, for losses without curvature.
+        information: For `"fisher"`: the function `(scores[num_scores], extras)` to the expected Hessian of a row,
+            $E_y \nabla^2 \ell$, which is positive semi-definite.
+        is_convex: Whether Hessians are positive semi-definite as they are.
+        link: The function from scores, an array `[num_scores, row]`, to predictions `[prediction, row]`.
+        constant: The function `(target, weight)` to the best scores that all rows share, where they are known; by
+            default Newton steps from 0 find them.
+        domain: What targets may be.
+        needs: Names of extras that every row must have.
+        renewal: Levels of the quantiles of `target - score` that leaves take, one a score; None for Newton steps.
+        name: Its name in messages; by default the function's.
+        parameters: What it was made with, names and values: for messages and files.
+
+    Raises:
+        InvalidInputError: An attribute is wrong.
+
+    Example: errors above the target cost five times as much as those below.
+        >>> def lopsided(scores, target, extras):
+        ...     error = scores[0] - target
+        ...     return jnp.where(error > 0, 5.0, 1.0) * error**2
+        >>> loss = Loss(lopsided)
+        >>> scores, target = jnp.array([[1.0, 3.0]]), jnp.array([2.0, 2.0])
+        >>> loss.derivatives(scores, target, jnp.ones(2), {}).gradient.tolist()
+        [[-2.0, 10.0]]
+        >>> loss.start(target, jnp.ones(2), {}).tolist()
+        [2.0]
+    """
+
+    function: Callable[..., Any]
+    num_scores: int = 1
+    hessian: str = "full"
+    information: Callable[..., Float[Array, "score score"]] | None = None
+    is_convex: bool = False
+    link: Callable[..., Float[Array, "prediction row"]] = identity
+    constant: Callable[..., Any] | None = None
+    domain: Domain = NUMBERS
+    needs: tuple[str, ...] = ()
+    renewal: float | tuple[float, ...] | None = None
+    name: str = ""
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Checks the attributes; a loss without a name has its function's."""
+        if not self.name:
+            object.__setattr__(self, "name", getattr(self.function, "__name__", type(self.function).__name__))
+        if self.hessian not in HESSIANS:
+            raise InvalidInputError(f"hessian must be one of {', '.join(HESSIANS)}, got {self.hessian!r}")
+        if (self.hessian == "fisher") != (self.information is not None):
+            raise InvalidInputError("information is given where hessian is 'fisher', and only there")
+        if self.num_scores < 1:
+            raise InvalidInputError(f"num_scores must be 1 or more, got {self.num_scores}")
+
+    def __repr__(self) -> str:
+        """As it was made: `huber(delta=1.0)`."""
+        return f"{self.name}({', '.join(f'{key}={value!r}' for key, value in self.parameters)})"
+
+    def predict(self, scores: Float[AnyArray, "score row"]) -> Float[Array, "prediction row"]:
+        """Returns predictions from raw scores, to which offsets have been added."""
+        return self.link(scores)
+
+    def values(
+        self, scores: Float[AnyArray, "score row"], target: Shaped[AnyArray, "row *output"], extras: Extras
+    ) -> Float[Array, " row"]:
+        """Returns the loss of every row."""
+        scores, extras = with_offset(scores, extras)
+        return jax.vmap(self._row, in_axes=(1, 0, 0))(scores, target, extras)
+
+    def derivatives(
+        self,
+        scores: Float[AnyArray, "score row"],
+        target: Shaped[AnyArray, "row *output"],
+        weight: Float[AnyArray, " row"],
+        extras: Extras,
+    ) -> Derivatives:
+        """Returns gradients and Hessians, in the precision of the scores."""
+        shifted, extras = with_offset(scores, extras)
+        of_rows = jax.vmap(self._derivatives_of_row, in_axes=(1, 0, 0), out_axes=-1)
+        return weighted(of_rows(shifted, target, extras), weight, scores.dtype)
+
+    def start(
+        self,
+        target: Shaped[AnyArray, "row *output"],
+        weight: Float[AnyArray, " row"],
+        extras: Extras,
+    ) -> Float[np.ndarray, " score"]:
+        """Returns the scores that are best for all rows together, in float64."""
+        if self.renewal is not None:
+            levels = np.broadcast_to(self.renewal, self.num_scores)
+            offset = np.broadcast_to(extras.get("offset", 0.0), (self.num_scores, len(target)))
+            residuals = np.asarray(target, np.float64) - offset
+            return np.array(
+                [
+                    weighted_quantile(part, np.asarray(weight), level)
+                    for part, level in zip(residuals, levels, strict=True)
+                ]
+            )
+        if self.constant is not None and "offset" not in extras:
+            return np.asarray(self.constant(np.asarray(target), np.asarray(weight, np.float64)), np.float64)
+        return best_constant(self, target, weight, extras)
+
+    def _row(self, scores: Float[Array, " score"], target: Any, extras: Any) -> Float[Array, ""]:
+        return jnp.sum(self.function(scores, target, extras))
+
+    def _derivatives_of_row(self, scores: Float[Array, " score"], target: Any, extras: Any) -> tuple[Array, Array]:
+        """The gradient and the Hessian of a row, one of the shape of the gradient if it is a diagonal."""
+        slope = jax.grad(self._row)
+        if self.hessian in ("one", "fisher"):
+            gradient = slope(scores, target, extras)
+            if self.information is None:
+                return gradient, jnp.ones_like(gradient)
+            information = self.information(scores, extras)
+            return gradient, information[0] if self.num_scores == 1 else information
+        units = jnp.eye(self.num_scores, dtype=scores.dtype)
+        gradient, along = jax.linearize(lambda point: slope(point, target, extras), scores)
+        if self.hessian == "diagonal" or self.num_scores == 1:
+            curvature = jax.vmap(lambda unit: jnp.sum(along(unit) * unit))(units)
+            return gradient, curvature if self.is_convex else jnp.abs(curvature)
+        matrix = jax.vmap(along)(units)
+        return gradient, matrix if self.is_convex else absolute(matrix)
+
+
+def with_offset(
+    scores: Float[AnyArray, "score row"], extras: Extras
+) -> tuple[Float[Array, "score row"], dict[str, Any]]:
+    """Adds the offsets to the scores, if there are any, and returns the other extras."""
+    others = {name: jnp.asarray(values) for name, values in extras.items() if name != "offset"}
+    scores = jnp.asarray(scores)
+    return scores + jnp.asarray(extras["offset"]) if "offset" in extras else scores, others
+
+
+def weighted(
+    derivatives: tuple[Float[Array, "score row"], Float[Array, "*score_score row"]],
+    weight: Float[AnyArray, " row"],
+    dtype: Any,
+) -> Derivatives:
+    """Multiplies by weights; a row of weight 0, such as padding, may have derivatives that are no numbers."""
+    gradient, hessian = (jnp.where(weight > 0, weight * part, 0).astype(dtype) for part in derivatives)
+    return Derivatives(gradient, hessian)
+
+
+def absolute(matrix: Float[Array, "score score"]) -> Float[Array, "score score"]:
+    r"""The absolute value $(A^2)^{1/2}$ of a symmetric matrix: that with the absolute values of its eigenvalues.
+
+    Of a matrix of two rows it is $(A^2 + |\det A| I) / \sqrt{\mathrm{tr}\,A^2 + 2 |\det A|}$ (Cayley and Hamilton).
+
+    >>> absolute(jnp.array([[0.0, 2.0], [2.0, 0.0]])).tolist()
+    [[2.0, 0.0], [0.0, 2.0]]
+    """
+    if len(matrix) > 2:
+        value, vector = jnp.linalg.eigh(matrix)
+        return (vector * jnp.abs(value)) @ vector.T
+    size = jnp.max(jnp.abs(matrix))
+    (a, b), (_, c) = safe_divide(matrix, jnp.broadcast_to(size, matrix.shape))
+    determinant = jnp.abs(a * c - b * b)
+    square = jnp.array([[a * a + b * b, b * (a + c)], [b * (a + c), b * b + c * c]])
+    root = jnp.sqrt(jnp.where(size > 0, jnp.trace(square) + 2 * determinant, 1))
+    return size * (square + determinant * jnp.eye(2, dtype=matrix.dtype)) / root
