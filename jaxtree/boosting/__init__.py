@@ -4,6 +4,15 @@ from jaxtree.boosting.loss import BaseLoss as BaseLoss
 from jaxtree.boosting.loss import Derivatives as Derivatives
 from jaxtree.boosting.loss import Extras as Extras
 from jaxtree.boosting.loss import Loss as Loss
+from jaxtree.boosting.losses import absolute as absolute
+from jaxtree.boosting.losses import expectile as expectile
+from jaxtree.boosting.losses import gamma as gamma
+from jaxtree.boosting.losses import huber as huber
 from jaxtree.boosting.losses import logistic as logistic
+from jaxtree.boosting.losses import poisson as poisson
+from jaxtree.boosting.losses import pseudo_huber as pseudo_huber
+from jaxtree.boosting.losses import quantile as quantile
 from jaxtree.boosting.losses import softmax as softmax
 from jaxtree.boosting.losses import squared as squared
+from jaxtree.boosting.losses import tweedie as tweedie
+from jaxtree.boosting.quantiles import quantiles as quantiles

@@ -117,7 +117,7 @@ class BaseLoss(abc.ABC):
     ) -> Float[Array, ""]:
         """Returns the weighted mean of the loss; rows of weight 0 are not looked at."""
         value = jnp.where(weight > 0, weight * self.values(scores, target, extras), 0)
-        return safe_divide(jnp.sum(value), jnp.sum(weight)).astype(scores.dtype)
+        return safe_divide(jnp.sum(value), jnp.sum(weight)).astype(jnp.asarray(scores).dtype)
 
     def predict(self, scores: Float[AnyArray, "score row"]) -> Float[Array, "prediction row"]:
         """Returns predictions from raw scores, to which offsets have been added."""
@@ -166,6 +166,7 @@ class Loss(BaseLoss):
         link: The function from scores, an array `[num_scores, row]`, to predictions `[prediction, row]`.
         constant: The function `(target, weight)` to the best scores that all rows share, where they are known; by
             default Newton steps from 0 find them.
+        is_guess: Whether `constant` is only close to the best, and Newton steps go on from there.
         domain: What targets may be.
         needs: Names of extras that every row must have.
         renewal: Levels of the quantiles of `target - score` that leaves take, one a score; None for Newton steps.
@@ -194,6 +195,7 @@ class Loss(BaseLoss):
     is_convex: bool = False
     link: Callable[..., Float[Array, "prediction row"]] = identity
     constant: Callable[..., Any] | None = None
+    is_guess: bool = False
     domain: Domain = NUMBERS
     needs: tuple[str, ...] = ()
     renewal: float | tuple[float, ...] | None = None
@@ -236,7 +238,7 @@ class Loss(BaseLoss):
         """Returns gradients and Hessians, in the precision of the scores."""
         shifted, extras = with_offset(scores, extras)
         of_rows = jax.vmap(self._derivatives_of_row, in_axes=(1, 0, 0), out_axes=-1)
-        return weighted(of_rows(shifted, target, extras), weight, scores.dtype)
+        return weighted(of_rows(shifted, target, extras), weight, jnp.asarray(scores).dtype)
 
     def start(
         self,
@@ -255,9 +257,12 @@ class Loss(BaseLoss):
                     for part, level in zip(residuals, levels, strict=True)
                 ]
             )
-        if self.constant is not None and "offset" not in extras:
-            return np.asarray(self.constant(np.asarray(target), np.asarray(weight, np.float64)), np.float64)
-        return best_constant(self, target, weight, extras)
+        first = np.zeros(self.num_scores)
+        if self.constant is not None:
+            first = np.asarray(self.constant(np.asarray(target), np.asarray(weight, np.float64)), np.float64)
+            if not self.is_guess and "offset" not in extras:
+                return first
+        return best_constant(self, target, weight, extras, first)
 
     def _row(self, scores: Float[Array, " score"], target: Any, extras: Any) -> Float[Array, ""]:
         return jnp.sum(self.function(scores, target, extras))

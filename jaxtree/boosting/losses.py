@@ -4,45 +4,49 @@ Each is a function that makes a `Loss`; losses made with the same parameters are
 where a target is predicted exactly; terms of the target alone, which change no derivative, see to that.
 """
 
+import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import xlogy
 from jaxtyping import Array, Float, Int, Real, Shaped
 
-from jaxtree.arrays import AnyArray
+from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.boosting.domain import Domain
 from jaxtree.boosting.loss import Loss, given
 from jaxtree.errors import InvalidInputError
 
 MOST_EXPONENT = 50.0
-"""Past this exponent `growth` is constant: sums of $e^{50}$ over any table stay far within float32."""
+"""Beyond this exponent `growth` is constant: sums of $e^{50}$ over any table stay far within float32."""
 
 LEAST_SHARE = 2.0**-52
-"""Of a class that no row has, so that its score is finite."""
+"""Of a class that no row has, and of a mean of 0, so that scores are finite."""
 
 Row = Float[Array, " score"]
 Target = Real[Array, ""]
 
 
-@jax.custom_jvp
-def growth(exponent: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    r"""$e^x$, and $e^{50}$ for larger $x$; its derivative is the same, so that Newton steps from there come back.
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def growth(exponent: Float[Array, "*shape"], limit: float = MOST_EXPONENT) -> Float[Array, "*shape"]:
+    r"""$e^x$ where $|x|$ is up to a limit, and beyond it what it is there.
+
+    Its derivative is itself everywhere, so that Newton steps from beyond the limit come back.
 
     >>> float(growth(jnp.array(1000.0))) == float(jnp.exp(jnp.array(50.0)))
     True
     """
-    return jnp.exp(jnp.minimum(exponent, MOST_EXPONENT))
+    return jnp.exp(jnp.clip(exponent, -limit, limit))
 
 
 @growth.defjvp
-def _growth_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    value = growth(*primals)
+def _growth_jvp(limit: float, primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
+    value = growth(*primals, limit)
     return value, value * tangents[0]
 
 
-def require(is_allowed: bool, message: str, value: object) -> None:
+def require(is_allowed: Any, message: str, value: object) -> None:
     """Raises `InvalidInputError` with the message and the value given, unless it is allowed."""
     if not is_allowed:
         raise InvalidInputError(f"{message}, got {value}")
@@ -77,6 +81,213 @@ def squared() -> Loss:
         [2.0]
     """
     return Loss(_squared, hessian="one", is_convex=True, constant=weighted_mean, name="squared")
+
+
+def _absolute(scores: Row, target: Target, extras: Any) -> Row:
+    return jnp.abs(scores - target)
+
+
+def absolute() -> Loss:
+    r"""$|s - y|$: least at the median (Friedman, 2001, section 4.2).
+
+    It has no curvature, for which 1 stands; leaves take medians of $y - s$. Scores and values are in the target's unit.
+
+    Example:
+        >>> absolute().start(np.array([1.0, 2.0, 9.0]), np.ones(3), {}).tolist()
+        [2.0]
+    """
+    return Loss(_absolute, hessian="one", is_convex=True, renewal=0.5, name="absolute")
+
+
+def _huber(scores: Row, target: Target, extras: Any, delta: float) -> Row:
+    error = jnp.abs(scores - target)
+    return jnp.where(error <= delta, error**2 / 2, delta * (error - delta / 2))
+
+
+def huber(delta: FloatLike = 1.0) -> Loss:
+    r"""$r^2 / 2$ where $|r| \le \delta$ and $\delta (|r| - \delta / 2)$ elsewhere, $r = s - y$ (Huber, 1964).
+
+    In place of its Hessian, which is 0 for far targets, stands its bound 1: a Newton step never raises the loss.
+
+    Args:
+        delta: Where squares end, above 0, in the target's unit.
+
+    Raises:
+        InvalidInputError: It is not above 0.
+
+    Example:
+        >>> huber(2.0).values(jnp.array([[1.0, 5.0]]), jnp.zeros(2), {}).tolist()
+        [0.5, 8.0]
+    """
+    _require_delta(delta, "huber")
+    function = given(_huber, delta=float(delta))
+    return Loss(function, hessian="one", is_convex=True, name="huber", parameters=function.keywords)
+
+
+def _pseudo_huber(scores: Row, target: Target, extras: Any, delta: float) -> Row:
+    error = scores - target
+    # Not the difference of the root and 1, in which the digits of small errors are lost.
+    return error**2 / (1 + jnp.sqrt(1 + (error / delta) ** 2))
+
+
+def pseudo_huber(delta: FloatLike = 1.0) -> Loss:
+    r"""$\delta^2 (\sqrt{1 + (r / \delta)^2} - 1)$, $r = s - y$: a smooth `huber` (Charbonnier et al., 1997).
+
+    Its Hessian is $(1 + (r / \delta)^2)^{-3/2}$.
+
+    Args:
+        delta: Where squares go over into absolute values, above 0, in the target's unit.
+
+    Raises:
+        InvalidInputError: It is not above 0.
+
+    Example:
+        >>> pseudo_huber(4.0).values(jnp.array([[3.0]]), jnp.zeros(1), {}).tolist()
+        [4.0]
+    """
+    _require_delta(delta, "pseudo_huber")
+    function = given(_pseudo_huber, delta=float(delta))
+    # Far from the target it is convex, but rounding may leave the Hessian a little below 0.
+    return Loss(function, name="pseudo_huber", parameters=function.keywords)
+
+
+def _require_delta(delta: FloatLike, name: str) -> None:
+    require(0 < delta < np.inf, f"delta of {name} must be a number above 0", delta)
+
+
+def require_level(level: FloatLike, name: str) -> None:
+    """Raises `InvalidInputError` unless a level is between 0 and 1."""
+    require(0 < level < 1, f"the level of {name} must be between 0 and 1, without these", level)
+
+
+def _quantile(scores: Row, target: Target, extras: Any, level: float) -> Row:
+    above = target - scores
+    return jnp.maximum(level * above, (level - 1) * above)
+
+
+def quantile(level: FloatLike) -> Loss:
+    r"""$\max(\tau (y - s), (\tau - 1)(y - s))$: least at the quantile of level $\tau$ (Koenker and Bassett, 1978).
+
+    It has no curvature, for which 1 stands; leaves take quantiles of $y - s$. Scores and values are in the target's
+    unit. For several levels in one model see `jaxtree.boosting.quantiles`.
+
+    Args:
+        level: Between 0 and 1.
+
+    Raises:
+        InvalidInputError: It is not.
+
+    Example:
+        >>> quantile(0.75).values(jnp.zeros((1, 2)), jnp.array([1.0, -1.0]), {}).tolist()
+        [0.75, 0.25]
+    """
+    require_level(level, "quantile")
+    function = given(_quantile, level=float(level))
+    return Loss(
+        function, hessian="one", is_convex=True, renewal=float(level), name="quantile", parameters=function.keywords
+    )
+
+
+def _expectile(scores: Row, target: Target, extras: Any, level: float) -> Row:
+    above = target - scores
+    return jnp.where(above > 0, level, 1 - level) * above**2
+
+
+def expectile(level: FloatLike) -> Loss:
+    r"""$|\tau - [y < s]| (y - s)^2$: least at the expectile of level $\tau$ (Newey and Powell, 1987).
+
+    The mean is the expectile of level 1/2. The Hessian is $2 |\tau - [y < s]|$. Scores are in the target's unit, values
+    in its square.
+
+    Args:
+        level: Between 0 and 1.
+
+    Raises:
+        InvalidInputError: It is not.
+
+    Example:
+        >>> expectile(0.9).start(np.array([0.0, 1.0]), np.ones(2), {}).round(4).tolist()
+        [0.9]
+    """
+    require_level(level, "expectile")
+    function = given(_expectile, level=float(level))
+    return Loss(
+        function, is_convex=True, constant=weighted_mean, is_guess=True, name="expectile", parameters=function.keywords
+    )
+
+
+def _poisson(scores: Row, target: Target, extras: Any) -> Row:
+    return growth(scores) - target * (1 + scores) + xlogy(target, target)
+
+
+def poisson() -> Loss:
+    r"""$e^s - y + y (\log y - s)$: half the deviance of counts of mean $e^s$ (Nelder and Wedderburn, 1972).
+
+    Predictions are means $e^s$; the gradient is $e^s - y$, the Hessian $e^s$. The extra `offset` is the logarithm of a
+    row's exposure.
+
+    Example: two claims in half a year, and one in two years.
+        >>> exposure = {"offset": np.log([0.5, 2.0])}
+        >>> np.exp(poisson().start(np.array([2.0, 1.0]), np.ones(2), exposure)).round(4).tolist()
+        [1.2]
+    """
+    domain = Domain(0, has_positive=True)
+    return Loss(_poisson, is_convex=True, link=exp_link, constant=log_of_mean, domain=domain, name="poisson")
+
+
+def _gamma(scores: Row, target: Target, extras: Any) -> Row:
+    return target * growth(-scores) - 1 - jnp.log(target) + scores
+
+
+def gamma() -> Loss:
+    r"""$y e^{-s} - 1 - \log (y e^{-s})$: half the deviance of the gamma distribution of mean $e^s$.
+
+    Its variance is proportional to the square of the mean (McCullagh and Nelder, 1989, chapter 8). Predictions are
+    means; the gradient is $1 - y e^{-s}$, the Hessian $y e^{-s}$. For the shape too see
+    `jaxtree.boosting.distributions`.
+
+    Example:
+        >>> gamma().predict(gamma().start(np.array([1.0, 3.0]), np.ones(2), {})[:, None]).round(4).tolist()
+        [[2.0]]
+    """
+    domain = Domain(0, is_open=True)
+    return Loss(_gamma, is_convex=True, link=exp_link, constant=log_of_mean, domain=domain, name="gamma")
+
+
+def _tweedie(scores: Row, target: Target, extras: Any, power: float) -> Row:
+    below, above = 1 - power, 2 - power
+    of_target = jnp.where(target > 0, target, 0) ** above / (below * above)
+    return of_target - target * growth(below * scores) / below + growth(above * scores) / above
+
+
+def tweedie(power: FloatLike = 1.5) -> Loss:
+    r"""$\frac{y^{2-p}}{(1-p)(2-p)} - \frac{y e^{(1-p)s}}{1-p} + \frac{e^{(2-p)s}}{2-p}$: half a Tweedie deviance.
+
+    A target is a sum of a Poisson number of gamma variables, 0 where there are none, such as all claims of a year; its
+    variance is proportional to the power $p$ of the mean $e^s$ (Jørgensen, 1987). Predictions are means; the gradient
+    is $e^{(2-p)s} - y e^{(1-p)s}$.
+
+    Args:
+        power: Between 1 (`poisson`) and 2 (`gamma`).
+
+    Raises:
+        InvalidInputError: It is not.
+
+    Example:
+        >>> tweedie(1.5).values(jnp.zeros((1, 2)), jnp.array([0.0, 1.0]), {}).tolist()
+        [2.0, 0.0]
+    """
+    require(1 < power < 2, "the power of tweedie must be between 1 and 2, without these", power)
+    function = given(_tweedie, power=float(power))
+    return Loss(
+        function,
+        is_convex=True,
+        link=exp_link,
+        constant=log_of_mean,
+        domain=Domain(0, has_positive=True),
+        name="tweedie",
+        parameters=function.keywords,
+    )
 
 
 def _logistic(scores: Row, target: Target, extras: Any) -> Row:

@@ -35,15 +35,19 @@ def weighted_quantile(values: Float[np.ndarray, " row"], weight: Shaped[np.ndarr
 
 
 def best_constant(
-    loss: Any, target: Shaped[AnyArray, "row *output"], weight: Shaped[AnyArray, " row"], extras: Any
+    loss: Any,
+    target: Shaped[AnyArray, "row *output"],
+    weight: Shaped[AnyArray, " row"],
+    extras: Any,
+    first: Float[np.ndarray, " score"],
 ) -> Float[np.ndarray, " score"]:
-    """Returns the scores that make a loss least if all rows share them, by Newton steps from 0 in float64.
+    """Returns the scores that make a loss least if all rows share them, by Newton steps from the first ones.
 
     Steps are damped (Levenberg, 1944; Marquardt, 1963), so that the loss never rises. It ends after `MOST_STEPS`; of a
     loss that is least at infinity it returns a point at which hardly anything is left to win.
     """
     with jax.enable_x64(True):
-        arrays = jax.tree.map(_in_double, (target, weight, dict(extras)))
+        arrays = jax.tree.map(_in_double, (first, target, weight, dict(extras)))
         return np.asarray(_newton(*arrays, loss=loss))
 
 
@@ -59,7 +63,12 @@ class _Point(NamedTuple):
 
 @compiled("loss", what=lambda *_, loss: f"the start of {loss}", options=options_of_small_programs)
 def _newton(
-    target: Shaped[Array, "row *output"], weight: Float[Array, " row"], extras: Any, *, loss: Any
+    first: Float[Array, " score"],
+    target: Shaped[Array, "row *output"],
+    weight: Float[Array, " row"],
+    extras: Any,
+    *,
+    loss: Any,
 ) -> Float[Array, " score"]:
     """Damped Newton steps on the scores that all rows share."""
     total = jnp.sum(weight)
@@ -86,9 +95,8 @@ def _newton(
             point.num_steps + 1,
         )
 
-    zero = jnp.zeros(loss.num_scores)
-    first = _Point(zero, mean_at(zero), jnp.asarray(1e-10), jnp.asarray(False), jnp.asarray(0))
-    return jax.lax.while_loop(lambda at: ~at.is_done & (at.num_steps < MOST_STEPS), step, first).scores
+    at_first = _Point(first, mean_at(first), jnp.asarray(1e-10), jnp.asarray(False), jnp.asarray(0))
+    return jax.lax.while_loop(lambda at: ~at.is_done & (at.num_steps < MOST_STEPS), step, at_first).scores
 
 
 def _shared(scores: Float[Array, " score"], weight: Float[Array, " row"]) -> Float[Array, "score row"]:

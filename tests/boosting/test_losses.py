@@ -2,12 +2,17 @@
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.optimize
 import scipy.special
+import sklearn.metrics
 
+from jaxtree.boosting import losses
 from jaxtree.boosting.losses import logistic, softmax, squared
+from jaxtree.boosting.start import weighted_quantile
 from jaxtree.errors import InvalidInputError
 from tests.boosting.derivatives import check_derivatives
 
@@ -17,6 +22,14 @@ SCORES = ROWS.normal(size=(1, NUMBER_OF_ROWS))
 WEIGHT = ROWS.uniform(0.1, 2, size=NUMBER_OF_ROWS)
 CASES = {
     "squared": (squared(), ROWS.normal(size=NUMBER_OF_ROWS)),
+    "absolute": (losses.absolute(), ROWS.normal(size=NUMBER_OF_ROWS)),
+    "huber": (losses.huber(0.7), ROWS.normal(size=NUMBER_OF_ROWS)),
+    "pseudo_huber": (losses.pseudo_huber(0.7), ROWS.normal(size=NUMBER_OF_ROWS)),
+    "quantile": (losses.quantile(0.8), ROWS.normal(size=NUMBER_OF_ROWS)),
+    "expectile": (losses.expectile(0.8), ROWS.normal(size=NUMBER_OF_ROWS)),
+    "poisson": (losses.poisson(), ROWS.integers(4, size=NUMBER_OF_ROWS)),
+    "gamma": (losses.gamma(), ROWS.gamma(2, size=NUMBER_OF_ROWS)),
+    "tweedie": (losses.tweedie(1.3), ROWS.gamma(2, size=NUMBER_OF_ROWS) * ROWS.integers(2, size=NUMBER_OF_ROWS)),
     "logistic": (logistic(), ROWS.integers(2, size=NUMBER_OF_ROWS)),
     "softmax": (softmax(3), ROWS.integers(3, size=NUMBER_OF_ROWS)),
 }
@@ -26,17 +39,76 @@ CASES = {
 def test_derivatives_are_those_of_the_values(name):
     loss, target = CASES[name]
     scores = ROWS.normal(size=(loss.num_scores, NUMBER_OF_ROWS))
-    check_derivatives(loss, scores, target)
+    derivatives = check_derivatives(loss, scores, target, hessian=loss.hessian == "full")
+    if loss.hessian == "one":
+        np.testing.assert_array_equal(derivatives.hessian[0], np.linspace(0.5, 2, NUMBER_OF_ROWS))
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_starts_in_closed_form_are_where_newton_steps_end(name):
+OF_NUMBERS = [name for name in CASES if name != "softmax"]
+
+
+@pytest.mark.parametrize("has_offset", [False, True])
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_the_start_is_the_best_of_all_constants(name, has_offset):
     loss, target = CASES[name]
-    closed = loss.start(target, WEIGHT, {})
+    extras = {"offset": 0.5 * ROWS.normal(size=NUMBER_OF_ROWS)} if has_offset else {}
+    start = loss.start(target, WEIGHT, extras)
+
+    def cost(constant):
+        with jax.enable_x64(True):
+            scores = np.broadcast_to(constant, (1, NUMBER_OF_ROWS)).astype(float)
+            return float(np.sum(WEIGHT * loss.values(scores, target, extras)))
+
+    found = scipy.optimize.minimize_scalar(cost, bounds=(-3, 3), options={"xatol": 1e-9})
+    assert cost(start[0]) <= found.fun * (1 + 1e-9)
+    if loss.renewal is None:
+        np.testing.assert_allclose(start, found.x, atol=1e-4)
+
+
+def test_the_start_of_softmax_is_where_newton_steps_end():
+    loss, target = CASES["softmax"]
     found = dataclasses.replace(loss, constant=None).start(target, WEIGHT, {})
-    np.testing.assert_allclose(
-        closed - closed.mean() * (len(closed) > 1), found - found.mean() * (len(found) > 1), atol=1e-5
-    )
+    np.testing.assert_allclose(loss.start(target, WEIGHT, {}), found - found.mean(), atol=1e-5)
+    shifted = loss.start(target, WEIGHT, {"offset": np.full(NUMBER_OF_ROWS, 2.0)})
+    np.testing.assert_allclose(shifted - shifted.mean(), found - found.mean(), atol=1e-5)
+
+
+@pytest.mark.parametrize("level", [0.1, 0.25, 0.5, 0.8])
+def test_quantiles_of_weighted_rows_are_those_of_repeated_rows(level):
+    values, times = ROWS.normal(size=12), ROWS.integers(0, 4, size=12)
+    expected = np.quantile(np.repeat(values, times), level, method="averaged_inverted_cdf")
+    np.testing.assert_allclose(weighted_quantile(values, times, level), expected, rtol=1e-12)
+
+
+def test_deviances_are_those_of_scikit_learn():
+    mean = np.exp(SCORES[0])
+    for name, power in (("poisson", 1), ("gamma", 2), ("tweedie", 1.3)):
+        loss, target = CASES[name]
+        with jax.enable_x64(True):
+            values = np.mean(loss.values(SCORES, target, {}))
+        np.testing.assert_allclose(2 * values, sklearn.metrics.mean_tweedie_deviance(target, mean, power=power))
+        np.testing.assert_allclose(loss.predict(jnp.asarray(SCORES))[0], mean, rtol=1e-6)
+
+
+def test_robust_losses_in_closed_form():
+    error = np.array([0.0, 1e-3, 0.5, 2.0, -1e5])
+    huber = np.where(np.abs(error) < 2, error**2 / 2, 2 * np.abs(error) - 2)
+    np.testing.assert_allclose(losses.huber(2.0).values(error[None], np.zeros(5), {}), huber, rtol=1e-6)
+    pseudo = 4 * (np.sqrt(1 + (error / 2) ** 2) - 1)
+    np.testing.assert_allclose(losses.pseudo_huber(2.0).values(error[None], np.zeros(5), {}), pseudo, rtol=1e-5)
+    derivatives = losses.pseudo_huber(2.0).derivatives(error[None], np.zeros(5), np.ones(5), {})
+    np.testing.assert_allclose(derivatives.hessian[0], (1 + (error / 2) ** 2) ** -1.5, rtol=1e-5, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["poisson", "gamma", "tweedie"])
+def test_newton_steps_come_back_from_extreme_scores(name):
+    """Where exponentials are cut off, steps still have the size of those that would lead back."""
+    loss, target = CASES[name]
+    weight = jnp.asarray(target > 0, jnp.float32)
+    for score in (-1e3, 1e3):
+        derivatives = loss.derivatives(jnp.full((1, NUMBER_OF_ROWS), score), target, weight, {})
+        step = -derivatives.gradient.sum() / (derivatives.hessian.sum() + 1e-6)
+        assert np.isfinite(step) and step * score < 0
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -47,7 +119,7 @@ def test_extreme_scores_give_numbers(name, size):
     scores = jnp.asarray(scores, jnp.float32)
     results = [loss.values(scores, target, {}), *loss.derivatives(scores, target, np.ones(NUMBER_OF_ROWS), {})]
     assert all(np.isfinite(result).all() for result in results)
-    assert (results[0] >= 0).all()
+    assert (results[0] >= -1e-6).all()
     assert not np.isnan(loss.predict(scores)).any()
 
 
@@ -82,6 +154,11 @@ def test_a_class_without_rows_and_rows_of_one_class_have_finite_starts():
 @pytest.mark.parametrize(
     "make, message",
     [
+        (lambda: losses.huber(0.0), "delta of huber must be a number above 0, got 0.0"),
+        (lambda: losses.pseudo_huber(np.nan), "delta of pseudo_huber must be a number above 0, got nan"),
+        (lambda: losses.quantile(1.0), "the level of quantile must be between 0 and 1, without these, got 1.0"),
+        (lambda: losses.expectile(0), "the level of expectile must be between 0 and 1, without these, got 0"),
+        (lambda: losses.tweedie(2), "the power of tweedie must be between 1 and 2, without these, got 2"),
         (lambda: softmax(1), "softmax needs 2 classes or more, got 1"),
         (lambda: softmax(3, hessian="one"), "hessian of softmax must be 'full' or 'diagonal', got 'one'"),
     ],
@@ -94,6 +171,9 @@ def test_a_wrong_parameter_is_named(make, message):
 @pytest.mark.parametrize(
     "loss, wrong, message",
     [
+        (losses.poisson(), -1, r"poisson\(\): a target must be 0 or more, got -1"),
+        (losses.gamma(), 0.0, r"gamma\(\): a target must be above 0, got 0.0"),
+        (losses.tweedie(1.5), -0.5, r"tweedie\(power=1.5\): a target must be 0 or more, got -0.5"),
         (logistic(), 2.0, r"logistic\(\): a target must be from 0 to 1, got 2.0"),
         (softmax(3), 3, r"softmax\(num_classes=3, .*\): a target must be a whole number from 0 to 2, got 3"),
         (squared(), np.inf, r"squared\(\): a target must be a finite number, got inf"),
