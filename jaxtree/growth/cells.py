@@ -34,6 +34,30 @@ def bases_of(rules: ResolvedRules) -> list[Base]:
     return labelled + ([Base(NO_LABEL, min(plain))] if plain else [])
 
 
+class Place(NamedTuple):
+    """Where an entry adds one of its numbers.
+
+    Attributes:
+        base: The number of its cell base.
+        past: The channels between the base's and that of the sum.
+        added: The index of the entry's value that is added, or `COUNTS_ROW`.
+    """
+
+    base: int
+    past: int
+    added: int
+
+
+def places_of(rules: ResolvedRules) -> tuple[Place, ...]:
+    """The places of all numbers that an entry adds."""
+    bases = bases_of(rules)
+    number_of = {base.label: number for number, base in enumerate(bases)}
+    return tuple(
+        Place(number_of[label], channel - bases[number_of[label]].channel if label == NO_LABEL else 0, added)
+        for label, channel, added in rules.additions
+    )
+
+
 def scatter(
     table: Int[Array, " cell"],
     base: Int32[Array, "base entry"],
@@ -106,10 +130,7 @@ def _additions(
     base: Int32[Array, "base entry"], value: Int[Array, "value entry"], num_bins: int, rules: ResolvedRules
 ) -> Iterator[tuple[Array, Array]]:
     """The cells, without the code, that every entry adds to, and the numbers added."""
-    bases = bases_of(rules)
-    for label, channel, added in rules.additions:
-        number = next(n for n, own in enumerate(bases) if own.label == label)
-        past = channel - bases[number].channel if label == NO_LABEL else 0
+    for number, past, added in places_of(rules):
         cell = base[number] + past * num_bins if past else base[number]
         yield cell, (value[0] > 0).astype(value.dtype) if added == COUNTS_ROW else value[added]
 

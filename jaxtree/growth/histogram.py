@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, UInt
 
+from jaxtree.growth import warp_histogram
 from jaxtree.growth.cells import bases_of, compare, scatter, scatter_at_once
 from jaxtree.growth.inputs import ResolvedRules
 from jaxtree.growth.objective import COUNTS_ROW, NO_LABEL
@@ -177,7 +178,7 @@ def group_histograms(
     table = plan.tables[number]
     source = _Source(problem.codes, chunk, chunk.bases[number], table, plan)
     if plan.backend.accumulation != Accumulation.SCATTER:
-        return source.finished(_tables_at_once(source, len(features), lambda row, slot: (features[:, None], row)))
+        return source.finished(_tables_at_once(source, features[:, None]))
 
     def fill(i, tables):
         first = i * table.features_side_by_side
@@ -195,8 +196,7 @@ def sampled_histograms(
     """Sums the cells where every slot has its own features: one table for the first of each, one for the second ..."""
     source = _Source(problem.codes, chunk, chunk.bases[number], plan.tables[number], plan)
     if plan.backend.accumulation != Accumulation.SCATTER:
-        at = lambda row, slot: (features[:, source.slot_in_chunk(slot)], row)  # noqa: E731
-        return source.finished(_tables_at_once(source, len(features), at))
+        return source.finished(_tables_at_once(source, features))
     entries, size, blocks = chunk.entries, plan.entries_per_block, source.blocks
 
     def fill(i, tables):
@@ -215,19 +215,21 @@ def sampled_histograms(
     return source.finished(lax.fori_loop(0, jnp.int32(len(features)), fill, empty))
 
 
-def _tables_at_once(source: _Source, num_tables: int, at: Callable) -> Int[Array, "looked cell"]:
-    """The tables of all given features, block after block of entries; `at` returns the index of their codes."""
-    entries, size = source.chunk.entries, source.plan.entries_per_block
+def _tables_at_once(source: _Source, features: Int32[Array, "looked slot_or_all"]) -> Int[Array, "looked cell"]:
+    """The tables of all given features, the same for all slots or those of each, block after block of entries."""
+    entries, plan, is_for_all = source.chunk.entries, source.plan, features.shape[1] == 1
+    size, accumulation = plan.entries_per_block, plan.backend.accumulation
 
     def add_block(block, tables):
         row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
-        code = source.code_in_table(source.codes.at[at(row, slot)].get(mode="promise_in_bounds"))
-        if source.plan.backend.accumulation == Accumulation.COMPARE:
-            return compare(tables, base, code, value, **source.where)
-        return scatter_at_once(tables, base, code, value, **source.where)
+        if accumulation == Accumulation.SHARED:
+            return warp_histogram.add_at_once(tables, source.codes, features, row, base, value, **source.where)
+        feature = features if is_for_all else features[:, source.slot_in_chunk(slot)]
+        code = source.code_in_table(source.codes.at[feature, row].get(mode="promise_in_bounds"))
+        add = compare if accumulation == Accumulation.COMPARE else scatter_at_once
+        return add(tables, base, code, value, **source.where)
 
-    empty = jnp.zeros((num_tables, source.num_cells), source.chunk.entries.value.dtype)
-    plan = source.plan
+    empty = jnp.zeros((len(features), source.num_cells), entries.value.dtype)
     return over_blocks(*source.blocks, add_block, empty, most=plan.num_blocks, plan=plan)
 
 

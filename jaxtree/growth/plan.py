@@ -10,6 +10,7 @@ import enum
 import functools
 from typing import NamedTuple
 
+from jaxtree.growth import warp_histogram
 from jaxtree.growth.inputs import ResolvedRules, Sizes
 from jaxtree.growth.mesh import Devices
 from jaxtree.tree import SplitKind
@@ -50,12 +51,15 @@ class Accumulation(enum.IntEnum):
     COPIES: all features in one scatter of whole numbers. A level of few nodes has few cells, to which many threads
         would add at the same time; the space of unused slots therefore holds copies of these cells, each for a part
         of the entries, which are added at the end.
+    SHARED: all features in one kernel, see `jaxtree.growth.warp_histogram`: many threads add in the memory of their
+        processor, whose sums are added to the table.
     COMPARE: by comparing the cell and code of every entry with all possible ones, as a product of matrices.
     """
 
     SCATTER = 0
     COPIES = 1
     COMPARE = 2
+    SHARED = 3
 
 
 class Backend(NamedTuple):
@@ -91,16 +95,20 @@ class Backend(NamedTuple):
 CPU = Backend(Accumulation.SCATTER, 2**16, 2**18, 2**9, 2**12, 2**16, 2**8, 20.0, 3.0)
 # 256 slots of two classes and 256 codes: the tables of 28 features take 15 MB, which an H200's cache holds.
 GPU = Backend(Accumulation.COPIES, 2**25, 2**19, 2**20, 2**20, 2**22, 2**14, 20.0, 3.0, host_ends_loops=True)
+GPU_WITH_WARP = GPU._replace(accumulation=Accumulation.SHARED)
 TPU = Backend(Accumulation.COMPARE, 2**22, 2**18, 2**12, 2**12, 2**16, 2**10, 20.0, 3.0)
 
 
-def backend_of(platform: str) -> Backend:
-    """The choices for a platform, given by JAX's name; an unknown platform is treated as a GPU.
+def backend_of(platform: str, num_devices: int = 1) -> Backend:
+    """The choices for a platform, given by JAX's name, and a number of devices; an unknown one is treated as a GPU.
 
     >>> backend_of("tpu").accumulation.name
     'COMPARE'
     """
-    return {"cpu": CPU, "tpu": TPU}.get(platform, GPU)
+    if platform in ("cpu", "tpu"):
+        return CPU if platform == "cpu" else TPU
+    # The kernel has not been tried on rows that are divided.
+    return GPU_WITH_WARP if num_devices == 1 and warp_histogram.is_available() else GPU
 
 
 def for_entries(backend: Backend, num_entries: int) -> Backend:
@@ -251,7 +259,7 @@ def make_plan(
         platform: JAX's name for their kind.
     """
     num_scanned, num_sampled = scoring
-    backend = for_entries(backend_of(platform), num_entries)
+    backend = for_entries(backend_of(platform, devices.number), num_entries)
     entry_capacity = -(-_entry_capacity(num_entries, sizes.entry_capacity, rules) // devices.number)
     widest_level = _power_of_two(max(1, min(sizes.capacity, num_entries // 2)))
     num_entries = -(-num_entries // devices.number)

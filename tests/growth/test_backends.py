@@ -1,6 +1,7 @@
 """The ways to sum on other kinds of devices, run on a CPU: they give the same tree."""
 
 import dataclasses
+import importlib.util
 
 import jax
 import numpy as np
@@ -41,18 +42,27 @@ GROWTHS = {
 }
 
 
+NEEDS_WARP = pytest.mark.skipif(importlib.util.find_spec("warp") is None, reason="Warp is not installed: jaxtree[gpu]")
+WAYS = {
+    "GPU": plan.GPU,
+    "GPU with Warp": plan.GPU_WITH_WARP,
+    "GPU with Warp, entries sorted": plan.GPU_WITH_WARP._replace(sort_cost=0.0),
+    "TPU": plan.TPU,
+}
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("way", [pytest.param(way, marks=NEEDS_WARP if "Warp" in way else ()) for way in WAYS])
 @pytest.mark.parametrize("name", GROWTHS)
-def test_other_devices_ways_give_the_same_tree(name, monkeypatch):
+def test_other_devices_ways_give_the_same_tree(name, way, monkeypatch):
     monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
     expected = grown(GROWTHS[name])
-    for usual in (plan.GPU, plan.TPU):
-        backend = usual._replace(bytes_per_table=2**14)
-        monkeypatch.setattr(plan, "backend_of", lambda platform, backend=backend: backend)
-        tree = grown(GROWTHS[name])
-        for field in dataclasses.fields(tree):
-            a, b = getattr(expected, field.name), getattr(tree, field.name)
-            if field.name in ("impurity", "gain"):
-                np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
-            else:
-                np.testing.assert_array_equal(a, b, err_msg=field.name)
+    backend = WAYS[way]._replace(bytes_per_table=2**14)
+    monkeypatch.setattr(plan, "backend_of", lambda *_: backend)
+    tree = grown(GROWTHS[name])
+    for field in dataclasses.fields(tree):
+        a, b = getattr(expected, field.name), getattr(tree, field.name)
+        if field.name in ("impurity", "gain"):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+        else:
+            np.testing.assert_array_equal(a, b, err_msg=field.name)

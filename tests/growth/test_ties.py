@@ -29,7 +29,7 @@ def use(name, monkeypatch):
         monkeypatch.setattr(prepare, "can_grow", native.can_grow)
         return
     monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
-    monkeypatch.setattr(plan, "backend_of", lambda platform: BACKENDS[name])
+    monkeypatch.setattr(plan, "backend_of", lambda *_: BACKENDS[name])
 
 
 def grown(rules, num_bins=64, *, same=True, target=None, order=slice(None), **given):
