@@ -34,9 +34,18 @@ class Layout(NamedTuple):
     num_bins: int
 
     @property
-    def past(self) -> int:
-        """The cells that places reach past an entry's base."""
-        return max(place.past for place in self.places) * self.num_bins
+    def num_cells_of_slot(self) -> int:
+        """The number of cells of a slot."""
+        return self.num_channels * self.num_bins
+
+    def first_of_strip(self, num_cells: int) -> int:
+        """The first cell of a table after those of all slots."""
+        return num_cells - (1 + max(place.past for place in self.places)) * self.num_bins
+
+    def for_kernel(self, strip: int) -> Int32[np.ndarray, "number 3"]:
+        """The layout as an argument of the kernel."""
+        places = [(place.base, place.past * self.num_bins, place.added) for place in self.places]
+        return np.array([(strip, self.num_cells_of_slot, self.num_bins), *places], np.int32)
 
 
 def add_at_once(
@@ -59,24 +68,20 @@ def add_at_once(
 
 
 def _add(tables, codes, features, row, base, value, layout: Layout) -> Int[Array, "table cell"]:
-    bins_of_slot = layout.num_channels * layout.num_bins
-    strip = tables.shape[1] - layout.past - layout.num_bins
-    low, span = _reach(base, strip, bins_of_slot)
-    places = np.array([(place.base, place.past * layout.num_bins, place.added) for place in layout.places], np.int32)
+    strip = layout.first_of_strip(tables.shape[1])
+    reach = _reach(base, strip, layout.num_cells_of_slot)
+    arrays = (codes, features, row, base, value, reach, jnp.asarray(layout.for_kernel(strip)), tables)
     add = _jax_kernel(codes.dtype.name, tables.dtype.name)
-    arrays, static = (codes, features, row, base, value, low, span, places), (bins_of_slot, strip, layout.num_bins)
-    return add(*map(jnp.asarray, arrays), *static, tables, launch_dims=(len(tables), low.size, THREADS))[0]
+    return add(*arrays, launch_dims=(len(tables), reach.shape[1], THREADS))[0]
 
 
-def _reach(
-    base: Int32[Array, "base entry"], strip: int, bins_of_slot: int
-) -> tuple[Int32[Array, " part"], Int32[Array, " part"]]:
+def _reach(base: Int32[Array, "base entry"], strip: int, num_cells_of_slot: int) -> Int32[Array, "2 part"]:
     """The lowest cell that every part of the entries reaches, and how many cells there are from it to the highest."""
     parts = jnp.pad(base, ((0, 0), (0, -base.shape[1] % ENTRIES)), constant_values=strip)
     parts = parts.reshape(len(base), -1, ENTRIES)
     low = jnp.min(parts, axis=(0, 2))
     high = jnp.max(jnp.where(parts < strip, parts, 0), axis=(0, 2))
-    return low, jnp.maximum(high - low, 0) + bins_of_slot
+    return jnp.stack([low, jnp.maximum(high - low, 0) + num_cells_of_slot])
 
 
 @functools.cache

@@ -50,7 +50,13 @@ _READ = {
 @functools.cache
 @no_type_check
 def make_kernel(code_type: str, sum_type: str) -> Any:
-    """The kernel for codes and sums of some types; Warp compiles it where it first runs."""
+    """The kernel for codes and sums of some types; Warp compiles it where it first runs.
+
+    Its arguments are the codes; the features of every table, of all slots or of each; the entries' rows, cell bases and
+    values; of every part the lowest cell and the number of cells that it reaches; a layout, which is the first cell of
+    the strip, the number of cells of a slot and that of a channel, and then the places of an entry's numbers; and the
+    tables.
+    """
     wp = load_warp()
     Code, Sum = getattr(wp, code_type), getattr(wp, sum_type)
     room, num_words = BYTES // np.dtype(sum_type).itemsize, BYTES // 4
@@ -69,12 +75,8 @@ def make_kernel(code_type: str, sum_type: str) -> Any:
         row: wp.array(dtype=int),
         base: wp.array2d(dtype=int),
         value: wp.array2d(dtype=Sum),
-        low: wp.array(dtype=int),
-        span: wp.array(dtype=int),
-        places: wp.array2d(dtype=int),
-        bins_of_slot: int,
-        strip: int,
-        num_bins: int,
+        reach: wp.array2d(dtype=int),
+        layout: wp.array2d(dtype=int),
         tables: wp.array2d(dtype=Sum),
     ):
         table, part, lane = wp.tid()
@@ -82,9 +84,9 @@ def make_kernel(code_type: str, sum_type: str) -> Any:
         if lane >= wp.block_dim():
             return
         sums = wp.tile_zeros(shape=num_words, dtype=wp.uint32, storage="shared")
-        lowest = low[part]
+        lowest, strip, bins_of_slot, num_bins = reach[0, part], layout[0, 0], layout[0, 1], layout[0, 2]
         # One more than the cells, so that the copies of a cell lie in different banks of the memory.
-        stride = span[part] + 1
+        stride = reach[1, part] + 1
         num_copies = wp.max(room // stride, 1)
         own = (lane % num_copies) * stride
         for entry in range(part * ENTRIES + lane, wp.min((part + 1) * ENTRIES, row.shape[0]), wp.block_dim()):
@@ -94,14 +96,14 @@ def make_kernel(code_type: str, sum_type: str) -> Any:
                 feature = wp.clamp(features[table, slot], 0, codes.shape[0] - 1)
                 at = wp.clamp(row[entry], 0, codes.shape[1] - 1)
                 code = wp.min(int(codes[feature, at]), num_bins - 1)
-                for number in range(places.shape[0]):
-                    cell = base[places[number, 0], entry] + places[number, 1] + code
+                for number in range(1, layout.shape[0]):
+                    cell = base[layout[number, 0], entry] + layout[number, 1] + code
                     added = Sum(0)
-                    if places[number, 2] == COUNTS_ROW:
+                    if layout[number, 2] == COUNTS_ROW:
                         if value[0, entry] > Sum(0):
                             added = Sum(1)
                     else:
-                        added = value[places[number, 2], entry]
+                        added = value[layout[number, 2], entry]
                     if cell - lowest < room:
                         add_near(sums, own + cell - lowest, added)
                     else:

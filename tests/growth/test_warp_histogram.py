@@ -12,7 +12,7 @@ import pytest
 
 from jaxtree import Classes, Data, Limits, Numbers, Rules, Sizes, grow
 from jaxtree.growth import plan, prepare, warp_histogram, warp_kernel
-from jaxtree.growth.cells import bases_of, scatter_at_once
+from jaxtree.growth.cells import bases_of, places_of, scatter_at_once
 from jaxtree.growth.inputs import Missing, ResolvedRules, Selection
 
 pytest.importorskip("warp", reason="Warp is not installed: pip install 'jaxtree[gpu]'")
@@ -80,7 +80,7 @@ def assert_sums_are_the_scatters(rules, num_bins, entries, *, per_slot=False):
     features = features if per_slot else features[:, :1]
     at = features[:, np.minimum(base[0] // bins_of_slot, features.shape[1] - 1)]
     code = codes[np.minimum(at, len(codes) - 1), row].astype(np.int32)
-    past = warp_histogram.Layout(warp_histogram.places_of(rules), rules.num_channels, num_bins).past
+    past = num_bins * max(place.past for place in places_of(rules))
     with jax.enable_x64(True):
         # What stands in the tables stays.
         tables = jnp.ones((len(features), strip + past + num_bins), value.dtype)
@@ -114,6 +114,13 @@ def test_threads_of_a_block_share_their_cells(num_slots, all_threads):
     rules = RULES["classes, rows counted"]
     entries = entries_of(rules, num_entries=4000, num_slots=num_slots, num_bins=256, code_type=np.uint8)
     assert_sums_are_the_scatters(rules, 256, entries)
+
+
+@pytest.mark.parametrize("number", [2**32 - 1, 2**31, 2**62 + 2**32 - 1, -1, -(2**32), -(2**62) - 1])
+def test_halves_of_wide_sums_carry(number, all_threads):
+    rules = RULES["numbers"]
+    *where, value = entries_of(rules, num_entries=1500, num_slots=2, num_bins=4, code_type=np.uint8)
+    assert_sums_are_the_scatters(rules, 4, (*where, np.full_like(value, number)))
 
 
 def test_the_kernel_is_tried_before_it_is_used():
