@@ -7,6 +7,9 @@ and of entries sorted by slot all are near. Where a block has room for several *
 themselves among them, because threads that add to one cell wait for each other.
 """
 
+# Annotations of a kernel are Warp's types, made where it is defined.
+# pyright: reportInvalidTypeForm=false
+
 import functools
 import importlib
 import sys
