@@ -1,5 +1,7 @@
 """Gradient boosting of trees, from any loss."""
 
+from jaxtree.boosting import distributions as distributions
+from jaxtree.boosting.distribution import Distribution as Distribution
 from jaxtree.boosting.loss import BaseLoss as BaseLoss
 from jaxtree.boosting.loss import Derivatives as Derivatives
 from jaxtree.boosting.loss import Extras as Extras

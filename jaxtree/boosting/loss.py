@@ -2,7 +2,7 @@
 
 A model gives every row `num_scores` *scores*, any numbers, and a loss says how far these are from the row's target.
 *Extras* are what else a row has that a loss needs: an array a name, with rows first. Every loss knows the extra
-`offset`: it is added to the scores before the loss sees them, one number a row, or an array `[num_scores, row]`.
+`offset`: it is added to the scores before the loss sees them, one number a row, or an array `[row, num_scores]`.
 A loss is static under `jax.jit`: equal losses share their programs.
 """
 
@@ -83,6 +83,7 @@ class BaseLoss(abc.ABC):
             Newton steps.
         domain: What targets may be.
         needs: Names of extras that every row must have.
+        has_location: Whether an offset of one number a row moves the first score alone, and not all of them.
     """
 
     name: str
@@ -91,6 +92,7 @@ class BaseLoss(abc.ABC):
     renewal: float | tuple[float, ...] | None
     domain: Domain
     needs: tuple[str, ...]
+    has_location: bool = False
 
     @abc.abstractmethod
     def values(
@@ -143,7 +145,16 @@ class BaseLoss(abc.ABC):
                 raise InvalidInputError(f"{self} needs the extra {extra!r} of every row, got {sorted(extras)}")
         self.domain.check(np.asarray(target), f"{self}: a target")
         for extra, values in extras.items():
-            NUMBERS.check(np.asarray(values), f"{self}: the extra {extra!r}")
+            self.check_extra(extra, np.asarray(values))
+        if "offset" in extras:
+            shape = np.shape(extras["offset"])
+            if shape not in ((len(target),), (len(target), self.num_scores)):
+                wanted = f"({len(target)},) or ({len(target)}, {self.num_scores})"
+                raise InvalidInputError(f"{self}: the extra 'offset' must be an array of shape {wanted}, got {shape}")
+
+    def check_extra(self, extra: str, values: Shaped[np.ndarray, "row *output"]) -> None:
+        """Checks the values of one extra: as a rule, these are any finite numbers."""
+        NUMBERS.check(values, f"{self}: the extra {extra!r}")
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -170,6 +181,7 @@ class Loss(BaseLoss):
         domain: What targets may be.
         needs: Names of extras that every row must have.
         renewal: Levels of the quantiles of `target - score` that leaves take, one a score; None for Newton steps.
+        has_location: Whether an offset of one number a row moves the first score alone, and not all of them.
         name: Its name in messages; by default the function's.
         parameters: What it was made with, names and values: for messages and files.
 
@@ -199,6 +211,7 @@ class Loss(BaseLoss):
     domain: Domain = NUMBERS
     needs: tuple[str, ...] = ()
     renewal: float | tuple[float, ...] | None = None
+    has_location: bool = False
     name: str = ""
     parameters: tuple[tuple[str, Any], ...] = ()
 
@@ -225,7 +238,7 @@ class Loss(BaseLoss):
         self, scores: Float[AnyArray, "score row"], target: Shaped[AnyArray, "row *output"], extras: Extras
     ) -> Float[Array, " row"]:
         """Returns the loss of every row."""
-        scores, extras = with_offset(scores, extras)
+        scores, extras = with_offset(scores, extras, self.has_location)
         return jax.vmap(self._row, in_axes=(1, 0, 0))(scores, target, extras)
 
     def derivatives(
@@ -236,7 +249,7 @@ class Loss(BaseLoss):
         extras: Extras,
     ) -> Derivatives:
         """Returns gradients and Hessians, in the precision of the scores."""
-        shifted, extras = with_offset(scores, extras)
+        shifted, extras = with_offset(scores, extras, self.has_location)
         of_rows = jax.vmap(self._derivatives_of_row, in_axes=(1, 0, 0), out_axes=-1)
         return weighted(of_rows(shifted, target, extras), weight, jnp.asarray(scores).dtype)
 
@@ -249,7 +262,7 @@ class Loss(BaseLoss):
         """Returns the scores that are best for all rows together, in float64."""
         if self.renewal is not None:
             levels = np.broadcast_to(self.renewal, self.num_scores)
-            offset = np.broadcast_to(extras.get("offset", 0.0), (self.num_scores, len(target)))
+            offset = np.broadcast_to(np.transpose(extras.get("offset", 0.0)), (self.num_scores, len(target)))
             residuals = np.asarray(target, np.float64) - offset
             return np.array(
                 [
@@ -259,7 +272,9 @@ class Loss(BaseLoss):
             )
         first = np.zeros(self.num_scores)
         if self.constant is not None:
-            first = np.asarray(self.constant(np.asarray(target), np.asarray(weight, np.float64)), np.float64)
+            first = np.asarray(
+                self.constant(np.asarray(target, np.float64), np.asarray(weight, np.float64)), np.float64
+            )
             if not self.is_guess and "offset" not in extras:
                 return first
         return best_constant(self, target, weight, extras, first)
@@ -286,12 +301,26 @@ class Loss(BaseLoss):
 
 
 def with_offset(
-    scores: Float[AnyArray, "score row"], extras: Extras
+    scores: Float[AnyArray, "score row"], extras: Extras, has_location: bool = False
 ) -> tuple[Float[Array, "score row"], dict[str, Any]]:
-    """Adds the offsets to the scores, if there are any, and returns the other extras."""
-    others = {name: jnp.asarray(values) for name, values in extras.items() if name != "offset"}
+    """Adds the offsets to the scores, if there are any, and returns the other extras.
+
+    Args:
+        scores: The scores.
+        extras: The extras; `offset` is one number a row, or an array `[row, score]`.
+        has_location: Whether one number a row is for the first score alone.
+
+    Example:
+        >>> with_offset(jnp.zeros((2, 1)), {"offset": jnp.array([3.0])}, has_location=True)[0].tolist()
+        [[3.0], [0.0]]
+    """
     scores = jnp.asarray(scores)
-    return scores + jnp.asarray(extras["offset"]) if "offset" in extras else scores, others
+    others = {name: jnp.asarray(values) for name, values in extras.items() if name != "offset"}
+    if "offset" not in extras:
+        return scores, others
+    offset = jnp.asarray(extras["offset"]).T
+    is_for_first = has_location and offset.ndim == 1
+    return jnp.concatenate([scores[:1] + offset, scores[1:]]) if is_for_first else scores + offset, others
 
 
 def weighted(

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import xlogy
-from jaxtyping import Array, Float, Int, Real, Shaped
+from jaxtyping import Array, Float, Real, Shaped
 
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.boosting.domain import Domain
@@ -29,21 +29,26 @@ Target = Real[Array, ""]
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
-def growth(exponent: Float[Array, "*shape"], limit: float = MOST_EXPONENT) -> Float[Array, "*shape"]:
-    r"""$e^x$ where $|x|$ is up to a limit, and beyond it what it is there.
+def bounded(number: Float[Array, "*shape"], limit: float) -> Float[Array, "*shape"]:
+    """The closest number between minus a limit and the limit; its derivative is 1 everywhere.
 
-    Its derivative is itself everywhere, so that Newton steps from beyond the limit come back.
+    Newton steps from beyond the limit thus come back.
+    """
+    return jnp.clip(number, -limit, limit)
+
+
+@bounded.defjvp
+def _bounded_jvp(limit: float, primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
+    return bounded(*primals, limit), tangents[0]
+
+
+def growth(exponent: Float[Array, "*shape"], limit: float = MOST_EXPONENT) -> Float[Array, "*shape"]:
+    r"""$e^x$ where $|x|$ is up to a limit, and beyond it what it is there; its derivative is itself everywhere.
 
     >>> float(growth(jnp.array(1000.0))) == float(jnp.exp(jnp.array(50.0)))
     True
     """
-    return jnp.exp(jnp.clip(exponent, -limit, limit))
-
-
-@growth.defjvp
-def _growth_jvp(limit: float, primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
-    value = growth(*primals, limit)
-    return value, value * tangents[0]
+    return jnp.exp(bounded(exponent, limit))
 
 
 def require(is_allowed: Any, message: str, value: object) -> None:
@@ -327,7 +332,7 @@ def _softmax(scores: Row, target: Target, extras: Any) -> Float[Array, ""]:
 
 
 def _log_shares(
-    target: Int[np.ndarray, " row"] | Float[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"], num_classes: int
+    target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"], num_classes: int
 ) -> Float[np.ndarray, " class"]:
     share = np.bincount(target.astype(np.int64), weights=weight, minlength=num_classes) / np.sum(weight)
     logarithm = np.log(np.maximum(share, LEAST_SHARE))

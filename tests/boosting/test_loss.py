@@ -203,3 +203,6 @@ def test_an_extra_that_is_missing_or_wrong_is_named():
         loss.check(TARGET, {"offset": TARGET})
     with pytest.raises(InvalidInputError, match="the extra 'offset' must be a finite number, got inf"):
         loss.check(TARGET, {"size": TARGET, "offset": np.full(40, np.inf)})
+    message = r"the extra 'offset' must be an array of shape \(40,\) or \(40, 2\), got \(3,\)"
+    with pytest.raises(InvalidInputError, match=message):
+        loss.check(TARGET, {"size": TARGET, "offset": np.ones(3)})

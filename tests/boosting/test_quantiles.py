@@ -38,10 +38,13 @@ def test_predictions_do_not_cross_and_are_the_same_numbers():
 
 
 def test_an_offset_may_be_one_a_score():
-    offset = ROWS.normal(size=(3, 50))
+    offset = ROWS.normal(size=(50, 3))
     start = quantiles(LEVELS).start(TARGET, WEIGHT, {"offset": offset})
-    expected = [quantile(level).start(TARGET - offset[k], WEIGHT, {})[0] for k, level in enumerate(LEVELS)]
+    expected = [quantile(level).start(TARGET - offset[:, k], WEIGHT, {})[0] for k, level in enumerate(LEVELS)]
     np.testing.assert_array_equal(start, expected)
+    beside = quantiles(LEVELS).derivatives(jnp.asarray(SCORES), TARGET, WEIGHT, {"offset": offset})
+    within = quantiles(LEVELS).derivatives(jnp.asarray(SCORES + offset.T), TARGET, WEIGHT, {})
+    np.testing.assert_array_equal(beside.gradient, within.gradient)
 
 
 def test_equal_levels_make_equal_losses():

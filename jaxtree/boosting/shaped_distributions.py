@@ -1,0 +1,311 @@
+"""Distributions whose second score is a shape: of positive numbers, of counts, and of shares.
+
+They stand in `jaxtree.boosting.distributions`, beside those of a location and a scale.
+"""
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import betainc, betaln, gammainc, gammaln
+from jaxtyping import Array, Float, Real
+
+from jaxtree.arrays import AnyArray, FloatLike
+from jaxtree.boosting.distribution import (
+    MOST_LOG_SHAPE,
+    Distribution,
+    Numbers,
+    Scores,
+    matrix,
+    moments,
+    root,
+    shape_of,
+    trigamma_excess,
+)
+from jaxtree.boosting.domain import Domain
+from jaxtree.boosting.losses import bounded, growth
+
+POSITIVE = Domain(0, is_open=True)
+COUNTS = Domain(0, is_whole=True, has_positive=True)
+SHARES = Domain(0, 1, is_open=True)
+
+LOGARITHMS = (-200.0, 20.0)
+"""Between which lie logarithms of quantiles, divided by the mean."""
+
+
+def exp_of_first(scores: Float[AnyArray, "score row"]) -> Float[Array, "1 row"]:
+    """Means whose logarithm is the first score."""
+    return growth(jnp.asarray(scores)[:1])
+
+
+def _log_shape(shape: float) -> float:
+    """The logarithm of a shape found from moments, within bounds."""
+    return float(np.clip(np.log(max(shape, 1e-300)), -MOST_LOG_SHAPE, MOST_LOG_SHAPE))
+
+
+def _gamma_density(scores: Scores, y: Real[Array, "*row"], extras: Any) -> Numbers:
+    shape, logarithm = shape_of(scores[1]), jnp.log(y)
+    deviance = y * growth(-scores[0]) - 1 - logarithm + scores[0]
+    return shape * deviance + logarithm + gammaln(shape) - shape * jnp.log(shape) + shape
+
+
+def _gamma_information(scores: Scores, extras: Any) -> Float[Array, "score score"]:
+    shape = shape_of(scores[1])
+    return matrix((shape, 0.0), (0.0, trigamma_excess(shape)))
+
+
+def _gamma_cdf(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
+    shape = shape_of(scores[1])
+    return gammainc(shape, shape * y * growth(-scores[0]))
+
+
+def _gamma_quantile(scores: Scores, level: FloatLike) -> Numbers:
+    shape = shape_of(scores[1])
+    found = root(lambda at: gammainc(shape, shape * jnp.exp(at)), level, LOGARITHMS, shape)
+    return growth(scores[0]) * jnp.exp(found)
+
+
+def _gamma_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
+    shape, mean = shape_of(scores[1]), growth(scores[0])
+    at = shape * y / mean
+    pairs = jnp.exp(-betaln(0.5, shape)) / shape
+    return y * (2 * gammainc(shape, at) - 1) - mean * (2 * gammainc(shape + 1, at) - 1 + pairs)
+
+
+def _gamma_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
+    mean, variance = moments(target, weight)
+    return np.array([np.log(mean), _log_shape(mean**2 / variance)])
+
+
+def gamma() -> Distribution:
+    r"""The gamma distribution of positive numbers: scores are $\log \mu$, its mean, and $\log k$, its shape.
+
+    Its variance is $\mu^2 / k$. The loss is $k (y / \mu - 1 - \log(y / \mu)) + \log y + \log \Gamma(k) - k \log k + k$;
+    the Fisher information is diagonal, $k$ and $k^2 \psi'(k) - k$; the ranked score is $y (2 F_k(y) - 1) -
+    \mu (2 F_{k+1}(y) - 1) - \mu / k B(\frac{1}{2}, k)$ (Scheuerer and Möller, 2015). Shapes are between
+    $e^{-10}$ and $e^{10}$.
+
+    Example: of shape 1, it is the exponential distribution.
+        >>> round(float(gamma().quantile(jnp.zeros((2, 1)), 0.5)[0]), 4)
+        0.6931
+    """
+    return Distribution(
+        _gamma_density,
+        num_scores=2,
+        hessian="fisher",
+        information=_gamma_information,
+        link=exp_of_first,
+        constant=_gamma_start,
+        is_guess=True,
+        domain=POSITIVE,
+        has_location=True,
+        name="gamma",
+        distribution_function=_gamma_cdf,
+        inverse=_gamma_quantile,
+        ranked_score=_gamma_crps,
+    )
+
+
+def _weibull_exponent(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
+    r"""The logarithm of $(y / \lambda)^k$."""
+    return shape_of(scores[1]) * (jnp.log(y) - scores[0])
+
+
+def _weibull_density(scores: Scores, y: Real[Array, "*row"], extras: Any) -> Numbers:
+    exponent = _weibull_exponent(scores, y)
+    return growth(exponent) - exponent - bounded(scores[1], MOST_LOG_SHAPE) + jnp.log(y)
+
+
+def _weibull_information(scores: Scores, extras: Any) -> Float[Array, "score score"]:
+    shape = shape_of(scores[1])
+    across = -shape * (1 - np.euler_gamma)
+    return matrix((shape**2, across), (across, math.pi**2 / 6 + (1 - np.euler_gamma) ** 2))
+
+
+def _weibull_mean(scores: Float[AnyArray, "score row"]) -> Float[Array, "1 row"]:
+    scores = jnp.asarray(scores)
+    return jnp.exp(scores[:1] + gammaln(1 + 1 / shape_of(scores[1:])))
+
+
+def _weibull_cdf(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
+    return -jnp.expm1(-growth(_weibull_exponent(scores, y)))
+
+
+def _weibull_quantile(scores: Scores, level: FloatLike) -> Numbers:
+    exponent = jnp.log(-jnp.log1p(-jnp.asarray(level, scores.dtype)))
+    return jnp.exp(scores[0] + exponent / shape_of(scores[1]))
+
+
+def _weibull_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
+    at, inverse = growth(_weibull_exponent(scores, y)), 1 / shape_of(scores[1])
+    mean = jnp.exp(scores[0] + gammaln(1 + inverse))
+    below = gammainc(1 + inverse, at)
+    return y * (1 - 2 * jnp.exp(-at)) + mean * (2.0**-inverse - 2 * below)
+
+
+def _weibull_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
+    mean, variance = moments(np.log(target), weight)
+    shape = math.pi / math.sqrt(6 * variance)
+    return np.array([mean + np.euler_gamma / shape, _log_shape(shape)])
+
+
+def weibull() -> Distribution:
+    r"""The Weibull distribution of positive numbers: scores are $\log \lambda$, its scale, and $\log k$, its shape.
+
+    The loss is $z - \log z - \log k + \log y$, $z = (y / \lambda)^k$; the Fisher information is $\begin{pmatrix} k^2 &
+    -k (1 - \gamma) \\ -k (1 - \gamma) & \pi^2 / 6 + (1 - \gamma)^2 \end{pmatrix}$ with Euler's $\gamma$; predictions
+    are means $\lambda \Gamma(1 + 1/k)$. The ranked score is half of $E|Y - Y'|$ taken from $E|Y - y|$ (Gneiting and
+    Raftery, 2007, eq. 21). Shapes are between $e^{-10}$ and $e^{10}$.
+
+    Example: of shape 1, it is the exponential distribution.
+        >>> round(float(weibull().quantile(jnp.zeros((2, 1)), 0.5)[0]), 4)
+        0.6931
+    """
+    return Distribution(
+        _weibull_density,
+        num_scores=2,
+        hessian="fisher",
+        information=_weibull_information,
+        link=_weibull_mean,
+        constant=_weibull_start,
+        is_guess=True,
+        domain=POSITIVE,
+        has_location=True,
+        name="weibull",
+        distribution_function=_weibull_cdf,
+        inverse=_weibull_quantile,
+        ranked_score=_weibull_crps,
+    )
+
+
+def _counts_density(scores: Scores, y: Real[Array, "*row"], extras: Any) -> Numbers:
+    log_size = bounded(scores[1], MOST_LOG_SHAPE)
+    size, both = jnp.exp(log_size), jnp.logaddexp(scores[0], log_size)
+    arrangements = gammaln(y + size) - gammaln(size) - gammaln(y + 1)
+    return size * (both - log_size) + y * (both - scores[0]) - arrangements
+
+
+def _counts_cdf(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
+    size = shape_of(scores[1])
+    at = betainc(size, jnp.maximum(jnp.floor(y) + 1, 1), size / (size + growth(scores[0])))
+    return jnp.where(y < 0, 0, at)
+
+
+def _counts_quantile(scores: Scores, level: FloatLike) -> Numbers:
+    size, mean = shape_of(scores[1]), growth(scores[0])
+
+    def smooth_cdf(at: Numbers) -> Numbers:
+        return betainc(size, (1 + mean) * jnp.exp(at) + 1, size / (size + mean))
+
+    found = jnp.floor((1 + mean) * jnp.exp(root(smooth_cdf, level, LOGARITHMS, mean)))
+    # The root is a little above or below a whole number where that one is the quantile.
+    smallest = jnp.maximum(found - 1, 0)
+    for count in (smallest, smallest + 1):
+        smallest = jnp.where(_counts_cdf(scores, smallest) < level, count + 1, smallest)
+    return smallest
+
+
+def _counts_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
+    mean, variance = moments(target, weight)
+    return np.array([np.log(mean), _log_shape(mean**2 / max(variance - mean, 1e-10 * mean))])
+
+
+def negative_binomial() -> Distribution:
+    r"""The negative binomial distribution of counts: scores are $\log \mu$, its mean, and $\log r$, its size.
+
+    Its variance is $\mu + \mu^2 / r$: the one of `poisson` and more. The loss is $(r + y) \log(r + \mu) - r \log r -
+    y \log \mu - \log \binom{y + r - 1}{y}$ (Lawless, 1987). The Fisher information of $r$ has no closed form: the
+    absolute value of the Hessian stands for it. Sizes are between $e^{-10}$ and $e^{10}$. An offset of one number a row
+    is the logarithm of its exposure.
+
+    Example: of size 1, it is the geometric distribution.
+        >>> negative_binomial().cdf(jnp.zeros((2, 3)), jnp.arange(3.0)).round(4).tolist()
+        [0.5, 0.75, 0.875]
+    """
+    return Distribution(
+        _counts_density,
+        num_scores=2,
+        link=exp_of_first,
+        constant=_counts_start,
+        is_guess=True,
+        domain=COUNTS,
+        has_location=True,
+        name="negative_binomial",
+        distribution_function=_counts_cdf,
+        inverse=_counts_quantile,
+    )
+
+
+def _beta_shapes(scores: Scores) -> tuple[Numbers, Numbers]:
+    logit, precision = bounded(scores[0], MOST_LOG_SHAPE), shape_of(scores[1])
+    return precision * jax.nn.sigmoid(logit), precision * jax.nn.sigmoid(-logit)
+
+
+def _beta_density(scores: Scores, y: Real[Array, "*row"], extras: Any) -> Numbers:
+    a, b = _beta_shapes(scores)
+    return gammaln(a) + gammaln(b) - gammaln(a + b) - (a - 1) * jnp.log(y) - (b - 1) * jnp.log1p(-y)
+
+
+def _beta_information(scores: Scores, extras: Any) -> Float[Array, "score score"]:
+    a, b = _beta_shapes(scores)
+    mean, rest = a / (a + b), b / (a + b)
+    of_a, of_b, of_both = trigamma_excess(a), trigamma_excess(b), trigamma_excess(a + b)
+    across = rest * of_a - mean * of_b
+    return matrix(((a + b) * mean * rest + rest**2 * of_a + mean**2 * of_b, across), (across, of_a + of_b - of_both))
+
+
+def _beta_mean(scores: Float[AnyArray, "score row"]) -> Float[Array, "1 row"]:
+    return jax.nn.sigmoid(bounded(jnp.asarray(scores)[:1], MOST_LOG_SHAPE))
+
+
+def _beta_cdf(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
+    return betainc(*_beta_shapes(scores), y)
+
+
+def _beta_quantile(scores: Scores, level: FloatLike) -> Numbers:
+    a, b = _beta_shapes(scores)
+    return jax.nn.sigmoid(root(lambda at: betainc(a, b, jax.nn.sigmoid(at)), level, (-80.0, 40.0), a))
+
+
+def _beta_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
+    a, b = _beta_shapes(scores)
+    pairs = 2 * jnp.exp(betaln(2 * a, 2 * b) - 2 * betaln(a, b)) / a
+    return y * (2 * betainc(a, b, y) - 1) + a / (a + b) * (1 - 2 * betainc(a + 1, b, y) - pairs)
+
+
+def _beta_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
+    mean, variance = moments(target, weight)
+    return np.array([np.log(mean) - np.log1p(-mean), _log_shape(mean * (1 - mean) / variance - 1)])
+
+
+def beta() -> Distribution:
+    r"""The beta distribution of shares between 0 and 1: scores are the log odds of its mean $\mu$, and $\log \phi$.
+
+    Its variance is $\mu (1 - \mu) / (1 + \phi)$ (Ferrari and Cribari-Neto, 2004). With $a = \mu \phi$, $b = (1 - \mu)
+    \phi$ and $e(k) = k^2 \psi'(k) - k$, the loss is $\log B(a, b) - (a - 1) \log y - (b - 1) \log(1 - y)$, and the
+    Fisher information $\begin{pmatrix} \phi \mu (1 - \mu) + (1 - \mu)^2 e(a) + \mu^2 e(b) & (1 - \mu) e(a) - \mu e(b)
+    \\ \cdot & e(a) + e(b) - e(\phi) \end{pmatrix}$. The ranked score is that of Taillardat et al. (2016). Both scores
+    count between -10 and 10.
+
+    Example: of mean 1/2 and precision 2, it is uniform.
+        >>> scores = jnp.array([[0.0], [jnp.log(2.0)]])
+        >>> round(float(beta().quantile(scores, 0.9)[0]), 4)
+        0.9
+    """
+    return Distribution(
+        _beta_density,
+        num_scores=2,
+        hessian="fisher",
+        information=_beta_information,
+        link=_beta_mean,
+        constant=_beta_start,
+        is_guess=True,
+        domain=SHARES,
+        has_location=True,
+        name="beta",
+        distribution_function=_beta_cdf,
+        inverse=_beta_quantile,
+        ranked_score=_beta_crps,
+    )
