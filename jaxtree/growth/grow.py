@@ -13,12 +13,13 @@ from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth.backends import FEW_ENTRIES
 from jaxtree.growth.frontier import excess_work, fill_slots, slots_of_entries, sort_by_slot
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_data, check_sizes
 from jaxtree.growth.level import resolve_missing, split_level
 from jaxtree.growth.mesh import check_mesh, devices_of, divide_rows, on_mesh, platform_of
 from jaxtree.growth.native import grow_nodes
-from jaxtree.growth.plan import FEW_ENTRIES, Plan
+from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared, make_problem, prepare, quantise
 from jaxtree.growth.presorted import reorder, scan_features, sort_entries
 from jaxtree.growth.problem import (
@@ -286,6 +287,9 @@ def _first_windows(node: Int32[Array, " entry"], plan: Plan) -> tuple[Int32[Arra
     if plan.devices.number > 1:
         return jnp.zeros_like(start), start
     position = jnp.arange(node.size, dtype=jnp.int32)
+    if plan.num_roots == 1:
+        first, last = jnp.min(jnp.where(node == 0, position, node.size)), jnp.max(jnp.where(node == 0, position + 1, 0))
+        return start.at[0].set(first), stop.at[0].set(last)
     return start.at[node].min(position, mode="drop"), stop.at[node].max(position + 1, mode="drop")
 
 

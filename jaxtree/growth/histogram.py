@@ -14,10 +14,11 @@ from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, UInt
 
 from jaxtree.growth import warp_histogram
+from jaxtree.growth.backends import Accumulation
 from jaxtree.growth.cells import bases_of, compare, scatter, scatter_at_once
 from jaxtree.growth.inputs import ResolvedRules
 from jaxtree.growth.objective import COUNTS_ROW, NO_LABEL
-from jaxtree.growth.plan import Accumulation, Plan, TablePlan
+from jaxtree.growth.plan import Plan, TablePlan
 from jaxtree.growth.problem import Entries, NodeContext, Problem
 from jaxtree.growth.rounds import over_blocks
 

@@ -20,6 +20,12 @@ SHARED = 2**31 - 2
 """Replaces the child of an entry that goes to all children."""
 
 
+FEW_SUMS = 2**8
+"""The first sums of a level that have copies; beyond these few entries add to the same one."""
+
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+
+
 class _Counted(NamedTuple):
     """The arrays over nodes that counting updates."""
 
@@ -59,7 +65,7 @@ def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> 
     def move_block(block, carry):
         counted, node = carry
         child = _send_block(problem, state, block, plan)
-        return _count_block(counted, entries, child, block, plan), _put_block(node, child, block, size)
+        return _count_block(counted, entries, child, first_node, block, plan), _put_block(node, child, block, size)
 
     carry = (_open_count(state.table), entries.slot)
     counted, node = over_blocks(0, -(-entries.size // size), move_block, carry, most=plan.num_moves, plan=plan)
@@ -83,7 +89,8 @@ def count_entries(
     size = plan.entries_per_move
 
     def count_block(block, counted):
-        return _count_block(counted, entries, lax.dynamic_slice(node, (block * size,), (size,)), block, plan)
+        own = lax.dynamic_slice(node, (block * size,), (size,))
+        return _count_block(counted, entries, own, first_node, block, plan)
 
     blank, num_blocks = _open_count(table), -(-entries.size // size)
     counted = over_blocks(0, num_blocks, count_block, blank, most=plan.num_moves, plan=plan)
@@ -103,18 +110,47 @@ def _send_block(problem: Problem, state: State, block, plan: Plan) -> Int32[Arra
     return jnp.where(moves, child, DONE)
 
 
-def _count_block(counted: _Counted, entries: Entries, at: Int32[Array, " sent"], block, plan: Plan) -> _Counted:
-    objective = plan.rules.objective
+def _count_block(
+    counted: _Counted, entries: Entries, at: Int32[Array, " sent"], first_node: Int32[Array, ""], block, plan: Plan
+) -> _Counted:
+    objective, copies = plan.rules.objective, plan.backend.copies_of_sums
     label, value = (_take_block(x, block, plan.entries_per_move) for x in (entries.label, entries.value))
     sums, num_rows, low, high = counted
-    arrives = at != DONE
+    width = objective.num_node_channels
     for number, channel, added in objective.additions:
-        cell = at * objective.num_node_channels + channel
-        cell = cell if number == NO_LABEL else cell + label[number]
-        sums = sums.at[jnp.where(arrives, cell, DONE)].add(value[added], mode="drop")
+        cell = at * width + channel
+        cell = jnp.where(at != DONE, cell if number == NO_LABEL else cell + label[number], DONE)
+        sums = _combine_at("add", sums, cell, value[added], first_node * width, copies)
+    num_rows = _combine_at("add", num_rows, at, jnp.ones_like(at), first_node, copies)
     if objective.compares_targets:
-        low, high = low.at[at].min(label[0], mode="drop"), high.at[at].max(label[0], mode="drop")
-    return _Counted(sums, num_rows.at[at].add(1, mode="drop"), low, high)
+        low = _combine_at("min", low, at, label[0], first_node, copies)
+        high = _combine_at("max", high, at, label[0], first_node, copies)
+    return _Counted(sums, num_rows, low, high)
+
+
+def _combine_at(
+    way: str,
+    values: Int[Array, " cell"],
+    at: Int32[Array, " sent"],
+    new: Int[Array, " sent"],
+    first: Int32[Array, ""],
+    num_copies: int,
+) -> Int[Array, " cell"]:
+    """Adds numbers to values, or takes the least or greatest; the values from `first` on have copies, taken in turns.
+
+    Threads of a GPU that change one value wait for each other.
+    """
+    if num_copies == 1:
+        return getattr(values.at[at], way)(new, mode="drop")
+    blank, combine = {"add": (0, jnp.sum), "min": (_LARGEST, jnp.min), "max": (_SMALLEST, jnp.max)}[way]
+    behind = jnp.full(FEW_SUMS * num_copies, blank, values.dtype)
+    own = at - first
+    copy = values.size + own * num_copies + jnp.arange(at.size, dtype=jnp.int32) % num_copies
+    place = jnp.where((own >= 0) & (own < FEW_SUMS), copy, at)
+    whole = getattr(jnp.concatenate([values, behind]).at[place], way)(new, mode="drop")
+    copied = combine(whole[values.size :].reshape(FEW_SUMS, num_copies), axis=1).astype(values.dtype)
+    own = first + jnp.arange(FEW_SUMS, dtype=jnp.int32)
+    return getattr(whole[: values.size].at[own], way)(copied, mode="drop")
 
 
 def _open_count(table: NodeTable) -> _Counted:

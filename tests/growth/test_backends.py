@@ -4,11 +4,14 @@ import dataclasses
 import importlib.util
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxtree import Classes, Data, Features, Limits, Numbers, Rules, Sizes, grow
-from jaxtree.growth import plan, prepare
+from jaxtree.growth import backends, plan, prepare
+from jaxtree.growth.problem import DONE
+from jaxtree.growth.routing import _combine_at
 from jaxtree.tree import SplitKind
 
 NUM_ROWS, NUM_FEATURES = 512, 8
@@ -44,10 +47,10 @@ GROWTHS = {
 
 NEEDS_WARP = pytest.mark.skipif(importlib.util.find_spec("warp") is None, reason="Warp is not installed: jaxtree[gpu]")
 WAYS = {
-    "GPU": plan.GPU,
-    "GPU with Warp": plan.GPU_WITH_WARP,
-    "GPU with Warp, entries sorted": plan.GPU_WITH_WARP._replace(sort_cost=0.0),
-    "TPU": plan.TPU,
+    "GPU": backends.GPU,
+    "GPU with Warp": backends.GPU_WITH_WARP,
+    "GPU with Warp, entries sorted": backends.GPU_WITH_WARP._replace(sort_cost=0.0),
+    "TPU": backends.TPU,
 }
 
 
@@ -59,6 +62,8 @@ def test_other_devices_ways_give_the_same_tree(name, way, monkeypatch):
     expected = grown(GROWTHS[name])
     backend = WAYS[way]._replace(bytes_per_table=2**14)
     monkeypatch.setattr(plan, "backend_of", lambda *_: backend)
+    # As for many entries.
+    monkeypatch.setattr(plan, "for_entries", lambda backend, num_entries: backend)
     tree = grown(GROWTHS[name])
     for field in dataclasses.fields(tree):
         a, b = getattr(expected, field.name), getattr(tree, field.name)
@@ -66,3 +71,15 @@ def test_other_devices_ways_give_the_same_tree(name, way, monkeypatch):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
         else:
             np.testing.assert_array_equal(a, b, err_msg=field.name)
+
+
+@pytest.mark.parametrize("way", ["add", "min", "max"])
+@pytest.mark.parametrize("first", [0, 100, 700])
+def test_copies_of_sums_change_nothing(way, first):
+    """Those of the first 256 sums from a level's first one on, some of which are past all."""
+    rng = np.random.default_rng(0)
+    with jax.enable_x64(True):
+        values = jnp.asarray(rng.integers(-5, 5, 800))
+        at = np.where(rng.random(5000) < 0.1, DONE, rng.integers(first, 800, 5000)).astype(np.int32)
+        given = (way, values, jnp.asarray(at), jnp.asarray(rng.integers(-(2**40), 2**40, 5000)), jnp.int32(first))
+        np.testing.assert_array_equal(_combine_at(*given, 16), _combine_at(*given, 1))

@@ -9,16 +9,16 @@ from jax.sharding import Mesh
 from scipy.stats import chisquare
 
 from jaxtree import Classes, Data, Limits, Numbers, Rules, Sizes, grow
-from jaxtree.growth import native, plan, prepare
+from jaxtree.growth import backends, native, plan, prepare
 
 NUM_FEATURES, NUM_ROWS, NUM_ROOTS = 5, 500, 3
 WAYS = {"histograms": 32, "pairs in small nodes": 64, "scans": 512}
 """How XLA's programs score nodes, by the number of bins."""
 BACKENDS = {
-    "XLA": plan.CPU,
-    "small chunks": plan.CPU._replace(bytes_per_table=2**10, bytes_per_block=2**9, small_nodes=4),
-    "GPU": plan.GPU._replace(bytes_per_table=2**14),
-    "TPU": plan.TPU._replace(bytes_per_table=2**14),
+    "XLA": backends.CPU,
+    "small chunks": backends.CPU._replace(bytes_per_table=2**10, bytes_per_block=2**9, small_nodes=4),
+    "GPU": backends.GPU._replace(bytes_per_table=2**14),
+    "TPU": backends.TPU._replace(bytes_per_table=2**14),
 }
 NEEDS_KERNEL = pytest.mark.skipif(not native.is_available(), reason="the kernel is not installed")
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jaxtree import Classes, Data, Limits, Numbers, Rules, Sizes, grow
-from jaxtree.growth import plan, prepare, warp_histogram, warp_kernel
+from jaxtree.growth import backends, plan, prepare, warp_histogram, warp_kernel
 from jaxtree.growth.cells import bases_of, places_of, scatter_at_once
 from jaxtree.growth.inputs import Missing, ResolvedRules, Selection
 
@@ -147,21 +147,21 @@ def on_a_gpu(monkeypatch):
 
 
 def test_a_gpu_sums_in_shared_memory_where_the_kernel_works(on_a_gpu):
-    assert plan.backend_of("gpu") == plan.GPU_WITH_WARP
-    assert plan.backend_of("gpu", 2) == plan.GPU
-    assert plan.backend_of("tpu") == plan.TPU
+    assert backends.backend_of("gpu") == backends.GPU_WITH_WARP
+    assert backends.backend_of("gpu", 2) == backends.GPU
+    assert backends.backend_of("tpu") == backends.TPU
 
 
 def test_a_variable_switches_the_kernel_off(on_a_gpu, monkeypatch):
     monkeypatch.setenv("JAXTREE_NATIVE", "0")
-    assert plan.backend_of("gpu") == plan.GPU
+    assert backends.backend_of("gpu") == backends.GPU
 
 
 def test_nothing_is_tried_without_a_gpu(monkeypatch):
     monkeypatch.setattr(warp_histogram, "sums_as_numpy", lambda device: pytest.fail("it was tried"))
     warp_histogram.is_available.cache_clear()
     if jax.devices()[0].platform != "gpu":
-        assert plan.backend_of("gpu") == plan.GPU
+        assert backends.backend_of("gpu") == backends.GPU
 
 
 @pytest.mark.parametrize("failure", [RuntimeError("no compiler"), None], ids=["fails to compile", "wrong sums"])
@@ -173,10 +173,10 @@ def test_xla_sums_where_the_kernel_fails_after_one_warning(failure, on_a_gpu, mo
 
     monkeypatch.setattr(warp_histogram, "sums_as_numpy", fail)
     with pytest.warns(UserWarning, match="no compiler" if failure else "its sums are wrong"):
-        assert plan.backend_of("gpu") == plan.GPU
+        assert backends.backend_of("gpu") == backends.GPU
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert plan.backend_of("gpu") == plan.GPU
+        assert backends.backend_of("gpu") == backends.GPU
 
 
 @pytest.mark.slow
@@ -193,7 +193,7 @@ def test_several_weights_at_a_time(monkeypatch):
         return grow(Data(codes, target, weight), None, limits, rules, sizes).tree
 
     one_by_one = [grow_with(weight) for weight in weights]
-    monkeypatch.setattr(plan, "backend_of", lambda *_: plan.GPU_WITH_WARP)
+    monkeypatch.setattr(plan, "backend_of", lambda *_: backends.GPU_WITH_WARP)
     together = jax.vmap(grow_with)(weights)
     for number, tree in enumerate(one_by_one):
         for field in ("feature", "code", "num_rows", "first_child"):
