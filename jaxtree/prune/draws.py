@@ -36,7 +36,10 @@ NUMBER_BITS = 31
 """Bits of a node's number, so that a rate of 1, which is above all of them, has 32."""
 
 BLOCK_SIZE = 2**18
-"""The nodes of all draws and settings that are processed at a time, about as many as fit a cache."""
+"""The nodes of all draws and settings that are processed at a time, about as many as fit a CPU's cache."""
+
+BLOCK_SIZE_OF_ACCELERATORS = 2**24
+"""The same for a GPU or TPU, for which a thousand draws at sixty settings of a small tree are one block, not 16."""
 
 Rates = Float[AnyArray, "... node"]
 """The rate of every node, with batch axes in front; the root's is ignored."""
@@ -255,7 +258,8 @@ def _take_inner(links: Links, inner: Inner, rates, key) -> DrawPlan:
 
 def _block_size(rates: Float[AnyArray, "*setting place"], num_draws: int, columns: int = 1) -> int:
     """The number of draws processed at a time, a power of two, if each has so many columns at every place."""
-    fitting = 1 << max(BLOCK_SIZE // (rates.size * columns), 1).bit_length() - 1
+    most = BLOCK_SIZE if jax.default_backend() == "cpu" else BLOCK_SIZE_OF_ACCELERATORS
+    fitting = 1 << max(most // (rates.size * columns), 1).bit_length() - 1
     return min(fitting, 1 << (num_draws - 1).bit_length())
 
 
