@@ -18,5 +18,8 @@ from jaxtree.boosting.losses import softmax as softmax
 from jaxtree.boosting.losses import squared as squared
 from jaxtree.boosting.losses import tweedie as tweedie
 from jaxtree.boosting.quantiles import quantiles as quantiles
+from jaxtree.boosting.ranking import average_precision as average_precision
+from jaxtree.boosting.ranking import ndcg as ndcg
+from jaxtree.boosting.ranking import pairwise as pairwise
 from jaxtree.boosting.survival import accelerated_failure_time as accelerated_failure_time
 from jaxtree.boosting.survival import cox as cox

@@ -82,7 +82,7 @@ class Cox(BaseLoss):
     ) -> Float[Array, ""]:
         """Returns minus the log partial likelihood, divided by the sum of weights."""
         risks = self._risks(scores, target, weight, extras)
-        own = jnp.exp(jnp.where(risks.is_event, _log(jnp.asarray(weight)[risks.order]), -jnp.inf))
+        own = jnp.where(risks.is_event, jnp.asarray(weight)[risks.order], 0)
         score = with_offset(scores, extras)[0][0, risks.order]
         total = jnp.sum(jnp.where(risks.is_event, risks.weight * risks.log_sum - own * score, 0))
         return safe_divide(total, jnp.sum(weight)).astype(jnp.asarray(scores).dtype)

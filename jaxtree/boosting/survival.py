@@ -30,7 +30,7 @@ NARROW = 1e-3
 TAIL = 8.0
 """Above that, the hazard of the normal distribution is a continued fraction, of so many levels:"""
 
-LEVELS = 12
+LEVELS = 8
 
 
 class Tails(NamedTuple):

@@ -99,7 +99,9 @@ def slow_loss(score, scale, distribution):
     with np.errstate(divide="ignore"):
         low, high = np.log(LOWER), np.log(UPPER)
     probability = np.where(low > score, law.sf(low) - law.sf(high), law.cdf(high) - law.cdf(low))
-    return np.where(LOWER == UPPER, -law.logpdf(low) + low, -np.log(np.where(LOWER == UPPER, 1, probability)))
+    is_exact = LOWER == UPPER
+    low = np.where(is_exact, low, 0)
+    return np.where(is_exact, low - law.logpdf(low), -np.log(np.where(is_exact, 1, probability)))
 
 
 @pytest.mark.parametrize("scale", [0.7, None])

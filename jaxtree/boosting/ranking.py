@@ -1,0 +1,305 @@
+r"""Losses of order within groups: rows of a group, such as a query, are compared with one another alone.
+
+The target is how relevant a row is; the extra `group` is a whole number, the same for all rows of a group, which need
+not stand together. Scores order the rows of a group and mean nothing across groups. Of every pair of a group, the more
+relevant row is pushed up and the other one down, by $\Delta / (1 + e^d)$, where $d$ is how far the first one is above
+the other and $\Delta$ what a measure of the order changes by if the two change places (LambdaMART; Burges, 2010). Time
+is proportional to rows and to the size of the largest group, memory to rows.
+"""
+
+import abc
+import dataclasses
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Shaped
+
+from jaxtree.arrays import AnyArray, safe_divide
+from jaxtree.boosting.domain import NUMBERS, Domain
+from jaxtree.boosting.loss import BaseLoss, Derivatives, Extras, with_offset
+from jaxtree.boosting.losses import require
+from jaxtree.boosting.segments import Segments, segments_of
+
+MOST_RELEVANT = 31
+"""The highest degree of relevance: gains are powers of 2."""
+
+
+class _Ranked(NamedTuple):
+    """Rows by group, and in groups by falling scores; rows of weight 0 come last.
+
+    Attributes:
+        order: The rows.
+        groups: The groups.
+        score: The scores.
+        relevance: The targets.
+        weight: The weights.
+    """
+
+    order: Int[Array, " row"]
+    groups: Segments
+    score: Float[Array, " row"]
+    relevance: Shaped[Array, " row"]
+    weight: Float[Array, " row"]
+
+
+def _rank(scores: Any, target: Any, weight: Any, extras: Extras) -> _Ranked:
+    shifted, extras = with_offset(scores, extras)
+    target, weight, group = jnp.asarray(target), jnp.asarray(weight), extras["group"]
+    is_out = weight <= 0
+    order = jnp.lexsort((-shifted[0], group, is_out))
+    differs = [key[order][1:] != key[order][:-1] for key in (group, is_out)]
+    groups = segments_of(jnp.append(True, differs[0] | differs[1]))
+    weight = jnp.where(is_out, 0, weight).astype(shifted.dtype)
+    return _Ranked(order, groups, shifted[0, order], target[order], weight[order])
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Ranking(BaseLoss):
+    """A loss of order within groups."""
+
+    num_scores: ClassVar[int] = 1
+    hessian: ClassVar[str] = "diagonal"
+    renewal: ClassVar[None] = None
+    needs: ClassVar[tuple[str, ...]] = ("group",)
+
+    @abc.abstractmethod
+    def numbers(self, ranked: _Ranked) -> dict[str, Float[Array, " row"]]:
+        """Returns what `change` is made of."""
+
+    @abc.abstractmethod
+    def change(
+        self, above: dict[str, Shaped[Array, " row"]], below: dict[str, Shaped[Array, " row"]]
+    ) -> Float[Array, " row"]:
+        """Returns how much the measure changes, up or down, if two rows of different relevance change places."""
+
+    @abc.abstractmethod
+    def shortfall(self, ranked: _Ranked) -> Float[Array, " row"]:
+        """Returns by how much the measure of a row's group is below 1."""
+
+    def __repr__(self) -> str:
+        """As it was made."""
+        values = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
+        return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in values)})"
+
+    def values(
+        self, scores: Float[AnyArray, "score row"], target: Shaped[AnyArray, " row"], extras: Extras
+    ) -> Float[Array, " row"]:
+        """Returns by how much the measure of every row's group is below 1; all rows have weight 1."""
+        ranked = _rank(scores, target, jnp.ones(len(target)), extras)
+        return self.shortfall(ranked)[jnp.argsort(ranked.order)]
+
+    def mean(
+        self,
+        scores: Float[AnyArray, "score row"],
+        target: Shaped[AnyArray, " row"],
+        weight: Float[AnyArray, " row"],
+        extras: Extras,
+    ) -> Float[Array, ""]:
+        """Returns the mean over groups, each of the mean weight of its rows."""
+        ranked = _rank(scores, target, weight, extras)
+        part = ranked.weight / ranked.groups.size
+        return safe_divide(jnp.sum(part * self.shortfall(ranked)), jnp.sum(part)).astype(jnp.asarray(scores).dtype)
+
+    def derivatives(
+        self,
+        scores: Float[AnyArray, "score row"],
+        target: Shaped[AnyArray, " row"],
+        weight: Float[AnyArray, " row"],
+        extras: Extras,
+    ) -> Derivatives:
+        """Returns sums over pairs; a pair has the mean weight of its rows."""
+        ranked = _rank(scores, target, weight, extras)
+        _, *sums = self._pair_sums(ranked)
+        old_order, dtype = jnp.argsort(ranked.order), jnp.asarray(scores).dtype
+        return Derivatives(*(part[old_order][None].astype(dtype) for part in sums))
+
+    def check_extra(self, extra: str, values: Shaped[np.ndarray, "row *output"]) -> None:
+        """Checks that groups are whole numbers."""
+        domain = Domain(is_whole=True) if extra == "group" else NUMBERS
+        domain.check(values, f"{self}: the extra {extra!r}")
+
+    def _pair_sums(self, ranked: _Ranked) -> Float[Array, "3 row"]:
+        """Sums over the pairs of every row: halves of losses, first and second derivatives.
+
+        Rows are compared with those some places below them in their group, for one distance at a time: every pair has
+        its turn, and sums are the same on every device.
+        """
+        own = self.numbers(ranked) | {"score": ranked.score, "relevance": ranked.relevance, "weight": ranked.weight}
+        index = jnp.arange(len(ranked.score))
+
+        def add_pairs(distance: Int[Array, ""], sums: Float[Array, "3 row"]) -> Float[Array, "3 row"]:
+            below = {name: jnp.roll(values, -distance) for name, values in own.items()}
+            sign = jnp.sign(own["relevance"] - below["relevance"]).astype(ranked.score.dtype)
+            is_pair = (index + distance <= ranked.groups.last) & (sign != 0)
+            size = jnp.where(is_pair, jnp.abs(self.change(own, below)) * (own["weight"] + below["weight"]) / 2, 0)
+            lead = sign * (own["score"] - below["score"])
+            push = size * sign * jax.nn.sigmoid(-lead)
+            curvature = size * jax.nn.sigmoid(lead) * jax.nn.sigmoid(-lead)
+            half = size * jax.nn.softplus(-lead) / 2
+            of_below = jnp.roll(jnp.stack([half, push, curvature]), distance, axis=1)
+            return sums + jnp.stack([half, -push, curvature]) + of_below
+
+        largest = jnp.max(jnp.where(ranked.weight > 0, ranked.groups.size, 1))
+        return jax.lax.fori_loop(1, largest, add_pairs, jnp.zeros((3, len(index)), ranked.score.dtype))
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class DiscountedGain(Ranking):
+    """The loss that `ndcg` makes.
+
+    Attributes:
+        top: How many rows of a group count; None counts all.
+    """
+
+    top: int | None = None
+    name: ClassVar[str] = "ndcg"
+    domain: ClassVar[Domain] = Domain(0, MOST_RELEVANT, is_whole=True)
+
+    def numbers(self, ranked: _Ranked) -> dict[str, Float[Array, " row"]]:
+        """Returns gains as parts of the best sum, and discounts."""
+        gain, discount, best = self._gains(ranked)
+        return {"gain": safe_divide(gain, best), "discount": discount}
+
+    def change(
+        self, above: dict[str, Shaped[Array, " row"]], below: dict[str, Shaped[Array, " row"]]
+    ) -> Float[Array, " row"]:
+        """Returns how much the measure changes, up or down, if two rows of different relevance change places."""
+        return (above["gain"] - below["gain"]) * (above["discount"] - below["discount"])
+
+    def shortfall(self, ranked: _Ranked) -> Float[Array, " row"]:
+        """Returns by how much the measure of a row's group is below 1; 0 where no row is relevant."""
+        gain, discount, best = self._gains(ranked)
+        return safe_divide(best - ranked.groups.sums(gain * discount), best)
+
+    def _gains(self, ranked: _Ranked) -> tuple[Float[Array, " row"], Float[Array, " row"], Float[Array, " row"]]:
+        """Gains, discounts, and the sum of gains times discounts in the best order."""
+        place = ranked.groups.position
+        gain = jnp.exp2(ranked.relevance.astype(ranked.score.dtype)) - 1
+        discount = 1 / jnp.log2(place.astype(ranked.score.dtype) + 2)
+        if self.top is not None:
+            discount = jnp.where(place < self.top, discount, 0)
+        best_first = jnp.lexsort((-gain, ranked.groups.first))
+        return gain, discount, ranked.groups.sums(gain[best_first] * discount)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class AveragePrecision(Ranking):
+    """The loss that `average_precision` makes."""
+
+    name: ClassVar[str] = "average_precision"
+    domain: ClassVar[Domain] = Domain(0, 1, is_whole=True)
+
+    def numbers(self, ranked: _Ranked) -> dict[str, Float[Array, " row"]]:
+        """Returns of every place the precision, the part of the measure in one row, and the sum of it above hits."""
+        is_hit, number, place = self._hits(ranked)
+        share = safe_divide(1 / place, number[ranked.groups.last])
+        return {
+            "precision": number * share,
+            "inverse": share,
+            "hits_above": ranked.groups.running_sums(jnp.where(is_hit, share, 0)),
+        }
+
+    def change(
+        self, above: dict[str, Shaped[Array, " row"]], below: dict[str, Shaped[Array, " row"]]
+    ) -> Float[Array, " row"]:
+        """Returns how much the measure changes, up or down, if two rows of different relevance change places."""
+        is_hit = above["relevance"] > 0
+        # Hits between the two get one hit more, or one less, above them.
+        between = below["hits_above"] - above["hits_above"] - jnp.where(is_hit, 0, below["inverse"])
+        further = below["precision"] - above["precision"] - between
+        return jnp.where(is_hit, further, above["inverse"] - further)
+
+    def shortfall(self, ranked: _Ranked) -> Float[Array, " row"]:
+        """Returns by how much the measure of a row's group is below 1; 0 where no row is relevant."""
+        is_hit, number, place = self._hits(ranked)
+        total = number[ranked.groups.last]
+        return safe_divide(total - ranked.groups.sums(jnp.where(is_hit, number / place, 0)), total)
+
+    def _hits(self, ranked: _Ranked) -> tuple[Shaped[Array, " row"], Float[Array, " row"], Float[Array, " row"]]:
+        """Whether a row is relevant, how many are up to it, and its place, from 1."""
+        is_hit, dtype = ranked.relevance > 0, ranked.score.dtype
+        return is_hit, ranked.groups.running_counts(is_hit).astype(dtype), ranked.groups.position.astype(dtype) + 1
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Pairwise(Ranking):
+    """The loss that `pairwise` makes."""
+
+    name: ClassVar[str] = "pairwise"
+    domain: ClassVar[Domain] = NUMBERS
+
+    def numbers(self, ranked: _Ranked) -> dict[str, Float[Array, " row"]]:
+        """Returns nothing: all pairs count alike."""
+        return {}
+
+    def change(
+        self, above: dict[str, Shaped[Array, " row"]], below: dict[str, Shaped[Array, " row"]]
+    ) -> Float[Array, " row"]:
+        """Returns 1."""
+        return jnp.ones_like(above["score"])
+
+    def shortfall(self, ranked: _Ranked) -> Float[Array, " row"]:
+        """Returns half of the losses of all pairs that a row is in."""
+        return self._pair_sums(ranked)[0]
+
+    def mean(
+        self,
+        scores: Float[AnyArray, "score row"],
+        target: Shaped[AnyArray, " row"],
+        weight: Float[AnyArray, " row"],
+        extras: Extras,
+    ) -> Float[Array, ""]:
+        """Returns the sum of the losses of all pairs, divided by the weight of all rows."""
+        ranked = _rank(scores, target, weight, extras)
+        return safe_divide(jnp.sum(self.shortfall(ranked)), jnp.sum(ranked.weight)).astype(jnp.asarray(scores).dtype)
+
+
+def ndcg(top: int | None = None) -> DiscountedGain:
+    r"""1 less the normalised discounted cumulative gain, $\sum_i (2^{y_i} - 1) / \log_2(1 + r_i)$ over its best value.
+
+    The target $y$ is a degree of relevance, $r$ a row's place in its group (Järvelin and Kekäläinen, 2002). A group
+    in which no row is relevant has no loss. Of equal scores the first row of the table comes first.
+
+    Args:
+        top: How many rows of a group count, 1 or more; None counts all.
+
+    Raises:
+        InvalidInputError: It is below 1.
+
+    Example: the best of two rows stands second.
+        >>> extras = {"group": np.array([7, 7])}
+        >>> values = ndcg().values(jnp.array([[1.0, 0.0]]), np.array([0, 1]), extras)
+        >>> [round(float(value), 4) for value in values]
+        [0.3691, 0.3691]
+    """
+    require(top is None or top >= 1, "top of ndcg must be None, or 1 or more", top)
+    return DiscountedGain(top)
+
+
+def average_precision() -> AveragePrecision:
+    r"""1 less the mean, over the relevant rows of a group, of the part of rows down to it that are relevant.
+
+    The target is 1 or 0 (Donmez, Svore and Burges, 2009). A group in which no row is relevant has no loss.
+
+    Example: the one relevant row of three stands second.
+        >>> extras = {"group": np.array([7, 7, 7])}
+        >>> average_precision().values(jnp.array([[2.0, 1.0, 0.0]]), np.array([0, 1, 0]), extras).tolist()
+        [0.5, 0.5, 0.5]
+    """
+    return AveragePrecision()
+
+
+def pairwise() -> Pairwise:
+    r"""$\sum \log(1 + e^{s_j - s_i})$ over all pairs of a group in which $y_i > y_j$ (RankNet; Burges et al., 2005).
+
+    The target is any number. The value of a row is half of the losses of its pairs.
+
+    Example:
+        >>> extras = {"group": np.array([7, 7])}
+        >>> values = pairwise().values(jnp.zeros((1, 2)), np.array([0.5, 2.0]), extras)
+        >>> [round(float(value), 4) for value in values]
+        [0.3466, 0.3466]
+    """
+    return Pairwise()
