@@ -127,6 +127,14 @@ def test_the_kernel_is_tried_before_it_is_used():
     assert warp_histogram.sums_as_numpy(jax.devices("cpu")[0])
 
 
+def test_the_kernel_is_tried_while_a_program_is_traced():
+    """As where `grow` is a part of the user's program."""
+    found = []
+    jax.jit(lambda x: found.append(warp_histogram.sums_as_numpy(jax.devices("cpu")[0])) or x)(1)
+    jax.vmap(lambda x: found.append(warp_histogram.sums_as_numpy(jax.devices("cpu")[0])) or x)(jnp.ones(2))
+    assert found == [True, True]
+
+
 def test_wrong_sums_are_noticed(monkeypatch):
     usual = warp_histogram._add
     monkeypatch.setattr(warp_histogram, "_add", lambda *given, **where: usual(*given, **where).at[0, 0].add(1))
