@@ -171,8 +171,9 @@ class Loss(BaseLoss):
         num_scores: Scores of a row.
         hessian: What stands for second derivatives: `"full"`, a matrix a row; `"diagonal"`, their diagonal, for many
             scores; `"fisher"`, the matrix `information`; `"one"`, 1, for losses without curvature.
-        information: For `"fisher"`: the function `(scores[num_scores], extras)` to the expected Hessian of a row,
-            $E_y \nabla^2 \ell$, which is positive semi-definite.
+        information: The function `(scores[num_scores], extras)` to the expected Hessian of a row,
+            $E_y \nabla^2 \ell$, which is positive semi-definite; or to its diagonal. `"fisher"` needs it; `"full"` and
+            `"diagonal"` may have it where Hessians do not depend on targets, to save the second derivatives.
         is_convex: Whether Hessians are positive semi-definite as they are.
         link: The function from scores, an array `[num_scores, row]`, to predictions `[prediction, row]`.
         constant: The function `(target, weight)` to the best scores that all rows share, where they are known; by
@@ -203,7 +204,7 @@ class Loss(BaseLoss):
     function: Callable[..., Any]
     num_scores: int = 1
     hessian: str = "full"
-    information: Callable[..., Float[Array, "score score"]] | None = None
+    information: Callable[..., Float[Array, "*score_score"]] | None = None
     is_convex: bool = False
     link: Callable[..., Float[Array, "prediction row"]] = identity
     constant: Callable[..., Any] | None = None
@@ -221,8 +222,8 @@ class Loss(BaseLoss):
             object.__setattr__(self, "name", getattr(self.function, "__name__", type(self.function).__name__))
         if self.hessian not in HESSIANS:
             raise InvalidInputError(f"hessian must be one of {', '.join(HESSIANS)}, got {self.hessian!r}")
-        if (self.hessian == "fisher") != (self.information is not None):
-            raise InvalidInputError("information is given where hessian is 'fisher', and only there")
+        if self.information is None and self.hessian == "fisher":
+            raise InvalidInputError("hessian='fisher' needs information, got None")
         if self.num_scores < 1:
             raise InvalidInputError(f"num_scores must be 1 or more, got {self.num_scores}")
 
@@ -285,12 +286,12 @@ class Loss(BaseLoss):
     def _derivatives_of_row(self, scores: Float[Array, " score"], target: Any, extras: Any) -> tuple[Array, Array]:
         """The gradient and the Hessian of a row, one of the shape of the gradient if it is a diagonal."""
         slope = jax.grad(self._row)
-        if self.hessian in ("one", "fisher"):
+        if self.hessian == "one":
             gradient = slope(scores, target, extras)
-            if self.information is None:
-                return gradient, jnp.ones_like(gradient)
+            return gradient, jnp.ones_like(gradient)
+        if self.information is not None:
             information = self.information(scores, extras)
-            return gradient, information[0] if self.num_scores == 1 else information
+            return slope(scores, target, extras), information[0] if information.shape == (1, 1) else information
         units = jnp.eye(self.num_scores, dtype=scores.dtype)
         gradient, along = jax.linearize(lambda point: slope(point, target, extras), scores)
         if self.hessian == "diagonal" or self.num_scores == 1:

@@ -331,6 +331,13 @@ def _softmax(scores: Row, target: Target, extras: Any) -> Float[Array, ""]:
     return jax.nn.logsumexp(scores) - jnp.sum(jnp.where(is_class, scores, 0))
 
 
+def _softmax_information(scores: Row, extras: Any, hessian: str) -> Float[Array, "*score_score"]:
+    probability = jax.nn.softmax(scores)
+    if hessian == "diagonal":
+        return probability * (1 - probability)
+    return jnp.diag(probability) - probability[:, None] * probability
+
+
 def _log_shares(
     target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"], num_classes: int
 ) -> Float[np.ndarray, " class"]:
@@ -367,6 +374,7 @@ def softmax(num_classes: int, hessian: str = "full") -> Loss:
         _softmax,
         num_scores=num_classes,
         hessian=hessian,
+        information=given(_softmax_information, hessian=hessian),
         is_convex=True,
         link=_class_probability,
         constant=given(_log_shares, num_classes=num_classes),

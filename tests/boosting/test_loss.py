@@ -107,6 +107,9 @@ def test_a_diagonal_is_that_of_the_full_hessian():
     diagonal = softmax(4, hessian="diagonal").derivatives(jnp.asarray(scores), target, WEIGHT, {})
     np.testing.assert_allclose(diagonal.hessian, np.einsum("iin->in", full.hessian), rtol=1e-6)
     np.testing.assert_array_equal(diagonal.gradient, full.gradient)
+    for loss, expected in ((softmax(4), full), (softmax(4, hessian="diagonal"), diagonal)):
+        derived = dataclasses.replace(loss, information=None).derivatives(jnp.asarray(scores), target, WEIGHT, {})
+        np.testing.assert_allclose(derived.hessian, expected.hessian, rtol=1e-4, atol=1e-6)
 
 
 def test_rows_of_weight_zero_have_no_derivatives_whatever_they_contain():
@@ -169,7 +172,7 @@ def test_the_start_of_a_loss_that_is_hard_to_start():
     "wrong, message",
     [
         ({"hessian": "half"}, "hessian must be one of full, diagonal, fisher, one, got 'half'"),
-        ({"hessian": "fisher"}, "information is given where hessian is 'fisher'"),
+        ({"hessian": "fisher"}, "hessian='fisher' needs information, got None"),
         ({"num_scores": 0}, "num_scores must be 1 or more, got 0"),
     ],
 )
