@@ -80,7 +80,7 @@ def _normal_hazard(z: Numbers) -> Numbers:
 @_normal_hazard.defjvp
 def _normal_hazard_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
     (z,), hazard = primals, _normal_hazard(*primals)
-    return hazard, tangents[0] * hazard * jnp.where(z > TAIL, _above_hazard(z), hazard - z)
+    return hazard, tangents[0] * hazard * (hazard - z)
 
 
 @jax.custom_jvp

@@ -1,7 +1,21 @@
 """Derivatives by differences, which know nothing of autodiff."""
 
+import functools
+
 import jax
 import numpy as np
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def derive(loss, *arrays):
+    """The derivatives of a loss, as one program."""
+    return loss.derivatives(*arrays)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def evaluate(loss, *arrays):
+    """The values of a loss, as one program."""
+    return loss.values(*arrays)
 
 
 def numeric(function, at, step=1e-5):
@@ -25,12 +39,12 @@ def check_derivatives(loss, scores, target, extras=None, hessian=True):
     extras = extras or {}
     weight = np.linspace(0.5, 2, scores.shape[1])
     with jax.enable_x64(True):
-        derivatives = loss.derivatives(scores, target, weight, extras)
-        slope = numeric(lambda at: loss.values(at, target, extras), scores)
+        derivatives = derive(loss, scores, target, weight, extras)
+        slope = numeric(lambda at: evaluate(loss, at, target, extras), scores)
         np.testing.assert_allclose(derivatives.gradient, weight * slope, rtol=1e-6, atol=1e-7)
         if hessian:
             unit = np.ones_like(weight)
-            curvature = numeric(lambda at: loss.derivatives(at, target, unit, extras).gradient, scores)
+            curvature = numeric(lambda at: derive(loss, at, target, unit, extras).gradient, scores)
             expected = curvature if loss.num_scores > 1 else np.abs(curvature[0])
             np.testing.assert_allclose(derivatives.hessian, weight * expected, rtol=1e-5, atol=1e-6)
     return derivatives

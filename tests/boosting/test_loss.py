@@ -101,6 +101,17 @@ def test_hessians_of_a_loss_that_is_not_convex_are_positive():
     check_derivatives(dataclasses.replace(loss, is_convex=True), scores, TARGET, extras)
 
 
+def test_the_hessian_of_one_score_is_its_absolute_value():
+    def heavy_tailed(scores, target, extras):
+        return jnp.log1p((scores - target) ** 2)
+
+    scores = 2 * ROWS.normal(size=(1, 40))
+    plain = dataclasses.replace(Loss(heavy_tailed), is_convex=True)
+    assert (check_derivatives(Loss(heavy_tailed), scores, TARGET).hessian >= 0).all()
+    with jax.enable_x64(True):
+        assert (plain.derivatives(scores, TARGET, WEIGHT, {}).hessian < 0).any()
+
+
 def test_a_diagonal_is_that_of_the_full_hessian():
     scores, target = ROWS.normal(size=(4, 40)), ROWS.integers(4, size=40)
     full = softmax(4).derivatives(jnp.asarray(scores), target, WEIGHT, {})

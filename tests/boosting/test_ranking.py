@@ -8,7 +8,7 @@ import sklearn.metrics
 
 from jaxtree.boosting.ranking import average_precision, ndcg, pairwise
 from jaxtree.errors import InvalidInputError
-from tests.boosting.derivatives import numeric
+from tests.boosting.derivatives import derive, evaluate, numeric
 
 ROWS = np.random.default_rng(11)
 NUMBER_OF_ROWS = 30
@@ -17,6 +17,7 @@ SCORES = ROWS.normal(size=(1, NUMBER_OF_ROWS))
 DEGREES = ROWS.integers(0, 4, size=NUMBER_OF_ROWS)
 HITS = (DEGREES > 1).astype(int)
 QUERY_WEIGHT = {-3: 1.0, 5: 2.0, 8: 0.5, 2: 1.5}
+WEIGHT_OF_ROWS = ROWS.uniform(0.5, 2, size=NUMBER_OF_ROWS)
 WEIGHT = np.array([QUERY_WEIGHT[group] for group in GROUP])
 
 
@@ -59,7 +60,7 @@ def slow_derivatives(measure, target, top):
                     now, then = (measure(score[rows], target[rows], top) for score in (SCORES[0], changed))
                     change = abs(then - now)
                 wrong = 1 / (1 + np.exp(SCORES[0, better] - SCORES[0, worse]))
-                weight = change * (WEIGHT[better] + WEIGHT[worse]) / 2
+                weight = change * (WEIGHT_OF_ROWS[better] + WEIGHT_OF_ROWS[worse]) / 2
                 gradient[better] -= weight * wrong
                 gradient[worse] += weight * wrong
                 hessian[[better, worse]] += weight * wrong * (1 - wrong)
@@ -71,7 +72,7 @@ def test_derivatives_beside_a_loop_over_pairs(name):
     loss, target, measure, top = CASES[name]
     gradient, hessian = slow_derivatives(measure, target, top)
     with jax.enable_x64(True):
-        derivatives = loss.derivatives(SCORES, target, WEIGHT, {"group": GROUP})
+        derivatives = derive(loss, SCORES, target, WEIGHT_OF_ROWS, {"group": GROUP})
     np.testing.assert_allclose(derivatives.gradient[0], gradient, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(derivatives.hessian[0], hessian, rtol=1e-9, atol=1e-12)
     assert np.abs(gradient).max() > 0.01
@@ -81,7 +82,7 @@ def test_derivatives_beside_a_loop_over_pairs(name):
 def test_values_are_what_the_measure_lacks(name):
     loss, target, measure, top = CASES[name]
     with jax.enable_x64(True):
-        values = loss.values(SCORES, target, {"group": GROUP})
+        values = evaluate(loss, SCORES, target, {"group": GROUP})
         mean = loss.mean(SCORES, target, WEIGHT, {"group": GROUP})
     measures = {}
     for group in np.unique(GROUP):
@@ -105,15 +106,15 @@ def test_measures_are_those_of_scikit_learn():
 def test_pairwise_derivatives_are_those_of_its_values():
     loss, extras = pairwise(), {"group": GROUP}
     with jax.enable_x64(True):
-        found = loss.derivatives(SCORES, DEGREES, np.ones(NUMBER_OF_ROWS), extras)
+        found = derive(loss, SCORES, DEGREES, np.ones(NUMBER_OF_ROWS), extras)
         for row in range(5):
             unit = np.eye(1, NUMBER_OF_ROWS, row)
 
             def total(at, unit=unit):
-                return np.sum(loss.values(SCORES + at * unit, DEGREES, extras), keepdims=True)
+                return np.sum(evaluate(loss, SCORES + at * unit, DEGREES, extras), keepdims=True)
 
             def slope(at, unit=unit, row=row):
-                moved = loss.derivatives(SCORES + at * unit, DEGREES, np.ones(NUMBER_OF_ROWS), extras)
+                moved = derive(loss, SCORES + at * unit, DEGREES, np.ones(NUMBER_OF_ROWS), extras)
                 return moved.gradient[0, row : row + 1]
 
             here = np.zeros((1, 1))
@@ -127,9 +128,9 @@ def test_rows_of_weight_zero_are_not_there_and_the_order_of_rows_does_not_matter
     weight = np.where(ROWS.uniform(size=NUMBER_OF_ROWS) < 0.3, 0, WEIGHT)
     shuffled = ROWS.permutation(np.flatnonzero(weight))
     with jax.enable_x64(True):
-        padded = loss.derivatives(SCORES, target, weight, {"group": GROUP})
+        padded = derive(loss, SCORES, target, weight, {"group": GROUP})
         some = {"group": GROUP[shuffled]}
-        alone = loss.derivatives(SCORES[:, shuffled], target[shuffled], weight[shuffled], some)
+        alone = derive(loss, SCORES[:, shuffled], target[shuffled], weight[shuffled], some)
         means = (
             loss.mean(SCORES, target, weight, {"group": GROUP}),
             loss.mean(SCORES[:, shuffled], target[shuffled], weight[shuffled], some),
@@ -146,22 +147,22 @@ def test_extreme_scores_groups_of_one_and_groups_without_relevant_rows():
     for loss in (ndcg(), average_precision(), pairwise()):
         for size in (0.0, 1e4):
             scores = jnp.asarray([[size, size, -size, -size, size, size]], jnp.float32)
-            derivatives = loss.derivatives(scores, target, np.ones(6), {"group": group})
+            derivatives = derive(loss, scores, target, np.ones(6), {"group": group})
             assert all(np.isfinite(part).all() and (part[0, :3] == 0).all() for part in derivatives)
-            assert np.isfinite(loss.values(scores, target, {"group": group})).all()
-        assert (loss.values(scores, target, {"group": group})[:3] == 0).all()
+            assert np.isfinite(evaluate(loss, scores, target, {"group": group})).all()
+        assert (evaluate(loss, scores, target, {"group": group})[:3] == 0).all()
 
 
 def test_equal_losses_are_traced_once():
     traced = []
 
-    def derive(scores, loss):
+    def trace(scores, loss):
         traced.append(0)
         return loss.derivatives(scores, DEGREES, WEIGHT, {"group": GROUP})
 
-    derive = jax.jit(derive, static_argnums=1)
+    trace = jax.jit(trace, static_argnums=1)
     for _ in range(2):
-        derive(jnp.zeros((1, NUMBER_OF_ROWS)), ndcg(5))
+        trace(jnp.zeros((1, NUMBER_OF_ROWS)), ndcg(5))
     assert len(traced) == 1 and ndcg(5) != ndcg() and pairwise() != average_precision()
     assert (ndcg().start(DEGREES, WEIGHT, {"group": GROUP}) == 0).all()
 

@@ -10,7 +10,7 @@ import scipy.stats
 
 from jaxtree.boosting.survival import accelerated_failure_time, cox
 from jaxtree.errors import InvalidInputError
-from tests.boosting.derivatives import check_derivatives, numeric
+from tests.boosting.derivatives import check_derivatives, derive, evaluate, numeric
 
 ROWS = np.random.default_rng(7)
 NUMBER_OF_ROWS = 24
@@ -40,9 +40,9 @@ def test_cox_beside_a_slow_loop(ties):
     assert max(np.sum((time == TIME) & (EVENT > 0)) for time in TIME) > 2
     slow = lambda score: slow_cox(score, TIME, EVENT, WEIGHT, ties)  # noqa: E731
     with jax.enable_x64(True):
-        derivatives = loss.derivatives(SCORES, TIME, WEIGHT, extras)
+        derivatives = derive(loss, SCORES, TIME, WEIGHT, extras)
         np.testing.assert_allclose(loss.mean(SCORES, TIME, WEIGHT, extras), slow(SCORES[0]) / WEIGHT.sum(), rtol=1e-9)
-        values = np.sum(loss.values(SCORES, TIME, extras))
+        values = np.sum(evaluate(loss, SCORES, TIME, extras))
     np.testing.assert_allclose(values, slow_cox(SCORES[0], TIME, EVENT, np.ones(NUMBER_OF_ROWS), ties), rtol=1e-9)
     for row, unit in enumerate(1e-4 * np.eye(NUMBER_OF_ROWS)):
         above, here, below = slow(SCORES[0] + unit), slow(SCORES[0]), slow(SCORES[0] - unit)
@@ -55,8 +55,8 @@ def test_weights_of_cox_count_rows_and_rows_of_weight_zero_are_not_there():
     again = np.repeat(np.arange(NUMBER_OF_ROWS), times)
     loss = cox("breslow")
     with jax.enable_x64(True):
-        weighted = loss.derivatives(SCORES, TIME, times.astype(float), {"event": EVENT})
-        repeated = loss.derivatives(SCORES[:, again], TIME[again], np.ones(len(again)), {"event": EVENT[again]})
+        weighted = derive(loss, SCORES, TIME, times.astype(float), {"event": EVENT})
+        repeated = derive(loss, SCORES[:, again], TIME[again], np.ones(len(again)), {"event": EVENT[again]})
     sums = np.bincount(again, weights=repeated.gradient[0], minlength=NUMBER_OF_ROWS)
     np.testing.assert_allclose(weighted.gradient[0], sums, atol=1e-12)
     assert (np.asarray(weighted.hessian[0])[times == 0] == 0).all()
@@ -69,7 +69,7 @@ def test_extreme_scores_and_padding_give_numbers(ties):
     weight = np.append(np.ones(NUMBER_OF_ROWS), [0.0, 0.0])
     for size in (0.0, 1e2, 1e4):
         scores = jnp.asarray(size * ROWS.choice([-1, 1], size=(1, NUMBER_OF_ROWS + 2)), jnp.float32)
-        derivatives = cox(ties).derivatives(scores, time, weight, extras)
+        derivatives = derive(cox(ties), scores, time, weight, extras)
         assert all(np.isfinite(part).all() and (part[0, -2:] == 0).all() for part in derivatives)
         np.testing.assert_allclose(np.sum(derivatives.gradient), 0, atol=1e-3 + 1e-5 * size)
         assert np.isfinite(cox(ties).mean(scores, time, weight, extras))
@@ -78,13 +78,13 @@ def test_extreme_scores_and_padding_give_numbers(ties):
 def test_cox_is_traced_once_for_equal_losses():
     traced = []
 
-    def derive(scores, loss):
+    def trace(scores, loss):
         traced.append(0)
         return loss.derivatives(scores, TIME, WEIGHT, {"event": EVENT})
 
-    derive = jax.jit(derive, static_argnums=1)
+    trace = jax.jit(trace, static_argnums=1)
     for loss in (cox(), cox("efron")):
-        derive(jnp.zeros((1, NUMBER_OF_ROWS)), loss)
+        trace(jnp.zeros((1, NUMBER_OF_ROWS)), loss)
     assert len(traced) == 1 and cox("breslow") != cox()
 
 
@@ -111,13 +111,13 @@ def test_bounded_times_beside_scipy(distribution, scale):
     scores = np.stack([ROWS.normal(size=8), 0.3 * ROWS.normal(size=8)])[: loss.num_scores]
     sigma = scale or np.exp(scores[1])
     with jax.enable_x64(True):
-        values = loss.values(scores, LOWER, {"upper": UPPER})
+        values = evaluate(loss, scores, LOWER, {"upper": UPPER})
         np.testing.assert_allclose(values, slow_loss(scores[0], sigma, distribution), rtol=1e-9)
     derivatives = check_derivatives(loss, scores, LOWER, {"upper": UPPER}, hessian=scale is not None)
     if scale is None:
         assert np.linalg.eigvalsh(np.moveaxis(np.asarray(derivatives.hessian), -1, 0)).min() >= 0
         with jax.enable_x64(True):
-            curvature = numeric(lambda at: loss.derivatives(at, LOWER, np.ones(8), {"upper": UPPER}).gradient, scores)
+            curvature = numeric(lambda at: derive(loss, at, LOWER, np.ones(8), {"upper": UPPER}).gradient, scores)
         size = np.abs(np.linalg.eigvalsh(np.moveaxis(curvature, -1, 0))).max(1)
         found = np.moveaxis(np.asarray(derivatives.hessian) / np.linspace(0.5, 2, 8), -1, 0)
         np.testing.assert_allclose(np.linalg.eigvalsh(found).max(1), size, rtol=1e-5)
@@ -155,8 +155,8 @@ def test_narrow_bounds_have_the_density_of_their_middle():
         loss = accelerated_failure_time(distribution)
         expected = -np.log(law.cdf(np.log(upper) - 0.3) - law.cdf(np.log(lower) - 0.3))
         with jax.enable_x64(True):
-            values = loss.values(np.full((1, 2), 0.3), lower, {"upper": upper})
-            derivatives = loss.derivatives(np.full((1, 2), 0.3), lower, np.ones(2), {"upper": upper})
+            values = evaluate(loss, np.full((1, 2), 0.3), lower, {"upper": upper})
+            derivatives = derive(loss, np.full((1, 2), 0.3), lower, np.ones(2), {"upper": upper})
         np.testing.assert_allclose(values, expected, rtol=1e-6)
         assert np.ptp(derivatives.gradient) < 1e-3 and np.ptp(derivatives.hessian) < 1e-3
 
@@ -166,7 +166,7 @@ def test_tails_of_the_normal_distribution_keep_their_digits(far):
     """Its hazard is above z by about 1 / z, and rises by about 1."""
     loss = accelerated_failure_time("normal")
     scores = jnp.full((1, 1), -far, jnp.float32)
-    found = loss.derivatives(scores, np.ones(1), np.ones(1), {"upper": np.array([np.inf])})
+    found = derive(loss, scores, np.ones(1), np.ones(1), {"upper": np.array([np.inf])})
     hazard = np.exp(scipy.stats.norm.logpdf(far) - scipy.stats.norm.logsf(far))
     np.testing.assert_allclose(found.gradient[0, 0], -hazard, rtol=1e-5)
     expected = hazard * (hazard - far) if far < 20 else 1 - 1 / far**2
@@ -179,11 +179,11 @@ def test_far_times_give_numbers(distribution, scale):
     loss = accelerated_failure_time(distribution, scale)
     for size in (-1e4, -20.0, 20.0, 1e4):
         scores = jnp.full((loss.num_scores, 8), size, jnp.float32)
-        derivatives = loss.derivatives(scores, LOWER, np.ones(8), {"upper": UPPER})
+        derivatives = derive(loss, scores, LOWER, np.ones(8), {"upper": UPPER})
         assert all(np.isfinite(part).all() for part in derivatives)
         values = np.linalg.eigvalsh(np.moveaxis(derivatives.hessian.reshape(loss.num_scores, -1, 8), -1, 0))
         assert values.min() >= -1e-6 * values.max()
-        assert np.isfinite(loss.values(scores, LOWER, {"upper": UPPER})).all()
+        assert np.isfinite(evaluate(loss, scores, LOWER, {"upper": UPPER})).all()
 
 
 @pytest.mark.parametrize(
