@@ -95,27 +95,28 @@ class StandardForm(NamedTuple):
     minus_log_density: Callable[..., Any]
     cdf: Callable[..., Any]
     quantile: Callable[..., Any]
-    crps: Callable[..., Any] | None
+    crps: Callable[..., Any]
     information: tuple[float, float]
 
 
-def location_scale(standard: StandardForm, **attributes: Any) -> Distribution:
+def location_scale(standard: StandardForm, *, has_crps: bool = True, **attributes: Any) -> Distribution:
     """Makes the distribution of two scores, location and logarithm of the scale.
 
     Args:
         standard: The one of location 0 and scale 1.
+        has_crps: Whether its ranked score is finite.
         attributes: Of the loss.
     """
     return Distribution(
         function=given(_density, standard=standard),
-        information=given(_information, standard=standard),
+        information=given(location_scale_information, standard=standard),
         num_scores=2,
         hessian="fisher",
         link=first_score,
         has_location=True,
         distribution_function=given(_cdf, standard=standard),
         inverse=given(_quantile, standard=standard),
-        ranked_score=None if standard.crps is None else given(_crps, standard=standard),
+        ranked_score=given(_crps, standard=standard) if has_crps else None,
         **attributes,
     )
 
@@ -144,7 +145,8 @@ def _density(scores: Scores, y: Real[Array, "*row"], extras: Any, standard: Stan
     return standard.minus_log_density(standardised(scores, y)) + scores[1]
 
 
-def _information(scores: Scores, extras: Any, standard: StandardForm) -> Float[Array, "score score"]:
+def location_scale_information(scores: Scores, extras: Any, standard: StandardForm) -> Float[Array, "score score"]:
+    """The Fisher information of location and logarithm of the scale."""
     of_location, of_scale = standard.information
     return matrix((of_location * scale_of(-scores[1]) ** 2, 0.0), (0.0, of_scale))
 

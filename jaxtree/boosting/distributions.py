@@ -20,6 +20,7 @@ from jaxtree.boosting.distribution import (
     Scores,
     StandardForm,
     location_scale,
+    location_scale_information,
     moments,
     root,
     scale_of,
@@ -205,15 +206,20 @@ def student_t(degrees: FloatLike = 5.0) -> Distribution:
     """
     require(0 < degrees < math.inf, "degrees of student_t must be a number above 0", degrees)
     freedom = float(degrees)
-    functions = [
-        given(function, degrees=freedom)
-        for function in (_student_density, _student_cdf, _student_quantile, _student_crps)
-    ]
-    if freedom <= 1:
-        functions[3] = None
-    standard = StandardForm(*functions, ((freedom + 1) / (freedom + 3), 2 * freedom / (freedom + 3)))
+    standard = StandardForm(
+        given(_student_density, degrees=freedom),
+        given(_student_cdf, degrees=freedom),
+        given(_student_quantile, degrees=freedom),
+        given(_student_crps, degrees=freedom),
+        ((freedom + 1) / (freedom + 3), 2 * freedom / (freedom + 3)),
+    )
     return location_scale(
-        standard, constant=_student_start, is_guess=True, name="student_t", parameters=(("degrees", freedom),)
+        standard,
+        has_crps=freedom > 1,
+        constant=_student_start,
+        is_guess=True,
+        name="student_t",
+        parameters=(("degrees", freedom),),
     )
 
 
@@ -223,7 +229,7 @@ def _lognormal_density(scores: Scores, y: Real[Array, "*row"], extras: Any) -> N
 
 
 def _lognormal_information(scores: Scores, extras: Any) -> Float[Array, "score score"]:
-    return normal().information(scores, extras)
+    return location_scale_information(scores, extras, _NORMAL)
 
 
 def _lognormal_mean(scores: Float[AnyArray, "score row"]) -> Float[Array, "1 row"]:
