@@ -63,9 +63,11 @@ class Judge(NamedTuple):
         if not self.rules.shares_missing:
             return total, self.node.stats
         total = total - missing
-        columns = ParentStats(1, 0, 0, 1)  # pyright: ignore[reportArgumentType]
-        stats_of = lambda sums: parent_stats(self.rules.objective, sums, self.units)  # noqa: E731
-        return total, jax.vmap(stats_of, in_axes=1, out_axes=columns)(total)
+        parameters = self.node.stats.parameters
+        of_each = 1 if parameters.ndim > 1 else None
+        columns = ParentStats(1, 0, 0, 1, of_each)  # pyright: ignore[reportArgumentType]
+        stats_of = lambda sums, own: parent_stats(self.rules.objective, sums, own, self.units)  # noqa: E731
+        return total, jax.vmap(stats_of, in_axes=(1, of_each), out_axes=columns)(total, parameters)
 
     def gain(
         self, feature: FeatureContext, inside: Sides, total: Sides, parent: ParentStats
@@ -77,7 +79,7 @@ class Judge(NamedTuple):
         admissible = self.is_enough(inside) & self.is_enough(outside)
         admissible &= objective.is_defined(inside) & objective.is_defined(outside)
         if self.rules.has_monotone:
-            values = (objective.monotone_value(side, self.units) for side in (inside, outside))
+            values = (objective.monotone_value(side, parent.parameters, self.units) for side in (inside, outside))
             admissible &= self._is_monotone(feature, *values)
         return jnp.where(admissible, gain, -jnp.inf)
 
@@ -171,7 +173,7 @@ def multiway_candidates(judge: Judge, feature: FeatureContext, known: Sides, mis
     weight = judge.weight(known)
     used = weight > 0
     if rules.shares_missing:
-        parent = parent_stats(objective, parent.sums - missing[:, 0], units)
+        parent = parent_stats(objective, parent.sums - missing[:, 0], parent.parameters, units)
     risk = objective.risk(known, parent, units)
     kept = jnp.sum(jnp.where(used, risk, 0))
     branch = jnp.asarray(default_branch(feature.missing_code, rules))

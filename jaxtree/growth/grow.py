@@ -216,11 +216,11 @@ def _finalise(table: NodeTable, problem: Problem, plan: Plan, *, is_wide: bool) 
     tree, nodes, rules = table.tree, table.nodes, plan.rules
     real = jnp.float64 if is_wide else jnp.float32
     weight = rules.objective.weight(nodes.sums.T)
-    fields = rules.objective.node_result(nodes.sums, problem.units)
+    fields = rules.objective.node_result(nodes.sums, problem.limits.parameters[tree.root], problem.units)
     impurity = fields.impurity
     if rules.objective.compares_targets:
         impurity = jnp.where(nodes.low < nodes.high, impurity, 0)
-    if rules.is_scaled:
+    if problem.units.is_scaled:
         weight = (weight.astype(jnp.float64) * problem.units.weight).astype(real)
     elif rules.has_wide_sums:
         weight = weight.astype(jnp.int32)

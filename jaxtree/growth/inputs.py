@@ -9,7 +9,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Bool, Float, Int, Real, UInt
 
-from jaxtree.arrays import AnyArray, FloatLike, IntLike
+from jaxtree.arrays import AnyArray, FloatLike, IntLike, library_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.objective import COUNTS_ROW, NO_LABEL, Addition, Objective, check_range
 from jaxtree.tree import SplitKind
@@ -74,6 +74,7 @@ class Limits(NamedTuple):
         max_features: The number of random features that a node scores, where features are sampled.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
         num_declared_classes: The number of classes that the target declares, for C4.5; 0 means those of the objective.
+        parameters: The numbers of an objective that has some, such as its penalties: one array, or one row a root.
     """
 
     max_depth: IntLike = NO_LIMIT
@@ -85,6 +86,7 @@ class Limits(NamedTuple):
     max_features: IntLike = NO_LIMIT
     mdl_correction: FloatLike = 1.0
     num_declared_classes: FloatLike = 0
+    parameters: Float[AnyArray, "*root parameter"] | tuple[FloatLike, ...] = ()
 
 
 class Missing(enum.IntEnum):
@@ -228,16 +230,21 @@ def has_seeds(rules: Rules | ResolvedRules) -> bool:
 
 
 LIMIT_TYPES = Limits(
-    np.int32, np.float64, np.float64, np.float64, np.float64, np.float64, np.int32, np.float64, np.float64
+    np.int32, np.float64, np.float64, np.float64, np.float64, np.float64, np.int32, np.float64, np.float64, np.float64
 )
 
 
-def as_type(values: Any, dtype: Any, num_roots: int | None = None) -> Any:
-    """The values as one type, on the host if they were there; with `num_roots`, one per root."""
-    library = jnp if isinstance(values, jax.Array) else np
-    values = library.asarray(values)
-    values = values if values.dtype == dtype else values.astype(dtype)
-    return values if num_roots is None else library.broadcast_to(values, (num_roots,))
+def as_type(values: Any, dtype: Any) -> Any:
+    """The values as one type, on the host if they were there."""
+    values = (jnp if isinstance(values, jax.Array) else np).asarray(values)
+    return values if values.dtype == dtype else values.astype(dtype)
+
+
+def limits_of_roots(limits: Limits, num_roots: int) -> Limits:
+    """The limits as arrays of one number per root; of the parameters one row per root."""
+    *numbers, parameters = map(as_type, limits, LIMIT_TYPES)
+    spread = lambda values, *row: library_of(values).broadcast_to(values, (num_roots, *row))  # noqa: E731
+    return Limits(*map(spread, numbers), parameters=spread(parameters, parameters.shape[-1]))
 
 
 def is_concrete(*values: Any) -> bool:

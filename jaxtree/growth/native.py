@@ -17,17 +17,21 @@ from jaxtyping import Array, UInt32
 
 from jaxtree.criteria import entropy, gini, misclassification, poisson, squared_error
 from jaxtree.growth.inputs import ResolvedRules
-from jaxtree.growth.objective import Addition
+from jaxtree.growth.newton import Newton
+from jaxtree.growth.objective import Addition, Objective
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.problem import Entries, NodeState, NodeTable, Problem
 from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.tree import Tree
 
-INTERFACE = 5
+INTERFACE = 6
 """The version of the kernel's arguments in this file."""
 
 FORMULAS: dict[Any, int] = {gini: 0, entropy: 1, misclassification: 2, squared_error: 3, poisson: 4}
 """The criteria that the kernel can score by, and the number of each."""
+
+NEWTON = 5
+"""The number of the objective `Newton`."""
 
 FIELDS = (
     "feature", "code", "next_code", "split_kind", "missing_code", "missing_branch", "first_child", "num_children",
@@ -56,18 +60,18 @@ def is_available() -> bool:
 
 
 def can_grow(rules: ResolvedRules) -> bool:
-    """Whether the kernel is there and knows these rules: all but those that share rows among branches.
+    """Whether the kernel is there and knows these rules: all but those that share rows among branches."""
+    return is_available() and _formula(rules.objective) is not None and not rules.shares_missing
 
-    A class derived from `Classes` or `Numbers` may compute anything else, so it is not known.
+
+def _formula(objective: Objective) -> int | None:
+    """The number of an objective's formula.
+
+    A class derived from a known one may compute anything else, so it has none.
     """
-    objective = rules.objective
-    return (
-        is_available()
-        and isinstance(objective, Classes | Numbers)
-        and type(objective) in (Classes, Numbers)
-        and objective.criterion in FORMULAS
-        and not rules.shares_missing
-    )
+    if type(objective) is Newton:
+        return NEWTON
+    return FORMULAS.get(objective.criterion) if type(objective) in (Classes, Numbers) else None
 
 
 def grow_nodes(problem: Problem, entries: Entries, root_seed: UInt32[Array, " root"], *, plan: Plan) -> NodeTable:
@@ -83,7 +87,7 @@ def grow_nodes(problem: Problem, entries: Entries, root_seed: UInt32[Array, " ro
         jnp.stack([problem.units.weight, problem.units.target]),
         limits.max_depth, limits.split_weight, limits.split_rows, limits.min_gain, limits.min_impurity_decrease,
         limits.max_features, limits.leaf_weight, limits.leaf_rows,
-        limits.mdl_correction, limits.num_declared_classes, root_seed,
+        limits.mdl_correction, limits.num_declared_classes, limits.parameters, root_seed,
     )  # fmt: skip
     objective = rules.objective
     compared = jax.ShapeDtypeStruct((size if objective.compares_targets else 0,), jnp.int64)
@@ -116,9 +120,14 @@ def grow_nodes(problem: Problem, entries: Entries, root_seed: UInt32[Array, " ro
 def _numbers(plan: Plan) -> tuple[int, ...]:
     """The static numbers of a growth, in the order of native/src/grow.cc."""
     rules, objective = plan.rules, plan.rules.objective
-    assert isinstance(objective, Classes | Numbers)
+    formula = _formula(objective)
+    assert formula is not None
+    if isinstance(objective, Newton):
+        num_classes, num_outputs = objective.num_curvatures, objective.num_scores
+    else:
+        num_classes, num_outputs = max(objective.classes, default=0), objective.num_outputs
     return (
-        plan.num_bins, FORMULAS[objective.criterion], getattr(objective, "num_classes", 0), objective.num_outputs,
+        plan.num_bins, formula, num_classes, num_outputs,
         rules.num_channels, rules.counts_rows, rules.is_scaled, rules.missing, rules.has_missing,
         plan.subset_bins, rules.samples_features, rules.samples_thresholds, rules.draws_ties,
         plan.starts_in_row_order, plan.num_slots, plan.capacity, rules.selection,

@@ -99,12 +99,14 @@ class ParentStats(NamedTuple):
         risk: Its risk.
         center: The number per unit of weight that the objective subtracts from the sums before it squares them; often
             empty.
+        parameters: The numbers of the objective, see `Limits`.
     """
 
     sums: Int[Array, "channel *p"]
     weight: Float[Array, "*p"]
     risk: Float[Array, "*p"]
     center: Int[Array, "output *p"]
+    parameters: Float[Array, "parameter *p"]
 
 
 class NodeResult(NamedTuple):
@@ -192,7 +194,9 @@ class Objective(Protocol):
         """The greatest difference from the best gain of a gain that is equal in exact arithmetic."""
         return TIE_TOLERANCE * jnp.maximum(best, 0)
 
-    def monotone_value(self, sums: Int[Array, "channel candidate"], units: Units) -> Float[Array, " candidate"]:
+    def monotone_value(
+        self, sums: Int[Array, "channel candidate"], parameters: Float[Array, "parameter *candidate"], units: Units
+    ) -> Float[Array, " candidate"]:
         """The values that monotone constraints order."""
         return safe_divide(sums[1].astype(jnp.float64) * units.target, real_weight(self, sums, units))
 
@@ -206,16 +210,20 @@ class Objective(Protocol):
         """Whether rows of more weight than the slack can be told apart, where targets are not compared."""
         return self.weight(sums.T) > slack
 
-    def node_result(self, sums: Int[Array, "node channel"], units: Units) -> NodeResult:
+    def node_result(
+        self, sums: Int[Array, "node channel"], parameters: Float[Array, "node parameter"], units: Units
+    ) -> NodeResult:
         """Impurity, class weights and sums of targets of every node."""
         ...
 
 
-def parent_stats(objective: Objective, sums: Int[Array, " channel"], units: Units) -> ParentStats:
+def parent_stats(
+    objective: Objective, sums: Int[Array, " channel"], parameters: Float[Array, " parameter"], units: Units
+) -> ParentStats:
     """The node with the given sums."""
     weight = real_weight(objective, sums, units)
     center = objective.center(sums, is_scaled=units.is_scaled)
-    blank = ParentStats(sums, weight, jnp.zeros_like(weight), center)
+    blank = ParentStats(sums, weight, jnp.zeros_like(weight), center, parameters)
     return blank._replace(risk=objective.risk(sums[:, None], blank, units)[0])
 
 

@@ -10,7 +10,6 @@ from jaxtyping import Bool, Int32, Real, UInt, UInt32
 from jaxtree.arrays import AnyArray
 from jaxtree.buckets import bin_bucket, feature_bucket, feature_round
 from jaxtree.growth.inputs import (
-    LIMIT_TYPES,
     Data,
     Features,
     Limits,
@@ -20,6 +19,7 @@ from jaxtree.growth.inputs import (
     Sizes,
     as_type,
     is_concrete,
+    limits_of_roots,
 )
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.native import can_grow
@@ -97,7 +97,7 @@ def prepare(
         num_codes=as_type(features.num_codes, np.int32),
         in_average=as_type(in_average, bool),
         lists=lists if len(order) else () if is_native else lists[:-1],
-        limits=Limits(*(as_type(x, kind, sizes.num_roots) for x, kind in zip(limits, LIMIT_TYPES, strict=True))),
+        limits=limits_of_roots(limits, sizes.num_roots),
         root_seed=root_seed,
         order=order,
     )
@@ -241,6 +241,7 @@ def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
             leaf_rows=jnp.ceil(leaf_rows).astype(jnp.int32),
             mdl_correction=limits.mdl_correction,
             num_declared_classes=jnp.where(declared > 0, declared, max(rules.objective.classes, default=0)),
+            parameters=limits.parameters,
         ),
         units=units,
     )

@@ -232,7 +232,8 @@ def _look_up(problem: Problem, state: State, num_slots: int, plan: Plan) -> _Slo
     at = jnp.minimum(entries.slot, num_slots - 1)
     context_at = jax.tree.map(lambda x: x[at], context)
     stats = context_at.stats
-    context_at = context_at._replace(stats=stats._replace(sums=stats.sums.T, center=stats.center.T))
+    columns = {name: getattr(stats, name).T for name in ("sums", "center", "parameters")}
+    context_at = context_at._replace(stats=stats._replace(**columns))
     num_blocks = -(-size // plan.entries_per_block)
     return _Slots(context, frontier.stop[:num_slots], context_at, before[at].T, entries, size, num_blocks)
 

@@ -87,6 +87,7 @@ class RootLimits(NamedTuple):
         leaf_rows: The least number of rows of a branch, where rows are counted.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
         num_declared_classes: The number of classes that the target declares, for C4.5.
+        parameters: The numbers of the objective.
     """
 
     max_depth: Int32[Array, " root"]
@@ -99,6 +100,7 @@ class RootLimits(NamedTuple):
     leaf_rows: Int32[Array, " root"]
     mdl_correction: Float[Array, " root"]
     num_declared_classes: Float[Array, " root"]
+    parameters: Float[Array, "root parameter"]
 
 
 class Problem(NamedTuple):
@@ -257,9 +259,9 @@ def histogram_sums(table: NodeTable, node: Int32[Array, " slot"], rules: Resolve
 
 def node_context(problem: Problem, table: NodeTable, node: Int32[Array, " slot"], rules: ResolvedRules) -> NodeContext:
     """The context of every given node."""
-    stats_of = lambda sums: parent_stats(rules.objective, sums, problem.units)  # noqa: E731
-    stats = jax.vmap(stats_of)(histogram_sums(table, node, rules))
     nodes, limits, root = table.nodes, problem.limits, table.tree.root[node]
+    stats_of = lambda sums, own: parent_stats(rules.objective, sums, own, problem.units)  # noqa: E731
+    stats = jax.vmap(stats_of)(histogram_sums(table, node, rules), limits.parameters[root])
     return NodeContext(
         stats=stats,
         least_weight=limits.leaf_weight[root],
@@ -297,7 +299,7 @@ def hand_down_bounds(
         return nodes
     node = jnp.arange(tree.parent.size, dtype=jnp.int32)
     parent = tree.parent
-    value = rules.objective.monotone_value(nodes.sums.T, problem.units)
+    value = rules.objective.monotone_value(nodes.sums.T, problem.limits.parameters[tree.root].T, problem.units)
     left = tree.first_child[parent]
     middle = (value[left] + value[left + 1]) / 2
     sign = jnp.where(tree.split_kind[parent] == SplitKind.THRESHOLD, problem.features.monotone[tree.feature[parent]], 0)

@@ -114,7 +114,9 @@ class Classes(Objective):
         """A share of the node's impurity."""
         return jnp.broadcast_to(TIE_TOLERANCE * safe_divide(parent.risk, parent.weight), best.shape)
 
-    def monotone_value(self, sums: Int[Array, "channel candidate"], units: Units) -> Float[Array, " candidate"]:
+    def monotone_value(
+        self, sums: Int[Array, "channel candidate"], parameters: Float[Array, "parameter *candidate"], units: Units
+    ) -> Float[Array, " candidate"]:
         """The share of class 1."""
         return safe_divide(sums[1].astype(jnp.float64) * units.weight, real_weight(self, sums, units))
 
@@ -128,7 +130,9 @@ class Classes(Objective):
         others = jnp.sum(count, axis=2, dtype=count.dtype) - jnp.max(count, axis=2)
         return jnp.any(others > slack, axis=1)
 
-    def node_result(self, sums: Int[Array, "node channel"], units: Units) -> NodeResult:
+    def node_result(
+        self, sums: Int[Array, "node channel"], parameters: Float[Array, "node parameter"], units: Units
+    ) -> NodeResult:
         """The impurity, and the weight of every class."""
         weight = real_weight(self, sums.T, units)
         # Rounding may leave a pure node a little below 0.
@@ -203,7 +207,9 @@ class Numbers(Objective):
             return jnp.all(sums[1 : 1 + self.num_outputs] > 0, axis=0)
         return jnp.ones(sums.shape[1], bool)
 
-    def node_result(self, sums: Int[Array, "node channel"], units: Units) -> NodeResult:
+    def node_result(
+        self, sums: Int[Array, "node channel"], parameters: Float[Array, "node parameter"], units: Units
+    ) -> NodeResult:
         """The impurity, moments included, and the sums of the targets as given."""
         weight = real_weight(self, sums.T, units)
         moment = sums.T[-1].astype(jnp.float64) * units.moment

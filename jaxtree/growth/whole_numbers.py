@@ -32,10 +32,10 @@ def exponent(values: Float[Array, "..."]) -> Int64[Array, ""]:
     return jnp.where(most > 0, least_power, 0)
 
 
-def unit_of(num_terms: IntLike, *exponents: Int64[Array, ""]) -> Float[Array, ""]:
-    """The unit for a sum of `num_terms` terms, each below two to the sum of the exponents."""
+def unit_of(num_terms: IntLike, *exponents: Int64[Array, ""], bits: int = BITS) -> Float[Array, ""]:
+    """The unit for a sum of `num_terms` terms, each below two to the sum of the exponents, in so many bits."""
     most = jnp.maximum(jnp.asarray(num_terms, jnp.float64) - 1, 0)
-    power = sum(exponents, start=jnp.int64(0)) - (BITS - exponent(most))
+    power = sum(exponents, start=jnp.int64(0)) - (bits - exponent(most))
     return _powers_of_two()[jnp.clip(power, LEAST_EXPONENT, MOST_EXPONENT) - LEAST_EXPONENT]
 
 

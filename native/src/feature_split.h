@@ -241,7 +241,9 @@ class FeatureSplitter {
 
   // The channel whose share gives the first order.
   int32_t FirstOrder() const {
-    return judge_.objective().IsOfNumbers() || judge_.objective().num_class_channels() == 2 ? 1 : 0;
+    const Objective& objective = judge_.objective();
+    if (objective.IsOfNumbers()) return objective.FirstTarget();
+    return objective.num_class_channels() == 2 ? 1 : 0;
   }
 
   void SumLower(const Histogram<Value>& histogram) {

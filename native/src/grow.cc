@@ -144,6 +144,9 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   level.leaf_rows = in.Data<int32_t>();
   level.mdl_correction = in.Data<double>();
   level.num_declared_classes = in.Data<double>();
+  const ffi::AnyBuffer parameters = in.Next();
+  level.num_parameters = parameters.dimensions().back();
+  level.parameters = level.num_parameters == 0 ? nullptr : static_cast<const double*>(parameters.untyped_data());
   const uint32_t* const root_seed = in.Data<uint32_t>();
 
   NodeTable<Value> table = ReadTable<Value>(results, max_depth.element_count(), rules[15]);

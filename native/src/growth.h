@@ -147,6 +147,7 @@ class Growth {
       lower_[node] = lower_[parent];
       upper_[node] = upper_[parent];
       if (sign == 0) continue;
+      judge_.SetParameters(level_.ParametersOf(table_.root[node]));
       const double middle = (judge_.MonotoneValue(table_.SumsOf(left)) + judge_.MonotoneValue(table_.SumsOf(left + 1))) / 2;
       ((node == left) == (sign > 0) ? upper_ : lower_)[node] = middle;
     }
@@ -167,6 +168,7 @@ class Growth {
 
   bool IsMixed(int32_t node) const {
     if (table_.Compares()) return table_.low[node] < table_.high[node];
+    if (level_.objective.IsNewton()) return WeightOf(node) > 0;
     const int32_t num_classes = level_.objective.num_classes;
     const double slack = level_.objective.is_c45 ? std::floor(kC45Tolerance / level_.objective.weight_unit) : 0;
     const Value* sums = table_.SumsOf(node);
@@ -404,7 +406,7 @@ class Growth {
   Entries<Value> entries_;
   const int64_t most_slots_in_row_order_;
   NodeTable<Value>& table_;
-  const Judge<Value> judge_;
+  Judge<Value> judge_;
 
   bool is_complete_ = true, is_in_row_order_ = false;
   std::vector<uint32_t> seed_;                 // of every node, where anything is drawn

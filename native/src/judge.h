@@ -19,16 +19,20 @@ constexpr double kC45Tolerance = 1e-6, kC45Share = 0.1, kC45Most = 25;
 // Up to this number, classes are added in their order, as `criteria.py` does; above it, in four sums.
 constexpr int32_t kMostClassesInOrder = 8;
 
-enum class Formula : int32_t { kGini = 0, kEntropy = 1, kMisclassification = 2, kSquaredError = 3, kPoisson = 4 };
+enum class Formula : int32_t { kGini = 0, kEntropy = 1, kMisclassification = 2, kSquaredError = 3, kPoisson = 4, kNewton = 5 };
 
-// What scores a growth: the same for all nodes. The channels are those of splits, with that of counted rows.
+// What scores a growth: the same for all nodes. The channels are those of splits, with that of counted rows. The first
+// `num_classes`, or one where that is 0, add up to the weight; a Newton step has its second derivatives there.
 struct Objective {
   Formula formula;
   int32_t num_classes, num_outputs, num_channels;
   bool counts_rows, is_scaled, is_c45;
   double weight_unit, target_unit;
 
-  bool IsOfNumbers() const { return formula == Formula::kSquaredError || formula == Formula::kPoisson; }
+  bool IsNewton() const { return formula == Formula::kNewton; }
+  bool IsOfNumbers() const { return formula >= Formula::kSquaredError; }
+  // The channel of the first target, where targets are numbers.
+  int32_t FirstTarget() const { return std::max(num_classes, 1); }
   // Whether sums are subtracted from by the node's mean before they are squared.
   bool IsCentred() const { return formula == Formula::kSquaredError && !is_scaled; }
   int32_t num_class_channels() const { return num_outputs * num_classes; }
@@ -81,11 +85,15 @@ class Judge {
     upper_ = upper;
   }
 
+  // From here on penalties are those of `parameters`, as in `jaxtree/growth/newton.py`; null without any.
+  void SetParameters(const double* parameters) { penalties_ = parameters; }
+
   // From here on the value of branch 1 must not be below that of branch 0 (1), not above it (-1), or may be any (0).
   void SetMonotone(int32_t sign) { monotone_ = sign; }
 
-  // The value that monotone constraints order: the share of class 1, or the mean.
+  // The value that monotone constraints order: the share of class 1, the mean, or the first step.
   double MonotoneValue(const Value* sums) const {
+    if (objective_.IsNewton()) return StepOf(sums, 0).step;
     const double unit = objective_.IsOfNumbers() ? objective_.target_unit : objective_.weight_unit;
     return SafeDivide(static_cast<double>(sums[1]) * unit, Real(WeightOf(sums)));
   }
@@ -116,6 +124,7 @@ class Judge {
       case Formula::kEntropy: return MeanOfOutputs([&](int32_t output) { return EntropyRisk(ClassesOf(sums, output)); });
       case Formula::kMisclassification:
         return MeanOfOutputs([&](int32_t output) { return ErrorRisk(ClassesOf(sums, output)); });
+      case Formula::kNewton: return NewtonRisk(sums);
       case Formula::kPoisson: return MeanOfOutputs([&](int32_t output) { return -ExplainedLog(sums, output); });
       default: return MeanOfOutputs([&](int32_t output) { return -Explained(sums, output); });
     }
@@ -147,10 +156,11 @@ class Judge {
     return objective_.IsOfNumbers() ? kTieTolerance * std::max(best, 0.0) : kTieTolerance * SafeDivide(risk_, weight_);
   }
 
-  // The best gain, 0 within the tolerance; squared errors cannot rise.
+  // The best gain, 0 within the tolerance; the risk of numbers cannot rise, but penalties may.
   double Rounded(double best) const {
     if (std::abs(best) <= Tolerance(best)) return 0;
-    return objective_.IsOfNumbers() && best > kNoGain ? std::max(best, 0.0) : best;
+    const bool is_convex = objective_.IsOfNumbers() && !objective_.IsNewton();
+    return is_convex && best > kNoGain ? std::max(best, 0.0) : best;
   }
 
  private:
@@ -246,7 +256,31 @@ class Judge {
     return sum * std::log(ratio > 0 ? ratio : 1);
   }
 
+  struct Step {
+    double gradient, curvature, step;  // the curvature with its penalty
+  };
+
+  Step StepOf(const Value* sums, int32_t score) const {
+    const double gradient = static_cast<double>(sums[objective_.num_classes + score]) * objective_.target_unit;
+    const double curvature = Real(sums[std::min(score, objective_.num_classes - 1)]) + penalties_[0];
+    const double size = SafeDivide(std::max(std::abs(gradient) - penalties_[1], 0.0), curvature);
+    const double step = gradient > 0 ? -size : gradient < 0 ? size : 0;
+    return {gradient, curvature, std::clamp(step, -penalties_[2], penalties_[2])};
+  }
+
+  // The loss that the best steps leave, less that of no step.
+  double NewtonRisk(const Value* sums) const {
+    double risk = 0;
+    for (int32_t score = 0; score < objective_.num_outputs; ++score) {
+      const Step own = StepOf(sums, score);
+      const double change = (own.gradient + own.curvature * own.step / 2) * own.step;
+      risk += change + penalties_[1] * std::abs(own.step);
+    }
+    return risk;
+  }
+
   const Objective objective_;
+  const double* penalties_ = nullptr;
   std::vector<Value> total_, outside_, center_;
   Value least_weight_ = 0, threshold_least_weight_ = 0, least_rows_ = 0;
   double weight_ = 0, inverse_weight_ = 1, risk_ = 0, mdl_correction_ = 0;

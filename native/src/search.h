@@ -48,6 +48,8 @@ struct Level {
   const int32_t *rows_of_node, *root, *leaf_rows, *most_features;
   const Value* leaf_weight;
   const double *mdl_correction, *num_declared_classes;
+  const double* parameters;  // of the objective, of every root; null without any
+  int64_t num_parameters;
   const uint32_t* seed;
   const double *lower, *upper;  // of the values of branches; null without monotone features
   const int32_t *kind, *num_codes, *missing_code, *in_average, *monotone, *first_apart;
@@ -58,6 +60,8 @@ struct Level {
   bool samples_features, samples_thresholds, draws_ties;
   std::vector<Addition> additions;
   bool adds_one_label;  // and nothing else: the weight, to the channel of the class
+
+  const double* ParametersOf(int32_t root) const { return parameters ? parameters + root * num_parameters : nullptr; }
 
   // A code of an array on a device is not checked before growth; one past the table must not reach past the cells.
   int32_t InTable(Code code) const { return std::clamp<int32_t>(code, 0, num_bins - 1); }
@@ -90,6 +94,7 @@ class Search {
     seed_ = level_.seed ? level_.seed[node] : 0;
     most_features_ = level_.most_features[root];
     if (level_.slot == nullptr) begin_ = level_.start[slot], end_ = level_.stop[slot];
+    judge_.SetParameters(level_.ParametersOf(root));
     judge_.Open(level_.sums + node * level_.num_node_channels, level_.rows_of_node[node], level_.leaf_weight[root],
                 level_.leaf_rows[root]);
     if (level_.lower) judge_.OpenBounds(level_.lower[node], level_.upper[node]);

@@ -24,11 +24,19 @@ def table(rng, kinds, num_rows, num_bins, num_categories, has_missing):
     return np.minimum(codes, most).astype(np.uint16 if num_bins > 256 else np.uint8), num_values
 
 
+def derivatives(rng, label, newton):
+    """Second derivatives and gradients of rows, and noise."""
+    curvature = rng.random((newton.num_curvatures, label.size)) / 2 + 0.1
+    gradient = rng.normal(size=(newton.num_scores, label.size)) - label
+    noise = rng.random((1, label.size))
+    return np.concatenate([curvature, gradient] + [noise] * newton.has_noise)
+
+
 def grown(
     uses_kernel, monkeypatch, *, kinds, num_rows=600, num_bins=64, num_categories=6, num_classes=2, num_outputs=1,
     of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
     counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, draws_ties=False, num_roots=1,
-    max_depth=99, selection=Selection.GAIN, monotone=None,
+    max_depth=99, selection=Selection.GAIN, monotone=None, newton=None, penalties=(),
 ):  # fmt: skip
     rng = np.random.default_rng(7)
     codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing)
@@ -38,6 +46,8 @@ def grown(
     target = rng.normal(size=num_rows) + label if of_numbers else label
     target = np.exp(target) if criterion is criteria.poisson else target
     target = target if num_outputs == 1 else np.stack([target, target[::-1]])
+    if newton is not None:
+        target = derivatives(rng, label, newton)
     weights = {"whole": np.arange(num_rows, dtype=np.int32) % 3, "floats": rng.random(num_rows)}[weight]
     data = Data(codes, target, weights)
     if num_roots > 1:
@@ -51,12 +61,13 @@ def grown(
         position=np.cumsum(rng.random((len(kinds), num_bins)), axis=1) if draws_thresholds else None,
     )  # fmt: skip
     number_criterion = criterion if criterion is criteria.poisson else criteria.squared_error
+    objective = Numbers(number_criterion, num_outputs) if of_numbers else Classes(num_classes, criterion, num_outputs)
     rules = Rules(
-        Numbers(number_criterion, num_outputs) if of_numbers else Classes(num_classes, criterion, num_outputs), missing,
+        newton or objective, missing,
         counts_rows=counts_rows, samples_features=max_features is not None, samples_thresholds=draws_thresholds,
         draws_ties=draws_ties, selection=selection,
     )  # fmt: skip
-    limits = Limits(max_depth, min_samples_leaf=3, max_features=max_features or len(kinds))
+    limits = Limits(max_depth, min_samples_leaf=3, max_features=max_features or len(kinds), parameters=penalties)
     monkeypatch.setattr(prepare, "can_grow", native.can_grow if uses_kernel else lambda rules: False)
     with jax.enable_x64(True):
         sizes = Sizes(num_bins, capacity=2**15, num_roots=num_roots)

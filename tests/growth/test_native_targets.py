@@ -3,6 +3,7 @@
 import pytest
 
 from jaxtree import criteria
+from jaxtree.growth.newton import Newton, Penalties
 from tests.growth.native_trees import MIXED, THRESHOLDS, assert_that_of_xla, needs_kernel
 
 CASES = {
@@ -23,6 +24,36 @@ CASES = {
     "row order, then sorted": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000},
     "nodes cut among threads": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 70_000, "num_classes": 9},
     "numbers in row order": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000, "of_numbers": True},
+    "newton": {"kinds": MIXED, "num_rows": 2000, "newton": Newton(), "penalties": Penalties()},
+    "newton, penalties": {
+        "kinds": MIXED,
+        "num_rows": 2000,
+        "newton": Newton(has_noise=True),
+        "penalties": Penalties(0.5, 1.5, 2.0),
+    },
+    "newton, wide sums": {
+        "kinds": MIXED,
+        "num_rows": 2000,
+        "newton": Newton(needs_wide_sums=True),
+        "penalties": Penalties(),
+    },
+    "newton, several scores": {"kinds": MIXED, "num_rows": 2000, "newton": Newton(3, 3), "penalties": Penalties()},
+    "newton, one curvature": {"kinds": MIXED, "num_rows": 2000, "newton": Newton(3), "penalties": Penalties(l1=1.0)},
+    "newton, rows counted": {
+        "kinds": MIXED,
+        "num_rows": 2000,
+        "newton": Newton(),
+        "penalties": Penalties(),
+        "counts_rows": True,
+    },
+    "newton in row order": {
+        "kinds": THRESHOLDS,
+        "num_bins": 256,
+        "num_rows": 20_000,
+        "newton": Newton(has_noise=True),
+        "penalties": Penalties(),
+        "monotone": (1, 0) * 4,
+    },
     "poisson": {"kinds": MIXED, "of_numbers": True, "criterion": criteria.poisson},
     "poisson, several": {"kinds": MIXED, "of_numbers": True, "criterion": criteria.poisson, "num_outputs": 2},
 }

@@ -31,7 +31,7 @@ class Newton(Objective):
         gradient, hessian = (sums[channel].astype(jnp.float64) * units.target for channel in (1, 2))
         return -(gradient**2) / (hessian + self.regularisation) / 2
 
-    def node_result(self, sums, units):
+    def node_result(self, sums, parameters, units):
         gradient, hessian = (sums[:, channel].astype(jnp.float64) * units.target for channel in (1, 2))
         weight = self.weight(sums.T).astype(jnp.float64) * units.weight
         value = -gradient / (hessian + self.regularisation)
