@@ -188,16 +188,16 @@ def _grow_on_mesh(prepared: Prepared, *, mesh: Mesh, plan: Plan, is_wide: bool) 
         codes=2, target=2,
         weight=None if prepared.weight is None else 1, entry_root=None if prepared.entry_root is None else 1,
     )  # fmt: skip
-    return on_mesh(functools.partial(_grow_levels, plan=plan, is_wide=is_wide), mesh, divided)(prepared)
+    return on_mesh(functools.partial(grow_levels, plan=plan, is_wide=is_wide), mesh, divided)(prepared)
 
 
 @compiled("plan", "is_wide", what=_in_words, options=_compiler_options)
 def _grow(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
-    return _grow_levels(prepared, plan=plan, is_wide=is_wide)
+    return grow_levels(prepared, plan=plan, is_wide=is_wide)
 
 
-def _grow_levels(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
-    """Grows the trees of all roots; floats of the result have 64 bits if the caller uses 64-bit floats."""
+def grow_levels(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
+    """Grows the trees of all roots, in a program that is being traced; floats of the result have 64 or 32 bits."""
     entries, units = quantise(prepared, plan)
     problem = make_problem(prepared, units, plan)
     if plan.is_native:
