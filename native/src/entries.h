@@ -24,6 +24,7 @@ struct Entries {
   bool are_in_row_order;
   std::vector<Addition> additions;  // to the sums of a node
   bool adds_one_label;              // and nothing else, see `Level`
+  bool adds_two_values;             // and nothing else: each to a channel of its own
 
   // Adds an entry to the sums of a node.
   void Add(int64_t entry, int64_t node, int64_t num_channels, const Tally<Value>& tally) const {
@@ -31,6 +32,11 @@ struct Entries {
     ++tally.num_rows[node];
     if (adds_one_label) {
       sums[label[entry]] += value[entry];
+      return;
+    }
+    if (adds_two_values) {
+      sums[0] += value[entry];
+      sums[1] += value[size + entry];
       return;
     }
     for (const Addition& addition : additions) {

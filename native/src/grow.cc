@@ -67,6 +67,14 @@ bool AddsOneLabel(const std::vector<Addition>& additions) {
   return additions.size() == 1 && first.label == 0 && first.channel == 0 && first.value == 0;
 }
 
+bool AddsTwoValues(const std::vector<Addition>& additions) {
+  if (additions.size() != 2) return false;
+  const auto is_plain = [&](int32_t at) {
+    return additions[at].label < 0 && additions[at].channel == at && additions[at].value == at;
+  };
+  return is_plain(0) && is_plain(1);
+}
+
 struct Attributes {
   ffi::Span<const int32_t> additions, node_additions, rules;
 };
@@ -119,6 +127,7 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   entries.are_in_row_order = rules[13] != 0;
   entries.additions = ReadAdditions(attributes.node_additions);
   entries.adds_one_label = AddsOneLabel(entries.additions);
+  entries.adds_two_values = entries.identity == nullptr && AddsTwoValues(entries.additions);
 
   level.kind = in.Data<int32_t>();
   level.num_codes = in.Data<int32_t>();

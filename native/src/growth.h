@@ -256,15 +256,11 @@ class Growth {
 
   // Sends every entry to its child; `slot_` has the child's number in place of a slot until the frontier is open.
   void SendInRowOrder(int32_t first) {
-    ForEach(pool_, (entries_.size + kEntriesPerPart - 1) / kEntriesPerPart, [&](int64_t part) {
-      const int64_t end = std::min((part + 1) * kEntriesPerPart, entries_.size);
-      for (int64_t entry = part * kEntriesPerPart; entry < end; ++entry) {
-        if (slot_[entry] == kNoSlot) continue;
-        const int32_t node = frontier_[slot_[entry]];
-        slot_[entry] = table_.num_children[node] == 0 ? kNoSlot : table_.first_child[node] + BranchOf(entry, node);
-      }
+    CountEntries(first, table_.num_nodes - first, [&](int64_t entry) {
+      if (slot_[entry] == kNoSlot) return kNoSlot;
+      const int32_t node = frontier_[slot_[entry]];
+      return slot_[entry] = table_.num_children[node] == 0 ? kNoSlot : table_.first_child[node] + BranchOf(entry, node);
     });
-    CountEntries(first, table_.num_nodes - first, [&](int64_t entry) { return slot_[entry]; });
     OpenFrontier(first);
     GiveSlots(first);
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -140,18 +141,34 @@ class RowOrder {
       return a.label < 0 && a.value >= 0;
     });
     size_t first = 0;
-    for (; are_plain && first + 2 <= added.size(); first += 2) Sum<kFeatures, 2>(level, features, &added[first]);
-    for (; first < added.size(); ++first) Sum<kFeatures, 1>(level, features, &added[first]);
+    for (; are_plain && first + 2 <= added.size(); first += 2) SumTwo<kFeatures>(level, features, &added[first]);
+    for (; first < added.size(); ++first) Sum<kFeatures, 1, false>(level, features, &added[first]);
+  }
+
+  // Two sums of 32 bits that lie side by side are one of 64, where the lower one never falls below 0.
+  template <int kFeatures>
+  void SumTwo(const Level<Code, Value>& level, const int32_t* features, const Addition* additions) {
+    const bool packs = sizeof(Value) == 4 && level.objective.IsNewton() && additions[0].channel < level.objective.num_classes &&
+                       additions[1].channel == additions[0].channel + 1;
+    packs ? Sum<kFeatures, 2, true>(level, features, additions) : Sum<kFeatures, 2, false>(level, features, additions);
   }
 
   // Features share the reads of bases and values, and additions those of codes.
-  template <int kFeatures, int kAdditions>
+  template <int kFeatures, int kAdditions, bool kPacked>
   void Sum(const Level<Code, Value>& level, const int32_t* features, const Addition* additions) {
-    selection_.row == nullptr ? SumEntries<kFeatures, kAdditions, false>(level, features, additions)
-                              : SumEntries<kFeatures, kAdditions, true>(level, features, additions);
+    selection_.row == nullptr ? SumEntries<kFeatures, kAdditions, kPacked, false>(level, features, additions)
+                              : SumEntries<kFeatures, kAdditions, kPacked, true>(level, features, additions);
   }
 
-  template <int kFeatures, int kAdditions, bool kSome>
+  // Adds a value to the lower and one to the upper half of a word.
+  static void AddPacked(Value* cells, Value lower, Value upper) {
+    uint64_t both;
+    std::memcpy(&both, cells, sizeof(both));
+    both += static_cast<uint64_t>(upper) << 32 | static_cast<uint32_t>(lower);
+    std::memcpy(cells, &both, sizeof(both));
+  }
+
+  template <int kFeatures, int kAdditions, bool kPacked, bool kSome>
   __attribute__((noinline)) void SumEntries(const Level<Code, Value>& level, const int32_t* features,
                                             const Addition* additions) {
     const Code* codes[kFeatures];
@@ -178,7 +195,11 @@ class RowOrder {
 #pragma GCC unroll 4
         for (int f = 0; f < kFeatures; ++f) {
           Value* const own = cells[f] + at + level.InTable(codes[f][of_code]) * num_channels;
-          for (int a = 0; a < kAdditions; ++a) own[channel[a]] += added[a];
+          if constexpr (kPacked) {
+            AddPacked(own, added[0], added[1]);
+          } else {
+            for (int a = 0; a < kAdditions; ++a) own[channel[a]] += added[a];
+          }
         }
       }
     }

@@ -1,0 +1,244 @@
+"""Boosting: trees grown one after another, each on the derivatives of a loss at the scores of those before it."""
+
+import dataclasses
+import enum
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int, Int32
+
+from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.rounds import Made, Progress, Rates, Rows, make_rounds
+from jaxtree.errors import InvalidInputError
+from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_sizes
+from jaxtree.growth.mesh import Devices
+from jaxtree.growth.newton import NARROW_BITS, Newton, Penalties
+from jaxtree.growth.plan import Plan
+from jaxtree.growth.prepare import Prepared, prepare
+from jaxtree.tree.forest import Forest, join_forests, take_trees
+
+ROUNDS_AT_A_TIME = 25
+"""Rounds of one call of the compiled loop, after which the host looks at them."""
+
+LEAST_BITS = 8
+"""Rows whose derivatives would have fewer bits are summed in 64."""
+
+NO_PATIENCE = 2**31 - 1
+"""Rounds without a better loss that no boosting reaches."""
+
+
+class Shrinkage(NamedTuple):
+    """How boosting holds back; numbers alone, so that a sweep of them is compiled once.
+
+    Attributes:
+        learning_rate: The part of every step that is made; or one for each round.
+        l2: Added to the second derivatives of a node: lambda of XGBoost.
+        l1: Taken from the size of its gradient: alpha of XGBoost.
+        max_step: The greatest size of a step.
+        least_gain: The least loss that a split must save: gamma of XGBoost.
+        row_fraction: The part of the rows, drawn anew for every tree, that it is grown on.
+        patience: Rounds without a better loss of the first evaluation after which boosting stops.
+        tolerance: How much less a loss must be to be better.
+    """
+
+    learning_rate: Float[np.ndarray, " round"] | float = 0.1
+    l2: float = 1.0
+    l1: float = 0.0
+    max_step: float = np.inf
+    least_gain: float = 0.0
+    row_fraction: float = 1.0
+    patience: int = NO_PATIENCE
+    tolerance: float = 0.0
+
+
+class Stop(enum.Enum):
+    """Why boosting has ended: all rounds made, no better loss, derivatives that are no numbers, or a wish."""
+
+    ALL_ROUNDS = "all rounds"
+    NO_BETTER_LOSS = "no better loss"
+    NOT_FINITE = "derivatives that are no numbers"
+    ASKED = "asked to"
+
+
+class Boosted(NamedTuple):
+    """A boosted model, on the host.
+
+    Attributes:
+        forest: A tree a round; the means of its nodes are the changes of the scores. Thresholds are codes.
+        start: The scores before the first tree.
+        losses: The mean loss of every evaluation after each round.
+        best_round: The number of rounds of the least loss of the first evaluation; all without any.
+        stop: Why it ended.
+    """
+
+    forest: Forest
+    start: Float[np.ndarray, " score"]
+    losses: Float[np.ndarray, "round evaluation"]
+    best_round: int
+    stop: Stop
+
+
+def boost(
+    rows: Rows,
+    features: Features | None,
+    loss: BaseLoss,
+    limits: Limits,
+    shrinkage: Shrinkage,
+    sizes: Sizes,
+    *,
+    num_rounds: int,
+    missing: Missing = Missing.LEARN,
+    counts_rows: bool = False,
+    seed: int = 0,
+    evaluations: tuple[Rows, ...] = (),
+    start: Float[np.ndarray, " score"] | None = None,
+    on_rounds: Callable[[int, Float[np.ndarray, "round evaluation"]], bool] | None = None,
+) -> Boosted:
+    """Boosts trees on a loss, by Newton steps (Friedman, 2001; Chen and Guestrin, 2016).
+
+    The tree of a round is grown by `jaxtree.growth.newton.Newton`, and its nodes then take the step of exact sums: with
+    whole Hessians where a loss has them, or the quantiles that it asks for. Same rows, same seed: the same model, bit
+    for bit, with and without the kernel in C++.
+
+    Args:
+        rows: The rows; scores and derivatives have 32 bits.
+        features: How the features may be split; by thresholds if None.
+        loss: The loss.
+        limits: The limits of every tree. Weights are second derivatives.
+        shrinkage: How the boosting holds back.
+        sizes: The number of bins, and that of the nodes of a tree.
+        num_rounds: The most rounds.
+        missing: The branch of rows whose value is missing; they are not shared out.
+        counts_rows: Whether the least numbers of rows in the limits count rows; if not, they are weights.
+        seed: The seed of what is drawn.
+        evaluations: Other rows, whose loss is recorded; the first decide when to stop.
+        start: The scores before the first tree; those that are best for all rows if not given.
+        on_rounds: Called with the number of rounds made and their losses; a true result ends the boosting.
+
+    Raises:
+        InvalidInputError: A target or an extra is not one that the loss allows, or shapes do not fit.
+
+    Example:
+        >>> from jaxtree.boosting import squared
+        >>> codes, target = np.array([[0, 1, 2, 3]], np.uint8), np.array([0.0, 0.0, 1.0, 5.0], np.float32)
+        >>> rows, sizes = Rows(codes, target, np.ones(4, np.float32), {}), Sizes(num_bins=4, capacity=7)
+        >>> boosted = boost(rows, None, squared(), Limits(max_depth=2), Shrinkage(0.5, l2=0.0), sizes, num_rounds=10)
+        >>> len(boosted.forest), boosted.start.tolist()
+        (10, [1.5])
+    """
+    if num_rounds < 1:
+        raise InvalidInputError(f"num_rounds must be at least 1, got {num_rounds}")
+    if missing == Missing.FRACTION:
+        raise InvalidInputError("boosting does not share rows out among branches: missing must be LEARN or BRANCH")
+    loss.check(np.asarray(rows.target)[np.asarray(rows.weight) > 0], _present(rows))
+    check_sizes(Data(rows.codes, rows.target), sizes)
+    if start is None:
+        start = loss.start(np.asarray(rows.target), np.asarray(rows.weight), rows.extras)
+    with jax.enable_x64(True):
+        rules = Rules(_objective(loss, rows), missing, counts_rows=counts_rows)
+        limits = limits._replace(parameters=Penalties(shrinkage.l2, shrinkage.l1, shrinkage.max_step))
+        plan, prepared = _prepare(rows, features, limits, rules, sizes)
+        call = _Call(prepared, plan, jax.tree.map(jnp.asarray, rows), jax.tree.map(jnp.asarray, evaluations))
+        progress = _open(np.asarray(start), rows, evaluations)
+        return _run(call, loss, shrinkage, progress, num_rounds, seed, on_rounds)
+
+
+class _Call(NamedTuple):
+    """What all calls of the compiled loop are given."""
+
+    prepared: Prepared
+    plan: Plan
+    rows: Rows
+    evaluations: tuple[Rows, ...]
+
+
+def _run(
+    call: _Call, loss: BaseLoss, shrinkage: Shrinkage, progress: Progress, num_rounds: int, seed: int, on_rounds
+) -> Boosted:
+    """Calls the compiled loop until it ends, and joins the trees."""
+    learning_rate = np.broadcast_to(np.asarray(shrinkage.learning_rate, np.float64), (num_rounds,))
+    start = np.asarray(progress.scores[:, 0], np.float64)
+    forests, losses, stop = [], [], None
+    while stop is None:
+        first = int(progress.round)
+        own = np.resize(learning_rate[first : first + ROUNDS_AT_A_TIME], ROUNDS_AT_A_TIME)
+        rates = _rates(own, shrinkage, call.prepared.limits)
+        arguments = (call.prepared, call.rows, call.evaluations, rates, jnp.uint32(seed), progress)
+        progress, made = make_rounds(*arguments, jnp.int32(num_rounds), plan=call.plan, loss=loss)
+        number = int(progress.round) - first
+        forests.append(_forest_of(made, number if progress.is_finite else number - 1))
+        losses.append(np.asarray(made.losses[:number]))
+        stop = _reason(progress, shrinkage, num_rounds, bool(call.evaluations))
+        if on_rounds is not None and on_rounds(int(progress.round), losses[-1]) and stop is None:
+            stop = Stop.ASKED
+    best_round = int(progress.best_round) if call.evaluations else sum(map(len, forests))
+    return Boosted(join_forests([f for f in forests if len(f)]), start, np.concatenate(losses), best_round, stop)
+
+
+def _reason(progress: Progress, shrinkage: Shrinkage, num_rounds: int, is_evaluated: bool) -> Stop | None:
+    """Why boosting has ended; None if it goes on."""
+    if not progress.is_finite:
+        return Stop.NOT_FINITE
+    if is_evaluated and int(progress.round) - int(progress.best_round) >= shrinkage.patience:
+        return Stop.NO_BETTER_LOSS
+    return Stop.ALL_ROUNDS if int(progress.round) >= num_rounds else None
+
+
+def _objective(loss: BaseLoss, rows: Rows) -> Newton:
+    """The objective of growth, whose sums have 32 bits if these leave enough for the derivatives of a row."""
+    num_curvatures = 1 if loss.hessian == "one" else loss.num_scores
+    bits = NARROW_BITS - (len(rows.weight) * num_curvatures).bit_length()
+    return Newton(loss.num_scores, num_curvatures, has_noise=True, needs_wide_sums=bits < LEAST_BITS)
+
+
+def _prepare(
+    rows: Rows, features: Features | None, limits: Limits, rules: Rules, sizes: Sizes
+) -> tuple[Plan, Prepared]:
+    """The plan of growth, and its arrays without targets, which every round makes."""
+    blank = np.zeros((rules.objective.num_outputs, len(rows.weight)))
+    platform = jax.default_backend()
+    where = {"platform": platform, "devices": Devices(1)}
+    seed = np.zeros(1, np.uint32)
+    plan, prepared = prepare(Data(rows.codes, blank), features, limits, rules, sizes, seed, **where)
+    return plan, prepared._replace(target=np.zeros((rules.objective.num_outputs, 0)), weight=None)
+
+
+def _rates(learning_rate: Float[np.ndarray, " made"], shrinkage: Shrinkage, limits: Limits) -> Rates:
+    return Rates(
+        learning_rate=learning_rate,
+        row_fraction=np.float64(shrinkage.row_fraction),
+        least_gain=np.float64(shrinkage.least_gain),
+        patience=np.int32(shrinkage.patience),
+        tolerance=np.float64(shrinkage.tolerance),
+        penalties=Penalties(*(np.float64(x) for x in (shrinkage.l2, shrinkage.l1, shrinkage.max_step))),
+        limits=limits,
+    )
+
+
+def _open(start: Float[np.ndarray, " score"], rows: Rows, evaluations: tuple[Rows, ...]) -> Progress:
+    """Before the first round: the same scores for all rows."""
+    spread = lambda own: jnp.broadcast_to(  # noqa: E731
+        jnp.asarray(start, jnp.float32)[:, None], (start.size, len(own.weight))
+    )
+    return Progress(
+        round=jnp.int32(0), scores=spread(rows), evaluated=tuple(map(spread, evaluations)),
+        best=jnp.float32(jnp.inf), best_round=jnp.int32(0), is_finite=jnp.bool_(True),
+    )  # fmt: skip
+
+
+def _forest_of(made: Made, number: int) -> Forest:
+    """The first trees of a call, in one table."""
+    trees = jax.tree.map(lambda values: np.asarray(values[:number]), made.trees)
+    size, roots = number * trees.capacity, np.arange(number, dtype=np.int32) * trees.capacity
+    moved = {name: getattr(trees, name) + roots[:, None] for name in ("first_child", "parent", "root")}
+    trees = dataclasses.replace(trees, **moved, num_nodes=np.array(size, np.int32))
+    return take_trees(jax.tree.map(lambda x: x.reshape(size, *x.shape[2:]) if x.ndim else x, trees), roots)
+
+
+def _present(rows: Rows) -> dict[str, Int[np.ndarray, "..."]]:
+    """The extras of the rows of some weight."""
+    is_there = np.asarray(rows.weight) > 0
+    return {name: np.asarray(values)[..., is_there] for name, values in rows.extras.items()}

@@ -1,0 +1,88 @@
+"""The steps of a tree's nodes, from the derivatives as they are; growth has rounded them.
+
+Sums are exact, in fixed point, so that steps depend on neither the order of the rows nor the devices. Where the Hessian
+of a row is a matrix, the step of a node is that of Newton with the whole matrix; splits see its diagonal alone.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int32
+
+from jaxtree.boosting.loss import Derivatives
+from jaxtree.growth.newton import Penalties, newton_step
+from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
+from jaxtree.tree import Tree
+
+
+class Leaves(NamedTuple):
+    """The leaves of the rows that a tree was grown on.
+
+    Attributes:
+        tree: The tree.
+        of_row: The leaf of every row.
+        is_used: Whether the tree was grown on the row.
+    """
+
+    tree: Tree
+    of_row: Int32[Array, " row"]
+    is_used: Bool[Array, " row"]
+
+
+def newton_steps(leaves: Leaves, derivatives: Derivatives, penalties: Penalties) -> Float[Array, "score node"]:
+    """The steps that the penalised loss of every node's rows falls most by, to the second order."""
+    gradient = sums_at_nodes(leaves, derivatives.gradient)
+    if derivatives.hessian.ndim == 2:
+        return newton_step(gradient, sums_at_nodes(leaves, derivatives.hessian), penalties)
+    row, column = np.tril_indices(len(gradient))
+    triangle = sums_at_nodes(leaves, derivatives.hessian[row, column]).T
+    matrix = jnp.zeros((len(triangle), len(gradient), len(gradient)))
+    matrix = matrix.at[:, row, column].set(triangle).at[:, column, row].set(triangle)
+    matrix = matrix + penalties.l2 * jnp.eye(len(gradient))
+    shrunk = jnp.sign(gradient) * jnp.maximum(jnp.abs(gradient) - penalties.l1, 0)
+    steps = -jnp.linalg.solve(matrix, shrunk.T[:, :, None])[:, :, 0].T
+    return jnp.clip(steps, -penalties.max_step, penalties.max_step)
+
+
+def quantile_steps(
+    leaves: Leaves, residual: Float[Array, "score row"], weight: Float[Array, " row"], levels: tuple[float, ...]
+) -> Float[Array, "score node"]:
+    """The weighted quantile of every leaf's residuals, one level a score: the least with so much weight up to it."""
+    weight = jnp.where(leaves.is_used, weight, 0).astype(jnp.float64)
+    steps = [_quantile(leaves, own, weight, level) for own, level in zip(residual, levels, strict=True)]
+    return jnp.stack(steps)
+
+
+def _quantile(
+    leaves: Leaves, residual: Float[Array, " row"], weight: Float[Array, " row"], level: float
+) -> Float[Array, " node"]:
+    size = leaves.tree.capacity
+    unit = unit_of(jnp.sum(leaves.is_used), exponent(weight))
+    leaf, value, own = lax.sort((leaves.of_row, residual.astype(jnp.float64), to_fixed_point(weight, unit)), num_keys=2)
+    up_to = jnp.cumsum(own)
+    whole = jnp.zeros(size, jnp.int64).at[leaf].add(own)
+    before = jnp.cumsum(whole) - whole
+    asked = before + jnp.maximum(jnp.ceil(level * whole.astype(jnp.float64)).astype(jnp.int64), 1)
+    # The place where a leaf's rows reach the weight asked for; a leaf without any has no place.
+    reaches = (up_to >= asked[leaf]) & (own > 0)
+    place = jnp.where(reaches, jnp.arange(leaf.size), leaf.size)
+    first = jnp.full(size, leaf.size).at[leaf].min(place)
+    return jnp.where(whole > 0, value.at[first].get(mode="clip"), 0.0)
+
+
+def sums_at_nodes(leaves: Leaves, values: Float[Array, "value row"]) -> Float[Array, "value node"]:
+    """The sums over the rows of every node, exact in the fixed point that the number of rows leaves."""
+    tree = leaves.tree
+    values = jnp.where(leaves.is_used, values, 0).astype(jnp.float64)
+    unit = unit_of(jnp.sum(leaves.is_used), exponent(values))
+    blank = jnp.zeros(tree.capacity, jnp.int64)
+    sums = jnp.stack([blank.at[leaves.of_row].add(own) for own in to_fixed_point(values, unit)])
+    deepest = jnp.max(tree.depth)
+
+    def add_to_parents(back, sums):
+        is_level = (tree.depth == deepest - back) & (tree.depth > 0)
+        return sums.at[:, jnp.where(is_level, tree.parent, tree.capacity)].add(sums, mode="drop")
+
+    return lax.fori_loop(0, deepest, add_to_parents, sums).astype(jnp.float64) * unit

@@ -1,0 +1,235 @@
+"""The rounds of boosting as one compiled loop: derivatives, a tree of them, its nodes' steps, and the new scores.
+
+Nothing goes to the host from round to round. A call makes some rounds, so that the host can say how far they are.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int32, Shaped, UInt, UInt32
+
+from jaxtree.arrays import AnyArray, mix
+from jaxtree.boosting.leaves import Leaves, newton_steps, quantile_steps
+from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
+from jaxtree.compilation import compiled
+from jaxtree.growth.grow import grow_levels
+from jaxtree.growth.inputs import Limits
+from jaxtree.growth.newton import Newton, Penalties
+from jaxtree.growth.plan import Plan
+from jaxtree.growth.prepare import Prepared
+from jaxtree.tree import Tree
+from jaxtree.tree.nodes import target_means
+from jaxtree.tree.walk import apply
+
+
+class Rows(NamedTuple):
+    """Rows that scores are made for.
+
+    Attributes:
+        codes: Codes of every feature.
+        target: The target of every row; of several outputs a column each.
+        weight: The weight of every row; 0 for padding.
+        extras: What else the loss asks for, see `jaxtree.boosting.Extras`.
+    """
+
+    codes: UInt[AnyArray, "feature row"]
+    target: Shaped[AnyArray, "row *output"]
+    weight: Float[AnyArray, " row"]
+    extras: dict[str, AnyArray]
+
+
+class Rates(NamedTuple):
+    """The numbers of a boosting, on which no program depends.
+
+    Attributes:
+        learning_rate: The part of every step that is made, for each round of a call.
+        row_fraction: The part of the rows that a tree is grown on.
+        least_gain: The least loss that a split must save.
+        patience: The number of rounds without a better loss of the first evaluation after which boosting stops.
+        tolerance: How much less a loss must be to be better.
+        penalties: The penalties of steps.
+        limits: The limits of the trees.
+    """
+
+    learning_rate: Float[AnyArray, " made"]
+    row_fraction: Float[AnyArray, ""]
+    least_gain: Float[AnyArray, ""]
+    patience: Int32[AnyArray, ""]
+    tolerance: Float[AnyArray, ""]
+    penalties: Penalties
+    limits: Limits
+
+
+class Progress(NamedTuple):
+    """What a round changes.
+
+    Attributes:
+        round: The number of rounds made.
+        scores: The scores of the rows that trees are grown on.
+        evaluated: The scores of the rows of every evaluation.
+        best: The least loss of the first evaluation.
+        best_round: The number of rounds that it was reached with.
+        is_finite: Whether all derivatives were numbers; if not, the last tree is worth nothing.
+    """
+
+    round: Int32[AnyArray, ""]
+    scores: Float[AnyArray, "score row"]
+    evaluated: tuple[Float[AnyArray, "score row"], ...]
+    best: Float[AnyArray, ""]
+    best_round: Int32[AnyArray, ""]
+    is_finite: Bool[AnyArray, ""]
+
+
+class Made(NamedTuple):
+    """What the rounds of one call have made; only the first rounds of it are used.
+
+    Attributes:
+        trees: The tree of every round, whose means are the changes of the scores.
+        losses: The mean loss of every evaluation after each round.
+    """
+
+    trees: Tree
+    losses: Float[Array, "made evaluation"]
+
+
+@compiled("plan", "loss", what=lambda **_: "boosting")
+def make_rounds(
+    prepared: Prepared,
+    rows: Rows,
+    evaluations: tuple[Rows, ...],
+    rates: Rates,
+    seed: UInt32[Array, ""],
+    progress: Progress,
+    end: Int32[Array, ""],
+    *,
+    plan: Plan,
+    loss: BaseLoss,
+) -> tuple[Progress, Made]:
+    """Makes one round for each of the given learning rates, or fewer.
+
+    Args:
+        prepared: The arrays of growth; targets and weights are made here.
+        rows: The rows that trees are grown on.
+        evaluations: Other rows, whose loss is recorded.
+        rates: The numbers of the boosting.
+        seed: The seed of what is drawn; a draw depends on it, the round and the row.
+        progress: What the rounds before have led to.
+        end: The number of rounds at which to end.
+        plan: The static sizes of growth.
+        loss: The loss.
+    """
+    first, num_made = progress.round, rates.learning_rate.shape[0]
+    losses = jnp.zeros((num_made, len(evaluations)), jnp.float64)
+
+    def goes_on(carry):
+        progress, _ = carry
+        in_time = progress.round < jnp.minimum(end, first + num_made)
+        hopes = progress.round - progress.best_round < rates.patience
+        return in_time & progress.is_finite & (hopes | (not evaluations))
+
+    def make_round(carry):
+        progress, made = carry
+        at = progress.round - first
+        tree, is_finite = _grow_tree(prepared, rows, rates, seed, progress, rates.learning_rate[at], plan, loss)
+        steps = target_means(tree).T.astype(progress.scores.dtype)
+        move = lambda scores, own: scores + steps[:, apply(tree, own.codes)]  # noqa: E731
+        evaluated = tuple(move(*pair) for pair in zip(progress.evaluated, evaluations, strict=True))
+        pairs = zip(evaluated, evaluations, strict=True)
+        own_losses = [loss.mean(scores, own.target, own.weight, own.extras) for scores, own in pairs]
+        progress = progress._replace(
+            round=progress.round + 1, scores=move(progress.scores, rows), evaluated=evaluated, is_finite=is_finite
+        )
+        made = Made(
+            jax.tree.map(lambda all_, own: all_.at[at].set(own.astype(all_.dtype)), made.trees, tree),
+            made.losses.at[at].set(jnp.array(own_losses)) if evaluations else made.losses,
+        )
+        return _with_best(progress, own_losses, rates), made
+
+    return lax.while_loop(goes_on, make_round, (progress, Made(_blank_trees(plan, num_made), losses)))
+
+
+def _with_best(progress: Progress, losses: list[Float[Array, ""]], rates: Rates) -> Progress:
+    """The progress, after the losses of its last round."""
+    if not losses:
+        return progress
+    is_better = losses[0] < progress.best - rates.tolerance
+    return progress._replace(
+        best=jnp.where(is_better, losses[0], progress.best),
+        best_round=jnp.where(is_better, progress.round, progress.best_round),
+    )
+
+
+def _grow_tree(
+    prepared: Prepared, rows: Rows, rates: Rates, seed, progress: Progress, learning_rate, plan: Plan, loss: BaseLoss
+) -> tuple[Tree, Bool[Array, ""]]:
+    """The tree of a round, whose means are the changes of scores, and whether all derivatives are numbers."""
+    derivatives = loss.derivatives(progress.scores, rows.target, rows.weight, rows.extras)
+    is_finite = jnp.all(jnp.isfinite(derivatives.gradient)) & jnp.all(jnp.isfinite(derivatives.hessian))
+    seed = mix(seed + progress.round.astype(jnp.uint32))
+    noise, draw = _numbers_of_rows(seed, rows.weight.shape[0])
+    is_used = (rows.weight > 0) & (draw < rates.row_fraction)
+    curvature = _curvatures(derivatives, plan)
+    # Growth asks for a part of the root's weight.
+    weight = jnp.sum(jnp.where(is_used, curvature, 0), dtype=jnp.float64)
+    limits = rates.limits._replace(min_impurity_decrease=(rates.least_gain / jnp.where(weight > 0, weight, 1))[None])
+    grown = grow_levels(
+        prepared._replace(
+            target=jnp.concatenate([curvature, derivatives.gradient, noise[None]]),
+            weight=is_used.astype(jnp.int32),
+            limits=limits,
+            root_seed=seed[None],
+        ),
+        plan=plan,
+        is_wide=True,
+    )
+    leaves = Leaves(grown.tree, apply(grown.tree, rows.codes), is_used)
+    steps = learning_rate * _steps(leaves, derivatives, rows, progress.scores, rates.penalties, plan, loss)
+    return dataclasses.replace(grown.tree, target_sum=(steps * grown.tree.weight).T), is_finite
+
+
+def _steps(
+    leaves: Leaves, derivatives: Derivatives, rows: Rows, scores, penalties: Penalties, plan: Plan, loss: BaseLoss
+) -> Float[Array, "score node"]:
+    """The whole steps of all nodes."""
+    if loss.renewal is not None:
+        shifted, _ = with_offset(scores, rows.extras)
+        levels = np.broadcast_to(loss.renewal, loss.num_scores).tolist()
+        return quantile_steps(leaves, rows.target - shifted, rows.weight, tuple(levels))
+    if plan.rules.has_monotone:
+        # Bounds hold for the rounded sums that splits were chosen by.
+        return target_means(leaves.tree).T
+    return newton_steps(leaves, derivatives, penalties)
+
+
+def _curvatures(derivatives: Derivatives, plan: Plan) -> Float[Array, "curvature row"]:
+    """The second derivatives that splits are scored by: of a matrix the diagonal."""
+    hessian, objective = derivatives.hessian, plan.rules.objective
+    assert isinstance(objective, Newton)
+    diagonal = jnp.diagonal(hessian).T if hessian.ndim == 3 else hessian
+    return diagonal[: objective.num_curvatures]
+
+
+def _numbers_of_rows(seed: UInt32[Array, ""], num_rows: int) -> tuple[Float[Array, " row"], Float[Array, " row"]]:
+    """Two numbers from 0 to below 1 for every row, which follow from the seed and the row's number."""
+    first = mix(jnp.arange(num_rows, dtype=jnp.uint32) ^ seed)
+    second = mix(first + jnp.uint32(0x9E3779B9))
+    as_float = lambda bits: (bits >> 8).astype(jnp.float32) / 2**24  # noqa: E731
+    return as_float(first), as_float(second)
+
+
+def _blank_trees(plan: Plan, number: int) -> Tree:
+    """Space for a number of trees."""
+    objective, size = plan.rules.objective, (number, plan.capacity)
+    assert isinstance(objective, Newton)
+    zero, real = jnp.zeros(size, jnp.int32), jnp.zeros(size, jnp.float64)
+    return Tree(
+        feature=zero, code=zero, next_code=zero, threshold=real, split_kind=zero,
+        subset=jnp.zeros((*size, plan.num_words), jnp.uint32), missing_code=zero, missing_branch=zero,
+        first_child=zero, num_children=zero, parent=zero, depth=zero, root=zero,
+        weight=real, count=jnp.zeros((*size, 0)), target_sum=jnp.zeros((*size, objective.num_scores)),
+        num_rows=zero, impurity=real, gain=real, num_nodes=jnp.zeros(number, jnp.int32), num_classes=(),
+    )  # fmt: skip
