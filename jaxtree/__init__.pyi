@@ -1,4 +1,5 @@
 # What `import jaxtree` offers: type checkers read it, and so does the package, which loads a name when it is asked for.
+from jaxtree import boosting as boosting
 from jaxtree import compilation as compilation
 from jaxtree import criteria as criteria
 from jaxtree import datasets as datasets
@@ -9,6 +10,8 @@ from jaxtree import plot as plot
 from jaxtree import prune as prune
 from jaxtree import ray as ray
 from jaxtree import soft as soft
+from jaxtree.estimators.boosting import GradientBoostingClassifier as GradientBoostingClassifier
+from jaxtree.estimators.boosting import GradientBoostingRegressor as GradientBoostingRegressor
 from jaxtree.estimators.derived import LeafEncoder as LeafEncoder
 from jaxtree.estimators.derived import prune_to as prune_to
 from jaxtree.estimators.derived import tune_dropout as tune_dropout

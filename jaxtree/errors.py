@@ -51,7 +51,7 @@ class ModelFileError(JaxtreeError, ValueError):
 
 
 class TrainingError(JaxtreeError, ArithmeticError):
-    """The training of a soft tree has left the numbers: its loss is infinite or not a number."""
+    """Training has left the numbers: a loss or its derivatives are infinite or not a number."""
 
 
 class InterruptedFitWarning(UserWarning):

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, Int32
+from jaxtyping import Float, Int
 
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.rounds import Made, Progress, Rates, Rows, make_rounds
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_sizes
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.newton import NARROW_BITS, Newton, Penalties
@@ -21,7 +21,10 @@ from jaxtree.growth.prepare import Prepared, prepare
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 
 ROUNDS_AT_A_TIME = 25
-"""Rounds of one call of the compiled loop, after which the host looks at them."""
+"""Rounds of one call of the compiled loop, after which the host looks at them; fewer of large trees."""
+
+NODES_AT_A_TIME = 2**20
+"""Nodes of the trees of one call at most, if it makes several."""
 
 LEAST_BITS = 8
 """Rows whose derivatives would have fewer bits are summed in 64."""
@@ -120,6 +123,7 @@ def boost(
 
     Raises:
         InvalidInputError: A target or an extra is not one that the loss allows, or shapes do not fit.
+        TrainingError: The first derivatives are no numbers.
 
     Example:
         >>> from jaxtree.boosting import squared
@@ -161,14 +165,17 @@ def _run(
     """Calls the compiled loop until it ends, and joins the trees."""
     learning_rate = np.broadcast_to(np.asarray(shrinkage.learning_rate, np.float64), (num_rounds,))
     start = np.asarray(progress.scores[:, 0], np.float64)
+    at_a_time = max(1, min(ROUNDS_AT_A_TIME, NODES_AT_A_TIME // call.plan.capacity))
     forests, losses, stop = [], [], None
     while stop is None:
         first = int(progress.round)
-        own = np.resize(learning_rate[first : first + ROUNDS_AT_A_TIME], ROUNDS_AT_A_TIME)
+        own = np.resize(learning_rate[first : first + at_a_time], at_a_time)
         rates = _rates(own, shrinkage, call.prepared.limits)
         arguments = (call.prepared, call.rows, call.evaluations, rates, jnp.uint32(seed), progress)
         progress, made = make_rounds(*arguments, jnp.int32(num_rounds), plan=call.plan, loss=loss)
         number = int(progress.round) - first
+        if not progress.is_finite and int(progress.round) == 1:
+            raise TrainingError(f"{loss}: derivatives at the scores of the start, {start.tolist()}, are no numbers")
         forests.append(_forest_of(made, number if progress.is_finite else number - 1))
         losses.append(np.asarray(made.losses[:number]))
         stop = _reason(progress, shrinkage, num_rounds, bool(call.evaluations))

@@ -40,12 +40,6 @@ BINS_OF_FORESTS = 255
 OUT_OF_BAG = ("oob_score_", "oob_decision_function_", "oob_prediction_")
 """Results of a fit on the rows that trees have not drawn."""
 
-_OF_TABLE = (
-    *("n_features_in_", "feature_names_in_", "n_outputs_", "max_features_", "classes_", "n_classes_", "encoder_"),
-    *("other_columns_", "is_vector_"),
-)
-"""Attributes that a forest learns from a table as a tree does."""
-
 
 class BaseForest(ForestParameters, FittedTrees):
     """A forest on any table. Parameters of its trees have the names that they have there."""
@@ -250,12 +244,6 @@ class BaseForest(ForestParameters, FittedTrees):
                 "warm_start needs the columns, categories, classes and first dates of the first fit"
             )
         return self.forest_
-
-    def _learn_from(self, blank: BaseTree) -> None:
-        for name in _OF_TABLE:
-            vars(self).pop(name, None)
-            if hasattr(blank, name):
-                setattr(self, name, getattr(blank, name))
 
     def _sampling(self, start: PreparedFit) -> Sampling:
         """Returns how the trees draw their rows: a number of them, or a share of the rows or of their weight."""

@@ -70,7 +70,7 @@ class EncodedSample(NamedTuple):
     recipe: Recipe
 
 
-class _Widths(NamedTuple):
+class Widths(NamedTuple):
     """The number of values of every feature, which is its code for a missing one, and of its codes."""
 
     num_values: Int32[np.ndarray, " feature"]
@@ -103,7 +103,7 @@ def grow_tables(samples: Sequence[EncodedSample], mesh: Mesh | None = None) -> l
 def _kind_of_growth(sample: EncodedSample) -> Hashable:
     """Returns what samples must have in common to be roots of one growth."""
     schema = sample.schema
-    features = features_of(schema, sample.recipe, _widths_of([sample]), 0)
+    features = features_of(schema, sample.recipe, widths_of([sample]), 0)
     # Thresholds need no common number of bins: codes past a feature's own never occur.
     of_categories = np.where(schema.is_categorical, (schema.num_values, schema.num_codes), -1)
     has_missing = bool(np.any(schema.num_codes > schema.num_values))
@@ -114,12 +114,12 @@ def _kind_of_growth(sample: EncodedSample) -> Hashable:
 
 def _joined_data(samples: Sequence[EncodedSample]) -> tuple[Data, Magnitude]:
     """Returns the rows of samples whose features are the same, except for the number of bins, padded to buckets."""
-    codes, target = _padded_codes(samples), _joined([sample.target for sample in samples], axis=1)
+    codes, target = padded_codes(samples), _joined([sample.target for sample in samples], axis=1)
     magnitude = Magnitude.of(target, samples[0].recipe.rules.objective)
     root = np.repeat(np.arange(len(samples), dtype=np.int32), [sample.codes.shape[1] for sample in samples])
     weight = as_summed([sample.weight for sample in samples], root.size)
     # The padding of codes and targets has weight 0.
-    target, weight = (_padded_rows(values, codes.shape[1]) for values in (magnitude.divide(target), weight))
+    target, weight = (padded_rows(values, codes.shape[1]) for values in (magnitude.divide(target), weight))
     root = np.pad(root, (0, codes.shape[1] - root.size)) if len(samples) > 1 else None
     return Data(codes, target, weight, root=root), magnitude
 
@@ -136,7 +136,7 @@ def grow_roots(
         magnitude: The power of two that the targets were divided by.
         mesh: Devices to divide the rows among.
     """
-    recipe, widths, weight = samples[0].recipe, _widths_of(samples), data.weight
+    recipe, widths, weight = samples[0].recipe, widths_of(samples), data.weight
     assert weight is not None
     limits = [magnitude.scale(sample.recipe.limits) for sample in samples]
     most_nodes = sum(_most_nodes(number, sample.recipe) for number, sample in zip(num_rows, samples, strict=True))
@@ -165,7 +165,7 @@ def grow_sample(
     padding = buckets.feature_bucket(len(rows.codes)) - len(rows.codes)
     forest = grow_forest(
         rows._replace(codes=np.pad(rows.codes, ((0, padding), (0, 0))), target=magnitude.divide(rows.target)),
-        features_of(encoded.schema, recipe, _widths_of([encoded]), padding),
+        features_of(encoded.schema, recipe, widths_of([encoded]), padding),
         magnitude.scale(recipe.limits),
         sampling,
         recipe.rules,
@@ -179,10 +179,10 @@ def grow_sample(
 def rows_of(encoded: EncodedSample) -> Rows:
     """Returns the table of a sample as growth of forests takes it."""
     num_classes = buckets.class_bucket(max(encoded.num_classes)) if encoded.num_classes else 0
-    return Rows(encoded.codes, encoded.target, num_classes, _widths_of([encoded]).num_bins, encoded.weight)
+    return Rows(encoded.codes, encoded.target, num_classes, widths_of([encoded]).num_bins, encoded.weight)
 
 
-def features_of(schema: Schema, recipe: Recipe, widths: _Widths, padding: int) -> Features:
+def features_of(schema: Schema, recipe: Recipe, widths: Widths, padding: int) -> Features:
     """Returns how growth may split the features, with so many behind them that have no codes."""
     kind = np.where(schema.is_categorical, recipe.category_kind, SplitKind.THRESHOLD)
     in_average = ~schema.is_categorical | (schema.num_values < recipe.most_average_categories)
@@ -247,24 +247,24 @@ def _most_nodes(num_rows: int, recipe: Recipe) -> int:
     return min(2 * num_rows, 2 ** (min(int(recipe.limits.max_depth), 30) + 1))
 
 
-def _widths_of(samples: Sequence[EncodedSample]) -> _Widths:
+def widths_of(samples: Sequence[EncodedSample]) -> Widths:
     """Returns the widths that suit all samples."""
     schemas = [sample.schema for sample in samples]
     num_values = np.max([schema.num_values for schema in schemas], axis=0)
     has_missing = np.any([schema.num_codes > schema.num_values for schema in schemas], axis=0)
-    return _Widths(num_values, (num_values + has_missing).astype(np.int32))
+    return Widths(num_values, (num_values + has_missing).astype(np.int32))
 
 
-def _padded_codes(samples: Sequence[EncodedSample]) -> UInt[np.ndarray, "feature row"]:
+def padded_codes(samples: Sequence[EncodedSample]) -> UInt[np.ndarray, "feature row"]:
     """Returns the codes of all samples side by side, padded to buckets; of one sample without a copy if possible."""
-    codes = [_with_common_codes(sample, _widths_of(samples)) for sample in samples]
+    codes = [_with_common_codes(sample, widths_of(samples)) for sample in samples]
     if len(codes) == 1:
         return buckets.pad_codes(codes[0])
     whole = buckets.empty_codes(len(codes[0]), sum(part.shape[1] for part in codes), codes[0].dtype)
     return buckets.pad_codes(np.concatenate(codes, axis=1, out=whole))
 
 
-def _with_common_codes(sample: EncodedSample, widths: _Widths) -> UInt[np.ndarray, "feature row"]:
+def _with_common_codes(sample: EncodedSample, widths: Widths) -> UInt[np.ndarray, "feature row"]:
     """Returns the codes, with a missing value's after all that any sample has."""
     own, codes = sample.schema.num_values, sample.codes
     codes = codes.astype(np.uint8 if widths.num_values.max() <= 255 else np.uint16, copy=False)
@@ -276,7 +276,7 @@ def _with_common_codes(sample: EncodedSample, widths: _Widths) -> UInt[np.ndarra
     return codes
 
 
-def _with_own_codes(tree: Tree, sample: EncodedSample, widths: _Widths) -> Tree:
+def _with_own_codes(tree: Tree, sample: EncodedSample, widths: Widths) -> Tree:
     """Returns the tree with the sample's own codes for missing values."""
     own, common = sample.schema.num_values[tree.feature], widths.num_values[tree.feature]
     code, next_code = (np.where(x == common, own, x).astype(np.int32) for x in (tree.code, tree.next_code))
@@ -286,7 +286,7 @@ def _with_own_codes(tree: Tree, sample: EncodedSample, widths: _Widths) -> Tree:
     )
 
 
-def _padded_rows(values: Real[np.ndarray, "*output row"], num_rows: int) -> Real[np.ndarray, "*output padded_row"]:
+def padded_rows(values: Real[np.ndarray, "*output row"], num_rows: int) -> Real[np.ndarray, "*output padded_row"]:
     """Returns values with zeros behind them, in an array that XLA does not copy."""
     padded = buckets.aligned_zeros((*values.shape[:-1], num_rows), values.dtype)
     padded[..., : values.shape[-1]] = values

@@ -26,15 +26,21 @@ _FRIEDMAN_WARNING = (
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class TableParameters(AnnotatedParameters):
-    """Parameters of all trees: how a table is read, and what becomes of the grown tree."""
+class EncodingParameters(AnnotatedParameters):
+    """Parameters of all estimators of hard splits: how a table is read, and the seed."""
 
-    missing: Annotated[str, MISSING] = "learn"
     categorical_features: Annotated[Any, "array-like", StrOptions({"from_dtype"}), None] = "from_dtype"
     max_bins: Annotated[int | str | None, whole(2, 65_535), AUTO, None] = "auto"
     max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024
-    pruning: Annotated[Pruning | None, Pruning, None] = None
     random_state: Annotated[Any, "random_state"] = None
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class TableParameters(EncodingParameters):
+    """Parameters of all trees and forests: where missing values go, and what becomes of a grown tree."""
+
+    missing: Annotated[str, MISSING] = "learn"
+    pruning: Annotated[Pruning | None, Pruning, None] = None
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)

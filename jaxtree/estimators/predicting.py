@@ -19,6 +19,12 @@ from jaxtree.tree import Tree
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import ancestors
 
+OF_TABLE = (
+    *("n_features_in_", "feature_names_in_", "n_outputs_", "max_features_", "classes_", "n_classes_", "encoder_"),
+    *("other_columns_", "is_vector_"),
+)
+"""Attributes that a fit of many trees learns from a table as that of one tree does."""
+
 
 class FittedTrees(EstimatorOnTables):
     """A tree or a forest on any table, whose fit ends with a `FittedModel`."""
@@ -51,11 +57,24 @@ class FittedTrees(EstimatorOnTables):
         """Returns the classes of every output; none for numbers."""
         return ()
 
+    def _learn_from(self, blank: Any) -> None:
+        """Learns of the table what a tree has learned that has read it."""
+        for name in OF_TABLE:
+            vars(self).pop(name, None)
+            if hasattr(blank, name):
+                setattr(self, name, getattr(blank, name))
+
     def _importances(self) -> Float[np.ndarray, "tree column"]:
         """Returns the share of the summed weighted gain of every tree that its splits on each column have, or 0.
 
         Raises InvalidInputError if gains are infinite.
         """
+        summed = self._gains()
+        total = summed.sum(axis=1, keepdims=True)
+        return np.divide(summed, total, out=np.zeros_like(summed), where=total > 0)
+
+    def _gains(self) -> Float[np.ndarray, "tree column"]:
+        """Returns the summed weighted gain of the splits of every tree on each column."""
         forest = self.model_.forest
         nodes, num_columns = forest.nodes, self.n_features_in_
         check_gains(nodes, "feature_importances_")
@@ -64,11 +83,8 @@ class FittedTrees(EstimatorOnTables):
         cell = forest.tree_of_node[split] * num_columns + column[nodes.feature[split]]
         gain = nodes.weighted_n_node_samples[split] * nodes.gain[split]
         # Without any gain `bincount` counts in whole numbers.
-        summed = (
-            np.bincount(cell, gain, minlength=len(forest) * num_columns).astype(np.float64).reshape(len(forest), -1)
-        )
-        total = summed.sum(axis=1, keepdims=True)
-        return np.divide(summed, total, out=np.zeros_like(summed), where=total > 0)
+        summed = np.bincount(cell, gain, minlength=len(forest) * num_columns)
+        return summed.astype(np.float64).reshape(len(forest), -1)
 
 
 class FittedTree(FittedTrees):

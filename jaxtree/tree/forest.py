@@ -55,6 +55,12 @@ class Forest:
         """The trees, one after the other."""
         return (self[number] for number in range(len(self)))
 
+    def first(self, number: int) -> "Forest":
+        """The first trees, as views."""
+        end = int(self.first_node[number])
+        nodes = jax.tree.map(lambda x: x[:end] if x.ndim else x, self.nodes)
+        return Forest(dataclasses.replace(nodes, num_nodes=np.array(end, np.int32)), self.first_node[: number + 1])
+
     @property
     def num_nodes(self) -> Int64[np.ndarray, " tree"]:
         """How many nodes each tree has."""

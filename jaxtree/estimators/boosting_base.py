@@ -1,0 +1,267 @@
+"""The base of boosted estimators: one table, the rounds of boosting on it, and what its trees predict together."""
+
+import abc
+import dataclasses
+import numbers
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from jaxtyping import Float, Float64, Int, Real, UInt
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree import buckets
+from jaxtree.boosting.boost import NO_PATIENCE, Boosted, Shrinkage, Stop, boost
+from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.rounds import Rows
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError
+from jaxtree.estimators.base import BaseTree
+from jaxtree.estimators.conventions import progress_of_trees, whole
+from jaxtree.estimators.growing import (
+    decode_thresholds,
+    features_of,
+    padded_codes,
+    padded_rows,
+    widths_of,
+)
+from jaxtree.estimators.parameters import EncodingParameters
+from jaxtree.estimators.parts import part_by_part, read_arguments
+from jaxtree.estimators.predicting import FittedTrees
+from jaxtree.estimators.prunings import AT_LEAST_0, PART
+from jaxtree.estimators.sample import PreparedFit, Sample
+from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Sizes
+from jaxtree.table.target import check_sample_weight
+from jaxtree.tree.forest import Forest
+from jaxtree.tree.model import FittedModel
+from jaxtree.tree.nodes import target_means
+
+BINS = 255
+"""Bins of a numeric column where `max_bins` is "auto"."""
+
+LEAST_GAIN = np.finfo(np.float64).tiny
+"""Gain per weight of a split: one that gains nothing is not made."""
+
+ABOVE_0 = Interval(numbers.Real, 0, None, closed="neither")
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class BoostingParameters(EncodingParameters):
+    """Parameters of boosted trees, which their estimators document."""
+
+    n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=100, kw_only=False)
+    learning_rate: Annotated[float, ABOVE_0] = 0.1
+    max_depth: Annotated[int | None, whole(1), None] = 6
+    min_samples_leaf: Annotated[int, whole(1)] = 1
+    min_child_weight: Annotated[float, AT_LEAST_0] = 1.0
+    reg_lambda: Annotated[float, AT_LEAST_0] = 1.0
+    reg_alpha: Annotated[float, AT_LEAST_0] = 0.0
+    gamma: Annotated[float, AT_LEAST_0] = 0.0
+    max_delta_step: Annotated[float, AT_LEAST_0] = 0.0
+    subsample: Annotated[float, Interval(numbers.Real, 0, 1, closed="right")] = 1.0
+    monotonic_cst: Annotated[Any, "array-like", dict, None] = None
+    categorical_splits: Annotated[str, StrOptions({"subset", "one_vs_rest", "multiway"})] = "subset"
+    missing: Annotated[str, StrOptions({"learn", "branch"})] = "learn"
+    early_stopping: Annotated[bool, "boolean"] = False
+    validation_fraction: Annotated[float, PART] = 0.1
+    n_iter_no_change: Annotated[int, whole(1)] = 10
+    tol: Annotated[float, AT_LEAST_0] = 0.0
+    verbose: Annotated[int, "verbose"] = 0
+
+
+class BaseBoosting(BoostingParameters, FittedTrees):
+    """Boosted trees on any table."""
+
+    forest_: Forest
+    start_: Float64[np.ndarray, " score"]
+    losses_: Float64[np.ndarray, "round evaluation"]
+    loss_: BaseLoss
+
+    pruning = None
+
+    _tree_class: ClassVar[type[BaseTree]]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Sequence[Any] | None = None) -> Self:
+        """Boosts trees, round by round.
+
+        Args:
+            X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.
+                Or a source that is read in parts, such as the path of a Parquet file (see
+                `jaxtree.table.open_source`).
+            y: The target of every row. Of a source also the name of its column.
+            sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
+                column.
+            eval_set: Pairs of other tables and their targets, perhaps with weights as a third: `losses_` has the mean
+                loss of each after every round. With `early_stopping` the first decides; without any, a part of the
+                rows does, on which no tree is grown.
+
+        Raises:
+            InvalidInputError: The table, the target, the weights or a parameter is not allowed.
+            InvalidTypeError: The table holds what cannot be read.
+        """
+        self.check_parameters()
+        blank = self._blank_tree()
+        start = blank.prepare_fit(X, y, sample_weight)
+        if blank.n_outputs_ > 1:
+            raise InvalidInputError(f"boosted trees have one target, got {blank.n_outputs_} columns of y")
+        held = [self._evaluation(blank, given) for given in eval_set or ()]
+        if self.early_stopping and not held:
+            grown_on, own = start.sample.split(self.validation_fraction, self.random_state)
+            start, held = blank.prepare_sample(grown_on), [own]
+        self._learn_from(blank)
+        self.loss_ = self._make_loss()
+        with progress_of_trees(self.verbose, self.n_estimators, "boosting", "rounds are done") as on_grown:
+            boosted = self._boost(blank, start, held, on_grown)
+        self._settle(boosted)
+        return self
+
+    @property
+    def n_estimators_(self) -> int:
+        """The number of trees, which early stopping may have made smaller than `n_estimators`."""
+        return len(self.model_.forest)
+
+    @property
+    def feature_importances_(self) -> Float[np.ndarray, " column"]:
+        """Share of the loss saved by all splits that those on each column save."""
+        saved = self._gains().sum(axis=0)
+        return saved / saved.sum() if saved.sum() > 0 else saved
+
+    @part_by_part
+    def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
+        """Returns the node of every tree where the walk of every row ends, counted from the tree's root."""
+        values = self._values(X)
+        return self._model.predictor.ends_in_trees(values) - self.forest_.first_node[:-1]
+
+    def raw_scores(self, X: Any) -> Float[np.ndarray, "row score"]:
+        """Returns the scores of every row, which the loss turns into predictions: a column a score."""
+        return self._model.predict(self._values(X))
+
+    def staged_scores(self, X: Any) -> Iterator[Float[np.ndarray, "row score"]]:
+        """Yields the scores of every row after each round."""
+        check_is_fitted(self)
+        steps = target_means(self.forest_.nodes)
+        scores = np.tile(self.start_, (len(ends := self._model.predictor.ends_in_trees(self._values(X))), 1))
+        for end in ends.T:
+            scores = scores + steps[end]
+            yield scores
+
+    def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
+        """Returns predictions of rows that `encoder_.values` has encoded."""
+        return self._predictions(self.model_.predict(values))
+
+    @abc.abstractmethod
+    def _make_loss(self) -> BaseLoss:
+        """Returns the loss, when classes are known."""
+
+    def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row column"]:
+        """Returns what the loss predicts from scores."""
+        return np.asarray(self.loss_.predict(scores.T), np.float64).T
+
+    def _blank_tree(self) -> Any:
+        """Returns a tree that reads the table as this estimator wants it, and does not grow."""
+        names = set(self._tree_class._get_param_names()) & set(self._get_param_names())
+        given = {name: getattr(self, name) for name in names - {"criterion"}}
+        return self._tree_class(**given | {"max_bins": BINS if self.max_bins == "auto" else self.max_bins})
+
+    def _evaluation(self, blank: BaseTree, given: Any) -> Sample:
+        """Returns a table of `eval_set` with its target and weights."""
+        if not isinstance(given, list | tuple) or len(given) not in (2, 3):
+            raise InvalidInputError(f"eval_set must hold pairs (X, y) or triples (X, y, weights), got {type(given)}")
+        X, y, weight, _ = read_arguments(*given)
+        target = blank.read_target(y)
+        if np.any(target < 0) and blank.class_names():
+            raise InvalidInputError("y of eval_set has a class that y does not have")
+        return Sample(X, target, (), check_sample_weight(weight, target.shape[1]))
+
+    def _boost(self, blank: BaseTree, start: PreparedFit, held: list[Sample], on_grown: Any) -> Boosted:
+        """Returns what the rounds have made."""
+        encoded = start.encoded
+        widths, codes = widths_of([encoded]), padded_codes([encoded])
+        features = features_of(encoded.schema, encoded.recipe, widths, len(codes) - encoded.schema.num_features)
+        rows = _rows_of(codes, encoded.target, encoded.weight)
+        evaluations = []
+        for sample in held:
+            own = blank.encoder_.transform(sample.X)
+            evaluations.append(_rows_of(buckets.pad_codes(own), sample.target, sample.weight))
+        depth = NO_LIMIT if self.max_depth is None else self.max_depth
+        most_nodes = min(2 * encoded.codes.shape[1], 2 ** (min(depth, 30) + 1))
+
+        def on_rounds(number: int, losses: Float[np.ndarray, "round evaluation"]) -> bool:
+            if on_grown is not None:
+                on_grown(len(losses))
+            return False
+
+        return boost(
+            rows,
+            features,
+            self.loss_,
+            self._limits(depth),
+            self._shrinkage(),
+            Sizes(widths.num_bins, buckets.capacity_bucket(most_nodes)),
+            num_rounds=self.n_estimators,
+            missing=Missing[self.missing.upper()],
+            counts_rows=self.min_samples_leaf > 1,
+            seed=self._seed(),
+            evaluations=tuple(evaluations),
+            on_rounds=on_rounds,
+        )
+
+    def _seed(self) -> int:
+        """Returns the seed of what is drawn. Where no rows are, it is the same in every fit, which then never differ."""
+        if self.random_state is None and self.subsample == 1:
+            return 0
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _limits(self, depth: int) -> Limits:
+        """Returns when nodes are not split; weights are second derivatives."""
+        rows = self.min_samples_leaf if self.min_samples_leaf > 1 else 0
+        return Limits(
+            max_depth=depth,
+            min_samples_split=2 * rows,
+            min_samples_leaf=rows,
+            min_weight_leaf=self.min_child_weight,
+            min_gain=LEAST_GAIN,
+        )
+
+    def _shrinkage(self) -> Shrinkage:
+        return Shrinkage(
+            learning_rate=self.learning_rate,
+            l2=self.reg_lambda,
+            l1=self.reg_alpha,
+            max_step=self.max_delta_step or np.inf,
+            least_gain=self.gamma,
+            row_fraction=self.subsample,
+            patience=self.n_iter_no_change if self.early_stopping else NO_PATIENCE,
+            tolerance=self.tol,
+        )
+
+    def _settle(self, boosted: Boosted) -> None:
+        """Takes a boosted model as the fitted one, with thresholds in units of the table."""
+        if boosted.stop == Stop.NOT_FINITE:
+            warnings.warn(
+                f"{self.loss_}: derivatives are no numbers after round {len(boosted.forest)}; its trees are kept",
+                InterruptedFitWarning,
+                stacklevel=3,
+            )
+        forest = boosted.forest.first(boosted.best_round) if self.early_stopping else boosted.forest
+        nodes = decode_thresholds(forest.nodes, self.encoder_.schema_)
+        self.forest_, self.start_, self.losses_ = Forest(nodes, forest.first_node), boosted.start, boosted.losses
+        # The mean of the trees' predictions is the sum of their steps, behind the start.
+        value = self.start_ + len(forest) * target_means(nodes)
+        self._model = FittedModel(self.schema_, self.forest_, value, None, (), (), averages_trees=True)
+
+
+def _rows_of(
+    codes: UInt[np.ndarray, "feature row"],
+    target: Real[np.ndarray, "output row"],
+    weight: Float[np.ndarray, " row"] | None,
+) -> Rows:
+    """Returns rows padded to the length of the codes, by rows of weight 0."""
+    weight = np.ones(target.shape[1]) if weight is None else weight
+    dtype = np.int32 if np.issubdtype(target.dtype, np.integer) else np.float32
+    target, weight = (
+        padded_rows(part, codes.shape[1]) for part in (target[0].astype(dtype), weight.astype(np.float32))
+    )
+    return Rows(codes, target, weight, {})
