@@ -209,7 +209,7 @@ class BaseBoosting(BoostingParameters, FittedTrees):
         )
 
     def _seed(self) -> int:
-        """Returns the seed of what is drawn. Where no rows are, it is the same in every fit, which then never differ."""
+        """Returns the seed of what is drawn: the same in every fit where no rows are."""
         if self.random_state is None and self.subsample == 1:
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
