@@ -2,14 +2,16 @@
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Float, Int, Real
 
+from jaxtree.arrays import AnyArray
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.rounds import Made, Progress, Rates, Rows, make_rounds
 from jaxtree.errors import InvalidInputError, TrainingError
@@ -28,6 +30,9 @@ NODES_AT_A_TIME = 2**20
 
 LEAST_BITS = 8
 """Rows whose derivatives would have fewer bits are summed in 64."""
+
+MOST_ROWS_IN_DOUBLE = 2**17
+"""Rows whose scores have 64 bits; of more rows they have 32, for speed."""
 
 NO_PATIENCE = 2**31 - 1
 """Rounds without a better loss that no boosting reaches."""
@@ -107,7 +112,7 @@ def boost(
     for bit, with and without the kernel in C++.
 
     Args:
-        rows: The rows; scores and derivatives have 32 bits.
+        rows: The rows. Scores and derivatives have 64 bits, of very many rows 32.
         features: How the features may be split; by thresholds if None.
         loss: The loss.
         limits: The limits of every tree. Weights are second derivatives.
@@ -145,8 +150,10 @@ def boost(
         rules = Rules(_objective(loss, rows), missing, counts_rows=counts_rows)
         limits = limits._replace(parameters=Penalties(shrinkage.l2, shrinkage.l1, shrinkage.max_step))
         plan, prepared = _prepare(rows, features, limits, rules, sizes)
-        call = _Call(prepared, plan, jax.tree.map(jnp.asarray, rows), jax.tree.map(jnp.asarray, evaluations))
-        progress = _open(np.asarray(start), rows, evaluations)
+        precision = jnp.float64 if len(rows.weight) <= MOST_ROWS_IN_DOUBLE else jnp.float32
+        on_device = functools.partial(jax.tree.map, functools.partial(_typed, precision=precision))
+        call = _Call(prepared, plan, on_device(rows), on_device(evaluations))
+        progress = _open(jnp.asarray(start, precision), rows, evaluations)
         return _run(call, loss, shrinkage, progress, num_rounds, seed, on_rounds)
 
 
@@ -225,24 +232,30 @@ def _rates(learning_rate: Float[np.ndarray, " made"], shrinkage: Shrinkage, limi
     )
 
 
-def _open(start: Float[np.ndarray, " score"], rows: Rows, evaluations: tuple[Rows, ...]) -> Progress:
+def _typed(values: Real[AnyArray, "..."], *, precision: Any) -> Real[Array, "..."]:
+    """The values on the device: floats with so many bits, other numbers as they are."""
+    return jnp.asarray(values, precision if jnp.issubdtype(values.dtype, jnp.floating) else None)
+
+
+def _open(start: Float[Array, " score"], rows: Rows, evaluations: tuple[Rows, ...]) -> Progress:
     """Before the first round: the same scores for all rows."""
     spread = lambda own: jnp.broadcast_to(  # noqa: E731
-        jnp.asarray(start, jnp.float32)[:, None], (start.size, len(own.weight))
+        start[:, None], (start.size, len(own.weight))
     )
     return Progress(
         round=jnp.int32(0), scores=spread(rows), evaluated=tuple(map(spread, evaluations)),
-        best=jnp.float32(jnp.inf), best_round=jnp.int32(0), is_finite=jnp.bool_(True),
+        best=jnp.asarray(jnp.inf, start.dtype), best_round=jnp.int32(0), is_finite=jnp.bool_(True),
     )  # fmt: skip
 
 
 def _forest_of(made: Made, number: int) -> Forest:
     """The first trees of a call, in one table."""
-    trees = jax.tree.map(lambda values: np.asarray(values[:number]), made.trees)
-    size, roots = number * trees.capacity, np.arange(number, dtype=np.int32) * trees.capacity
-    moved = {name: getattr(trees, name) + roots[:, None] for name in ("first_child", "parent", "root")}
-    trees = dataclasses.replace(trees, **moved, num_nodes=np.array(size, np.int32))
-    return take_trees(jax.tree.map(lambda x: x.reshape(size, *x.shape[2:]) if x.ndim else x, trees), roots)
+    size, capacity = number * made.trees.capacity, made.trees.capacity
+    first = np.arange(number, dtype=np.int32) * capacity
+    joined = lambda x: np.asarray(x[:number]).reshape(size, *x.shape[2:]) if x.ndim > 1 else np.array(size, np.int32)  # noqa: E731
+    flat = jax.tree.map(joined, made.trees)
+    links = {name: getattr(flat, name) + np.repeat(first, capacity) for name in ("first_child", "parent", "root")}
+    return take_trees(dataclasses.replace(flat, **links), first)
 
 
 def _present(rows: Rows) -> dict[str, Int[np.ndarray, "..."]]:

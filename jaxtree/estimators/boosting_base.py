@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
+import jax
 import numpy as np
 from jaxtyping import Float, Float64, Int, Real, UInt
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import buckets
 from jaxtree.boosting.boost import NO_PATIENCE, Boosted, Shrinkage, Stop, boost
@@ -27,7 +28,7 @@ from jaxtree.estimators.growing import (
     padded_rows,
     widths_of,
 )
-from jaxtree.estimators.parameters import EncodingParameters
+from jaxtree.estimators.parameters import AUTO, EncodingParameters
 from jaxtree.estimators.parts import part_by_part, read_arguments
 from jaxtree.estimators.predicting import FittedTrees
 from jaxtree.estimators.prunings import AT_LEAST_0, PART
@@ -40,6 +41,15 @@ from jaxtree.tree.nodes import target_means
 
 BINS = 255
 """Bins of a numeric column where `max_bins` is "auto"."""
+
+ROWS_OF_A_LEAF, MANY_ROWS = 20, 50_000
+"""Rows of a branch at least where `min_samples_leaf` is "auto" and the table has fewer than many."""
+
+OF_READING = (
+    *("categorical_features", "max_categories", "class_weight", "monotonic_cst", "categorical_splits", "missing"),
+    *("max_bins", "random_state"),
+)
+"""Parameters that a tree needs to read the table."""
 
 LEAST_GAIN = np.finfo(np.float64).tiny
 """Gain per weight of a split: one that gains nothing is not made."""
@@ -54,7 +64,7 @@ class BoostingParameters(EncodingParameters):
     n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=100, kw_only=False)
     learning_rate: Annotated[float, ABOVE_0] = 0.1
     max_depth: Annotated[int | None, whole(1), None] = 6
-    min_samples_leaf: Annotated[int, whole(1)] = 1
+    min_samples_leaf: Annotated[int | str, whole(1), AUTO] = "auto"
     min_child_weight: Annotated[float, AT_LEAST_0] = 1.0
     reg_lambda: Annotated[float, AT_LEAST_0] = 1.0
     reg_alpha: Annotated[float, AT_LEAST_0] = 0.0
@@ -83,6 +93,12 @@ class BaseBoosting(BoostingParameters, FittedTrees):
 
     _tree_class: ClassVar[type[BaseTree]]
 
+    def __sklearn_tags__(self):
+        """Sets scikit-learn's tags: one target."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Sequence[Any] | None = None) -> Self:
         """Boosts trees, round by round.
 
@@ -106,6 +122,10 @@ class BaseBoosting(BoostingParameters, FittedTrees):
         start = blank.prepare_fit(X, y, sample_weight)
         if blank.n_outputs_ > 1:
             raise InvalidInputError(f"boosted trees have one target, got {blank.n_outputs_} columns of y")
+        if len(getattr(y, "shape", ())) == 2:
+            message = "A column-vector y was passed when a 1d array was expected"
+            warnings.warn(message, DataConversionWarning, stacklevel=2)
+            blank.is_vector_ = True
         held = [self._evaluation(blank, given) for given in eval_set or ()]
         if self.early_stopping and not held:
             grown_on, own = start.sample.split(self.validation_fraction, self.random_state)
@@ -132,17 +152,16 @@ class BaseBoosting(BoostingParameters, FittedTrees):
     def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
         """Returns the node of every tree where the walk of every row ends, counted from the tree's root."""
         values = self._values(X)
-        return self._model.predictor.ends_in_trees(values) - self.forest_.first_node[:-1]
+        return self.model_.predictor.ends_in_trees(values) - self.forest_.first_node[:-1]
 
     def raw_scores(self, X: Any) -> Float[np.ndarray, "row score"]:
         """Returns the scores of every row, which the loss turns into predictions: a column a score."""
-        return self._model.predict(self._values(X))
+        return self.model_.predict(self._values(X))
 
     def staged_scores(self, X: Any) -> Iterator[Float[np.ndarray, "row score"]]:
         """Yields the scores of every row after each round."""
-        check_is_fitted(self)
-        steps = target_means(self.forest_.nodes)
-        scores = np.tile(self.start_, (len(ends := self._model.predictor.ends_in_trees(self._values(X))), 1))
+        steps, ends = target_means(self.forest_.nodes), self.model_.predictor.ends_in_trees(self._values(X))
+        scores = np.tile(self.start_, (len(ends), 1))
         for end in ends.T:
             scores = scores + steps[end]
             yield scores
@@ -157,12 +176,13 @@ class BaseBoosting(BoostingParameters, FittedTrees):
 
     def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row column"]:
         """Returns what the loss predicts from scores."""
-        return np.asarray(self.loss_.predict(scores.T), np.float64).T
+        with jax.enable_x64(True):
+            return np.asarray(self.loss_.predict(scores.T)).T
 
     def _blank_tree(self) -> Any:
         """Returns a tree that reads the table as this estimator wants it, and does not grow."""
-        names = set(self._tree_class._get_param_names()) & set(self._get_param_names())
-        given = {name: getattr(self, name) for name in names - {"criterion"}}
+        names = [name for name in OF_READING if hasattr(self, name)]
+        given = {name: getattr(self, name) for name in names}
         return self._tree_class(**given | {"max_bins": BINS if self.max_bins == "auto" else self.max_bins})
 
     def _evaluation(self, blank: BaseTree, given: Any) -> Sample:
@@ -186,7 +206,8 @@ class BaseBoosting(BoostingParameters, FittedTrees):
             own = blank.encoder_.transform(sample.X)
             evaluations.append(_rows_of(buckets.pad_codes(own), sample.target, sample.weight))
         depth = NO_LIMIT if self.max_depth is None else self.max_depth
-        most_nodes = min(2 * encoded.codes.shape[1], 2 ** (min(depth, 30) + 1))
+        num_rows = encoded.codes.shape[1]
+        most_nodes, limits = min(2 * num_rows, 2 ** (min(depth, 30) + 1)), self._limits(depth, num_rows)
 
         def on_rounds(number: int, losses: Float[np.ndarray, "round evaluation"]) -> bool:
             if on_grown is not None:
@@ -197,12 +218,12 @@ class BaseBoosting(BoostingParameters, FittedTrees):
             rows,
             features,
             self.loss_,
-            self._limits(depth),
+            limits,
             self._shrinkage(),
-            Sizes(widths.num_bins, buckets.capacity_bucket(most_nodes)),
+            Sizes(widths.num_bins, 1 << (most_nodes - 1).bit_length()),
             num_rounds=self.n_estimators,
             missing=Missing[self.missing.upper()],
-            counts_rows=self.min_samples_leaf > 1,
+            counts_rows=limits.min_samples_leaf > 0,
             seed=self._seed(),
             evaluations=tuple(evaluations),
             on_rounds=on_rounds,
@@ -214,9 +235,12 @@ class BaseBoosting(BoostingParameters, FittedTrees):
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _limits(self, depth: int) -> Limits:
+    def _limits(self, depth: int, num_rows: int) -> Limits:
         """Returns when nodes are not split; weights are second derivatives."""
-        rows = self.min_samples_leaf if self.min_samples_leaf > 1 else 0
+        rows = self.min_samples_leaf
+        if rows == "auto":
+            rows = ROWS_OF_A_LEAF if num_rows < MANY_ROWS else 1
+        rows = rows if rows > 1 else 0
         return Limits(
             max_depth=depth,
             min_samples_split=2 * rows,
@@ -260,8 +284,5 @@ def _rows_of(
 ) -> Rows:
     """Returns rows padded to the length of the codes, by rows of weight 0."""
     weight = np.ones(target.shape[1]) if weight is None else weight
-    dtype = np.int32 if np.issubdtype(target.dtype, np.integer) else np.float32
-    target, weight = (
-        padded_rows(part, codes.shape[1]) for part in (target[0].astype(dtype), weight.astype(np.float32))
-    )
+    target, weight = (padded_rows(part, codes.shape[1]) for part in (target[0], weight))
     return Rows(codes, target, weight, {})
