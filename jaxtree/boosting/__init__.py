@@ -1,6 +1,12 @@
 """Gradient boosting of trees, from any loss."""
 
 from jaxtree.boosting import distributions as distributions
+from jaxtree.boosting.booster import BaseLearner as BaseLearner
+from jaxtree.boosting.booster import BoostData as BoostData
+from jaxtree.boosting.booster import Boosted as Boosted
+from jaxtree.boosting.booster import Shrinkage as Shrinkage
+from jaxtree.boosting.booster import Stop as Stop
+from jaxtree.boosting.booster import boost as boost
 from jaxtree.boosting.distribution import Distribution as Distribution
 from jaxtree.boosting.loss import BaseLoss as BaseLoss
 from jaxtree.boosting.loss import Derivatives as Derivatives
@@ -21,5 +27,8 @@ from jaxtree.boosting.quantiles import quantiles as quantiles
 from jaxtree.boosting.ranking import average_precision as average_precision
 from jaxtree.boosting.ranking import ndcg as ndcg
 from jaxtree.boosting.ranking import pairwise as pairwise
+from jaxtree.boosting.rounds import ScoredRows as ScoredRows
 from jaxtree.boosting.survival import accelerated_failure_time as accelerated_failure_time
 from jaxtree.boosting.survival import cox as cox
+from jaxtree.growth.newton import Newton as Newton
+from jaxtree.growth.newton import Penalties as Penalties

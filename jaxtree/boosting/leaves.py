@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int32
 from jaxtree.boosting.loss import Derivatives
 from jaxtree.growth.newton import Penalties, newton_step
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
-from jaxtree.tree import Tree
+from jaxtree.tree import SplitKind, Tree
 
 
 class Leaves(NamedTuple):
@@ -33,17 +33,45 @@ class Leaves(NamedTuple):
 
 def newton_steps(leaves: Leaves, derivatives: Derivatives, penalties: Penalties) -> Float[Array, "score node"]:
     """The steps that the penalised loss of every node's rows falls most by, to the second order."""
-    gradient = sums_at_nodes(leaves, derivatives.gradient)
+    # Between barriers, so that steps have the same bits whatever is around them.
+    gradient = lax.optimization_barrier(sums_at_nodes(leaves, derivatives.gradient))
     if derivatives.hessian.ndim == 2:
-        return newton_step(gradient, sums_at_nodes(leaves, derivatives.hessian), penalties)
+        curvature = lax.optimization_barrier(sums_at_nodes(leaves, derivatives.hessian))
+        return lax.optimization_barrier(newton_step(gradient, curvature, penalties))
     row, column = np.tril_indices(len(gradient))
-    triangle = sums_at_nodes(leaves, derivatives.hessian[row, column]).T
+    triangle = lax.optimization_barrier(sums_at_nodes(leaves, derivatives.hessian[row, column])).T
     matrix = jnp.zeros((len(triangle), len(gradient), len(gradient)))
     matrix = matrix.at[:, row, column].set(triangle).at[:, column, row].set(triangle)
     matrix = matrix + penalties.l2 * jnp.eye(len(gradient))
     shrunk = jnp.sign(gradient) * jnp.maximum(jnp.abs(gradient) - penalties.l1, 0)
     steps = -jnp.linalg.solve(matrix, shrunk.T[:, :, None])[:, :, 0].T
     return jnp.clip(steps, -penalties.max_step, penalties.max_step)
+
+
+def within_bounds(
+    tree: Tree, steps: Float[Array, "1 node"], monotone: Int32[Array, " feature"]
+) -> Float[Array, "1 node"]:
+    """The steps, kept in the order that constraints ask for.
+
+    A constrained split sets a bound half way between the steps of its branches, which those below do not leave.
+    """
+    parent, left = tree.parent, tree.first_child[tree.parent]
+    is_threshold = tree.split_kind[parent] == SplitKind.THRESHOLD
+    sign = jnp.where(is_threshold & (tree.depth > 0), monotone[tree.feature[parent]], 0)
+    is_left = jnp.arange(tree.capacity) == left
+
+    def bound_level(above, bounds):
+        lower, upper = (bound[parent] for bound in bounds)
+        value = jnp.clip(steps[0], lower, upper)
+        middle = (value[left] + value[left + 1]) / 2
+        is_low = is_left == (sign > 0)
+        new = jnp.where((sign != 0) & ~is_low, middle, lower), jnp.where((sign != 0) & is_low, middle, upper)
+        is_here = tree.depth == above + 1
+        return tuple(jnp.where(is_here, own, bound) for own, bound in zip(new, bounds, strict=True))
+
+    free = jnp.full(tree.capacity, jnp.inf)
+    lower, upper = lax.fori_loop(0, jnp.max(tree.depth), bound_level, (-free, free))
+    return jnp.clip(steps, lower, upper)
 
 
 def quantile_steps(

@@ -13,7 +13,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int32, Shaped, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, mix
-from jaxtree.boosting.leaves import Leaves, newton_steps, quantile_steps
+from jaxtree.boosting.leaves import Leaves, newton_steps, quantile_steps, within_bounds
 from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
 from jaxtree.compilation import compiled
 from jaxtree.growth.grow import grow_levels
@@ -26,8 +26,8 @@ from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply
 
 
-class Rows(NamedTuple):
-    """Rows that scores are made for.
+class ScoredRows(NamedTuple):
+    """ScoredRows that scores are made for.
 
     Attributes:
         codes: Codes of every feature.
@@ -51,6 +51,8 @@ class Rates(NamedTuple):
         least_gain: The least loss that a split must save.
         patience: The number of rounds without a better loss of the first evaluation after which boosting stops.
         tolerance: How much less a loss must be to be better.
+        end: The number of rounds at which to end.
+        seed: The seed of what is drawn; a draw depends on it, the round and the row.
         penalties: The penalties of steps.
         limits: The limits of the trees.
     """
@@ -60,11 +62,13 @@ class Rates(NamedTuple):
     least_gain: Float[AnyArray, ""]
     patience: Int32[AnyArray, ""]
     tolerance: Float[AnyArray, ""]
+    end: Int32[AnyArray, ""]
+    seed: UInt32[AnyArray, ""]
     penalties: Penalties
     limits: Limits
 
 
-class Progress(NamedTuple):
+class BoostState(NamedTuple):
     """What a round changes.
 
     Attributes:
@@ -99,16 +103,14 @@ class Made(NamedTuple):
 @compiled("plan", "loss", what=lambda **_: "boosting")
 def make_rounds(
     prepared: Prepared,
-    rows: Rows,
-    evaluations: tuple[Rows, ...],
+    rows: ScoredRows,
+    evaluations: tuple[ScoredRows, ...],
     rates: Rates,
-    seed: UInt32[Array, ""],
-    progress: Progress,
-    end: Int32[Array, ""],
+    state: BoostState,
     *,
     plan: Plan,
     loss: BaseLoss,
-) -> tuple[Progress, Made]:
+) -> tuple[BoostState, Made]:
     """Makes one round for each of the given learning rates, or fewer.
 
     Args:
@@ -116,60 +118,58 @@ def make_rounds(
         rows: The rows that trees are grown on.
         evaluations: Other rows, whose loss is recorded.
         rates: The numbers of the boosting.
-        seed: The seed of what is drawn; a draw depends on it, the round and the row.
-        progress: What the rounds before have led to.
-        end: The number of rounds at which to end.
+        state: What the rounds before have led to.
         plan: The static sizes of growth.
         loss: The loss.
     """
-    first, num_made = progress.round, rates.learning_rate.shape[0]
+    first, num_made = state.round, rates.learning_rate.shape[0]
     losses = jnp.zeros((num_made, len(evaluations)), jnp.float64)
 
     def goes_on(carry):
-        progress, _ = carry
-        in_time = progress.round < jnp.minimum(end, first + num_made)
-        hopes = progress.round - progress.best_round < rates.patience
-        return in_time & progress.is_finite & (hopes | (not evaluations))
+        state, _ = carry
+        in_time = state.round < jnp.minimum(rates.end, first + num_made)
+        hopes = state.round - state.best_round < rates.patience
+        return in_time & state.is_finite & (hopes | (not evaluations))
 
     def make_round(carry):
-        progress, made = carry
-        at = progress.round - first
-        tree, is_finite = _grow_tree(prepared, rows, rates, seed, progress, rates.learning_rate[at], plan, loss)
-        steps = target_means(tree).T.astype(progress.scores.dtype)
+        state, made = carry
+        at = state.round - first
+        tree, is_finite = _grow_tree(prepared, rows, rates, state, rates.learning_rate[at], plan, loss)
+        steps = target_means(tree).T.astype(state.scores.dtype)
         move = lambda scores, own: scores + steps[:, apply(tree, own.codes)]  # noqa: E731
-        evaluated = tuple(move(*pair) for pair in zip(progress.evaluated, evaluations, strict=True))
+        evaluated = tuple(move(*pair) for pair in zip(state.evaluated, evaluations, strict=True))
         pairs = zip(evaluated, evaluations, strict=True)
         own_losses = [loss.mean(scores, own.target, own.weight, own.extras) for scores, own in pairs]
-        progress = progress._replace(
-            round=progress.round + 1, scores=move(progress.scores, rows), evaluated=evaluated, is_finite=is_finite
+        state = state._replace(
+            round=state.round + 1, scores=move(state.scores, rows), evaluated=evaluated, is_finite=is_finite
         )
         made = Made(
             jax.tree.map(lambda all_, own: all_.at[at].set(own.astype(all_.dtype)), made.trees, tree),
             made.losses.at[at].set(jnp.array(own_losses)) if evaluations else made.losses,
         )
-        return _with_best(progress, own_losses, rates), made
+        return _with_best(state, own_losses, rates), made
 
-    return lax.while_loop(goes_on, make_round, (progress, Made(_blank_trees(plan, num_made), losses)))
+    return lax.while_loop(goes_on, make_round, (state, Made(_blank_trees(plan, num_made), losses)))
 
 
-def _with_best(progress: Progress, losses: list[Float[Array, ""]], rates: Rates) -> Progress:
-    """The progress, after the losses of its last round."""
+def _with_best(state: BoostState, losses: list[Float[Array, ""]], rates: Rates) -> BoostState:
+    """The state, after the losses of its last round."""
     if not losses:
-        return progress
-    is_better = losses[0] < progress.best - rates.tolerance
-    return progress._replace(
-        best=jnp.where(is_better, losses[0], progress.best),
-        best_round=jnp.where(is_better, progress.round, progress.best_round),
+        return state
+    is_better = losses[0] < state.best - rates.tolerance
+    return state._replace(
+        best=jnp.where(is_better, losses[0], state.best),
+        best_round=jnp.where(is_better, state.round, state.best_round),
     )
 
 
 def _grow_tree(
-    prepared: Prepared, rows: Rows, rates: Rates, seed, progress: Progress, learning_rate, plan: Plan, loss: BaseLoss
+    prepared: Prepared, rows: ScoredRows, rates: Rates, state: BoostState, learning_rate, plan: Plan, loss: BaseLoss
 ) -> tuple[Tree, Bool[Array, ""]]:
     """The tree of a round, whose means are the changes of scores, and whether all derivatives are numbers."""
-    derivatives = loss.derivatives(progress.scores, rows.target, rows.weight, rows.extras)
+    derivatives = _derivatives(loss, state.scores, rows)
     is_finite = jnp.all(jnp.isfinite(derivatives.gradient)) & jnp.all(jnp.isfinite(derivatives.hessian))
-    seed = mix(seed + progress.round.astype(jnp.uint32))
+    seed = mix(rates.seed + state.round.astype(jnp.uint32))
     noise, draw = _numbers_of_rows(seed, rows.weight.shape[0])
     is_used = (rows.weight > 0) & (draw < rates.row_fraction)
     curvature = _curvatures(derivatives, plan)
@@ -186,23 +186,33 @@ def _grow_tree(
         plan=plan,
         is_wide=True,
     )
+    monotone = prepared.features.monotone if plan.rules.has_monotone else None
     leaves = Leaves(grown.tree, apply(grown.tree, rows.codes), is_used)
-    steps = learning_rate * _steps(leaves, derivatives, rows, progress.scores, rates.penalties, plan, loss)
+    steps = learning_rate * _steps(leaves, derivatives, rows, state.scores, rates.penalties, monotone, loss)
     return dataclasses.replace(grown.tree, target_sum=(steps * grown.tree.weight).T), is_finite
 
 
+def _derivatives(loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows) -> Derivatives:
+    """The derivatives of all rows.
+
+    Between barriers they are a piece of program of their own, and therefore have the same bits whatever is around it.
+    """
+    scores = lax.optimization_barrier(scores)
+    return lax.optimization_barrier(loss.derivatives(scores, rows.target, rows.weight, rows.extras))
+
+
 def _steps(
-    leaves: Leaves, derivatives: Derivatives, rows: Rows, scores, penalties: Penalties, plan: Plan, loss: BaseLoss
+    leaves: Leaves, derivatives: Derivatives, rows: ScoredRows, scores, penalties: Penalties, monotone, loss: BaseLoss
 ) -> Float[Array, "score node"]:
-    """The whole steps of all nodes."""
+    """The whole steps of all nodes; `monotone` has the constraint of every feature, or is None."""
     if loss.renewal is not None:
         shifted, _ = with_offset(scores, rows.extras)
         levels = np.broadcast_to(loss.renewal, loss.num_scores).tolist()
         return quantile_steps(leaves, rows.target - shifted, rows.weight, tuple(levels))
-    if plan.rules.has_monotone:
-        # Bounds hold for the rounded sums that splits were chosen by.
-        return target_means(leaves.tree).T
-    return newton_steps(leaves, derivatives, penalties)
+    steps = newton_steps(leaves, derivatives, penalties)
+    if monotone is not None:
+        steps = within_bounds(leaves.tree, steps, monotone)
+    return steps
 
 
 def _curvatures(derivatives: Derivatives, plan: Plan) -> Float[Array, "curvature row"]:

@@ -15,9 +15,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from jaxtree import buckets
-from jaxtree.boosting.boost import NO_PATIENCE, Boosted, Shrinkage, Stop, boost
+from jaxtree.boosting.booster import NO_PATIENCE, BaseLearner, BoostData, Boosted, Shrinkage, Stop, boost
 from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.rounds import Rows
+from jaxtree.boosting.rounds import ScoredRows
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.conventions import progress_of_trees, whole
@@ -43,7 +43,7 @@ BINS = 255
 """Bins of a numeric column where `max_bins` is "auto"."""
 
 ROWS_OF_A_LEAF, MANY_ROWS = 20, 50_000
-"""Rows of a branch at least where `min_samples_leaf` is "auto" and the table has fewer than many."""
+"""ScoredRows of a branch at least where `min_samples_leaf` is "auto" and the table has fewer than many."""
 
 OF_READING = (
     *("categorical_features", "max_categories", "class_weight", "monotonic_cst", "categorical_splits", "missing"),
@@ -215,17 +215,17 @@ class BaseBoosting(BoostingParameters, FittedTrees):
             return False
 
         return boost(
-            rows,
-            features,
+            BoostData(rows, features, tuple(evaluations)),
             self.loss_,
-            limits,
+            BaseLearner(
+                limits,
+                Sizes(widths.num_bins, 1 << (most_nodes - 1).bit_length()),
+                missing=Missing[self.missing.upper()],
+                counts_rows=limits.min_samples_leaf > 0,
+            ),
             self._shrinkage(),
-            Sizes(widths.num_bins, 1 << (most_nodes - 1).bit_length()),
             num_rounds=self.n_estimators,
-            missing=Missing[self.missing.upper()],
-            counts_rows=limits.min_samples_leaf > 0,
             seed=self._seed(),
-            evaluations=tuple(evaluations),
             on_rounds=on_rounds,
         )
 
@@ -281,8 +281,8 @@ def _rows_of(
     codes: UInt[np.ndarray, "feature row"],
     target: Real[np.ndarray, "output row"],
     weight: Float[np.ndarray, " row"] | None,
-) -> Rows:
+) -> ScoredRows:
     """Returns rows padded to the length of the codes, by rows of weight 0."""
     weight = np.ones(target.shape[1]) if weight is None else weight
     target, weight = (padded_rows(part, codes.shape[1]) for part in (target[0], weight))
-    return Rows(codes, target, weight, {})
+    return ScoredRows(codes, target, weight, {})

@@ -4,16 +4,16 @@ import dataclasses
 import enum
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Real
+from jaxtyping import Array, Float, Real
 
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.rounds import Made, Progress, Rates, Rows, make_rounds
+from jaxtree.boosting.rounds import BoostState, Made, Rates, ScoredRows, make_rounds
 from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_sizes
 from jaxtree.growth.mesh import Devices
@@ -29,13 +29,17 @@ NODES_AT_A_TIME = 2**20
 """Nodes of the trees of one call at most, if it makes several."""
 
 LEAST_BITS = 8
-"""Rows whose derivatives would have fewer bits are summed in 64."""
+"""ScoredRows whose derivatives would have fewer bits are summed in 64."""
 
 MOST_ROWS_IN_DOUBLE = 2**17
-"""Rows whose scores have 64 bits; of more rows they have 32, for speed."""
+"""ScoredRows whose scores have 64 bits; of more rows they have 32, for speed."""
 
 NO_PATIENCE = 2**31 - 1
 """Rounds without a better loss that no boosting reaches."""
+
+
+OnRounds: TypeAlias = Callable[[int, Float[np.ndarray, "round evaluation"]], bool]
+"""What is told how far a boosting is, and may end it."""
 
 
 class Shrinkage(NamedTuple):
@@ -60,6 +64,38 @@ class Shrinkage(NamedTuple):
     row_fraction: float = 1.0
     patience: int = NO_PATIENCE
     tolerance: float = 0.0
+
+
+class BaseLearner(NamedTuple):
+    """How the tree of a round is grown.
+
+    Attributes:
+        limits: When nodes are not split. Weights are second derivatives.
+        sizes: The number of bins, and the most nodes of a tree.
+        missing: The branch of rows whose value is missing; they are not shared out.
+        counts_rows: Whether the least numbers of rows in the limits count rows; if not, they are weights.
+    """
+
+    limits: Limits
+    sizes: Sizes
+    missing: Missing = Missing.LEARN
+    counts_rows: bool = False
+
+
+class BoostData(NamedTuple):
+    """The data of a boosting.
+
+    Attributes:
+        rows: The rows that trees are grown on. Scores have 64 bits; those of very many rows have 32.
+        features: How the features may be split; by thresholds if None.
+        evaluations: Other rows, whose loss is recorded; the first decide when to stop.
+        start: The scores before the first tree; those that are best for all rows together if not given.
+    """
+
+    rows: ScoredRows
+    features: Features | None = None
+    evaluations: tuple[ScoredRows, ...] = ()
+    start: Float[np.ndarray, " score"] | None = None
 
 
 class Stop(enum.Enum):
@@ -90,41 +126,30 @@ class Boosted(NamedTuple):
 
 
 def boost(
-    rows: Rows,
-    features: Features | None,
+    data: BoostData,
     loss: BaseLoss,
-    limits: Limits,
+    learner: BaseLearner,
     shrinkage: Shrinkage,
-    sizes: Sizes,
     *,
     num_rounds: int,
-    missing: Missing = Missing.LEARN,
-    counts_rows: bool = False,
     seed: int = 0,
-    evaluations: tuple[Rows, ...] = (),
-    start: Float[np.ndarray, " score"] | None = None,
-    on_rounds: Callable[[int, Float[np.ndarray, "round evaluation"]], bool] | None = None,
+    on_rounds: OnRounds | None = None,
 ) -> Boosted:
-    """Boosts trees on a loss, by Newton steps (Friedman, 2001; Chen and Guestrin, 2016).
+    """Boosts trees on a loss by Newton steps (Friedman, 2001; Chen and Guestrin, 2016).
 
-    The tree of a round is grown by `jaxtree.growth.newton.Newton`, and its nodes then take the step of exact sums: with
-    whole Hessians where a loss has them, or the quantiles that it asks for. Same rows, same seed: the same model, bit
-    for bit, with and without the kernel in C++.
+    The tree of a round is grown by the objective `jaxtree.boosting.Newton`. Its nodes then take the steps of exact
+    sums, with whole Hessians where a loss has them, or the quantiles that it asks for. The same rows and seed give the
+    same trees, with and without the kernel in C++.
 
     Args:
-        rows: The rows. Scores and derivatives have 64 bits, of very many rows 32.
-        features: How the features may be split; by thresholds if None.
+        data: The rows, and those of evaluations.
         loss: The loss.
-        limits: The limits of every tree. Weights are second derivatives.
+        learner: How trees are grown.
         shrinkage: How the boosting holds back.
-        sizes: The number of bins, and that of the nodes of a tree.
         num_rounds: The most rounds.
-        missing: The branch of rows whose value is missing; they are not shared out.
-        counts_rows: Whether the least numbers of rows in the limits count rows; if not, they are weights.
         seed: The seed of what is drawn.
-        evaluations: Other rows, whose loss is recorded; the first decide when to stop.
-        start: The scores before the first tree; those that are best for all rows if not given.
-        on_rounds: Called with the number of rounds made and their losses; a true result ends the boosting.
+        on_rounds: Called now and then with the number of rounds made and the losses of the last ones; a true result
+            ends the boosting.
 
     Raises:
         InvalidInputError: A target or an extra is not one that the loss allows, or shapes do not fit.
@@ -132,29 +157,29 @@ def boost(
 
     Example:
         >>> from jaxtree.boosting import squared
-        >>> codes, target = np.array([[0, 1, 2, 3]], np.uint8), np.array([0.0, 0.0, 1.0, 5.0], np.float32)
-        >>> rows, sizes = Rows(codes, target, np.ones(4, np.float32), {}), Sizes(num_bins=4, capacity=7)
-        >>> boosted = boost(rows, None, squared(), Limits(max_depth=2), Shrinkage(0.5, l2=0.0), sizes, num_rounds=10)
+        >>> codes, target = np.array([[0, 1, 2, 3]], np.uint8), np.array([0.0, 0.0, 1.0, 5.0])
+        >>> data = BoostData(ScoredRows(codes, target, np.ones(4), {}))
+        >>> learner = BaseLearner(Limits(max_depth=2), Sizes(num_bins=4, capacity=7))
+        >>> boosted = boost(data, squared(), learner, Shrinkage(0.5, l2=0.0), num_rounds=10)
         >>> len(boosted.forest), boosted.start.tolist()
         (10, [1.5])
     """
+    rows = data.rows
     if num_rounds < 1:
         raise InvalidInputError(f"num_rounds must be at least 1, got {num_rounds}")
-    if missing == Missing.FRACTION:
+    if learner.missing == Missing.FRACTION:
         raise InvalidInputError("boosting does not share rows out among branches: missing must be LEARN or BRANCH")
     loss.check(np.asarray(rows.target)[np.asarray(rows.weight) > 0], _present(rows))
-    check_sizes(Data(rows.codes, rows.target), sizes)
+    check_sizes(Data(rows.codes, rows.target), learner.sizes)
+    start = data.start
     if start is None:
         start = loss.start(np.asarray(rows.target), np.asarray(rows.weight), rows.extras)
     with jax.enable_x64(True):
-        rules = Rules(_objective(loss, rows), missing, counts_rows=counts_rows)
-        limits = limits._replace(parameters=Penalties(shrinkage.l2, shrinkage.l1, shrinkage.max_step))
-        plan, prepared = _prepare(rows, features, limits, rules, sizes)
+        plan, prepared = _prepare(data, loss, learner, shrinkage)
         precision = jnp.float64 if len(rows.weight) <= MOST_ROWS_IN_DOUBLE else jnp.float32
         on_device = functools.partial(jax.tree.map, functools.partial(_typed, precision=precision))
-        call = _Call(prepared, plan, on_device(rows), on_device(evaluations))
-        progress = _open(jnp.asarray(start, precision), rows, evaluations)
-        return _run(call, loss, shrinkage, progress, num_rounds, seed, on_rounds)
+        call = _Call(prepared, plan, loss, on_device(rows), on_device(data.evaluations))
+        return _run(call, shrinkage, _open(jnp.asarray(start, precision), call), num_rounds, seed, on_rounds)
 
 
 class _Call(NamedTuple):
@@ -162,71 +187,75 @@ class _Call(NamedTuple):
 
     prepared: Prepared
     plan: Plan
-    rows: Rows
-    evaluations: tuple[Rows, ...]
+    loss: BaseLoss
+    rows: ScoredRows
+    evaluations: tuple[ScoredRows, ...]
 
 
 def _run(
-    call: _Call, loss: BaseLoss, shrinkage: Shrinkage, progress: Progress, num_rounds: int, seed: int, on_rounds
+    call: _Call, shrinkage: Shrinkage, state: BoostState, num_rounds: int, seed: int, on_rounds: OnRounds | None
 ) -> Boosted:
     """Calls the compiled loop until it ends, and joins the trees."""
-    learning_rate = np.broadcast_to(np.asarray(shrinkage.learning_rate, np.float64), (num_rounds,))
-    start = np.asarray(progress.scores[:, 0], np.float64)
+    rates = _rates(shrinkage, call.prepared.limits, num_rounds, seed)
+    start = np.asarray(state.scores[:, 0], np.float64)
     at_a_time = max(1, min(ROUNDS_AT_A_TIME, NODES_AT_A_TIME // call.plan.capacity))
     forests, losses, stop = [], [], None
     while stop is None:
-        first = int(progress.round)
-        own = np.resize(learning_rate[first : first + at_a_time], at_a_time)
-        rates = _rates(own, shrinkage, call.prepared.limits)
-        arguments = (call.prepared, call.rows, call.evaluations, rates, jnp.uint32(seed), progress)
-        progress, made = make_rounds(*arguments, jnp.int32(num_rounds), plan=call.plan, loss=loss)
-        number = int(progress.round) - first
-        if not progress.is_finite and int(progress.round) == 1:
-            raise TrainingError(f"{loss}: derivatives at the scores of the start, {start.tolist()}, are no numbers")
-        forests.append(_forest_of(made, number if progress.is_finite else number - 1))
+        first = int(state.round)
+        own = np.resize(rates.learning_rate[first : first + at_a_time], at_a_time)
+        arguments = (call.prepared, call.rows, call.evaluations, rates._replace(learning_rate=own), state)
+        state, made = make_rounds(*arguments, plan=call.plan, loss=call.loss)
+        number = int(state.round) - first
+        if not state.is_finite and int(state.round) == 1:
+            raise TrainingError(
+                f"{call.loss}: derivatives at the scores of the start, {start.tolist()}, are no numbers"
+            )
+        forests.append(_forest_of(made, number if state.is_finite else number - 1))
         losses.append(np.asarray(made.losses[:number]))
-        stop = _reason(progress, shrinkage, num_rounds, bool(call.evaluations))
-        if on_rounds is not None and on_rounds(int(progress.round), losses[-1]) and stop is None:
+        stop = _reason(state, shrinkage, num_rounds, bool(call.evaluations))
+        if on_rounds is not None and on_rounds(int(state.round), losses[-1]) and stop is None:
             stop = Stop.ASKED
-    best_round = int(progress.best_round) if call.evaluations else sum(map(len, forests))
+    best_round = int(state.best_round) if call.evaluations else sum(map(len, forests))
     return Boosted(join_forests([f for f in forests if len(f)]), start, np.concatenate(losses), best_round, stop)
 
 
-def _reason(progress: Progress, shrinkage: Shrinkage, num_rounds: int, is_evaluated: bool) -> Stop | None:
+def _reason(state: BoostState, shrinkage: Shrinkage, num_rounds: int, is_evaluated: bool) -> Stop | None:
     """Why boosting has ended; None if it goes on."""
-    if not progress.is_finite:
+    if not state.is_finite:
         return Stop.NOT_FINITE
-    if is_evaluated and int(progress.round) - int(progress.best_round) >= shrinkage.patience:
+    if is_evaluated and int(state.round) - int(state.best_round) >= shrinkage.patience:
         return Stop.NO_BETTER_LOSS
-    return Stop.ALL_ROUNDS if int(progress.round) >= num_rounds else None
+    return Stop.ALL_ROUNDS if int(state.round) >= num_rounds else None
 
 
-def _objective(loss: BaseLoss, rows: Rows) -> Newton:
+def _prepare(data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage) -> tuple[Plan, Prepared]:
+    """The plan of growth, and its arrays without targets, which every round makes."""
+    objective = _objective(loss, len(data.rows.weight))
+    rules = Rules(objective, learner.missing, counts_rows=learner.counts_rows)
+    limits = learner.limits._replace(parameters=Penalties(shrinkage.l2, shrinkage.l1, shrinkage.max_step))
+    blank = Data(data.rows.codes, np.zeros((objective.num_outputs, len(data.rows.weight))))
+    where = {"platform": jax.default_backend(), "devices": Devices(1)}
+    plan, prepared = prepare(blank, data.features, limits, rules, learner.sizes, np.zeros(1, np.uint32), **where)
+    return plan, prepared._replace(target=np.zeros((objective.num_outputs, 0)), weight=None)
+
+
+def _objective(loss: BaseLoss, num_rows: int) -> Newton:
     """The objective of growth, whose sums have 32 bits if these leave enough for the derivatives of a row."""
     num_curvatures = 1 if loss.hessian == "one" else loss.num_scores
-    bits = NARROW_BITS - (len(rows.weight) * num_curvatures).bit_length()
+    bits = NARROW_BITS - (num_rows * num_curvatures).bit_length()
     return Newton(loss.num_scores, num_curvatures, has_noise=True, needs_wide_sums=bits < LEAST_BITS)
 
 
-def _prepare(
-    rows: Rows, features: Features | None, limits: Limits, rules: Rules, sizes: Sizes
-) -> tuple[Plan, Prepared]:
-    """The plan of growth, and its arrays without targets, which every round makes."""
-    blank = np.zeros((rules.objective.num_outputs, len(rows.weight)))
-    platform = jax.default_backend()
-    where = {"platform": platform, "devices": Devices(1)}
-    seed = np.zeros(1, np.uint32)
-    plan, prepared = prepare(Data(rows.codes, blank), features, limits, rules, sizes, seed, **where)
-    return plan, prepared._replace(target=np.zeros((rules.objective.num_outputs, 0)), weight=None)
-
-
-def _rates(learning_rate: Float[np.ndarray, " made"], shrinkage: Shrinkage, limits: Limits) -> Rates:
+def _rates(shrinkage: Shrinkage, limits: Limits, num_rounds: int, seed: int) -> Rates:
+    """The numbers of the compiled loop, with the learning rate of every round."""
     return Rates(
-        learning_rate=learning_rate,
+        learning_rate=np.broadcast_to(np.asarray(shrinkage.learning_rate, np.float64), (num_rounds,)),
         row_fraction=np.float64(shrinkage.row_fraction),
         least_gain=np.float64(shrinkage.least_gain),
         patience=np.int32(shrinkage.patience),
         tolerance=np.float64(shrinkage.tolerance),
+        end=np.int32(num_rounds),
+        seed=np.uint32(seed),
         penalties=Penalties(*(np.float64(x) for x in (shrinkage.l2, shrinkage.l1, shrinkage.max_step))),
         limits=limits,
     )
@@ -237,13 +266,11 @@ def _typed(values: Real[AnyArray, "..."], *, precision: Any) -> Real[Array, "...
     return jnp.asarray(values, precision if jnp.issubdtype(values.dtype, jnp.floating) else None)
 
 
-def _open(start: Float[Array, " score"], rows: Rows, evaluations: tuple[Rows, ...]) -> Progress:
+def _open(start: Float[Array, " score"], call: _Call) -> BoostState:
     """Before the first round: the same scores for all rows."""
-    spread = lambda own: jnp.broadcast_to(  # noqa: E731
-        start[:, None], (start.size, len(own.weight))
-    )
-    return Progress(
-        round=jnp.int32(0), scores=spread(rows), evaluated=tuple(map(spread, evaluations)),
+    spread = lambda own: jnp.broadcast_to(start[:, None], (start.size, len(own.weight)))  # noqa: E731
+    return BoostState(
+        round=jnp.int32(0), scores=spread(call.rows), evaluated=tuple(map(spread, call.evaluations)),
         best=jnp.asarray(jnp.inf, start.dtype), best_round=jnp.int32(0), is_finite=jnp.bool_(True),
     )  # fmt: skip
 
@@ -258,7 +285,7 @@ def _forest_of(made: Made, number: int) -> Forest:
     return take_trees(dataclasses.replace(flat, **links), first)
 
 
-def _present(rows: Rows) -> dict[str, Int[np.ndarray, "..."]]:
+def _present(rows: ScoredRows) -> dict[str, Real[np.ndarray, "..."]]:
     """The extras of the rows of some weight."""
     is_there = np.asarray(rows.weight) > 0
     return {name: np.asarray(values)[..., is_there] for name, values in rows.extras.items()}
