@@ -19,6 +19,7 @@ ANSWERS = sorted(page for page in (PAGES / "how_do_i").glob("*.md") if page.stem
 NOTEBOOKS = sorted(PAGES.glob("*.ipynb"))
 PUBLIC_ROOMS = (
     "jaxtree",
+    "jaxtree.boosting",
     "jaxtree.compilation",
     "jaxtree.criteria",
     "jaxtree.datasets",

@@ -114,7 +114,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
     def _make_loss(self) -> BaseLoss:
         if self.n_classes_ < 2:
             raise InvalidInputError(f"boosting needs two classes or more, got {self.n_classes_} class")
-        return losses.logistic() if self.n_classes_ == 2 else losses.softmax(self.n_classes_, self.hessian)
+        return losses.logistic() if self.n_classes_ == 2 else losses.softmax(int(self.n_classes_), self.hessian)
 
     def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row class"]:
         shares = super()._predictions(scores)

@@ -182,8 +182,10 @@ class BaseBoosting(BoostingParameters, FittedTrees):
     def _blank_tree(self) -> Any:
         """Returns a tree that reads the table as this estimator wants it, and does not grow."""
         names = [name for name in OF_READING if hasattr(self, name)]
-        given = {name: getattr(self, name) for name in names}
-        return self._tree_class(**given | {"max_bins": BINS if self.max_bins == "auto" else self.max_bins})
+        given: dict[str, Any] = {name: getattr(self, name) for name in names}
+        if self.max_bins == "auto":
+            given["max_bins"] = BINS
+        return self._tree_class(**given)
 
     def _evaluation(self, blank: BaseTree, given: Any) -> Sample:
         """Returns a table of `eval_set` with its target and weights."""
@@ -237,9 +239,8 @@ class BaseBoosting(BoostingParameters, FittedTrees):
 
     def _limits(self, depth: int, num_rows: int) -> Limits:
         """Returns when nodes are not split; weights are second derivatives."""
-        rows = self.min_samples_leaf
-        if rows == "auto":
-            rows = ROWS_OF_A_LEAF if num_rows < MANY_ROWS else 1
+        by_default = ROWS_OF_A_LEAF if num_rows < MANY_ROWS else 1
+        rows = by_default if isinstance(self.min_samples_leaf, str) else self.min_samples_leaf
         rows = rows if rows > 1 else 0
         return Limits(
             max_depth=depth,

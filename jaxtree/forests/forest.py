@@ -246,11 +246,14 @@ class _ForestGrowth:
     def _limits_of(self, batch: Batch, num_roots: int, entries: TreeRows) -> Limits:
         """The limits of the batch's trees; the roots without a tree have any."""
         padding, share = (0, num_roots - (batch.end - batch.first)), self._sampling.least_share
+        *numbers, parameters = self._limits
         of_roots = (
             np.pad(limit[batch.first : batch.end], padding, mode="edge") if np.ndim(limit) else limit
-            for limit in self._limits
+            for limit in numbers
         )
-        limits = Limits(*of_roots)
+        if np.ndim(parameters) > 1:
+            parameters = np.pad(parameters[batch.first : batch.end], (padding, (0, 0)), mode="edge")
+        limits = Limits(*of_roots, parameters=parameters)
         if not share:
             return limits
         total = np.bincount(entries.tree, entries.weight, minlength=num_roots)

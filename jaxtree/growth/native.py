@@ -71,7 +71,9 @@ def _formula(objective: Objective) -> int | None:
     """
     if type(objective) is Newton:
         return NEWTON
-    return FORMULAS.get(objective.criterion) if type(objective) in (Classes, Numbers) else None
+    if isinstance(objective, Classes | Numbers) and type(objective) in (Classes, Numbers):
+        return FORMULAS.get(objective.criterion)
+    return None
 
 
 def grow_nodes(problem: Problem, entries: Entries, root_seed: UInt32[Array, " root"], *, plan: Plan) -> NodeTable:

@@ -107,7 +107,7 @@ class Newton(Objective):
         value = value.at[0].set(jnp.where(used, jnp.maximum(value[0], 1), 0))
         label = jnp.zeros((0, target.shape[1]), jnp.int32)
         none = jnp.zeros(0, jnp.float64)
-        return Quantised(label, value, Units(*units, jnp.float64(1), none, is_scaled=True))
+        return Quantised(label, value, Units(units[0], units[1], jnp.float64(1), none, is_scaled=True))
 
     def weight(self, sums: Int[Array, "channel *candidate"]) -> Int[Array, "*candidate"]:
         """The second derivatives of all scores."""

@@ -241,7 +241,7 @@ def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
             leaf_rows=jnp.ceil(leaf_rows).astype(jnp.int32),
             mdl_correction=limits.mdl_correction,
             num_declared_classes=jnp.where(declared > 0, declared, max(rules.objective.classes, default=0)),
-            parameters=limits.parameters,
+            parameters=jnp.asarray(limits.parameters),
         ),
         units=units,
     )
