@@ -59,6 +59,9 @@ CASES = {
 }
 
 CONTRACTED = (
+    "newton, penalties",
+    "newton, one curvature",
+    "newton, several scores",
     "entropy",
     "weights of floats",
     "numbers, weights of floats",
