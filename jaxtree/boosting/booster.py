@@ -288,4 +288,4 @@ def _forest_of(made: Made, number: int) -> Forest:
 def _present(rows: ScoredRows) -> dict[str, Real[np.ndarray, "..."]]:
     """The extras of the rows of some weight."""
     is_there = np.asarray(rows.weight) > 0
-    return {name: np.asarray(values)[..., is_there] for name, values in rows.extras.items()}
+    return {name: np.asarray(values)[is_there] for name, values in rows.extras.items()}

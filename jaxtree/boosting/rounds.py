@@ -206,7 +206,7 @@ def _steps(
 ) -> Float[Array, "score node"]:
     """The whole steps of all nodes; `monotone` has the constraint of every feature, or is None."""
     if loss.renewal is not None:
-        shifted, _ = with_offset(scores, rows.extras)
+        shifted, _ = with_offset(scores, rows.extras, loss.has_location)
         levels = np.broadcast_to(loss.renewal, loss.num_scores).tolist()
         return quantile_steps(leaves, rows.target - shifted, rows.weight, tuple(levels))
     steps = newton_steps(leaves, derivatives, penalties)

@@ -245,7 +245,7 @@ def test_a_loss_that_leaves_the_numbers_keeps_the_trees_until_then():
     assert model.stop == Stop.NOT_FINITE and 0 < len(model.forest) < 50
     assert np.isfinite(model.forest.nodes.target_sum).all()
     always = Loss(lambda scores, target, extras: scores[0] * jax.numpy.nan, constant=lambda target, weight: np.zeros(1))
-    with pytest.raises(TrainingError, match="derivatives at the start"):
+    with pytest.raises(TrainingError, match="derivatives at the scores of the start"):
         boosted(numbers(), always)
 
 
