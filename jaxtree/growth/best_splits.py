@@ -16,12 +16,14 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Int32
 
 from jaxtree.growth.candidates import Judge
+from jaxtree.growth.drawn import drawn_histograms
 from jaxtree.growth.histogram import Chunk, group_histograms, sampled_histograms, sums_of_entries
-from jaxtree.growth.plan import WINDOW, Plan
+from jaxtree.growth.plan import WINDOW, Plan, TablePlan
 from jaxtree.growth.problem import Entries, FeatureContext, Frontier, NodeContext, Problem
 from jaxtree.growth.rounds import over_blocks
 from jaxtree.growth.split import Split, best_of_features, no_split, score_histogram, score_pairs, trimmed
 from jaxtree.growth.whole_numbers import sort_pairs
+from jaxtree.tree import SplitKind
 
 NOT_SAMPLED = 2**32 - 1
 """The rank of a feature that no node scores."""
@@ -61,8 +63,12 @@ def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: Plan) -> list[S
 
         def score_group(group, splits, number=number, listed=listed, size=size):
             features = lax.dynamic_slice(listed, (group * size,), (size,))
-            tables = group_histograms(problem, chunk, features, number, plan=plan)
-            looked = _Looked(tables, problem.take_features(features), number, per_slot=False)
+            if _draws(plan.tables[number], plan):
+                features = jnp.broadcast_to(features[:, None], (size, plan.num_slots))
+                looked = _draw(problem, chunk, features, number, plan=plan)
+            else:
+                tables = group_histograms(problem, chunk, features, number, plan=plan)
+                looked = _Looked(tables, None, problem.take_features(features), number)
             return _score_tables(problem, chunk, looked, splits, group * size, plan=plan)
 
         splits.append(
@@ -76,9 +82,12 @@ def splits_of_sampled(problem: Problem, chunk: Chunk, features: Int32[Array, "sa
     best = no_split(features.shape, plan)
     at = jnp.minimum(features, problem.num_codes.size - 1)
     served_by = _table_of_feature(problem, plan)[at]
-    for number in range(len(plan.tables)):
-        tables = sampled_histograms(problem, chunk, features, number, plan=plan)
-        looked = _Looked(tables, problem.take_features(at), number, per_slot=True)
+    for number, table in enumerate(plan.tables):
+        if _draws(table, plan):
+            looked = _draw(problem, chunk, at, number, plan=plan)
+        else:
+            tables = sampled_histograms(problem, chunk, features, number, plan=plan)
+            looked = _Looked(tables, None, problem.take_features(at), number)
         found = _score_tables(problem, chunk, looked, no_split(features.shape, plan), jnp.int32(0), plan=plan)
         best = jax.tree.map(functools.partial(_where, served_by == number), found, best)
     return best
@@ -148,15 +157,26 @@ class _Looked(NamedTuple):
 
     Attributes:
         sums: One table for every feature, or for all slots' features of one rank.
-        features: The features of the tables; with `per_slot` those of every slot.
+        codes: The codes of drawn parts; None where bins are codes.
+        features: The features of the tables, or of every table's slots.
         number: The table plan.
-        per_slot: Whether slots have their own features.
     """
 
     sums: Int[Array, "looked cell"]
+    codes: Int32[Array, "looked slot part"] | None
     features: FeatureContext
     number: int
-    per_slot: bool
+
+
+def _draws(table: TablePlan, plan: Plan) -> bool:
+    """Whether a threshold is drawn for the features of a table."""
+    return plan.rules.samples_thresholds and table.kind == SplitKind.THRESHOLD
+
+
+def _draw(problem: Problem, chunk: Chunk, features: Int32[Array, "looked slot"], number: int, *, plan: Plan) -> _Looked:
+    """The tables of the parts that drawn thresholds make."""
+    tables, codes = drawn_histograms(problem, chunk, features, number, plan=plan)
+    return _Looked(tables, codes, problem.take_features(features), number)
 
 
 def _score_tables(
@@ -167,25 +187,27 @@ def _score_tables(
     The first table's splits go to `first_place`.
     """
     table, channels = plan.tables[looked.number], plan.rules.num_channels
-    size, per_slot = table.slots_per_block, looked.per_slot
+    size, per_slot = table.slots_per_block, looked.features.number.ndim > 1
     num_cells = size * channels * table.num_bins
 
-    def score(histogram, feature, node):
-        judge = Judge(plan.rules, node, problem.units)
-        return score_histogram(judge, feature, histogram, kinds=table.kinds, num_words=plan.num_words)
+    every_code = jnp.arange(table.num_bins, dtype=jnp.int32)
 
-    over_slots = jax.vmap(score, in_axes=(0, 0 if per_slot else None, 0))
-    over_tables = jax.vmap(over_slots, in_axes=(0, 0, None))
+    def score(histogram, feature, node, code):
+        judge, code = Judge(plan.rules, node, problem.units), every_code if code is None else code
+        return score_histogram(judge, feature, histogram, code, kind=table.kind, num_words=plan.num_words)
+
+    over_slots = jax.vmap(score, in_axes=(0, 0 if per_slot else None, 0, 0))
+    over_tables = jax.vmap(over_slots, in_axes=(0, 0, None, 0))
 
     def score_block(block, splits):
         first_slot, start = block * size, (jnp.zeros_like(block), block * num_cells)
         histograms = lax.dynamic_slice(looked.sums, start, (len(looked.sums), num_cells))
         histograms = histograms.reshape(-1, size, channels, table.num_bins)
         here = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, first_slot, size), chunk.context)
-        features = looked.features
-        if per_slot:
-            features = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, first_slot, size, axis=1), features)
-        found = trimmed(over_tables(histograms, features, here), plan)
+        of_slots = (looked.features, looked.codes) if per_slot else looked.codes
+        of_slots = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, first_slot, size, axis=1), of_slots)
+        features, codes = of_slots if per_slot else (looked.features, of_slots)
+        found = trimmed(over_tables(histograms, features, here, codes), plan)
         return _put(splits, found, first_place, first_slot)
 
     num_blocks = plan.num_slots // size

@@ -124,12 +124,12 @@ class Judge(NamedTuple):
 
 
 def set_missing_apart(
-    histogram: Int[Array, "channel bin"], feature: FeatureContext, rules: ResolvedRules
+    histogram: Int[Array, "channel bin"], code: Int32[Array, " bin"], feature: FeatureContext, rules: ResolvedRules
 ) -> tuple[Int[Array, "channel bin"], Int[Array, "channel 1"]]:
     """Returns the histogram of known codes, and the sums of the missing code; 0 where missing is an ordinary code."""
     if not rules.sets_missing_apart:
         return histogram, jnp.zeros_like(histogram[:, :1])
-    is_missing = jnp.arange(histogram.shape[1], dtype=jnp.int32) == feature.missing_code
+    is_missing = code == feature.missing_code
     missing = jnp.sum(jnp.where(is_missing, histogram, 0), axis=1, keepdims=True, dtype=histogram.dtype)
     return jnp.where(is_missing, 0, histogram), missing
 

@@ -45,7 +45,8 @@ def excess_work(entries: Entries, frontier: Frontier, *, plan: Plan) -> Float[Ar
     read = lax.while_loop(lambda c: c[0] < frontier.num_large, add_chunk, (jnp.int32(0), jnp.float32(0)))[1]
     channels = plan.rules.num_channels
     cells_per_slot = plan.backend.score_cost * channels * max((table.num_bins for table in plan.tables), default=0)
-    return read - entries.size.astype(jnp.float32) + cells_per_slot * frontier.num_crowded.astype(jnp.float32)
+    used = frontier.num_rows.astype(jnp.float32) / plan.devices.number
+    return plan.cost_of_look * (read - used) + cells_per_slot * frontier.num_crowded.astype(jnp.float32)
 
 
 def sort_by_slot(
@@ -103,12 +104,13 @@ def fill_slots(
             stop=new.stop.at[slot].set(stop, mode="drop"),
             num_large=new.num_large + jnp.sum(large, dtype=jnp.int32),
             num_small=new.num_small + jnp.sum(small, dtype=jnp.int32),
+            num_rows=new.num_rows + jnp.sum(jnp.where(joins, tree.num_rows[at], 0), dtype=jnp.int32),
             num_crowded=new.num_crowded + jnp.sum(crowded, dtype=jnp.int32),
         )
         return new, slot_of_node.at[node].set(slot, mode="drop")
 
     none = jnp.int32(0)
-    empty = old._replace(num_large=none, num_small=none, num_crowded=none)
+    empty = old._replace(num_large=none, num_small=none, num_rows=none, num_crowded=none)
     num_blocks = -(-(tree.num_nodes - first_node) // size)
     return lax.fori_loop(0, num_blocks, add_block, (empty, slot_of_node))
 

@@ -264,6 +264,7 @@ def _init_state(problem: Problem, entries: Entries, prepared: Prepared, *, plan:
         stop=stop,
         num_large=jnp.int32(num_roots),
         num_small=jnp.int32(0),
+        num_rows=jnp.int32(0),
         num_crowded=jnp.int32(0),
     )
     order = prepared.order

@@ -26,6 +26,9 @@ Tables = tuple[Int[Array, " cell"], ...]
 Window = tuple[Int32[Array, ""], Int32[Array, ""]]
 """The first and the last (exclusive) entry of a range."""
 
+PartOf = Callable[[Int32[Array, " entry"], Int32[Array, " entry"]], Int32[Array, "looked entry"]]
+"""Returns the parts of the entries of given rows and slots of the chunk, for every table."""
+
 AddPart = Callable[[Int32[Array, ""], int, Tables], Tables]
 """Adds a number of entries, from a first one on, to tables."""
 
@@ -104,7 +107,7 @@ def write_bases(chunk: Chunk, number: int, *, plan: Plan) -> Int32[Array, "base 
         cell = (own * rules.num_channels + _first_channels(label, rules)) * table.num_bins
         return lax.dynamic_update_slice(base, jnp.where(inside, cell, strip), (jnp.zeros_like(block), block * size))
 
-    blocks = _blocks(chunk.window, plan)
+    blocks = blocks_of(chunk.window, plan)
     return over_blocks(*blocks, write_block, chunk.bases[number], most=plan.num_blocks, plan=plan)
 
 
@@ -114,7 +117,7 @@ def _first_channels(label: Int[Array, "label entry"], rules: ResolvedRules) -> I
     return jnp.stack([blank(c) if n == NO_LABEL else label[n] + c for n, c in bases_of(rules)])
 
 
-def _blocks(window: Window, plan: Plan) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
+def blocks_of(window: Window, plan: Plan) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
     """The first and the last (exclusive) block that a window lies in."""
     return window[0] // plan.entries_per_block, -(-window[1] // plan.entries_per_block)
 
@@ -153,15 +156,15 @@ class _Source(NamedTuple):
     @property
     def blocks(self) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
         """The blocks of entries that are read where entries are not in row order."""
-        return _blocks(self.chunk.window, self.plan)
+        return blocks_of(self.chunk.window, self.plan)
 
     def slot_in_chunk(self, slot: Int32[Array, " entry"]) -> Int32[Array, " entry"]:
         """The places of the entries' slots in the chunk; arbitrary for slots outside."""
         return jnp.clip(slot - self.chunk.slot[0], 0, self.plan.num_slots - 1)
 
-    def code_in_table(self, code: Array) -> Int32[Array, "..."]:
+    def code_at(self, feature: Int32[Array, "..."], row: Int32[Array, " entry"]) -> Int32[Array, "..."]:
         """Codes below the table's number of bins; a code of another table's feature may be past it."""
-        code = code.astype(jnp.int32)
+        code = self.codes.at[feature, row].get(mode="promise_in_bounds").astype(jnp.int32)
         return jnp.minimum(code, jnp.int32(self.table.num_bins - 1)) if len(self.plan.tables) > 1 else code
 
     def finished(self, tables: Int[Array, "looked cell"]) -> Int[Array, "looked cell"]:
@@ -206,7 +209,7 @@ def sampled_histograms(
         def add_block(block, filled):
             row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
             feature = looked[source.slot_in_chunk(slot)]
-            code = source.code_in_table(problem.codes.at[feature, row].get(mode="promise_in_bounds"))
+            code = source.code_at(feature, row)
             return scatter(filled, base, code, value, **source.where)
 
         filled = lax.fori_loop(*blocks, add_block, jnp.zeros(source.num_cells, tables.dtype))
@@ -226,12 +229,27 @@ def _tables_at_once(source: _Source, features: Int32[Array, "looked slot_or_all"
         if accumulation == Accumulation.SHARED:
             return warp_histogram.add_at_once(tables, source.codes, features, row, base, value, **source.where)
         feature = features if is_for_all else features[:, source.slot_in_chunk(slot)]
-        code = source.code_in_table(source.codes.at[feature, row].get(mode="promise_in_bounds"))
         add = compare if accumulation == Accumulation.COMPARE else scatter_at_once
-        return add(tables, base, code, value, **source.where)
+        return add(tables, base, source.code_at(feature, row), value, **source.where)
 
     empty = jnp.zeros((len(features), source.num_cells), entries.value.dtype)
     return over_blocks(*source.blocks, add_block, empty, most=plan.num_blocks, plan=plan)
+
+
+def histograms_of_parts(
+    problem: Problem, chunk: Chunk, num_tables: int, number: int, part_of: PartOf, *, plan: Plan
+) -> Int[Array, "looked cell"]:
+    """Sums the cells of several tables at once, where the numbers of parts take the place of entries' codes."""
+    source = _Source(problem.codes, chunk, chunk.bases[number], plan.tables[number], plan)
+    entries, size = chunk.entries, plan.entries_per_block
+    add = compare if plan.backend.accumulation == Accumulation.COMPARE else scatter_at_once
+
+    def add_block(block, tables):
+        row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
+        return add(tables, base, part_of(row, source.slot_in_chunk(slot)), value, **source.where)
+
+    empty = jnp.zeros((num_tables, source.num_cells), entries.value.dtype)
+    return source.finished(over_blocks(*source.blocks, add_block, empty, most=plan.num_blocks, plan=plan))
 
 
 def _tables(source: _Source, features: list) -> Tables:

@@ -219,6 +219,11 @@ class ResolvedRules(NamedTuple):
         return self.has_missing and self.missing != Missing.BRANCH
 
     @property
+    def num_parts(self) -> int:
+        """The parts that a drawn threshold makes of a node: up to it, above it, and perhaps the missing values."""
+        return 2 + self.sets_missing_apart
+
+    @property
     def shares_missing(self) -> bool:
         """Whether a row may go into several branches."""
         return self.has_missing and self.missing == Missing.FRACTION

@@ -19,6 +19,7 @@ from jaxtree.growth.best_splits import (
     splits_of_sampled,
 )
 from jaxtree.growth.candidates import UNRESOLVED, default_branch
+from jaxtree.growth.drawn import with_codes_beside
 from jaxtree.growth.frontier import chunk_stop
 from jaxtree.growth.histogram import Chunk, blank_bases, write_bases
 from jaxtree.growth.plan import Plan
@@ -69,6 +70,11 @@ def _open_chunk(problem: Problem, state: State, first, stop, bases, *, plan: Pla
 
 def _best_of_chunk(problem: Problem, table: NodeTable, chunk: Chunk, scanned: Split | None, *, plan: Plan) -> Split:
     """The best split of every slot of a chunk of large nodes."""
+    best = _best_of_features(problem, table, chunk, scanned, plan=plan)
+    return with_codes_beside(problem, chunk, best, plan=plan) if plan.rules.samples_thresholds else best
+
+
+def _best_of_features(problem: Problem, table: NodeTable, chunk: Chunk, scanned: Split | None, *, plan: Plan) -> Split:
     if plan.num_sampled:
         most = problem.limits.max_features[table.tree.root[chunk.node]]
         in_use = jnp.arange(plan.num_slots, dtype=jnp.int32) < chunk.num_used

@@ -85,7 +85,7 @@ def grow_nodes(problem: Problem, entries: Entries, root_seed: UInt32[Array, " ro
         features.kind, problem.num_codes, features.missing_code, problem.in_average.astype(jnp.int32),
         none if features.monotone is None else features.monotone,
         none if features.first_apart is None else features.first_apart,
-        none.astype(jnp.float64) if features.position is None else features.position,
+        none.astype(jnp.float64) if problem.position is None else problem.position,
         jnp.stack([problem.units.weight, problem.units.target]),
         limits.max_depth, limits.split_weight, limits.split_rows, limits.min_gain, limits.min_impurity_decrease,
         limits.max_features, limits.leaf_weight, limits.leaf_rows,

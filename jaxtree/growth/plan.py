@@ -38,11 +38,11 @@ MOST_BYTES_IN_ROW_ORDER = 2**27
 
 
 class TableShape(NamedTuple):
-    """The features of one table plan: their number, their number of codes, and their kinds of split."""
+    """The features of one table plan: their number, their number of codes, and their kind of split."""
 
     num_features: int
     num_bins: int
-    kinds: tuple[SplitKind, ...]
+    kind: SplitKind
 
 
 class Scoring(NamedTuple):
@@ -62,8 +62,8 @@ class TablePlan(NamedTuple):
 
     Attributes:
         num_features: The number of features, padding included.
-        num_bins: The number of codes of a feature.
-        kinds: The kinds of split that occur.
+        num_bins: The number of codes of a feature, or of the parts of a node where thresholds are drawn.
+        kind: Their kind of split.
         slots_per_block: Slots scored together.
         features_per_group: Features scored together.
         features_side_by_side: Features whose histograms are made at the same time.
@@ -71,7 +71,7 @@ class TablePlan(NamedTuple):
 
     num_features: int
     num_bins: int
-    kinds: tuple[SplitKind, ...]
+    kind: SplitKind
     slots_per_block: int
     features_per_group: int
     features_side_by_side: int
@@ -131,6 +131,11 @@ class Plan(NamedTuple):
         return self.backend.accumulation == Accumulation.SCATTER
 
     @property
+    def cost_of_look(self) -> float:
+        """The cost of an entry that is read for a feature: of adding it to a cell, or of drawing a threshold."""
+        return 4.0 if self.rules.samples_thresholds else 1.0
+
+    @property
     def nodes_at_a_time(self) -> int:
         """The nodes of a level that are recorded together: few on a CPU where levels have few nodes."""
         is_small = self.is_on_cpu and self.entry_capacity <= FEW_ENTRIES
@@ -170,6 +175,9 @@ def make_plan(
     """
     num_scanned, num_sampled = scoring
     backend = for_entries(backend_of(platform, devices.number), num_entries)
+    if rules.samples_thresholds and backend.accumulation == Accumulation.SHARED:
+        # A drawn threshold has a cell for each of a few parts, which that kernel does not tell apart.
+        backend = backend._replace(accumulation=Accumulation.COPIES)
     entry_capacity = -(-_entry_capacity(num_entries, sizes.entry_capacity, rules) // devices.number)
     widest_level = _power_of_two(max(1, min(sizes.capacity, num_entries // 2)))
     num_entries = -(-num_entries // devices.number)
@@ -179,7 +187,7 @@ def make_plan(
     most_cells = max((rules.num_channels * table.num_bins for table in tables), default=LEAST_CELLS)
     widest_block = max((table.slots_per_block for table in tables), default=1)
     num_slots = max(widest_block, _power_of_two(backend.bytes_per_table // item // most_cells))
-    all_kinds = {kind for shape in shapes for kind in shape.kinds}
+    all_kinds = {shape.kind for shape in shapes}
     widest_bins = max((shape.num_bins for shape in shapes), default=2)
     pairs_pay = (
         (num_scanned > 0 or widest_bins >= MIN_BINS_FOR_SMALL_NODES)
@@ -243,7 +251,7 @@ def make_native_plan(
 
 def _sizes_of_subsets(shapes: tuple[TableShape, ...]) -> dict[str, int]:
     """The fields of a plan that depend on subsets."""
-    with_subsets = [shape.num_bins for shape in shapes if SplitKind.SUBSET in shape.kinds]
+    with_subsets = [shape.num_bins for shape in shapes if shape.kind == SplitKind.SUBSET]
     subset_bins = max(with_subsets, default=0)
     # As wide as any table that is not scanned, so that a tree's arrays do not depend on how it is grown.
     tabled = [shape.num_bins for shape in shapes if shape.num_bins <= MOST_BINS_TABLED]
@@ -293,7 +301,9 @@ def _plan_table(
     in_turn = backend.accumulation == Accumulation.SCATTER
     side_by_side = 4 if in_turn and num_entries >= MIN_ENTRIES_SIDE_BY_SIDE and shape.num_features % 4 == 0 else 1
     # A subset is found by comparing all pairs of codes.
-    cells = rules.num_channels * shape.num_bins * (shape.num_bins if SplitKind.SUBSET in shape.kinds else 1)
+    if rules.samples_thresholds and shape.kind == SplitKind.THRESHOLD:
+        shape = shape._replace(num_bins=rules.num_parts)
+    cells = rules.num_channels * shape.num_bins * (shape.num_bins if shape.kind == SplitKind.SUBSET else 1)
     divisors = (n for n in range(shape.num_features, 0, -1) if shape.num_features % n == 0 and n % side_by_side == 0)
     group = next(n for n in divisors if n * cells <= backend.cells_per_slot or n == side_by_side)
     cells_at_once = cells * (num_sampled or group)

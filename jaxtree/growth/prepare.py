@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Int32, Real, UInt, UInt32
+from jaxtyping import Bool, Float64, Int32, Real, UInt, UInt32
 
-from jaxtree.arrays import AnyArray
+from jaxtree.arrays import AnyArray, OptionalArray
 from jaxtree.buckets import bin_bucket, feature_bucket, feature_round
 from jaxtree.growth.inputs import (
     Data,
@@ -49,6 +49,7 @@ class Prepared(NamedTuple):
     num_codes: Int32[AnyArray, " feature"]
     in_average: Bool[AnyArray, " feature"]
     lists: tuple[Int32[AnyArray, " listed"], ...]
+    position: OptionalArray
     limits: Limits
     root_seed: UInt32[AnyArray, " root"]
     order: Int32[AnyArray, "scanned entry"]
@@ -93,7 +94,8 @@ def prepare(
         weight=weight,
         entry_row=row,
         entry_root=root,
-        features=_feature_arrays(features, sizes.num_bins, rules.samples_thresholds),
+        features=_feature_arrays(features),
+        position=_positions(features, sizes.num_bins) if rules.samples_thresholds else None,
         num_codes=as_type(features.num_codes, np.int32),
         in_average=as_type(in_average, bool),
         lists=lists if len(order) else () if is_native else lists[:-1],
@@ -135,13 +137,16 @@ def list_features(
     """Divides the features into tables and a scan.
 
     Returns:
-        The shape of every table, and the features of every table and then of the scan. Traced features cannot be
-        divided: all are in one table of all kinds.
+        The shape of every table, and the features of every table and then of the scan. Of traced features every table
+        has room for all.
     """
     number = np.arange(features.split_kind.shape[0], dtype=np.int32)
     nothing = np.zeros(0, np.int32)
     if not is_concrete(features.split_kind, features.num_codes):
-        return (TableShape(number.size, num_bins, kinds or (SplitKind.THRESHOLD,)),), (number, nothing)
+        kinds, past_all = kinds or (SplitKind.THRESHOLD,), np.int32(number.size)
+        is_there = jnp.asarray(features.num_codes) > 0
+        lists = [jnp.sort(jnp.where(is_there & (features.split_kind == kind), number, past_all)) for kind in kinds]
+        return tuple(TableShape(number.size, num_bins, kind) for kind in kinds), (*lists, nothing)
     kind, num_codes = np.asarray(features.split_kind), np.asarray(features.num_codes)
     is_threshold = kind == SplitKind.THRESHOLD
     is_scanned = is_threshold & (num_codes > MOST_BINS_TABLED) & can_scan
@@ -154,7 +159,7 @@ def list_features(
             listed = _padded(listed[num_codes[listed] > 0], number.size)
         most = int(num_codes[listed[listed < number.size]].max())
         least = 2 if k == SplitKind.THRESHOLD else LEAST_CATEGORY_BINS
-        shapes.append(TableShape(listed.size, min(num_bins, bin_bucket(max(most, least))), (k,)))
+        shapes.append(TableShape(listed.size, min(num_bins, bin_bucket(max(most, least))), k))
         lists.append(listed)
     return tuple(shapes), (*lists, _padded(number[is_scanned], number.size))
 
@@ -230,6 +235,7 @@ def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
         num_codes=prepared.num_codes,
         in_average=prepared.in_average,
         lists=prepared.lists,
+        position=prepared.position,
         limits=RootLimits(
             max_depth=limits.max_depth,
             split_weight=in_units(split_weight),
@@ -255,15 +261,19 @@ def _num_sampled(limits: Limits, num_features: int) -> int:
     return most if 2 * most <= num_features else 0
 
 
-def _feature_arrays(features: Features, num_bins: int, samples_thresholds: bool) -> FeatureContext:
+def _positions(features: Features, num_bins: int) -> Float64[AnyArray, "feature code"]:
+    """The number of every code of every feature."""
+    if features.position is not None:
+        return as_type(features.position, np.float64)
+    shape = features.split_kind.shape[0], num_bins
+    return np.broadcast_to(np.arange(num_bins, dtype=np.float64), shape)
+
+
+def _feature_arrays(features: Features) -> FeatureContext:
     num_features = features.split_kind.shape[0]
-    position = features.position
-    if samples_thresholds and position is None:
-        position = np.broadcast_to(np.arange(num_bins, dtype=np.float64), (num_features, num_bins))
     num_values = features.num_codes if features.num_values is None else features.num_values
     number, kind, num_values = (
         as_type(x, np.int32) for x in (np.arange(num_features), features.split_kind, num_values)
     )
     monotone, apart = (None if x is None else as_type(x, np.int32) for x in (features.monotone, features.first_apart))
-    position = as_type(position, np.float64) if samples_thresholds else None
-    return FeatureContext(number, kind, num_values, monotone, apart, position)
+    return FeatureContext(number, kind, num_values, monotone, apart)

@@ -33,7 +33,6 @@ class FeatureContext(NamedTuple):
         missing_code: The code that means missing.
         monotone: 1, 0 or -1: the direction of the value as the code rises; None if no feature is constrained.
         first_apart: For every code the first code far enough above to be separated; None if all are.
-        position: The number of every code; None if no threshold is drawn.
     """
 
     number: Int32[Array, "*f"]
@@ -41,7 +40,6 @@ class FeatureContext(NamedTuple):
     missing_code: Int32[Array, "*f"]
     monotone: OptionalArray
     first_apart: OptionalArray
-    position: OptionalArray
 
 
 class NodeContext(NamedTuple):
@@ -112,6 +110,7 @@ class Problem(NamedTuple):
         num_codes: The number of codes of a feature; 0 for padding.
         in_average: Whether a feature counts for C4.5's average gain.
         lists: The features of every table plan, and those that are scanned.
+        position: The number of every code; None if no threshold is drawn.
         limits: The limits of every root.
         units: Units of the sums.
     """
@@ -121,6 +120,7 @@ class Problem(NamedTuple):
     num_codes: Int32[Array, " feature"]
     in_average: Bool[Array, " feature"]
     lists: tuple[Int32[Array, " listed"], ...]
+    position: OptionalArray
     limits: RootLimits
     units: Units
 
@@ -182,7 +182,7 @@ class Entries(NamedTuple):
 class Frontier(NamedTuple):
     """Nodes of the level that may be split.
 
-    `num_crowded` counts the large nodes that a sort would make small.
+    `num_rows` counts the rows of all, on all devices, and `num_crowded` the large nodes that a sort would make small.
     """
 
     node: Int32[Array, " slot"]
@@ -190,6 +190,7 @@ class Frontier(NamedTuple):
     stop: Int32[Array, " slot"]
     num_large: Int32[Array, ""]
     num_small: Int32[Array, ""]
+    num_rows: Int32[Array, ""]
     num_crowded: Int32[Array, ""]
 
     def is_in_use(self) -> Bool[Array, " slot"]:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
 
-from jaxtree.arrays import OptionalArray, child_hash
+from jaxtree.arrays import OptionalArray
 from jaxtree.growth.candidates import (
     Candidates,
     Judge,
@@ -72,8 +72,9 @@ def score_histogram(
     judge: Judge,
     feature: FeatureContext,
     histogram: Int[Array, "channel bin"],
+    code: Int32[Array, " bin"],
     *,
-    kinds: tuple[SplitKind, ...],
+    kind: SplitKind,
     num_words: int,
 ) -> Split:
     """Returns the best split of a node on a feature.
@@ -81,15 +82,33 @@ def score_histogram(
     Args:
         judge: Scores the node's candidates.
         feature: The feature.
-        histogram: Sums of every code of the feature at the node.
-        kinds: The kinds of split that the feature may have; no other is scored.
+        histogram: Sums of every code of the feature at the node, or of its parts where a threshold is drawn.
+        code: The codes, in ascending order; of a part that which is next to the threshold.
+        kind: The kind of split of the feature.
         num_words: The number of words of a subset.
     """
-    found = [_best_of_kind(kind, judge, feature, histogram, num_words) for kind in kinds]
-    split = found[0]
-    for kind, other in zip(kinds[1:], found[1:], strict=True):
-        split = jax.tree.map(lambda a, b, kind=kind: jnp.where(feature.kind == kind, b, a), split, other)
-    return split
+    rules = judge.rules
+    known, missing = set_missing_apart(histogram, code, feature, rules)
+    present = judge.weight(histogram) > 0
+    if kind == SplitKind.SUBSET:
+        table, shared = (known, missing) if rules.shares_missing else (histogram, jnp.zeros_like(missing))
+        gain, subset, missing_branch, information = best_subset(judge, feature, table, shared, num_words=num_words)
+        none = jnp.zeros_like(feature.number)
+        return Split(gain, feature.number, none, none, missing_branch, information, subset)
+    if kind == SplitKind.THRESHOLD:
+        found = threshold_candidates(judge, feature, cumulative_sum(known), missing)
+        next_code = _next_present(code, present) if rules.has_close_values else None
+        split = _choose_threshold(judge, feature, found, code, present, next_code)
+    elif kind == SplitKind.MULTIWAY:
+        split = _choose(judge, feature, multiway_candidates(judge, feature, known, missing), code, present)
+    else:
+        found = one_vs_rest_candidates(judge, feature, known, missing)
+        by_ratio = rules.selection == Selection.GAIN_RATIO
+        ranked = found._replace(gain=_ratio(found.gain, found.information)) if by_ratio else found
+        split = _choose(judge, feature, ranked, code, present)
+        if by_ratio:
+            split = split._replace(gain=_pick(found.gain, code == split.code, split.gain > -jnp.inf))
+    return split._replace(subset=jnp.zeros(num_words, jnp.uint32))
 
 
 def score_pairs(
@@ -174,7 +193,7 @@ def _choose_threshold(
     is_cut = present & (code != feature.missing_code) if rules.sets_missing_apart else present
     gain = jnp.where(is_cut, found.gain, -jnp.inf)
     if rules.samples_thresholds:
-        gain = jnp.where(code == _random_threshold(code, present, feature, node), gain, -jnp.inf)
+        gain = jnp.where(jnp.arange(gain.size) == 0, gain, -jnp.inf)
     num_tried = jnp.sum(gain > -jnp.inf)
     split = _choose(judge, feature, found._replace(gain=gain), code, present)
     return corrected(split, num_tried, node) if rules.is_c45 else split
@@ -185,34 +204,6 @@ def corrected(split: Split, num_tried: Int[Array, "*s"], node: NodeContext) -> S
     cost = node.mdl_correction * jnp.log2(jnp.maximum(num_tried, 1).astype(jnp.float64))
     gain = split.gain - cost / jnp.where(node.stats.weight > 0, node.stats.weight, 1)
     return split._replace(gain=jnp.where(gain > C45_TOLERANCE, gain, -jnp.inf))
-
-
-def _best_of_kind(
-    kind: SplitKind, judge: Judge, feature: FeatureContext, histogram: Int[Array, "channel bin"], num_words: int
-) -> Split:
-    rules = judge.rules
-    known, missing = set_missing_apart(histogram, feature, rules)
-    code = jnp.arange(histogram.shape[1], dtype=jnp.int32)
-    present = judge.weight(histogram) > 0
-    if kind == SplitKind.SUBSET:
-        table, shared = (known, missing) if rules.shares_missing else (histogram, jnp.zeros_like(missing))
-        gain, subset, missing_branch, information = best_subset(judge, feature, table, shared, num_words=num_words)
-        none = jnp.zeros_like(feature.number)
-        return Split(gain, feature.number, none, none, missing_branch, information, subset)
-    if kind == SplitKind.THRESHOLD:
-        found = threshold_candidates(judge, feature, cumulative_sum(known), missing)
-        next_code = _next_present(code, present) if rules.has_close_values else None
-        split = _choose_threshold(judge, feature, found, code, present, next_code)
-    elif kind == SplitKind.MULTIWAY:
-        split = _choose(judge, feature, multiway_candidates(judge, feature, known, missing), code, present)
-    else:
-        found = one_vs_rest_candidates(judge, feature, known, missing)
-        by_ratio = rules.selection == Selection.GAIN_RATIO
-        ranked = found._replace(gain=_ratio(found.gain, found.information)) if by_ratio else found
-        split = _choose(judge, feature, ranked, code, present)
-        if by_ratio:
-            split = split._replace(gain=_pick(found.gain, code == split.code, split.gain > -jnp.inf))
-    return split._replace(subset=jnp.zeros(num_words, jnp.uint32))
 
 
 def _choose(
@@ -275,22 +266,6 @@ def _next_present(code: Int32[Array, " bin"], present: Bool[Array, " bin"]) -> I
         at_or_after = jnp.minimum(at_or_after, after)
         shift *= 2
     return jnp.concatenate([at_or_after[1:], jnp.full(1, NO_CODE, jnp.int32)])
-
-
-def _random_threshold(
-    code: Int32[Array, " candidate"], present: Bool[Array, " candidate"], feature: FeatureContext, node: NodeContext
-) -> Int32[Array, ""]:
-    """The code below a threshold drawn uniformly between the least and the greatest known value of the node."""
-    known = present & (code != feature.missing_code)
-    position = feature.position.at[code].get(mode="clip")
-    low = jnp.min(jnp.where(known, position, jnp.inf))
-    high = jnp.max(jnp.where(known, position, -jnp.inf))
-    number = child_hash(node.seed, feature.number.astype(jnp.uint32))
-    share = (number >> 8).astype(jnp.float64) / 2**24
-    threshold = low + share * (high - low)
-    # Between adjacent floats the sum may round to the greatest value, above which there is no row.
-    threshold = jnp.where(threshold < high, threshold, low)
-    return jnp.max(jnp.where(known & (position <= threshold), code, -1))
 
 
 def _lowest(
