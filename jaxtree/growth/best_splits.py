@@ -1,4 +1,4 @@
-"""The best split of every slot of a chunk, by histograms or by comparing pairs of entries, on all features or a few.
+"""The best split of every slot of a chunk, by histograms or by those of its own codes, on all features or a few.
 
 Where features are *sampled*, every node orders them at random. It scores the first `max_features` of
 them and, if none of these has a split, the following ones until one has. This is scikit-learn's rule: a node does not
@@ -17,42 +17,17 @@ from jaxtyping import Array, Bool, Float, Int, Int32
 
 from jaxtree.growth.candidates import Judge
 from jaxtree.growth.drawn import drawn_histograms
-from jaxtree.growth.histogram import Chunk, group_histograms, sampled_histograms, sums_of_entries
-from jaxtree.growth.plan import WINDOW, Plan, TablePlan
-from jaxtree.growth.problem import Entries, FeatureContext, Frontier, NodeContext, Problem
+from jaxtree.growth.histogram import Chunk, group_histograms, sampled_histograms
+from jaxtree.growth.plan import Plan, TablePlan
+from jaxtree.growth.problem import FeatureContext, NodeContext, Problem
 from jaxtree.growth.rounds import over_blocks
-from jaxtree.growth.split import Split, best_of_features, no_split, score_histogram, score_pairs, trimmed
+from jaxtree.growth.small import SmallNodes, splits_of_small
+from jaxtree.growth.split import Split, best_of_features, no_split, score_histogram, trimmed
 from jaxtree.growth.whole_numbers import sort_pairs
 from jaxtree.tree import SplitKind
 
 NOT_SAMPLED = 2**32 - 1
 """The rank of a feature that no node scores."""
-
-
-class SmallNodes(NamedTuple):
-    """Small nodes that are scored together.
-
-    Attributes:
-        context: Their contexts.
-        row: The rows in the window of each.
-        sums: The additions of each row to the node's sums, 0 if it is not in the node.
-    """
-
-    context: NodeContext
-    row: Int32[Array, "slot window"]
-    sums: Int[Array, "slot channel window"]
-
-
-def small_nodes(
-    entries: Entries, frontier: Frontier, slot: Int32[Array, " slot"], context: NodeContext, *, plan: Plan
-) -> SmallNodes:
-    """The small nodes of some slots, with their entries looked up."""
-    entry = frontier.start[slot][:, None] + jnp.arange(WINDOW, dtype=jnp.int32)
-    member = (entry < frontier.stop[slot][:, None]) & (entries.slot.at[entry].get(mode="clip") == slot[:, None])
-    row = entries.row.at[entry].get(mode="clip")
-    label, value = (x.at[:, entry].get(mode="clip") for x in (entries.label, entries.value))
-    sums = sums_of_entries(label, jnp.where(member, value, 0), plan.rules)
-    return SmallNodes(context, row, jnp.moveaxis(sums, 1, 0))
 
 
 def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: Plan) -> list[Split]:
@@ -79,48 +54,58 @@ def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: Plan) -> list[S
 
 def splits_of_sampled(problem: Problem, chunk: Chunk, features: Int32[Array, "sampled slot"], *, plan: Plan) -> Split:
     """The best split of every slot on its own features, by histograms."""
-    best = no_split(features.shape, plan)
     at = jnp.minimum(features, problem.num_codes.size - 1)
-    served_by = _table_of_feature(problem, plan)[at]
-    for number, table in enumerate(plan.tables):
-        if _draws(table, plan):
+
+    def score(number):
+        if _draws(plan.tables[number], plan):
             looked = _draw(problem, chunk, at, number, plan=plan)
         else:
             tables = sampled_histograms(problem, chunk, features, number, plan=plan)
             looked = _Looked(tables, None, problem.take_features(at), number)
-        found = _score_tables(problem, chunk, looked, no_split(features.shape, plan), jnp.int32(0), plan=plan)
-        best = jax.tree.map(functools.partial(_where, served_by == number), found, best)
-    return best
+        return _score_tables(problem, chunk, looked, no_split(features.shape, plan), jnp.int32(0), plan=plan)
+
+    return _of_own_table(problem, at, score, plan=plan)
 
 
-def splits_by_pairs(problem: Problem, small: SmallNodes, *, plan: Plan) -> list[Split]:
+def splits_of_small_nodes(problem: Problem, small: SmallNodes, *, plan: Plan) -> list[Split]:
     """The best split of every small node on every feature, list by list."""
 
-    def score_listed(listed, size):
+    def score_listed(listed, kind, size):
         def score_group(group, splits):
             features = lax.dynamic_slice(listed, (group * size,), (size,))
-            codes = problem.codes.at[features[:, None, None], small.row].get(mode="promise_in_bounds")
-            over_features = jax.vmap(_score_small(problem, 0, plan), in_axes=(0, None, 0, None))
-            found = over_features(codes.astype(jnp.int32), small.sums, problem.take_features(features), small.context)
-            return _put(splits, trimmed(found, plan), group * size, jnp.int32(0))
+            features = jnp.broadcast_to(features[:, None], (size, len(small.row)))
+            found = trimmed(splits_of_small(problem, small, features, kind, plan=plan), plan)
+            return _put(splits, found, group * size, jnp.int32(0))
 
-        return _over_groups(
-            problem, listed, size, score_group, no_split((listed.size, len(small.row)), plan), plan=plan
-        )
+        splits = no_split((listed.size, len(small.row)), plan)
+        return _over_groups(problem, listed, size, score_group, splits, plan=plan)
 
-    sizes = [table.features_per_group for table in plan.tables] + [1] * (plan.num_scanned > 0)
-    return [score_listed(listed, size) for listed, size in zip(problem.lists, sizes, strict=True)]
+    ways = [(table.kind, table.features_per_group) for table in plan.tables]
+    ways += [(SplitKind.THRESHOLD, 1)] * (plan.num_scanned > 0)
+    return [score_listed(listed, *way) for listed, way in zip(problem.lists, ways, strict=True)]
 
 
-def pairs_of_sampled(
+def sampled_of_small_nodes(
     problem: Problem, small: SmallNodes, features: Int32[Array, "sampled slot"], *, plan: Plan
 ) -> Split:
     """The best split of every small node on its own features."""
-    features = jnp.minimum(features, problem.num_codes.size - 1)
-    over_places = jax.vmap(_score_small(problem, 1, plan), in_axes=(0, None, 0, None))
-    codes = problem.codes.at[features[:, :, None], small.row].get(mode="promise_in_bounds").astype(jnp.int32)
-    found = over_places(codes, small.sums, problem.take_features(features), small.context)
-    return trimmed(found, plan)
+    at = jnp.minimum(features, problem.num_codes.size - 1)
+    score = lambda number: trimmed(  # noqa: E731
+        splits_of_small(problem, small, at, plan.tables[number].kind, plan=plan), plan
+    )
+    return _of_own_table(problem, at, score, plan=plan)
+
+
+def _of_own_table(
+    problem: Problem, features: Int32[Array, "sampled slot"], score: Callable[[int], Split], *, plan: Plan
+) -> Split:
+    """The splits that `score` finds for the table plan of each feature."""
+    best = score(0)
+    if len(plan.tables) > 1:
+        served_by = _table_of_feature(problem, plan)[features]
+        for number in range(1, len(plan.tables)):
+            best = jax.tree.map(functools.partial(_where, served_by == number), score(number), best)
+    return best
 
 
 def best_of_slots(
@@ -129,15 +114,6 @@ def best_of_slots(
     """The best of every slot's splits, one per feature (arrays of shape (feature, slot))."""
     best = lambda own, node, counts: best_of_features(Judge(plan.rules, node, problem.units), own, counts)  # noqa: E731
     return jax.vmap(best, in_axes=(1, 0, 1 if in_average.ndim > 1 else None))(splits, context, in_average)
-
-
-def _score_small(problem: Problem, per_slot: int, plan: Plan) -> Callable[..., Split]:
-    """Returns the function that scores a batch of small nodes on one feature, or each on its own."""
-
-    def score(codes, sums, feature, node):
-        return score_pairs(Judge(plan.rules, node, problem.units), feature, codes, sums)
-
-    return jax.vmap(score, in_axes=(0, 0, 0 if per_slot else None, 0))
 
 
 def _where(mask: Bool[Array, "sampled slot"], a: Array, b: Array) -> Array:
@@ -191,10 +167,11 @@ def _score_tables(
     num_cells = size * channels * table.num_bins
 
     every_code = jnp.arange(table.num_bins, dtype=jnp.int32)
+    of_table = {"kind": table.kind, "num_words": plan.num_words, "num_codes": plan.subset_bins}
 
     def score(histogram, feature, node, code):
         judge, code = Judge(plan.rules, node, problem.units), every_code if code is None else code
-        return score_histogram(judge, feature, histogram, code, kind=table.kind, num_words=plan.num_words)
+        return score_histogram(judge, feature, histogram, code, **of_table)
 
     over_slots = jax.vmap(score, in_axes=(0, 0 if per_slot else None, 0, 0))
     over_tables = jax.vmap(over_slots, in_axes=(0, 0, None, 0))

@@ -152,11 +152,13 @@ def threshold_candidates(judge: Judge, feature: FeatureContext, inside: Sides, m
     return _learned(judge, first, with_inside._replace(missing_branch=_for_all(0, plain.gain)), missing)
 
 
-def one_vs_rest_candidates(judge: Judge, feature: FeatureContext, known: Sides, missing: Sides) -> Candidates:
+def one_vs_rest_candidates(
+    judge: Judge, feature: FeatureContext, code: Int32[Array, " candidate"], known: Sides, missing: Sides
+) -> Candidates:
     """The splits into one code (branch 1) and all others; a missing value is on either side, or alone in branch 1."""
     rules = judge.rules
     plain = _divide(judge, feature, known, missing)
-    is_missing = jnp.arange(known.shape[1], dtype=jnp.int32) == feature.missing_code
+    is_missing = code == feature.missing_code
     if not rules.has_missing or rules.missing != Missing.LEARN:
         return plain._replace(missing_branch=_for_all(default_branch(is_missing, rules), plain.gain))
     # The missing code's own column is the split of known against missing values.

@@ -6,6 +6,7 @@ above it, and the missing ones where these are set apart.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
@@ -14,7 +15,7 @@ from jaxtyping import Array, Bool, Int, Int32
 from jaxtree.arrays import child_hash
 from jaxtree.growth.histogram import Chunk, blocks_of, histograms_of_parts
 from jaxtree.growth.plan import Plan
-from jaxtree.growth.problem import Problem
+from jaxtree.growth.problem import NodeContext, Problem
 from jaxtree.growth.rounds import over_blocks
 from jaxtree.growth.split import NO_CODE, Split
 from jaxtree.tree import SplitKind
@@ -72,8 +73,13 @@ def _last_codes(
         return code, is_known, is_known
 
     greatest, least = _extremes(chunk, features.shape, sides, plan=plan)
+    return _draw(problem, chunk.context, features, least, greatest)
+
+
+def _draw(problem: Problem, context: NodeContext, features, least, greatest) -> Int32[Array, "looked slot"]:
+    """The greatest code up to the threshold that is drawn between given codes, and -1 where there is none."""
     low, high = (problem.position.at[features, code].get(mode="clip") for code in (least, greatest))
-    number = child_hash(chunk.context.seed, features.astype(jnp.uint32))
+    number = child_hash(context.seed, features.astype(jnp.uint32))
     share = (number >> 8).astype(jnp.float64) / 2**24
     threshold = low + share * (high - low)
     # Between adjacent floats the sum may round to the greatest value, above which there is no row.
@@ -87,6 +93,34 @@ def _last_codes(
 
     last = lax.fori_loop(jnp.int32(0), jnp.int32(num_steps), step, least)
     return jnp.where(greatest >= 0, last, -1)
+
+
+def parts_of_small(
+    problem: Problem,
+    small: Any,
+    features: Int32[Array, "looked slot"],
+    codes: Int32[Array, "looked slot entry"],
+    *,
+    plan: Plan,
+) -> tuple[Int[Array, "looked slot channel part"], Int32[Array, "looked slot part"]]:
+    """The sums of the parts of small nodes, and the codes beside each threshold."""
+    missing_code = problem.features.missing_code[features]
+    is_known = small.is_member & (codes != missing_code[..., None])
+    least, greatest = (
+        of(jnp.where(is_known, codes, none), axis=-1) for of, none in ((jnp.min, NO_CODE), (jnp.max, -1))
+    )
+    last = _draw(problem, small.context, features, least, greatest)
+    is_below = small.is_member & (codes <= last[..., None])
+    is_above = small.is_member & (codes > last[..., None])
+    beside = [
+        jnp.max(jnp.where(is_below, codes, -1), axis=-1), jnp.min(jnp.where(is_above, codes, NO_CODE), axis=-1),
+        missing_code,
+    ]  # fmt: skip
+    if plan.rules.sets_missing_apart:
+        is_above &= is_known
+    parts = [is_below, is_above, small.is_member & ~is_known][: plan.rules.num_parts]
+    sums = [jnp.sum(jnp.where(part[:, :, None], small.sums, 0), axis=-1, dtype=small.sums.dtype) for part in parts]
+    return jnp.stack(sums, axis=-1), jnp.stack(beside[: plan.rules.num_parts], axis=-1)
 
 
 def _codes(

@@ -12,11 +12,10 @@ from jaxtree.growth.best_splits import (
     best_of_sampled,
     best_of_slots,
     is_sampled,
-    pairs_of_sampled,
-    small_nodes,
+    sampled_of_small_nodes,
     splits_by_histogram,
-    splits_by_pairs,
     splits_of_sampled,
+    splits_of_small_nodes,
 )
 from jaxtree.growth.candidates import UNRESOLVED, default_branch
 from jaxtree.growth.drawn import with_codes_beside
@@ -24,12 +23,13 @@ from jaxtree.growth.frontier import chunk_stop
 from jaxtree.growth.histogram import Chunk, blank_bases, write_bases
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.problem import NodeContext, NodeTable, Problem, State, hand_down_seeds, node_context
+from jaxtree.growth.small import small_nodes
 from jaxtree.growth.split import Split
 from jaxtree.tree import SplitKind, Tree
 
 
 def split_level(problem: Problem, state: State, scanned: Split | None = None, *, plan: Plan) -> NodeTable:
-    """Splits the nodes of the frontier, large ones by scans and histograms, small ones by pairs."""
+    """Splits the nodes of the frontier, large ones by scans and histograms, small ones by their own codes."""
     frontier, entries = state.frontier, state.entries
     bases = tuple(blank_bases(entries, plan) for _ in plan.tables)
 
@@ -95,9 +95,11 @@ def _best_of_small(
     small = small_nodes(state.entries, state.frontier, slot, context, plan=plan)
     if plan.num_sampled:
         most = problem.limits.max_features[state.table.tree.root[node]]
-        look = functools.partial(pairs_of_sampled, problem, small, plan=plan)
+        look = functools.partial(sampled_of_small_nodes, problem, small, plan=plan)
         return best_of_sampled(problem, context, most, in_use, look, plan=plan)
-    return _best_of_all(problem, state.table, node, splits_by_pairs(problem, small, plan=plan), context, plan=plan)
+    return _best_of_all(
+        problem, state.table, node, splits_of_small_nodes(problem, small, plan=plan), context, plan=plan
+    )
 
 
 def _best_of_all(

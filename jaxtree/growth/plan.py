@@ -21,11 +21,11 @@ MOST_ENTRIES_UNSORTED = 2**13
 MIN_ENTRIES_SIDE_BY_SIDE = 2**15
 """With fewer entries a second core saves less than a larger program costs to compile."""
 
-WINDOW = 32
-"""The most entries in the window of a small node, which is scored by comparing all pairs of its entries."""
+WINDOW = 16
+"""The most entries in the window of a small node, which is scored by a histogram of its own codes."""
 
 MIN_BINS_FOR_SMALL_NODES = 2 * WINDOW
-"""With fewer bins a histogram costs no more than comparing all pairs."""
+"""With fewer bins a histogram of all codes costs no more."""
 
 MOST_BINS_TABLED = 256
 """Features of more codes are scanned: their histograms would be mostly empty."""
@@ -189,11 +189,10 @@ def make_plan(
     num_slots = max(widest_block, _power_of_two(backend.bytes_per_table // item // most_cells))
     all_kinds = {shape.kind for shape in shapes}
     widest_bins = max((shape.num_bins for shape in shapes), default=2)
-    pairs_pay = (
+    has_small = (
         (num_scanned > 0 or widest_bins >= MIN_BINS_FOR_SMALL_NODES)
-        and all_kinds <= {SplitKind.THRESHOLD}
+        and SplitKind.MULTIWAY not in all_kinds
         and num_entries >= WINDOW
-        and not rules.samples_thresholds
         # The entries of a small node may lie on several devices.
         and devices.number == 1
     )
@@ -215,9 +214,9 @@ def make_plan(
         num_sampled=num_sampled,
         entries_per_block=block,
         entries_per_move=per_move,
-        small_nodes=min(backend.small_nodes, widest_level) if pairs_pay else 0,
+        small_nodes=min(backend.small_nodes, widest_level) if has_small else 0,
         max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
-        sorts=num_scanned > 0 or pairs_pay or num_entries > MOST_ENTRIES_UNSORTED,
+        sorts=num_scanned > 0 or has_small or num_entries > MOST_ENTRIES_UNSORTED,
         starts_in_row_order=False,
     )
 

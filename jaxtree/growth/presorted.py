@@ -136,7 +136,8 @@ def _branch_of_slots(tree: Tree, frontier: Frontier) -> Int32[Array, " slot"]:
 def _padded_cumulative_sum(values: Int32[Array, "channel entry"]) -> Int32[Array, "channel entry"]:
     """Cumulative sums over any number of entries."""
     num_values = values.shape[1]
-    return cumulative_sum(jnp.pad(values, ((0, 0), (0, -num_values % RUN**4))))[:, :num_values]
+    whole = RUN**2 if num_values < RUN**4 else RUN**4
+    return cumulative_sum(jnp.pad(values, ((0, 0), (0, -num_values % whole))))[:, :num_values]
 
 
 def expand(presorted: Presorted, expansion: Expansion, *, plan: Plan) -> Presorted:

@@ -76,6 +76,7 @@ def score_histogram(
     *,
     kind: SplitKind,
     num_words: int,
+    num_codes: int,
 ) -> Split:
     """Returns the best split of a node on a feature.
 
@@ -86,13 +87,16 @@ def score_histogram(
         code: The codes, in ascending order; of a part that which is next to the threshold.
         kind: The kind of split of the feature.
         num_words: The number of words of a subset.
+        num_codes: The number of codes that a subset may have.
     """
     rules = judge.rules
     known, missing = set_missing_apart(histogram, code, feature, rules)
     present = judge.weight(histogram) > 0
     if kind == SplitKind.SUBSET:
         table, shared = (known, missing) if rules.shares_missing else (histogram, jnp.zeros_like(missing))
-        gain, subset, missing_branch, information = best_subset(judge, feature, table, shared, num_words=num_words)
+        gain, subset, missing_branch, information = best_subset(
+            judge, feature, table, shared, code, num_words=num_words, num_codes=num_codes
+        )
         none = jnp.zeros_like(feature.number)
         return Split(gain, feature.number, none, none, missing_branch, information, subset)
     if kind == SplitKind.THRESHOLD:
@@ -102,47 +106,13 @@ def score_histogram(
     elif kind == SplitKind.MULTIWAY:
         split = _choose(judge, feature, multiway_candidates(judge, feature, known, missing), code, present)
     else:
-        found = one_vs_rest_candidates(judge, feature, known, missing)
+        found = one_vs_rest_candidates(judge, feature, code, known, missing)
         by_ratio = rules.selection == Selection.GAIN_RATIO
         ranked = found._replace(gain=_ratio(found.gain, found.information)) if by_ratio else found
         split = _choose(judge, feature, ranked, code, present)
         if by_ratio:
             split = split._replace(gain=_pick(found.gain, code == split.code, split.gain > -jnp.inf))
     return split._replace(subset=jnp.zeros(num_words, jnp.uint32))
-
-
-def score_pairs(
-    judge: Judge, feature: FeatureContext, codes: Int32[Array, " entry"], sums: Int[Array, "channel entry"]
-) -> Split:
-    """Returns the best threshold split of a small node on a feature, by comparing all pairs of entries.
-
-    Args:
-        judge: Scores the node's candidates.
-        feature: The feature.
-        codes: The feature's code of every entry.
-        sums: The additions of every entry to the node's sums; 0 where it is not in the node.
-    """
-    rules = judge.rules
-    is_missing = codes == feature.missing_code
-    missing = jnp.zeros_like(sums[:, :1])
-    known = sums
-    if rules.sets_missing_apart:
-        missing = jnp.sum(jnp.where(is_missing, sums, 0), axis=1, keepdims=True, dtype=sums.dtype)
-        known = jnp.where(is_missing, 0, sums)
-    up_to = codes[:, None] <= codes[None, :]
-    inside = jnp.sum(jnp.where(up_to, known[:, :, None], 0), axis=1, dtype=sums.dtype)
-    found = threshold_candidates(judge, feature, inside, missing)
-    present = judge.weight(sums) > 0
-    if rules.is_c45:
-        # The cuts tried are counted, so every code counts once, however many entries have it.
-        place_in_list = jnp.arange(codes.size, dtype=jnp.int32)
-        is_earlier = present[:, None] & (place_in_list[:, None] < place_in_list[None, :])
-        present &= ~jnp.any(is_earlier & (codes[:, None] == codes[None, :]), axis=0)
-    next_code = None
-    if rules.has_close_values:
-        later = present[None, :] & (codes[None, :] > codes[:, None])
-        next_code = jnp.min(jnp.where(later, codes[None, :], NO_CODE), axis=1)
-    return _choose_threshold(judge, feature, found, codes, present, next_code)
 
 
 def best_of_features(judge: Judge, splits: Split, in_average: Bool[Array, " feature"]) -> Split:
