@@ -39,6 +39,11 @@ def bin_bucket(num_bins: int) -> int:
     return next(size for size in (2, 8, 32, 256, 1024, 4096, 16384, 65536) if num_bins <= size)
 
 
+def subset_bins(num_codes: int) -> int:
+    """Codes rounded up to a power of two, 8 at least, where the best subset is found by comparing all pairs of them."""
+    return max(8, 1 << (num_codes - 1).bit_length())
+
+
 def class_bucket(num_classes: int) -> int:
     """Classes rounded up to a power of two, 2 at least."""
     return max(2, 1 << (num_classes - 1).bit_length())

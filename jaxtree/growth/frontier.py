@@ -10,11 +10,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int32
 
-from jaxtree.growth.plan import WINDOW, Plan
+from jaxtree.growth.plan import WINDOW, Plan, TablePlan
 from jaxtree.growth.problem import DONE, Entries, Frontier
 from jaxtree.growth.rounds import over_blocks
 from jaxtree.growth.whole_numbers import sort_pairs
-from jaxtree.tree import Tree
+from jaxtree.tree import SplitKind, Tree
 
 
 def chunk_stop(frontier: Frontier, first_slot: Int32[Array, ""], *, plan: Plan) -> Int32[Array, ""]:
@@ -44,9 +44,14 @@ def excess_work(entries: Entries, frontier: Frontier, *, plan: Plan) -> Float[Ar
 
     read = lax.while_loop(lambda c: c[0] < frontier.num_large, add_chunk, (jnp.int32(0), jnp.float32(0)))[1]
     channels = plan.rules.num_channels
-    cells_per_slot = plan.backend.score_cost * channels * max((table.num_bins for table in plan.tables), default=0)
+    cells_per_slot = plan.backend.score_cost * channels * max((_cells(table) for table in plan.tables), default=0)
     used = frontier.num_rows.astype(jnp.float32) / plan.devices.number
     return plan.cost_of_look * (read - used) + cells_per_slot * frontier.num_crowded.astype(jnp.float32)
+
+
+def _cells(table: TablePlan) -> int:
+    """The cells that are scored for a channel; pairs of codes, which are only compared, count a quarter."""
+    return table.num_bins * (table.num_bins // 4 if table.kind == SplitKind.SUBSET else 1)
 
 
 def sort_by_slot(

@@ -6,6 +6,7 @@ Two growths with equal plans and equally shaped arguments share one compiled pro
 import functools
 from typing import NamedTuple
 
+from jaxtree.buckets import bin_bucket
 from jaxtree.growth.backends import CPU, FEW_ENTRIES, Accumulation, Backend, backend_of, for_entries
 from jaxtree.growth.inputs import ResolvedRules, Sizes
 from jaxtree.growth.mesh import Devices
@@ -209,7 +210,7 @@ def make_plan(
         num_slots=min(num_slots, max(widest_level, widest_block)),
         num_bins=sizes.num_bins,
         is_native=False,
-        **_sizes_of_subsets(shapes),
+        **_sizes_of_subsets(shapes, sizes.num_bins),
         num_scanned=num_scanned,
         num_sampled=num_sampled,
         entries_per_block=block,
@@ -236,7 +237,7 @@ def make_native_plan(
         num_slots=_slots_in_row_order(sizes, rules, num_entries, num_features),
         num_bins=sizes.num_bins,
         is_native=True,
-        **_sizes_of_subsets(shapes),
+        **_sizes_of_subsets(shapes, sizes.num_bins),
         num_scanned=0,
         num_sampled=0,
         entries_per_block=num_entries,
@@ -248,10 +249,11 @@ def make_native_plan(
     )
 
 
-def _sizes_of_subsets(shapes: tuple[TableShape, ...]) -> dict[str, int]:
+def _sizes_of_subsets(shapes: tuple[TableShape, ...], num_bins: int) -> dict[str, int]:
     """The fields of a plan that depend on subsets."""
     with_subsets = [shape.num_bins for shape in shapes if shape.kind == SplitKind.SUBSET]
-    subset_bins = max(with_subsets, default=0)
+    # Words have bits for all codes of a bucket, so that they do not depend on the table that finds the subset.
+    subset_bins = min(num_bins, bin_bucket(max(8, *with_subsets))) if with_subsets else 0
     # As wide as any table that is not scanned, so that a tree's arrays do not depend on how it is grown.
     tabled = [shape.num_bins for shape in shapes if shape.num_bins <= MOST_BINS_TABLED]
     num_words = -(-max([*tabled, subset_bins]) // CODES_PER_WORD) if with_subsets else 0

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int32, Real, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, OptionalArray
-from jaxtree.buckets import bin_bucket, feature_bucket, feature_round
+from jaxtree.buckets import bin_bucket, feature_bucket, feature_round, subset_bins
 from jaxtree.growth.inputs import (
     Data,
     Features,
@@ -28,9 +28,6 @@ from jaxtree.growth.plan import MOST_BINS_TABLED, WINDOW, Plan, Scoring, TableSh
 from jaxtree.growth.problem import C45_TOLERANCE, DONE, Entries, FeatureContext, Problem, RootLimits
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
 from jaxtree.tree import SplitKind
-
-LEAST_CATEGORY_BINS = 8
-"""The least size of a table of categories, so that tables of few categories share one program."""
 
 
 class Prepared(NamedTuple):
@@ -158,8 +155,8 @@ def list_features(
         if k != SplitKind.THRESHOLD or listed.size < number.size:
             listed = _padded(listed[num_codes[listed] > 0], number.size)
         most = int(num_codes[listed[listed < number.size]].max())
-        least = 2 if k == SplitKind.THRESHOLD else LEAST_CATEGORY_BINS
-        shapes.append(TableShape(listed.size, min(num_bins, bin_bucket(max(most, least))), k))
+        bins = subset_bins(most) if k == SplitKind.SUBSET else bin_bucket(max(most, 8 * (k != SplitKind.THRESHOLD)))
+        shapes.append(TableShape(listed.size, min(num_bins, bins), k))
         lists.append(listed)
     return tuple(shapes), (*lists, _padded(number[is_scanned], number.size))
 

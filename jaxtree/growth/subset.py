@@ -70,9 +70,11 @@ def best_subset(
         parts = [judge.weight(part)[0] for part in (inside, total - inside, missing)]
         information = judge.split_information(jnp.stack(parts)[:, None])[0]
     # The codes that the node does not have go to the heavier side.
-    words = _pack(code, present & (~lower != upper_is_heavier), num_words)
-    of_absent = _pack(jnp.arange(num_codes, dtype=jnp.int32), jnp.broadcast_to(upper_is_heavier, num_codes), num_words)
-    return judge.rounded(best, tolerance), words ^ of_absent, branch.astype(jnp.int32), information
+    every_code = jnp.arange(num_codes, dtype=jnp.int32)
+    of_absent = _pack(every_code, jnp.broadcast_to(upper_is_heavier, num_codes), num_codes)
+    words = _pack(code, present & (~lower != upper_is_heavier), num_codes) ^ of_absent
+    words = jnp.pad(words, (0, num_words - words.size))
+    return judge.rounded(best, tolerance), words, branch.astype(jnp.int32), information
 
 
 def _lower_sides(
@@ -104,8 +106,9 @@ def _every_subset(code: Int32[Array, " bin"]) -> Bool[Array, "candidate bin"]:
     return ((bits & 1) == 0) | (code == 0) | (code >= MOST_CODES_EXHAUSTIVE)
 
 
-def _pack(code: Int32[Array, " bin"], is_member: Bool[Array, " bin"], num_words: int) -> UInt32[Array, " word"]:
+def _pack(code: Int32[Array, " bin"], is_member: Bool[Array, " bin"], num_codes: int) -> UInt32[Array, " word"]:
     """Codes as bits of words."""
     bits = jnp.where(is_member, jnp.uint32(1) << (code % CODES_PER_WORD).astype(jnp.uint32), jnp.uint32(0))
-    is_in = code // CODES_PER_WORD == jnp.arange(num_words, dtype=jnp.int32)[:, None]
+    words = jnp.arange(-(-num_codes // CODES_PER_WORD), dtype=jnp.int32)
+    is_in = code // CODES_PER_WORD == words[:, None]
     return jnp.sum(jnp.where(is_in, bits, jnp.uint32(0)), axis=1, dtype=jnp.uint32)
