@@ -6,7 +6,6 @@ above it, and the missing ones where these are set apart.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
@@ -63,20 +62,13 @@ def with_codes_beside(problem: Problem, chunk: Chunk, splits: Split, *, plan: Pl
     )
 
 
-def _last_codes(
-    problem: Problem, chunk: Chunk, features: Int32[Array, "looked slot"], *, plan: Plan
+def draw(
+    problem: Problem,
+    context: NodeContext,
+    features: Int32[Array, "looked slot"],
+    least: Int32[Array, "looked slot"],
+    greatest: Int32[Array, "looked slot"],
 ) -> Int32[Array, "looked slot"]:
-    """The greatest code up to the threshold that every slot draws for each of its features."""
-
-    def sides(row, slot):
-        code, is_known = _codes(problem, features[:, slot], row, plan)
-        return code, is_known, is_known
-
-    greatest, least = _extremes(chunk, features.shape, sides, plan=plan)
-    return _draw(problem, chunk.context, features, least, greatest)
-
-
-def _draw(problem: Problem, context: NodeContext, features, least, greatest) -> Int32[Array, "looked slot"]:
     """The greatest code up to the threshold that is drawn between given codes, and -1 where there is none."""
     low, high = (problem.position.at[features, code].get(mode="clip") for code in (least, greatest))
     number = child_hash(context.seed, features.astype(jnp.uint32))
@@ -95,32 +87,17 @@ def _draw(problem: Problem, context: NodeContext, features, least, greatest) -> 
     return jnp.where(greatest >= 0, last, -1)
 
 
-def parts_of_small(
-    problem: Problem,
-    small: Any,
-    features: Int32[Array, "looked slot"],
-    codes: Int32[Array, "looked slot entry"],
-    *,
-    plan: Plan,
-) -> tuple[Int[Array, "looked slot channel part"], Int32[Array, "looked slot part"]]:
-    """The sums of the parts of small nodes, and the codes beside each threshold."""
-    missing_code = problem.features.missing_code[features]
-    is_known = small.is_member & (codes != missing_code[..., None])
-    least, greatest = (
-        of(jnp.where(is_known, codes, none), axis=-1) for of, none in ((jnp.min, NO_CODE), (jnp.max, -1))
-    )
-    last = _draw(problem, small.context, features, least, greatest)
-    is_below = small.is_member & (codes <= last[..., None])
-    is_above = small.is_member & (codes > last[..., None])
-    beside = [
-        jnp.max(jnp.where(is_below, codes, -1), axis=-1), jnp.min(jnp.where(is_above, codes, NO_CODE), axis=-1),
-        missing_code,
-    ]  # fmt: skip
-    if plan.rules.sets_missing_apart:
-        is_above &= is_known
-    parts = [is_below, is_above, small.is_member & ~is_known][: plan.rules.num_parts]
-    sums = [jnp.sum(jnp.where(part[:, :, None], small.sums, 0), axis=-1, dtype=small.sums.dtype) for part in parts]
-    return jnp.stack(sums, axis=-1), jnp.stack(beside[: plan.rules.num_parts], axis=-1)
+def _last_codes(
+    problem: Problem, chunk: Chunk, features: Int32[Array, "looked slot"], *, plan: Plan
+) -> Int32[Array, "looked slot"]:
+    """The greatest code up to the threshold that every slot draws for each of its features."""
+
+    def sides(row, slot):
+        code, is_known = _codes(problem, features[:, slot], row, plan)
+        return code, is_known, is_known
+
+    greatest, least = _extremes(chunk, features.shape, sides, plan=plan)
+    return draw(problem, chunk.context, features, least, greatest)
 
 
 def _codes(

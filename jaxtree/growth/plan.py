@@ -99,7 +99,7 @@ class Plan(NamedTuple):
         num_sampled: The same.
         entries_per_block: Entries read together for a histogram once they are sorted by slot.
         entries_per_move: Entries sent to their children together.
-        small_nodes: Nodes scored together by comparing pairs; 0 where no node is scored so.
+        small_nodes: Small nodes scored together; 0 where no node is scored by its own codes.
         max_branches: The greatest number of branches of a split.
         sorts: Whether entries may be sorted by slot; a program without the sort is smaller.
         starts_in_row_order: Whether entry e is row e at the start.

@@ -14,7 +14,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Int, Int32
 
 from jaxtree.growth.candidates import Judge
-from jaxtree.growth.drawn import parts_of_small
+from jaxtree.growth.drawn import draw
 from jaxtree.growth.histogram import sums_of_entries
 from jaxtree.growth.plan import WINDOW, Plan
 from jaxtree.growth.problem import Entries, Frontier, NodeContext, Problem
@@ -57,7 +57,7 @@ def splits_of_small(
     """The best split of every small node on each of its features, all of one kind of split."""
     codes = problem.codes.at[features[:, :, None], small.row].get(mode="promise_in_bounds").astype(jnp.int32)
     if plan.rules.samples_thresholds and kind == SplitKind.THRESHOLD:
-        histogram, code = parts_of_small(problem, small, features, codes, plan=plan)
+        histogram, code = _drawn_parts(problem, small, features, codes, plan=plan)
     else:
         own = jax.vmap(jax.vmap(_own_histogram), in_axes=(0, None, None))
         histogram, code = own(codes, small.is_member, small.sums)
@@ -78,3 +78,29 @@ def _own_histogram(
     is_in = bin_of[None, :] == jnp.arange(codes.size, dtype=jnp.int32)[:, None]
     histogram = jnp.sum(jnp.where(is_in, sums[:, None, :], 0), axis=2, dtype=sums.dtype)
     return lax.optimization_barrier((histogram, jnp.min(jnp.where(is_in, code, NO_CODE), axis=1)))
+
+
+def _drawn_parts(
+    problem: Problem,
+    small: SmallNodes,
+    features: Int32[Array, "looked slot"],
+    codes: Int32[Array, "looked slot entry"],
+    *,
+    plan: Plan,
+) -> tuple[Int[Array, "looked slot channel part"], Int32[Array, "looked slot part"]]:
+    """The sums of the parts that a drawn threshold makes of every node, and the codes beside the threshold."""
+    missing_code = problem.features.missing_code[features]
+    is_known = small.is_member & (codes != missing_code[..., None])
+    least = jnp.min(jnp.where(is_known, codes, NO_CODE), axis=-1)
+    greatest = jnp.max(jnp.where(is_known, codes, -1), axis=-1)
+    last = draw(problem, small.context, features, least, greatest)
+    is_below = small.is_member & (codes <= last[..., None])
+    is_above = small.is_member & ~is_below
+    code = jnp.max(jnp.where(is_below, codes, -1), axis=-1)
+    next_code = jnp.min(jnp.where(is_above, codes, NO_CODE), axis=-1)
+    parts, beside = [is_below, is_above], [code, next_code]
+    if plan.rules.sets_missing_apart:
+        parts = [is_below, is_above & is_known, small.is_member & ~is_known]
+        beside.append(missing_code)
+    sums = [jnp.sum(jnp.where(part[:, :, None], small.sums, 0), axis=-1, dtype=small.sums.dtype) for part in parts]
+    return jnp.stack(sums, axis=-1), jnp.stack(beside, axis=-1)

@@ -24,7 +24,7 @@ KINDS = {
     "subsets": [SplitKind.SUBSET] * 4,
     "mixed": [SplitKind.THRESHOLD, SplitKind.MULTIWAY, SplitKind.ONE_VS_REST, SplitKind.SUBSET],
 }
-WAYS = {"histograms": (8, 1), "pairs in small nodes": (64, 20), "scans": (512, 130)}
+WAYS = {"histograms": (8, 1), "small nodes": (64, 20), "scans": (512, 130)}
 """How nodes are scored: the number of bins, and how far apart the three codes of a feature lie."""
 
 HOW = [

@@ -12,7 +12,7 @@ from jaxtree import Classes, Data, Limits, Numbers, Rules, Sizes, grow
 from jaxtree.growth import backends, native, plan, prepare
 
 NUM_FEATURES, NUM_ROWS, NUM_ROOTS = 5, 500, 3
-WAYS = {"histograms": 32, "pairs in small nodes": 64, "scans": 512}
+WAYS = {"histograms": 32, "small nodes": 64, "scans": 512}
 """How XLA's programs score nodes, by the number of bins."""
 BACKENDS = {
     "XLA": backends.CPU,
