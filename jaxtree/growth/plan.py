@@ -25,7 +25,7 @@ MIN_ENTRIES_SIDE_BY_SIDE = 2**15
 WINDOW = 16
 """The most entries in the window of a small node, which is scored by a histogram of its own codes."""
 
-MIN_BINS_FOR_SMALL_NODES = 2 * WINDOW
+MIN_BINS_FOR_SMALL_NODES = 4 * WINDOW
 """With fewer bins a histogram of all codes costs no more."""
 
 MOST_BINS_TABLED = 256
