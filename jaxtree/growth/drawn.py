@@ -68,6 +68,8 @@ def draw(
     features: Int32[Array, "looked slot"],
     least: Int32[Array, "looked slot"],
     greatest: Int32[Array, "looked slot"],
+    *,
+    plan: Plan,
 ) -> Int32[Array, "looked slot"]:
     """The greatest code up to the threshold that is drawn between given codes, and -1 where there is none."""
     low, high = (problem.position.at[features, code].get(mode="clip") for code in (least, greatest))
@@ -79,11 +81,11 @@ def draw(
     num_steps = (problem.position.shape[1] - 1).bit_length()
 
     def step(number, last):
-        further = last + (1 << (num_steps - 1 - number)).astype(jnp.int32)
+        further = last + (jnp.int32(1) << jnp.asarray(num_steps - 1 - number, jnp.int32))
         is_below = (further <= greatest) & (problem.position.at[features, further].get(mode="clip") <= threshold)
         return jnp.where(is_below, further, last)
 
-    last = lax.fori_loop(jnp.int32(0), jnp.int32(num_steps), step, least)
+    last = lax.fori_loop(0, num_steps, step, least, unroll=plan.backend.host_ends_loops)
     return jnp.where(greatest >= 0, last, -1)
 
 
@@ -97,7 +99,7 @@ def _last_codes(
         return code, is_known, is_known
 
     greatest, least = _extremes(chunk, features.shape, sides, plan=plan)
-    return draw(problem, chunk.context, features, least, greatest)
+    return draw(problem, chunk.context, features, least, greatest, plan=plan)
 
 
 def _codes(
@@ -124,7 +126,10 @@ def _extremes(
     chunk: Chunk, shape: tuple[int, int], sides: Sides, *, plan: Plan
 ) -> tuple[Int32[Array, "looked slot"], Int32[Array, "looked slot"]]:
     """The greatest code of every slot's entries below, or -1, and the least of those above, or `NO_CODE`."""
-    entries, size, num_slots = chunk.entries, plan.entries_per_block, shape[1]
+    entries, num_slots = chunk.entries, shape[1]
+    # Where the host would end a loop of blocks, all entries are read at once.
+    is_one_block = plan.backend.host_ends_loops
+    size, most = (entries.slot.size, 1) if is_one_block else (plan.entries_per_block, plan.num_blocks)
     first_cell = num_slots * jnp.arange(shape[0], dtype=jnp.int32)[:, None]
 
     def look(block, extremes):
@@ -139,5 +144,5 @@ def _extremes(
         return greatest, extremes[1].at[cell].min(above.reshape(-1), mode="promise_in_bounds")
 
     blank = tuple(jnp.full(shape[0] * num_slots, none, jnp.int32) for none in (-1, NO_CODE))
-    greatest, least = over_blocks(*blocks_of(chunk.window, plan), look, blank, most=plan.num_blocks, plan=plan)
+    greatest, least = over_blocks(*blocks_of(chunk.window, plan), look, blank, most=most, plan=plan)
     return plan.devices.greatest(greatest).reshape(shape), plan.devices.least(least).reshape(shape)

@@ -193,6 +193,8 @@ def make_plan(
     has_small = (
         (num_scanned > 0 or widest_bins >= MIN_BINS_FOR_SMALL_NODES)
         and SplitKind.MULTIWAY not in all_kinds
+        # A GPU would wait for the host at further loops.
+        and (not backend.host_ends_loops or (all_kinds <= {SplitKind.THRESHOLD} and not rules.samples_thresholds))
         and num_entries >= WINDOW
         # The entries of a small node may lie on several devices.
         and devices.number == 1

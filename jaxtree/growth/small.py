@@ -93,7 +93,7 @@ def _drawn_parts(
     is_known = small.is_member & (codes != missing_code[..., None])
     least = jnp.min(jnp.where(is_known, codes, NO_CODE), axis=-1)
     greatest = jnp.max(jnp.where(is_known, codes, -1), axis=-1)
-    last = draw(problem, small.context, features, least, greatest)
+    last = draw(problem, small.context, features, least, greatest, plan=plan)
     is_below = small.is_member & (codes <= last[..., None])
     is_above = small.is_member & ~is_below
     code = jnp.max(jnp.where(is_below, codes, -1), axis=-1)
