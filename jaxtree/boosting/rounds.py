@@ -134,15 +134,16 @@ def make_rounds(
     def make_round(carry):
         state, made = carry
         at = state.round - first
-        tree, is_finite = _grow_tree(prepared, rows, rates, state, rates.learning_rate[at], plan, loss)
+        leaves, is_finite = _grow_tree(prepared, rows, rates, state, rates.learning_rate[at], plan, loss)
+        tree = leaves.tree
         steps = target_means(tree).T.astype(state.scores.dtype)
-        move = lambda scores, own: scores + steps[:, apply(tree, own.codes)]  # noqa: E731
-        evaluated = tuple(move(*pair) for pair in zip(state.evaluated, evaluations, strict=True))
+        move = lambda scores, leaf: scores + steps[:, leaf]  # noqa: E731
+        ends = [apply(tree, own.codes) for own in evaluations]
+        evaluated = tuple(move(*pair) for pair in zip(state.evaluated, ends, strict=True))
         pairs = zip(evaluated, evaluations, strict=True)
         own_losses = [loss.mean(scores, own.target, own.weight, own.extras) for scores, own in pairs]
-        state = state._replace(
-            round=state.round + 1, scores=move(state.scores, rows), evaluated=evaluated, is_finite=is_finite
-        )
+        scores = move(state.scores, leaves.of_row)
+        state = state._replace(round=state.round + 1, scores=scores, evaluated=evaluated, is_finite=is_finite)
         made = Made(
             jax.tree.map(lambda all_, own: all_.at[at].set(own.astype(all_.dtype)), made.trees, tree),
             made.losses.at[at].set(jnp.array(own_losses)) if evaluations else made.losses,
@@ -165,7 +166,7 @@ def _with_best(state: BoostState, losses: list[Float[Array, ""]], rates: Rates) 
 
 def _grow_tree(
     prepared: Prepared, rows: ScoredRows, rates: Rates, state: BoostState, learning_rate, plan: Plan, loss: BaseLoss
-) -> tuple[Tree, Bool[Array, ""]]:
+) -> tuple[Leaves, Bool[Array, ""]]:
     """The tree of a round, whose means are the changes of scores, and whether all derivatives are numbers."""
     derivatives = _derivatives(loss, state.scores, rows)
     is_finite = jnp.all(jnp.isfinite(derivatives.gradient)) & jnp.all(jnp.isfinite(derivatives.hessian))
@@ -189,13 +190,14 @@ def _grow_tree(
     monotone = prepared.features.monotone if plan.rules.has_monotone else None
     leaves = Leaves(grown.tree, apply(grown.tree, rows.codes), is_used)
     steps = learning_rate * _steps(leaves, derivatives, rows, state.scores, rates.penalties, monotone, loss)
-    return dataclasses.replace(grown.tree, target_sum=(steps * grown.tree.weight).T), is_finite
+    tree = dataclasses.replace(grown.tree, target_sum=(steps * grown.tree.weight).T)
+    return leaves._replace(tree=tree), is_finite
 
 
 def _derivatives(loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows) -> Derivatives:
     """The derivatives of all rows.
 
-    Between barriers they are a piece of program of their own, and therefore have the same bits whatever is around it.
+    Between barriers XLA does not fuse them with what is around them, which would change their last bits.
     """
     scores = lax.optimization_barrier(scores)
     return lax.optimization_barrier(loss.derivatives(scores, rows.target, rows.weight, rows.extras))
