@@ -123,7 +123,7 @@ def _codes_beside(problem: Problem, chunk: Chunk, features, last: Int32[Array, "
 
 
 def _extremes(
-    chunk: Chunk, shape: tuple[int, int], sides: Sides, *, plan: Plan
+    chunk: Chunk, shape: tuple[int, ...], sides: Sides, *, plan: Plan
 ) -> tuple[Int32[Array, "looked slot"], Int32[Array, "looked slot"]]:
     """The greatest code of every slot's entries below, or -1, and the least of those above, or `NO_CODE`."""
     entries, num_slots = chunk.entries, shape[1]

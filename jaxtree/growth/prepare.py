@@ -130,7 +130,7 @@ def all_thresholds(codes: Any, num_bins: int) -> Features:
 
 def list_features(
     features: Features, num_bins: int, kinds: tuple[SplitKind, ...] | None, *, can_scan: bool
-) -> tuple[tuple[TableShape, ...], tuple[Int32[np.ndarray, " listed"], ...]]:
+) -> tuple[tuple[TableShape, ...], tuple[Int32[AnyArray, " listed"], ...]]:
     """Divides the features into tables and a scan.
 
     Returns:
