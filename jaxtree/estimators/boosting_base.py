@@ -1,84 +1,31 @@
 """The base of boosted estimators: one table, the rounds of boosting on it, and what its trees predict together."""
 
 import abc
-import dataclasses
-import numbers
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import numpy as np
 from jaxtyping import Float, Float64, Int, Real, UInt
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from jaxtree import buckets
-from jaxtree.boosting.booster import NO_PATIENCE, BaseLearner, BoostData, Boosted, Shrinkage, Stop, boost
+from jaxtree.boosting.booster import BoostData, Boosted, Stop, boost
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.rounds import ScoredRows
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.base import BaseTree
-from jaxtree.estimators.conventions import progress_of_trees, whole
-from jaxtree.estimators.growing import (
-    decode_thresholds,
-    features_of,
-    padded_codes,
-    padded_rows,
-    widths_of,
-)
-from jaxtree.estimators.parameters import AUTO, EncodingParameters
+from jaxtree.estimators.boosting_parameters import BINS, OF_READING, BoostingParameters
+from jaxtree.estimators.conventions import progress_of_trees
+from jaxtree.estimators.growing import decode_thresholds, features_of, padded_codes, padded_rows, widths_of
 from jaxtree.estimators.parts import part_by_part, read_arguments
 from jaxtree.estimators.predicting import FittedTrees
-from jaxtree.estimators.prunings import AT_LEAST_0, PART
 from jaxtree.estimators.sample import PreparedFit, Sample
-from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Sizes
 from jaxtree.table.target import check_sample_weight
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
-
-BINS = 255
-"""Bins of a numeric column where `max_bins` is "auto"."""
-
-ROWS_OF_A_LEAF, MANY_ROWS = 20, 50_000
-"""ScoredRows of a branch at least where `min_samples_leaf` is "auto" and the table has fewer than many."""
-
-OF_READING = (
-    *("categorical_features", "max_categories", "class_weight", "monotonic_cst", "categorical_splits", "missing"),
-    *("max_bins", "random_state"),
-)
-"""Parameters that a tree needs to read the table."""
-
-LEAST_GAIN = np.finfo(np.float64).tiny
-"""Gain per weight of a split: one that gains nothing is not made."""
-
-ABOVE_0 = Interval(numbers.Real, 0, None, closed="neither")
-
-
-@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class BoostingParameters(EncodingParameters):
-    """Parameters of boosted trees, which their estimators document."""
-
-    n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=100, kw_only=False)
-    learning_rate: Annotated[float, ABOVE_0] = 0.1
-    max_depth: Annotated[int | None, whole(1), None] = 6
-    min_samples_leaf: Annotated[int | str, whole(1), AUTO] = "auto"
-    min_child_weight: Annotated[float, AT_LEAST_0] = 1.0
-    reg_lambda: Annotated[float, AT_LEAST_0] = 1.0
-    reg_alpha: Annotated[float, AT_LEAST_0] = 0.0
-    gamma: Annotated[float, AT_LEAST_0] = 0.0
-    max_delta_step: Annotated[float, AT_LEAST_0] = 0.0
-    subsample: Annotated[float, Interval(numbers.Real, 0, 1, closed="right")] = 1.0
-    monotonic_cst: Annotated[Any, "array-like", dict, None] = None
-    categorical_splits: Annotated[str, StrOptions({"subset", "one_vs_rest", "multiway"})] = "subset"
-    missing: Annotated[str, StrOptions({"learn", "branch"})] = "learn"
-    early_stopping: Annotated[bool, "boolean"] = False
-    validation_fraction: Annotated[float, PART] = 0.1
-    n_iter_no_change: Annotated[int, whole(1)] = 10
-    tol: Annotated[float, AT_LEAST_0] = 0.0
-    verbose: Annotated[int, "verbose"] = 0
 
 
 class BaseBoosting(BoostingParameters, FittedTrees):
@@ -207,9 +154,6 @@ class BaseBoosting(BoostingParameters, FittedTrees):
         for sample in held:
             own = blank.encoder_.transform(sample.X)
             evaluations.append(_rows_of(buckets.pad_codes(own), sample.target, sample.weight))
-        depth = NO_LIMIT if self.max_depth is None else self.max_depth
-        num_rows = encoded.codes.shape[1]
-        most_nodes, limits = min(2 * num_rows, 2 ** (min(depth, 30) + 1)), self._limits(depth, num_rows)
 
         def on_rounds(number: int, losses: Float[np.ndarray, "round evaluation"]) -> bool:
             if on_grown is not None:
@@ -219,47 +163,11 @@ class BaseBoosting(BoostingParameters, FittedTrees):
         return boost(
             BoostData(rows, features, tuple(evaluations)),
             self.loss_,
-            BaseLearner(
-                limits,
-                Sizes(widths.num_bins, 1 << (most_nodes - 1).bit_length()),
-                missing=Missing[self.missing.upper()],
-                counts_rows=limits.min_samples_leaf > 0,
-            ),
-            self._shrinkage(),
+            self.base_learner(encoded.codes.shape[1], widths.num_bins),
+            self.shrinkage(),
             num_rounds=self.n_estimators,
-            seed=self._seed(),
+            seed=self.seed(),
             on_rounds=on_rounds,
-        )
-
-    def _seed(self) -> int:
-        """Returns the seed of what is drawn: the same in every fit where no rows are."""
-        if self.random_state is None and self.subsample == 1:
-            return 0
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _limits(self, depth: int, num_rows: int) -> Limits:
-        """Returns when nodes are not split; weights are second derivatives."""
-        by_default = ROWS_OF_A_LEAF if num_rows < MANY_ROWS else 1
-        rows = by_default if isinstance(self.min_samples_leaf, str) else self.min_samples_leaf
-        rows = rows if rows > 1 else 0
-        return Limits(
-            max_depth=depth,
-            min_samples_split=2 * rows,
-            min_samples_leaf=rows,
-            min_weight_leaf=self.min_child_weight,
-            min_gain=LEAST_GAIN,
-        )
-
-    def _shrinkage(self) -> Shrinkage:
-        return Shrinkage(
-            learning_rate=self.learning_rate,
-            l2=self.reg_lambda,
-            l1=self.reg_alpha,
-            max_step=self.max_delta_step or np.inf,
-            least_gain=self.gamma,
-            row_fraction=self.subsample,
-            patience=self.n_iter_no_change if self.early_stopping else NO_PATIENCE,
-            tolerance=self.tol,
         )
 
     def _settle(self, boosted: Boosted) -> None:
