@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Real
 
 from jaxtree.arrays import AnyArray
@@ -16,7 +18,7 @@ from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.rounds import BoostState, Made, Rates, ScoredRows, make_rounds
 from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_sizes
-from jaxtree.growth.mesh import Devices
+from jaxtree.growth.mesh import ROWS, as_rows, check_mesh, devices_of, platform_of
 from jaxtree.growth.newton import NARROW_BITS, Newton, Penalties
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared, prepare
@@ -134,6 +136,7 @@ def boost(
     num_rounds: int,
     seed: int = 0,
     on_rounds: OnRounds | None = None,
+    mesh: Mesh | None = None,
 ) -> Boosted:
     """Boosts trees on a loss by Newton steps (Friedman, 2001; Chen and Guestrin, 2016).
 
@@ -150,9 +153,11 @@ def boost(
         seed: The seed of what is drawn.
         on_rounds: Called now and then with the number of rounds made and the losses of the last ones; a true result
             ends the boosting.
+        mesh: Devices of one kind, in one axis, to divide the rows among; the model is that of one device, bit for bit.
 
     Raises:
-        InvalidInputError: A target or an extra is not one that the loss allows, or shapes do not fit.
+        InvalidInputError: A target or an extra is not one that the loss allows, or shapes do not fit; or a mesh is
+            given and the rows of the loss depend on one another.
         TrainingError: The first derivatives are no numbers.
 
     Example:
@@ -174,11 +179,17 @@ def boost(
     start = data.start
     if start is None:
         start = loss.start(np.asarray(rows.target), np.asarray(rows.weight), rows.extras)
+    if mesh is not None:
+        check_mesh(mesh)
+        if loss.joins_rows:
+            raise InvalidInputError(f"{loss} cannot be given with a mesh: its rows depend on one another")
     with jax.enable_x64(True):
-        plan, prepared = _prepare(data, loss, learner, shrinkage)
+        plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
         precision = jnp.float64 if len(rows.weight) <= MOST_ROWS_IN_DOUBLE else jnp.float32
         on_device = functools.partial(jax.tree.map, functools.partial(_typed, precision=precision))
-        call = _Call(prepared, plan, loss, on_device(rows), on_device(data.evaluations))
+        rows = on_device(rows) if mesh is None else _divided(rows, mesh, precision)
+        prepared = prepared._replace(codes=rows.codes)
+        call = _Call(prepared, plan, loss, rows, on_device(data.evaluations), mesh)
         return _run(call, shrinkage, _open(jnp.asarray(start, precision), call), num_rounds, seed, on_rounds)
 
 
@@ -190,6 +201,7 @@ class _Call(NamedTuple):
     loss: BaseLoss
     rows: ScoredRows
     evaluations: tuple[ScoredRows, ...]
+    mesh: Mesh | None
 
 
 def _run(
@@ -204,7 +216,7 @@ def _run(
         first = int(state.round)
         own = np.resize(rates.learning_rate[first : first + at_a_time], at_a_time)
         arguments = (call.prepared, call.rows, call.evaluations, rates._replace(learning_rate=own), state)
-        state, made = make_rounds(*arguments, plan=call.plan, loss=call.loss)
+        state, made = make_rounds(*arguments, plan=call.plan, loss=call.loss, mesh=call.mesh)
         number = int(state.round) - first
         if not state.is_finite and int(state.round) == 1:
             raise TrainingError(
@@ -228,15 +240,32 @@ def _reason(state: BoostState, shrinkage: Shrinkage, num_rounds: int, is_evaluat
     return Stop.ALL_ROUNDS if int(state.round) >= num_rounds else None
 
 
-def _prepare(data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage) -> tuple[Plan, Prepared]:
+def _prepare(
+    data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage, mesh: Mesh | None
+) -> tuple[Plan, Prepared]:
     """The plan of growth, and its arrays without targets, which every round makes."""
     objective = _objective(loss, len(data.rows.weight))
     rules = Rules(objective, learner.missing, counts_rows=learner.counts_rows)
     limits = learner.limits._replace(parameters=Penalties(shrinkage.l2, shrinkage.l1, shrinkage.max_step))
     blank = Data(data.rows.codes, np.zeros((objective.num_outputs, len(data.rows.weight))))
-    where = {"platform": jax.default_backend(), "devices": Devices(1)}
+    where = {"platform": platform_of(data.rows.codes, mesh), "devices": devices_of(mesh)}
     plan, prepared = prepare(blank, data.features, limits, rules, learner.sizes, np.zeros(1, np.uint32), **where)
     return plan, prepared._replace(target=np.zeros((objective.num_outputs, 0)), weight=None)
+
+
+def _divided(rows: ScoredRows, mesh: Mesh, precision: Any) -> ScoredRows:
+    """The rows, divided among the devices of a mesh and padded by rows of weight 0."""
+    place = functools.partial(_placed, mesh=mesh, precision=precision)
+    extras = {name: place(values) for name, values in rows.extras.items()}
+    return ScoredRows(place(rows.codes, axis=1), place(rows.target), place(rows.weight), extras)
+
+
+def _placed(values: Real[AnyArray, "..."], *, mesh: Mesh, precision: Any, axis: int = 0) -> Real[Array, "..."]:
+    values = np.asarray(values)
+    padding = [(0, -length % mesh.size if number == axis else 0) for number, length in enumerate(values.shape)]
+    dtype = precision if np.issubdtype(values.dtype, np.floating) else values.dtype
+    along_rows = NamedSharding(as_rows(mesh), P(*[None] * axis, ROWS))
+    return jax.device_put(np.pad(values, padding).astype(dtype), along_rows)
 
 
 def _objective(loss: BaseLoss, num_rows: int) -> Newton:

@@ -61,6 +61,7 @@ class Cox(BaseLoss):
     renewal: ClassVar[None] = None
     domain: ClassVar[Domain] = Domain(0)
     needs: ClassVar[tuple[str, ...]] = ("event",)
+    joins_rows: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         """As it was made."""

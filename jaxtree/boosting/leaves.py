@@ -9,9 +9,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int32
+from jaxtyping import Array, Bool, Float, Int32, Int64
 
 from jaxtree.boosting.loss import Derivatives
+from jaxtree.growth.mesh import Devices
 from jaxtree.growth.newton import Penalties, newton_step
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
 from jaxtree.tree import SplitKind, Tree
@@ -24,11 +25,13 @@ class Leaves(NamedTuple):
         tree: The tree.
         of_row: The leaf of every row.
         is_used: Whether the tree was grown on the row.
+        devices: The devices that rows are divided among.
     """
 
     tree: Tree
     of_row: Int32[Array, " row"]
     is_used: Bool[Array, " row"]
+    devices: Devices
 
 
 def newton_steps(leaves: Leaves, derivatives: Derivatives, penalties: Penalties) -> Float[Array, "score node"]:
@@ -78,7 +81,9 @@ def quantile_steps(
     leaves: Leaves, residual: Float[Array, "score row"], weight: Float[Array, " row"], levels: tuple[float, ...]
 ) -> Float[Array, "score node"]:
     """The weighted quantile of every leaf's residuals, one level a score: the least with so much weight up to it."""
-    weight = jnp.where(leaves.is_used, weight, 0).astype(jnp.float64)
+    gathered = leaves.devices.gathered
+    weight, residual = gathered(jnp.where(leaves.is_used, weight, 0).astype(jnp.float64)), gathered(residual)
+    leaves = leaves._replace(of_row=gathered(leaves.of_row), is_used=gathered(leaves.is_used))
     steps = [_quantile(leaves, own, weight, level) for own, level in zip(residual, levels, strict=True)]
     return jnp.stack(steps)
 
@@ -102,11 +107,10 @@ def _quantile(
 
 def sums_at_nodes(leaves: Leaves, values: Float[Array, "value row"]) -> Float[Array, "value node"]:
     """The sums over the rows of every node, exact in the fixed point that the number of rows leaves."""
-    tree = leaves.tree
-    values = jnp.where(leaves.is_used, values, 0).astype(jnp.float64)
-    unit = unit_of(jnp.sum(leaves.is_used), exponent(values))
+    tree, devices = leaves.tree, leaves.devices
+    values, unit = _in_fixed_point(values, leaves.is_used, devices)
     blank = jnp.zeros(tree.capacity, jnp.int64)
-    sums = jnp.stack([blank.at[leaves.of_row].add(own) for own in to_fixed_point(values, unit)])
+    sums = devices.total(jnp.stack([blank.at[leaves.of_row].add(own) for own in values]))
     deepest = jnp.max(tree.depth)
 
     def add_to_parents(back, sums):
@@ -114,3 +118,18 @@ def sums_at_nodes(leaves: Leaves, values: Float[Array, "value row"]) -> Float[Ar
         return sums.at[:, jnp.where(is_level, tree.parent, tree.capacity)].add(sums, mode="drop")
 
     return lax.fori_loop(0, deepest, add_to_parents, sums).astype(jnp.float64) * unit
+
+
+def exact_sum(values: Float[Array, "value row"], is_used: Bool[Array, " row"], devices: Devices) -> Float[Array, ""]:
+    """The sum of all values of used rows, those of other devices too, which does not depend on their order."""
+    whole, unit = _in_fixed_point(values.reshape(-1), jnp.tile(is_used, len(values)), devices)
+    return devices.total(jnp.sum(whole)).astype(jnp.float64) * unit
+
+
+def _in_fixed_point(
+    values: Float[Array, "*value row"], is_used: Bool[Array, " row"], devices: Devices
+) -> tuple[Int64[Array, "*value row"], Float[Array, ""]]:
+    """The values of the rows that are used, as whole numbers of a unit that leaves room for their sum."""
+    values = jnp.where(is_used, values, 0).astype(jnp.float64)
+    unit = unit_of(devices.total(jnp.sum(is_used)), devices.greatest(exponent(values)))
+    return to_fixed_point(values, unit), unit

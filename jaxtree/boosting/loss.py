@@ -9,7 +9,7 @@ A loss is static under `jax.jit`: equal losses share their programs.
 import abc
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -84,6 +84,7 @@ class BaseLoss(abc.ABC):
         domain: What targets may be.
         needs: Names of extras that every row must have.
         has_location: Whether an offset of one number a row moves the first score alone, and not all of them.
+        joins_rows: Whether the loss of a row depends on other rows.
     """
 
     name: str
@@ -93,6 +94,7 @@ class BaseLoss(abc.ABC):
     domain: Domain
     needs: tuple[str, ...]
     has_location: bool = False
+    joins_rows: ClassVar[bool] = False
 
     @abc.abstractmethod
     def values(

@@ -63,6 +63,7 @@ class Ranking(BaseLoss):
     hessian: ClassVar[str] = "diagonal"
     renewal: ClassVar[None] = None
     needs: ClassVar[tuple[str, ...]] = ("group",)
+    joins_rows: ClassVar[bool] = True
 
     @abc.abstractmethod
     def numbers(self, ranked: _Ranked) -> dict[str, Float[Array, " row"]]:

@@ -4,20 +4,24 @@ Nothing goes to the host from round to round. A call makes some rounds, so that 
 """
 
 import dataclasses
+import functools
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh
+from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Bool, Float, Int32, Shaped, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, mix
-from jaxtree.boosting.leaves import Leaves, newton_steps, quantile_steps, within_bounds
+from jaxtree.boosting.leaves import Leaves, exact_sum, newton_steps, quantile_steps, within_bounds
 from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
 from jaxtree.compilation import compiled
 from jaxtree.growth.grow import grow_levels
 from jaxtree.growth.inputs import Limits
+from jaxtree.growth.mesh import ROWS, as_rows
 from jaxtree.growth.newton import Newton, Penalties
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared
@@ -100,7 +104,7 @@ class Made(NamedTuple):
     losses: Float[Array, "made evaluation"]
 
 
-@compiled("plan", "loss", what=lambda **_: "boosting")
+@compiled("plan", "loss", "mesh", what=lambda **_: "boosting")
 def make_rounds(
     prepared: Prepared,
     rows: ScoredRows,
@@ -110,8 +114,11 @@ def make_rounds(
     *,
     plan: Plan,
     loss: BaseLoss,
+    mesh: Mesh | None,
 ) -> tuple[BoostState, Made]:
     """Makes one round for each of the given learning rates, or fewer.
+
+    On a mesh every device has its part of the rows, and all of the evaluations and the trees.
 
     Args:
         prepared: The arrays of growth; targets and weights are made here.
@@ -121,7 +128,29 @@ def make_rounds(
         state: What the rounds before have led to.
         plan: The static sizes of growth.
         loss: The loss.
+        mesh: The devices that rows are divided among.
     """
+    loop = functools.partial(_make_rounds, plan=plan, loss=loss)
+    if mesh is None:
+        return loop(prepared, rows, evaluations, rates, state)
+    given, whole = (prepared, rows, evaluations, rates, state), P()
+    spread = lambda values: jax.tree.map(lambda _: whole, values)  # noqa: E731
+    of_state = spread(state)._replace(scores=P(None, ROWS))
+    of_rows = ScoredRows(P(None, ROWS), P(ROWS), P(ROWS), {name: P(ROWS) for name in rows.extras})
+    specs = (spread(prepared)._replace(codes=P(None, ROWS)), of_rows, spread(evaluations), spread(rates), of_state)
+    return jax.shard_map(loop, mesh=as_rows(mesh), in_specs=specs, out_specs=(of_state, whole), check_vma=False)(*given)
+
+
+def _make_rounds(
+    prepared: Prepared,
+    rows: ScoredRows,
+    evaluations: tuple[ScoredRows, ...],
+    rates: Rates,
+    state: BoostState,
+    *,
+    plan: Plan,
+    loss: BaseLoss,
+) -> tuple[BoostState, Made]:
     first, num_made = state.round, rates.learning_rate.shape[0]
     losses = jnp.zeros((num_made, len(evaluations)), jnp.float64)
 
@@ -169,13 +198,14 @@ def _grow_tree(
 ) -> tuple[Leaves, Bool[Array, ""]]:
     """The tree of a round, whose means are the changes of scores, and whether all derivatives are numbers."""
     derivatives = _derivatives(loss, state.scores, rows)
-    is_finite = jnp.all(jnp.isfinite(derivatives.gradient)) & jnp.all(jnp.isfinite(derivatives.hessian))
+    strange = [jnp.sum(~jnp.isfinite(part)) for part in derivatives]
+    is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
     seed = mix(rates.seed + state.round.astype(jnp.uint32))
-    noise, draw = _numbers_of_rows(seed, rows.weight.shape[0])
+    noise, draw = _numbers_of_rows(seed, plan.devices.row_numbers(rows.weight.size))
     is_used = (rows.weight > 0) & (draw < rates.row_fraction)
     curvature = _curvatures(derivatives, plan)
     # Growth asks for a part of the root's weight.
-    weight = jnp.sum(jnp.where(is_used, curvature, 0), dtype=jnp.float64)
+    weight = exact_sum(curvature, is_used, plan.devices)
     limits = rates.limits._replace(min_impurity_decrease=(rates.least_gain / jnp.where(weight > 0, weight, 1))[None])
     grown = grow_levels(
         prepared._replace(
@@ -188,7 +218,7 @@ def _grow_tree(
         is_wide=True,
     )
     monotone = prepared.features.monotone if plan.rules.has_monotone else None
-    leaves = Leaves(grown.tree, apply(grown.tree, rows.codes), is_used)
+    leaves = Leaves(grown.tree, apply(grown.tree, rows.codes), is_used, plan.devices)
     steps = learning_rate * _steps(leaves, derivatives, rows, state.scores, rates.penalties, monotone, loss)
     tree = dataclasses.replace(grown.tree, target_sum=(steps * grown.tree.weight).T)
     return leaves._replace(tree=tree), is_finite
@@ -225,9 +255,11 @@ def _curvatures(derivatives: Derivatives, plan: Plan) -> Float[Array, "curvature
     return diagonal[: objective.num_curvatures]
 
 
-def _numbers_of_rows(seed: UInt32[Array, ""], num_rows: int) -> tuple[Float[Array, " row"], Float[Array, " row"]]:
+def _numbers_of_rows(
+    seed: UInt32[Array, ""], row: Int32[Array, " row"]
+) -> tuple[Float[Array, " row"], Float[Array, " row"]]:
     """Two numbers from 0 to below 1 for every row, which follow from the seed and the row's number."""
-    first = mix(jnp.arange(num_rows, dtype=jnp.uint32) ^ seed)
+    first = mix(row.astype(jnp.uint32) ^ seed)
     second = mix(first + jnp.uint32(0x9E3779B9))
     as_float = lambda bits: (bits >> 8).astype(jnp.float32) / 2**24  # noqa: E731
     return as_float(first), as_float(second)

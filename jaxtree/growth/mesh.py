@@ -43,6 +43,17 @@ class Devices(NamedTuple):
         """The least over all devices."""
         return lax.pmin(values, ROWS) if self.number > 1 else values
 
+    def row_numbers(self, num_rows: int) -> Int32[Array, " row"]:
+        """The numbers, in the whole table, of the rows that a device has; all devices have equally many."""
+        first = lax.axis_index(ROWS) * num_rows if self.number > 1 else 0
+        return first + jnp.arange(num_rows, dtype=jnp.int32)
+
+    def gathered(self, values: Shaped[Array, "*axis row"]) -> Shaped[Array, "*axis all_rows"]:
+        """The values of the rows of all devices, on each."""
+        if self.number == 1:
+            return values
+        return lax.all_gather(values, ROWS, axis=values.ndim - 1, tiled=True)
+
     def combine_nodes(
         self,
         combine: Callable[[Array], Array],

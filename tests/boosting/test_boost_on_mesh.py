@@ -1,0 +1,51 @@
+"""Boosting with the rows divided among devices: the model is that of one device, bit for bit."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import Mesh
+
+from jaxtree.boosting import absolute, cox, logistic, softmax, squared
+from jaxtree.boosting.booster import Shrinkage
+from jaxtree.errors import InvalidInputError
+from tests.boosting.test_boost import boosted, classes, numbers
+
+
+def mesh_of(num_devices):
+    return Mesh(np.array(jax.devices()[:num_devices]), ("any name",))
+
+
+def assert_same(one, other):
+    for field in dataclasses.fields(one.forest.nodes):
+        a, b = (np.asarray(getattr(model.forest.nodes, field.name)) for model in (one, other))
+        np.testing.assert_array_equal(a, b, err_msg=field.name)
+    np.testing.assert_array_equal(one.losses, other.losses)
+
+
+CASES = {
+    "squared": (squared(), numbers),
+    "logistic": (logistic(), classes),
+    "absolute": (absolute(), numbers),
+    "softmax": (softmax(3), lambda **options: classes(3, **options)),
+}
+
+
+@pytest.mark.parametrize("num_devices", [2, 4])
+@pytest.mark.parametrize("name", CASES)
+def test_the_model_is_that_of_one_device(name, num_devices):
+    loss, make = CASES[name]
+    # 401 rows do not divide equally.
+    given = {"shrinkage": Shrinkage(0.3, row_fraction=0.7, least_gain=0.01), "evaluations": (make(seed=1),), "seed": 3}
+    one = boosted(make(num_rows=401), loss, **given)
+    assert_same(one, boosted(make(num_rows=401), loss, mesh=mesh_of(num_devices), **given))
+
+
+def test_what_cannot_be_divided_is_named():
+    two_axes = Mesh(np.array(jax.devices()[:4]).reshape(2, 2), ("a", "b"))
+    with pytest.raises(InvalidInputError, match="mesh must have one axis"):
+        boosted(numbers(), squared(), mesh=two_axes)
+    rows = numbers()._replace(target=np.ones(400), extras={"event": np.ones(400)})
+    with pytest.raises(InvalidInputError, match=r"cox\(ties='efron'\) cannot be given with a mesh"):
+        boosted(rows, cox(), mesh=mesh_of(2))
