@@ -39,7 +39,7 @@ MOST_ROUNDS, PATIENCE = 2000, 20
 ROWS = (100_000, 1_000_000)
 TABLES = (
     *("credit-g", "abalone", "concrete", "spambase", "magic04", "covtype-20k", "letter", "adult", "diamonds"),
-    *("nursery", "winequality"),
+    *("nursery", "winequality", "ccpp", "airfoil"),
 )
 NUMBERS = REGRESSION | {"winequality"}
 TURNS = 3

@@ -10,7 +10,7 @@ from scipy.io import arff
 from benchmarks.real_data import diamonds
 from jaxtree.datasets import load_uci
 
-REGRESSION = frozenset({"abalone", "concrete", "diamonds"})
+REGRESSION = frozenset({"abalone", "airfoil", "ccpp", "concrete", "diamonds"})
 """Data sets whose target is a number."""
 WORDS_OF_KDD = (1, 2, 3)
 
@@ -35,6 +35,14 @@ def _kdd(data: Path) -> tuple[Any, Any]:
 
 def _concrete(data: Path) -> tuple[Any, Any]:
     return _target_last(pandas.read_csv(data / "concrete" / "concrete.csv").drop(columns="rownames"))
+
+
+def _airfoil(data: Path) -> tuple[Any, Any]:
+    return _target_last(pandas.read_csv(data / "airfoil" / "airfoil_self_noise.dat", header=None, sep="\t"))
+
+
+def _ccpp(data: Path) -> tuple[Any, Any]:
+    return _target_last(pandas.read_csv(data / "ccpp" / "data.txt", header=None, sep="\t"))
 
 
 def _magic(data: Path) -> tuple[Any, Any]:
@@ -69,6 +77,8 @@ def _target_last(table: Any) -> tuple[Any, Any]:
 
 
 _READERS = {
+    "airfoil": _airfoil,
+    "ccpp": _ccpp,
     "kddcup99": _kdd,
     "concrete": _concrete,
     "magic04": _magic,
