@@ -91,7 +91,8 @@ class BoostData(NamedTuple):
         rows: The rows that trees are grown on. Scores have 64 bits; those of very many rows have 32.
         features: How the features may be split; by thresholds if None.
         evaluations: Other rows, whose loss is recorded; the first decide when to stop.
-        start: The scores before the first tree; those that are best for all rows together if not given.
+        start: The scores before the first tree; those that are best for all rows together if not given. Rows of which
+            other processes have a part need it.
     """
 
     rows: ScoredRows
@@ -174,11 +175,8 @@ def boost(
         raise InvalidInputError(f"num_rounds must be at least 1, got {num_rounds}")
     if learner.missing == Missing.FRACTION:
         raise InvalidInputError("boosting does not share rows out among branches: missing must be LEARN or BRANCH")
-    loss.check(np.asarray(rows.target)[np.asarray(rows.weight) > 0], _present(rows))
+    start = _start(data, loss)
     check_sizes(Data(rows.codes, rows.target), learner.sizes)
-    start = data.start
-    if start is None:
-        start = loss.start(np.asarray(rows.target), np.asarray(rows.weight), rows.extras)
     if mesh is not None:
         check_mesh(mesh)
         if loss.joins_rows:
@@ -186,11 +184,23 @@ def boost(
     with jax.enable_x64(True):
         plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
         precision = jnp.float64 if len(rows.weight) <= MOST_ROWS_IN_DOUBLE else jnp.float32
-        on_device = functools.partial(jax.tree.map, functools.partial(_typed, precision=precision))
-        rows = on_device(rows) if mesh is None else _divided(rows, mesh, precision)
-        prepared = prepared._replace(codes=rows.codes)
-        call = _Call(prepared, plan, loss, rows, on_device(data.evaluations), mesh)
-        return _run(call, shrinkage, _open(jnp.asarray(start, precision), call), num_rounds, seed, on_rounds)
+        place = functools.partial(_placed, mesh=mesh, precision=precision)
+        rows, evaluations = _divided(rows, place), jax.tree.map(place, data.evaluations)
+        call = _Call(prepared._replace(codes=rows.codes), plan, loss, rows, evaluations, mesh)
+        return _run(call, shrinkage, np.asarray(start, precision), num_rounds, seed, on_rounds)
+
+
+def _start(data: BoostData, loss: BaseLoss) -> Float[np.ndarray, " score"]:
+    """The scores before the first tree, after a check of the rows; those of other processes are not at hand."""
+    rows = data.rows
+    if not all(getattr(values, "is_fully_addressable", True) for values in (rows.target, rows.weight)):
+        if data.start is None:
+            raise InvalidInputError("rows of which other processes have a part need start, got None")
+        return data.start
+    loss.check(np.asarray(rows.target)[np.asarray(rows.weight) > 0], _present(rows))
+    if data.start is not None:
+        return data.start
+    return loss.start(np.asarray(rows.target), np.asarray(rows.weight), rows.extras)
 
 
 class _Call(NamedTuple):
@@ -205,11 +215,16 @@ class _Call(NamedTuple):
 
 
 def _run(
-    call: _Call, shrinkage: Shrinkage, state: BoostState, num_rounds: int, seed: int, on_rounds: OnRounds | None
+    call: _Call,
+    shrinkage: Shrinkage,
+    start: Float[np.ndarray, " score"],
+    num_rounds: int,
+    seed: int,
+    on_rounds: OnRounds | None,
 ) -> Boosted:
     """Calls the compiled loop until it ends, and joins the trees."""
-    rates = _rates(shrinkage, call.prepared.limits, num_rounds, seed)
-    start = np.asarray(state.scores[:, 0], np.float64)
+    rates, state = _rates(shrinkage, call.prepared.limits, num_rounds, seed), _open(start, call)
+    start = start.astype(np.float64)
     at_a_time = max(1, min(ROUNDS_AT_A_TIME, NODES_AT_A_TIME // call.plan.capacity))
     forests, losses, stop = [], [], None
     while stop is None:
@@ -253,19 +268,25 @@ def _prepare(
     return plan, prepared._replace(target=np.zeros((objective.num_outputs, 0)), weight=None)
 
 
-def _divided(rows: ScoredRows, mesh: Mesh, precision: Any) -> ScoredRows:
-    """The rows, divided among the devices of a mesh and padded by rows of weight 0."""
-    place = functools.partial(_placed, mesh=mesh, precision=precision)
-    extras = {name: place(values) for name, values in rows.extras.items()}
-    return ScoredRows(place(rows.codes, axis=1), place(rows.target), place(rows.weight), extras)
+def _divided(rows: ScoredRows, place: Callable[..., Array]) -> ScoredRows:
+    """The rows, divided among the devices of a mesh if there is one."""
+    extras = {name: place(values, axis=0) for name, values in rows.extras.items()}
+    return ScoredRows(place(rows.codes, axis=1), place(rows.target, axis=0), place(rows.weight, axis=0), extras)
 
 
-def _placed(values: Real[AnyArray, "..."], *, mesh: Mesh, precision: Any, axis: int = 0) -> Real[Array, "..."]:
-    values = np.asarray(values)
+def _placed(
+    values: Real[AnyArray, "..."], *, mesh: Mesh | None, precision: Any, axis: int | None = None
+) -> Real[Array, "..."]:
+    """The values on the device, floats with so many bits; on a mesh with an axis divided, or a copy on every device.
+
+    Rows that do not divide equally are padded by rows of weight 0.
+    """
+    dtype = precision if jnp.issubdtype(values.dtype, jnp.floating) else values.dtype
+    if mesh is None or isinstance(values, jax.Array):
+        return jnp.asarray(values, dtype)
     padding = [(0, -length % mesh.size if number == axis else 0) for number, length in enumerate(values.shape)]
-    dtype = precision if np.issubdtype(values.dtype, np.floating) else values.dtype
-    along_rows = NamedSharding(as_rows(mesh), P(*[None] * axis, ROWS))
-    return jax.device_put(np.pad(values, padding).astype(dtype), along_rows)
+    spec = P() if axis is None else P(*[None] * axis, ROWS)
+    return jax.device_put(np.pad(values, padding).astype(dtype), NamedSharding(as_rows(mesh), spec))
 
 
 def _objective(loss: BaseLoss, num_rows: int) -> Newton:
@@ -290,17 +311,12 @@ def _rates(shrinkage: Shrinkage, limits: Limits, num_rounds: int, seed: int) -> 
     )
 
 
-def _typed(values: Real[AnyArray, "..."], *, precision: Any) -> Real[Array, "..."]:
-    """The values on the device: floats with so many bits, other numbers as they are."""
-    return jnp.asarray(values, precision if jnp.issubdtype(values.dtype, jnp.floating) else None)
-
-
-def _open(start: Float[Array, " score"], call: _Call) -> BoostState:
-    """Before the first round: the same scores for all rows."""
-    spread = lambda own: jnp.broadcast_to(start[:, None], (start.size, len(own.weight)))  # noqa: E731
+def _open(start: Float[np.ndarray, " score"], call: _Call) -> BoostState:
+    """Before the first round: the same scores for all rows, divided as these are."""
+    spread = lambda own: start[:, None] + jnp.zeros_like(own.weight)  # noqa: E731
     return BoostState(
-        round=jnp.int32(0), scores=spread(call.rows), evaluated=tuple(map(spread, call.evaluations)),
-        best=jnp.asarray(jnp.inf, start.dtype), best_round=jnp.int32(0), is_finite=jnp.bool_(True),
+        round=np.int32(0), scores=spread(call.rows), evaluated=tuple(map(spread, call.evaluations)),
+        best=np.asarray(np.inf, start.dtype), best_round=np.int32(0), is_finite=np.bool_(True),
     )  # fmt: skip
 
 

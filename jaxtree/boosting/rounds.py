@@ -201,7 +201,7 @@ def _grow_tree(
     strange = [jnp.sum(~jnp.isfinite(part)) for part in derivatives]
     is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
     seed = mix(rates.seed + state.round.astype(jnp.uint32))
-    noise, draw = _numbers_of_rows(seed, plan.devices.row_numbers(rows.weight.size))
+    noise, draw = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
     is_used = (rows.weight > 0) & (draw < rates.row_fraction)
     curvature = _curvatures(derivatives, plan)
     # Growth asks for a part of the root's weight.
@@ -258,7 +258,10 @@ def _curvatures(derivatives: Derivatives, plan: Plan) -> Float[Array, "curvature
 def _numbers_of_rows(
     seed: UInt32[Array, ""], row: Int32[Array, " row"]
 ) -> tuple[Float[Array, " row"], Float[Array, " row"]]:
-    """Two numbers from 0 to below 1 for every row, which follow from the seed and the row's number."""
+    """Two numbers from 0 to below 1 for every row, which follow from the seed and the row's number.
+
+    A row's number counts the rows of some weight before it: neither padding nor devices change what is drawn.
+    """
     first = mix(row.astype(jnp.uint32) ^ seed)
     second = mix(first + jnp.uint32(0x9E3779B9))
     as_float = lambda bits: (bits >> 8).astype(jnp.float32) / 2**24  # noqa: E731

@@ -15,7 +15,7 @@ from jax import lax
 from jax.core import Tracer
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Int32, Shaped
+from jaxtyping import Array, Bool, Int32, Shaped
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 
@@ -43,10 +43,13 @@ class Devices(NamedTuple):
         """The least over all devices."""
         return lax.pmin(values, ROWS) if self.number > 1 else values
 
-    def row_numbers(self, num_rows: int) -> Int32[Array, " row"]:
-        """The numbers, in the whole table, of the rows that a device has; all devices have equally many."""
-        first = lax.axis_index(ROWS) * num_rows if self.number > 1 else 0
-        return first + jnp.arange(num_rows, dtype=jnp.int32)
+    def number_rows(self, is_there: Bool[Array, " row"]) -> Int32[Array, " row"]:
+        """How many rows are there before each, of all devices; so that padding has no numbers."""
+        number = jnp.cumsum(is_there, dtype=jnp.int32) - is_there
+        if self.number == 1:
+            return number
+        there = lax.all_gather(jnp.sum(is_there, dtype=jnp.int32), ROWS)
+        return number + jnp.sum(jnp.where(jnp.arange(self.number) < lax.axis_index(ROWS), there, 0), dtype=jnp.int32)
 
     def gathered(self, values: Shaped[Array, "*axis row"]) -> Shaped[Array, "*axis all_rows"]:
         """The values of the rows of all devices, on each."""

@@ -49,3 +49,11 @@ def test_what_cannot_be_divided_is_named():
     rows = numbers()._replace(target=np.ones(400), extras={"event": np.ones(400)})
     with pytest.raises(InvalidInputError, match=r"cox\(ties='efron'\) cannot be given with a mesh"):
         boosted(rows, cox(), mesh=mesh_of(2))
+
+
+def test_rows_without_weight_change_nothing():
+    rows, is_there = numbers(), np.arange(400) % 3 > 0
+    given = {"shrinkage": Shrinkage(row_fraction=0.5), "seed": 1}
+    part = rows._replace(codes=rows.codes[:, is_there], target=rows.target[is_there], weight=rows.weight[is_there])
+    few = boosted(part, squared(), start=np.zeros(1), **given)
+    assert_same(few, boosted(rows._replace(weight=is_there.astype(float)), squared(), start=np.zeros(1), **given))
