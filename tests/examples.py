@@ -3,11 +3,13 @@
 import functools
 import warnings
 
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
 import jaxtree
+from jaxtree import boosting
 from jaxtree.datasets import load_play_tennis
 
 ROWS = 60
@@ -98,6 +100,7 @@ def unfitted():
         "bagged_regression": (jaxtree.RandomForestRegressor(**few), plain, numbers),
         **_soft(table, plain, classes, numbers, two),
         **_hardened(table, plain, classes, numbers),
+        **_boosted(table, plain, classes, numbers),
     }
 
 
@@ -132,6 +135,26 @@ def _hardened(table, plain, classes, numbers):
         "hardened": (jaxtree.SoftTreeClassifier(**few), table, classes),
         "hardened_regression": (jaxtree.SoftTreeRegressor(**few, scaling="quantile"), plain, numbers),
         "hardened_axis": (jaxtree.SoftTreeClassifier(**few, gate="axis"), table, classes),
+    }
+
+
+def lopsided(scores, target, extras):
+    """A loss of one's own: errors above the target cost three times as much."""
+    error = scores[0] - target
+    return jnp.where(error > 0, 3.0, 1.0) * error**2
+
+
+def _boosted(table, plain, classes, numbers):
+    few = {"n_estimators": 4, "max_depth": 2, "min_samples_leaf": 4}
+    regressor = jaxtree.GradientBoostingRegressor
+    return {
+        "boosted": (jaxtree.GradientBoostingClassifier(**few, early_stopping=True), table, classes == "low"),
+        "boosted_classes": (jaxtree.GradientBoostingClassifier(**few, reg_lambda=0.5), table, classes),
+        "boosted_regression": (regressor(**few, missing="branch", categorical_splits="multiway"), table, numbers),
+        "boosted_counts": (regressor(**few, loss="poisson"), plain, np.abs(numbers)),
+        "boosted_normal": (regressor(**few, loss=boosting.distributions.normal()), table, numbers),
+        "boosted_lognormal": (regressor(**few, loss=boosting.distributions.lognormal()), plain, np.exp(numbers / 10)),
+        "boosted_own": (regressor(**few, loss=boosting.Loss(lopsided)), table, numbers),
     }
 
 

@@ -251,7 +251,7 @@ def _lognormal_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
 
 
 def _lognormal_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
-    return _normal_start(np.log(target), weight)
+    return _normal_start(np.log(np.where(weight > 0, target, 1.0)), weight)
 
 
 def lognormal() -> Distribution:

@@ -304,7 +304,8 @@ def _log_odds(target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " r
     return np.log(share) - np.log1p(-share)
 
 
-def _sigmoid(scores: Float[AnyArray, "score row"]) -> Float[Array, "score row"]:
+def sigmoid(scores: Float[AnyArray, "score row"]) -> Float[Array, "score row"]:
+    """The probability of class 1, of which scores are the log odds."""
     return jax.nn.sigmoid(scores)
 
 
@@ -322,7 +323,7 @@ def logistic() -> Loss:
         Traceback (most recent call last):
         jaxtree.errors.InvalidInputError: logistic(): a target must be from 0 to 1, got 2
     """
-    return Loss(_logistic, is_convex=True, link=_sigmoid, constant=_log_odds, domain=Domain(0, 1), name="logistic")
+    return Loss(_logistic, is_convex=True, link=sigmoid, constant=_log_odds, domain=Domain(0, 1), name="logistic")
 
 
 def _softmax(scores: Row, target: Target, extras: Any) -> Float[Array, ""]:
@@ -346,7 +347,8 @@ def _log_shares(
     return logarithm - logarithm.mean()
 
 
-def _class_probability(scores: Float[AnyArray, "score row"]) -> Float[Array, "score row"]:
+def class_probability(scores: Float[AnyArray, "score row"]) -> Float[Array, "score row"]:
+    """The probabilities of classes, which are in proportion to the exponentials of scores."""
     return jax.nn.softmax(scores, axis=0)
 
 
@@ -376,7 +378,7 @@ def softmax(num_classes: int, hessian: str = "full") -> Loss:
         hessian=hessian,
         information=given(_softmax_information, hessian=hessian),
         is_convex=True,
-        link=_class_probability,
+        link=class_probability,
         constant=given(_log_shares, num_classes=num_classes),
         domain=Domain(0, num_classes - 1, is_whole=True),
         name="softmax",

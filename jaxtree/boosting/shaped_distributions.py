@@ -146,7 +146,7 @@ def _weibull_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
 
 
 def _weibull_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
-    mean, variance = moments(np.log(target), weight)
+    mean, variance = moments(np.log(np.where(weight > 0, target, 1.0)), weight)
     shape = math.pi / math.sqrt(6 * variance)
     return np.array([mean + np.euler_gamma / shape, _log_shape(shape)])
 

@@ -190,7 +190,8 @@ def _quantile(scores: Scores, level: FloatLike, tails: Tails, scale: float | Non
     return jnp.exp(scores[0] + jnp.exp(_log_scale(scores, scale)) * z)
 
 
-def _time(scores: Float[AnyArray, "score row"]) -> Float[Array, "1 row"]:
+def time_of(scores: Float[AnyArray, "score row"]) -> Float[Array, "1 row"]:
+    """Times whose logarithm is the first score."""
     return exp_link(jnp.asarray(scores)[:1])
 
 
@@ -260,7 +261,7 @@ def accelerated_failure_time(distribution: str = "normal", scale: FloatLike | No
     return FailureTime(
         given(_within_bounds, tails=tails, scale=scale),
         num_scores=num_scores,
-        link=_time,
+        link=time_of,
         constant=given(_guess, num_scores=num_scores),
         is_guess=True,
         domain=Domain(0),

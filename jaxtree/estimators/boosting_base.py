@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Float64, Int, Real, UInt
+from jaxtyping import Float, Int, Real, UInt
 from sklearn.exceptions import DataConversionWarning
 
 from jaxtree import buckets
@@ -16,25 +17,19 @@ from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.rounds import ScoredRows
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.base import BaseTree
+from jaxtree.estimators.boosting_kept import FittedBoosting
 from jaxtree.estimators.boosting_parameters import BINS, OF_READING, BoostingParameters
 from jaxtree.estimators.conventions import progress_of_trees
 from jaxtree.estimators.growing import decode_thresholds, features_of, padded_codes, padded_rows, widths_of
 from jaxtree.estimators.parts import part_by_part, read_arguments
-from jaxtree.estimators.predicting import FittedTrees
 from jaxtree.estimators.sample import PreparedFit, Sample
 from jaxtree.table.target import check_sample_weight
 from jaxtree.tree.forest import Forest
-from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
 
 
-class BaseBoosting(BoostingParameters, FittedTrees):
+class BaseBoosting(BoostingParameters, FittedBoosting):
     """Boosted trees on any table."""
-
-    forest_: Forest
-    start_: Float64[np.ndarray, " score"]
-    losses_: Float64[np.ndarray, "round evaluation"]
-    loss_: BaseLoss
 
     pruning = None
 
@@ -124,7 +119,7 @@ class BaseBoosting(BoostingParameters, FittedTrees):
     def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row column"]:
         """Returns what the loss predicts from scores."""
         with jax.enable_x64(True):
-            return np.asarray(self.loss_.predict(scores.T)).T
+            return np.asarray(self.loss_.predict(jnp.asarray(scores.T))).T
 
     def _blank_tree(self) -> Any:
         """Returns a tree that reads the table as this estimator wants it, and does not grow."""
@@ -180,10 +175,7 @@ class BaseBoosting(BoostingParameters, FittedTrees):
             )
         forest = boosted.forest.first(boosted.best_round) if self.early_stopping else boosted.forest
         nodes = decode_thresholds(forest.nodes, self.encoder_.schema_)
-        self.forest_, self.start_, self.losses_ = Forest(nodes, forest.first_node), boosted.start, boosted.losses
-        # The mean of the trees' predictions is the sum of their steps, behind the start.
-        value = self.start_ + len(forest) * target_means(nodes)
-        self._model = FittedModel(self.schema_, self.forest_, value, None, (), (), averages_trees=True)
+        self.take_trees(Forest(nodes, forest.first_node), boosted.start, boosted.losses)
 
 
 def _rows_of(

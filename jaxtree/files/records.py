@@ -5,7 +5,7 @@ tuples, lists and dicts of one of these, unions, or `Any`, which may be all that
 is written as an object of its fields, in a union below its name. An array of numbers is written as its shape; its
 numbers follow those of the same field of earlier records, in one array of the file. Other values stand as JSON has
 them, or are an object of one member, whose name is their kind: a tuple, a dict, a vector of any dtype, a number that
-JSON lacks, a pruning, or a criterion of `jaxtree.criteria`.
+JSON lacks, a pruning, a criterion of `jaxtree.criteria`, or a loss of boosting.
 
 In reading, every value must be of its type; arrays must have the dtype and the axes of their annotation, and axes of
 one name in one record the same length. `check` then checks what annotations cannot express.
@@ -217,8 +217,8 @@ def to_json(value: Any) -> Any:
     """Returns a value as JSON has it.
 
     Args:
-        value: None, a truth value, number or string; a list, tuple, dict or vector of such; a pruning or a criterion. A
-            number of NumPy or JAX becomes one of Python.
+        value: None, a truth value, number or string; a list, tuple, dict or vector of such; a pruning, a criterion or
+            a loss of boosting. A number of NumPy or JAX becomes one of Python.
 
     Raises:
         InvalidInputError: It is, or holds, something else.
@@ -252,6 +252,11 @@ def to_json(value: Any) -> Any:
     for name, criterion in CRITERIA.items():
         if value is criterion:
             return {"criterion": name}
+    if any(kind.__name__ == "BaseLoss" for kind in type(value).__mro__):
+        made_by = _losses().maker_of(value)
+        if made_by is None:
+            return {"loss of the user": list(_losses().describe_absent_loss(value))}
+        return {"loss": [made_by[0], {name: to_json(part) for name, part in made_by[1].items()}]}
     raise InvalidInputError(f"a model file holds numbers, strings, and lists and vectors of these, got {value!r}")
 
 
@@ -282,6 +287,10 @@ def from_json(value: Any) -> Any:
                 return _prunings()[name](**{key: from_json(part) for key, part in fields.items()})
             case {"criterion": str(name)}:
                 return CRITERIA[name]
+            case {"loss": [str(name), dict(fields)]}:
+                return _losses().make_shipped_loss(name, {key: from_json(part) for key, part in fields.items()})
+            case {"loss of the user": [name, num_scores, link]}:
+                return _losses().make_absent_loss(name, num_scores, link)
     except JaxtreeError:
         raise
     except (TypeError, ValueError, LookupError, OverflowError):
@@ -306,6 +315,11 @@ def _as_vector(dtype: str, parts: list) -> Shaped[np.ndarray, " value"]:
 def is_pruning(value: Any) -> bool:
     """Whether a value is one of jaxtree's prunings."""
     return type(value) in _prunings().values()
+
+
+def _losses() -> Any:
+    """The room's file about losses, which is imported where a file has one."""
+    return importlib.import_module("jaxtree.files.losses")
 
 
 def _prunings() -> dict[str, type]:

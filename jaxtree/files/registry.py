@@ -22,6 +22,7 @@ _KEPT = (
     *("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
     *("SoftTreeClassifier", "SoftTreeRegressor", "SoftForestClassifier", "SoftForestRegressor"),
     *("HardTreeClassifier", "HardTreeRegressor"),
+    *("GradientBoostingClassifier", "GradientBoostingRegressor"),
 )
 """The estimators that go into files: names of the package, which loads a class when it is asked for."""
 
@@ -104,9 +105,10 @@ class KeptInFiles:
             path: Where to write, such as "model.jaxtree".
 
         Raises:
-            InvalidInputError: A parameter cannot be kept: a function that is not jaxtree's, such as a loss; a random
-                generator; an optimiser; a splitter of scikit-learn; the tree that a soft one began with. Set it to
-                something else first; what is fitted does not change.
+            InvalidInputError: A parameter cannot be kept: a function that is not jaxtree's, such as a criterion; a
+                random generator; an optimiser; a splitter of scikit-learn; the tree that a soft one began with. Set it
+                to something else first; what is fitted does not change. Of a loss of boosting that is the user's own
+                the file has the name, and `load` takes the loss again.
             InvalidTypeError: The estimator is of a class that is not jaxtree's own.
         """
         header = describe_estimator(self)
@@ -128,16 +130,20 @@ def describe_estimator(estimator: Any) -> dict[str, Any]:
     return {"jaxtree": version, "class": kind.__name__, "parameters": _write_parameters(estimator)}
 
 
-def load(path: str | os.PathLike) -> Any:
+def load(path: str | os.PathLike, *, loss: Any = None) -> Any:
     """Returns the fitted estimator in a file that `save` has written: it predicts as the saved one did.
 
     Nothing in the file is executed, and everything is checked before it is used, so that a file may come from anywhere.
 
     Args:
         path: The file.
+        loss: The loss of boosted trees that were fitted with one of the user's own, which no file holds. Without it
+            they have scores, and predictions if the link is one that jaxtree has; what needs more is an error that
+            names the loss.
 
     Raises:
-        ModelFileError: The file is damaged, made up, or of another format; the message names the fault.
+        ModelFileError: The file is damaged, made up, or of another format; the message names the fault. Or the loss is
+            none that belongs there.
         OSError: The file cannot be read.
 
     Example:
@@ -151,14 +157,14 @@ def load(path: str | os.PathLike) -> Any:
         0.96
     """
     try:
-        return _estimator_of(read_model_file(path))
+        return _estimator_of(read_model_file(path), loss)
     except JaxtreeError as error:
         raise ModelFileError(f"cannot load {os.fspath(path)!r}: {error}") from None
     except RecursionError:
         raise ModelFileError(f"cannot load {os.fspath(path)!r}: its header is nested too deeply") from None
 
 
-def _estimator_of(content: ModelFile) -> Any:
+def _estimator_of(content: ModelFile, loss: Any) -> Any:
     header = content.header
     name: Any = header.get("class")
     fitted: Any = header.get("fitted")
@@ -169,7 +175,10 @@ def _estimator_of(content: ModelFile) -> Any:
         estimator = kind(**from_json({"dict": list(header["parameters"].items())}))
     except (AttributeError, LookupError, TypeError):
         raise ModelFileError(f"its parameters are not those of {name}") from None
-    estimator.restore(read_record(ModelFile(fitted, content.arrays), _state_of(kind)))
+    state = read_record(ModelFile(fitted, content.arrays), _state_of(kind))
+    if loss is not None:
+        state = importlib.import_module("jaxtree.files.boosting").with_loss(state, estimator, loss)
+    estimator.restore(state)
     return estimator
 
 

@@ -101,6 +101,27 @@ class TreeArrays:
         """The nodes of a tree, or of several, without padding."""
         return cls(**{field.name: np.asarray(getattr(tree, field.name)) for field in dataclasses.fields(cls)})
 
+    def forest(
+        self, first_node: Int64[np.ndarray, " boundary"], schema: Schema, *, num_classes: tuple[int, ...]
+    ) -> Forest:
+        """Returns the trees, of which each begins at one of `first_node`.
+
+        Raises:
+            ModelFileError: They are not those of trees on such features.
+        """
+        parent, depth, root = node_links(self.first_child, self.num_children, first_node)
+        _check_splits(self, schema)
+        trees = Tree(
+            **vars(self),
+            parent=parent,
+            depth=depth,
+            root=root,
+            num_nodes=np.array(len(parent), np.int32),
+            num_classes=num_classes,
+            num_features=schema.num_features,
+        )
+        return Forest(trees, first_node)
+
 
 class RandomKey(NamedTuple):
     """A random key of JAX."""
@@ -165,18 +186,7 @@ class TreeState:
             is_of_nodes = self.votes.shape == (len(nodes.feature), sum(num_columns))
             require(is_of_nodes, "its votes are not one number a node and class")
             require_finite(self, "votes")
-        parent, depth, root = node_links(nodes.first_child, nodes.num_children, self.first_node)
-        _check_splits(nodes, schema)
-        trees = Tree(
-            **vars(nodes),
-            parent=parent,
-            depth=depth,
-            root=root,
-            num_nodes=np.array(len(parent), np.int32),
-            num_classes=num_classes,
-            num_features=schema.num_features,
-        )
-        return Forest(trees, self.first_node)
+        return nodes.forest(self.first_node, schema, num_classes=num_classes)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.table.schema import Schema
 from jaxtree.table.target import encode_classes, encode_numbers
 from jaxtree.tree.forest import Forest
+from jaxtree.tree.link import ScoreLink
 from jaxtree.tree.predictor import Predictor
 from jaxtree.tree.tree import Tree
 
@@ -32,6 +33,7 @@ class FittedModel:
         class_order: The places of the classes in the order that decides between equal ones.
         averages_trees: Whether the prediction is the mean of the trees, which is what makes a forest.
         is_vote: Whether the values are those of a vote of prunings, and not the nodes' own.
+        link: What is predicted where the trees add up to scores, whose values are then those of nodes; else None.
     """
 
     schema: Schema
@@ -42,6 +44,7 @@ class FittedModel:
     class_order: tuple[Int[np.ndarray, " _class"], ...]
     averages_trees: bool = False
     is_vote: bool = False
+    link: ScoreLink | None = None
 
     @property
     def tree(self) -> Tree:
@@ -56,7 +59,7 @@ class FittedModel:
     @property
     def num_outputs(self) -> int:
         """The number of targets."""
-        return len(self.classes) or self.node_value.shape[1]
+        return len(self.classes) or (1 if self.link else self.node_value.shape[1])
 
     @functools.cached_property
     def predictor(self) -> Predictor:

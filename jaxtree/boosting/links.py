@@ -1,0 +1,60 @@
+"""Links of losses by name: what files keep of a link, and what other programs are told of it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+
+from jaxtree.boosting.cox import Cox
+from jaxtree.boosting.distribution import first_score
+from jaxtree.boosting.loss import BaseLoss, Loss, identity
+from jaxtree.boosting.losses import class_probability, exp_link, sigmoid
+from jaxtree.boosting.shaped_distributions import exp_of_first
+from jaxtree.boosting.survival import time_of
+from jaxtree.tree.link import Link, ScoreLink
+
+LINKS: dict[str, tuple[Callable[..., Any], Link]] = {
+    "identity": (identity, Link.IDENTITY),
+    "first_score": (first_score, Link.IDENTITY),
+    "exp": (exp_link, Link.EXP),
+    "exp_of_first": (exp_of_first, Link.EXP),
+    "time": (time_of, Link.EXP),
+    "sigmoid": (sigmoid, Link.LOGISTIC),
+    "class_probability": (class_probability, Link.SOFTMAX),
+}
+"""Functions from scores to predictions, each with what other programs know it as.
+
+`exp_of_first` grows no further where the mean is $e^{50}$, in other programs it does.
+"""
+
+_OF_FIRST = ("first_score", "exp_of_first", "time")
+
+
+def name_of_link(loss: BaseLoss) -> str | None:
+    """Returns the name of a loss's link among `LINKS`; None if it is none of them.
+
+    >>> from jaxtree.boosting import poisson, quantiles
+    >>> name_of_link(poisson()), name_of_link(quantiles([0.1, 0.9]))
+    ('exp', None)
+    """
+    function: Any = None
+    if isinstance(loss, Loss):
+        function = loss.link
+    elif isinstance(loss, Cox):
+        function = exp_link
+    elif type(loss).predict is BaseLoss.predict:
+        function = identity
+    return next((name for name, (own, _) in LINKS.items() if own is function), None)
+
+
+def link_of(loss: BaseLoss, classes: Shaped[np.ndarray, " class"] | None) -> ScoreLink:
+    """Returns what is predicted from the scores of a loss.
+
+    Args:
+        loss: The loss.
+        classes: The classes that its targets are; None of numbers.
+    """
+    name = name_of_link(loss)
+    kind = Link.OTHER if name is None else LINKS[name][1]
+    return ScoreLink(kind, loss.predict, 1 if name in _OF_FIRST else loss.num_scores, classes)

@@ -1,0 +1,66 @@
+"""What boosted estimators have once they are fitted: files, trees one by one, and models that other rooms take."""
+
+import numpy as np
+from jaxtyping import Float, Float64
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.boosting.links import link_of
+from jaxtree.boosting.loss import BaseLoss
+from jaxtree.estimators.predicting import FittedTrees
+from jaxtree.estimators.trees import DecisionTreeRegressor
+from jaxtree.files.boosting import BoostedState
+from jaxtree.tree.forest import Forest
+from jaxtree.tree.model import FittedModel
+from jaxtree.tree.nodes import target_means
+
+
+class FittedBoosting(FittedTrees):
+    """Boosted trees after the fit."""
+
+    forest_: Forest
+    start_: Float64[np.ndarray, " score"]
+    losses_: Float64[np.ndarray, "round evaluation"]
+    loss_: BaseLoss
+
+    _trees: list[DecisionTreeRegressor] | None = None
+
+    @property
+    def estimators_(self) -> list[DecisionTreeRegressor]:
+        """The trees as fitted estimators, each of which predicts the steps of its round."""
+        check_is_fitted(self)
+        if self._trees is None:
+            self._trees = [self._tree_of_round(number) for number in range(len(self.forest_))]
+        return self._trees
+
+    def fitted_state(self) -> BoostedState:
+        """Returns what fitting has learned: what a model file keeps."""
+        return BoostedState.of(self.fitted_table(), self.forest_, self.start_, self.losses_, self.loss_)
+
+    def restore(self, state: BoostedState) -> None:
+        """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
+        self.check_parameters()
+        self.restore_table(state.table)
+        self.loss_ = state.loss
+        self.take_trees(state.forest(self.schema_), state.start, state.losses)
+
+    def take_trees(
+        self,
+        forest: Forest,
+        start: Float[np.ndarray, " score"],
+        losses: Float[np.ndarray, "round evaluation"],
+    ) -> None:
+        """Takes trees in units of the table as the fitted ones."""
+        self.forest_, self.start_, self.losses_, self._trees = forest, start, losses, None
+        # The mean of the trees' predictions is the sum of their steps, behind the start.
+        value = start + len(forest) * target_means(forest.nodes)
+        link = link_of(self.loss_, getattr(self, "classes_", None))
+        self._model = FittedModel(self.schema_, forest, value, None, (), (), averages_trees=True, link=link)
+
+    def _tree_of_round(self, number: int) -> DecisionTreeRegressor:
+        """Returns one tree as an estimator."""
+        tree = DecisionTreeRegressor()
+        for name in ("encoder_", "n_features_in_", "feature_names_in_", "other_columns_"):
+            if hasattr(self, name):
+                setattr(tree, name, getattr(self, name))
+        tree.n_outputs_, tree.is_vector_ = self.start_.size, self.start_.size == 1
+        return tree.settle(self.forest_[number])
