@@ -4,6 +4,8 @@ from jaxtree.boosting import distributions as distributions
 from jaxtree.boosting.booster import BaseLearner as BaseLearner
 from jaxtree.boosting.booster import BoostData as BoostData
 from jaxtree.boosting.booster import Boosted as Boosted
+from jaxtree.boosting.booster import Earlier as Earlier
+from jaxtree.boosting.booster import NewRounds as NewRounds
 from jaxtree.boosting.booster import Shrinkage as Shrinkage
 from jaxtree.boosting.booster import Stop as Stop
 from jaxtree.boosting.booster import boost as boost

@@ -40,7 +40,21 @@ NO_PATIENCE = 2**31 - 1
 """Rounds without a better loss that no boosting reaches."""
 
 
-OnRounds: TypeAlias = Callable[[int, Float[np.ndarray, "round evaluation"]], bool]
+class NewRounds(NamedTuple):
+    """What is told of rounds that have just been made.
+
+    Attributes:
+        number: How many rounds there are now.
+        trees: The trees of the new ones; thresholds are codes.
+        losses: The mean loss of every evaluation after each new one.
+    """
+
+    number: int
+    trees: Forest
+    losses: Float[np.ndarray, "round evaluation"]
+
+
+OnRounds: TypeAlias = Callable[[NewRounds], bool]
 """What is told how far a boosting is, and may end it."""
 
 
@@ -84,6 +98,20 @@ class BaseLearner(NamedTuple):
     counts_rows: bool = False
 
 
+class Earlier(NamedTuple):
+    """What rounds have led to that were made before, and that a boosting goes on from.
+
+    Attributes:
+        number: How many there were.
+        scores: The scores of all rows after them.
+        evaluated: Those of the rows of every evaluation.
+    """
+
+    number: int
+    scores: Float[AnyArray, "score row"]
+    evaluated: tuple[Float[AnyArray, "score row"], ...] = ()
+
+
 class BoostData(NamedTuple):
     """The data of a boosting.
 
@@ -93,12 +121,14 @@ class BoostData(NamedTuple):
         evaluations: Other rows, whose loss is recorded; the first decide when to stop.
         start: The scores before the first tree; those that are best for all rows together if not given. Rows of which
             other processes have a part need it.
+        earlier: Rounds that were made before, with the start that is given; none if None.
     """
 
     rows: ScoredRows
     features: Features | None = None
     evaluations: tuple[ScoredRows, ...] = ()
     start: Float[np.ndarray, " score"] | None = None
+    earlier: Earlier | None = None
 
 
 class Stop(enum.Enum):
@@ -114,10 +144,11 @@ class Boosted(NamedTuple):
     """A boosted model, on the host.
 
     Attributes:
-        forest: A tree a round; the means of its nodes are the changes of the scores. Thresholds are codes.
+        forest: A tree a new round; the means of its nodes are the changes of the scores. Thresholds are codes.
         start: The scores before the first tree.
-        losses: The mean loss of every evaluation after each round.
-        best_round: The number of rounds of the least loss of the first evaluation; all without any.
+        losses: The mean loss of every evaluation after each new round.
+        best_round: The number of rounds of the least loss of the first evaluation; all without any. Rounds that were
+            made before count, though not their losses.
         stop: Why it ended.
     """
 
@@ -150,10 +181,9 @@ def boost(
         loss: The loss.
         learner: How trees are grown.
         shrinkage: How the boosting holds back.
-        num_rounds: The most rounds.
+        num_rounds: The most rounds, those that were made before included.
         seed: The seed of what is drawn.
-        on_rounds: Called now and then with the number of rounds made and the losses of the last ones; a true result
-            ends the boosting.
+        on_rounds: Called now and then with what the last rounds have made; a true result ends the boosting.
         mesh: Devices of one kind, in one axis, to divide the rows among; the model is that of one device, bit for bit.
 
     Raises:
@@ -171,8 +201,9 @@ def boost(
         (10, [1.5])
     """
     rows = data.rows
-    if num_rounds < 1:
-        raise InvalidInputError(f"num_rounds must be at least 1, got {num_rounds}")
+    first = data.earlier.number if data.earlier else 0
+    if num_rounds <= first:
+        raise InvalidInputError(f"num_rounds must be at least {first + 1}, got {num_rounds}")
     if learner.missing == Missing.FRACTION:
         raise InvalidInputError("boosting does not share rows out among branches: missing must be LEARN or BRANCH")
     start = _start(data, loss)
@@ -183,11 +214,17 @@ def boost(
             raise InvalidInputError(f"{loss} cannot be given with a mesh: its rows depend on one another")
     with jax.enable_x64(True):
         plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
-        precision = jnp.float64 if len(rows.weight) <= MOST_ROWS_IN_DOUBLE else jnp.float32
+        precision = score_type(len(rows.weight))
         place = functools.partial(_placed, mesh=mesh, precision=precision)
         rows, evaluations = _divided(rows, place), jax.tree.map(place, data.evaluations)
-        call = _Call(prepared._replace(codes=rows.codes), plan, loss, rows, evaluations, mesh)
-        return _run(call, shrinkage, np.asarray(start, precision), num_rounds, seed, on_rounds)
+        start = np.asarray(start, precision)
+        call = _Call(prepared._replace(codes=rows.codes), plan, loss, rows, evaluations, start.astype(np.float64), mesh)
+        return _run(call, shrinkage, _open(start, call, data.earlier), num_rounds, seed, on_rounds)
+
+
+def score_type(num_rows: int) -> type[np.floating]:
+    """The type of scores that are made with so many rows, padding included."""
+    return np.float64 if num_rows <= MOST_ROWS_IN_DOUBLE else np.float32
 
 
 def _start(data: BoostData, loss: BaseLoss) -> Float[np.ndarray, " score"]:
@@ -211,20 +248,16 @@ class _Call(NamedTuple):
     loss: BaseLoss
     rows: ScoredRows
     evaluations: tuple[ScoredRows, ...]
+    start: Float[np.ndarray, " score"]
     mesh: Mesh | None
 
 
 def _run(
-    call: _Call,
-    shrinkage: Shrinkage,
-    start: Float[np.ndarray, " score"],
-    num_rounds: int,
-    seed: int,
-    on_rounds: OnRounds | None,
+    call: _Call, shrinkage: Shrinkage, state: BoostState, num_rounds: int, seed: int, on_rounds: OnRounds | None
 ) -> Boosted:
     """Calls the compiled loop until it ends, and joins the trees."""
-    rates, state = _rates(shrinkage, call.prepared.limits, num_rounds, seed), _open(start, call)
-    start = start.astype(np.float64)
+    rates = _rates(shrinkage, call.prepared.limits, num_rounds, seed)
+    earlier = int(state.round)
     at_a_time = max(1, min(ROUNDS_AT_A_TIME, NODES_AT_A_TIME // call.plan.capacity))
     forests, losses, stop = [], [], None
     while stop is None:
@@ -232,18 +265,19 @@ def _run(
         own = np.resize(rates.learning_rate[first : first + at_a_time], at_a_time)
         arguments = (call.prepared, call.rows, call.evaluations, rates._replace(learning_rate=own), state)
         state, made = make_rounds(*arguments, plan=call.plan, loss=call.loss, mesh=call.mesh)
-        number = int(state.round) - first
-        if not state.is_finite and int(state.round) == 1:
-            raise TrainingError(
-                f"{call.loss}: derivatives at the scores of the start, {start.tolist()}, are no numbers"
-            )
-        forests.append(_forest_of(made, number if state.is_finite else number - 1))
-        losses.append(np.asarray(made.losses[:number]))
+        # The tree of derivatives that are no numbers is worth nothing.
+        last = int(state.round) if state.is_finite else int(state.round) - 1
+        if last == earlier:
+            scores = f"after round {earlier}" if earlier else f"of the start, {call.start.tolist()},"
+            raise TrainingError(f"{call.loss}: derivatives at the scores {scores} are no numbers")
         stop = _reason(state, shrinkage, num_rounds, bool(call.evaluations))
-        if on_rounds is not None and on_rounds(int(state.round), losses[-1]) and stop is None:
-            stop = Stop.ASKED
-    best_round = int(state.best_round) if call.evaluations else sum(map(len, forests))
-    return Boosted(join_forests([f for f in forests if len(f)]), start, np.concatenate(losses), best_round, stop)
+        if last > first:
+            forests.append(_forest_of(made, last - first))
+            losses.append(np.asarray(made.losses[: last - first]))
+            if on_rounds is not None and on_rounds(NewRounds(last, forests[-1], losses[-1])) and stop is None:
+                stop = Stop.ASKED
+    best_round = int(state.best_round) if call.evaluations else last
+    return Boosted(join_forests(forests), call.start, np.concatenate(losses), best_round, stop)
 
 
 def _reason(state: BoostState, shrinkage: Shrinkage, num_rounds: int, is_evaluated: bool) -> Stop | None:
@@ -311,12 +345,16 @@ def _rates(shrinkage: Shrinkage, limits: Limits, num_rounds: int, seed: int) -> 
     )
 
 
-def _open(start: Float[np.ndarray, " score"], call: _Call) -> BoostState:
-    """Before the first round: the same scores for all rows, divided as these are."""
-    spread = lambda own: start[:, None] + jnp.zeros_like(own.weight)  # noqa: E731
+def _open(start: Float[np.ndarray, " score"], call: _Call, earlier: Earlier | None) -> BoostState:
+    """Before the first round: the same scores for all rows, or those of earlier rounds; divided as the rows are."""
+    if earlier is None:
+        spread = lambda own: start[:, None] + jnp.zeros_like(own.weight)  # noqa: E731
+        earlier = Earlier(0, spread(call.rows), tuple(map(spread, call.evaluations)))
+    place = functools.partial(_placed, mesh=call.mesh, precision=start.dtype)
     return BoostState(
-        round=np.int32(0), scores=spread(call.rows), evaluated=tuple(map(spread, call.evaluations)),
-        best=np.asarray(np.inf, start.dtype), best_round=np.int32(0), is_finite=np.bool_(True),
+        round=np.int32(earlier.number), scores=place(earlier.scores, axis=1),
+        evaluated=tuple(map(place, earlier.evaluated)), best=np.asarray(np.inf, start.dtype),
+        best_round=np.int32(earlier.number), is_finite=np.bool_(True),
     )  # fmt: skip
 
 

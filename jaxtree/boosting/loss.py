@@ -233,6 +233,19 @@ class Loss(BaseLoss):
         """As it was made: `huber(delta=1.0)`."""
         return f"{self.name}({', '.join(f'{key}={value!r}' for key, value in self.parameters)})"
 
+    def check(self, target: Shaped[np.ndarray, "row *output"], extras: Extras) -> None:
+        """Checks targets and extras, and the shape of what the function returns."""
+        super().check(target, extras)
+        row_of = lambda values: jax.ShapeDtypeStruct(np.shape(values)[1:], np.result_type(values))  # noqa: E731
+        others = {name: row_of(values) for name, values in extras.items() if name != "offset"}
+        scores = jax.ShapeDtypeStruct((self.num_scores,), np.float32)
+        value = jax.eval_shape(self.function, scores, row_of(target), others)
+        if getattr(value, "shape", None) not in ((), (self.num_scores,)):
+            raise InvalidInputError(
+                f"{self} must return one number, or one a score, for {self.num_scores} scores and a target of shape "
+                f"{np.shape(target)[1:]}, got {value}"
+            )
+
     def predict(self, scores: Float[AnyArray, "score row"]) -> Float[Array, "prediction row"]:
         """Returns predictions from raw scores, to which offsets have been added."""
         return self.link(scores)

@@ -57,9 +57,11 @@ def require(is_allowed: Any, message: str, value: object) -> None:
         raise InvalidInputError(f"{message}, got {value}")
 
 
-def weighted_mean(target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"]) -> Float[np.ndarray, "1"]:
-    """The mean of targets, as the one score."""
-    return np.array([np.average(target, weights=weight)])
+def weighted_mean(
+    target: Shaped[np.ndarray, "row *output"], weight: Shaped[np.ndarray, " row"]
+) -> Float[np.ndarray, " output"]:
+    """The mean of targets, as the one score; of several outputs a score each."""
+    return np.atleast_1d(np.average(target, axis=0, weights=weight))
 
 
 def log_of_mean(target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"]) -> Float[np.ndarray, "1"]:
@@ -72,20 +74,31 @@ def exp_link(scores: Float[AnyArray, "score row"]) -> Float[Array, "score row"]:
     return jnp.exp(scores)
 
 
-def _squared(scores: Row, target: Target, extras: Any) -> Row:
+def _squared(scores: Row, target: Real[Array, "*output"], extras: Any) -> Row:
     return (scores - target) ** 2 / 2
 
 
-def squared() -> Loss:
+def squared(num_outputs: int = 1) -> Loss:
     r"""$(s - y)^2 / 2$: least at the mean (Gauss, 1809; for boosting Friedman, 2001). Its Hessian is 1.
 
-    Scores are in the target's unit, values in its square.
+    Scores are in the target's unit, values in its square. Of several outputs a row has a score each, and the loss is
+    their sum.
+
+    Args:
+        num_outputs: Columns of the target, 1 or more.
+
+    Raises:
+        InvalidInputError: There is none.
 
     Example:
         >>> squared().values(jnp.array([[3.0]]), jnp.array([1.0]), {}).tolist()
         [2.0]
+        >>> squared(2).values(jnp.array([[3.0], [1.0]]), jnp.array([[1.0, 2.0]]), {}).tolist()
+        [2.5]
     """
-    return Loss(_squared, hessian="one", is_convex=True, constant=weighted_mean, name="squared")
+    require(num_outputs >= 1, "squared needs an output or more", num_outputs)
+    many = () if num_outputs == 1 else (("num_outputs", num_outputs),)
+    return Loss(_squared, num_outputs, "one", is_convex=True, constant=weighted_mean, name="squared", parameters=many)
 
 
 def _absolute(scores: Row, target: Target, extras: Any) -> Row:

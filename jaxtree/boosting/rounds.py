@@ -165,7 +165,7 @@ def _make_rounds(
         at = state.round - first
         leaves, is_finite = _grow_tree(prepared, rows, rates, state, rates.learning_rate[at], plan, loss)
         tree = leaves.tree
-        steps = target_means(tree).T.astype(state.scores.dtype)
+        steps = _changes(tree).astype(state.scores.dtype)
         move = lambda scores, leaf: scores + steps[:, leaf]  # noqa: E731
         ends = [apply(tree, own.codes) for own in evaluations]
         evaluated = tuple(move(*pair) for pair in zip(state.evaluated, ends, strict=True))
@@ -180,6 +180,16 @@ def _make_rounds(
         return _with_best(state, own_losses, rates), made
 
     return lax.while_loop(goes_on, make_round, (state, Made(_blank_trees(plan, num_made), losses)))
+
+
+def _changes(tree: Tree) -> Float[Array, "score node"]:
+    """The means of all nodes, with the bits that they have on the host, so that scores are those of the fitted model.
+
+    One score at a time: of several XLA would make products with the reciprocals of weights.
+    """
+    columns = jnp.split(tree.target_sum, tree.target_sum.shape[1], axis=1)
+    means = [target_means(dataclasses.replace(tree, target_sum=column)) for column in columns]
+    return lax.optimization_barrier(jnp.concatenate(means, axis=1)).T
 
 
 def _with_best(state: BoostState, losses: list[Float[Array, ""]], rates: Rates) -> BoostState:

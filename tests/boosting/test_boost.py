@@ -6,11 +6,12 @@ import pytest
 
 from jaxtree import Features, Limits
 from jaxtree.boosting import Loss, absolute, boost, logistic, quantile, softmax, squared
-from jaxtree.boosting.booster import BaseLearner, BoostData, Shrinkage, Stop
+from jaxtree.boosting.booster import BaseLearner, BoostData, Earlier, Shrinkage, Stop
 from jaxtree.boosting.rounds import ScoredRows, make_rounds
 from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.growth import native, prepare
 from jaxtree.growth.inputs import Missing, Sizes
+from jaxtree.tree.forest import join_forests
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply
 from tests.reference import booster
@@ -39,7 +40,7 @@ def classes(num_classes=2, **options):
 
 
 def boosted(rows, loss, shrinkage=Shrinkage(), *, num_rounds=10, limits=LIMITS, missing=Missing.LEARN, **options):  # noqa: B008
-    data = {name: options.pop(name) for name in ("features", "evaluations", "start") if name in options}
+    data = {name: options.pop(name) for name in ("features", "evaluations", "start", "earlier") if name in options}
     learner = BaseLearner(limits, SIZES, missing)
     return boost(BoostData(rows, **data), loss, learner, shrinkage, num_rounds=num_rounds, **options)
 
@@ -115,22 +116,38 @@ def test_more_rounds_go_on_where_fewer_end():
     assert len(many.forest) == 8 and few.stop == many.stop == Stop.ALL_ROUNDS
 
 
+@pytest.mark.parametrize("loss", [squared(), logistic(), softmax(3), quantile(0.7)], ids=str)
+@pytest.mark.parametrize("row_fraction", [1.0, 0.5])
+def test_rounds_go_on_from_earlier_ones_bit_for_bit(loss, row_fraction):
+    make = numbers if loss.name in ("squared", "quantile") else lambda **seed: classes(max(loss.num_scores, 2), **seed)
+    rows, other, rates = make(), make(seed=1), np.linspace(0.5, 0.1, 8)
+    held, boosting = Shrinkage(rates, row_fraction=row_fraction), {"seed": 5, "evaluations": (other,)}
+    whole = boosted(rows, loss, held, num_rounds=8, **boosting)
+    few = boosted(rows, loss, held._replace(learning_rate=rates[:3]), num_rounds=3, **boosting)
+    earlier = Earlier(3, scores_of(few, rows.codes)[-1], (scores_of(few, other.codes)[-1],))
+    more = boosted(rows, loss, held, num_rounds=8, start=few.start, earlier=earlier, **boosting)
+    joined = join_forests([few.forest, more.forest])
+    for name in ("feature", "code", "first_child", "target_sum", "weight"):
+        np.testing.assert_array_equal(getattr(joined.nodes, name), getattr(whole.forest.nodes, name), err_msg=name)
+    np.testing.assert_array_equal(np.concatenate([few.losses, more.losses]), whole.losses)
+
+
 def test_calls_of_the_loop_join(monkeypatch):
     whole = boosted(numbers(), squared(), num_rounds=7, evaluations=(numbers(seed=1),))
     monkeypatch.setattr("jaxtree.boosting.booster.ROUNDS_AT_A_TIME", 3)
     seen = []
     parts = boosted(
         numbers(), squared(), num_rounds=7, evaluations=(numbers(seed=1),),
-        on_rounds=lambda number, losses: bool(seen.append((number, len(losses)))),
+        on_rounds=lambda new: bool(seen.append((new.number, len(new.trees), len(new.losses)))),
     )  # fmt: skip
-    assert seen == [(3, 3), (6, 3), (7, 1)]
+    assert seen == [(3, 3, 3), (6, 3, 3), (7, 1, 1)]
     np.testing.assert_array_equal(parts.forest.nodes.target_sum, whole.forest.nodes.target_sum)
     np.testing.assert_array_equal(parts.losses, whole.losses)
 
 
 def test_a_wish_ends_the_boosting(monkeypatch):
     monkeypatch.setattr("jaxtree.boosting.booster.ROUNDS_AT_A_TIME", 2)
-    model = boosted(numbers(), squared(), on_rounds=lambda number, losses: number == 4)
+    model = boosted(numbers(), squared(), on_rounds=lambda new: new.number == 4)
     assert len(model.forest) == 4 and model.stop == Stop.ASKED
 
 
@@ -237,14 +254,25 @@ def exploding(scores, target, extras):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_loss_that_leaves_the_numbers_keeps_the_trees_until_then():
+def test_a_loss_that_leaves_the_numbers_keeps_the_trees_until_then(monkeypatch):
     loss = Loss(exploding, hessian="one", constant=lambda target, weight: np.zeros(1))
-    model = boosted(numbers(), loss, num_rounds=50)
-    assert model.stop == Stop.NOT_FINITE and 0 < len(model.forest) < 50
+    model = boosted(numbers(), loss, num_rounds=50, evaluations=(numbers(),))
+    assert model.stop == Stop.NOT_FINITE and 0 < len(model.forest) == len(model.losses) < 50
+    # The round that fails may be the first one of a call.
+    monkeypatch.setattr("jaxtree.boosting.booster.ROUNDS_AT_A_TIME", len(model.forest))
+    again = boosted(numbers(), loss, num_rounds=50)
+    assert again.stop == Stop.NOT_FINITE and len(again.forest) == again.best_round == len(model.forest)
     assert np.isfinite(model.forest.nodes.target_sum).all()
     always = Loss(lambda scores, target, extras: scores[0] * jax.numpy.nan, constant=lambda target, weight: np.zeros(1))
     with pytest.raises(TrainingError, match="derivatives at the scores of the start"):
         boosted(numbers(), always)
+
+
+@pytest.mark.parametrize("shape", [(2,), (3, 1)])
+def test_a_loss_of_another_shape_is_named(shape):
+    loss = Loss(lambda scores, target, extras: jax.numpy.zeros(shape), name="odd")
+    with pytest.raises(InvalidInputError, match=r"odd\(\) must return one number, or one a score, .* got .*shape"):
+        boosted(numbers(), loss)
 
 
 @pytest.mark.parametrize(

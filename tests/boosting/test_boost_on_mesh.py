@@ -8,7 +8,7 @@ import pytest
 from jax.sharding import Mesh
 
 from jaxtree.boosting import absolute, cox, logistic, softmax, squared
-from jaxtree.boosting.booster import Shrinkage
+from jaxtree.boosting.booster import Earlier, Shrinkage
 from jaxtree.errors import InvalidInputError
 from tests.boosting.test_boost import boosted, classes, numbers
 
@@ -40,6 +40,13 @@ def test_the_model_is_that_of_one_device(name, num_devices):
     given = {"shrinkage": Shrinkage(0.3, row_fraction=0.7, least_gain=0.01), "evaluations": (make(seed=1),), "seed": 3}
     one = boosted(make(num_rows=401), loss, **given)
     assert_same(one, boosted(make(num_rows=401), loss, mesh=mesh_of(num_devices), **given))
+
+
+def test_earlier_rounds_are_those_of_one_device():
+    rows, other = numbers(num_rows=401), numbers(seed=1)
+    earlier = Earlier(3, np.linspace(0, 1, 401)[None], (np.zeros((1, 400)),))
+    given = {"evaluations": (other,), "start": np.zeros(1), "earlier": earlier}
+    assert_same(boosted(rows, squared(), **given), boosted(rows, squared(), mesh=mesh_of(2), **given))
 
 
 def test_what_cannot_be_divided_is_named():
