@@ -12,7 +12,7 @@ from jaxtyping import Float, Int, Real, UInt
 from sklearn.exceptions import DataConversionWarning
 
 from jaxtree import buckets
-from jaxtree.boosting.booster import BoostData, Boosted, Stop, boost
+from jaxtree.boosting.booster import BoostData, Boosted, NewRounds, Stop, boost
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.rounds import ScoredRows
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
@@ -150,9 +150,9 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
             own = blank.encoder_.transform(sample.X)
             evaluations.append(_rows_of(buckets.pad_codes(own), sample.target, sample.weight))
 
-        def on_rounds(number: int, losses: Float[np.ndarray, "round evaluation"]) -> bool:
+        def on_rounds(new: NewRounds) -> bool:
             if on_grown is not None:
-                on_grown(len(losses))
+                on_grown(len(new.trees))
             return False
 
         return boost(
