@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32
 from jaxtree.growth.candidates import Judge
 from jaxtree.growth.drawn import drawn_histograms
 from jaxtree.growth.histogram import Chunk, group_histograms, sampled_histograms
+from jaxtree.growth.open_features import NEVER, in_order, last_rank, open_features
 from jaxtree.growth.plan import Plan, TablePlan
 from jaxtree.growth.problem import FeatureContext, NodeContext, Problem
 from jaxtree.growth.rounds import over_blocks
@@ -229,20 +230,21 @@ def best_of_sampled(
         look: A function from features of every slot to their best splits; numbers past all features have none.
         plan: Static sizes.
     """
-    order = _feature_orders(problem, context, plan=plan)
-    num_features = jnp.sum(problem.num_codes > 0, dtype=jnp.int32)
+    is_open = open_features(problem, context)
+    order = _feature_orders(is_open, context, plan=plan)
+    num_open = jnp.sum(is_open, axis=0, dtype=jnp.int32)
 
     def goes_on(carry):
         first, best = carry
-        return (first < num_features) & ((first == 0) | jnp.any(in_use & (best.gain == -jnp.inf)))
+        return (first == 0) | jnp.any(in_use & (first < num_open) & (best.gain == -jnp.inf))
 
     def look_on(carry):
         first, best = carry
         features = lax.dynamic_slice(order, (first, jnp.zeros_like(first)), (plan.num_sampled, most.size))
         found = look(features)
         at = first + jnp.arange(plan.num_sampled, dtype=jnp.int32)[:, None]
-        has_split = (found.gain > -jnp.inf) & (at < num_features)
-        first_useful = jnp.min(jnp.where(has_split, at, num_features), axis=0)
+        has_split = (found.gain > -jnp.inf) & (at < num_open)
+        first_useful = jnp.min(jnp.where(has_split, at, num_open), axis=0)
         is_seen = has_split & (at < jnp.maximum(most, first_useful + 1))
         found = found._replace(gain=jnp.where(is_seen, found.gain, -jnp.inf))
         in_average = problem.in_average.at[features].get(mode="clip")
@@ -255,27 +257,26 @@ def best_of_sampled(
     return lax.while_loop(goes_on, look_on, (jnp.int32(0), no_split((most.size,), plan)))[1]
 
 
-def _feature_orders(problem: Problem, context: NodeContext, *, plan: Plan) -> Int32[Array, "place slot"]:
-    """The features in the random order of every slot, followed by numbers past all features."""
-    number = jnp.arange(problem.num_codes.size, dtype=jnp.int32)[:, None]
-    is_there = problem.num_codes > 0
-    rank = jnp.where(is_there[:, None], context.feature_ranks(number), jnp.uint32(NOT_SAMPLED))
+def _feature_orders(
+    is_open: Bool[Array, "feature _"], context: NodeContext, *, plan: Plan
+) -> Int32[Array, "place slot"]:
+    """The open features in the random order of every slot, then the others, and numbers past all features."""
+    number = jnp.arange(len(is_open), dtype=jnp.int32)[:, None]
+    rank = jnp.where(is_open, context.feature_ranks(number), jnp.uint32(NOT_SAMPLED))
     numbers = jnp.broadcast_to(number, rank.shape)
     order = sort_pairs(rank.T, numbers.T)[1].T
     padding = -order.shape[0] % plan.num_sampled
-    return jnp.pad(order, ((0, padding), (0, 0)), constant_values=problem.num_codes.size)
+    return jnp.pad(order, ((0, padding), (0, 0)), constant_values=len(is_open))
 
 
 def is_sampled(
     gain: Float[Array, "feature slot"],
     listed: Int32[Array, " feature"],
-    usable: Bool[Array, "feature 1"],
+    usable: Bool[Array, "feature _"],
     context: NodeContext,
     most: Int32[Array, " slot"],
 ) -> Bool[Array, "feature slot"]:
     """Whether a slot samples the feature of a split, where splits on all features are given."""
-    rank = jnp.where(usable, context.feature_ranks(listed[:, None]).astype(jnp.int64), 2**33)
-    in_order = lax.sort(rank, dimension=0)
-    last = jnp.take_along_axis(in_order, jnp.minimum(most, gain.shape[0])[None, :] - 1, axis=0)
-    first_useful = jnp.min(jnp.where(gain > -jnp.inf, rank, 2**34), axis=0)
-    return rank <= jnp.maximum(last, first_useful)
+    rank = in_order(context.feature_ranks(listed[:, None]), usable)
+    first_useful = jnp.min(jnp.where(gain > -jnp.inf, rank, 2 * NEVER), axis=0)
+    return rank <= jnp.maximum(last_rank(rank, most), first_useful)

@@ -254,7 +254,7 @@ def _init_state(problem: Problem, entries: Entries, prepared: Prepared, *, plan:
         num_rows=zero, impurity=real, gain=real, num_nodes=jnp.int32(num_roots),
         num_classes=plan.rules.objective.classes,
     )  # fmt: skip
-    nodes = blank_nodes(plan, entries.value.dtype, prepared.root_seed)
+    nodes = blank_nodes(problem, plan, entries.value.dtype, prepared.root_seed)
     table = NodeTable(blank, nodes, jnp.bool_(True))
     table = count_entries(table, entries, node, jnp.int32(0), plan=plan)
     start, stop = _first_windows(node, plan)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Bool, Float, Int, Real, UInt
+from jaxtyping import Bool, Float, Int, Real, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, FloatLike, IntLike, library_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError
@@ -48,6 +48,8 @@ class Features(NamedTuple):
         in_average: Whether the feature counts for C4.5's average gain; true if not given.
         first_apart: For every code the first code that a threshold may separate from it, if some are too close.
         position: The number of every code, for random thresholds; the codes themselves if not given.
+        sets: The sets that a feature belongs to, a bit each, if only features of one set may occur on a path from the
+            root; `jaxtree.growth.open_features.sets_in_bits` makes them.
     """
 
     split_kind: Int[AnyArray, " feature"]
@@ -57,6 +59,7 @@ class Features(NamedTuple):
     in_average: Bool[AnyArray, " feature"] | None = None
     first_apart: Int[AnyArray, "feature code"] | None = None
     position: Float[AnyArray, "feature code"] | None = None
+    sets: UInt32[AnyArray, "feature word"] | None = None
 
 
 class Limits(NamedTuple):
@@ -72,6 +75,7 @@ class Limits(NamedTuple):
         min_gain: The least gain of a split.
         min_impurity_decrease: The least gain times the node's share of its tree's weight.
         max_features: The number of random features that a node scores, where features are sampled.
+        level_features: The number of random features that the nodes of a level choose from, where levels are sampled.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
         num_declared_classes: The number of classes that the target declares, for C4.5; 0 means those of the objective.
         parameters: The numbers of an objective that has some, such as its penalties: one array, or one row a root.
@@ -84,6 +88,7 @@ class Limits(NamedTuple):
     min_gain: FloatLike = 0.0
     min_impurity_decrease: FloatLike = 0.0
     max_features: IntLike = NO_LIMIT
+    level_features: IntLike = NO_LIMIT
     mdl_correction: FloatLike = 1.0
     num_declared_classes: FloatLike = 0
     parameters: Float[AnyArray, "*root parameter"] | tuple[FloatLike, ...] = ()
@@ -125,6 +130,7 @@ class Rules(NamedTuple):
         counts_rows: Whether `min_samples_split` and `min_samples_leaf` count rows of positive weight; if not, they
             count weight.
         samples_features: Whether every node scores only `Limits.max_features` random features.
+        samples_levels: Whether the nodes of a level score only the same `Limits.level_features` random features.
         samples_thresholds: Whether every node scores one random threshold per feature, uniform between the least and
             the greatest value.
         draws_ties: Whether every node draws which feature wins among splits of equal gain; if not, the lowest wins.
@@ -136,6 +142,7 @@ class Rules(NamedTuple):
     selection: Selection = Selection.GAIN
     counts_rows: bool = False
     samples_features: bool = False
+    samples_levels: bool = False
     samples_thresholds: bool = False
     draws_ties: bool = False
     kinds: tuple[SplitKind, ...] | None = None
@@ -167,6 +174,7 @@ class ResolvedRules(NamedTuple):
         selection: How a node chooses among features.
         counts_rows: Whether rows are counted as well as weights, in an extra channel after the objective's.
         samples_features: Whether a node scores a random subset of the features.
+        samples_levels: Whether the nodes of a level score a random subset of the features, the same for all.
         samples_thresholds: Whether a node scores one random candidate per feature.
         draws_ties: Whether a node draws which feature wins among splits of equal gain.
         kinds: The kinds of split that occur, if given.
@@ -175,6 +183,7 @@ class ResolvedRules(NamedTuple):
         tells_missing: Whether splits differ in the branch of a missing value.
         has_monotone: Whether any feature is constrained to be monotone.
         has_close_values: Whether some values are too close to be separated.
+        has_sets: Whether only features of one set may occur on a path.
     """
 
     objective: Objective
@@ -182,6 +191,7 @@ class ResolvedRules(NamedTuple):
     selection: Selection
     counts_rows: bool
     samples_features: bool
+    samples_levels: bool
     samples_thresholds: bool
     draws_ties: bool
     kinds: tuple[SplitKind, ...] | None
@@ -190,6 +200,7 @@ class ResolvedRules(NamedTuple):
     tells_missing: bool
     has_monotone: bool
     has_close_values: bool
+    has_sets: bool
 
     @property
     def num_channels(self) -> int:
@@ -231,12 +242,13 @@ class ResolvedRules(NamedTuple):
 
 def has_seeds(rules: Rules | ResolvedRules) -> bool:
     """Whether nodes have seeds, because they draw something."""
-    return rules.samples_features or rules.samples_thresholds or rules.draws_ties
+    return rules.samples_features or rules.samples_levels or rules.samples_thresholds or rules.draws_ties
 
 
 LIMIT_TYPES = Limits(
-    np.int32, np.float64, np.float64, np.float64, np.float64, np.float64, np.int32, np.float64, np.float64, np.float64
-)
+    np.int32, np.float64, np.float64, np.float64, np.float64, np.float64, np.int32, np.int32, np.float64, np.float64,
+    np.float64,
+)  # fmt: skip
 
 
 def as_type(values: Any, dtype: Any) -> Any:

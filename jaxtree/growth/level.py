@@ -21,6 +21,7 @@ from jaxtree.growth.candidates import UNRESOLVED, default_branch
 from jaxtree.growth.drawn import with_codes_beside
 from jaxtree.growth.frontier import chunk_stop
 from jaxtree.growth.histogram import Chunk, blank_bases, write_bases
+from jaxtree.growth.open_features import hand_down_sets, open_features
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.problem import NodeContext, NodeTable, Problem, State, hand_down_seeds, node_context
 from jaxtree.growth.small import small_nodes
@@ -52,7 +53,7 @@ def split_level(problem: Problem, state: State, scanned: Split | None = None, *,
     _, table, _ = lax.while_loop(lambda c: c[0] < frontier.num_large, split_large, carry)
     if plan.small_nodes:
         table = lax.fori_loop(0, -(-frontier.num_small // plan.small_nodes), split_small, table)
-    return _add_children(table, state.first_node, plan=plan)
+    return _add_children(problem, table, state.first_node, plan=plan)
 
 
 def _open_chunk(problem: Problem, state: State, first, stop, bases, *, plan: Plan) -> Chunk:
@@ -114,7 +115,7 @@ def _best_of_all(
     """The best split of every slot over the features that it may score."""
     splits = jax.tree.map(lambda *values: jnp.concatenate(values), *found)
     listed = jnp.concatenate(problem.lists)
-    usable = problem.is_there(listed)[:, None]
+    usable = open_features(problem, context).at[listed].get(mode="fill", fill_value=False)
     if plan.rules.samples_features:
         most = problem.limits.max_features[table.tree.root[node]]
         usable = usable & is_sampled(splits.gain, listed, usable, context, most)
@@ -158,7 +159,7 @@ def _record_splits(
     return table._replace(tree=tree)
 
 
-def _add_children(table: NodeTable, first_node: Int32[Array, ""], *, plan: Plan) -> NodeTable:
+def _add_children(problem: Problem, table: NodeTable, first_node: Int32[Array, ""], *, plan: Plan) -> NodeTable:
     """Appends the children of the nodes from `first_node` on, in the order of their parents.
 
     Nodes are therefore numbered breadth first, for any division into chunks. Nodes whose children do not fit into the
@@ -191,7 +192,8 @@ def _add_children(table: NodeTable, first_node: Int32[Array, ""], *, plan: Plan)
             root=hand_down(tree.root, tree.root[own]),
             num_nodes=jnp.where(fits, end[-1], tree.num_nodes),
         )
-        return NodeTable(tree, hand_down_seeds(table.nodes, own, child), table.complete & fits)
+        nodes = hand_down_sets(problem, hand_down_seeds(table.nodes, own, child), tree.feature, own, child)
+        return NodeTable(tree, nodes, table.complete & fits)
 
     return lax.fori_loop(0, -(-(stop - first_node) // size), add_block, table)
 

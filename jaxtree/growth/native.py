@@ -24,7 +24,7 @@ from jaxtree.growth.problem import Entries, NodeState, NodeTable, Problem
 from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.tree import Tree
 
-INTERFACE = 6
+INTERFACE = 7
 """The version of the kernel's arguments in this file."""
 
 FORMULAS: dict[Any, int] = {gini: 0, entropy: 1, misclassification: 2, squared_error: 3, poisson: 4}
@@ -80,15 +80,15 @@ def grow_nodes(problem: Problem, entries: Entries, root_seed: UInt32[Array, " ro
     """The nodes of all trees, with their sums."""
     features, limits, rules, size = problem.features, problem.limits, plan.rules, plan.capacity
     none = jnp.zeros((len(problem.num_codes), 0), jnp.int32)
+    or_none = lambda values, dtype=jnp.int32: none.astype(dtype) if values is None else values  # noqa: E731
     arrays = (
         problem.codes, entries.row, entries.slot, entries.label, entries.value,
         features.kind, problem.num_codes, features.missing_code, problem.in_average.astype(jnp.int32),
-        none if features.monotone is None else features.monotone,
-        none if features.first_apart is None else features.first_apart,
-        none.astype(jnp.float64) if problem.position is None else problem.position,
+        or_none(features.monotone), or_none(features.first_apart), or_none(problem.position, jnp.float64),
+        or_none(problem.sets, jnp.uint32),
         jnp.stack([problem.units.weight, problem.units.target]),
         limits.max_depth, limits.split_weight, limits.split_rows, limits.min_gain, limits.min_impurity_decrease,
-        limits.max_features, limits.leaf_weight, limits.leaf_rows,
+        limits.max_features, limits.level_features, limits.leaf_weight, limits.leaf_rows,
         limits.mdl_correction, limits.num_declared_classes, limits.parameters, root_seed,
     )  # fmt: skip
     objective = rules.objective
@@ -116,7 +116,7 @@ def grow_nodes(problem: Problem, entries: Entries, root_seed: UInt32[Array, " ro
         count=jnp.zeros((size, 0)), target_sum=jnp.zeros((size, 0)), num_classes=objective.classes,
     )  # fmt: skip
     unused = jnp.zeros(0)
-    return NodeTable(tree, NodeState(sums, low, high, unused, unused, root_seed[:0]), end[1] > 0)
+    return NodeTable(tree, NodeState(sums, low, high, unused, unused, root_seed[:0], root_seed[:0]), end[1] > 0)
 
 
 def _numbers(plan: Plan) -> tuple[int, ...]:
@@ -132,7 +132,7 @@ def _numbers(plan: Plan) -> tuple[int, ...]:
         plan.num_bins, formula, num_classes, num_outputs,
         rules.num_channels, rules.counts_rows, rules.is_scaled, rules.missing, rules.has_missing,
         plan.subset_bins, rules.samples_features, rules.samples_thresholds, rules.draws_ties,
-        plan.starts_in_row_order, plan.num_slots, plan.capacity, rules.selection,
+        plan.starts_in_row_order, plan.num_slots, plan.capacity, rules.selection, rules.samples_levels,
     )  # fmt: skip
 
 

@@ -47,6 +47,7 @@ class Prepared(NamedTuple):
     in_average: Bool[AnyArray, " feature"]
     lists: tuple[Int32[AnyArray, " listed"], ...]
     position: OptionalArray
+    sets: OptionalArray
     limits: Limits
     root_seed: UInt32[AnyArray, " root"]
     order: Int32[AnyArray, "scanned entry"]
@@ -93,6 +94,7 @@ def prepare(
         entry_root=root,
         features=_feature_arrays(features),
         position=_positions(features, sizes.num_bins) if rules.samples_thresholds else None,
+        sets=None if features.sets is None else as_type(features.sets, np.uint32),
         num_codes=as_type(features.num_codes, np.int32),
         in_average=as_type(in_average, bool),
         lists=lists if len(order) else () if is_native else lists[:-1],
@@ -115,6 +117,7 @@ def _resolve(rules: Rules, data: Data, features: Features) -> ResolvedRules:
         tells_missing=has_missing or _may(lambda kind: kind != SplitKind.THRESHOLD, features.split_kind),
         has_monotone=features.monotone is not None and _may(lambda sign: sign != 0, features.monotone),
         has_close_values=features.first_apart is not None,
+        has_sets=features.sets is not None,
     )
 
 
@@ -233,6 +236,7 @@ def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
         in_average=prepared.in_average,
         lists=prepared.lists,
         position=prepared.position,
+        sets=prepared.sets,
         limits=RootLimits(
             max_depth=limits.max_depth,
             split_weight=in_units(split_weight),
@@ -240,6 +244,7 @@ def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
             min_gain=limits.min_gain,
             min_impurity_decrease=limits.min_impurity_decrease,
             max_features=limits.max_features,
+            level_features=limits.level_features,
             leaf_weight=in_units(jnp.maximum(leaf_weight, limits.min_weight_leaf)),
             leaf_rows=jnp.ceil(leaf_rows).astype(jnp.int32),
             mdl_correction=limits.mdl_correction,

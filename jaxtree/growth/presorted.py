@@ -231,7 +231,8 @@ def _look_up(problem: Problem, state: State, num_slots: int, plan: Plan) -> _Slo
     sums = jnp.where(is_used[:, None], context.stats.sums, 0)
     before = jnp.cumsum(sums, axis=0, dtype=sums.dtype) - sums
     at = jnp.minimum(entries.slot, num_slots - 1)
-    context_at = jax.tree.map(lambda x: x[at], context)
+    # Which features are open is asked of nodes, not of entries.
+    context_at = jax.tree.map(lambda x: x[at], context._replace(open_sets=None))
     stats = context_at.stats
     columns = {name: getattr(stats, name).T for name in ("sums", "center", "parameters")}
     context_at = context_at._replace(stats=stats._replace(**columns))

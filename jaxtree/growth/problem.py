@@ -23,6 +23,9 @@ DONE = 2**31 - 1
 C45_TOLERANCE = 1e-6
 """The greatest difference of gains that C4.5 treats as equal."""
 
+DRAWS_OF_NODE, DRAWS_OF_LEVEL = 0x9E3779B9, 0x85157AF5
+"""Numbers that tell apart what a seed draws."""
+
 
 class FeatureContext(NamedTuple):
     """A feature's properties at all nodes; or arrays over features.
@@ -54,6 +57,9 @@ class NodeContext(NamedTuple):
         seed: The seed of the node's random draws.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
         num_declared_classes: The number of classes that the target declares, for C4.5.
+        open_sets: The sets of features that contain all above the node, a bit each.
+        level_seed: The seed of what the nodes of its level draw together.
+        most_of_level: The number of features that they draw.
     """
 
     stats: ParentStats
@@ -64,11 +70,19 @@ class NodeContext(NamedTuple):
     seed: OptionalArray
     mdl_correction: OptionalArray
     num_declared_classes: OptionalArray
+    open_sets: OptionalArray
+    level_seed: OptionalArray
+    most_of_level: OptionalArray
 
     def feature_ranks(self, number: Int32[Array, "*feature"]) -> UInt32[Array, "*rank"]:
         """The ranks of features in the random order that the node's seed gives them, all different."""
         assert self.seed is not None
-        return child_hash(mix(self.seed ^ jnp.uint32(0x9E3779B9)), number.astype(jnp.uint32))
+        return child_hash(mix(self.seed ^ jnp.uint32(DRAWS_OF_NODE)), number.astype(jnp.uint32))
+
+    def level_ranks(self, number: UInt32[Array, "*feature"]) -> UInt32[Array, "*rank"]:
+        """The ranks of features in the random order of the level, all different."""
+        assert self.level_seed is not None
+        return child_hash(self.level_seed, number)
 
 
 class RootLimits(NamedTuple):
@@ -81,6 +95,7 @@ class RootLimits(NamedTuple):
         min_gain: The least gain.
         min_impurity_decrease: The least gain times the node's share of its tree's weight.
         max_features: The number of features that a node scores.
+        level_features: The number of features that the nodes of a level score.
         leaf_weight: The least weight of a branch, in units.
         leaf_rows: The least number of rows of a branch, where rows are counted.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
@@ -94,6 +109,7 @@ class RootLimits(NamedTuple):
     min_gain: Float[Array, " root"]
     min_impurity_decrease: Float[Array, " root"]
     max_features: Int32[Array, " root"]
+    level_features: Int32[Array, " root"]
     leaf_weight: Int[Array, " root"]
     leaf_rows: Int32[Array, " root"]
     mdl_correction: Float[Array, " root"]
@@ -111,6 +127,7 @@ class Problem(NamedTuple):
         in_average: Whether a feature counts for C4.5's average gain.
         lists: The features of every table plan, and those that are scanned.
         position: The number of every code; None if no threshold is drawn.
+        sets: The sets that every feature belongs to, a bit each; None where features may meet on any path.
         limits: The limits of every root.
         units: Units of the sums.
     """
@@ -121,6 +138,7 @@ class Problem(NamedTuple):
     in_average: Bool[Array, " feature"]
     lists: tuple[Int32[Array, " listed"], ...]
     position: OptionalArray
+    sets: OptionalArray
     limits: RootLimits
     units: Units
 
@@ -143,6 +161,7 @@ class NodeState(NamedTuple):
         lower: The least value that monotone constraints allow.
         upper: The greatest value.
         seed: The seed of the node's random draws.
+        sets: The sets of features that contain all above the node, a bit each.
     """
 
     sums: Int[Array, "node channel"]
@@ -151,6 +170,7 @@ class NodeState(NamedTuple):
     lower: Float[Array, "*node"]
     upper: Float[Array, "*node"]
     seed: UInt32[Array, "*node"]
+    sets: UInt32[Array, "*node"]
 
 
 class NodeTable(NamedTuple):
@@ -232,7 +252,7 @@ class State(NamedTuple):
     in_row_order: Bool[Array, ""]
 
 
-def blank_nodes(plan: Plan, dtype: jnp.dtype, root_seed: UInt32[Array, " root"]) -> NodeState:
+def blank_nodes(problem: Problem, plan: Plan, dtype: jnp.dtype, root_seed: UInt32[Array, " root"]) -> NodeState:
     """The state of nodes before any entry has reached them."""
     rules, size = plan.rules, plan.capacity
     compared = size if rules.objective.compares_targets else 0
@@ -247,6 +267,7 @@ def blank_nodes(plan: Plan, dtype: jnp.dtype, root_seed: UInt32[Array, " root"])
         lower=jnp.full(bounded, -jnp.inf, jnp.float64),
         upper=jnp.full(bounded, jnp.inf, jnp.float64),
         seed=seed,
+        sets=jnp.full((0,) if problem.sets is None else (size, problem.sets.shape[1]), 2**32 - 1, jnp.uint32),
     )
 
 
@@ -261,6 +282,10 @@ def histogram_sums(table: NodeTable, node: Int32[Array, " slot"], rules: Resolve
 def node_context(problem: Problem, table: NodeTable, node: Int32[Array, " slot"], rules: ResolvedRules) -> NodeContext:
     """The context of every given node."""
     nodes, limits, root = table.nodes, problem.limits, table.tree.root[node]
+    level_seed = None
+    if rules.samples_levels:
+        seed = mix(nodes.seed[root] ^ jnp.uint32(DRAWS_OF_LEVEL))
+        level_seed = child_hash(seed, table.tree.depth[node].astype(jnp.uint32))
     stats_of = lambda sums, own: parent_stats(rules.objective, sums, own, problem.units)  # noqa: E731
     stats = jax.vmap(stats_of)(histogram_sums(table, node, rules), limits.parameters[root])
     return NodeContext(
@@ -272,6 +297,9 @@ def node_context(problem: Problem, table: NodeTable, node: Int32[Array, " slot"]
         seed=nodes.seed[node] if has_seeds(rules) else None,
         mdl_correction=limits.mdl_correction[root] if rules.is_c45 else None,
         num_declared_classes=limits.num_declared_classes[root] if rules.is_c45 else None,
+        open_sets=nodes.sets[node] if rules.has_sets else None,
+        level_seed=level_seed,
+        most_of_level=limits.level_features[root] if rules.samples_levels else None,
     )
 
 

@@ -139,6 +139,10 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   level.first_apart = level.num_apart == 0 ? nullptr : static_cast<const int32_t*>(apart.untyped_data());
   level.num_positions = position.dimensions().back();
   level.position = level.num_positions == 0 ? nullptr : static_cast<const double*>(position.untyped_data());
+  OpenRules open{level.num_features, level.num_codes};
+  const ffi::AnyBuffer sets = in.Next();
+  open.num_words = sets.dimensions().back();
+  open.sets = open.num_words == 0 ? nullptr : static_cast<const uint32_t*>(sets.untyped_data());
   const double* const units = in.Data<double>();
 
   Limits<Value> limits{};
@@ -149,6 +153,7 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   limits.min_gain = in.Data<double>();
   limits.min_impurity_decrease = in.Data<double>();
   level.most_features = in.Data<int32_t>();
+  open.level_features = in.Data<int32_t>();
   level.leaf_weight = in.Data<Value>();
   level.leaf_rows = in.Data<int32_t>();
   level.mdl_correction = in.Data<double>();
@@ -167,10 +172,11 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   level.samples_features = rules[10] != 0;
   level.samples_thresholds = rules[11] != 0;
   level.draws_ties = rules[12] != 0;
+  open.samples_levels = rules[17] != 0;
   level.additions = ReadAdditions(attributes.additions);
   level.adds_one_label = AddsOneLabel(level.additions);
 
-  Growth<Code, Value> growth(pool, level, limits, entries, root_seed, rules[14], table);
+  Growth<Code, Value> growth(pool, level, limits, open, entries, root_seed, rules[14], table);
   const bool is_complete = growth.Run();
   int32_t* const end = results.Data<int32_t>(0);
   end[0] = table.num_nodes;

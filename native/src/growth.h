@@ -18,6 +18,7 @@
 #include "entries.h"
 #include "level_splits.h"
 #include "nodes.h"
+#include "open_features.h"
 #include "parallel.h"
 #include "row_order.h"
 #include "search.h"
@@ -37,11 +38,12 @@ template <typename Code, typename Value>
 class Growth {
  public:
   // Of `level` the table and the rules are set.
-  Growth(ffi::ThreadPool& pool, const Level<Code, Value>& level, const Limits<Value>& limits, const Entries<Value>& entries,
-         const uint32_t* root_seed, int64_t most_slots_in_row_order, NodeTable<Value>& table)
+  Growth(ffi::ThreadPool& pool, const Level<Code, Value>& level, const Limits<Value>& limits, const OpenRules& open,
+         const Entries<Value>& entries, const uint32_t* root_seed, int64_t most_slots_in_row_order,
+         NodeTable<Value>& table)
       : pool_(pool), level_(level), limits_(limits), entries_(entries), most_slots_in_row_order_(most_slots_in_row_order),
-        table_(table), judge_(level.objective) {
-    const bool draws = level.samples_features || level.samples_thresholds || level.draws_ties;
+        table_(table), open_(open, table.num_nodes), judge_(level.objective) {
+    const bool draws = level.samples_features || open.samples_levels || level.samples_thresholds || level.draws_ties;
     if (draws) seed_.assign(root_seed, root_seed + table.num_nodes);
     if (level.monotone) lower_.assign(table.num_nodes, -kInfinity), upper_.assign(table.num_nodes, kInfinity);
   }
@@ -107,6 +109,7 @@ class Growth {
   // Opens the frontier of the nodes from `first` on.
   void OpenFrontier(int32_t first) {
     if (level_.monotone) HandDownBounds(first);
+    open_.HandDown(table_, first);
     parents_.swap(frontier_);
     frontier_.clear();
     start_.clear();
@@ -197,6 +200,8 @@ class Growth {
     level_.seed = seed_.empty() ? nullptr : seed_.data();
     level_.lower = lower_.empty() ? nullptr : lower_.data();
     level_.upper = upper_.empty() ? nullptr : upper_.data();
+    level_.open = &open_;
+    open_.Draw(seed_, table_.depth[frontier_[0]]);
     splits_.assign(frontier_.size(), Split());
     if (is_in_row_order_) return row_order_.FindSplits(pool_, level_, origins_, splits_);
     SplitSlots(pool_, level_, splits_);
@@ -402,6 +407,7 @@ class Growth {
   Entries<Value> entries_;
   const int64_t most_slots_in_row_order_;
   NodeTable<Value>& table_;
+  OpenFeatures open_;
   Judge<Value> judge_;
 
   bool is_complete_ = true, is_in_row_order_ = false;

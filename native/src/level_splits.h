@@ -44,7 +44,7 @@ template <typename Code, typename Value>
 void SplitByFeatures(ffi::ThreadPool& pool, const Level<Code, Value>& level, int64_t slot, std::vector<Split>& splits) {
   std::vector<Split> found(level.num_features);
   ForEachBySearch(true, pool, level, level.num_features, [&](Search<Code, Value>& search, int64_t feature) {
-    if (level.num_codes[feature] == 0) return;
+    if (!level.IsOpen(level.node[slot], feature)) return;
     search.Open(slot);
     found[feature] = search.OnFeature(feature);
   });

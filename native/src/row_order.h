@@ -219,7 +219,8 @@ class RowOrder {
     std::vector<Split> splits;
     for (int64_t slot = 0; slot < level.num_slots; ++slot) {
       search.Open(slot);
-      splits.push_back(search.OnHistogram(feature, tables_[feature].data() + slot * per_slot_));
+      const Value* const cells = tables_[feature].data() + slot * per_slot_;
+      splits.push_back(search.IsOpen(feature) ? search.OnHistogram(feature, cells) : Split());
     }
     return splits;
   }

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "feature_split.h"
+#include "hashes.h"
 #include "judge.h"
+#include "open_features.h"
 
 namespace jaxtree {
 
@@ -58,6 +60,7 @@ struct Level {
   Objective objective;
   SplitRules rules;
   bool samples_features, samples_thresholds, draws_ties;
+  const OpenFeatures* open;
   std::vector<Addition> additions;
   bool adds_one_label;  // and nothing else: the weight, to the channel of the class
 
@@ -66,19 +69,14 @@ struct Level {
   // A code of an array on a device is not checked before growth; one past the table must not reach past the cells.
   int32_t InTable(Code code) const { return std::clamp<int32_t>(code, 0, num_bins - 1); }
 
+  // Whether a node may split by a feature.
+  bool IsOpen(int32_t of_node, int32_t feature) const { return open->IsOpen(of_node, root[of_node], feature); }
+
   Feature FeatureAt(int32_t number) const {
     return {number, kind[number], missing_code[number], monotone ? monotone[number] : 0,
             first_apart ? first_apart + number * num_apart : nullptr};
   }
 };
-
-inline uint32_t Mix(uint32_t number) {
-  number = (number ^ (number >> 16)) * 0x85EBCA6Bu;
-  number = (number ^ (number >> 13)) * 0xC2B2AE35u;
-  return number ^ (number >> 16);
-}
-
-inline uint32_t ChildHash(uint32_t parent, uint32_t branch) { return Mix(parent + branch + 1); }
 
 // One thread's search: its cells are empty before and after every feature.
 template <typename Code, typename Value>
@@ -91,6 +89,7 @@ class Search {
 
   void Open(int64_t slot) {
     const int32_t node = level_.node[slot], root = level_.root[node];
+    node_ = node;
     seed_ = level_.seed ? level_.seed[node] : 0;
     most_features_ = level_.most_features[root];
     if (level_.slot == nullptr) begin_ = level_.start[slot], end_ = level_.stop[slot];
@@ -106,12 +105,15 @@ class Search {
     return level_.samples_features ? BestOfSampled() : BestOfAll([this](int32_t feature) { return OnFeature(feature); });
   }
 
-  // The best of the splits that `find` returns for every feature.
+  // Whether the opened slot may split by a feature.
+  bool IsOpen(int32_t feature) const { return level_.IsOpen(node_, feature); }
+
+  // The best of the splits that `find` returns for every open feature.
   template <typename Find>
   Split BestOfAll(const Find& find) {
     found_.clear();
     for (int32_t feature = 0; feature < level_.num_features; ++feature) {
-      if (level_.num_codes[feature] > 0) found_.push_back(find(feature));
+      if (IsOpen(feature)) found_.push_back(find(feature));
     }
     return Winner();
   }
@@ -229,7 +231,7 @@ class Search {
   Split BestOfSampled() {
     order_.clear();
     for (int32_t feature = 0; feature < level_.num_features; ++feature) {
-      if (level_.num_codes[feature] > 0) order_.push_back(uint64_t{RankOf(feature)} << 32 | feature);
+      if (IsOpen(feature)) order_.push_back(uint64_t{RankOf(feature)} << 32 | feature);
     }
     const auto first = order_.begin() + std::min<size_t>(most_features_, order_.size());
     if (first < order_.end()) std::nth_element(order_.begin(), first, order_.end());
@@ -250,7 +252,7 @@ class Search {
   }
 
   // The rank of a feature in the random order that the node's seed gives them: `NodeContext.feature_ranks`.
-  uint32_t RankOf(int32_t feature) const { return ChildHash(Mix(seed_ ^ 0x9E3779B9u), feature); }
+  uint32_t RankOf(int32_t feature) const { return ChildHash(Mix(seed_ ^ kDrawsOfNode), feature); }
 
   // Leaves the splits among which C4.5 chooses (Quinlan, 1993, section 2.4): of those with at least average gain those of
   // the greatest gain ratio. They count as equal then.
@@ -313,7 +315,7 @@ class Search {
   std::vector<uint64_t> order_;  // the features, each after its rank
   std::vector<Split> found_;
   int64_t begin_ = 0, end_ = 0;
-  int32_t most_features_ = 0;
+  int32_t node_ = 0, most_features_ = 0;
   uint32_t seed_ = 0;
 };
 

@@ -8,6 +8,7 @@ import pytest
 
 from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, criteria, grow
 from jaxtree.growth import native, prepare
+from jaxtree.growth.open_features import sets_in_bits
 from jaxtree.tree import SplitKind
 
 needs_kernel = pytest.mark.skipif(not native.is_available(), reason="the kernel is not installed")
@@ -37,6 +38,7 @@ def grown(
     of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
     counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, draws_ties=False, num_roots=1,
     max_depth=99, selection=Selection.GAIN, monotone=None, newton=None, penalties=(),
+    sets=None, level_features=None,
 ):  # fmt: skip
     rng = np.random.default_rng(7)
     codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing)
@@ -59,15 +61,17 @@ def grown(
         monotone=None if monotone is None else np.array(monotone, np.int32),
         first_apart=np.minimum(code + 2, num_values[:, None]).astype(np.int32) if is_apart else None,
         position=np.cumsum(rng.random((len(kinds), num_bins)), axis=1) if draws_thresholds else None,
+        sets=None if sets is None else sets_in_bits(sets, len(kinds)),
     )  # fmt: skip
     number_criterion = criterion if criterion is criteria.poisson else criteria.squared_error
     objective = Numbers(number_criterion, num_outputs) if of_numbers else Classes(num_classes, criterion, num_outputs)
     rules = Rules(
         newton or objective, missing,
         counts_rows=counts_rows, samples_features=max_features is not None, samples_thresholds=draws_thresholds,
-        draws_ties=draws_ties, selection=selection,
+        draws_ties=draws_ties, selection=selection, samples_levels=level_features is not None,
     )  # fmt: skip
-    limits = Limits(max_depth, min_samples_leaf=3, max_features=max_features or len(kinds), parameters=penalties)
+    most = {"max_features": max_features or len(kinds), "level_features": level_features or len(kinds)}
+    limits = Limits(max_depth, min_samples_leaf=3, parameters=penalties, **most)
     monkeypatch.setattr(prepare, "can_grow", native.can_grow if uses_kernel else lambda rules: False)
     with jax.enable_x64(True):
         sizes = Sizes(num_bins, capacity=2**15, num_roots=num_roots)

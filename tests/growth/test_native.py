@@ -69,7 +69,7 @@ def test_unchecked_codes_and_classes_of_a_device_count_as_the_nearest(code, labe
 
 @needs_kernel
 def test_the_kernel_is_in_use():
-    resolved = ResolvedRules(*Rules(Classes(2)), *(False,) * 5)
+    resolved = ResolvedRules(*Rules(Classes(2)), *(False,) * 6)
     assert native.can_grow(resolved)
 
 
