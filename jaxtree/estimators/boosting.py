@@ -57,6 +57,8 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         hessian: Of several classes: "full" for steps with the whole matrix, or "diagonal".
         class_weight: Factors of classes in a dict, or "balanced".
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the score may go as the column rises.
+        interaction_cst: Sets of columns, by number or name: only columns of one set occur together on a path from the
+            root; columns in no set form one more. Or "pairwise", "no_interactions", or None.
         categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
         missing: Where rows go whose value is missing: "learn" (the branch that saves more) or "branch" (above all
             numbers, or a category of its own).

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from jaxtree.boosting.booster import NO_PATIENCE, BaseLearner, Shrinkage
 from jaxtree.estimators.conventions import whole
-from jaxtree.estimators.parameters import AUTO, EncodingParameters
+from jaxtree.estimators.parameters import AUTO, INTERACTIONS, EncodingParameters
 from jaxtree.estimators.prunings import AT_LEAST_0, PART
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Sizes
 
@@ -22,7 +22,7 @@ ROWS_OF_A_LEAF, MANY_ROWS = 20, 50_000
 
 OF_READING = (
     *("categorical_features", "max_categories", "class_weight", "monotonic_cst", "categorical_splits", "missing"),
-    *("max_bins", "random_state"),
+    *("interaction_cst", "max_bins", "random_state"),
 )
 """Parameters that a tree needs to read the table."""
 
@@ -47,6 +47,7 @@ class BoostingParameters(EncodingParameters):
     max_delta_step: Annotated[float, AT_LEAST_0] = 0.0
     subsample: Annotated[float, Interval(numbers.Real, 0, 1, closed="right")] = 1.0
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
+    interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
     categorical_splits: Annotated[str, StrOptions({"subset", "one_vs_rest", "multiway"})] = "subset"
     missing: Annotated[str, StrOptions({"learn", "branch"})] = "learn"
     early_stopping: Annotated[bool, "boolean"] = False

@@ -130,6 +130,7 @@ class RandomForestClassifier(BaseForestClassifier):
             which may be above 1, or None for as many as there are.
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the share of class 1 may go as the column
             rises.
+        interaction_cst: The columns that may occur together on a path, as in `DecisionTreeClassifier`.
         missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
         categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
         categorical_features: "from_dtype", None, or which columns are categorical.
@@ -230,6 +231,7 @@ class RandomForestRegressor(BaseForestRegressor):
         max_samples: How many rows a tree draws: a whole number, a fraction of the rows (with weights: of their sum),
             which may be above 1, or None for as many as there are.
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the mean may go as the column rises.
+        interaction_cst: The columns that may occur together on a path, as in `DecisionTreeClassifier`.
         missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeRegressor`.
         categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
         categorical_features: "from_dtype", None, or which columns are categorical.

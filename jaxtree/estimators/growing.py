@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float64, Int, Int32, PRNGKeyArray, Real, UInt
+from jaxtyping import Float64, Int, Int32, PRNGKeyArray, Real, UInt, UInt32
 
 from jaxtree import buckets
 from jaxtree.estimators.magnitude import Magnitude
@@ -38,6 +38,7 @@ class Recipe(NamedTuple):
         closest: How far apart values must lie to be cut apart.
         most_average_categories: Categorical features of at least so many are left out of C4.5's average gain.
         on_values: Whether thresholds are values of the table.
+        sets: The sets that every feature belongs to, a bit each, if only those of one may occur on a path.
     """
 
     rules: Rules
@@ -48,6 +49,7 @@ class Recipe(NamedTuple):
     closest: float = 0.0
     most_average_categories: float = np.inf
     on_values: bool = False
+    sets: UInt32[np.ndarray, "feature word"] | None = None
 
 
 class EncodedSample(NamedTuple):
@@ -194,7 +196,8 @@ def features_of(schema: Schema, recipe: Recipe, widths: Widths, padding: int) ->
     per_feature = (kind.astype(np.int32), widths.num_codes, widths.num_values, monotone, in_average)
     padded = (None if values is None else np.pad(values, (0, padding)) for values in per_feature)
     position = _positions(schema, widths.num_bins, padding) if recipe.rules.samples_thresholds else None
-    return Features(*padded, first_apart=apart, position=position)
+    sets = None if recipe.sets is None else np.pad(recipe.sets, ((0, padding), (0, 0)))
+    return Features(*padded, first_apart=apart, position=position, sets=sets)
 
 
 def _positions(schema: Schema, num_bins: int, padding: int) -> Float64[np.ndarray, "feature code"]:

@@ -17,6 +17,7 @@ BALANCED = StrOptions({"balanced"})
 CLASS_CRITERIA = StrOptions(set(CRITERIA))
 MISSING = StrOptions({"learn", "fraction", "branch"})
 TIES = StrOptions({"first", "hash"})
+INTERACTIONS = StrOptions({"pairwise", "no_interactions"})
 SHARE = Interval(RealNotInt, 0, 1, closed="right")
 
 _FRIEDMAN_WARNING = (
@@ -56,6 +57,7 @@ class CartParameters(TableParameters):
     min_impurity_decrease: Annotated[float, AT_LEAST_0] = 0.0
     ccp_alpha: Annotated[float, AT_LEAST_0] = 0.0
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
+    interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
     categorical_splits: Annotated[str, StrOptions({"subset", "one_vs_rest", "multiway"})] = "subset"
     ties: Annotated[str, TIES] = "hash"
 

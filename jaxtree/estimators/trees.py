@@ -15,6 +15,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
 from jaxtree.estimators.conventions import key_of
 from jaxtree.estimators.growing import Recipe
+from jaxtree.estimators.interactions import read_interactions
 from jaxtree.estimators.magnitude import check_counts
 from jaxtree.estimators.monotone import read_monotone
 from jaxtree.estimators.parameters import (
@@ -118,7 +119,8 @@ class _CART(CartParameters, BaseTree):
         )
         # Without a key ties are drawn, too: the same in every fit.
         key = key_of(self.random_state) if rules.samples_features or rules.samples_thresholds else None
-        return Recipe(rules, limits, SplitKind[self.categorical_splits.upper()], monotone, key)
+        sets = read_interactions(self.interaction_cst, self.schema_)
+        return Recipe(rules, limits, SplitKind[self.categorical_splits.upper()], monotone, key, sets=sets)
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -157,6 +159,8 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
         class_weight: Factors of the classes' weights: a dict, "balanced", a list for several outputs, or None.
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the share of the second of two classes
             may go as the column rises.
+        interaction_cst: Sets of columns, by number or name: only columns of one set occur together on a path from the
+            root; columns in no set form one more. Or "pairwise", "no_interactions", or None.
         missing: Where rows go whose value is missing: "learn" lets every split choose the branch where they gain
             most (a split that saw none sends them to the heavier branch), "fraction" sends a part into every branch,
             "branch" makes missing a value of its own, larger than every number.
@@ -217,6 +221,7 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
         min_impurity_decrease: The least gain of a split times the node's share of the whole weight.
         ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the mean may go as the column rises.
+        interaction_cst: The columns that may occur together on a path, as in `DecisionTreeClassifier`.
         missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
         categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
         categorical_features: "from_dtype", None, or which columns are categorical.

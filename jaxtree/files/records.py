@@ -217,8 +217,8 @@ def to_json(value: Any) -> Any:
     """Returns a value as JSON has it.
 
     Args:
-        value: None, a truth value, number or string; a list, tuple, dict or vector of such; a pruning, a criterion or
-            a loss of boosting. A number of NumPy or JAX becomes one of Python.
+        value: None, a truth value, number or string; a list, tuple, set, dict or vector of such; a pruning, a criterion
+            or a loss of boosting. A number of NumPy or JAX becomes one of Python.
 
     Raises:
         InvalidInputError: It is, or holds, something else.
@@ -239,6 +239,8 @@ def to_json(value: Any) -> Any:
             return [to_json(part) for part in plain]
         case tuple():
             return {"tuple": [to_json(part) for part in plain]}
+        case set() | frozenset():
+            return {"set": [to_json(part) for part in sorted(plain, key=repr)]}
         case dict():
             return {"dict": [[to_json(key), to_json(part)] for key, part in plain.items()]}
         case np.ndarray() if plain.dtype.kind in _KINDS and plain.ndim == 1:
@@ -279,6 +281,8 @@ def from_json(value: Any) -> Any:
                 return _NUMBERS[name]
             case {"tuple": list(parts)}:
                 return tuple(map(from_json, parts))
+            case {"set": list(parts)}:
+                return set(map(from_json, parts))
             case {"dict": list(pairs)}:
                 return {from_json(key): from_json(part) for key, part in pairs}
             case {"array": [str(dtype), list(parts)]}:

@@ -49,7 +49,7 @@ class Features(NamedTuple):
         first_apart: For every code the first code that a threshold may separate from it, if some are too close.
         position: The number of every code, for random thresholds; the codes themselves if not given.
         sets: The sets that a feature belongs to, a bit each, if only features of one set may occur on a path from the
-            root; `jaxtree.growth.open_features.sets_in_bits` makes them.
+            root.
     """
 
     split_kind: Int[AnyArray, " feature"]

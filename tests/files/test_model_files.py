@@ -104,6 +104,7 @@ def test_a_tree_goes_on_after_loading(tmp_path):
         [1, [2, "x"], None],
         (1, (2.5,), []),
         {"a": 1, 2: [3.0], True: None},
+        [{1, 0, "b"}, set()],
         jaxtree.Dropout(0.2, 0.5, draws="all"),
         jaxtree.ChiSquared(0.01) | (jaxtree.Pessimistic(0.1) | jaxtree.Collapse()),
         jaxtree.CostComplexity("cv", folds=[([0, 1], [2]), ([2], [0, 1])]),

@@ -109,13 +109,13 @@ def test_a_draw_of_a_level_depends_on_the_seed_and_not_on_the_other_trees():
     keys = jax.random.split(jax.random.key(1), 3)
     row = np.tile(np.arange(400, dtype=np.int32), 3)
     data = Data(codes, label, row=row, root=np.repeat(np.arange(3, dtype=np.int32), 400))
-    together = jax.device_get(grow(data, None, limits, rules, Sizes(16, 128, num_roots=3), key=keys).tree)
+    together = jax.device_get(grow(data, None, limits, rules, Sizes(16, 256, num_roots=3), key=keys).tree)
     trees = []
     for root in range(3):
         alone = jax.device_get(
             grow(Data(codes, label), None, limits, rules, Sizes(16, 128), key=keys[root : root + 1]).tree
         )
-        of_root = (together.root == root) & (np.arange(128) < together.num_nodes)
+        of_root = (together.root == root) & (np.arange(256) < together.num_nodes)
         np.testing.assert_array_equal(together.feature[of_root], alone.feature[: alone.num_nodes])
         assert max(map(len, draws(alone))) <= 4
         assert len(set().union(*draws(alone))) > 4, "every level draws anew"
