@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterable, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -52,7 +51,7 @@ def _listed(interaction_cst: Any, num_columns: int) -> Sequence[Iterable[Any]]:
 
 def _column(given: Any, names: Sequence[str]) -> int:
     """Returns the number of a column that is given by number or name."""
-    if isinstance(given, Integral) and 0 <= given < len(names):
+    if isinstance(given, int | np.integer) and 0 <= given < len(names):
         return int(given)
     if isinstance(given, str) and given in names:
         return list(names).index(given)
