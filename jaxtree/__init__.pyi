@@ -42,7 +42,6 @@ from jaxtree.estimators.trees import DecisionTreeClassifier as DecisionTreeClass
 from jaxtree.estimators.trees import DecisionTreeRegressor as DecisionTreeRegressor
 from jaxtree.explain.rows import explain_row as explain_row
 from jaxtree.export.ensembles import to_onnx as to_onnx
-from jaxtree.export.ensembles import to_treelite as to_treelite
 from jaxtree.export.node_tables import from_sklearn as from_sklearn
 from jaxtree.export.node_tables import to_dataframe as to_dataframe
 from jaxtree.export.node_tables import to_sklearn as to_sklearn
@@ -51,6 +50,7 @@ from jaxtree.export.programs import to_c as to_c
 from jaxtree.export.programs import to_jax_export as to_jax_export
 from jaxtree.export.sql import to_sql as to_sql
 from jaxtree.export.text import export_text as export_text
+from jaxtree.export.treelite_models import to_treelite as to_treelite
 from jaxtree.files.registry import load as load
 from jaxtree.growth.grow import grow as grow
 from jaxtree.growth.inputs import Data as Data

@@ -1,6 +1,6 @@
-"""A tree or forest as a model of ONNX or treelite, which knows ensembles of trees.
+"""A tree or forest as a model of ONNX, which knows ensembles of trees.
 
-In ONNX the nodes are one `TreeEnsemble` (ai.onnx.ml, version 5), whose trees give the end where a row has arrived; what
+The nodes are one `TreeEnsemble` (ai.onnx.ml, version 5), whose trees give the end where a row has arrived; what
 is predicted there is looked up in a table of doubles. So shares and means are jaxtree's own numbers, and the sum over
 the trees of a forest is made in the same order.
 """
@@ -8,13 +8,14 @@ the trees of a forest is made in the same order.
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int
+from jaxtyping import Bool, Int
 
 from jaxtree.errors import InvalidInputError, import_extra
-from jaxtree.export.conditions import Question, questions_of, questions_of_forest
-from jaxtree.export.models import Planes, TermKind, exported_model, exported_with_planes
+from jaxtree.export.conditions import Question, questions_of_forest
+from jaxtree.export.models import Planes, TermKind, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Column, Schema
+from jaxtree.tree.link import Link, ScoreLink
 from jaxtree.tree.model import FittedModel
 
 LEQ, MEMBER = 0, 6
@@ -31,11 +32,13 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
     has an input of shape (rows, 1) for every column, named as the column is: numbers, words as strings, truth values
     as numbers; a word that fit has not seen counts as missing, and the empty string does so unless fit has seen it.
 
-    The outputs are `label` and `probabilities`, or for numbers `variable`. Shares and means are doubles. The planes of
-    a hardened oblique tree are one matrix product, whose sums may be rounded otherwise than jaxtree's.
+    The outputs are `label` and `probabilities`, or for numbers `variable`. Shares and means are doubles. Boosted trees
+    have the output `scores` besides, and it alone where the link of their loss is none of identity, exponential,
+    logistic and softmax. The planes of a hardened oblique tree are one matrix product, whose sums may be rounded
+    otherwise than jaxtree's.
 
     Args:
-        estimator: A fitted tree or forest of one output, or an oblique tree that `harden` made.
+        estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.
         dtype: The type of numbers. Of float32 thresholds are rounded down, so that every float32 falls on the same side
             as it does in jaxtree; of float64 they are what they are, and every double does.
         no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and
@@ -67,7 +70,7 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
         graph.dtype = np.dtype(np.float64)
     _predict(graph, model, _walk(graph, values, model))
     for name in schema.column_names:
-        if name in ("label", "probabilities", "variable") or name.startswith("jaxtree/"):
+        if name in ("label", "probabilities", "variable", "scores") or name.startswith("jaxtree/"):
             raise InvalidInputError(f"a column is named {name!r}, which is the name of an output: rename it")
     made = onnx.helper.make_graph(graph.nodes, "jaxtree", graph.inputs, graph.outputs, graph.tables)
     opsets = [onnx.helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
@@ -232,11 +235,37 @@ def _predict(graph: _Graph, model: FittedModel, ends: list[int]) -> None:
     sums = graph.add("jaxtree/sums", "CumSum", said, graph.table("jaxtree/axis", np.array(1, np.int64)))
     whole = graph.add("jaxtree/sum of all", "Slice", sums, last, end, axis)
     whole = graph.add("jaxtree/sum", "Squeeze", whole, axis)
-    name = "probabilities" if model.classes else "variable"
+    name = "scores" if model.link else "probabilities" if model.classes else "variable"
     graph.add(name, "Div", whole, graph.table("jaxtree/number of trees", np.array(float(num_trees))))
     if model.classes:
         _predict_label(graph, model, ends)
+    if model.link:
+        _predict_from_scores(graph, model.link)
     graph.output(name, graph.types.DOUBLE, values.shape[1])
+
+
+_OPERATORS = {Link.IDENTITY: "Identity", Link.EXP: "Exp", Link.LOGISTIC: "Sigmoid", Link.SOFTMAX: "Softmax"}
+
+
+def _predict_from_scores(graph: _Graph, link: ScoreLink) -> None:
+    """The outputs that follow from "scores"; none if ONNX does not know the link."""
+    if link.kind == Link.OTHER:
+        return
+    axis = graph.table("jaxtree/axis of scores", np.array([1], np.int64))
+    first, end = (graph.table(f"jaxtree/scores {at}", np.array([at], np.int64)) for at in (0, link.num_predictions))
+    scores = graph.add("jaxtree/scores of predictions", "Slice", "scores", first, end, axis)
+    options: dict[str, Any] = {"axis": 1} if link.kind == Link.SOFTMAX else {}
+    name = "variable" if link.classes is None else "probabilities"
+    if link.classes is None or link.kind == Link.SOFTMAX:
+        graph.add(name, _OPERATORS[link.kind], scores, **options)
+    else:
+        of_second = graph.add("jaxtree/probability", _OPERATORS[link.kind], scores)
+        of_first = graph.add("jaxtree/rest", "Sub", graph.table("jaxtree/one", np.ones(1)), of_second)
+        graph.add(name, "Concat", of_first, of_second, axis=1)
+    if link.classes is not None:
+        place = graph.add("jaxtree/place", "ArgMax", name, axis=1, keepdims=0)
+        _label(graph, _classes(link.classes), place)
+    graph.output(name, graph.types.DOUBLE, link.num_predictions if link.classes is None else len(link.classes))
 
 
 def _predict_label(graph: _Graph, model: FittedModel, ends: list[int]) -> None:
@@ -248,6 +277,11 @@ def _predict_label(graph: _Graph, model: FittedModel, ends: list[int]) -> None:
         end = graph.add("jaxtree/end", "Squeeze", "jaxtree/ends", axis)
         labels = graph.table("jaxtree/labels", model.node_label[0, ends].astype(np.int64))
         place = graph.add("jaxtree/place", "Gather", labels, end, axis=0)
+    _label(graph, classes, place)
+
+
+def _label(graph: _Graph, classes: np.ndarray, place: str) -> None:
+    """The output of the class at a place."""
     graph.add("label", "Gather", graph.table("jaxtree/classes", classes), place, axis=0)
     graph.output("label", graph.types.STRING if classes.dtype == object else graph.types.INT64)
 
@@ -259,77 +293,3 @@ def _classes(classes: np.ndarray) -> np.ndarray:
     if all(isinstance(name, str) for name in classes.tolist()):
         return classes.astype(object)
     raise InvalidInputError(f"ONNX has labels of integers and words, and the classes are {classes.dtype}")
-
-
-def to_treelite(estimator: Any, *, no_missing: bool = False) -> Any:
-    """Returns a fitted tree or forest as a `treelite.Model`, in float64.
-
-    A row of the model is one number a column: a number as it is, a truth value as 0 or 1, a word as its place among
-    `estimator.schema_.columns[...].categories`, NaN where a value is missing or a word is not among these. Without
-    one-hot encoding that is what `estimator.encoder_.values(X)` returns. The model predicts shares of classes, in the
-    order of `classes_`, or a number.
-
-    Args:
-        estimator: A fitted tree or forest of one output.
-        no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and
-            unseen words.
-
-    Raises:
-        InvalidInputError: The estimator has several outputs, or shares out rows with missing values.
-        InvalidTypeError: It is no tree or forest of jaxtree.
-        MissingExtraError: The package treelite is not installed.
-
-    Example:
-        >>> import treelite
-        >>> from sklearn.datasets import load_iris
-        >>> from jaxtree import DecisionTreeClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> model = to_treelite(DecisionTreeClassifier(max_depth=2).fit(X, y))
-        >>> treelite.gtil.predict(model, X[:1])[0].tolist()
-        [[1.0, 0.0, 0.0]]
-    """
-    model_builder = import_extra("treelite", "to_treelite", "treelite").model_builder
-    model = exported_model(estimator, no_missing=no_missing)
-    num_outputs, num_trees = model.node_value.shape[1], len(model.forest)
-    builder = model_builder.ModelBuilder(
-        threshold_type="float64",
-        leaf_output_type="float64",
-        metadata=model_builder.Metadata(
-            num_feature=len(model.schema.columns),
-            task_type="kMultiClf" if model.classes else "kRegressor",
-            average_tree_output=True,
-            num_target=1,
-            num_class=[num_outputs],
-            leaf_vector_shape=(1, num_outputs),
-        ),
-        tree_annotation=model_builder.TreeAnnotation(
-            num_tree=num_trees, target_id=[0] * num_trees, class_id=[-1 if num_outputs > 1 else 0] * num_trees
-        ),
-        postprocessor=model_builder.PostProcessorFunc(name="identity_multiclass" if model.classes else "identity"),
-        base_scores=[0.0] * num_outputs,
-    )
-    for tree, values in model.by_tree():
-        _add_tree(builder, questions_of(tree, model.schema), values)
-    return builder.commit()
-
-
-def _add_tree(builder: Any, questions: list[Question], values: Float64[np.ndarray, "node column"]) -> None:
-    """Adds the questions of a tree; what follows on yes is the left child."""
-    builder.start_tree()
-    for number, asked in enumerate(questions):
-        following = {
-            "feature_id": asked.column,
-            "default_left": asked.missing_is_yes,
-            "left_child_key": asked.yes,
-            "right_child_key": asked.no,
-        }
-        builder.start_node(number)
-        if asked.is_end:
-            value = values[asked.node].tolist()
-            builder.leaf(value if len(value) > 1 else value[0])
-        elif asked.codes:
-            builder.categorical_test(category_list=list(asked.codes), category_list_right_child=False, **following)
-        else:
-            builder.numerical_test(threshold=asked.limit, opname="<=", **following)
-        builder.end_node()
-    builder.end_tree()

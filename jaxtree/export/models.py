@@ -108,7 +108,10 @@ def drawn_model(estimator: Any, feature_names: Sequence[str] | None = None) -> F
     _refuse_soft(estimator)
     check_is_fitted(estimator)
     if not hasattr(estimator, "tree_"):
-        raise InvalidTypeError(f"estimator must be a single tree of hard splits, got {type(estimator).__name__}")
+        of_many = ": give one of its trees, `estimators_`" if hasattr(type(estimator), "estimators_") else ""
+        raise InvalidTypeError(
+            f"estimator must be a single tree of hard splits, got {type(estimator).__name__}{of_many}"
+        )
     if _splits_by_planes(estimator):
         return estimator.model_of_planes(feature_names)
     model = estimator.model_

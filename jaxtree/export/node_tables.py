@@ -16,7 +16,7 @@ from jaxtree.export.conditions import branch_in_words, column_of
 from jaxtree.export.models import exported_model
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.model import FittedModel
-from jaxtree.tree.nodes import output_counts
+from jaxtree.tree.nodes import output_counts, target_means
 from jaxtree.tree.paths import binary_links
 
 BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
@@ -29,10 +29,11 @@ def to_dataframe(estimator: Any, *, backend: str = "pandas") -> Any:
     Its columns are `tree` (the number of the tree, for forests), `node`, `parent` (missing for a root), `depth`,
     `condition` (what the parent's split asks of the rows that come here), `is_leaf`, and of its own split `column`,
     `split_kind` and `threshold`; then `num_rows`, `weight`, `impurity`, `gain`, `prediction`, and for every class
-    `share of <class>`, which is what is predicted of a row that ends here, and `weight of <class>`.
+    `share of <class>`, which is what is predicted of a row that ends here, and `weight of <class>`. Boosted trees have
+    in the place of a prediction the `step`, or the `step of score <number>`, by which a node changes the score.
 
     Args:
-        estimator: A fitted tree or forest of one output.
+        estimator: A fitted tree or forest of one output, or boosted trees.
         backend: "pandas", "polars", "pyarrow", "modin" or "cudf".
 
     Raises:
@@ -78,7 +79,7 @@ def _columns(model: FittedModel) -> dict[str, list]:
         "weight": np.asarray(nodes.weight, np.float64),
         "impurity": nodes.impurity,
         "gain": nodes.gain,
-        "prediction": value[:, 0],
+        **(_steps(model) if model.link else {"prediction": value[:, 0]}),
     }
     if model.classes:
         (names,), count = model.classes, np.asarray(output_counts(nodes), np.float64)
@@ -88,6 +89,14 @@ def _columns(model: FittedModel) -> dict[str, list]:
     return {
         name: np.asarray(values).tolist() if hasattr(values, "dtype") else values for name, values in columns.items()
     }
+
+
+def _steps(model: FittedModel) -> dict[str, Any]:
+    """By what every node changes the scores."""
+    steps = target_means(model.tree)
+    if steps.shape[1] == 1:
+        return {"step": steps[:, 0]}
+    return {f"step of score {place}": own for place, own in enumerate(steps.T)}
 
 
 def _where(condition: Any, values: list) -> list:

@@ -9,13 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import export
-from jaxtyping import Array, Float32
+from jaxtyping import Array, Float32, Shaped
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import questions_of_forest
 from jaxtree.export.models import Planes, TermKind, exported_model, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Schema
+from jaxtree.tree.link import Link, ScoreLink
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.predictor import Roots, sum_over_trees
 from jaxtree.tree.walk import steps_over_values, walk_values
@@ -61,7 +62,7 @@ static int @walk(const double *row, int at) {
 }
 
 /* $what. */
-void @predict$suffix(const double *row, double *output) {
+void @$function(const double *row, double *output) {
   for (int column = 0; column < @num_outputs; column++) output[column] = 0;
   for (int tree = 0; tree < $num_trees; tree++) {
     const double *said = @said + (long)@num_outputs * @walk(row, @root[tree]);
@@ -99,14 +100,39 @@ int @predict(const double *row) {
 _LABEL_OF_FOREST = """
 /* The place of the predicted class among: $classes. */
 int @predict(const double *row) {
-  double share[@num_outputs];
+  double share[$num_classes];
   int best = 0;
   @predict_proba(row, share);
-  for (int column = 1; column < @num_outputs; column++)
+  for (int column = 1; column < $num_classes; column++)
     if (share[column] > share[best]) best = column;
   return best;
 }
 """
+
+_FROM_SCORES = """
+/* $what_is_predicted. */
+void @predict$suffix(const double *row, double *output) {
+  double score[@num_outputs];
+  @scores(row, score);
+$link
+}
+"""
+
+_EVERY = "  for (int place = 0; place < $num_predictions; place++)"
+_LINKS = {
+    Link.IDENTITY: f"{_EVERY} output[place] = score[place];",
+    Link.EXP: f"{_EVERY} output[place] = exp(score[place]);",
+    Link.LOGISTIC: f"{_EVERY} output[place] = 1 / (1 + exp(-score[place]));",
+    Link.SOFTMAX: """\
+  double most = score[0], sum = 0;
+  for (int place = 1; place < @num_outputs; place++)
+    if (score[place] > most) most = score[place];
+  for (int place = 0; place < @num_outputs; place++) sum += output[place] = exp(score[place] - most);
+  for (int place = 0; place < @num_outputs; place++) output[place] /= sum;""",
+}
+_TWO_CLASSES = """\
+  output[1] = 1 / (1 + exp(-score[0]));
+  output[0] = 1 - output[1];"""
 """An @ stands for the beginning of all names in the file."""
 
 
@@ -116,10 +142,12 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
     It has the functions `<name>_predict_proba(row, shares)` and `int <name>_predict(row)` of classes, or
     `<name>_predict(row, output)` of numbers, and `<name>_code(column, word)` for the code of a word. A row is one
     double a column; a missing value is NAN. They predict what the estimator does, in the same arithmetic; of an oblique
-    tree sums may be rounded otherwise, which matters for rows that lie on a plane.
+    tree sums may be rounded otherwise, which matters for rows that lie on a plane. Boosted trees have
+    `<name>_scores(row, scores)` besides, and it alone where the link of their loss is none of identity, exponential,
+    logistic and softmax.
 
     Args:
-        estimator: A fitted tree or forest of one output, or an oblique tree that `harden` made.
+        estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.
         name: The beginning of all names in the file.
         no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and
             unseen words.
@@ -140,24 +168,44 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
         raise InvalidInputError(f"name must be letters, digits and underscores, got {name!r}")
     model, planes = exported_with_planes(estimator, no_missing=no_missing)
     schema = model.schema if planes is None else planes.schema
+    link, classes = model.link, _classes_of(model)
     label = _LABEL_OF_FOREST if model.averages_trees else _LABEL_OF_TREE
-    text = _FILE + (label if model.classes else "")
+    text = _FILE + ("" if link is None else _text_of_link(link)) + ("" if classes is None else label)
     text = text.replace("$planes", "" if planes is None else _PLANES)
     text = text.replace("$value", "row[@column[at]]" if planes is None else "@plane(row, @column[at])")
+    what = "The number that is predicted" if classes is None else "The share of every class"
+    suffix = "" if classes is None else "_proba"
     return Template(text.replace("@", f"{name}_")).substitute(
-        title="A forest" if model.averages_trees else "A decision tree",
+        title="Boosted trees" if link else "A forest" if model.averages_trees else "A decision tree",
         columns="\n".join(_column_lines(schema)),
         num_columns=len(schema.columns),
         num_outputs=model.node_value.shape[1],
         tables="\n".join(_arrays(model, planes, schema, name)),
-        what="The share of every class" if model.classes else "The number that is predicted",
-        suffix="_proba" if model.classes else "",
+        what="The scores that the trees add up to" if link else what,
+        what_is_predicted=what,
+        suffix=suffix,
+        function="scores" if link else f"predict{suffix}",
+        num_predictions=0 if link is None else link.num_predictions,
+        num_classes=0 if classes is None else len(classes),
         num_trees=len(model.forest),
         num_terms=0 if planes is None else planes.column.size,
         missing=int(TermKind.MISSING),
         category=int(TermKind.CATEGORY),
-        classes=_comment(", ".join(map(str, model.classes[0]))) if model.classes else "",
+        classes="" if classes is None else _comment(", ".join(map(str, classes))),
     )
+
+
+def _classes_of(model: FittedModel) -> Shaped[np.ndarray, " class"] | None:
+    """The classes that a model predicts; None if it predicts numbers."""
+    return model.classes[0] if model.classes else None if model.link is None else model.link.classes
+
+
+def _text_of_link(link: ScoreLink) -> str:
+    """The function that predicts from scores; nothing if the file does not know the link."""
+    if link.kind == Link.OTHER:
+        return ""
+    is_of_two = link.classes is not None and link.kind == Link.LOGISTIC
+    return _FROM_SCORES.replace("$link", _TWO_CLASSES if is_of_two else _LINKS[link.kind])
 
 
 def _column_lines(schema: Schema) -> Iterable[str]:
@@ -243,12 +291,12 @@ def to_jax_export(
 
     It is a function of a float32 table of shape (rows, features), of NaN where a value is missing: what
     `estimator.encoder_.values(X)` returns, the numbers of numeric columns and the codes of the others. It returns the
-    place of every row's class and the shares of all classes, or the means, in float32. Walks are those of jaxtree
-    itself: thresholds are rounded down, so that every float32 falls on the side where it does there. A CPU may
-    take numbers closer to 0 than 1.2e-38 for 0.
+    place of every row's class and the shares of all classes, or the means, in float32; of boosted trees these, by
+    whatever link, and last the scores. Walks are those of jaxtree itself: thresholds are rounded down, so that every
+    float32 falls on the side where it does there. A CPU may take numbers closer to 0 than 1.2e-38 for 0.
 
     Args:
-        estimator: A fitted tree or forest of one output.
+        estimator: A fitted tree or forest of one output, or boosted trees.
         num_rows: The number of rows of a table; None for any number.
         platforms: The platforms that it shall run on.
         no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values.
@@ -286,6 +334,17 @@ def _function(model: FittedModel) -> Callable[[Float32[Array, "row feature"]], A
             end = walk_values(steps, depth[0], values, jnp.zeros(values.shape[0], jnp.int32))
             return jnp.asarray(model.node_label[0], jnp.int32)[end], node_value[end]
         mean = sum_over_trees(steps, roots, node_value, values) / num_trees
+        if model.link is not None:
+            return (*_predict_from_scores(mean, model.link), mean)
         return (jnp.argmax(mean, axis=1).astype(jnp.int32), mean) if model.classes else mean[:, 0]
 
     return predict
+
+
+def _predict_from_scores(scores: Float32[Array, "row score"], link: ScoreLink) -> tuple[Any, ...]:
+    """The places of classes and their probabilities; or the numbers."""
+    predicted = link.predict(scores.T).T
+    if link.classes is None:
+        return (predicted[:, 0] if predicted.shape[1] == 1 else predicted,)
+    shares = jnp.concatenate([1 - predicted, predicted], axis=1) if predicted.shape[1] == 1 else predicted
+    return jnp.argmax(shares, axis=1).astype(jnp.int32), shares

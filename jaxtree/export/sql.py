@@ -1,5 +1,6 @@
 """A tree as an expression of SQL."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import Question, questions_of_forest
 from jaxtree.export.models import Planes, TermKind, exported_with_planes
 from jaxtree.table.schema import Column, Schema
+from jaxtree.tree.link import Link, ScoreLink
 from jaxtree.tree.model import FittedModel
 
 
-def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) -> str:
+def to_sql(estimator: Any, *, share_of: Any = None, score: int | None = None, no_missing: bool = False) -> str:
     """Returns what a fitted estimator predicts as an expression of SQL: `CASE WHEN ... THEN ... ELSE ... END`.
 
     Names of columns are quoted, and so are words. A missing value is NULL (a NaN is to be made one), and so is a word
@@ -21,17 +23,20 @@ def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) ->
     days. The expression is standard SQL, as SQLite, PostgreSQL, MySQL, DuckDB and others read it. However deep a tree
     is, the CASEs of one with n leaves are nested at most log2(n) times; SQLite reads some fifteen. The planes of an
     oblique tree are sums of doubles, where jaxtree's terms are of float32: a row very near to one may fall on its other
-    side; they add no dates.
+    side; they add no dates. Probabilities of boosted trees, and predictions that are exponentials, need the function
+    EXP; where the link of a loss is none of identity, exponential, logistic and softmax, the expression is the score.
 
     Args:
-        estimator: A fitted tree or forest of one output, or an oblique tree that `harden` made.
-        share_of: A class, for its share in the place of the predicted class. A forest of classes has shares alone.
+        estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.
+        share_of: A class, for its share in the place of the predicted class. A forest of classes, or boosted trees of
+            more than two, have shares alone.
+        score: The number of a score of boosted trees, from 0, in the place of what is predicted from it.
         no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and
             unseen words.
 
     Raises:
         InvalidInputError: It has no such expression: it has several outputs, shares out rows with missing values, or
-            is a forest of classes and no share is asked for; or there is no such class.
+            is a forest of classes and no share is asked for; or there is no such class or score.
         InvalidTypeError: It is no tree or forest of jaxtree with hard splits.
 
     Example:
@@ -45,19 +50,68 @@ def to_sql(estimator: Any, *, share_of: Any = None, no_missing: bool = False) ->
         ELSE 'yes' END
     """
     model, planes = exported_with_planes(estimator, no_missing=no_missing)
-    predicted = _predicted(model, share_of)
+    if score is not None and model.link is None:
+        raise InvalidInputError(f"score is for boosted trees, got {type(estimator).__name__}")
     questions, roots = questions_of_forest(model)
     nesting = _nesting(questions)
-    trees = [_expression(questions, nesting, root, predicted, model.schema, planes) for root in roots]
-    return "(" + "\n+ ".join(trees) + f") / {float(len(trees))!r}" if model.averages_trees else trees[0]
+
+    def sum_of_trees(said: list[str]) -> str:
+        trees = [_expression(questions, nesting, root, said, model.schema, planes) for root in roots]
+        return "(" + "\n+ ".join(trees) + f") / {float(len(trees))!r}" if model.averages_trees else trees[0]
+
+    if model.link is None:
+        return sum_of_trees(_predicted(model, share_of))
+    return _from_scores(model.node_value, model.link, sum_of_trees, score, share_of)
+
+
+def _from_scores(
+    steps: Float64[np.ndarray, "node score"],
+    link: ScoreLink,
+    sum_of_trees: Callable[[list[str]], str],
+    score: int | None,
+    share_of: Any,
+) -> str:
+    """The prediction of boosted trees, of which `sum_of_trees` writes sums of literals of nodes."""
+
+    def sum_of(values: Float64[np.ndarray, " node"]) -> str:
+        return sum_of_trees([_literal(value) for value in values.tolist()])
+
+    num_scores, names = steps.shape[1], [] if link.classes is None else link.classes.tolist()
+    _check_share(share_of, names)
+    if score is not None:
+        if share_of is not None or type(score) is not int or not 0 <= score < num_scores:
+            raise InvalidInputError(f"score must be from 0 to {num_scores - 1}, and stands alone, got {score!r}")
+        return sum_of(steps[:, score])
+    if share_of is None and (link.kind == Link.SOFTMAX or (not names and _has_several(link, num_scores))):
+        given = "share_of=<class>" if names else f"score=<number from 0 to {num_scores - 1}>"
+        raise InvalidInputError(f"of these boosted trees one prediction is an expression: give {given}")
+    if link.kind == Link.SOFTMAX:
+        place = names.index(share_of)
+        others = [f"EXP({sum_of(steps[:, other] - steps[:, place])})" for other in range(num_scores) if other != place]
+        return "1.0 / (1.0 + " + "\n+ ".join(others) + ")"
+    if names and share_of is None:
+        return f"CASE WHEN {sum_of(steps[:, 0])} > 0 THEN {_literal(names[1])} ELSE {_literal(names[0])} END"
+    if link.kind == Link.LOGISTIC:
+        is_first = bool(names) and share_of == names[0]
+        return f"1.0 / (1.0 + EXP({sum_of(steps[:, 0] if is_first else -steps[:, 0])}))"
+    return f"EXP({sum_of(steps[:, 0])})" if link.kind == Link.EXP else sum_of(steps[:, 0])
+
+
+def _has_several(link: ScoreLink, num_scores: int) -> bool:
+    """Whether a row has several predictions, or, of an unknown link, several scores."""
+    return (num_scores if link.kind == Link.OTHER else link.num_predictions) > 1
+
+
+def _check_share(share_of: Any, names: list[Any]) -> None:
+    if share_of is not None and share_of not in names:
+        classes = names or "none, it predicts numbers"
+        raise InvalidInputError(f"share_of must be a class of the estimator ({classes}), got {share_of!r}")
 
 
 def _predicted(model: FittedModel, share_of: Any) -> list[str]:
     """The prediction at every node as a literal: the class, the share of a class, or the number."""
     names = model.classes[0].tolist() if model.classes else []
-    if share_of is not None and share_of not in names:
-        classes = names or "none, it predicts numbers"
-        raise InvalidInputError(f"share_of must be a class of the estimator ({classes}), got {share_of!r}")
+    _check_share(share_of, names)
     if share_of is not None or not names:
         shares = model.node_value[:, names.index(share_of) if names else 0]
         return [_literal(share) for share in shares.tolist()]

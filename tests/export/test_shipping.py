@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 import jaxtree
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.export.ensembles import to_treelite
 from jaxtree.export.node_tables import to_dataframe, to_sklearn
 from jaxtree.export.programs import to_c, to_jax_export
 from jaxtree.export.sql import to_sql
+from jaxtree.export.treelite_models import to_treelite
 from tests.examples import example
 from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows
 
@@ -95,11 +95,16 @@ def compile_c(compiler, text, folder):
 
 def run_c(library, estimator, X):
     """What the compiled functions say of every row: outputs, and classes if it has some."""
+    if not is_classifier(estimator):
+        return c_rows(library, library.tree_predict, estimator, X, 1), []
+    outputs = c_rows(library, library.tree_predict_proba, estimator, X, len(estimator.classes_))
+    return outputs, c_rows(library, library.tree_predict, estimator, X, 0)
+
+
+def c_rows(library, function, estimator, X, num_outputs):
+    """What a compiled function says of every row: so many outputs, or what it returns if these are 0."""
     library.tree_code.restype = ctypes.c_double
-    frame, columns = as_frame(X), estimator.encoder_.schema_.columns
-    outputs, labels = [], []
-    num_outputs = len(estimator.classes_) if is_classifier(estimator) else 1
-    predict = library.tree_predict_proba if is_classifier(estimator) else library.tree_predict
+    frame, columns, said = as_frame(X), estimator.encoder_.schema_.columns, []
     for values in frame.astype(object).where(frame.notna(), None).values.tolist():
         row = (ctypes.c_double * len(values))(
             *(
@@ -108,11 +113,9 @@ def run_c(library, estimator, X):
             )
         )
         output = (ctypes.c_double * num_outputs)()
-        predict(row, output)
-        outputs.append(list(output))
-        if is_classifier(estimator):
-            labels.append(library.tree_predict(row))
-    return np.array(outputs), labels
+        returned = function(row, output) if num_outputs else function(row)
+        said.append(list(output) if num_outputs else returned)
+    return np.array(said)
 
 
 def _number(library, place, column, value):

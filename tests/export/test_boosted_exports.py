@@ -1,0 +1,175 @@
+"""Boosted trees in other programs: scores, and what is predicted from them, on rows with gaps and words."""
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+
+import jaxtree
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.export.node_tables import to_dataframe, to_sklearn
+from jaxtree.export.programs import to_c, to_jax_export
+from jaxtree.export.sql import to_sql
+from tests.examples import example
+from tests.export.shipping import edge_rows
+from tests.export.test_shipping import (
+    as_numbers,
+    c_rows,
+    compile_c,
+    compiler,
+    run_onnx,
+    run_sql,
+)
+
+__all__ = ["compiler"]
+
+OF_CLASSES = ("boosted", "boosted_classes")
+OF_NUMBERS = ("boosted_regression", "boosted_counts", "boosted_normal", "boosted_own")
+OF_SCORES = ("boosted_lognormal",)
+"""Of a link that other programs do not have."""
+EVERY = (*OF_CLASSES, *OF_NUMBERS, *OF_SCORES)
+
+
+def predictions(estimator, X):
+    return estimator.predict_proba(X) if is_classifier(estimator) else estimator.predict(X)[:, None]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", EVERY)
+def test_onnx_has_scores_and_predictions(name, dtype):
+    estimator = example(name)
+    X = edge_rows(estimator, dtype=dtype)
+    said = run_onnx(estimator, X, dtype)
+    np.testing.assert_array_equal(said["scores"], estimator.raw_scores(X))
+    if name in OF_SCORES:
+        assert list(said) == ["scores"]
+    elif is_classifier(estimator):
+        np.testing.assert_allclose(said["probabilities"], estimator.predict_proba(X), rtol=1e-12)
+        np.testing.assert_array_equal(said["label"], estimator.predict(X))
+    else:
+        np.testing.assert_allclose(said["variable"][:, 0], estimator.predict(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_c_has_scores_and_predictions(name, compiler, tmp_path):
+    estimator = example(name)
+    X = edge_rows(estimator)
+    library = compile_c(compiler, to_c(estimator), tmp_path)
+    scores = estimator.raw_scores(X)
+    np.testing.assert_array_equal(c_rows(library, library.tree_scores, estimator, X, scores.shape[1]), scores)
+    if name in OF_SCORES:
+        assert not hasattr(library, "tree_predict")
+        return
+    expected = predictions(estimator, X)
+    function = library.tree_predict_proba if is_classifier(estimator) else library.tree_predict
+    said = c_rows(library, function, estimator, X, expected.shape[1])
+    np.testing.assert_allclose(said, expected, rtol=1e-12)
+    if is_classifier(estimator):
+        places = c_rows(library, library.tree_predict, estimator, X, 0)
+        np.testing.assert_array_equal(estimator.classes_[places], estimator.predict(X))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_sql_has_every_score(name):
+    estimator = example(name)
+    X = edge_rows(estimator)
+    said = [run_sql(to_sql(estimator, score=score), X) for score in range(estimator.start_.size)]
+    np.testing.assert_allclose(np.array(said).T, estimator.raw_scores(X), rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", OF_CLASSES)
+def test_sql_has_the_probability_of_every_class(name):
+    estimator = example(name)
+    X = edge_rows(estimator)
+    shares = [run_sql(to_sql(estimator, share_of=label), X) for label in estimator.classes_.tolist()]
+    np.testing.assert_allclose(np.array(shares).T, estimator.predict_proba(X), rtol=1e-12)
+
+
+def test_sql_says_which_of_two_classes():
+    estimator = example("boosted")
+    X = edge_rows(estimator)
+    assert run_sql(to_sql(estimator), X) == estimator.predict(X).tolist()
+
+
+@pytest.mark.parametrize("name", ["boosted_regression", "boosted_counts", "boosted_normal", "boosted_own"])
+def test_sql_predicts_numbers(name):
+    estimator = example(name)
+    X = edge_rows(estimator)
+    np.testing.assert_allclose(run_sql(to_sql(estimator), X), estimator.predict(X), rtol=1e-12)
+
+
+def test_sql_asks_for_what_it_needs():
+    for name, said in {
+        "boosted_classes": "share_of=<class>",
+        "boosted_lognormal": "score=<number from 0 to 1>",
+    }.items():
+        with pytest.raises(InvalidInputError, match=said):
+            to_sql(example(name))
+    for wrong in (2, -1, True):
+        with pytest.raises(InvalidInputError, match="score must be from 0 to 1, and stands alone"):
+            to_sql(example("boosted_lognormal"), score=wrong)
+    with pytest.raises(InvalidInputError, match="share_of must be a class"):
+        to_sql(example("boosted"), share_of="unknown")
+    with pytest.raises(InvalidInputError, match="score is for boosted trees, got RandomForestRegressor"):
+        to_sql(example("forest_regression"), score=0)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_treelite_predicts_the_same(name):
+    treelite = pytest.importorskip("treelite")
+    estimator = example(name)
+    X = edge_rows(estimator)
+    said = treelite.gtil.predict(jaxtree.to_treelite(estimator), as_numbers(estimator, X))
+    expected = estimator.raw_scores(X) if name in OF_SCORES else predictions(estimator, X)
+    expected = expected[:, 1:] if name == "boosted" else expected
+    tolerance = 1e-6 if name == "boosted_classes" else 1e-12  # treelite's softmax has 32 bits
+    np.testing.assert_allclose(said.reshape(expected.shape), expected, rtol=tolerance)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_program_of_jax_has_every_link(name):
+    from jax import export
+
+    estimator = example(name)
+    X = edge_rows(estimator, dtype=np.float32)
+    values = estimator.encoder_.values(X).astype(np.float32)
+    *said, scores = export.deserialize(to_jax_export(estimator).serialize()).call(values)
+    np.testing.assert_allclose(scores, estimator.raw_scores(X), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(np.reshape(said[-1], (len(X), -1)), predictions(estimator, X), rtol=2e-5, atol=1e-5)
+    if is_classifier(estimator):
+        np.testing.assert_array_equal(estimator.classes_[np.asarray(said[0])], estimator.predict(X))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_frame_has_steps_that_add_up_to_scores(name):
+    estimator = example(name)
+    frame, X = to_dataframe(estimator), edge_rows(estimator)
+    steps = frame[[column for column in frame.columns if column.startswith("step")]].to_numpy()
+    ends = estimator.apply(X) + estimator.forest_.first_node[:-1]
+    np.testing.assert_allclose(estimator.start_ + steps[ends].sum(axis=1), estimator.raw_scores(X), rtol=1e-12)
+    assert frame["tree"].iloc[-1] == estimator.n_estimators_ - 1 and "prediction" not in frame
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_trees_stand_one_by_one_and_add_up(name):
+    estimator = example(name)
+    X = edge_rows(estimator)
+    steps = sum(tree.predict(X).reshape(len(X), -1) for tree in estimator.estimators_)
+    np.testing.assert_allclose(estimator.start_ + steps, estimator.raw_scores(X), rtol=1e-12, atol=1e-14)
+    first = estimator.estimators_[0]
+    assert jaxtree.export_text(first).count("\n") + 1 == first.tree_.node_count
+    assert f"{estimator.schema_.column_names[0]}" in jaxtree.to_graphviz(first)
+
+
+def test_one_tree_goes_to_scikit_learn():
+    estimator = example("boosted_counts")
+    X = edge_rows(estimator, dtype=np.float32)
+    exported = to_sklearn(estimator.estimators_[1])
+    np.testing.assert_allclose(exported.predict(X), estimator.estimators_[1].predict(X), rtol=1e-12)
+
+
+def test_forms_of_one_tree_name_the_trees():
+    for form in (jaxtree.export_text, jaxtree.to_graphviz):
+        with pytest.raises(InvalidTypeError, match="estimators_"):
+            form(example("boosted_regression"))
+    with pytest.raises(InvalidInputError, match="estimators_"):
+        to_sklearn(example("boosted_counts"))
