@@ -1,6 +1,5 @@
 """One prediction in words: the path of a row, and the smallest change of one column that would change the class."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -8,7 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.conditions import Condition, column_of, condition, features_of
+from jaxtree.explain.paths import as_table, conditions_on, path_to
+from jaxtree.explain.scores import ScoreExplanation, explain_scores
+from jaxtree.export.conditions import column_of, features_of
 from jaxtree.export.models import exported_model
 from jaxtree.table.schema import Column, Schema, value_in_words
 from jaxtree.tree import Tree
@@ -62,11 +63,13 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain_row(estimator: Any, row: Any) -> Explanation:
-    """Explains what a fitted tree predicts of one row.
+def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
+    """Explains what a fitted tree predicts of one row, or boosted trees.
+
+    Of boosted trees it tells what every column contributes to the score, and what the strongest trees ask.
 
     Args:
-        estimator: A fitted tree of one output.
+        estimator: A fitted tree of one output, or boosted trees.
         row: A table of one row; or its values in a list, a vector, or a mapping from the names of the columns.
 
     Raises:
@@ -83,67 +86,26 @@ def explain_row(estimator: Any, row: Any) -> Explanation:
             and humidity = high
         would be yes if humidity were normal
     """
-    model = exported_model(estimator, one_tree=True)
+    model = exported_model(estimator)
+    if model.link is None:
+        exported_model(estimator, one_tree=True)
     tree, schema = model.tree, model.schema
-    table = _as_table(row, schema.column_names)
+    table = as_table(row, schema.column_names)
     values = np.asarray(estimator.encoder_.values(table), np.float64)
     if len(values) != 1:
         raise InvalidInputError(f"row must be one row, got {len(values)}")
+    if model.link is not None:
+        return explain_scores(model, model.link, values)
     end, predicted = int(model.predictor.ends(values)[0]), model.predict(values)[0]
-    path = _path(tree, end)
+    path = path_to(tree, end)
     held_up = None if tree.is_leaf[end] else schema.columns[column_of(tree, schema, end)].name
-    conditions = _conditions(tree, schema, path, values[0])
+    conditions = conditions_on(tree, schema, path, values[0])
     if not model.classes:
         return Explanation(float(predicted[0]), None, conditions, held_up, None)
     label = int(model.predict_label(values)[0, 0])
     prediction = model.classes[0].tolist()[label]
     contrast = _contrast(model, values, path, prediction)
     return Explanation(prediction, float(predicted[label]), conditions, held_up, contrast)
-
-
-def _as_table(row: Any, names: tuple[str, ...]) -> Any:
-    if isinstance(row, Mapping):
-        lost = [name for name in names if name not in row]
-        if lost:
-            raise InvalidInputError(f"row must have a value for every column, and {lost[0]!r} is not there")
-        return [[row[name] for name in names]]
-    is_vector = getattr(row, "ndim", None) == 1 or (
-        isinstance(row, list | tuple) and not any(isinstance(part, list | tuple | np.ndarray) for part in row)
-    )
-    return [list(row)] if is_vector else row
-
-
-def _path(tree: Tree, end: int) -> list[int]:
-    """The nodes below the root on the way to a node."""
-    path = []
-    while int(tree.parent[end]) != end:
-        path.append(end)
-        end = int(tree.parent[end])
-    return path[::-1]
-
-
-def _conditions(tree: Tree, schema: Schema, path: list[int], values: Float[np.ndarray, " feature"]) -> tuple[str, ...]:
-    """The conditions for every column on a path, in words."""
-    asked: dict[int, list[Condition]] = {}
-    for node in path:
-        parent = int(tree.parent[node])
-        column, is_missing = column_of(tree, schema, parent), np.isnan(values[int(tree.feature[parent])])
-        missing = Condition(schema.columns[column].name, "is missing", ())
-        asked.setdefault(column, []).append(missing if is_missing else condition(tree, schema, node))
-    return tuple(_together(conditions) for conditions in asked.values())
-
-
-def _together(conditions: list[Condition]) -> str:
-    """The conditions on one column in few words."""
-    name = conditions[0].column
-    if all(asked.relation in ("<=", ">") and isinstance(asked.values[0], float) for asked in conditions):
-        above = [asked.values[0] for asked in conditions if asked.relation == ">"]
-        below = [asked.values[0] for asked in conditions if asked.relation == "<="]
-        if above and below:
-            return f"{value_in_words(max(above))} < {name} <= {value_in_words(min(below))}"
-        return f"{name} > {value_in_words(max(above))}" if above else f"{name} <= {value_in_words(min(below))}"
-    equal = [asked.in_words() for asked in conditions if asked.relation == "="]
-    return equal[0] if equal else " and ".join(dict.fromkeys(asked.in_words() for asked in conditions))
 
 
 def _contrast(

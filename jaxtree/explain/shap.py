@@ -1,5 +1,7 @@
 """Shapley values of the columns of a table and of pairs of them, for every row and what is predicted of it.
 
+Of boosted trees the scores are explained.
+
 Rows are worked on in blocks of one shape: a program of edges, a rule and rows is called with all of them, in threads.
 """
 
@@ -24,7 +26,8 @@ class ShapValues(NamedTuple):
     """Shapley values.
 
     Attributes:
-        values: Of every row and column; of classes also for every class. With `base` they add up to the prediction.
+        values: Of every row and column; of classes also for every class, of several scores for every score. With `base`
+            they add up to the prediction, or to the scores.
         base: The prediction of no row in particular.
     """
 
@@ -45,7 +48,7 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     rows.
 
     Args:
-        estimator: A fitted tree or forest of one output.
+        estimator: A fitted tree or forest of one output, or boosted trees.
         X: A table.
         background: A table of rows to compare with; None for the training rows, as the nodes have counted them.
 
@@ -65,13 +68,18 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     return _shap_values(model, edges, values, others)
 
 
+def shap_values_of(model: FittedModel, values: Float64[np.ndarray, "row feature"]) -> ShapValues:
+    """Returns the values of a model and of rows as `encoder_.values` has encoded them; see `shap_values`."""
+    return _shap_values(model, edges_of(model), values, None)
+
+
 class ShapInteractions(NamedTuple):
     """Shapley interaction values.
 
     Attributes:
-        values: Of every row and pair of columns, both orders alike; of classes also for every class. A column with
-            itself has its main effect. Each row of the matrix adds up to the Shapley value of its column; with `base`
-            all add up to the prediction.
+        values: Of every row and pair of columns, both orders alike; of classes also for every class, of several scores
+            for every score. A column with itself has its main effect. Each row of the matrix adds up to the Shapley
+            value of its column; with `base` all add up to the prediction, or to the scores.
         base: The prediction of no row in particular.
     """
 
@@ -90,7 +98,7 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     The cost is that of `shap_values` times about the depth of the trees.
 
     Args:
-        estimator: A fitted tree or forest of one output.
+        estimator: A fitted tree or forest of one output, or boosted trees.
         X: A table.
 
     Raises:
@@ -111,7 +119,7 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     own = np.arange(num_columns)
     pairs[:, own, own] = 0
     pairs[:, own, own] = main.values.reshape(len(values), num_columns, -1) - pairs.sum(axis=2)
-    return ShapInteractions(pairs if model.classes else pairs[..., 0], main.base)
+    return ShapInteractions(pairs[..., 0] if main.values.ndim == 2 else pairs, main.base)
 
 
 def _prepare(estimator: Any, X: Any) -> tuple[FittedModel, Edges, Float64[np.ndarray, "row feature"]]:
@@ -131,7 +139,7 @@ def _shap_values(
     num_others, base = (1, edges.base) if others is None else (len(others), model.predict(others).mean(axis=0))
     program = partial(sum_shap_values, background=None if others is None else others.T)
     phi = _sum_up(program, edges, values, (len(model.schema.columns),), 1 / (len(model.forest) * num_others))
-    return ShapValues(phi, base) if model.classes else ShapValues(phi[:, :, 0], base[0])
+    return ShapValues(phi[:, :, 0], base[0]) if base.size == 1 and not model.classes else ShapValues(phi, base)
 
 
 _NUMBERS_OF_BLOCK = 2**16

@@ -103,6 +103,7 @@ def test_a_tree_goes_on_after_loading(tmp_path):
         float("inf"),
         [1, [2, "x"], None],
         (1, (2.5,), []),
+        [{0, 1}, {2}],
         {"a": 1, 2: [3.0], True: None},
         [{1, 0, "b"}, set()],
         jaxtree.Dropout(0.2, 0.5, draws="all"),

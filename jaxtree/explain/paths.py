@@ -1,0 +1,63 @@
+"""The path of one row through a tree, in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.export.conditions import Condition, column_of, condition
+from jaxtree.table.schema import Schema, value_in_words
+from jaxtree.tree import Tree
+
+
+def as_table(row: Any, names: tuple[str, ...]) -> Any:
+    """Returns one row as a table: it may be a list, a vector or a mapping from the names of the columns.
+
+    Raises InvalidInputError if a mapping lacks a column.
+    """
+    if isinstance(row, Mapping):
+        lost = [name for name in names if name not in row]
+        if lost:
+            raise InvalidInputError(f"row must have a value for every column, and {lost[0]!r} is not there")
+        return [[row[name] for name in names]]
+    is_vector = getattr(row, "ndim", None) == 1 or (
+        isinstance(row, list | tuple) and not any(isinstance(part, list | tuple | np.ndarray) for part in row)
+    )
+    return [list(row)] if is_vector else row
+
+
+def path_to(tree: Tree, end: int) -> list[int]:
+    """Returns the nodes below the root on the way to a node."""
+    path = []
+    while int(tree.parent[end]) != end:
+        path.append(end)
+        end = int(tree.parent[end])
+    return path[::-1]
+
+
+def conditions_on(
+    tree: Tree, schema: Schema, path: list[int], values: Float[np.ndarray, " feature"]
+) -> tuple[str, ...]:
+    """Returns the conditions for every column on a path, in words."""
+    asked: dict[int, list[Condition]] = {}
+    for node in path:
+        parent = int(tree.parent[node])
+        column, is_missing = column_of(tree, schema, parent), np.isnan(values[int(tree.feature[parent])])
+        missing = Condition(schema.columns[column].name, "is missing", ())
+        asked.setdefault(column, []).append(missing if is_missing else condition(tree, schema, node))
+    return tuple(_together(conditions) for conditions in asked.values())
+
+
+def _together(conditions: list[Condition]) -> str:
+    """The conditions on one column in few words."""
+    name = conditions[0].column
+    if all(asked.relation in ("<=", ">") and isinstance(asked.values[0], float) for asked in conditions):
+        above = [asked.values[0] for asked in conditions if asked.relation == ">"]
+        below = [asked.values[0] for asked in conditions if asked.relation == "<="]
+        if above and below:
+            return f"{value_in_words(max(above))} < {name} <= {value_in_words(min(below))}"
+        return f"{name} > {value_in_words(max(above))}" if above else f"{name} <= {value_in_words(min(below))}"
+    equal = [asked.in_words() for asked in conditions if asked.relation == "="]
+    return equal[0] if equal else " and ".join(dict.fromkeys(asked.in_words() for asked in conditions))

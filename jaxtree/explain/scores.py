@@ -1,0 +1,142 @@
+"""What boosted trees predict of one row, in words: what columns contribute to the score, and the strongest trees."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from jaxtree.explain.paths import conditions_on, path_to
+from jaxtree.explain.shap import shap_values_of
+from jaxtree.export.conditions import features_of
+from jaxtree.table.schema import Column, value_in_words
+from jaxtree.tree.link import Link, ScoreLink
+from jaxtree.tree.model import FittedModel
+from jaxtree.tree.nodes import target_means
+
+STRONGEST = 3
+"""Trees that are told."""
+
+MOST_SHOWN = 10
+"""Columns in words."""
+
+
+class Contribution(NamedTuple):
+    """What a column contributes to a score: its Shapley value.
+
+    Attributes:
+        column: The column.
+        value: Its value in the row, in words.
+        score: The contribution.
+    """
+
+    column: str
+    value: str
+    score: float
+
+
+class Step(NamedTuple):
+    """What a tree adds to a score.
+
+    Attributes:
+        tree: The number of the tree, from 0.
+        score: By how much it changes the score.
+        conditions: The conditions on the row's path, in words.
+    """
+
+    tree: int
+    score: float
+    conditions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ScoreExplanation:
+    """Why boosted trees predict what they do of a row; `str()` has it in words.
+
+    Attributes:
+        prediction: The class, or the number.
+        share: The class's probability; nothing for numbers.
+        of_class: The class whose score is explained, of two classes the second; nothing for numbers, of which it is the
+            first score.
+        score: The score; `base` and all contributions add up to it.
+        base: The mean score of the training rows.
+        contributions: Those of columns that contribute, the greatest first.
+        steps: What the strongest trees add.
+    """
+
+    prediction: Any
+    share: float | None
+    of_class: Any
+    score: float
+    base: float
+    contributions: tuple[Contribution, ...]
+    steps: tuple[Step, ...]
+
+    def __str__(self) -> str:
+        """The explanation in some lines."""
+        share = "" if self.share is None else f" ({self.share:.0%})"
+        name = "score" if self.of_class is None else f"score of {value_in_words(self.of_class)}"
+        lines = [f"{value_in_words(self.prediction)}{share}", f"{name} {self.score:.4f}, of all rows {self.base:.4f}"]
+        shown, others = self.contributions[:MOST_SHOWN], self.contributions[MOST_SHOWN:]
+        lines += [f"    {score:+.4f}  {column} = {value}" for column, value, score in shown]
+        if others:
+            lines.append(f"    {sum(part.score for part in others):+.4f}  {len(others)} other columns")
+        lines += [f"tree {tree} {score:+.4f}: {' and '.join(words) or 'all rows'}" for tree, score, words in self.steps]
+        return "\n".join(lines)
+
+
+def explain_scores(model: FittedModel, link: ScoreLink, values: Float[np.ndarray, "one feature"]) -> ScoreExplanation:
+    """Explains what boosted trees predict of one row.
+
+    Args:
+        model: Their model.
+        link: What is predicted from its scores.
+        values: The row, as `encoder_.values` has encoded it.
+    """
+    scores = model.predict(values)[0]
+    with jax.enable_x64(True):
+        predicted = np.asarray(link.predict(jnp.asarray(scores[:, None])))[:, 0]
+    place, share, prediction, of_class = 0, None, float(predicted[0]), None
+    if link.classes is not None:
+        names, shares = link.classes.tolist(), predicted if len(predicted) > 1 else [1 - predicted[0], predicted[0]]
+        label = int(np.argmax(shares))
+        prediction, share = names[label], float(shares[label])
+        place, of_class = (label, names[label]) if link.kind == Link.SOFTMAX else (0, names[1])
+    explained = shap_values_of(model, values)
+    worth = explained.values.reshape(len(model.schema.columns), -1)[:, place]
+    return ScoreExplanation(
+        prediction,
+        share,
+        of_class,
+        float(scores[place]),
+        float(np.ravel(explained.base)[place]),
+        tuple(
+            Contribution(model.schema.columns[column].name, _in_words(model, column, values[0]), float(worth[column]))
+            for column in np.argsort(-np.abs(worth), kind="stable").tolist()
+            if worth[column]
+        ),
+        _strongest(model, values, place),
+    )
+
+
+def _in_words(model: FittedModel, place: int, values: Float[np.ndarray, " feature"]) -> str:
+    """The value of a column in words."""
+    column: Column = model.schema.columns[place]
+    value = values[features_of(model.schema, place)[0]]
+    if np.isnan(value):
+        return "missing"
+    return value_in_words(column.number(value) if column.bins is not None else column.categories[int(value)])
+
+
+def _strongest(model: FittedModel, values: Float[np.ndarray, "one feature"], place: int) -> tuple[Step, ...]:
+    """The trees that change the score most, the strongest first."""
+    ends = model.predictor.ends_in_trees(values)[0]
+    step, first_node = target_means(model.tree)[ends, place], model.forest.first_node
+    steps = []
+    for number in np.argsort(-np.abs(step), kind="stable")[:STRONGEST].tolist():
+        tree = model.forest[number]
+        path = path_to(tree, int(ends[number] - first_node[number]))
+        steps.append(Step(number, float(step[number]), conditions_on(tree, model.schema, path, values[0])))
+    return tuple(steps)
