@@ -6,10 +6,10 @@ from jaxtree.boosting.booster import BoostData as BoostData
 from jaxtree.boosting.booster import Boosted as Boosted
 from jaxtree.boosting.booster import Earlier as Earlier
 from jaxtree.boosting.booster import NewRounds as NewRounds
-from jaxtree.boosting.booster import Shrinkage as Shrinkage
 from jaxtree.boosting.booster import Stop as Stop
 from jaxtree.boosting.booster import boost as boost
 from jaxtree.boosting.distribution import Distribution as Distribution
+from jaxtree.boosting.dropping import Dropping as Dropping
 from jaxtree.boosting.loss import BaseLoss as BaseLoss
 from jaxtree.boosting.loss import Derivatives as Derivatives
 from jaxtree.boosting.loss import Extras as Extras
@@ -30,6 +30,10 @@ from jaxtree.boosting.ranking import average_precision as average_precision
 from jaxtree.boosting.ranking import ndcg as ndcg
 from jaxtree.boosting.ranking import pairwise as pairwise
 from jaxtree.boosting.rounds import ScoredRows as ScoredRows
+from jaxtree.boosting.samples import MinimalVariance as MinimalVariance
+from jaxtree.boosting.samples import OneSided as OneSided
+from jaxtree.boosting.samples import Uniform as Uniform
+from jaxtree.boosting.shrinkage import Shrinkage as Shrinkage
 from jaxtree.boosting.survival import accelerated_failure_time as accelerated_failure_time
 from jaxtree.boosting.survival import cox as cox
 from jaxtree.growth.newton import Newton as Newton

@@ -14,8 +14,10 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Real
 
 from jaxtree.arrays import AnyArray
+from jaxtree.boosting.dropping import keep_trees, with_shares
 from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.rounds import BoostState, Made, Rates, ScoredRows, make_rounds
+from jaxtree.boosting.rounds import BoostState, Made, ScoredRows, blank_trees, make_rounds
+from jaxtree.boosting.shrinkage import Shrinkage, rates_of
 from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_sizes
 from jaxtree.growth.mesh import ROWS, as_rows, check_mesh, devices_of, platform_of
@@ -36,9 +38,6 @@ LEAST_BITS = 8
 MOST_ROWS_IN_DOUBLE = 2**17
 """ScoredRows whose scores have 64 bits; of more rows they have 32, for speed."""
 
-NO_PATIENCE = 2**31 - 1
-"""Rounds without a better loss that no boosting reaches."""
-
 
 class NewRounds(NamedTuple):
     """What is told of rounds that have just been made.
@@ -56,30 +55,6 @@ class NewRounds(NamedTuple):
 
 OnRounds: TypeAlias = Callable[[NewRounds], bool]
 """What is told how far a boosting is, and may end it."""
-
-
-class Shrinkage(NamedTuple):
-    """How boosting holds back; numbers alone, so that a sweep of them is compiled once.
-
-    Attributes:
-        learning_rate: The part of every step that is made; or one for each round.
-        l2: Added to the second derivatives of a node: lambda of XGBoost.
-        l1: Taken from the size of its gradient: alpha of XGBoost.
-        max_step: The greatest size of a step.
-        least_gain: The least loss that a split must save: gamma of XGBoost.
-        row_fraction: The part of the rows, drawn anew for every tree, that it is grown on.
-        patience: Rounds without a better loss of the first evaluation after which boosting stops.
-        tolerance: How much less a loss must be to be better.
-    """
-
-    learning_rate: Float[np.ndarray, " round"] | float = 0.1
-    l2: float = 1.0
-    l1: float = 0.0
-    max_step: float = np.inf
-    least_gain: float = 0.0
-    row_fraction: float = 1.0
-    patience: int = NO_PATIENCE
-    tolerance: float = 0.0
 
 
 class BaseLearner(NamedTuple):
@@ -149,6 +124,7 @@ class Boosted(NamedTuple):
         losses: The mean loss of every evaluation after each new round.
         best_round: The number of rounds of the least loss of the first evaluation; all without any. Rounds that were
             made before count, though not their losses.
+        best: The trees of these rounds, as they were then: later rounds may have dropped some.
         stop: Why it ended.
     """
 
@@ -156,6 +132,7 @@ class Boosted(NamedTuple):
     start: Float[np.ndarray, " score"]
     losses: Float[np.ndarray, "round evaluation"]
     best_round: int
+    best: Forest
     stop: Stop
 
 
@@ -206,6 +183,10 @@ def boost(
         raise InvalidInputError(f"num_rounds must be at least {first + 1}, got {num_rounds}")
     if learner.missing == Missing.FRACTION:
         raise InvalidInputError("boosting does not share rows out among branches: missing must be LEARN or BRANCH")
+    if shrinkage.dropping is not None and first:
+        raise InvalidInputError(
+            "boosting that drops trees cannot go on from earlier rounds: it would change their trees"
+        )
     start = _start(data, loss)
     check_sizes(Data(rows.codes, rows.target), learner.sizes)
     if mesh is not None:
@@ -256,8 +237,10 @@ def _run(
     call: _Call, shrinkage: Shrinkage, state: BoostState, num_rounds: int, seed: int, on_rounds: OnRounds | None
 ) -> Boosted:
     """Calls the compiled loop until it ends, and joins the trees."""
-    rates = _rates(shrinkage, call.prepared.limits, num_rounds, seed)
+    rates = rates_of(shrinkage, call.prepared.limits, num_rounds, seed)
     earlier = int(state.round)
+    if shrinkage.dropping is not None:
+        state = state._replace(kept=keep_trees(blank_trees(call.plan, num_rounds)))
     at_a_time = max(1, min(ROUNDS_AT_A_TIME, NODES_AT_A_TIME // call.plan.capacity))
     forests, losses, stop = [], [], None
     while stop is None:
@@ -277,7 +260,12 @@ def _run(
             if on_rounds is not None and on_rounds(NewRounds(last, forests[-1], losses[-1])) and stop is None:
                 stop = Stop.ASKED
     best_round = int(state.best_round) if call.evaluations else last
-    return Boosted(join_forests(forests), call.start, np.concatenate(losses), best_round, stop)
+    forest = join_forests(forests)
+    best = forest.first(best_round - earlier)
+    if state.kept is not None:
+        best = with_shares(best, state.kept.best_share if call.evaluations else state.kept.share)
+        forest = with_shares(forest, state.kept.share)
+    return Boosted(forest, call.start, np.concatenate(losses), best_round, best, stop)
 
 
 def _reason(state: BoostState, shrinkage: Shrinkage, num_rounds: int, is_evaluated: bool) -> Stop | None:
@@ -328,21 +316,6 @@ def _objective(loss: BaseLoss, num_rows: int) -> Newton:
     num_curvatures = 1 if loss.hessian == "one" else loss.num_scores
     bits = NARROW_BITS - (num_rows * num_curvatures).bit_length()
     return Newton(loss.num_scores, num_curvatures, has_noise=True, needs_wide_sums=bits < LEAST_BITS)
-
-
-def _rates(shrinkage: Shrinkage, limits: Limits, num_rounds: int, seed: int) -> Rates:
-    """The numbers of the compiled loop, with the learning rate of every round."""
-    return Rates(
-        learning_rate=np.broadcast_to(np.asarray(shrinkage.learning_rate, np.float64), (num_rounds,)),
-        row_fraction=np.float64(shrinkage.row_fraction),
-        least_gain=np.float64(shrinkage.least_gain),
-        patience=np.int32(shrinkage.patience),
-        tolerance=np.float64(shrinkage.tolerance),
-        end=np.int32(num_rounds),
-        seed=np.uint32(seed),
-        penalties=Penalties(*(np.float64(x) for x in (shrinkage.l2, shrinkage.l1, shrinkage.max_step))),
-        limits=limits,
-    )
 
 
 def _open(start: Float[np.ndarray, " score"], call: _Call, earlier: Earlier | None) -> BoostState:

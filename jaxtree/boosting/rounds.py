@@ -16,8 +16,11 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Bool, Float, Int32, Shaped, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, mix
+from jaxtree.boosting.best_first import cut_to_leaves
+from jaxtree.boosting.dropping import Dropping, Kept, put_back, take_out
 from jaxtree.boosting.leaves import Leaves, exact_sum, newton_steps, quantile_steps, within_bounds
 from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
+from jaxtree.boosting.samples import Sample
 from jaxtree.compilation import compiled
 from jaxtree.growth.grow import grow_levels
 from jaxtree.growth.inputs import Limits
@@ -51,7 +54,9 @@ class Rates(NamedTuple):
 
     Attributes:
         learning_rate: The part of every step that is made, for each round of a call.
-        row_fraction: The part of the rows that a tree is grown on.
+        sample: How the rows of a tree are drawn.
+        dropping: How trees are dropped; None where none are.
+        max_leaf_nodes: The most leaves of a tree that grows best-first; None for any.
         least_gain: The least loss that a split must save.
         patience: The number of rounds without a better loss of the first evaluation after which boosting stops.
         tolerance: How much less a loss must be to be better.
@@ -62,7 +67,9 @@ class Rates(NamedTuple):
     """
 
     learning_rate: Float[AnyArray, " made"]
-    row_fraction: Float[AnyArray, ""]
+    sample: Sample
+    dropping: Dropping | None
+    max_leaf_nodes: Int32[AnyArray, ""] | None
     least_gain: Float[AnyArray, ""]
     patience: Int32[AnyArray, ""]
     tolerance: Float[AnyArray, ""]
@@ -82,6 +89,7 @@ class BoostState(NamedTuple):
         best: The least loss of the first evaluation.
         best_round: The number of rounds that it was reached with.
         is_finite: Whether all derivatives were numbers; if not, the last tree is worth nothing.
+        kept: The trees of all rounds, where trees are dropped.
     """
 
     round: Int32[AnyArray, ""]
@@ -90,13 +98,15 @@ class BoostState(NamedTuple):
     best: Float[AnyArray, ""]
     best_round: Int32[AnyArray, ""]
     is_finite: Bool[AnyArray, ""]
+    kept: Kept | None = None
 
 
 class Made(NamedTuple):
     """What the rounds of one call have made; only the first rounds of it are used.
 
     Attributes:
-        trees: The tree of every round, whose means are the changes of the scores.
+        trees: The tree of every round, whose means are the changes of the scores; those that are dropped at times
+            count less, as `BoostState.kept` says.
         losses: The mean loss of every evaluation after each round.
     """
 
@@ -162,10 +172,17 @@ def _make_rounds(
 
     def make_round(carry):
         state, made = carry
-        at = state.round - first
-        leaves, is_finite = _grow_tree(prepared, rows, rates, state, rates.learning_rate[at], plan, loss)
-        tree = leaves.tree
-        steps = _changes(tree).astype(state.scores.dtype)
+        at, rate = state.round - first, rates.learning_rate[state.round - first]
+        if rates.dropping is None:
+            leaves, is_finite = _grow_tree(prepared, rows, rates, state, rate, plan, loss)
+            tree = counted = leaves.tree
+        else:
+            tables = (rows.codes, *(own.codes for own in evaluations))
+            state, dropped = take_out(state, tables, rates.dropping, rates.seed)
+            leaves, is_finite = _grow_tree(prepared, rows, rates, state, rate, plan, loss)
+            tree = leaves.tree
+            state, counted = put_back(state, dropped, tree, rate)
+        steps = _changes(counted).astype(state.scores.dtype)
         move = lambda scores, leaf: scores + steps[:, leaf]  # noqa: E731
         ends = [apply(tree, own.codes) for own in evaluations]
         evaluated = tuple(move(*pair) for pair in zip(state.evaluated, ends, strict=True))
@@ -179,7 +196,7 @@ def _make_rounds(
         )
         return _with_best(state, own_losses, rates), made
 
-    return lax.while_loop(goes_on, make_round, (state, Made(_blank_trees(plan, num_made), losses)))
+    return lax.while_loop(goes_on, make_round, (state, Made(blank_trees(plan, num_made), losses)))
 
 
 def _changes(tree: Tree) -> Float[Array, "score node"]:
@@ -200,6 +217,7 @@ def _with_best(state: BoostState, losses: list[Float[Array, ""]], rates: Rates) 
     return state._replace(
         best=jnp.where(is_better, losses[0], state.best),
         best_round=jnp.where(is_better, state.round, state.best_round),
+        kept=None if state.kept is None else state.kept.with_best(is_better),
     )
 
 
@@ -211,8 +229,12 @@ def _grow_tree(
     strange = [jnp.sum(~jnp.isfinite(part)) for part in derivatives]
     is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
     seed = mix(rates.seed + state.round.astype(jnp.uint32))
-    noise, draw = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
-    is_used = (rows.weight > 0) & (draw < rates.row_fraction)
+    noise, number = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
+    is_used, factor = rates.sample.draw(rows.weight > 0, number, derivatives, rates.penalties.l2, plan.devices)
+    if factor is not None:
+        factor = lax.optimization_barrier(factor.astype(rows.weight.dtype))
+        rows = rows._replace(weight=rows.weight * factor)
+        derivatives = Derivatives(derivatives.gradient * factor, derivatives.hessian * factor)
     curvature = _curvatures(derivatives, plan)
     # Growth asks for a part of the root's weight.
     weight = exact_sum(curvature, is_used, plan.devices)
@@ -228,9 +250,10 @@ def _grow_tree(
         is_wide=True,
     )
     monotone = prepared.features.monotone if plan.rules.has_monotone else None
-    leaves = Leaves(grown.tree, apply(grown.tree, rows.codes), is_used, plan.devices)
+    tree = grown.tree if rates.max_leaf_nodes is None else cut_to_leaves(grown.tree, rates.max_leaf_nodes)
+    leaves = Leaves(tree, apply(tree, rows.codes), is_used, plan.devices)
     steps = learning_rate * _steps(leaves, derivatives, rows, state.scores, rates.penalties, monotone, loss)
-    tree = dataclasses.replace(grown.tree, target_sum=(steps * grown.tree.weight).T)
+    tree = dataclasses.replace(tree, target_sum=(steps * tree.weight).T)
     return leaves._replace(tree=tree), is_finite
 
 
@@ -278,7 +301,7 @@ def _numbers_of_rows(
     return as_float(first), as_float(second)
 
 
-def _blank_trees(plan: Plan, number: int) -> Tree:
+def blank_trees(plan: Plan, number: int) -> Tree:
     """Space for a number of trees."""
     objective, size = plan.rules.objective, (number, plan.capacity)
     assert isinstance(objective, Newton)

@@ -44,8 +44,11 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
 
     Args:
         n_estimators: The most rounds, of a tree each.
-        learning_rate: The part of a leaf's step that is made.
+        learning_rate: The part of a leaf's step that is made; or a schedule, such as optax's: a function of the number
+            of rounds made.
         max_depth: The largest depth of a leaf; None for no limit.
+        max_leaf_nodes: The most leaves of a tree, which then grows best-first: the split that saves most is next. All
+            splits within `max_depth` are looked at, so a limit of the depth saves time. None for any number.
         min_samples_leaf: The least number of rows in a branch; "auto" is 20 of tables below 50,000 rows, and 1 of
             larger ones, whose sums are then quicker.
         min_child_weight: The least sum of second derivatives in a branch.
@@ -54,6 +57,14 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         gamma: The least loss that a split must save.
         max_delta_step: The greatest size of a leaf's step before the learning rate; 0 for any.
         subsample: The part of the rows, drawn anew in every round, that a tree is grown on.
+        sampling: How they are drawn: "uniform"; "mvs", those of larger derivatives rather than others, by minimal
+            variance sampling; or "goss", by `top_rate` and `other_rate` and not `subsample`.
+        top_rate: Under "goss" the part of the rows that is kept, those of the largest gradients.
+        other_rate: Under "goss" the part of the rows that is drawn from the rest.
+        drop_rate: The chance of every tree to be dropped in a round (DART): the new tree is grown on what is then
+            left, and the steps of all these trees are made smaller. Early stopping keeps the trees as they were in the
+            best round; other stages count the final steps.
+        skip_drop: The chance of a round in which no tree is dropped.
         hessian: Of several classes: "full" for steps with the whole matrix, or "diagonal".
         class_weight: Factors of classes in a dict, or "balanced".
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the score may go as the column rises.

@@ -173,7 +173,7 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
                 InterruptedFitWarning,
                 stacklevel=3,
             )
-        forest = boosted.forest.first(boosted.best_round) if self.early_stopping else boosted.forest
+        forest = boosted.best if self.early_stopping else boosted.forest
         nodes = decode_thresholds(forest.nodes, self.encoder_.schema_)
         self.take_trees(Forest(nodes, forest.first_node), boosted.start, boosted.losses)
 

@@ -2,13 +2,17 @@
 
 import dataclasses
 import numbers
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from jaxtree.boosting.booster import NO_PATIENCE, BaseLearner, Shrinkage
+from jaxtree.boosting.booster import BaseLearner
+from jaxtree.boosting.dropping import Dropping
+from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
+from jaxtree.boosting.shrinkage import NO_PATIENCE, Shrinkage
 from jaxtree.estimators.conventions import whole
 from jaxtree.estimators.parameters import AUTO, INTERACTIONS, EncodingParameters
 from jaxtree.estimators.prunings import AT_LEAST_0, PART
@@ -29,6 +33,7 @@ OF_READING = (
 LEAST_GAIN = np.finfo(np.float64).tiny
 """Gain per weight of a split: one that gains nothing is not made."""
 
+AT_LEAST_0_TO_1 = Interval(numbers.Real, 0, 1, closed="both")
 ABOVE_0 = Interval(numbers.Real, 0, None, closed="neither")
 
 
@@ -37,8 +42,9 @@ class BoostingParameters(EncodingParameters):
     """Parameters of boosted trees, which their estimators document."""
 
     n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=100, kw_only=False)
-    learning_rate: Annotated[float, ABOVE_0] = 0.1
+    learning_rate: Annotated[float | Callable[[int], Any], ABOVE_0, callable] = 0.1
     max_depth: Annotated[int | None, whole(1), None] = 6
+    max_leaf_nodes: Annotated[int | None, whole(2), None] = None
     min_samples_leaf: Annotated[int | str, whole(1), AUTO] = "auto"
     min_child_weight: Annotated[float, AT_LEAST_0] = 1.0
     reg_lambda: Annotated[float, AT_LEAST_0] = 1.0
@@ -46,6 +52,11 @@ class BoostingParameters(EncodingParameters):
     gamma: Annotated[float, AT_LEAST_0] = 0.0
     max_delta_step: Annotated[float, AT_LEAST_0] = 0.0
     subsample: Annotated[float, Interval(numbers.Real, 0, 1, closed="right")] = 1.0
+    sampling: Annotated[str, StrOptions({"uniform", "goss", "mvs"})] = "uniform"
+    top_rate: Annotated[float, PART] = 0.2
+    other_rate: Annotated[float, PART] = 0.1
+    drop_rate: Annotated[float, AT_LEAST_0_TO_1] = 0.0
+    skip_drop: Annotated[float, AT_LEAST_0_TO_1] = 0.5
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
     categorical_splits: Annotated[str, StrOptions({"subset", "one_vs_rest", "multiway"})] = "subset"
@@ -80,16 +91,25 @@ class BoostingParameters(EncodingParameters):
             l1=self.reg_alpha,
             max_step=self.max_delta_step or np.inf,
             least_gain=self.gamma,
-            row_fraction=self.subsample,
+            sample=self._sample(),
+            dropping=Dropping(self.drop_rate, self.skip_drop) if self.drop_rate > 0 else None,
+            max_leaf_nodes=self.max_leaf_nodes,
             patience=self.n_iter_no_change if self.early_stopping else NO_PATIENCE,
             tolerance=self.tol,
         )
 
     def seed(self) -> int:
         """Returns the seed of what is drawn: the same in every fit where no rows are."""
-        if self.random_state is None and self.subsample == 1:
+        draws = self.subsample < 1 or self.sampling == "goss" or self.drop_rate > 0
+        if self.random_state is None and not draws:
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _sample(self) -> Sample:
+        """Returns how rows are drawn."""
+        if self.sampling == "goss":
+            return OneSided(self.top_rate, self.other_rate)
+        return MinimalVariance(self.subsample) if self.sampling == "mvs" else Uniform(self.subsample)
 
     def _limits(self, num_rows: int) -> Limits:
         """Returns when nodes are not split; weights are second derivatives."""

@@ -2,12 +2,14 @@
 
 import jax
 import numpy as np
+import optax
 import pytest
 
 from jaxtree import Features, Limits
 from jaxtree.boosting import Loss, absolute, boost, logistic, quantile, softmax, squared
 from jaxtree.boosting.booster import BaseLearner, BoostData, Earlier, Shrinkage, Stop
 from jaxtree.boosting.rounds import ScoredRows, make_rounds
+from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.growth import native, prepare
 from jaxtree.growth.inputs import Missing, Sizes
@@ -41,7 +43,7 @@ def classes(num_classes=2, **options):
 
 def boosted(rows, loss, shrinkage=Shrinkage(), *, num_rounds=10, limits=LIMITS, missing=Missing.LEARN, **options):  # noqa: B008
     data = {name: options.pop(name) for name in ("features", "evaluations", "start", "earlier") if name in options}
-    learner = BaseLearner(limits, SIZES, missing)
+    learner = BaseLearner(limits, SIZES._replace(capacity=options.pop("capacity", SIZES.capacity)), missing)
     return boost(BoostData(rows, **data), loss, learner, shrinkage, num_rounds=num_rounds, **options)
 
 
@@ -93,14 +95,14 @@ def test_the_trees_are_those_of_a_booster_in_numpy(name):
 
 
 @pytest.mark.parametrize("loss", [squared(), logistic(), softmax(3), softmax(3, hessian="diagonal")], ids=str)
-@pytest.mark.parametrize("row_fraction", [1.0, 0.5])
-def test_the_model_is_the_same_with_and_without_the_kernel(loss, row_fraction, monkeypatch):
+@pytest.mark.parametrize("sample", [Uniform(), Uniform(0.5), OneSided(), MinimalVariance()])
+def test_the_model_is_the_same_with_and_without_the_kernel(loss, sample, monkeypatch):
     if not native.is_available():
         pytest.skip("the kernel is not installed")
     rows = numbers() if loss.name == "squared" else classes(max(loss.num_scores, 2))
-    by_kernel = boosted(rows, loss, Shrinkage(row_fraction=row_fraction))
+    by_kernel = boosted(rows, loss, Shrinkage(sample=sample))
     monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
-    model = boosted(rows, loss, Shrinkage(row_fraction=row_fraction))
+    model = boosted(rows, loss, Shrinkage(sample=sample))
     for name in ("feature", "code", "first_child", "num_rows", "weight"):
         own, other = (getattr(grown.forest.nodes, name) for grown in (by_kernel, model))
         np.testing.assert_array_equal(own, other, err_msg=name)
@@ -117,11 +119,11 @@ def test_more_rounds_go_on_where_fewer_end():
 
 
 @pytest.mark.parametrize("loss", [squared(), logistic(), softmax(3), quantile(0.7)], ids=str)
-@pytest.mark.parametrize("row_fraction", [1.0, 0.5])
-def test_rounds_go_on_from_earlier_ones_bit_for_bit(loss, row_fraction):
+@pytest.mark.parametrize("sample", [Uniform(), Uniform(0.5), MinimalVariance(0.5)])
+def test_rounds_go_on_from_earlier_ones_bit_for_bit(loss, sample):
     make = numbers if loss.name in ("squared", "quantile") else lambda **seed: classes(max(loss.num_scores, 2), **seed)
     rows, other, rates = make(), make(seed=1), np.linspace(0.5, 0.1, 8)
-    held, boosting = Shrinkage(rates, row_fraction=row_fraction), {"seed": 5, "evaluations": (other,)}
+    held, boosting = Shrinkage(rates, sample=sample), {"seed": 5, "evaluations": (other,)}
     whole = boosted(rows, loss, held, num_rounds=8, **boosting)
     few = boosted(rows, loss, held._replace(learning_rate=rates[:3]), num_rounds=3, **boosting)
     earlier = Earlier(3, scores_of(few, rows.codes)[-1], (scores_of(few, other.codes)[-1],))
@@ -207,7 +209,7 @@ def test_a_sweep_of_rates_and_penalties_compiles_once():
     for shrinkage in (
         Shrinkage(0.5, l2=3.0),
         Shrinkage(0.1, l1=0.5, max_step=0.2),
-        Shrinkage(least_gain=1.0, row_fraction=0.5),
+        Shrinkage(least_gain=1.0, sample=Uniform(0.5)),
     ):
         boosted(rows, squared(), shrinkage, seed=7, limits=LIMITS._replace(max_depth=2, min_weight_leaf=5.0))
     assert make_rounds.num_programs() == before
@@ -275,11 +277,23 @@ def test_a_loss_of_another_shape_is_named(shape):
         boosted(numbers(), loss)
 
 
+def test_a_schedule_gives_the_rate_of_every_round():
+    rates = 0.5 * 0.8 ** np.arange(10)
+    schedule = boosted(numbers(), squared(), Shrinkage(optax.exponential_decay(0.5, 1, 0.8)))
+    given = boosted(numbers(), squared(), Shrinkage(rates))
+    np.testing.assert_allclose(schedule.forest.nodes.target_sum, given.forest.nodes.target_sum, rtol=1e-5, atol=1e-7)
+    flat = boosted(numbers(), squared(), Shrinkage(0.5))
+    steps = [target_means(tree)[1:, 0] for tree in (flat.forest[0], given.forest[0])]
+    np.testing.assert_array_equal(*steps)
+    assert np.any(flat.forest[1].target_sum != given.forest[1].target_sum)
+
+
 @pytest.mark.parametrize(
     "change, words",
     [
         ({"num_rounds": 0}, "num_rounds must be at least 1, got 0"),
         ({"missing": Missing.FRACTION}, "missing must be LEARN or BRANCH"),
+        ({"shrinkage": Shrinkage(lambda number: 1.0 - number)}, "learning rates must be finite .* got -8.0"),
         ({"loss": logistic()}, r"logistic\(\): a target must be from 0 to 1"),
     ],
 )

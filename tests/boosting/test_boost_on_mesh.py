@@ -9,6 +9,7 @@ from jax.sharding import Mesh
 
 from jaxtree.boosting import absolute, cox, logistic, softmax, squared
 from jaxtree.boosting.booster import Earlier, Shrinkage
+from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.errors import InvalidInputError
 from tests.boosting.test_boost import boosted, classes, numbers
 
@@ -37,7 +38,11 @@ CASES = {
 def test_the_model_is_that_of_one_device(name, num_devices):
     loss, make = CASES[name]
     # 401 rows do not divide equally.
-    given = {"shrinkage": Shrinkage(0.3, row_fraction=0.7, least_gain=0.01), "evaluations": (make(seed=1),), "seed": 3}
+    given = {
+        "shrinkage": Shrinkage(0.3, sample=Uniform(0.7), least_gain=0.01),
+        "evaluations": (make(seed=1),),
+        "seed": 3,
+    }
     one = boosted(make(num_rows=401), loss, **given)
     assert_same(one, boosted(make(num_rows=401), loss, mesh=mesh_of(num_devices), **given))
 
@@ -47,6 +52,13 @@ def test_earlier_rounds_are_those_of_one_device():
     earlier = Earlier(3, np.linspace(0, 1, 401)[None], (np.zeros((1, 400)),))
     given = {"evaluations": (other,), "start": np.zeros(1), "earlier": earlier}
     assert_same(boosted(rows, squared(), **given), boosted(rows, squared(), mesh=mesh_of(2), **given))
+
+
+@pytest.mark.parametrize("sample", [OneSided(0.2, 0.2), MinimalVariance(0.4)])
+def test_rows_are_drawn_as_on_one_device(sample):
+    given = {"shrinkage": Shrinkage(0.3, sample=sample), "evaluations": (classes(seed=1),), "seed": 3}
+    one, other = (boosted(classes(num_rows=401), logistic(), mesh=mesh, **given) for mesh in (None, mesh_of(2)))
+    assert_same(one, other)
 
 
 def test_what_cannot_be_divided_is_named():
@@ -60,7 +72,7 @@ def test_what_cannot_be_divided_is_named():
 
 def test_rows_without_weight_change_nothing():
     rows, is_there = numbers(), np.arange(400) % 3 > 0
-    given = {"shrinkage": Shrinkage(row_fraction=0.5), "seed": 1}
+    given = {"shrinkage": Shrinkage(sample=MinimalVariance(0.5)), "seed": 1}
     part = rows._replace(codes=rows.codes[:, is_there], target=rows.target[is_there], weight=rows.weight[is_there])
     few = boosted(part, squared(), start=np.zeros(1), **given)
     assert_same(few, boosted(rows._replace(weight=is_there.astype(float)), squared(), start=np.zeros(1), **given))

@@ -1,5 +1,7 @@
 """Newton boosting in NumPy, node by node, in float64: slow, and short enough to be right."""
 
+import heapq
+
 import numpy as np
 
 
@@ -25,6 +27,33 @@ def grow(codes, gradient, curvature, rows, depth, l2, least):
     is_below = codes[feature, rows] <= code
     sides = (rows[is_below], rows[~is_below])
     return (feature, code, *(grow(codes, gradient, curvature, side, depth - 1, l2, least) for side in sides))
+
+
+def grow_best_first(codes, gradient, curvature, most, l2=1.0, least=1.0):
+    """A tree of at most so many leaves, in the form of `grow`: of all splits that may be made the best is next."""
+    saved = lambda at: gradient[at].sum() ** 2 / (curvature[at].sum() + l2)  # noqa: E731
+    splits, queue = {}, []
+
+    def wait(path, rows):
+        split = best_split(codes, gradient, curvature, rows, l2, least)
+        if split is not None:
+            is_below = codes[split[0], rows] <= split[1]
+            sides = rows[is_below], rows[~is_below]
+            heapq.heappush(queue, (saved(rows) - sum(map(saved, sides)), path, split, sides))
+
+    def nested(path, rows):
+        if path not in splits:
+            return -gradient[rows].sum() / (curvature[rows].sum() + l2)
+        split, sides = splits[path]
+        return (*split, *(nested((*path, branch), side) for branch, side in enumerate(sides)))
+
+    rows = np.arange(codes.shape[1])
+    wait((), rows)
+    while queue and len(splits) < most - 1:
+        _, path, *splits[path] = heapq.heappop(queue)
+        for branch, side in enumerate(splits[path][1]):
+            wait((*path, branch), side)
+    return nested((), rows)
 
 
 def best_split(codes, gradient, curvature, rows, l2, least):
