@@ -114,7 +114,7 @@ class Made(NamedTuple):
     losses: Float[Array, "made evaluation"]
 
 
-@compiled("plan", "loss", "mesh", what=lambda **_: "boosting")
+@compiled("plan", "loss", "mesh", what=lambda *_, **__: "boosting")
 def make_rounds(
     prepared: Prepared,
     rows: ScoredRows,

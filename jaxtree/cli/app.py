@@ -17,10 +17,11 @@ import jaxtree
 from jaxtree.errors import JaxtreeError
 
 COMMANDS = {
-    "fit": ("fit", "Fits a tree, a forest or a soft tree on a table, and writes a model file."),
+    "fit": ("fit", "Fits a tree, a forest, boosted trees or a soft tree on a table, and writes a model file."),
     "predict": ("apply", "Predicts every row of a table; columns that the fit did not have are ignored."),
     "show": ("apply", "Prints a tree as text, or writes it as a page for a browser."),
-    "explain": ("apply", "Explains a tree's predictions in words, row by row, or by the contribution of every column."),
+    "explain": ("apply", "Explains predictions in words, row by row, or by the contribution of every column."),
+    "export": ("export", "Writes a model as ONNX, C, SQL, treelite or a program of JAX."),
     "evaluate": ("apply", "Scores a model on a table with known targets."),
     "search": ("fit", "Scores all combinations of given values, and can fit the best one; a tree grows once per fold."),
     "example": ("output", "Writes one of the embedded tables, its target in the last column."),

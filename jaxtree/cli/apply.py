@@ -104,7 +104,7 @@ def explain(
     form: Annotated[Literal["text", "jsonl"], typer.Option("--format")] = "text",
     session: TableSession,
 ) -> None:
-    """Explains a tree's predictions in words, row by row, or by the contribution of every column."""
+    """Explains predictions in words, row by row, or by the contribution of every column."""
     import jaxtree
     from jaxtree.cli.columns import read_features
 
@@ -124,7 +124,7 @@ def show(
     *,
     model: ModelArgument,
     style: Annotated[Literal["jaxtree", "weka", "c45", "id3", "simplecart"], typer.Option(help="Layout.")] = "jaxtree",
-    tree: Annotated[int | None, typer.Option(min=0, help="The number of the tree of a forest to show, from 0.")] = None,
+    tree: Annotated[int | None, typer.Option(min=0, help="Which of many trees to show, from 0.")] = None,
     html: Annotated[str | None, typer.Option(help="Write an interactive page; - is standard output.")] = None,
     data: Annotated[str | None, typer.Option(help="Rows for the scores and prunings of the page.")] = None,
     target: FittedTargetOption = None,
@@ -138,7 +138,9 @@ def show(
         raise typer.BadParameter("is for --html", param_hint="--data" if data is not None else "--title")
     if html is not None:
         check_writable(html)
-    estimator = _tree_of(jaxtree.load(model), tree)
+    estimator = jaxtree.load(model)
+    is_whole = html is not None and tree is None and hasattr(estimator, "losses_")
+    estimator = estimator if is_whole else _tree_of(estimator, tree)
     if html is None:
         print(jaxtree.export_text(estimator, style=style))
         return
@@ -226,18 +228,31 @@ def chosen_rows(text: str | None, num_rows: int) -> list[int]:
 def _reasons(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
     """The conditions of every row's prediction, in words and as a record of JSON."""
     from jaxtree.explain.rows import explain_row
-    from jaxtree.table.schema import value_in_words
-    from jaxtree.table.times import Days
+    from jaxtree.explain.scores import ScoreExplanation
 
     reasons = []
     for row in range(len(X)):
         why = explain_row(estimator, X.iloc[[row]])
-        contrast = None if why.contrast is None else why.contrast._asdict()
-        if contrast is not None and isinstance(contrast["value"], Days):
-            contrast["value"] = value_in_words(contrast["value"])
-        record = {"prediction": why.prediction, "share": why.share, "because": why.conditions}
-        reasons.append((str(why), {**record, "held_up": why.held_up, "contrast": contrast}))
+        reasons.append((str(why), _of_scores(why) if isinstance(why, ScoreExplanation) else _of_path(why)))
     return reasons
+
+
+def _of_path(why: Any) -> dict[str, Any]:
+    """The explanation of a tree's prediction as JSON has it."""
+    from jaxtree.table.schema import value_in_words
+    from jaxtree.table.times import Days
+
+    contrast = None if why.contrast is None else why.contrast._asdict()
+    if contrast is not None and isinstance(contrast["value"], Days):
+        contrast["value"] = value_in_words(contrast["value"])
+    record = {"prediction": why.prediction, "share": why.share, "because": why.conditions}
+    return {**record, "held_up": why.held_up, "contrast": contrast}
+
+
+def _of_scores(why: Any) -> dict[str, Any]:
+    """The explanation of a score as JSON has it."""
+    parts = [part._asdict() for part in why.contributions], [step._asdict() for step in why.steps]
+    return vars(why) | {"contributions": parts[0], "steps": parts[1]}
 
 
 def _contributions(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
@@ -248,8 +263,8 @@ def _contributions(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
     names, contributions = [str(name) for name in X.columns], []
     for of_row, prediction in zip(values, estimator.predict(X).tolist(), strict=True):
         from_base = base
-        if of_row.ndim == 2:
-            place = estimator.classes_.tolist().index(prediction)
+        if of_row.ndim == 2:  # of the predicted class, or the first score of numbers
+            place = estimator.classes_.tolist().index(prediction) if hasattr(estimator, "classes_") else 0
             of_row, from_base = of_row[:, place], base[place]
         parts = dict(zip(names, of_row.tolist(), strict=True))
         ranked = sorted((name for name, value in parts.items() if value), key=lambda name: -abs(parts[name]))
@@ -265,10 +280,10 @@ def _tree_of(estimator: Any, number: int | None) -> Any:
     trees = getattr(estimator, "estimators_", None)
     if trees is None:
         if number is not None:
-            raise InvalidInputError("--tree is for forests, and this model is a single tree")
+            raise InvalidInputError("--tree is for models of many trees, and this model is a single tree")
         return estimator
     if number is None:
-        raise InvalidInputError(f"the model is a forest of {len(trees)} trees: --tree 0 shows the first one")
+        raise InvalidInputError(f"the model has {len(trees)} trees: --tree 0 shows the first one")
     if number >= len(trees):
         raise InvalidInputError(f"--tree must be below {len(trees)}, the number of trees, got {number}")
     return trees[number]

@@ -3,17 +3,20 @@
 The modules that read tables or compute are imported when a command runs, so that its help does not wait for them.
 """
 
+import contextlib
 import functools
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from jaxtree.cli.models import make_estimator, make_grid
+from jaxtree.cli.models import make_estimator, make_grid, make_loss
 from jaxtree.cli.output import check_writable, kind_of_table, write_bytes, write_table
 from jaxtree.cli.session import (
+    BoostingOptions,
     ColumnOptions,
     DataArgument,
     Names,
@@ -44,18 +47,23 @@ def fit(
     data: DataArgument,
     target: TargetOption,
     output: Annotated[str, typer.Option("--output", "-o", help="The model file to write; - is standard output.")],
-    algorithm: Annotated[Literal["cart", "c45", "id3", "forest", "soft"], typer.Option("--algorithm", "-a")] = "cart",
+    algorithm: Annotated[
+        Literal["cart", "c45", "id3", "forest", "boosting", "soft"], typer.Option("--algorithm", "-a")
+    ] = "cart",
     settings: Annotated[Names, _set(help="A parameter, such as max_depth=5; may be given again.")] = None,
     prune: PruneOption = None,
     cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate first, on this number of folds.")] = None,
     seed: SeedOption = 0,
+    boosting: BoostingOptions,
     columns: ColumnOptions,
     session: TableSession,
 ) -> None:
-    """Fits a tree, a forest or a soft tree on a table, and writes a model file."""
+    """Fits a tree, a forest, boosted trees or a soft tree on a table, and writes a model file."""
     check_writable(output)
+    _check_boosting(boosting, algorithm)
     training = read_training(session, data, target, columns)
     estimator = make_estimator(algorithm, training.task, seed=seed, settings=settings or (), prunings=prune or ())
+    _set_boosting(estimator, boosting)
     scores = [] if cv is None else [_cross_validated(session, estimator, training, cv, seed)]
     fit_and_save(session, estimator, training, output, scores)
 
@@ -127,7 +135,7 @@ def read_training(session: TableSession, data: str, target: str, columns: Column
 
 def fit_and_save(session: Session, estimator: Any, training: "Labelled", output: str, results: list[str]) -> None:
     """Fits an estimator, writes it, and prints results, the size of the model and its score."""
-    with session.doing("fitting"):
+    with _fitting(session, estimator):
         estimator.fit(training.X, training.y, sample_weight=training.weight)
     # The file keeps which columns of the table are no features.
     estimator.other_columns_ = training.other_columns
@@ -141,6 +149,43 @@ def fit_and_save(session: Session, estimator: Any, training: "Labelled", output:
         path = Path(folder) / "model.jaxtree"
         estimator.save(path)
         write_bytes(path.read_bytes(), output)
+
+
+@contextlib.contextmanager
+def _fitting(session: Session, estimator: Any) -> Iterator[None]:
+    """Surrounds a fit: in a terminal it shows how many trees or rounds are done, or how long it takes."""
+    if not hasattr(estimator, "n_estimators") or session.quiet or not sys.stderr.isatty():
+        with session.doing("fitting"):
+            yield
+        return
+    before = estimator.verbose
+    estimator.set_params(verbose=1)
+    try:
+        yield
+    finally:
+        estimator.set_params(verbose=before)
+
+
+def _check_boosting(options: BoostingOptions, algorithm: str) -> None:
+    """Raises BadParameter, before the work, for options of boosting beside another algorithm, or a wrong loss."""
+    for name in options.given() if algorithm != "boosting" else ():
+        raise typer.BadParameter("is for --algorithm boosting", param_hint=f"--{name.replace('_', '-')}")
+    if options.loss is not None:
+        make_loss(options.loss)
+
+
+def _set_boosting(estimator: Any, options: BoostingOptions) -> None:
+    """Sets the parameters that were given; raises BadParameter for a loss of classes."""
+    given = options.given()
+    if "loss" in given:
+        if "loss" not in estimator.get_params(deep=False):
+            raise typer.BadParameter(
+                "is for numbers, and the target has classes, whose loss is that of their log likelihood: "
+                "--task regression reads them as numbers",
+                param_hint="--loss",
+            )
+        given["loss"] = make_loss(given["loss"])
+    estimator.set_params(**given)
 
 
 def print_results(output: str | None, lines: list[str]) -> None:
@@ -208,7 +253,8 @@ def _shape(estimator: Any) -> str:
         tree = estimator.tree_
         return f"{name}: {tree.node_count} nodes, {tree.n_leaves} leaves, depth {tree.max_depth}"
     if hasattr(estimator, "forest_"):
-        return f"{name}: {len(estimator.forest_)} trees, {len(estimator.forest_.nodes.feature)} nodes"
+        held_out = f", best of {len(estimator.losses_)} rounds" if getattr(estimator, "early_stopping", False) else ""
+        return f"{name}: {len(estimator.forest_)} trees, {len(estimator.forest_.nodes.feature)} nodes{held_out}"
     return f"{name}: depth {estimator.depth_}"
 
 

@@ -18,11 +18,22 @@ ALGORITHMS = {
     "id3": ("ID3Classifier", None),
     "forest": ("RandomForestClassifier", "RandomForestRegressor"),
     "soft": ("SoftTreeClassifier", "SoftTreeRegressor"),
+    "boosting": ("GradientBoostingClassifier", "GradientBoostingRegressor"),
 }
 """Names of algorithms, and the estimators of classes and of numbers."""
 
+LOSSES_WITH_NUMBER = {
+    "quantile": "level",
+    "expectile": "level",
+    "huber": "delta",
+    "pseudo_huber": "delta",
+    "tweedie": "power",
+}
+"""Losses of boosting that may be written with a number, as "quantile:0.9", and what that is."""
+
 _WORDS = {"none": None, "true": True, "false": False}
 _wrong_setting = functools.partial(typer.BadParameter, param_hint="--set")
+_wrong_loss = functools.partial(typer.BadParameter, param_hint="--loss")
 _wrong_pruning = functools.partial(typer.BadParameter, param_hint="--prune")
 _RANGE = re.compile(r"(-?\d{1,18}):(-?\d{1,18})(?::(\d{1,18}))?")
 _MOST_VALUES = 100_000
@@ -64,6 +75,33 @@ def make_estimator(
     if prunings:
         _set_pruning(estimator, prunings)
     return estimator
+
+
+def make_loss(text: str) -> Any:
+    """Returns the loss of numbers that a text names, as boosting takes it: a name, or one made with a number.
+
+    Raises:
+        typer.BadParameter: There is no such loss, or the number is none that it allows.
+
+    Example:
+        >>> make_loss("poisson"), make_loss("quantile:0.9"), make_loss("huber:delta=2")
+        ('poisson', quantile(level=0.9), huber(delta=2.0))
+    """
+    from jaxtree import boosting
+    from jaxtree.estimators.boosting import LOSSES
+
+    name, _, argument = text.partition(":")
+    name = name.replace("-", "_")
+    if not argument and name in LOSSES:
+        return name
+    number = parse_value(argument.removeprefix(f"{LOSSES_WITH_NUMBER.get(name)}="))
+    if name not in LOSSES_WITH_NUMBER or type(number) not in (int, float):
+        with_number = ", ".join(f"{known}:{what.upper()}" for known, what in LOSSES_WITH_NUMBER.items())
+        raise _wrong_loss(f"must be one of {', '.join(LOSSES)}, or with a number {with_number}, got {text!r}")
+    try:
+        return getattr(boosting, name)(number)
+    except InvalidInputError as error:
+        raise _wrong_loss(str(error)) from None
 
 
 def make_grid(estimator: Any, settings: Sequence[str]) -> dict[str, list[Any]]:

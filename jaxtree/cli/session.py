@@ -31,6 +31,7 @@ _LONGEST_MESSAGE = 2000
 _column = functools.partial(typer.Option, rich_help_panel="Columns")
 _file = functools.partial(typer.Option, rich_help_panel="The file")
 _run = functools.partial(typer.Option, rich_help_panel="The run")
+_boosting = functools.partial(typer.Option, rich_help_panel="Boosting", show_default="that of the estimator")
 
 Names = list[str] | None
 DataArgument = Annotated[
@@ -58,6 +59,26 @@ class ColumnOptions:
     numeric: Annotated[Names, _column(help="Columns that must be numbers.", metavar="NAMES")] = None
     ignore: Annotated[Names, _column(help="Columns to leave out.", metavar="NAMES")] = None
     weight: WeightOption = None
+
+
+_LOSSES = "Of numbers: squared_error, absolute_error, poisson, gamma, tweedie:1.5, huber:2, quantile:0.9 and others."
+
+
+@dataclass(frozen=True)
+class BoostingOptions:
+    """Parameters of boosted trees; `--set` takes all others."""
+
+    loss: Annotated[str | None, _boosting(help=_LOSSES, metavar="NAME[:NUMBER]")] = None
+    n_estimators: Annotated[int | None, _boosting(min=1, help="The most rounds, of a tree each.")] = None
+    learning_rate: Annotated[float | None, _boosting(help="The part of a step that is made.")] = None
+    early_stopping: Annotated[
+        bool | None,
+        _boosting("--early-stopping/--all-rounds", help="Stop when the loss of held-out rows is not better."),
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """Returns the options that were given, by the names of the parameters."""
+        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,7 @@ def progress_of_trees(
         yield None
         return
     try:
+        from rich.console import Console
         from rich.progress import Progress
     except ImportError:
         numbers: list[int] = []
@@ -123,6 +124,6 @@ def progress_of_trees(
 
         yield add
         return
-    with Progress(transient=True) as progress:
+    with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(doing, total=total)
         yield lambda number: progress.advance(task, number)

@@ -1,0 +1,56 @@
+"""`jaxtree export`: the model in a file as a program that needs no jaxtree."""
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from jaxtree.cli.output import check_writable, write_bytes
+from jaxtree.cli.session import ModelArgument, Session, command
+from jaxtree.errors import InvalidInputError
+
+
+@command
+def export(
+    *,
+    model: ModelArgument,
+    form: Annotated[Literal["onnx", "c", "sql", "treelite", "jax"], typer.Option("--to", help="The form.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The file to write; - is standard output.")] = "-",
+    share_of: Annotated[str | None, typer.Option(help="Of SQL: the class whose share is the value.")] = None,
+    score: Annotated[int | None, typer.Option(min=0, help="Of SQL: the score of boosted trees, from 0.")] = None,
+    no_missing: Annotated[
+        bool, typer.Option("--no-missing", help="Rows have no missing values, nor unseen words.")
+    ] = False,
+    session: Session,
+) -> None:
+    """Writes a model as ONNX, C, SQL, treelite or a program of JAX."""
+    import jaxtree
+
+    check_writable(output)
+    for name, value in (("--share-of", share_of), ("--score", score)):
+        if form != "sql" and value is not None:
+            raise typer.BadParameter("is for --to sql", param_hint=name)
+    estimator: Any = jaxtree.load(model)
+    if form == "sql":
+        label = None if share_of is None else _class_named(estimator, share_of)
+        content = jaxtree.to_sql(estimator, share_of=label, score=score, no_missing=no_missing).encode() + b"\n"
+    elif form == "c":
+        content = jaxtree.to_c(estimator, no_missing=no_missing).encode()
+    elif form == "onnx":
+        content = jaxtree.to_onnx(estimator, no_missing=no_missing).SerializeToString()
+    elif form == "treelite":
+        content = jaxtree.to_treelite(estimator, no_missing=no_missing).serialize_bytes()
+    else:
+        content = bytes(jaxtree.to_jax_export(estimator, no_missing=no_missing).serialize())
+    write_bytes(content, output)
+    if output != "-":
+        session.note(f"{form}: {output}")
+
+
+def _class_named(estimator: Any, name: str) -> Any:
+    """The class of a name, which may be a number or a truth value."""
+    names = getattr(estimator, "classes_", [])
+    found = [label for label in list(names) if str(label) == name]
+    if not found:
+        words = ", ".join(map(str, names)) or "none, the model predicts numbers"
+        raise InvalidInputError(f"--share-of must be a class of the model ({words}), got {name!r}")
+    return found[0].item() if hasattr(found[0], "item") else found[0]
