@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from jaxtree.errors import import_extra
+from jaxtree.export.models import exported_model
+from jaxtree.page.boosted import boosted_facts
 from jaxtree.page.columns import PageRows, Subject, page_data, read_rows, subject_of
 
 SCRIPTS = ("elements", "tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
@@ -26,21 +28,24 @@ def to_html(
     title: str | None = None,
     tree: int = 0,
 ) -> str:
-    """Returns one interactive page of a fitted tree, which needs no network and no other file.
+    """Returns one interactive page of a fitted tree, or a page of boosted trees; it needs no network, nor other files.
 
     It has the tree to walk through by mouse or keyboard, sliders that prune it (cost complexity, depth, and a draw of
     dropout) with the accuracy that follows, the path of every row, and importances, confusion matrix and ROC curves, or
     predictions against targets. Rows whose missing value is shared out among branches count with their parts.
 
+    Boosted trees have the losses of all evaluations round by round, importances, partial dependences of the score on
+    the most important columns if rows are given, and the first trees.
+
     Args:
-        estimator: A fitted tree of one output, or a forest, of which the page shows one tree.
+        estimator: A fitted tree of one output, boosted trees, or a forest, of which the page shows one tree.
         X: The rows that it was fitted on, for histograms and for rows to follow. Without them the page knows what the
             tree itself does: of classes how its training weight is predicted.
         y: Their target.
         X_val: Rows that it has not seen.
         y_val: Their target.
         title: The page's; the class of the estimator if not given.
-        tree: Which tree of a forest is shown.
+        tree: Which tree of a forest is shown; of boosted trees the first of three.
 
     Raises:
         InvalidInputError: The estimator has several outputs, X or y is given alone or not as in fit, or there is no
@@ -57,9 +62,11 @@ def to_html(
         >>> page[:15], "://" in page
         ('<!doctype html>', False)
     """
-    template = _template()
-    subject = subject_of(estimator, tree)
     tables = [("training", X, y), ("validation", X_val, y_val)]
+    if exported_model(estimator).link is not None:
+        return _boosted_page(estimator, tables, title, tree)
+    template = _template("page.html")
+    subject = subject_of(estimator, tree)
     rows = [own for table in tables if (own := read_rows(subject, *table)) is not None]
     script = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
     return template.render(
@@ -70,13 +77,25 @@ def to_html(
         summary=_summary(subject, rows),
         scores=_scores_of_forest(subject, tables),
         parameters=parameters(estimator),
-        importances=_importances(subject),
+        importances=_importances(estimator),
         has_sums=bool(rows) or bool(subject.classes),
         has_rows=bool(rows),
         style=_asset("page.css"),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=_as_json(page_data(subject, rows)),
+    )
+
+
+def _boosted_page(estimator: Any, tables: list[tuple[str, Any, Any]], title: str | None, tree: int) -> str:
+    name = type(estimator).__name__
+    return _template("boosted.html").render(
+        title=name if title is None else title,
+        estimator=name,
+        parameters=parameters(estimator),
+        importances=_importances(estimator),
+        style=_asset("page.css"),
+        **boosted_facts(estimator, tables, tree),
     )
 
 
@@ -90,7 +109,7 @@ def _asset(name: str) -> str:
     return resources.files("jaxtree.page").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _template() -> Any:
+def _template(name: str) -> Any:
     jinja2 = import_extra("jinja2", "to_html", "plot")
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_asset),
@@ -99,7 +118,7 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html")
+    return environment.get_template(name)
 
 
 def _summary(subject: Subject, rows: list[PageRows]) -> list[tuple[str, str]]:
@@ -132,12 +151,12 @@ def parameters(estimator: Any) -> list[tuple[str, str, bool]]:
     return sorted(listed, key=lambda parameter: not parameter[2])
 
 
-def _importances(subject: Subject) -> list[dict[str, Any]]:
+def _importances(estimator: Any) -> list[dict[str, Any]]:
     """The columns that splits ask for with their share of the gain, the largest first."""
-    values = np.asarray(subject.estimator.feature_importances_, np.float64)
+    values = np.asarray(estimator.feature_importances_, np.float64)
     order = np.argsort(-values, kind="stable")
     return [
-        {"column": place, "name": subject.schema.columns[place].name, "value": float(values[place])}
+        {"column": place, "name": estimator.schema_.columns[place].name, "value": float(values[place])}
         for place in order.tolist()
         if values[place] > 0
     ]

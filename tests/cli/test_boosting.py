@@ -85,6 +85,13 @@ def test_show_prints_one_tree(run, boosted):
     assert "4 trees: --tree 0 shows" in run("show", boosted, status=1).stderr
 
 
+def test_show_writes_a_page_of_all_trees(run, patients, boosted):
+    run("show", boosted, "--html", "page.html", "--data", patients, "--title", "My patients")
+    with open("page.html") as file:
+        page = file.read()
+    assert "My patients" in page and "Loss after each round" in page and "Mean score if all rows" in page
+
+
 @pytest.mark.parametrize("form", ["c", "sql", "onnx", "treelite", "jax"])
 def test_a_saved_model_is_exported(run, boosted, form):
     if form in ("onnx", "treelite"):
