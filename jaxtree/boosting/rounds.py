@@ -22,7 +22,7 @@ from jaxtree.boosting.leaves import Leaves, exact_sum, newton_steps, quantile_st
 from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
 from jaxtree.boosting.samples import Sample
 from jaxtree.compilation import compiled
-from jaxtree.growth.grow import grow_levels
+from jaxtree.growth.grow import grow_to_leaves
 from jaxtree.growth.inputs import Limits
 from jaxtree.growth.mesh import ROWS, as_rows
 from jaxtree.growth.newton import Newton, Penalties
@@ -239,7 +239,7 @@ def _grow_tree(
     # Growth asks for a part of the root's weight.
     weight = exact_sum(curvature, is_used, plan.devices)
     limits = rates.limits._replace(min_impurity_decrease=(rates.least_gain / jnp.where(weight > 0, weight, 1))[None])
-    grown = grow_levels(
+    grown, of_row = grow_to_leaves(
         prepared._replace(
             target=jnp.concatenate([curvature, derivatives.gradient, noise[None]]),
             weight=is_used.astype(jnp.int32),
@@ -247,11 +247,13 @@ def _grow_tree(
             root_seed=seed[None],
         ),
         plan=plan,
-        is_wide=True,
     )
     monotone = prepared.features.monotone if plan.rules.has_monotone else None
-    tree = grown.tree if rates.max_leaf_nodes is None else cut_to_leaves(grown.tree, rates.max_leaf_nodes)
-    leaves = Leaves(tree, apply(tree, rows.codes), is_used, plan.devices)
+    tree = grown.tree
+    if rates.max_leaf_nodes is not None:
+        tree = cut_to_leaves(grown.tree, rates.max_leaf_nodes)
+        of_row = apply(tree, rows.codes)
+    leaves = Leaves(tree, of_row, is_used, plan.devices)
     steps = learning_rate * _steps(leaves, derivatives, rows, state.scores, rates.penalties, monotone, loss)
     tree = dataclasses.replace(tree, target_sum=(steps * tree.weight).T)
     return leaves._replace(tree=tree), is_finite

@@ -36,6 +36,7 @@ from jaxtree.growth.problem import (
 )
 from jaxtree.growth.routing import count_entries, route_entries
 from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.walk import apply
 
 
 class Growth(NamedTuple):
@@ -201,7 +202,7 @@ def grow_levels(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
     entries, units = quantise(prepared, plan)
     problem = make_problem(prepared, units, plan)
     if plan.is_native:
-        table = grow_nodes(problem, entries, prepared.root_seed, plan=plan)
+        table, _ = grow_nodes(problem, entries, prepared.root_seed, plan=plan)
         return Growth(_finalise(table, problem, plan, is_wide=is_wide), table.complete)
     state = lax.while_loop(
         lambda s: (s.frontier.num_large + s.frontier.num_small > 0) & s.table.complete,
@@ -209,6 +210,17 @@ def grow_levels(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
         _init_state(problem, entries, prepared, plan=plan),
     )
     return Growth(_finalise(state.table, problem, plan, is_wide=is_wide), state.table.complete)
+
+
+def grow_to_leaves(prepared: Prepared, *, plan: Plan) -> tuple[Growth, Int32[Array, " row"]]:
+    """Grows one tree on all rows, as `grow_levels` does, and returns also the leaf of every row."""
+    if not plan.is_native:
+        grown = grow_levels(prepared, plan=plan, is_wide=True)
+        return grown, apply(grown.tree, prepared.codes)
+    entries, units = quantise(prepared, plan)
+    problem = make_problem(prepared, units, plan)
+    table, leaf = grow_nodes(problem, entries, prepared.root_seed, plan=plan, tells_leaves=True)
+    return Growth(_finalise(table, problem, plan, is_wide=True), table.complete), leaf
 
 
 def _finalise(table: NodeTable, problem: Problem, plan: Plan, *, is_wide: bool) -> Tree:

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, UInt32
+from jaxtyping import Array, Int32, UInt32
 
 from jaxtree.criteria import entropy, gini, misclassification, poisson, squared_error
 from jaxtree.growth.inputs import ResolvedRules
@@ -24,7 +24,7 @@ from jaxtree.growth.problem import Entries, NodeState, NodeTable, Problem
 from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.tree import Tree
 
-INTERFACE = 7
+INTERFACE = 8
 """The version of the kernel's arguments in this file."""
 
 FORMULAS: dict[Any, int] = {gini: 0, entropy: 1, misclassification: 2, squared_error: 3, poisson: 4}
@@ -76,8 +76,10 @@ def _formula(objective: Objective) -> int | None:
     return None
 
 
-def grow_nodes(problem: Problem, entries: Entries, root_seed: UInt32[Array, " root"], *, plan: Plan) -> NodeTable:
-    """The nodes of all trees, with their sums."""
+def grow_nodes(
+    problem: Problem, entries: Entries, root_seed: UInt32[Array, " root"], *, plan: Plan, tells_leaves: bool = False
+) -> tuple[NodeTable, Int32[Array, " row"]]:
+    """The nodes of all trees, with their sums; and the leaf of every row of a single tree, if it is asked for."""
     features, limits, rules, size = problem.features, problem.limits, plan.rules, plan.capacity
     none = jnp.zeros((len(problem.num_codes), 0), jnp.int32)
     or_none = lambda values, dtype=jnp.int32: none.astype(dtype) if values is None else values  # noqa: E731
@@ -101,6 +103,8 @@ def grow_nodes(problem: Problem, entries: Entries, root_seed: UInt32[Array, " ro
         compared,
         compared,
         jax.ShapeDtypeStruct((2,), jnp.int32),
+        jax.ShapeDtypeStruct((problem.codes.shape[1] if tells_leaves else 0,), jnp.int32),
+        jax.ShapeDtypeStruct((_bytes_lent(entries, plan),), jnp.uint8),
     )
     call = jax.ffi.ffi_call("jaxtree_grow", results, vmap_method="sequential")
     whole = call(
@@ -109,14 +113,25 @@ def grow_nodes(problem: Problem, entries: Entries, root_seed: UInt32[Array, " ro
         node_additions=_flat(objective.additions),
         rules=np.array(_numbers(plan), np.int32),
     )
-    fields, (gain, subset, sums, low, high, end) = whole[: len(FIELDS)], whole[len(FIELDS) :]
+    fields, (gain, subset, sums, low, high, end, leaf, _) = whole[: len(FIELDS)], whole[len(FIELDS) :]
     tree = Tree(
         **dict(zip(FIELDS, fields, strict=True)), gain=gain, subset=subset, num_nodes=end[0],
         threshold=jnp.zeros(size), weight=jnp.zeros(size), impurity=jnp.zeros(size),
         count=jnp.zeros((size, 0)), target_sum=jnp.zeros((size, 0)), num_classes=objective.classes,
     )  # fmt: skip
     unused = jnp.zeros(0)
-    return NodeTable(tree, NodeState(sums, low, high, unused, unused, root_seed[:0], root_seed[:0]), end[1] > 0)
+    return NodeTable(tree, NodeState(sums, low, high, unused, unused, root_seed[:0], root_seed[:0]), end[1] > 0), leaf
+
+
+def _bytes_lent(entries: Entries, plan: Plan) -> int:
+    """Memory that XLA lends to the growth of a tree in the order of the rows; more is allocated where it is too little.
+
+    An entry has a slot, a row, a base and two vectors of values, see native/src/selected.h.
+    """
+    if not plan.starts_in_row_order or plan.num_slots == 0:
+        return 0
+    width = -(-(plan.rules.num_channels + 1) // 4) * 4
+    return plan.entry_capacity * 4 * (3 + 2 * width) if entries.value.dtype == jnp.int32 else 0
 
 
 def _numbers(plan: Plan) -> tuple[int, ...]:

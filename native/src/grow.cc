@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "growth.h"
+#include "memory.h"
 #include "types.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -45,6 +46,13 @@ class Results {
     T* const data = static_cast<T*>(buffer->untyped_data());
     std::fill_n(data, buffer->element_count(), blank);
     return buffer->element_count() == 0 ? nullptr : data;
+  }
+
+  // The next buffer as it is.
+  template <typename T>
+  T* Untouched() {
+    ffi::Result<ffi::AnyBuffer> buffer = buffers_.get<ffi::AnyBuffer>(at_++).value();
+    return buffer->element_count() == 0 ? nullptr : static_cast<T*>(buffer->untyped_data());
   }
 
   int64_t LastDimension() const { return (*buffers_.get<ffi::AnyBuffer>(at_))->dimensions().back(); }
@@ -176,9 +184,12 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   level.additions = ReadAdditions(attributes.additions);
   level.adds_one_label = AddsOneLabel(level.additions);
 
-  Growth<Code, Value> growth(pool, level, limits, open, entries, root_seed, rules[14], table);
-  const bool is_complete = growth.Run();
   int32_t* const end = results.Data<int32_t>(0);
+  int32_t* const leaf = results.Untouched<int32_t>();
+  const int64_t lent = results.LastDimension();
+  Memory memory(results.Untouched<uint8_t>(), lent);
+  Growth<Code, Value> growth(pool, level, limits, open, entries, root_seed, rules[14], table, leaf, memory);
+  const bool is_complete = growth.Run();
   end[0] = table.num_nodes;
   end[1] = is_complete;
   return ffi::Error::Success();

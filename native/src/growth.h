@@ -2,7 +2,7 @@
 //
 // An entry is a row with a weight on its way down a tree. While levels have few nodes, entries stay in the order of the
 // rows, and each knows the slot of its node. Later they are sorted: the entries of a node that may be split lie side by
-// side, and those of leaves are dropped.
+// side, and those of leaves are dropped. In row order the sums of children often follow from the histogram of the split.
 
 #ifndef JAXTREE_NATIVE_GROWTH_H_
 #define JAXTREE_NATIVE_GROWTH_H_
@@ -17,6 +17,7 @@
 
 #include "entries.h"
 #include "level_splits.h"
+#include "memory.h"
 #include "nodes.h"
 #include "open_features.h"
 #include "parallel.h"
@@ -28,6 +29,8 @@
 namespace jaxtree {
 
 constexpr int32_t kNoSlot = -1;
+// In place of a slot: the entry is in no tree.
+constexpr int32_t kNowhere = std::numeric_limits<int32_t>::min();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Fewer entries are not worth another thread.
 constexpr int64_t kEntriesPerPart = 1 << 14;
@@ -37,12 +40,13 @@ constexpr int64_t kEntriesPerCell = 16;
 template <typename Code, typename Value>
 class Growth {
  public:
-  // Of `level` the table and the rules are set.
+  // Of `level` the table and the rules are set. `leaf` has a place for the node where each row ends, or is null.
   Growth(ffi::ThreadPool& pool, const Level<Code, Value>& level, const Limits<Value>& limits, const OpenRules& open,
          const Entries<Value>& entries, const uint32_t* root_seed, int64_t most_slots_in_row_order,
-         NodeTable<Value>& table)
+         NodeTable<Value>& table, int32_t* leaf, Memory& memory)
       : pool_(pool), level_(level), limits_(limits), entries_(entries), most_slots_in_row_order_(most_slots_in_row_order),
-        table_(table), open_(open, table.num_nodes), judge_(level.objective) {
+        table_(table), open_(open, table.num_nodes), judge_(level.objective), row_order_(memory), leaf_(leaf),
+        slot_(leaf != nullptr ? leaf : memory.Take<int32_t>(entries.size)) {
     const bool draws = level.samples_features || open.samples_levels || level.samples_thresholds || level.draws_ties;
     if (draws) seed_.assign(root_seed, root_seed + table.num_nodes);
     if (level.monotone) lower_.assign(table.num_nodes, -kInfinity), upper_.assign(table.num_nodes, kInfinity);
@@ -57,6 +61,7 @@ class Growth {
       RecordSplits();
       is_in_row_order_ ? SendInRowOrder(first) : SendSorted(first);
     }
+    if (leaf_ != nullptr) FindLeaves();
     return is_complete_;
   }
 
@@ -95,15 +100,14 @@ class Growth {
 
   void OpenRoots() {
     const int32_t num_roots = table_.num_nodes;
-    slot_.resize(entries_.size);
-    for (int64_t entry = 0; entry < entries_.size; ++entry) {
+    CountEntries(0, num_roots, [&](int64_t entry) {
       const int32_t root = entries_.root[entry];
-      slot_[entry] = entries_.value[entry] > 0 && root >= 0 && root < num_roots ? root : kNoSlot;
-    }
-    CountEntries(0, num_roots, [&](int64_t entry) { return slot_[entry]; });
+      return slot_[entry] = entries_.value[entry] > 0 && root >= 0 && root < num_roots ? root : kNowhere;
+    });
     OpenFrontier(0);
-    is_in_row_order_ = entries_.are_in_row_order;
     GiveSlots(0);
+    is_in_row_order_ = entries_.are_in_row_order;
+    if (!is_in_row_order_ || !StaysInRowOrder()) SortBySlot();
   }
 
   // Opens the frontier of the nodes from `first` on.
@@ -112,30 +116,36 @@ class Growth {
     open_.HandDown(table_, first);
     parents_.swap(frontier_);
     frontier_.clear();
-    start_.clear();
-    stop_.clear();
     origins_.clear();
     slot_of_node_.assign(table_.num_nodes - first, kNoSlot);
-    int64_t before = 0;
     for (int32_t node = first; node < table_.num_nodes; ++node) {
       if (!MaySplit(node)) continue;
       slot_of_node_[node - first] = frontier_.size();
       frontier_.push_back(node);
       origins_.emplace_back();
-      start_.push_back(before);
-      stop_.push_back(before += table_.num_rows[node]);
     }
     if (is_in_row_order_) TraceOrigins(first);
   }
 
-  // Of two siblings that may be split the one of more rows is the difference of its parent and the other.
+  // Gives every slot the places of its entries when they are sorted.
+  void PlaceSlots() {
+    start_.clear();
+    stop_.clear();
+    int64_t before = 0;
+    for (const int32_t node : frontier_) {
+      start_.push_back(before);
+      stop_.push_back(before += table_.num_rows[node]);
+    }
+  }
+
+  // Of two siblings that may be split the one of more weight is the difference of its parent and the other.
   void TraceOrigins(int32_t first) {
     for (const int32_t parent : split_slots_) {
       const int32_t node = table_.first_child[parents_[parent]];
       if (table_.num_children[parents_[parent]] != 2) continue;
       const int32_t left = slot_of_node_[node - first], right = slot_of_node_[node + 1 - first];
       if (left == kNoSlot || right == kNoSlot) continue;
-      const bool left_is_heavier = table_.num_rows[node] > table_.num_rows[node + 1];
+      const bool left_is_heavier = WeightOf(node) > WeightOf(node + 1);
       origins_[left_is_heavier ? left : right] = {parent, left_is_heavier ? right : left};
     }
   }
@@ -188,7 +198,7 @@ class Growth {
     level_.label = entries_.label;
     level_.value = entries_.value;
     level_.num_entries = entries_.size;
-    level_.slot = is_in_row_order_ ? slot_.data() : nullptr;
+    level_.slot = is_in_row_order_ ? slot_ : nullptr;
     level_.node = frontier_.data();
     level_.start = start_.data();
     level_.stop = stop_.data();
@@ -259,39 +269,162 @@ class Growth {
     return table_.BranchOf(node, level_.codes[table_.feature[node] * level_.num_rows + entries_.row[entry]]);
   }
 
-  // Sends every entry to its child; `slot_` has the child's number in place of a slot until the frontier is open.
+  // Sends every entry to its child. A slot in `slot_` is turned into the child's, or into ~node where there is none.
   void SendInRowOrder(int32_t first) {
-    CountEntries(first, table_.num_nodes - first, [&](int64_t entry) {
-      if (slot_[entry] == kNoSlot) return kNoSlot;
-      const int32_t node = frontier_[slot_[entry]];
-      return slot_[entry] = table_.num_children[node] == 0 ? kNoSlot : table_.first_child[node] + BranchOf(entry, node);
-    });
-    OpenFrontier(first);
-    GiveSlots(first);
+    if (KnowsSums()) {
+      SumChildren(first);
+      OpenFrontier(first);
+      FollowSplits(first);
+    } else {
+      CountEntries(first, table_.num_nodes - first, [&](int64_t entry) {
+        if (slot_[entry] < 0) return kNoSlot;
+        const int32_t node = frontier_[slot_[entry]];
+        const bool is_split = table_.num_children[node] > 0;
+        slot_[entry] = is_split ? table_.first_child[node] + BranchOf(entry, node) : ~node;
+        return is_split ? slot_[entry] : kNoSlot;
+      });
+      OpenFrontier(first);
+      GiveSlots(first);
+    }
+    if (!StaysInRowOrder()) SortBySlot();
   }
 
-  // Gives every entry the slot of its node, and sorts the entries where that pays.
+  bool StaysInRowOrder() const {
+    return frontier_.empty() || static_cast<int64_t>(frontier_.size()) <= most_slots_in_row_order_;
+  }
+
+  // Whether the sums of a histogram are those of a node, so that they need not be counted.
+  bool KnowsSums() const {
+    const auto &of_splits = level_.additions, &of_nodes = entries_.additions;
+    return !table_.Compares() && table_.num_channels + level_.objective.counts_rows == level_.objective.num_channels &&
+           of_splits.size() == of_nodes.size() + level_.objective.counts_rows &&
+           std::equal(of_nodes.begin(), of_nodes.end(), of_splits.begin());
+  }
+
+  // The sums of the children of the level, from the histograms of the splits; the rows, too, where these are counted.
+  void SumChildren(int32_t first) {
+    for (const int32_t slot : split_slots_) {
+      const int32_t node = frontier_[slot];
+      row_order_.ForCodesOf(level_, slot, table_.feature[node], [&](int32_t code, const Value* sums) {
+        const int32_t child = table_.first_child[node] + table_.BranchOf(node, code);
+        Value* const to = table_.sums + child * table_.num_channels;
+        for (int64_t c = 0; c < table_.num_channels; ++c) to[c] += sums[c];
+        if (level_.objective.counts_rows) table_.num_rows[child] += sums[table_.num_channels];
+      });
+    }
+  }
+
+  // Where the entries of the slots of a level go, by their codes.
+  struct Ways {
+    std::vector<const Code*> column;   // of every slot
+    std::vector<int32_t> end_of_code;  // of every slot and code: the child after `first`; behind all, a slot not split
+    std::vector<int32_t> next;         // of every end: its slot, or ~node
+  };
+
+  Ways WaysFrom(int32_t first) const {
+    const int64_t num_children = table_.num_nodes - first;
+    Ways ways{{}, std::vector<int32_t>(parents_.size() * level_.num_bins), std::vector<int32_t>(num_children)};
+    for (int32_t child = 0; child < num_children; ++child) {
+      ways.next[child] = slot_of_node_[child] == kNoSlot ? ~(first + child) : slot_of_node_[child];
+    }
+    for (size_t slot = 0; slot < parents_.size(); ++slot) {
+      const int32_t node = parents_[slot];
+      const bool is_split = table_.num_children[node] > 0;
+      ways.column.push_back(level_.codes + table_.feature[node] * level_.num_rows);
+      for (int32_t code = 0; code < level_.num_bins; ++code) {
+        ways.end_of_code[slot * level_.num_bins + code] =
+            is_split ? table_.first_child[node] + table_.BranchOf(node, code) - first : ways.next.size();
+      }
+      if (!is_split) ways.next.push_back(~node);
+    }
+    return ways;
+  }
+
+  // Sends the entries, counts those of every child, and selects those that the next level sums.
+  void FollowSplits(int32_t first) {
+    const Ways ways = WaysFrom(first);
+    const int64_t num_parts = NumParts(pool_, entries_.size);
+    std::vector<std::vector<int32_t>> count(num_parts, std::vector<int32_t>(ways.next.size()));
+    const auto follow = [&](int64_t part, int64_t entry) {
+      const int32_t slot = slot_[entry];
+      if (slot < 0) return slot;
+      const int32_t end = ways.end_of_code[slot * level_.num_bins + level_.InTable(ways.column[slot][entry])];
+      ++count[part][end];
+      return slot_[entry] = ways.next[end];
+    };
+    if (!frontier_.empty() && StaysInRowOrder()) {
+      row_order_.SelectSome(pool_, level_, origins_, follow);
+    } else {
+      ForEachPart(pool_, num_parts, entries_.size, [&](int64_t part, int64_t begin, int64_t end) {
+        for (int64_t entry = begin; entry < end; ++entry) follow(part, entry);
+      });
+    }
+    for (int64_t child = 0; child < table_.num_nodes - first; ++child) {
+      table_.num_rows[first + child] = 0;
+      for (const auto& own : count) table_.num_rows[first + child] += own[child];
+    }
+  }
+
+  // Gives every entry the slot of its node, or ~node where this has none.
   void GiveSlots(int32_t first) {
-    ForEach(pool_, (entries_.size + kEntriesPerPart - 1) / kEntriesPerPart, [&](int64_t part) {
-      const int64_t end = std::min((part + 1) * kEntriesPerPart, entries_.size);
-      for (int64_t entry = part * kEntriesPerPart; entry < end; ++entry) {
-        if (slot_[entry] != kNoSlot) slot_[entry] = slot_of_node_[slot_[entry] - first];
+    ForEachPart(pool_, NumParts(pool_, entries_.size), entries_.size, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t entry = begin; entry < end; ++entry) {
+        if (slot_[entry] < first) continue;
+        const int32_t slot = slot_of_node_[slot_[entry] - first];
+        slot_[entry] = slot == kNoSlot ? ~slot_[entry] : slot;
       }
     });
-    const int64_t num_slots = frontier_.size();
-    if (num_slots > 0 && !(is_in_row_order_ && num_slots <= most_slots_in_row_order_)) SortBySlot();
+  }
+
+  // Turns what `leaf_` holds at the end into nodes. Rows that are in no tree walk down the first one.
+  void FindLeaves() const {
+    const std::vector<int32_t> branch = BranchesOfMissing();
+    ForEachPart(pool_, NumParts(pool_, entries_.size), entries_.size, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const int32_t told = leaf_[row];
+        if (told == kNowhere) {
+          leaf_[row] = Walk(row, branch);
+        } else if (is_in_row_order_) {
+          leaf_[row] = told < 0 ? ~told : frontier_[told];
+        }
+      }
+    });
+  }
+
+  int32_t Walk(int64_t row, const std::vector<int32_t>& branch_of_missing) const {
+    int32_t node = 0;
+    while (table_.num_children[node] > 0) {
+      const int32_t code = level_.codes[table_.feature[node] * level_.num_rows + row];
+      const bool is_missing = code == table_.missing_code[node];
+      node = table_.first_child[node] + (is_missing ? branch_of_missing[node] : table_.BranchOf(node, code));
+    }
+    return node;
+  }
+
+  // The branch of a missing value at every node: where none was seen, the heaviest one, the last of equals, as in
+  // `resolve_missing` of `jaxtree/growth/level.py`.
+  std::vector<int32_t> BranchesOfMissing() const {
+    std::vector<int32_t> branch(table_.missing_branch, table_.missing_branch + table_.num_nodes);
+    for (int32_t node = 0; node < table_.num_nodes; ++node) {
+      if (branch[node] != kUnresolved || table_.num_children[node] == 0) continue;
+      const int32_t first = table_.first_child[node];
+      int32_t heaviest = first;
+      for (int32_t child = first; child < first + table_.num_children[node]; ++child) {
+        if (WeightOf(child) >= WeightOf(heaviest)) heaviest = child;
+      }
+      branch[node] = heaviest - first;
+    }
+    return branch;
   }
 
   // A counting sort. Every part of the entries counts its own, so that it knows where its entries of a slot begin.
   void SortBySlot() {
-    const int64_t num_slots = frontier_.size();
-    const int64_t num_parts =
-        std::clamp<int64_t>(entries_.size / kEntriesPerPart, 1, std::max<int64_t>(pool_.num_threads(), 1));
-    const auto begin_of = [&](int64_t part) { return entries_.size * part / num_parts; };
+    PlaceSlots();
+    const int64_t num_slots = frontier_.size(), num_parts = NumParts(pool_, entries_.size);
     std::vector<std::vector<int64_t>> next(num_parts, std::vector<int64_t>(num_slots));
-    ForEach(pool_, num_parts, [&](int64_t part) {
-      for (int64_t entry = begin_of(part); entry < begin_of(part + 1); ++entry) {
-        if (slot_[entry] != kNoSlot) ++next[part][slot_[entry]];
+    ForEachPart(pool_, num_parts, entries_.size, [&](int64_t part, int64_t begin, int64_t end) {
+      for (int64_t entry = begin; entry < end; ++entry) {
+        if (slot_[entry] >= 0) ++next[part][slot_[entry]];
       }
     });
     for (int64_t slot = 0; slot < num_slots; ++slot) {
@@ -299,14 +432,15 @@ class Growth {
       for (auto& places : next) before += std::exchange(places[slot], before);
     }
     Columns<Value>& sorted = Blank();
-    ForEach(pool_, num_parts, [&](int64_t part) {
-      for (int64_t entry = begin_of(part); entry < begin_of(part + 1); ++entry) {
-        if (slot_[entry] != kNoSlot) sorted.Put(entries_, entry, next[part][slot_[entry]]++);
+    ForEachPart(pool_, num_parts, entries_.size, [&](int64_t part, int64_t begin, int64_t end) {
+      for (int64_t entry = begin; entry < end; ++entry) {
+        const int32_t slot = slot_[entry];
+        if (slot >= 0) sorted.Put(entries_, entry, next[part][slot]++);
+        // From here on leaves are those that entries have reached.
+        if (leaf_ != nullptr && slot != kNowhere) leaf_[entry] = slot < 0 ? ~slot : frontier_[slot];
       }
     });
     UseBlank();
-    slot_ = {};
-    row_order_ = {};
     branch_.resize(entries_.size);
     is_in_row_order_ = false;
   }
@@ -329,6 +463,7 @@ class Growth {
     ForEachGroup([&](const Piece& piece) { CountPiece(piece); });
     OpenFrontier(first);
     if (frontier_.empty()) return;
+    PlaceSlots();
     PlacePieces(first);
     Columns<Value>& moved = Blank();
     ForEachGroup([&](const Piece& piece) { MovePiece(piece, moved); });
@@ -365,16 +500,16 @@ class Growth {
 
   // Adds a piece to the sums of the children, and counts its entries of every branch.
   void CountPiece(const Piece& piece) {
-    const int32_t num_branches = table_.num_children[piece.node];
+    const int32_t num_branches = table_.num_children[piece.node], first_child = table_.first_child[piece.node];
     const auto count = [&](const Tally<Value>& tally) {
       for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
         const int32_t branch = BranchOf(entry, piece.node);
         branch_[entry] = branch;
         ++next_[piece.first + branch];
         Add(entry, branch, tally);
+        if (leaf_ != nullptr) leaf_[entries_.row[entry]] = first_child + branch;
       }
     };
-    const int32_t first_child = table_.first_child[piece.node];
     if (piece.is_whole) return count(table_.TallyFrom(first_child));
     OwnTally<Value> own = table_.BlankTally(num_branches);
     count(own.View());
@@ -420,7 +555,8 @@ class Growth {
   std::vector<int32_t> split_slots_;           // those that were split
   std::vector<Origin> origins_;                // of every slot, while entries are in row order
   RowOrder<Code, Value> row_order_;
-  std::vector<int32_t> slot_;                  // of every entry, while these are in row order
+  int32_t* const leaf_;                        // of every row; while entries are in row order it is `slot_`
+  int32_t* const slot_;                        // of every entry, while these are in row order
   std::vector<uint16_t> branch_;               // of every entry, once they are sorted
   Columns<Value> columns_[2];                  // of sorted entries: those of this level, and of the next
   int in_use_ = 0;

@@ -53,6 +53,23 @@ void ForEachIf(bool pays, xla::ffi::ThreadPool& pool, int64_t count, const Work&
   for (int64_t piece = 0; piece < count; ++piece) work(piece);
 }
 
+// Elements of a part of an array that one thread works on: fewer are not worth another thread.
+constexpr int64_t kLeastOfPart = 1 << 14;
+constexpr int64_t kPartsPerThread = 4;
+
+// Parts of an array of `size` elements: some for each thread, so that one that is held up is not waited for.
+inline int64_t NumParts(const xla::ffi::ThreadPool& pool, int64_t size) {
+  return std::max<int64_t>(1, std::min(kPartsPerThread * pool.num_threads(), size / kLeastOfPart));
+}
+
+// Calls work(part, begin, end) for parts of an array.
+template <typename Work>
+void ForEachPart(xla::ffi::ThreadPool& pool, int64_t num_parts, int64_t size, const Work& work) {
+  ForEach(pool, num_parts, [&](int64_t part) {
+    work(part, size * part / num_parts, size * (part + 1) / num_parts);
+  });
+}
+
 }  // namespace jaxtree
 
 #endif  // JAXTREE_NATIVE_PARALLEL_H_

@@ -30,6 +30,10 @@ constexpr double kC45Slack = 1e-3;
 // What an entry adds: the label that is added to the channel, or -1; the channel; the value, or `kCountsRow`.
 struct Addition {
   int32_t label, channel, value;
+
+  bool operator==(const Addition& other) const {
+    return label == other.label && channel == other.channel && value == other.value;
+  }
 };
 
 // The table, its entries, and the nodes of a level that may be split; see `native.grow_nodes`.
