@@ -12,6 +12,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int32, Int64
 
 from jaxtree.boosting.loss import Derivatives
+from jaxtree.growth import native_rows
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.newton import Penalties, newton_step
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
@@ -26,12 +27,14 @@ class Leaves(NamedTuple):
         of_row: The leaf of every row.
         is_used: Whether the tree was grown on the row.
         devices: The devices that rows are divided among.
+        is_native: Whether the kernel in C++ adds up the rows.
     """
 
     tree: Tree
     of_row: Int32[Array, " row"]
     is_used: Bool[Array, " row"]
     devices: Devices
+    is_native: bool
 
 
 def newton_steps(leaves: Leaves, derivatives: Derivatives, penalties: Penalties) -> Float[Array, "score node"]:
@@ -42,7 +45,7 @@ def newton_steps(leaves: Leaves, derivatives: Derivatives, penalties: Penalties)
         curvature = lax.optimization_barrier(sums_at_nodes(leaves, derivatives.hessian))
         return lax.optimization_barrier(newton_step(gradient, curvature, penalties))
     row, column = np.tril_indices(len(gradient))
-    triangle = lax.optimization_barrier(sums_at_nodes(leaves, derivatives.hessian[row, column])).T
+    triangle = lax.optimization_barrier(sums_at_nodes(leaves, derivatives.hessian)).T
     matrix = jnp.zeros((len(triangle), len(gradient), len(gradient)))
     matrix = matrix.at[:, row, column].set(triangle).at[:, column, row].set(triangle)
     matrix = matrix + penalties.l2 * jnp.eye(len(gradient))
@@ -105,9 +108,16 @@ def _quantile(
     return jnp.where(whole > 0, value.at[first].get(mode="clip"), 0.0)
 
 
-def sums_at_nodes(leaves: Leaves, values: Float[Array, "value row"]) -> Float[Array, "value node"]:
-    """The sums over the rows of every node, exact in the fixed point that the number of rows leaves."""
+def sums_at_nodes(leaves: Leaves, values: Float[Array, "*value row"]) -> Float[Array, "value node"]:
+    """The sums over the rows of every node, exact in the fixed point that the number of rows leaves.
+
+    Of symmetric matrices those on the diagonal and below.
+    """
     tree, devices = leaves.tree, leaves.devices
+    if leaves.is_native:
+        return native_rows.sum_at_nodes(tree, leaves.of_row, leaves.is_used, values)
+    if values.ndim == 3:
+        values = values[np.tril_indices(len(values))]
     values, unit = _in_fixed_point(values, leaves.is_used, devices)
     blank = jnp.zeros(tree.capacity, jnp.int64)
     sums = devices.total(jnp.stack([blank.at[leaves.of_row].add(own) for own in values]))
@@ -120,8 +130,12 @@ def sums_at_nodes(leaves: Leaves, values: Float[Array, "value row"]) -> Float[Ar
     return lax.fori_loop(0, deepest, add_to_parents, sums).astype(jnp.float64) * unit
 
 
-def exact_sum(values: Float[Array, "value row"], is_used: Bool[Array, " row"], devices: Devices) -> Float[Array, ""]:
+def exact_sum(
+    values: Float[Array, "value row"], is_used: Bool[Array, " row"], devices: Devices, *, is_native: bool
+) -> Float[Array, ""]:
     """The sum of all values of used rows, those of other devices too, which does not depend on their order."""
+    if is_native:
+        return native_rows.sum_of_rows(values, is_used)
     whole, unit = _in_fixed_point(values.reshape(-1), jnp.tile(is_used, len(values)), devices)
     return devices.total(jnp.sum(whole)).astype(jnp.float64) * unit
 

@@ -22,6 +22,7 @@ from jaxtree.boosting.leaves import Leaves, exact_sum, newton_steps, quantile_st
 from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
 from jaxtree.boosting.samples import Sample
 from jaxtree.compilation import compiled
+from jaxtree.growth import native_rows
 from jaxtree.growth.grow import grow_to_leaves
 from jaxtree.growth.inputs import Limits
 from jaxtree.growth.mesh import ROWS, as_rows
@@ -183,12 +184,11 @@ def _make_rounds(
             tree = leaves.tree
             state, counted = put_back(state, dropped, tree, rate)
         steps = _changes(counted).astype(state.scores.dtype)
-        move = lambda scores, leaf: scores + steps[:, leaf]  # noqa: E731
         ends = [apply(tree, own.codes) for own in evaluations]
-        evaluated = tuple(move(*pair) for pair in zip(state.evaluated, ends, strict=True))
+        evaluated = tuple(_add_steps(own, steps, end) for own, end in zip(state.evaluated, ends, strict=True))
         pairs = zip(evaluated, evaluations, strict=True)
         own_losses = [loss.mean(scores, own.target, own.weight, own.extras) for scores, own in pairs]
-        scores = move(state.scores, leaves.of_row)
+        scores = (native_rows.add_steps if plan.is_native else _add_steps)(state.scores, steps, leaves.of_row)
         state = state._replace(round=state.round + 1, scores=scores, evaluated=evaluated, is_finite=is_finite)
         made = Made(
             jax.tree.map(lambda all_, own: all_.at[at].set(own.astype(all_.dtype)), made.trees, tree),
@@ -207,6 +207,13 @@ def _changes(tree: Tree) -> Float[Array, "score node"]:
     columns = jnp.split(tree.target_sum, tree.target_sum.shape[1], axis=1)
     means = [target_means(dataclasses.replace(tree, target_sum=column)) for column in columns]
     return lax.optimization_barrier(jnp.concatenate(means, axis=1)).T
+
+
+def _add_steps(
+    scores: Float[Array, "score row"], steps: Float[Array, "score node"], leaf: Int32[Array, " row"]
+) -> Float[Array, "score row"]:
+    """The scores, each with the step of its row's leaf."""
+    return scores + steps[:, leaf]
 
 
 def _with_best(state: BoostState, losses: list[Float[Array, ""]], rates: Rates) -> BoostState:
@@ -237,7 +244,7 @@ def _grow_tree(
         derivatives = Derivatives(derivatives.gradient * factor, derivatives.hessian * factor)
     curvature = _curvatures(derivatives, plan)
     # Growth asks for a part of the root's weight.
-    weight = exact_sum(curvature, is_used, plan.devices)
+    weight = exact_sum(curvature, is_used, plan.devices, is_native=plan.is_native)
     limits = rates.limits._replace(min_impurity_decrease=(rates.least_gain / jnp.where(weight > 0, weight, 1))[None])
     grown, of_row = grow_to_leaves(
         prepared._replace(
@@ -253,7 +260,7 @@ def _grow_tree(
     if rates.max_leaf_nodes is not None:
         tree = cut_to_leaves(grown.tree, rates.max_leaf_nodes)
         of_row = apply(tree, rows.codes)
-    leaves = Leaves(tree, of_row, is_used, plan.devices)
+    leaves = Leaves(tree, of_row, is_used, plan.devices, plan.is_native)
     steps = learning_rate * _steps(leaves, derivatives, rows, state.scores, rates.penalties, monotone, loss)
     tree = dataclasses.replace(tree, target_sum=(steps * tree.weight).T)
     return leaves._replace(tree=tree), is_finite

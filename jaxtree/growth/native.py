@@ -27,6 +27,9 @@ from jaxtree.tree import Tree
 INTERFACE = 8
 """The version of the kernel's arguments in this file."""
 
+HANDLERS = ("jaxtree_grow", "jaxtree_quantise", "jaxtree_sum_at_nodes", "jaxtree_sum", "jaxtree_add_steps")
+"""The functions of the kernel."""
+
 FORMULAS: dict[Any, int] = {gini: 0, entropy: 1, misclassification: 2, squared_error: 3, poisson: 4}
 """The criteria that the kernel can score by, and the number of each."""
 
@@ -55,7 +58,8 @@ def is_available() -> bool:
     if package.INTERFACE != INTERFACE:
         return False
     library = ctypes.CDLL(str(package.LIBRARY))
-    jax.ffi.register_ffi_target("jaxtree_grow", jax.ffi.pycapsule(library.jaxtree_grow), platform="cpu")
+    for handler in HANDLERS:
+        jax.ffi.register_ffi_target(handler, jax.ffi.pycapsule(getattr(library, handler)), platform="cpu")
     return True
 
 

@@ -99,7 +99,8 @@ class Newton(Objective):
         for values, terms in ((curvature, self.num_curvatures), (gradient, 1)):
             size = devices.greatest(exponent(values))
             unit = unit_of(weights.num_terms * terms, size, bits=bits)
-            most = jnp.exp2(size.astype(jnp.float64)) / unit - 1
+            # Rounded, as a power of two need not be exact.
+            most = jnp.round(jnp.exp2(size.astype(jnp.float64)) / unit) - 1
             parts.append(jnp.clip(jnp.floor(values / unit + noise), -most, most))
             units.append(unit)
         value = jnp.concatenate(parts).astype(jnp.int64 if self.needs_wide_sums else jnp.int32)

@@ -17,7 +17,7 @@ namespace jaxtree {
 template <typename Value>
 struct Entries {
   int64_t size;
-  const int32_t *row, *root, *label;
+  const int32_t *row, *root, *label;  // null rows: entry e is row e; null roots: all are at the first
   const int64_t* identity;  // tells targets apart
   const Value* value;
   int64_t num_labels, num_values;
@@ -25,6 +25,9 @@ struct Entries {
   std::vector<Addition> additions;  // to the sums of a node
   bool adds_one_label;              // and nothing else, see `Level`
   bool adds_two_values;             // and nothing else: each to a channel of its own
+
+  int32_t RowOf(int64_t entry) const { return row == nullptr ? entry : row[entry]; }
+  int32_t RootOf(int64_t entry) const { return root == nullptr ? 0 : root[entry]; }
 
   // Adds an entry to the sums of a node.
   void Add(int64_t entry, int64_t node, int64_t num_channels, const Tally<Value>& tally) const {
@@ -55,7 +58,7 @@ class Columns {
  public:
   // Copies an entry to a place.
   void Put(const Entries<Value>& entries, int64_t entry, int64_t place) {
-    row_[place] = entries.row[entry];
+    row_[place] = entries.RowOf(entry);
     for (int64_t at = 0; at < entries.num_labels * entries.size; at += entries.size) {
       label_[at + place] = entries.label[at + entry];
     }

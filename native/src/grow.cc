@@ -119,9 +119,7 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   level.num_rows = codes.dimensions()[1];
 
   Entries<Value> entries{};
-  const ffi::AnyBuffer row = in.Next();
-  entries.size = row.element_count();
-  entries.row = static_cast<const int32_t*>(row.untyped_data());
+  entries.row = in.Data<int32_t>();
   entries.root = in.Data<int32_t>();
   const ffi::AnyBuffer label = in.Next(), value = in.Next();
   if (label.element_type() == ffi::DataType::S64) {
@@ -132,6 +130,7 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   }
   entries.value = static_cast<const Value*>(value.untyped_data());
   entries.num_values = value.dimensions()[0];
+  entries.size = value.dimensions()[1];
   entries.are_in_row_order = rules[13] != 0;
   entries.additions = ReadAdditions(attributes.node_additions);
   entries.adds_one_label = AddsOneLabel(entries.additions);

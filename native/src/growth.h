@@ -101,7 +101,7 @@ class Growth {
   void OpenRoots() {
     const int32_t num_roots = table_.num_nodes;
     CountEntries(0, num_roots, [&](int64_t entry) {
-      const int32_t root = entries_.root[entry];
+      const int32_t root = entries_.RootOf(entry);
       return slot_[entry] = entries_.value[entry] > 0 && root >= 0 && root < num_roots ? root : kNowhere;
     });
     OpenFrontier(0);
@@ -266,7 +266,7 @@ class Growth {
   }
 
   int32_t BranchOf(int64_t entry, int32_t node) const {
-    return table_.BranchOf(node, level_.codes[table_.feature[node] * level_.num_rows + entries_.row[entry]]);
+    return table_.BranchOf(node, level_.codes[table_.feature[node] * level_.num_rows + entries_.RowOf(entry)]);
   }
 
   // Sends every entry to its child. A slot in `slot_` is turned into the child's, or into ~node where there is none.
@@ -507,7 +507,7 @@ class Growth {
         branch_[entry] = branch;
         ++next_[piece.first + branch];
         Add(entry, branch, tally);
-        if (leaf_ != nullptr) leaf_[entries_.row[entry]] = first_child + branch;
+        if (leaf_ != nullptr) leaf_[entries_.RowOf(entry)] = first_child + branch;
       }
     };
     if (piece.is_whole) return count(table_.TallyFrom(first_child));

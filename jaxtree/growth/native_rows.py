@@ -1,0 +1,71 @@
+"""What the kernel in C++ does with the rows of a boosting beside growing a tree; see native/src/rows.cc.
+
+Every function has a counterpart for XLA, of the same bits, which the caller takes where the kernel is not.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int32
+
+from jaxtree.growth.newton import NARROW_BITS, Newton
+from jaxtree.growth.objective import Units
+from jaxtree.growth.plan import Plan
+from jaxtree.growth.prepare import Prepared
+from jaxtree.growth.problem import Entries
+from jaxtree.growth.whole_numbers import BITS
+from jaxtree.tree import Tree
+
+
+def quantise_rows(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
+    """The rows as entries of one tree, their derivatives as whole numbers: `prepare.quantise` of `Newton` with noise.
+
+    Rows and roots are not given, as an entry is the row of its number.
+    """
+    newton, target = plan.rules.objective, prepared.target
+    assert isinstance(newton, Newton) and newton.has_noise
+    dtype, bits = (jnp.int64, BITS) if newton.needs_wide_sums else (jnp.int32, NARROW_BITS)
+    value, units = _call(
+        "jaxtree_quantise",
+        (jax.ShapeDtypeStruct((newton.num_channels, target.shape[1]), dtype), _real(2)),
+        target,
+        prepared.weight > 0,
+        num_curvatures=np.int32(newton.num_curvatures),
+        bits=np.int32(bits),
+    )
+    none, label = jnp.zeros(0, jnp.int32), jnp.zeros((0, target.shape[1]), jnp.int32)
+    whole = Units(units[0], units[1], jnp.float64(1), jnp.zeros(0, jnp.float64), is_scaled=True)
+    return Entries(none, label, value, none, jnp.int32(target.shape[1])), whole
+
+
+def sum_at_nodes(
+    tree: Tree, leaf: Int32[Array, " row"], is_used: Bool[Array, " row"], values: Float[Array, "*value row"]
+) -> Float[Array, "value node"]:
+    """The exact sums over the rows of every node; of a matrix a row those on the diagonal and below, row by row."""
+    is_triangle = values.ndim == 3
+    number = len(values) * (len(values) + 1) // 2 if is_triangle else len(values)
+    arguments = values, is_used, leaf, tree.parent, tree.depth
+    return _call("jaxtree_sum_at_nodes", _real(number, tree.capacity), *arguments, is_triangle=is_triangle)
+
+
+def sum_of_rows(values: Float[Array, "value row"], is_used: Bool[Array, " row"]) -> Float[Array, ""]:
+    """The exact sum of all values of used rows."""
+    return _call("jaxtree_sum", _real(1), values, is_used)[0]
+
+
+def add_steps(
+    scores: Float[Array, "score row"], steps: Float[Array, "score node"], leaf: Int32[Array, " row"]
+) -> Float[Array, "score row"]:
+    """The scores, each with the step of its row's leaf."""
+    moved = jax.ShapeDtypeStruct(scores.shape, scores.dtype)
+    return jax.ffi.ffi_call("jaxtree_add_steps", moved, input_output_aliases={0: 0})(scores, steps, leaf)
+
+
+def _call(name: str, results: Any, *arrays: Any, **numbers: Any) -> Any:
+    return jax.ffi.ffi_call(name, results)(*arrays, **numbers)
+
+
+def _real(*shape: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, jnp.float64)

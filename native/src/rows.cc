@@ -1,0 +1,287 @@
+// What a round of boosting does with every row beside growing a tree: derivatives as whole numbers, their sums at the
+// nodes, and the steps added to the scores. The numbers are those of `jaxtree/growth/whole_numbers.py`, bit by bit.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "parallel.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace ffi = xla::ffi;
+
+namespace jaxtree {
+namespace {
+
+constexpr int64_t kLeastExponent = -1022, kMostExponent = 1023;
+// Threads sum apart, and add up afterwards, where there are this many times as many rows as nodes.
+constexpr int64_t kRowsPerNode = 16;
+
+// The least e with all numbers below 2**e, for the greatest of them.
+int64_t ExponentOf(double most) {
+  if (!(most > 0)) return 0;
+  if (std::isinf(most)) return kMostExponent + 1;
+  return std::max<int64_t>(std::ilogb(most) + 1, kLeastExponent);
+}
+
+double UnitOf(double num_terms, int64_t exponent, int64_t bits) {
+  const int64_t power = exponent - (bits - ExponentOf(std::max(num_terms - 1, 0.0)));
+  return std::ldexp(1.0, static_cast<int>(std::clamp(power, kLeastExponent, kMostExponent)));
+}
+
+// The nearest whole number, of two the even one.
+int64_t Rounded(double number) {
+  constexpr double kLarge = 0x1p51, kShift = 0x1.8p52;
+  if (!(std::abs(number) < kLarge)) return std::abs(number) < 0x1p62 ? static_cast<int64_t>(number) : 0;
+  return static_cast<int64_t>((number + kShift) - kShift);
+}
+
+int64_t Floor(double number) {
+  if (!(std::abs(number) < 0x1p62)) return 0;
+  const int64_t whole = static_cast<int64_t>(number);
+  return whole - (number < static_cast<double>(whole));
+}
+
+// The values of some rows, an array for each; and which rows are used.
+template <typename Real>
+struct Values {
+  const Real* data;
+  std::vector<int64_t> of;  // the arrays that are looked at
+  int64_t num_rows;
+  const bool* is_used;
+
+  const Real* At(int64_t value) const { return data + of[value] * num_rows; }
+  int64_t size() const { return of.size(); }
+};
+
+struct Extent {
+  double most = 0;
+  int64_t num_used = 0;
+};
+
+// The greatest size of the values of used rows, and how many rows are used.
+template <typename Real>
+Extent ExtentOf(ffi::ThreadPool& pool, const Values<Real>& values) {
+  const int64_t num_parts = NumParts(pool, values.num_rows);
+  std::vector<Extent> extents(num_parts);
+  ForEachPart(pool, num_parts, values.num_rows, [&](int64_t part, int64_t begin, int64_t end) {
+    Real most = 0;
+    for (int64_t value = 0; value < values.size(); ++value) {
+      const Real* const own = values.At(value);
+      for (int64_t row = begin; row < end; ++row) {
+        const Real size = values.is_used[row] ? std::abs(own[row]) : 0;
+        most = size > most ? size : most;
+      }
+    }
+    extents[part] = {static_cast<double>(most), std::count(values.is_used + begin, values.is_used + end, true)};
+  });
+  Extent whole;
+  for (const Extent& own : extents) {
+    whole.most = std::max(whole.most, own.most);
+    whole.num_used += own.num_used;
+  }
+  return whole;
+}
+
+// Adds the values of used rows to `sums`, [value, node]; the node of a row is 0 where `node` is null.
+template <typename Real>
+void AddRows(const Values<Real>& values, const int32_t* node, double inverse, int64_t begin, int64_t end, int64_t num_nodes,
+             int64_t* sums) {
+  for (int64_t value = 0; value < values.size(); ++value) {
+    const Real* const own = values.At(value);
+    int64_t* const to = sums + value * num_nodes;
+    for (int64_t row = begin; row < end; ++row) {
+      if (values.is_used[row]) to[node ? node[row] : 0] += Rounded(static_cast<double>(own[row]) * inverse);
+    }
+  }
+}
+
+template <typename Real>
+std::vector<int64_t> SumRows(ffi::ThreadPool& pool, const Values<Real>& values, const int32_t* node, double unit,
+                             int64_t num_nodes) {
+  const int64_t size = values.size() * num_nodes;
+  const int64_t most_parts = std::max<int64_t>(values.num_rows / (kRowsPerNode * num_nodes), 1);
+  const int64_t num_parts = std::min(NumParts(pool, values.num_rows), most_parts);
+  std::vector<std::vector<int64_t>> sums(num_parts);
+  ForEachPart(pool, num_parts, values.num_rows, [&](int64_t part, int64_t begin, int64_t end) {
+    sums[part].assign(size, 0);
+    AddRows(values, node, 1 / unit, begin, end, num_nodes, sums[part].data());
+  });
+  for (int64_t part = 1; part < num_parts; ++part) {
+    for (int64_t at = 0; at < size; ++at) sums[0][at] += sums[part][at];
+  }
+  return std::move(sums[0]);
+}
+
+// The arrays of a square array of them that are on its diagonal or below; or all.
+std::vector<int64_t> ArraysOf(int64_t number, bool is_triangle) {
+  std::vector<int64_t> of;
+  const auto side = is_triangle ? static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(number)))) : number;
+  for (int64_t row = 0; row < side; ++row) {
+    for (int64_t column = 0; is_triangle && column <= row; ++column) of.push_back(row * side + column);
+    if (!is_triangle) of.push_back(row);
+  }
+  return of;
+}
+
+template <typename Real>
+void SumAtNodes(ffi::ThreadPool& pool, const Values<Real>& values, const int32_t* leaf, const int32_t* parent,
+                const int32_t* depth, int64_t num_nodes, double* results) {
+  const Extent extent = ExtentOf(pool, values);
+  const double unit = UnitOf(extent.num_used, ExponentOf(extent.most), 61);
+  std::vector<int64_t> sums = SumRows(pool, values, leaf, unit, num_nodes);
+  for (int64_t value = 0; value < values.size(); ++value) {
+    int64_t* const own = sums.data() + value * num_nodes;
+    // Children come after their parents.
+    for (int64_t node = num_nodes - 1; node > 0; --node) {
+      if (depth[node] > 0) own[parent[node]] += own[node];
+    }
+    for (int64_t node = 0; node < num_nodes; ++node) results[value * num_nodes + node] = static_cast<double>(own[node]) * unit;
+  }
+}
+
+// The derivatives as whole numbers: first second derivatives, and after `num_curvatures` of them gradients. The last array
+// of the target is noise.
+template <typename Real, typename Whole>
+void Quantise(ffi::ThreadPool& pool, const Real* target, const bool* is_used, int64_t num_rows, int64_t num_curvatures,
+              int64_t num_values, int64_t bits, Whole* whole, double* units) {
+  const Real* const noise = target + num_values * num_rows;
+  double most[2];
+  for (int kind = 0; kind < 2; ++kind) {
+    Values<Real> values{target, {}, num_rows, is_used};
+    for (int64_t at = kind == 0 ? 0 : num_curvatures; at < (kind == 0 ? num_curvatures : num_values); ++at) values.of.push_back(at);
+    const Extent extent = ExtentOf(pool, values);
+    const int64_t exponent = ExponentOf(extent.most);
+    units[kind] = UnitOf(static_cast<double>(extent.num_used) * (kind == 0 ? num_curvatures : 1), exponent, bits);
+    most[kind] = std::ldexp(1.0, static_cast<int>(exponent)) / units[kind] - 1;
+  }
+  ForEachPart(pool, NumParts(pool, num_rows), num_rows, [&](int64_t, int64_t begin, int64_t end) {
+    for (int64_t at = 0; at < num_values; ++at) {
+      const int kind = at < num_curvatures ? 0 : 1;
+      const double inverse = 1 / units[kind];
+      const auto limit = static_cast<int64_t>(std::min(most[kind], 0x1p62));
+      const int64_t least = at == 0 ? 1 : -limit;
+      const Real* const own = target + at * num_rows;
+      for (int64_t row = begin; row < end; ++row) {
+        const int64_t rounded = Floor(static_cast<double>(own[row]) * inverse + static_cast<double>(noise[row]));
+        // A row whose first number is 0 would be in no tree.
+        whole[at * num_rows + row] = is_used[row] ? static_cast<Whole>(std::max(std::min(rounded, limit), least)) : 0;
+      }
+    }
+  });
+}
+
+template <typename Real>
+void AddSteps(ffi::ThreadPool& pool, const Real* scores, const Real* steps, const int32_t* leaf, int64_t num_scores,
+              int64_t num_rows, int64_t num_nodes, Real* moved) {
+  ForEachPart(pool, NumParts(pool, num_rows), num_rows, [&](int64_t, int64_t begin, int64_t end) {
+    for (int64_t score = 0; score < num_scores; ++score) {
+      const Real* const step = steps + score * num_nodes;
+      for (int64_t row = begin; row < end; ++row) {
+        moved[score * num_rows + row] = scores[score * num_rows + row] + step[leaf[row]];
+      }
+    }
+  });
+}
+
+// Returns run(a number of the type of an array of floats).
+template <typename Run>
+ffi::Error ForReals(const ffi::AnyBuffer& array, const Run& run) {
+  switch (array.element_type()) {
+    case ffi::DataType::F32: run(float{}); break;
+    case ffi::DataType::F64: run(double{}); break;
+    default: return ffi::Error::InvalidArgument("numbers must be float32 or float64");
+  }
+  return ffi::Error::Success();
+}
+
+ffi::Error SumAtNodesHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::Buffer<ffi::PRED> is_used,
+                             ffi::Buffer<ffi::S32> leaf, ffi::Buffer<ffi::S32> parent, ffi::Buffer<ffi::S32> depth,
+                             ffi::ResultBuffer<ffi::F64> sums, bool is_triangle) {
+  return ForReals(values, [&](auto real) {
+    using Real = decltype(real);
+    const Values<Real> own{static_cast<const Real*>(values.untyped_data()),
+                           ArraysOf(values.element_count() / std::max<int64_t>(leaf.element_count(), 1), is_triangle),
+                           static_cast<int64_t>(leaf.element_count()), is_used.typed_data()};
+    SumAtNodes(pool, own, leaf.typed_data(), parent.typed_data(), depth.typed_data(), parent.element_count(),
+               sums->typed_data());
+  });
+}
+
+ffi::Error SumHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::Buffer<ffi::PRED> is_used,
+                      ffi::ResultBuffer<ffi::F64> sum) {
+  return ForReals(values, [&](auto real) {
+    using Real = decltype(real);
+    const int64_t num_rows = is_used.element_count(), number = values.element_count() / std::max<int64_t>(num_rows, 1);
+    const Values<Real> own{static_cast<const Real*>(values.untyped_data()), ArraysOf(number, false), num_rows,
+                           is_used.typed_data()};
+    const Extent extent = ExtentOf(pool, own);
+    const double unit = UnitOf(static_cast<double>(extent.num_used) * number, ExponentOf(extent.most), 61);
+    int64_t total = 0;
+    for (const int64_t part : SumRows(pool, own, nullptr, unit, 1)) total += part;
+    sum->typed_data()[0] = static_cast<double>(total) * unit;
+  });
+}
+
+ffi::Error QuantiseHandler(ffi::ThreadPool pool, ffi::AnyBuffer target, ffi::Buffer<ffi::PRED> is_used,
+                           ffi::Result<ffi::AnyBuffer> whole, ffi::ResultBuffer<ffi::F64> units, int32_t num_curvatures,
+                           int32_t bits) {
+  return ForReals(target, [&](auto real) {
+    using Real = decltype(real);
+    const auto* const own = static_cast<const Real*>(target.untyped_data());
+    const int64_t num_rows = target.dimensions()[1], num_values = target.dimensions()[0] - 1;
+    const auto run = [&](auto* to) {
+      Quantise(pool, own, is_used.typed_data(), num_rows, num_curvatures, num_values, bits, to, units->typed_data());
+    };
+    if (whole->element_type() == ffi::DataType::S64) return run(static_cast<int64_t*>(whole->untyped_data()));
+    run(static_cast<int32_t*>(whole->untyped_data()));
+  });
+}
+
+ffi::Error AddStepsHandler(ffi::ThreadPool pool, ffi::AnyBuffer scores, ffi::AnyBuffer steps, ffi::Buffer<ffi::S32> leaf,
+                           ffi::Result<ffi::AnyBuffer> moved) {
+  return ForReals(scores, [&](auto real) {
+    using Real = decltype(real);
+    AddSteps(pool, static_cast<const Real*>(scores.untyped_data()), static_cast<const Real*>(steps.untyped_data()),
+             leaf.typed_data(), scores.dimensions()[0], scores.dimensions()[1], steps.dimensions()[1],
+             static_cast<Real*>(moved->untyped_data()));
+  });
+}
+
+}  // namespace
+}  // namespace jaxtree
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_sum_at_nodes, jaxtree::SumAtNodesHandler,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::ThreadPool>()
+                                  .Arg<ffi::AnyBuffer>()          // values of rows
+                                  .Arg<ffi::Buffer<ffi::PRED>>()  // whether a row is used
+                                  .Arg<ffi::Buffer<ffi::S32>>()   // leaf of a row
+                                  .Arg<ffi::Buffer<ffi::S32>>()   // parent of a node
+                                  .Arg<ffi::Buffer<ffi::S32>>()   // depth of a node
+                                  .Ret<ffi::Buffer<ffi::F64>>()
+                                  .Attr<bool>("is_triangle"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_sum, jaxtree::SumHandler,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::ThreadPool>()
+                                  .Arg<ffi::AnyBuffer>()          // values of rows
+                                  .Arg<ffi::Buffer<ffi::PRED>>()  // whether a row is used
+                                  .Ret<ffi::Buffer<ffi::F64>>());
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_quantise, jaxtree::QuantiseHandler,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::ThreadPool>()
+                                  .Arg<ffi::AnyBuffer>()          // derivatives of rows, and noise
+                                  .Arg<ffi::Buffer<ffi::PRED>>()  // whether a row is used
+                                  .Ret<ffi::AnyBuffer>()
+                                  .Ret<ffi::Buffer<ffi::F64>>()   // units of second derivatives and of gradients
+                                  .Attr<int32_t>("num_curvatures")
+                                  .Attr<int32_t>("bits"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_add_steps, jaxtree::AddStepsHandler,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::ThreadPool>()
+                                  .Arg<ffi::AnyBuffer>()         // scores of rows
+                                  .Arg<ffi::AnyBuffer>()         // steps of nodes
+                                  .Arg<ffi::Buffer<ffi::S32>>()  // leaf of a row
+                                  .Ret<ffi::AnyBuffer>());
