@@ -110,35 +110,52 @@ class RowOrder {
     for (; first < added.size(); ++first) SumValues<kFeatures, 1, kSome>(level, features, &added[first]);
   }
 
+  // Adds a vector to cells. Of two numbers, the first of which never falls below 0, it is one of 64 bits.
+  template <int kWidth>
+  static void AddVector(Value* cells, const Value* vector, int64_t width) {
+    if constexpr (kWidth == 2) {
+      uint64_t sum, added;
+      std::memcpy(&sum, cells, sizeof(sum));
+      std::memcpy(&added, vector, sizeof(added));
+      sum += added;
+      std::memcpy(cells, &sum, sizeof(sum));
+    } else {
+      typedef Value Lanes __attribute__((vector_size(sizeof(Value) * kLanes)));
+#pragma GCC unroll 4
+      for (int64_t lane = 0; lane < width; lane += kLanes) {
+        Lanes sum, added;
+        std::memcpy(&sum, cells + lane, sizeof(sum));
+        std::memcpy(&added, vector + lane, sizeof(added));
+        sum += added;
+        std::memcpy(cells + lane, &sum, sizeof(sum));
+      }
+    }
+  }
+
   // Features share the reads of bases and vectors. A vector of any width has `kWidth` 0.
   template <int kFeatures, bool kSome, int kWidth>
   __attribute__((noinline)) void SumVectors(const Level<Code, Value>& level, const int32_t* features) {
-    typedef Value Lanes __attribute__((vector_size(sizeof(Value) * (kWidth == 2 ? 2 : kLanes))));
-    constexpr int64_t kAtOnce = sizeof(Lanes) / sizeof(Value);
     const Code* codes[kFeatures];
     Value* cells[kFeatures];
     for (int f = 0; f < kFeatures; ++f) {
       codes[f] = level.codes + features[f] * level.num_rows;
       cells[f] = tables_[features[f]].data();
     }
-    const int64_t num_channels = level.objective.num_channels, width = kWidth > 0 ? kWidth : selection_.width;
+    const int64_t num_channels = kWidth == 2 ? 2 : level.objective.num_channels;
+    const int64_t width = kWidth > 0 ? kWidth : selection_.width;
+    const int32_t last_code = level.num_bins - 1;
     const int32_t *const base = selection_.base, *const row = selection_.row;
+    const Value* const vectors = selection_.value;
     for (const auto range : selection_.ranges) {
       for (int64_t entry = range.begin; entry < range.end; ++entry) {
         const int64_t at = base[entry], of_code = kSome ? row[entry] : entry;
-        const Value* const vector = selection_.value + entry * width;
+        const Value* const vector = vectors + entry * width;
+        // A compiler that cannot know that cells are not codes would read these again and again.
+        int32_t code[kFeatures];
 #pragma GCC unroll 4
-        for (int f = 0; f < kFeatures; ++f) {
-          Value* const own = cells[f] + at + level.InTable(codes[f][of_code]) * num_channels;
+        for (int f = 0; f < kFeatures; ++f) code[f] = std::clamp<int32_t>(codes[f][of_code], 0, last_code);
 #pragma GCC unroll 4
-          for (int64_t lane = 0; lane < width; lane += kAtOnce) {
-            Lanes sum, added;
-            std::memcpy(&sum, own + lane, sizeof(sum));
-            std::memcpy(&added, vector + lane, sizeof(added));
-            sum += added;
-            std::memcpy(own + lane, &sum, sizeof(sum));
-          }
-        }
+        for (int f = 0; f < kFeatures; ++f) AddVector<kWidth>(cells[f] + at + code[f] * num_channels, vector, width);
       }
     }
   }

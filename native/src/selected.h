@@ -24,12 +24,11 @@ struct Origin {
 // Numbers of 32 bits that a processor adds at once.
 constexpr int64_t kLanes = 4;
 
-// Where all that an entry adds are numbers of 32 bits for channels of their own, they lie side by side: as a *vector*, of
-// two numbers, or of as many times four as there must be.
+// Derivatives of 32 bits lie side by side: as a *vector*, of two numbers, or of as many times four as there must be.
 template <typename Code, typename Value>
 bool AddsVectors(const Level<Code, Value>& level) {
   const auto& added = level.additions;
-  if (sizeof(Value) != sizeof(int32_t) || added.size() < 2) return false;
+  if (sizeof(Value) != sizeof(int32_t) || !level.objective.IsNewton()) return false;
   for (size_t at = 0; at < added.size(); ++at) {
     if (added[at].label >= 0 || added[at].channel != static_cast<int32_t>(at)) return false;
   }
