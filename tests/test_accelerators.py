@@ -13,7 +13,7 @@ from benchmarks.compile_only.captured import capture, compile_call
 from benchmarks.compile_only.programs import PROGRAMS
 from benchmarks.compile_only.reading import count
 from benchmarks.compile_only.targets import NoCompilerError, mesh_of
-from jaxtree.growth import backends, plan
+from jaxtree.growth import backends, prepare
 
 ROWS = 1_000_000
 
@@ -87,7 +87,7 @@ def test_a_gpu_waits_for_the_host_at_few_places(name):
 def test_a_gpu_calls_the_kernel_in_warp_once_a_level(name, monkeypatch):
     for module in ("warp", "jax_cuda12_plugin"):
         pytest.importorskip(module, reason="neither Warp nor JAX's calls of other libraries on GPUs: jaxtree[aot]")
-    monkeypatch.setattr(plan, "backend_of", lambda *_: backends.GPU_WITH_WARP)
+    monkeypatch.setattr(prepare, "backend_of", lambda *_: backends.GPU_WITH_WARP)
     program = compiled(name, "gpu")
     found = count(program.as_text())
     assert program.as_text().count(" custom-call(") == 1

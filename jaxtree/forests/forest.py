@@ -32,9 +32,9 @@ from jaxtree.forests.samples import (
     round_weights,
     split_key,
 )
+from jaxtree.growth import costs
 from jaxtree.growth.grow import grow
 from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes, has_seeds
-from jaxtree.growth.plan import MOST_BINS_TABLED
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 
 NODES_PER_ENTRY = 0.25
@@ -264,7 +264,7 @@ class _ForestGrowth:
         num_entries = rows.num_rows if self._drawing is None else expected_rows(self._drawing)
         num_nodes = min(2 * num_entries, 2 ** (deepest + 1))
         num_sums = len(rows.target) * rows.num_classes or 2 + len(rows.target)
-        num_scanned = int(np.sum(np.asarray(self._features.num_codes) > MOST_BINS_TABLED))
+        num_scanned = int(np.sum(np.asarray(self._features.num_codes) > costs.CPU.most_bins_tabled))
         return TreeSize(num_entries, num_nodes, num_sums, num_scanned)
 
     def _room_for_entries(self, num_trees: int) -> int:

@@ -1,7 +1,7 @@
 """The frontier of a level: chunks of slots, entries sorted by slot, and the frontier of the next level.
 
 Sorting the entries by slot makes the windows of slots tight; their descendants inherit these, so that one sort serves
-several levels. A node whose window holds at most `WINDOW` entries is *small*.
+several levels. A node whose window holds at most `Costs.window` entries is *small*.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int32
 
-from jaxtree.growth.plan import WINDOW, Plan, TablePlan
+from jaxtree.growth.costs import Costs
+from jaxtree.growth.plan import Plan, TablePlan
 from jaxtree.growth.problem import DONE, Entries, Frontier
 from jaxtree.growth.rounds import over_blocks
 from jaxtree.growth.whole_numbers import sort_pairs
@@ -35,7 +36,7 @@ def chunk_stop(frontier: Frontier, first_slot: Int32[Array, ""], *, plan: Plan) 
 
 
 def excess_work(entries: Entries, frontier: Frontier, *, plan: Plan) -> Float[Array, ""]:
-    """The work per feature that tight windows would save on the level, in additions to a cell."""
+    """The nanoseconds per feature that tight windows would save on the level."""
 
     def add_chunk(carry):
         first, read = carry
@@ -44,14 +45,14 @@ def excess_work(entries: Entries, frontier: Frontier, *, plan: Plan) -> Float[Ar
 
     read = lax.while_loop(lambda c: c[0] < frontier.num_large, add_chunk, (jnp.int32(0), jnp.float32(0)))[1]
     channels = plan.rules.num_channels
-    cells_per_slot = plan.backend.score_cost * channels * max((_cells(table) for table in plan.tables), default=0)
+    cost_of_slot = channels * max((_cost_of_score(table, plan.costs) for table in plan.tables), default=0)
     used = frontier.num_rows.astype(jnp.float32) / plan.devices.number
-    return plan.cost_of_look * (read - used) + cells_per_slot * frontier.num_crowded.astype(jnp.float32)
+    return plan.cost_of_look * (read - used) + cost_of_slot * frontier.num_crowded.astype(jnp.float32)
 
 
-def _cells(table: TablePlan) -> int:
-    """The cells that are scored for a channel; pairs of codes, which are only compared, count a quarter."""
-    return table.num_bins * (table.num_bins // 4 if table.kind == SplitKind.SUBSET else 1)
+def _cost_of_score(table: TablePlan, costs: Costs) -> float:
+    """The nanoseconds that the scores of a slot take for a channel."""
+    return table.num_bins * (table.num_bins * costs.score_pair if table.kind == SplitKind.SUBSET else costs.score)
 
 
 def sort_by_slot(
@@ -97,12 +98,12 @@ def fill_slots(
         parent_slot = slot_of_node[tree.parent[at]]
         start, stop = (x.at[parent_slot].get(mode="clip") for x in (old.start, old.stop))
         joins = may_split(at) & (node < tree.num_nodes)
-        small = joins & (stop - start <= WINDOW) & (plan.small_nodes > 0)
+        small = joins & (stop - start <= plan.costs.window) & (plan.small_nodes > 0)
         large = joins & ~small
         place_large = new.num_large + jnp.cumsum(large, dtype=jnp.int32) - 1
         place_small = plan.capacity - new.num_small - jnp.cumsum(small, dtype=jnp.int32)
         slot = jnp.where(large, place_large, jnp.where(small, place_small, DONE))
-        crowded = large & (tree.num_rows[at] <= WINDOW) & (plan.small_nodes > 0)
+        crowded = large & (tree.num_rows[at] <= plan.costs.window) & (plan.small_nodes > 0)
         new = Frontier(
             node=new.node.at[slot].set(node, mode="drop"),
             start=new.start.at[slot].set(start, mode="drop"),

@@ -13,7 +13,6 @@ from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth.backends import FEW_ENTRIES
 from jaxtree.growth.frontier import excess_work, fill_slots, slots_of_entries, sort_by_slot
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_data, check_sizes
 from jaxtree.growth.level import resolve_missing, split_level
@@ -177,7 +176,7 @@ def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
     Where the kernel in C++ grows the trees and entries are few, XLA's own code has so little to do that it need not be
     optimised at all. Where there is no kernel and entries are many, it needs everything.
     """
-    is_small = plan.entry_capacity <= FEW_ENTRIES
+    is_small = plan.entry_capacity <= plan.costs.few_entries
     if not plan.is_on_cpu or not (is_small or plan.is_native):
         return {}
     return quick_options(0 if is_small and plan.is_native else 1)
@@ -327,7 +326,7 @@ def _sort_entries(problem: Problem, state: State, *, plan: Plan) -> State:
     unsorted = lambda: (state.entries, state.frontier)  # noqa: E731
     num_features = plan.num_sampled or jnp.sum(problem.num_codes > 0).astype(jnp.float32)
     saved = excess_work(state.entries, state.frontier, plan=plan) * num_features
-    sorts = saved > plan.backend.sort_cost * state.entries.slot.size
+    sorts = saved > plan.costs.sort * state.entries.slot.size
     entries, frontier = lax.cond(sorts, sorted_, unsorted)
     return state._replace(entries=entries, frontier=frontier, in_row_order=state.in_row_order & ~sorts)
 

@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Int, Int32, UInt
 from jaxtree.growth import warp_histogram
 from jaxtree.growth.backends import Accumulation
 from jaxtree.growth.cells import bases_of, compare, scatter, scatter_at_once
+from jaxtree.growth.costs import Costs
 from jaxtree.growth.inputs import ResolvedRules
 from jaxtree.growth.objective import COUNTS_ROW, NO_LABEL
 from jaxtree.growth.plan import Plan, TablePlan
@@ -31,15 +32,6 @@ PartOf = Callable[[Int32[Array, " entry"], Int32[Array, " entry"]], Int32[Array,
 
 AddPart = Callable[[Int32[Array, ""], int, Tables], Tables]
 """Adds a number of entries, from a first one on, to tables."""
-
-PARTS = 4
-"""Number of parts of a *stretch* of entries; the cells of the parts are looked up independently.
-
-XLA divides a program among the cores of a CPU only where more than eight operations are ready to run (jaxlib 0.10).
-Four features times four parts are sixteen, and take a fifth to a third less time on two cores.
-"""
-LEAST_ENTRIES_PER_PART, MOST_ENTRIES_PER_PART = 2**13, 2**16
-"""Smaller parts cost more to send to another core than they save; larger ones exceed its cache."""
 
 
 class Chunk(NamedTuple):
@@ -272,8 +264,9 @@ def _tables(source: _Source, features: list) -> Tables:
         some = [codes.at[feature, row].get(mode="promise_in_bounds") for feature in features]
         return add_all(tables, some, base, value)
 
-    in_order = lambda: _over_all(add_in_order, num_entries, empty)  # noqa: E731
-    by_lookup = lambda: _over_blocks(add_by_lookup, num_entries, source.blocks, plan.entries_per_block, empty)  # noqa: E731
+    in_order = lambda: _over_all(add_in_order, num_entries, empty, plan.costs)  # noqa: E731
+    blocks = source.blocks, plan.entries_per_block
+    by_lookup = lambda: _over_blocks(add_by_lookup, num_entries, *blocks, empty, plan.costs)  # noqa: E731
     if not plan.starts_in_row_order:
         return by_lookup()
     if not plan.sorts:
@@ -310,27 +303,31 @@ def _fold_copies(source: _Source, tables: Int[Array, "table cell"]) -> Int[Array
     return tables
 
 
-def _over_all(add: AddPart, num_entries: int, tables: Tables) -> Tables:
+def _over_all(add: AddPart, num_entries: int, tables: Tables, costs: Costs) -> Tables:
     """Adds all entries, in stretches of equal parts if their number divides."""
-    number = PARTS
-    while num_entries // number > MOST_ENTRIES_PER_PART:
+    number = costs.parts
+    while num_entries // number > costs.most_entries_per_part:
         number *= 2
     size = num_entries // number
-    if num_entries % number or size < LEAST_ENTRIES_PER_PART:
+    if num_entries % number or size < costs.least_entries_per_part:
         return add(jnp.int32(0), num_entries, tables)
-    return lax.fori_loop(jnp.int32(0), number // PARTS, lambda at, tables: _add_stretch(add, at, size, tables), tables)
+    add_stretch = lambda at, tables: _add_stretch(add, at, size, tables, costs.parts)  # noqa: E731
+    return lax.fori_loop(jnp.int32(0), number // costs.parts, add_stretch, tables)
 
 
-def _over_blocks(add: AddPart, num_entries: int, blocks, block_size: int, tables: Tables) -> Tables:
+def _over_blocks(
+    add: AddPart, num_entries: int, blocks: Window, block_size: int, tables: Tables, costs: Costs
+) -> Tables:
     """Adds the entries of some blocks: whole stretches together, and the blocks before and after them one by one."""
     first, last = blocks
-    size = min(MOST_ENTRIES_PER_PART // 2, 1 << max((num_entries // PARTS).bit_length() - 2, 0))
-    if size < LEAST_ENTRIES_PER_PART or size % block_size:
+    size = min(costs.most_entries_per_part // 2, 1 << max((num_entries // costs.parts).bit_length() - 2, 0))
+    if size < costs.least_entries_per_part or size % block_size:
         return lax.fori_loop(first, last, lambda block, tables: add(block * block_size, block_size, tables), tables)
-    blocks_per_stretch = PARTS * size // block_size
+    blocks_per_stretch = costs.parts * size // block_size
     begin = -(-first // blocks_per_stretch)
     end = jnp.maximum(last // blocks_per_stretch, begin)
-    tables = lax.fori_loop(begin, end, lambda at, tables: _add_stretch(add, at, size, tables), tables)
+    add_stretch = lambda at, tables: _add_stretch(add, at, size, tables, costs.parts)  # noqa: E731
+    tables = lax.fori_loop(begin, end, add_stretch, tables)
     num_before = jnp.minimum(begin * blocks_per_stretch, last) - first
     behind = jnp.minimum(end * blocks_per_stretch, last)
 
@@ -341,8 +338,8 @@ def _over_blocks(add: AddPart, num_entries: int, blocks, block_size: int, tables
     return lax.fori_loop(jnp.int32(0), num_before + last - behind, add_other, tables)
 
 
-def _add_stretch(add: AddPart, number: Int32[Array, ""], size: int, tables: Tables) -> Tables:
+def _add_stretch(add: AddPart, number: Int32[Array, ""], size: int, tables: Tables, parts: int) -> Tables:
     """Adds the entries of a stretch, part by part."""
-    for part in range(PARTS):
-        tables = add((number * PARTS + part) * size, size, tables)
+    for part in range(parts):
+        tables = add((number * parts + part) * size, size, tables)
     return tables

@@ -7,35 +7,12 @@ import functools
 from typing import NamedTuple
 
 from jaxtree.buckets import bin_bucket
-from jaxtree.growth.backends import CPU, FEW_ENTRIES, Accumulation, Backend, backend_of, for_entries
+from jaxtree.growth.backends import CPU, Accumulation, Backend, for_entries
+from jaxtree.growth.costs import Costs
 from jaxtree.growth.inputs import ResolvedRules, Sizes
 from jaxtree.growth.mesh import Devices
 from jaxtree.tree import SplitKind
 from jaxtree.tree.nodes import CODES_PER_WORD
-
-LEAST_CELLS = 2**9
-"""Number of cells of a slot that sets the size of chunks where no feature has a table."""
-
-MOST_ENTRIES_UNSORTED = 2**13
-"""Up to this number, entries are read faster than they are sorted."""
-
-MIN_ENTRIES_SIDE_BY_SIDE = 2**15
-"""With fewer entries a second core saves less than a larger program costs to compile."""
-
-WINDOW = 16
-"""The most entries in the window of a small node, which is scored by a histogram of its own codes."""
-
-MIN_BINS_FOR_SMALL_NODES = 4 * WINDOW
-"""With fewer bins a histogram of all codes costs no more."""
-
-MOST_BINS_TABLED = 256
-"""Features of more codes are scanned: their histograms would be mostly empty."""
-
-BYTES_IN_ROW_ORDER = 2**20
-"""Bytes of a feature's sums at all nodes of a level, up to which the kernel in C++ reads entries in row order."""
-
-MOST_BYTES_IN_ROW_ORDER = 2**27
-"""The same of all features: the sums of a level are kept for the next."""
 
 
 class TableShape(NamedTuple):
@@ -127,20 +104,26 @@ class Plan(NamedTuple):
     starts_in_row_order: bool
 
     @property
+    def costs(self) -> Costs:
+        """The figures by which growth chooses among its ways."""
+        return self.backend.costs
+
+    @property
     def is_on_cpu(self) -> bool:
         """Whether the program runs on a CPU."""
         return self.backend.accumulation == Accumulation.SCATTER
 
     @property
     def cost_of_look(self) -> float:
-        """The cost of an entry that is read for a feature: of adding it to a cell, or of drawing a threshold."""
-        return 4.0 if self.rules.samples_thresholds else 1.0
+        """The nanoseconds for an entry that is read for a feature, to add it to a cell or to draw a threshold."""
+        if self.rules.samples_thresholds:
+            return self.costs.draw
+        return self.costs.look_own if self.num_sampled else self.costs.look
 
     @property
     def nodes_at_a_time(self) -> int:
-        """The nodes of a level that are recorded together: few on a CPU where levels have few nodes."""
-        is_small = self.is_on_cpu and self.entry_capacity <= FEW_ENTRIES
-        return min(self.capacity, 64 if is_small else 1024)
+        """The nodes of a level that are recorded together."""
+        return min(self.capacity, self.costs.nodes_at_a_time)
 
     @property
     def num_blocks(self) -> int:
@@ -161,7 +144,7 @@ def make_plan(
     *,
     num_entries: int,
     devices: Devices,
-    platform: str,
+    backend: Backend,
 ) -> Plan:
     """Returns the plan of a growth.
 
@@ -172,10 +155,11 @@ def make_plan(
         scoring: How splits are found beside that.
         num_entries: The number of entries on all devices.
         devices: The devices.
-        platform: JAX's name for their kind.
+        backend: The choices for their kind.
     """
     num_scanned, num_sampled = scoring
-    backend = for_entries(backend_of(platform, devices.number), num_entries)
+    backend = for_entries(backend, num_entries)
+    costs = backend.costs
     if rules.samples_thresholds and backend.accumulation == Accumulation.SHARED:
         # A drawn threshold has a cell for each of a few parts, which that kernel does not tell apart.
         backend = backend._replace(accumulation=Accumulation.COPIES)
@@ -185,22 +169,22 @@ def make_plan(
     item = 8 if rules.has_wide_sums else 4
     plan_table = functools.partial(_plan_table, backend, rules, num_sampled, num_entries, widest_level)
     tables = tuple(plan_table(shape) for shape in shapes)
-    most_cells = max((rules.num_channels * table.num_bins for table in tables), default=LEAST_CELLS)
+    most_cells = max((rules.num_channels * table.num_bins for table in tables), default=costs.cells_per_slot)
     widest_block = max((table.slots_per_block for table in tables), default=1)
-    num_slots = max(widest_block, _power_of_two(backend.bytes_per_table // item // most_cells))
+    num_slots = max(widest_block, _power_of_two(costs.bytes_per_table // item // most_cells))
     all_kinds = {shape.kind for shape in shapes}
     widest_bins = max((shape.num_bins for shape in shapes), default=2)
     has_small = (
-        (num_scanned > 0 or widest_bins >= MIN_BINS_FOR_SMALL_NODES)
+        (num_scanned > 0 or widest_bins >= costs.bins_for_small_nodes)
         and SplitKind.MULTIWAY not in all_kinds
         # A GPU would wait for the host at further loops.
         and (not backend.host_ends_loops or (all_kinds <= {SplitKind.THRESHOLD} and not rules.samples_thresholds))
-        and num_entries >= WINDOW
+        and num_entries >= costs.window
         # The entries of a small node may lie on several devices.
         and devices.number == 1
     )
-    block = min(num_entries, backend.entries_per_block)
-    entry_capacity, per_move = _moves(entry_capacity, block, backend.entries_per_move)
+    block = min(num_entries, costs.entries_per_block)
+    entry_capacity, per_move = _moves(entry_capacity, block, costs.entries_per_move)
     return Plan(
         backend=backend,
         devices=devices,
@@ -217,9 +201,9 @@ def make_plan(
         num_sampled=num_sampled,
         entries_per_block=block,
         entries_per_move=per_move,
-        small_nodes=min(backend.small_nodes, widest_level) if has_small else 0,
+        small_nodes=min(costs.small_nodes, widest_level) if has_small else 0,
         max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
-        sorts=num_scanned > 0 or has_small or num_entries > MOST_ENTRIES_UNSORTED,
+        sorts=num_scanned > 0 or has_small or num_entries > costs.most_entries_unsorted,
         starts_in_row_order=False,
     )
 
@@ -257,7 +241,7 @@ def _sizes_of_subsets(shapes: tuple[TableShape, ...], num_bins: int) -> dict[str
     # Words have bits for all codes of a bucket, so that they do not depend on the table that finds the subset.
     subset_bins = min(num_bins, bin_bucket(max(8, *with_subsets))) if with_subsets else 0
     # As wide as any table that is not scanned, so that a tree's arrays do not depend on how it is grown.
-    tabled = [shape.num_bins for shape in shapes if shape.num_bins <= MOST_BINS_TABLED]
+    tabled = [shape.num_bins for shape in shapes if shape.num_bins <= CPU.costs.most_bins_tabled]
     num_words = -(-max([*tabled, subset_bins]) // CODES_PER_WORD) if with_subsets else 0
     return {"num_words": num_words, "subset_bins": subset_bins}
 
@@ -270,7 +254,7 @@ def _slots_in_row_order(sizes: Sizes, rules: ResolvedRules, num_entries: int, nu
     if rules.samples_features or rules.samples_thresholds:
         return 0
     bytes_of_slot = (8 if rules.has_wide_sums else 4) * rules.num_channels * sizes.num_bins
-    most_bytes = min(BYTES_IN_ROW_ORDER, MOST_BYTES_IN_ROW_ORDER // num_features)
+    most_bytes = min(CPU.costs.bytes_in_row_order, CPU.costs.most_bytes_in_row_order // num_features)
     return min(most_bytes // bytes_of_slot, num_entries // (2 * sizes.num_bins))
 
 
@@ -302,16 +286,18 @@ def _plan_table(
     backend: Backend, rules: ResolvedRules, num_sampled: int, num_entries: int, widest_level: int, shape: TableShape
 ) -> TablePlan:
     in_turn = backend.accumulation == Accumulation.SCATTER
-    side_by_side = 4 if in_turn and num_entries >= MIN_ENTRIES_SIDE_BY_SIDE and shape.num_features % 4 == 0 else 1
+    costs = backend.costs
+    side_by_side = costs.side_by_side if in_turn and num_entries >= costs.entries_side_by_side else 1
+    side_by_side = side_by_side if shape.num_features % side_by_side == 0 else 1
     # A subset is found by comparing all pairs of codes.
     if rules.samples_thresholds and shape.kind == SplitKind.THRESHOLD:
         shape = shape._replace(num_bins=rules.num_parts)
     cells = rules.num_channels * shape.num_bins * (shape.num_bins if shape.kind == SplitKind.SUBSET else 1)
     divisors = (n for n in range(shape.num_features, 0, -1) if shape.num_features % n == 0 and n % side_by_side == 0)
-    group = next(n for n in divisors if n * cells <= backend.cells_per_slot or n == side_by_side)
+    group = next(n for n in divisors if n * cells <= costs.cells_per_slot or n == side_by_side)
     cells_at_once = cells * (num_sampled or group)
     item = 8 if rules.has_wide_sums else 4
-    block = _power_of_two(max(1, min(backend.bytes_per_block // item // cells_at_once, widest_level)))
+    block = _power_of_two(max(1, min(costs.bytes_per_block // item // cells_at_once, widest_level)))
     return TablePlan(*shape, slots_per_block=block, features_per_group=group, features_side_by_side=side_by_side)
 
 

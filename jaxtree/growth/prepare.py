@@ -9,7 +9,9 @@ from jaxtyping import Bool, Float64, Int32, Real, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, OptionalArray
 from jaxtree.buckets import bin_bucket, feature_bucket, feature_round, subset_bins
+from jaxtree.growth.backends import backend_of
 from jaxtree.growth.inputs import (
+    NO_LIMIT,
     Data,
     Features,
     Limits,
@@ -24,7 +26,7 @@ from jaxtree.growth.inputs import (
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.native import can_grow
 from jaxtree.growth.objective import EntryWeights, Units
-from jaxtree.growth.plan import MOST_BINS_TABLED, WINDOW, Plan, Scoring, TableShape, make_native_plan, make_plan
+from jaxtree.growth.plan import Plan, Scoring, TableShape, make_native_plan, make_plan
 from jaxtree.growth.problem import C45_TOLERANCE, DONE, Entries, FeatureContext, Problem, RootLimits
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
 from jaxtree.tree import SplitKind
@@ -72,8 +74,11 @@ def prepare(
     target = as_type(data.target, objective.target_type).reshape(-1, codes.shape[1])
     # A scan needs the entries of all devices in one order.
     is_native = platform == "cpu" and devices.number == 1 and can_grow(resolved)
-    can_scan = num_entries >= WINDOW and not rules.samples_thresholds and devices.number == 1 and not is_native
-    shapes, lists = list_features(features, sizes.num_bins, rules.kinds, can_scan=can_scan)
+    can_scan = not rules.samples_thresholds and devices.number == 1 and not is_native
+    backend = backend_of(platform, devices.number)
+    can_scan &= num_entries >= backend.costs.window
+    most_bins = backend.costs.most_bins_tabled if can_scan else NO_LIMIT
+    shapes, lists = list_features(features, sizes.num_bins, rules.kinds, most_bins)
     row, root = (None if x is None else as_type(x, np.int32) for x in (data.row, data.root))
     order = sorted_entries(codes, lists[-1], row, root, num_entries)
     num_sampled = 0 if len(order) or not rules.samples_features else _num_sampled(limits, len(codes))
@@ -81,7 +86,7 @@ def prepare(
         plan = make_native_plan(resolved, sizes, shapes, num_entries=num_entries, num_features=len(codes))
     else:
         scoring = Scoring(len(order), num_sampled)
-        where = {"num_entries": num_entries, "devices": devices, "platform": platform}
+        where = {"num_entries": num_entries, "devices": devices, "backend": backend}
         plan = make_plan(resolved, sizes, shapes, scoring, **where)
     in_order = row is None and not resolved.shares_missing and not len(order)
     weight = None if data.weight is None else as_type(data.weight, np.float64 if resolved.is_scaled else np.int32)
@@ -132,9 +137,9 @@ def all_thresholds(codes: Any, num_bins: int) -> Features:
 
 
 def list_features(
-    features: Features, num_bins: int, kinds: tuple[SplitKind, ...] | None, *, can_scan: bool
+    features: Features, num_bins: int, kinds: tuple[SplitKind, ...] | None, most_bins_tabled: int
 ) -> tuple[tuple[TableShape, ...], tuple[Int32[AnyArray, " listed"], ...]]:
-    """Divides the features into tables and a scan.
+    """Divides the features into tables and a scan: that of thresholds of more than `most_bins_tabled` codes.
 
     Returns:
         The shape of every table, and the features of every table and then of the scan. Of traced features every table
@@ -148,8 +153,7 @@ def list_features(
         lists = [jnp.sort(jnp.where(is_there & (features.split_kind == kind), number, past_all)) for kind in kinds]
         return tuple(TableShape(number.size, num_bins, kind) for kind in kinds), (*lists, nothing)
     kind, num_codes = np.asarray(features.split_kind), np.asarray(features.num_codes)
-    is_threshold = kind == SplitKind.THRESHOLD
-    is_scanned = is_threshold & (num_codes > MOST_BINS_TABLED) & can_scan
+    is_scanned = (kind == SplitKind.THRESHOLD) & (num_codes > most_bins_tabled)
     shapes, lists = [], []
     for k in SplitKind:
         listed = number[(kind == k) & ~is_scanned & ((num_codes > 0) | (k == SplitKind.THRESHOLD))]

@@ -3,6 +3,11 @@
 The *order* of a feature lists the entries of the large nodes by slot, then by code. It is sorted once, and at
 every level partitioned among the children, which keeps it sorted. The entries themselves are sorted by slot, so
 that the same places of all orders belong to one node. The cost of a node is its entries, for any number of codes.
+
+All of it, partition and scan, takes some 50 to 65 ns per entry, feature and level (10,000 and 100,000 rows x 10), as
+long as one sort of the entries by their codes alone. Histograms of all codes in large nodes, with small nodes scored by
+their own, lose everywhere (CPU time on an AMD EPYC, 2026-11-23): 22 ms against 15 on 1,000 x 10, 1.97 s against 0.09 on
+10,000 x 10, 43 s against 0.8 on 20,000 x 54 of which 10 are numeric, with 7 classes.
 """
 
 import functools
@@ -15,7 +20,7 @@ from jaxtyping import Array, Float, Int, Int32
 
 from jaxtree.growth.candidates import Candidates, Judge, threshold_candidates
 from jaxtree.growth.histogram import sums_of_entries
-from jaxtree.growth.plan import WINDOW, Plan
+from jaxtree.growth.plan import Plan
 from jaxtree.growth.problem import (
     DONE,
     Entries,
@@ -159,7 +164,7 @@ def expand(presorted: Presorted, expansion: Expansion, *, plan: Plan) -> Presort
 
 def _most_large_slots(entries: Entries, plan: Plan) -> int:
     """The most large nodes that a level may have, plus the roots, rounded up to whole chunks."""
-    fewest = WINDOW + 1 if plan.small_nodes else 2
+    fewest = plan.costs.window + 1 if plan.small_nodes else 2
     most = min(plan.capacity, entries.slot.size // fewest + plan.num_roots)
     return min(plan.capacity, -(-most // plan.num_slots) * plan.num_slots)
 

@@ -113,7 +113,7 @@ def _send_block(problem: Problem, state: State, block, plan: Plan) -> Int32[Arra
 def _count_block(
     counted: _Counted, entries: Entries, at: Int32[Array, " sent"], first_node: Int32[Array, ""], block, plan: Plan
 ) -> _Counted:
-    objective, copies = plan.rules.objective, plan.backend.copies_of_sums
+    objective, copies = plan.rules.objective, plan.costs.copies_of_sums
     label, value = (_take_block(x, block, plan.entries_per_move) for x in (entries.label, entries.value))
     sums, num_rows, low, high = counted
     width = objective.num_node_channels

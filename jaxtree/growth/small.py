@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Int, Int32
 from jaxtree.growth.candidates import Judge
 from jaxtree.growth.drawn import draw
 from jaxtree.growth.histogram import sums_of_entries
-from jaxtree.growth.plan import WINDOW, Plan
+from jaxtree.growth.plan import Plan
 from jaxtree.growth.problem import Entries, Frontier, NodeContext, Problem
 from jaxtree.growth.split import NO_CODE, Split, score_histogram
 from jaxtree.tree import SplitKind
@@ -42,7 +42,7 @@ def small_nodes(
     entries: Entries, frontier: Frontier, slot: Int32[Array, " slot"], context: NodeContext, *, plan: Plan
 ) -> SmallNodes:
     """The small nodes of some slots, with their entries looked up."""
-    entry = frontier.start[slot][:, None] + jnp.arange(WINDOW, dtype=jnp.int32)
+    entry = frontier.start[slot][:, None] + jnp.arange(plan.costs.window, dtype=jnp.int32)
     is_own = (entry < frontier.stop[slot][:, None]) & (entries.slot.at[entry].get(mode="clip") == slot[:, None])
     row = entries.row.at[entry].get(mode="clip")
     label, value = (x.at[:, entry].get(mode="clip") for x in (entries.label, entries.value))

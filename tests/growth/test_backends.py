@@ -45,11 +45,16 @@ GROWTHS = {
 }
 
 
+def with_costs(backend, **figures):
+    """A backend with other figures."""
+    return backend._replace(costs=backend.costs._replace(**figures))
+
+
 NEEDS_WARP = pytest.mark.skipif(importlib.util.find_spec("warp") is None, reason="Warp is not installed: jaxtree[gpu]")
 WAYS = {
     "GPU": backends.GPU,
     "GPU with Warp": backends.GPU_WITH_WARP,
-    "GPU with Warp, entries sorted": backends.GPU_WITH_WARP._replace(sort_cost=0.0),
+    "GPU with Warp, entries sorted": with_costs(backends.GPU_WITH_WARP, sort=0.0),
     "TPU": backends.TPU,
 }
 
@@ -60,8 +65,8 @@ WAYS = {
 def test_other_devices_ways_give_the_same_tree(name, way, monkeypatch):
     monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
     expected = grown(GROWTHS[name])
-    backend = WAYS[way]._replace(bytes_per_table=2**14)
-    monkeypatch.setattr(plan, "backend_of", lambda *_: backend)
+    backend = with_costs(WAYS[way], bytes_per_table=2**14)
+    monkeypatch.setattr(prepare, "backend_of", lambda *_: backend)
     # As for many entries.
     monkeypatch.setattr(plan, "for_entries", lambda backend, num_entries: backend)
     tree = grown(GROWTHS[name])

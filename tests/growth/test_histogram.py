@@ -7,13 +7,10 @@ import pytest
 from jax import lax
 
 from jaxtree.growth import histogram
+from jaxtree.growth.costs import Costs
 from jaxtree.growth.whole_numbers import sort_pairs
 
-
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
-    monkeypatch.setattr(histogram, "LEAST_ENTRIES_PER_PART", 4)
-    monkeypatch.setattr(histogram, "MOST_ENTRIES_PER_PART", 16)
+SMALL_PARTS = Costs(least_entries_per_part=4, most_entries_per_part=16)
 
 
 def mark(at, size, tables):
@@ -24,7 +21,7 @@ def mark(at, size, tables):
 
 @pytest.mark.parametrize("num_entries", [12, 16, 64, 96, 256, 100])
 def test_all_entries_are_added_once(num_entries):
-    (seen,) = histogram._over_all(mark, num_entries, (jnp.zeros(num_entries, jnp.int32),))
+    (seen,) = histogram._over_all(mark, num_entries, (jnp.zeros(num_entries, jnp.int32),), SMALL_PARTS)
     np.testing.assert_array_equal(seen, 1)
 
 
@@ -34,7 +31,7 @@ def test_entries_of_blocks_are_added_once_and_no_others(first, number):
     size, num_entries = 4, 512
     last = min(first + number, num_entries // size)
     blocks = jnp.int32(first), jnp.int32(last)
-    (seen,) = histogram._over_blocks(mark, num_entries, blocks, size, (jnp.zeros(num_entries, jnp.int32),))
+    (seen,) = histogram._over_blocks(mark, num_entries, blocks, size, (jnp.zeros(num_entries, jnp.int32),), SMALL_PARTS)
     entry = np.arange(num_entries)
     np.testing.assert_array_equal(seen, (entry >= first * size) & (entry < last * size))
 

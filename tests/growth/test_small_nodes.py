@@ -6,9 +6,10 @@ import pytest
 
 from jaxtree import Missing
 from jaxtree.compilation import PROGRAMS
-from jaxtree.growth import plan, small
+from jaxtree.growth import backends, prepare, small
 from jaxtree.growth.split import NO_CODE
 from tests.growth.native_trees import MIXED, THRESHOLDS, assert_same, grown
+from tests.growth.test_backends import with_costs
 
 CASES = {
     "drawn thresholds": {"kinds": MIXED, "draws_thresholds": True},
@@ -42,7 +43,8 @@ def test_the_tree_is_that_of_histograms_of_all_codes(name, monkeypatch):
     tree = grown(False, monkeypatch, **CASES[name])
     assert scored
     scored.clear()
-    monkeypatch.setattr(plan, "MIN_BINS_FOR_SMALL_NODES", 10**6)
+    backend = with_costs(backends.CPU, bins_for_small_nodes=10**6)
+    monkeypatch.setattr(prepare, "backend_of", lambda *_: backend)
     expected = grown(False, monkeypatch, **CASES[name])
     assert not scored
     assert_same(tree, expected)

@@ -10,15 +10,16 @@ from scipy.stats import chisquare
 
 from jaxtree import Classes, Data, Limits, Numbers, Rules, Sizes, grow
 from jaxtree.growth import backends, native, plan, prepare
+from tests.growth.test_backends import with_costs
 
 NUM_FEATURES, NUM_ROWS, NUM_ROOTS = 5, 500, 3
 WAYS = {"histograms": 32, "small nodes": 64, "scans": 512}
 """How XLA's programs score nodes, by the number of bins."""
 BACKENDS = {
     "XLA": backends.CPU,
-    "small chunks": backends.CPU._replace(bytes_per_table=2**10, bytes_per_block=2**9, small_nodes=4),
-    "GPU": backends.GPU._replace(bytes_per_table=2**14),
-    "TPU": backends.TPU._replace(bytes_per_table=2**14),
+    "small chunks": with_costs(backends.CPU, bytes_per_table=2**10, bytes_per_block=2**9, small_nodes=4),
+    "GPU": with_costs(backends.GPU, bytes_per_table=2**14),
+    "TPU": with_costs(backends.TPU, bytes_per_table=2**14),
 }
 NEEDS_KERNEL = pytest.mark.skipif(not native.is_available(), reason="the kernel is not installed")
 
@@ -29,7 +30,7 @@ def use(name, monkeypatch):
         monkeypatch.setattr(prepare, "can_grow", native.can_grow)
         return
     monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
-    monkeypatch.setattr(plan, "backend_of", lambda *_: BACKENDS[name])
+    monkeypatch.setattr(prepare, "backend_of", lambda *_: BACKENDS[name])
 
 
 def grown(rules, num_bins=64, *, same=True, target=None, order=slice(None), **given):

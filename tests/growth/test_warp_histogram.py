@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jaxtree import Classes, Data, Limits, Numbers, Rules, Sizes, grow
-from jaxtree.growth import backends, plan, prepare, warp_histogram, warp_kernel
+from jaxtree.growth import backends, prepare, warp_histogram, warp_kernel
 from jaxtree.growth.cells import bases_of, places_of, scatter_at_once
 from jaxtree.growth.inputs import Missing, ResolvedRules, Selection
 
@@ -201,7 +201,7 @@ def test_several_weights_at_a_time(monkeypatch):
         return grow(Data(codes, target, weight), None, limits, rules, sizes).tree
 
     one_by_one = [grow_with(weight) for weight in weights]
-    monkeypatch.setattr(plan, "backend_of", lambda *_: backends.GPU_WITH_WARP)
+    monkeypatch.setattr(prepare, "backend_of", lambda *_: backends.GPU_WITH_WARP)
     together = jax.vmap(grow_with)(weights)
     for number, tree in enumerate(one_by_one):
         for field in ("feature", "code", "num_rows", "first_child"):
