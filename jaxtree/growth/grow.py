@@ -131,26 +131,16 @@ def _root_seeds(key: Key[Array, "..."] | None, num_roots: int):
     """A seed for every root: from the key and the root's number, or from its own key, as if it grew alone."""
     if key is None:
         return np.zeros(num_roots, np.uint32)
-    if key.ndim == 0:
-        return _seeds_of_one_key(key, num_roots=num_roots)
-    if key.shape != (num_roots,):
+    if key.ndim and key.shape != (num_roots,):
         raise InvalidInputError(f"key must be one key, or one for each of {num_roots} roots, got shape {key.shape}")
-    return _seeds_of_own_keys(key)
+    return _seeds(key, num_roots=num_roots)
 
 
 @compiled("num_roots", options=options_of_small_programs)
-def _seeds_of_one_key(key, *, num_roots: int) -> UInt32[Array, " root"]:
-    keys = jax.vmap(functools.partial(jax.random.fold_in, key))(jnp.arange(num_roots, dtype=jnp.uint32))
-    return jax.vmap(_seed)(keys)
-
-
-@compiled(options=options_of_small_programs)
-def _seeds_of_own_keys(keys) -> UInt32[Array, " root"]:
-    return jax.vmap(lambda own: _seed(jax.random.fold_in(own, jnp.uint32(0))))(keys)
-
-
-def _seed(key) -> UInt32[Array, ""]:
-    return jax.random.bits(key, (), jnp.uint32)
+def _seeds(key: Key[Array, "..."], *, num_roots: int) -> UInt32[Array, " root"]:
+    number = jnp.zeros(num_roots, jnp.uint32) if key.ndim else jnp.arange(num_roots, dtype=jnp.uint32)
+    draw = lambda own, number: jax.random.bits(jax.random.fold_in(own, number), (), jnp.uint32)  # noqa: E731
+    return jax.vmap(draw)(jnp.broadcast_to(key, (num_roots,)), number)
 
 
 def _divided(prepared: Prepared, mesh: Mesh) -> Prepared:

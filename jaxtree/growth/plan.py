@@ -23,18 +23,6 @@ class TableShape(NamedTuple):
     kind: SplitKind
 
 
-class Scoring(NamedTuple):
-    """How splits are found, beside tables.
-
-    Attributes:
-        num_scanned: The number of features scored by a scan over sorted entries.
-        num_sampled: The number of sampled features that a node scores in one round; 0 where it scores all features.
-    """
-
-    num_scanned: int
-    num_sampled: int
-
-
 class TablePlan(NamedTuple):
     """The sizes of the histograms of some features.
 
@@ -72,8 +60,8 @@ class Plan(NamedTuple):
         is_native: Whether the kernel in C++ grows the trees; the fields below are then blank, except those of subsets.
         num_words: The number of words of a subset; 0 without subsets.
         subset_bins: The number of codes of the feature that has most, of those split by subsets.
-        num_scanned: See `Scoring`.
-        num_sampled: The same.
+        num_scanned: The number of features scored by a scan over sorted entries.
+        num_sampled: The number of sampled features that a node scores in one round; 0 where it scores all features.
         entries_per_block: Entries read together for a histogram once they are sorted by slot.
         entries_per_move: Entries sent to their children together.
         small_nodes: Small nodes scored together; 0 where no node is scored by its own codes.
@@ -140,8 +128,9 @@ def make_plan(
     rules: ResolvedRules,
     sizes: Sizes,
     shapes: tuple[TableShape, ...],
-    scoring: Scoring,
     *,
+    num_scanned: int,
+    num_sampled: int,
     num_entries: int,
     devices: Devices,
     backend: Backend,
@@ -152,12 +141,12 @@ def make_plan(
         rules: The rules.
         sizes: The requested sizes.
         shapes: The features that are scored by histograms.
-        scoring: How splits are found beside that.
+        num_scanned: The number of features that are scored by a scan.
+        num_sampled: See `Plan`.
         num_entries: The number of entries on all devices.
         devices: The devices.
         backend: The choices for their kind.
     """
-    num_scanned, num_sampled = scoring
     backend = for_entries(backend, num_entries)
     costs = backend.costs
     if rules.samples_thresholds and backend.accumulation == Accumulation.SHARED:

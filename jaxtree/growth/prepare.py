@@ -26,7 +26,7 @@ from jaxtree.growth.inputs import (
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.native import can_grow
 from jaxtree.growth.objective import EntryWeights, Units
-from jaxtree.growth.plan import Plan, Scoring, TableShape, make_native_plan, make_plan
+from jaxtree.growth.plan import Plan, TableShape, make_native_plan, make_plan
 from jaxtree.growth.problem import C45_TOLERANCE, DONE, Entries, FeatureContext, Problem, RootLimits
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
 from jaxtree.tree import SplitKind
@@ -85,9 +85,9 @@ def prepare(
     if is_native:
         plan = make_native_plan(resolved, sizes, shapes, num_entries=num_entries, num_features=len(codes))
     else:
-        scoring = Scoring(len(order), num_sampled)
+        scored = {"num_scanned": len(order), "num_sampled": num_sampled}
         where = {"num_entries": num_entries, "devices": devices, "backend": backend}
-        plan = make_plan(resolved, sizes, shapes, scoring, **where)
+        plan = make_plan(resolved, sizes, shapes, **scored, **where)
     in_order = row is None and not resolved.shares_missing and not len(order)
     weight = None if data.weight is None else as_type(data.weight, np.float64 if resolved.is_scaled else np.int32)
     in_average = np.ones(len(codes)) if features.in_average is None else features.in_average
