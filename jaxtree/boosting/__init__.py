@@ -8,6 +8,7 @@ from jaxtree.boosting.booster import Earlier as Earlier
 from jaxtree.boosting.booster import NewRounds as NewRounds
 from jaxtree.boosting.booster import Stop as Stop
 from jaxtree.boosting.booster import boost as boost
+from jaxtree.boosting.columns import ColumnFractions as ColumnFractions
 from jaxtree.boosting.distribution import Distribution as Distribution
 from jaxtree.boosting.dropping import Dropping as Dropping
 from jaxtree.boosting.loss import BaseLoss as BaseLoss

@@ -237,7 +237,7 @@ def _run(
     call: _Call, shrinkage: Shrinkage, state: BoostState, num_rounds: int, seed: int, on_rounds: OnRounds | None
 ) -> Boosted:
     """Calls the compiled loop until it ends, and joins the trees."""
-    rates = rates_of(shrinkage, call.prepared.limits, num_rounds, seed)
+    rates = rates_of(shrinkage, call.prepared, num_rounds, seed)
     earlier = int(state.round)
     if shrinkage.dropping is not None:
         state = state._replace(kept=keep_trees(blank_trees(call.plan, num_rounds)))
@@ -283,10 +283,13 @@ def _prepare(
     """The plan of growth, and its arrays without targets, which every round makes."""
     objective = _objective(loss, len(data.rows.weight))
     rules = Rules(objective, learner.missing, counts_rows=learner.counts_rows)
+    rules = shrinkage.column_fractions.rules(rules)
     limits = learner.limits._replace(parameters=Penalties(shrinkage.l2, shrinkage.l1, shrinkage.max_step))
     blank = Data(data.rows.codes, np.zeros((objective.num_outputs, len(data.rows.weight))))
     where = {"platform": platform_of(data.rows.codes, mesh), "devices": devices_of(mesh)}
     plan, prepared = prepare(blank, data.features, limits, rules, learner.sizes, np.zeros(1, np.uint32), **where)
+    # Numbers of columns are set only now, so that no size of the program depends on them.
+    prepared = prepared._replace(limits=shrinkage.column_fractions.limits(prepared))
     return plan, prepared._replace(target=np.zeros((objective.num_outputs, 0)), weight=None)
 
 

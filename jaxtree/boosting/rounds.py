@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int32, Shaped, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, mix
 from jaxtree.boosting.best_first import cut_to_leaves
+from jaxtree.boosting.columns import draw_columns
 from jaxtree.boosting.dropping import Dropping, Kept, put_back, take_out
 from jaxtree.boosting.leaves import Leaves, exact_sum, newton_steps, quantile_steps, within_bounds
 from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
@@ -65,6 +66,7 @@ class Rates(NamedTuple):
         seed: The seed of what is drawn; a draw depends on it, the round and the row.
         penalties: The penalties of steps.
         limits: The limits of the trees.
+        num_columns: The number of columns that a tree draws; None for all.
     """
 
     learning_rate: Float[AnyArray, " made"]
@@ -78,6 +80,7 @@ class Rates(NamedTuple):
     seed: UInt32[AnyArray, ""]
     penalties: Penalties
     limits: Limits
+    num_columns: Int32[AnyArray, ""] | None
 
 
 class BoostState(NamedTuple):
@@ -245,6 +248,7 @@ def _grow_tree(
     curvature = _curvatures(derivatives, plan)
     # Growth asks for a part of the root's weight.
     weight = exact_sum(curvature, is_used, plan.devices, is_native=plan.is_native)
+    prepared = prepared if rates.num_columns is None else draw_columns(prepared, rates.num_columns, seed)
     limits = rates.limits._replace(min_impurity_decrease=(rates.least_gain / jnp.where(weight > 0, weight, 1))[None])
     grown, of_row = grow_to_leaves(
         prepared._replace(

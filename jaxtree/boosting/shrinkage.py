@@ -7,12 +7,13 @@ import jax
 import numpy as np
 from jaxtyping import Float, Float64
 
+from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.rounds import Rates
 from jaxtree.boosting.samples import Sample, Uniform
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth.inputs import Limits
 from jaxtree.growth.newton import Penalties
+from jaxtree.growth.prepare import Prepared
 
 NO_PATIENCE = 2**31 - 1
 """Rounds without a better loss that no boosting reaches."""
@@ -29,6 +30,7 @@ class Shrinkage(NamedTuple):
         max_step: The greatest size of a step.
         least_gain: The least loss that a split must save: gamma of XGBoost.
         sample: How the rows of every tree are drawn.
+        column_fractions: The parts of the columns that are drawn for trees, levels and nodes.
         dropping: How trees are dropped for a round (DART); None where none are. The trees of all rounds then stay on
             the device.
         max_leaf_nodes: The most leaves of a tree, which then grows best-first within the limits; None for any.
@@ -42,13 +44,14 @@ class Shrinkage(NamedTuple):
     max_step: float = np.inf
     least_gain: float = 0.0
     sample: Sample = Uniform()
+    column_fractions: ColumnFractions = ColumnFractions()
     dropping: Dropping | None = None
     max_leaf_nodes: int | None = None
     patience: int = NO_PATIENCE
     tolerance: float = 0.0
 
 
-def rates_of(shrinkage: Shrinkage, limits: Limits, num_rounds: int, seed: int) -> Rates:
+def rates_of(shrinkage: Shrinkage, prepared: Prepared, num_rounds: int, seed: int) -> Rates:
     """Returns the numbers of the compiled loop, with the learning rate of every round."""
     return Rates(
         learning_rate=_learning_rates(shrinkage.learning_rate, num_rounds),
@@ -61,7 +64,8 @@ def rates_of(shrinkage: Shrinkage, limits: Limits, num_rounds: int, seed: int) -
         end=np.int32(num_rounds),
         seed=np.uint32(seed),
         penalties=Penalties(*(np.float64(x) for x in (shrinkage.l2, shrinkage.l1, shrinkage.max_step))),
-        limits=limits,
+        limits=prepared.limits,
+        num_columns=shrinkage.column_fractions.of_trees(prepared),
     )
 
 

@@ -65,6 +65,9 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
             left, and the steps of all these trees are made smaller. Early stopping keeps the trees as they were in the
             best round; other stages count the final steps.
         skip_drop: The chance of a round in which no tree is dropped.
+        colsample_bytree: The part of the columns, drawn anew for every tree, that it is grown on.
+        colsample_bylevel: The part of these, drawn anew for every level of a tree, that its nodes may split by.
+        colsample_bynode: The part of these, drawn anew for every node, that it looks at.
         hessian: Of several classes: "full" for steps with the whole matrix, or "diagonal".
         class_weight: Factors of classes in a dict, or "balanced".
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the score may go as the column rises.

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from jaxtree.boosting.booster import BaseLearner
+from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
 from jaxtree.boosting.shrinkage import NO_PATIENCE, Shrinkage
@@ -35,6 +36,7 @@ LEAST_GAIN = np.finfo(np.float64).tiny
 
 AT_LEAST_0_TO_1 = Interval(numbers.Real, 0, 1, closed="both")
 ABOVE_0 = Interval(numbers.Real, 0, None, closed="neither")
+PART_ABOVE_0 = Interval(numbers.Real, 0, 1, closed="right")
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -51,12 +53,15 @@ class BoostingParameters(EncodingParameters):
     reg_alpha: Annotated[float, AT_LEAST_0] = 0.0
     gamma: Annotated[float, AT_LEAST_0] = 0.0
     max_delta_step: Annotated[float, AT_LEAST_0] = 0.0
-    subsample: Annotated[float, Interval(numbers.Real, 0, 1, closed="right")] = 1.0
+    subsample: Annotated[float, PART_ABOVE_0] = 1.0
     sampling: Annotated[str, StrOptions({"uniform", "goss", "mvs"})] = "uniform"
     top_rate: Annotated[float, PART] = 0.2
     other_rate: Annotated[float, PART] = 0.1
     drop_rate: Annotated[float, AT_LEAST_0_TO_1] = 0.0
     skip_drop: Annotated[float, AT_LEAST_0_TO_1] = 0.5
+    colsample_bytree: Annotated[float, PART_ABOVE_0] = 1.0
+    colsample_bylevel: Annotated[float, PART_ABOVE_0] = 1.0
+    colsample_bynode: Annotated[float, PART_ABOVE_0] = 1.0
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
     categorical_splits: Annotated[str, StrOptions({"subset", "one_vs_rest", "multiway"})] = "subset"
@@ -83,6 +88,11 @@ class BoostingParameters(EncodingParameters):
             counts_rows=limits.min_samples_leaf > 0,
         )
 
+    @property
+    def column_fractions(self) -> ColumnFractions:
+        """The parts of the columns that are drawn."""
+        return ColumnFractions(self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode)
+
     def shrinkage(self) -> Shrinkage:
         """Returns how boosting holds back."""
         return Shrinkage(
@@ -94,13 +104,15 @@ class BoostingParameters(EncodingParameters):
             sample=self._sample(),
             dropping=Dropping(self.drop_rate, self.skip_drop) if self.drop_rate > 0 else None,
             max_leaf_nodes=self.max_leaf_nodes,
+            column_fractions=self.column_fractions,
             patience=self.n_iter_no_change if self.early_stopping else NO_PATIENCE,
             tolerance=self.tol,
         )
 
     def seed(self) -> int:
-        """Returns the seed of what is drawn: the same in every fit where no rows are."""
-        draws = self.subsample < 1 or self.sampling == "goss" or self.drop_rate > 0
+        """Returns the seed of what is drawn: the same in every fit where no rows or columns are."""
+        draws_rows = self.subsample < 1 or self.sampling == "goss" or self.drop_rate > 0
+        draws = draws_rows or self.column_fractions != ColumnFractions()
         if self.random_state is None and not draws:
             return 0
         return int(check_random_state(self.random_state).randint(2**31 - 1))

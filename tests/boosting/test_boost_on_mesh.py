@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh
 
-from jaxtree.boosting import absolute, cox, logistic, softmax, squared
+from jaxtree.boosting import ColumnFractions, absolute, cox, logistic, softmax, squared
 from jaxtree.boosting.booster import Earlier, Shrinkage
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.errors import InvalidInputError
@@ -45,6 +45,12 @@ def test_the_model_is_that_of_one_device(name, num_devices):
     }
     one = boosted(make(num_rows=401), loss, **given)
     assert_same(one, boosted(make(num_rows=401), loss, mesh=mesh_of(num_devices), **given))
+
+
+@pytest.mark.slow
+def test_columns_drawn_are_those_of_one_device():
+    rows, drawn = numbers(num_rows=401, num_features=8), Shrinkage(column_fractions=ColumnFractions(0.75, 0.75, 0.75))
+    assert_same(*(boosted(rows, squared(), drawn, mesh=mesh) for mesh in (None, mesh_of(2))))
 
 
 def test_earlier_rounds_are_those_of_one_device():
