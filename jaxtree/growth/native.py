@@ -24,7 +24,7 @@ from jaxtree.growth.problem import Entries, NodeState, NodeTable, Problem
 from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.tree import Tree
 
-INTERFACE = 8
+INTERFACE = 9
 """The version of the kernel's arguments in this file."""
 
 HANDLERS = ("jaxtree_grow", "jaxtree_quantise", "jaxtree_sum_at_nodes", "jaxtree_sum", "jaxtree_add_steps")

@@ -83,6 +83,14 @@ bool AddsTwoValues(const std::vector<Addition>& additions) {
   return is_plain(0) && is_plain(1);
 }
 
+// Whether nodes look at less than a quarter of the features. That costs less only where a node's entries lie side by side.
+template <typename Code, typename Value>
+bool LooksAtFew(const Level<Code, Value>& level, int64_t num_roots) {
+  if (!level.samples_features) return false;
+  const int64_t num_features = level.num_features - std::count(level.num_codes, level.num_codes + level.num_features, 0);
+  return 4 * int64_t{*std::max_element(level.most_features, level.most_features + num_roots)} < num_features;
+}
+
 struct Attributes {
   ffi::Span<const int32_t> additions, node_additions, rules;
 };
@@ -187,7 +195,8 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   int32_t* const leaf = results.Untouched<int32_t>();
   const int64_t lent = results.LastDimension();
   Memory memory(results.Untouched<uint8_t>(), lent);
-  Growth<Code, Value> growth(pool, level, limits, open, entries, root_seed, rules[14], table, leaf, memory);
+  const int64_t most_slots_in_row_order = LooksAtFew(level, table.num_nodes) ? 0 : rules[14];
+  Growth<Code, Value> growth(pool, level, limits, open, entries, root_seed, most_slots_in_row_order, table, leaf, memory);
   const bool is_complete = growth.Run();
   end[0] = table.num_nodes;
   end[1] = is_complete;

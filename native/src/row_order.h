@@ -66,7 +66,7 @@ class RowOrder {
     Search<Code, Value> search(level);
     for (int64_t slot = 0; slot < level.num_slots; ++slot) {
       search.Open(slot);
-      splits[slot] = search.BestOfAll([&](int32_t feature) { return std::move(found[feature][slot]); });
+      splits[slot] = search.BestOf([&](int32_t feature) { return std::move(found[feature][slot]); });
     }
   }
 

@@ -106,7 +106,13 @@ class Search {
 
   // The best split of the opened slot over all its features.
   Split Best() {
-    return level_.samples_features ? BestOfSampled() : BestOfAll([this](int32_t feature) { return OnFeature(feature); });
+    return BestOf([this](int32_t feature) { return OnFeature(feature); });
+  }
+
+  // The best of the splits that `find` returns for features, which it is asked for once each.
+  template <typename Find>
+  Split BestOf(const Find& find) {
+    return level_.samples_features ? BestOfSampled(find) : BestOfAll(find);
   }
 
   // Whether the opened slot may split by a feature.
@@ -232,7 +238,8 @@ class Search {
   }
 
   // Looks at random features until `most_features` are seen and one of all seen has a split.
-  Split BestOfSampled() {
+  template <typename Find>
+  Split BestOfSampled(const Find& find) {
     order_.clear();
     for (int32_t feature = 0; feature < level_.num_features; ++feature) {
       if (IsOpen(feature)) order_.push_back(uint64_t{RankOf(feature)} << 32 | feature);
@@ -240,8 +247,8 @@ class Search {
     const auto first = order_.begin() + std::min<size_t>(most_features_, order_.size());
     if (first < order_.end()) std::nth_element(order_.begin(), first, order_.end());
     found_.clear();
-    const auto look = [this](uint64_t ranked) {
-      found_.push_back(OnFeature(static_cast<int32_t>(ranked)));
+    const auto look = [&](uint64_t ranked) {
+      found_.push_back(find(static_cast<int32_t>(ranked)));
       return found_.back().gain > kNoGain;
     };
     bool has_split = false;

@@ -15,6 +15,8 @@ CASES = {
     "drawn thresholds, missing last": {"kinds": THRESHOLDS, "draws_thresholds": True, "missing": Missing.BRANCH},
     "drawn ties": {"kinds": MIXED, "draws_ties": True},
     "drawn ties in row order": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000, "draws_ties": True},
+    "drawn features in row order": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000, "max_features": 3},
+    "few drawn features of many rows": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000, "max_features": 1},
     "drawn features and ties": {"kinds": THRESHOLDS, "max_features": 3, "draws_ties": True},
     "multiway": {"kinds": BRANCHES, "num_classes": 3},
     "multiway, missing last": {"kinds": BRANCHES, "missing": Missing.BRANCH},
