@@ -238,8 +238,8 @@ def _sizes_of_subsets(shapes: tuple[TableShape, ...], num_bins: int) -> dict[str
 def _slots_in_row_order(sizes: Sizes, rules: ResolvedRules, num_entries: int, num_features: int) -> int:
     """The most nodes of a level that the kernel in C++ sums in the order of the rows.
 
-    Their sums of a feature stay in a core's cache, and there are fewer codes than rows. It does so only if nodes look at
-    a quarter of the features or more.
+    Their sums of a feature stay in a core's cache, and there are fewer codes than rows. It does so only if
+    nodes look at a quarter of the features or more.
     """
     if rules.samples_thresholds:
         return 0
