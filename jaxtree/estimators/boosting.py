@@ -6,14 +6,16 @@ from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float, Shaped
+from sklearn.metrics import r2_score
 from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.boosting import losses
 from jaxtree.boosting.loss import BaseLoss, Loss
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting_base import BaseBoosting
 from jaxtree.estimators.parameters import BALANCED
-from jaxtree.estimators.parts import PredictsNumbers, part_by_part
+from jaxtree.estimators.parts import PredictsNumbers, read_arguments, values_of
 from jaxtree.estimators.predicting import PredictsClasses
 from jaxtree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -85,12 +87,13 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.
         max_categories: The most categories of a column.
         random_state: Seed of what is drawn, or a NumPy generator.
-        verbose: Whether to show a progress bar.
+        warm_start: Whether `fit` goes on from the rounds of the last fit, or of a loaded model.
+        verbose: Whether to show a progress bar, with what was measured last.
 
     Attributes:
         forest_: The trees in one table of nodes, a `Forest`; the means of their nodes are changes of scores.
         start_: The scores before the first tree.
-        losses_: The mean loss of every evaluation after each round, an array [round, evaluation].
+        evals_result_: What was measured after every round, by names of evaluation and metric.
         n_estimators_: The number of trees.
         classes_: The classes in ascending order.
         feature_importances_: Share of the loss saved that splits on each column save.
@@ -108,29 +111,39 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
 
     _tree_class = DecisionTreeClassifier
 
-    @part_by_part
-    def predict(self, X: Any) -> Shaped[np.ndarray, " row"]:
-        """Returns the most probable class of every row, of equal ones the first."""
-        label = self.predict_values(self._values(X)).argmax(axis=1)
-        return self.classes_[label]
+    def predict(self, X: Any, *, offset: Any = None) -> Shaped[np.ndarray, " row"]:
+        """Returns the most probable class of every row, of equal ones the first; see `raw_scores`."""
+        return self._most_probable(self.raw_scores(X, offset=offset))
 
-    def decision_function(self, X: Any) -> Float[np.ndarray, "row *class"]:
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row class"]:
+        """Returns the probability of every class of `classes_`; see `raw_scores`."""
+        return self._predictions(self.raw_scores(X, offset=offset))
+
+    def decision_function(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *class"]:
         """Returns the scores of every row: of two classes the log odds of the second, else a column a class."""
-        scores = self.raw_scores(X)
+        scores = self.raw_scores(X, offset=offset)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def staged_predict_proba(self, X: Any) -> Iterator[Float[np.ndarray, "row class"]]:
+    def staged_predict_proba(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row class"]]:
         """Yields the probabilities of every row after each round."""
-        return map(self._predictions, self.staged_scores(X))
+        return map(self._predictions, self.staged_scores(X, offset=offset))
 
-    def staged_predict(self, X: Any) -> Iterator[Shaped[np.ndarray, " row"]]:
+    def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[Shaped[np.ndarray, " row"]]:
         """Yields the most probable class of every row after each round."""
-        return (self.classes_[shares.argmax(axis=1)] for shares in self.staged_predict_proba(X))
+        return map(self._most_probable, self.staged_scores(X, offset=offset))
 
-    def _make_loss(self) -> BaseLoss:
-        if self.n_classes_ < 2:
-            raise InvalidInputError(f"boosting needs two classes or more, got {self.n_classes_} class")
-        return losses.logistic() if self.n_classes_ == 2 else losses.softmax(int(self.n_classes_), self.hessian)
+    def _make_loss(self, blank: Any) -> BaseLoss:
+        if blank.n_outputs_ > 1:
+            raise InvalidInputError(f"boosted trees have one target of classes, got {blank.n_outputs_} columns of y")
+        if blank.n_classes_ < 2:
+            raise InvalidInputError(f"boosting needs two classes or more, got {blank.n_classes_} class")
+        return losses.logistic() if blank.n_classes_ == 2 else losses.softmax(int(blank.n_classes_), self.hessian)
+
+    def _in_words(self, target: Shaped[np.ndarray, " row"]) -> Shaped[np.ndarray, " row"]:
+        return self.classes_[target]
+
+    def _most_probable(self, scores: Float[np.ndarray, "row score"]) -> Shaped[np.ndarray, " row"]:
+        return self.classes_[self._predictions(scores).argmax(axis=1)]
 
     def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row class"]:
         shares = super()._predictions(scores)
@@ -143,6 +156,11 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
 
     Every round grows one tree on the derivatives of the loss at the present scores. Leaves of "absolute_error" and
     `jaxtree.boosting.quantile` take exact weighted quantiles of what is left, those of all others Newton steps.
+
+    One tree changes all scores of a row where these are several: of several targets (squared errors), or of quantiles
+    (`jaxtree.boosting.quantiles`).
+    Survival times are boosted with `loss=cox()` and `fit(X, time, event=event)`, or with
+    `loss=accelerated_failure_time()` and `fit(X, lower, upper=upper)`.
 
     Args:
         n_estimators: The most rounds, of a tree each; this and all parameters that are not named here are those of a
@@ -169,10 +187,50 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
     loss: Annotated[str | BaseLoss, StrOptions(set(LOSSES)), BaseLoss] = "squared_error"
 
     _tree_class = DecisionTreeRegressor
+    _named_losses = LOSSES
 
-    def staged_predict(self, X: Any) -> Iterator[Float[np.ndarray, " row"]]:
+    def __sklearn_tags__(self):
+        """Sets scikit-learn's tags: several targets, too."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def predict(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *prediction"]:
+        """Returns the number of every row; of several outputs or quantiles a column each; see `raw_scores`."""
+        return self._as_given(self._predictions(self.raw_scores(X, offset=offset)))
+
+    def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row *prediction"]]:
         """Yields the predictions of every row after each round."""
-        return (self._as_given(self._predictions(scores)) for scores in self.staged_scores(X))
+        return (self._as_given(self._predictions(scores)) for scores in self.staged_scores(X, offset=offset))
 
-    def _make_loss(self) -> BaseLoss:
-        return LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:
+        """Returns the coefficient of determination, or minus the mean loss.
+
+        The latter where predictions are not numbers close to the targets: of losses that ask for extras beside offsets,
+        such as those of survival times, and of several predictions for one target, such as quantiles.
+
+        Args:
+            X: A table, or a source.
+            y: Its target; of a source also the name of its column.
+            sample_weight: The weight of every row; of a source also the name of a column.
+            extras: What the loss asks for, as in `fit`.
+        """
+        check_is_fitted(self)
+        if self.loss_.needs or self.loss_.num_scores != self.n_outputs_:
+            return -self._mean_loss(X, y, sample_weight, extras)
+        given = read_arguments(X, y, sample_weight)
+        predicted = self.predict(given.X, offset=extras.get("offset"))
+        return r2_score(values_of(given.y), predicted, sample_weight=given.sample_weight)
+
+    def _make_loss(self, blank: Any) -> BaseLoss:
+        if blank.n_outputs_ == 1 or not isinstance(self.loss, str):
+            return LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss
+        if self.loss != "squared_error":
+            raise InvalidInputError(
+                f"loss {self.loss!r} has one target, got {blank.n_outputs_} columns of y: take 'squared_error', a Loss "
+                "of several scores, or scikit-learn's MultiOutputRegressor"
+            )
+        return losses.squared(blank.n_outputs_)
+
+    def _as_given(self, numbers: Float[np.ndarray, "row prediction"]) -> Float[np.ndarray, "row *prediction"]:
+        return numbers[:, 0] if self.is_vector_ and numbers.shape[1] == 1 else numbers

@@ -1,31 +1,35 @@
 """The base of boosted estimators: one table, the rounds of boosting on it, and what its trees predict together."""
 
 import abc
+import copy
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, Real, UInt
+from jaxtyping import Float, Int, Shaped
 from sklearn.exceptions import DataConversionWarning
 
-from jaxtree import buckets
-from jaxtree.boosting.booster import BoostData, Boosted, NewRounds, Stop, boost
-from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.rounds import ScoredRows
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError
+from jaxtree.boosting.loss import BaseLoss, with_offset
+from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree
+from jaxtree.estimators.boosting_evaluations import Judged, mean_loss, metric_of, staged
 from jaxtree.estimators.boosting_kept import FittedBoosting
 from jaxtree.estimators.boosting_parameters import BINS, OF_READING, BoostingParameters
-from jaxtree.estimators.conventions import progress_of_trees
-from jaxtree.estimators.growing import decode_thresholds, features_of, padded_codes, padded_rows, widths_of
-from jaxtree.estimators.parts import part_by_part, read_arguments
-from jaxtree.estimators.sample import PreparedFit, Sample
-from jaxtree.table.target import check_sample_weight
+from jaxtree.estimators.boosting_rows import (
+    RowsWithExtras,
+    check_extras,
+    read_evaluation,
+    read_extras,
+    read_given,
+    read_rows,
+)
+from jaxtree.estimators.boosting_run import BoostingRun, OnProgress
+from jaxtree.estimators.parts import part_by_part
+from jaxtree.estimators.sample import Encoded
 from jaxtree.tree.forest import Forest
-from jaxtree.tree.nodes import target_means
 
 
 class BaseBoosting(BoostingParameters, FittedBoosting):
@@ -34,6 +38,7 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
     pruning = None
 
     _tree_class: ClassVar[type[BaseTree]]
+    _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: one target."""
@@ -41,8 +46,22 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         tags.target_tags.multi_output = False
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, eval_set: Sequence[Any] | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        eval_set: Sequence[Any] | Mapping[str, Any] | None = None,
+        eval_metric: Any = None,
+        callbacks: Sequence[OnProgress] = (),
+        **extras: Any,
+    ) -> Self:
         """Boosts trees, round by round.
+
+        With `warm_start` the rounds of the last fit are kept, and those up to `n_estimators` are made with the codes of
+        that fit: on the same table they are the rounds that one longer fit makes, bit for bit if trees are grown on all
+        rows.
 
         Args:
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.
@@ -51,32 +70,52 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
             y: The target of every row. Of a source also the name of its column.
             sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
                 column.
-            eval_set: Pairs of other tables and their targets, perhaps with weights as a third: `losses_` has the mean
-                loss of each after every round. With `early_stopping` the first decides; without any, a part of the
-                rows does, on which no tree is grown.
+            eval_set: Other tables that are measured after every round: pairs (X, y), perhaps with weights (or None) and
+                a dict of extras; or a dict of such by name. Without names they are "validation_0" and so on. With
+                `early_stopping` the first decides; without any, a part of the rows does, on which no tree is grown.
+            eval_metric: What `evals_result_` has of them beside the loss, one or a list: the name of a loss or of a
+                scorer of scikit-learn ("roc_auc"), a loss of `jaxtree.boosting`, a scorer, or a function of targets and
+                predictions, which is better if smaller unless its name ends in "_score". The first of them decides
+                when to stop, in place of the loss.
+            callbacks: Functions called about every 25 rounds with the number of rounds and `evals_result_`; a true
+                result ends the fit.
+            extras: What else the loss asks for, an array of every row by name: `offset=` is added to the scores of a
+                row, one number or one a score; `group=`, `event=`, `upper=` and those of one's own losses are named in
+                a loss's `needs`. Of a source also names of columns.
 
         Raises:
-            InvalidInputError: The table, the target, the weights or a parameter is not allowed.
+            InvalidInputError: The table, the target, the weights, an extra or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
+            TrainingError: The derivatives of the loss are no numbers at the start.
         """
         self.check_parameters()
         blank = self._blank_tree()
-        start = blank.prepare_fit(X, y, sample_weight)
-        if blank.n_outputs_ > 1:
-            raise InvalidInputError(f"boosted trees have one target, got {blank.n_outputs_} columns of y")
-        if len(getattr(y, "shape", ())) == 2:
+        rows = read_rows(blank, X, y, sample_weight, extras).without_weightless_rows()
+        if not blank.class_names() and len(getattr(y, "shape", ())) == 2 and blank.n_outputs_ == 1:
             message = "A column-vector y was passed when a 1d array was expected"
             warnings.warn(message, DataConversionWarning, stacklevel=2)
-            blank.is_vector_ = True
-        held = [self._evaluation(blank, given) for given in eval_set or ()]
+        loss, kept = self._make_loss(blank), self._kept_trees(blank)
+        if kept is not None and len(kept) == self.n_estimators:
+            return self
+        held = {name: read_evaluation(blank, given) for name, given in _by_name(eval_set).items()}
+        for own in (rows, *held.values()):
+            check_extras(loss, own.extras)
+            loss.check(own.target, own.extras)
         if self.early_stopping and not held:
-            grown_on, own = start.sample.split(self.validation_fraction, self.random_state)
-            start, held = blank.prepare_sample(grown_on), [own]
+            rows, held["validation_0"] = rows.split(self.validation_fraction, self.random_state)
+        encoded = None
+        if kept is not None:
+            if self.loss_ != loss:
+                raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
+            encoded = Encoded(self.encoder_, self.encoder_.transform(rows.sample.X))
+        else:
+            vars(self).pop("_model", None)
+        start = blank.prepare_sample(rows.sample, encoded=encoded)
         self._learn_from(blank)
-        self.loss_ = self._make_loss()
-        with progress_of_trees(self.verbose, self.n_estimators, "boosting", "rounds are done") as on_grown:
-            boosted = self._boost(blank, start, held, on_grown)
-        self._settle(boosted)
+        self.loss_ = loss
+        several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
+        metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
+        BoostingRun(self, rows, held, metrics, kept).make(start.encoded, callbacks)
         return self
 
     @property
@@ -85,10 +124,28 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         return len(self.model_.forest)
 
     @property
+    def evals_result_(self) -> dict[str, dict[str, list[float]]]:
+        """What was measured after every round, by names of evaluation and metric, as LightGBM and XGBoost have it."""
+        return self.measured_.as_dict()
+
+    @property
     def feature_importances_(self) -> Float[np.ndarray, " column"]:
         """Share of the loss saved by all splits that those on each column save."""
         saved = self._gains().sum(axis=0)
         return saved / saved.sum() if saved.sum() > 0 else saved
+
+    def first(self, number: int) -> Self:
+        """Returns the model of the first rounds, as a fit of so many would have made it.
+
+        Raises:
+            InvalidInputError: There are not so many.
+        """
+        if not 1 <= number <= self.n_estimators_:
+            raise InvalidInputError(f"the number of rounds must be from 1 to {self.n_estimators_}, got {number}")
+        model = copy.copy(self)
+        model.n_estimators = number
+        model.take_trees(self.forest_.first(number), self.start_, self.measured_.first(number))
+        return model
 
     @part_by_part
     def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
@@ -96,25 +153,58 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         values = self._values(X)
         return self.model_.predictor.ends_in_trees(values) - self.forest_.first_node[:-1]
 
-    def raw_scores(self, X: Any) -> Float[np.ndarray, "row score"]:
-        """Returns the scores of every row, which the loss turns into predictions: a column a score."""
-        return self.model_.predict(self._values(X))
+    def raw_scores(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row score"]:
+        """Returns the scores of every row, which the loss turns into predictions: a column a score.
 
-    def staged_scores(self, X: Any) -> Iterator[Float[np.ndarray, "row score"]]:
-        """Yields the scores of every row after each round."""
-        steps, ends = target_means(self.forest_.nodes), self.model_.predictor.ends_in_trees(self._values(X))
-        scores = np.tile(self.start_, (len(ends), 1))
-        for end in ends.T:
-            scores = scores + steps[end]
-            yield scores
+        Args:
+            X: A table, or a source.
+            offset: What is added to the scores, as in `fit`.
+        """
+        return self._with_offset(self._scores(X), offset)
+
+    def staged_scores(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row score"]]:
+        """Yields the scores of every row after each round; see `raw_scores`."""
+        values = self._values(X)
+        for scores in staged(self.forest_, np.tile(self.start_, (len(values), 1)), values):
+            yield self._with_offset(scores, offset)
 
     def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
         """Returns predictions of rows that `encoder_.values` has encoded."""
         return self._predictions(self.model_.predict(values))
 
+    def judge(self, rows: RowsWithExtras, scores: Float[np.ndarray, "row score"]) -> Judged:
+        """Returns rows of given scores as metrics take them."""
+        model, shifted = copy.copy(self), self._with_offset(scores, rows.extras.get("offset"))
+        vars(model)["raw_scores"] = lambda X, offset=None: shifted
+        return Judged(model, self._in_words(rows.target), rows, scores)
+
     @abc.abstractmethod
-    def _make_loss(self) -> BaseLoss:
-        """Returns the loss, when classes are known."""
+    def _make_loss(self, blank: Any) -> BaseLoss:
+        """Returns the loss, when a tree knows outputs and classes."""
+
+    def _mean_loss(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:
+        """Returns the mean loss of rows."""
+        rows = read_given(self, X, y, sample_weight, extras)
+        check_extras(self.loss_, rows.extras)
+        self.loss_.check(rows.target, rows.extras)
+        return mean_loss(self.loss_, self.raw_scores(rows.sample.X), rows)
+
+    def _in_words(self, target: Shaped[np.ndarray, "row *output"]) -> Shaped[np.ndarray, "row *output"]:
+        """Returns a target as the user has given it."""
+        return target
+
+    @part_by_part
+    def _scores(self, X: Any) -> Float[np.ndarray, "row score"]:
+        return self.model_.predict(self._values(X))
+
+    def _with_offset(self, scores: Float[np.ndarray, "row score"], offset: Any) -> Float[np.ndarray, "row score"]:
+        if offset is None:
+            return scores
+        extras = read_extras({"offset": offset}, len(scores))
+        if extras["offset"].shape[1:] not in ((), scores.shape[1:]):
+            raise InvalidInputError(f"offset must have 1 or {scores.shape[1]} columns, got {extras['offset'].shape[1]}")
+        with jax.enable_x64(True):
+            return np.asarray(with_offset(jnp.asarray(scores.T), extras, self.loss_.has_location)[0]).T
 
     def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row column"]:
         """Returns what the loss predicts from scores."""
@@ -129,61 +219,27 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
             given["max_bins"] = BINS
         return self._tree_class(**given)
 
-    def _evaluation(self, blank: BaseTree, given: Any) -> Sample:
-        """Returns a table of `eval_set` with its target and weights."""
-        if not isinstance(given, list | tuple) or len(given) not in (2, 3):
-            raise InvalidInputError(f"eval_set must hold pairs (X, y) or triples (X, y, weights), got {type(given)}")
-        X, y, weight, _ = read_arguments(*given)
-        target = blank.read_target(y)
-        if np.any(target < 0) and blank.class_names():
-            raise InvalidInputError("y of eval_set has a class that y does not have")
-        return Sample(X, target, (), check_sample_weight(weight, target.shape[1]))
+    def _kept_trees(self, blank: BaseTree) -> Forest | None:
+        """Returns the trees that a warm start continues; None without one.
 
-    def _boost(self, blank: BaseTree, start: PreparedFit, held: list[Sample], on_grown: Any) -> Boosted:
-        """Returns what the rounds have made."""
-        encoded = start.encoded
-        widths, codes = widths_of([encoded]), padded_codes([encoded])
-        features = features_of(encoded.schema, encoded.recipe, widths, len(codes) - encoded.schema.num_features)
-        rows = _rows_of(codes, encoded.target, encoded.weight)
-        evaluations = []
-        for sample in held:
-            own = blank.encoder_.transform(sample.X)
-            evaluations.append(_rows_of(buckets.pad_codes(own), sample.target, sample.weight))
-
-        def on_rounds(new: NewRounds) -> bool:
-            if on_grown is not None:
-                on_grown(len(new.trees))
-            return False
-
-        return boost(
-            BoostData(rows, features, tuple(evaluations)),
-            self.loss_,
-            self.base_learner(encoded.codes.shape[1], widths.num_bins),
-            self.shrinkage(),
-            num_rounds=self.n_estimators,
-            seed=self.seed(),
-            on_rounds=on_rounds,
-        )
-
-    def _settle(self, boosted: Boosted) -> None:
-        """Takes a boosted model as the fitted one, with thresholds in units of the table."""
-        if boosted.stop == Stop.NOT_FINITE:
-            warnings.warn(
-                f"{self.loss_}: derivatives are no numbers after round {len(boosted.forest)}; its trees are kept",
-                InterruptedFitWarning,
-                stacklevel=3,
+        Raises:
+            InvalidInputError: There are more of them than asked for, or the classes are others.
+        """
+        if not self.warm_start or not hasattr(self, "_model"):
+            return None
+        if self.n_estimators < len(self.forest_):
+            raise InvalidInputError(
+                f"n_estimators={self.n_estimators} must be larger or equal to the {len(self.forest_)} rounds of the "
+                "fit before when warm_start==True"
             )
-        forest = boosted.best if self.early_stopping else boosted.forest
-        nodes = decode_thresholds(forest.nodes, self.encoder_.schema_)
-        self.take_trees(Forest(nodes, forest.first_node), boosted.start, boosted.losses)
+        old, new = self.class_names(), blank.class_names()
+        if len(old) != len(new) or not all(map(np.array_equal, old, new)) or blank.n_outputs_ != self.n_outputs_:
+            raise InvalidInputError("warm_start needs the classes, or the number of outputs, of the first fit")
+        return self.forest_
 
 
-def _rows_of(
-    codes: UInt[np.ndarray, "feature row"],
-    target: Real[np.ndarray, "output row"],
-    weight: Float[np.ndarray, " row"] | None,
-) -> ScoredRows:
-    """Returns rows padded to the length of the codes, by rows of weight 0."""
-    weight = np.ones(target.shape[1]) if weight is None else weight
-    target, weight = (padded_rows(part, codes.shape[1]) for part in (target[0], weight))
-    return ScoredRows(codes, target, weight, {})
+def _by_name(eval_set: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the members of `eval_set` by name."""
+    if isinstance(eval_set, Mapping):
+        return dict(eval_set)
+    return {f"validation_{number}": given for number, given in enumerate(eval_set or ())}

@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.boosting.links import link_of
 from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.measured import Measured
 from jaxtree.estimators.predicting import FittedTrees
 from jaxtree.estimators.trees import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
@@ -19,7 +20,7 @@ class FittedBoosting(FittedTrees):
 
     forest_: Forest
     start_: Float64[np.ndarray, " score"]
-    losses_: Float64[np.ndarray, "round evaluation"]
+    measured_: Measured
     loss_: BaseLoss
 
     _trees: list[DecisionTreeRegressor] | None = None
@@ -34,23 +35,18 @@ class FittedBoosting(FittedTrees):
 
     def fitted_state(self) -> BoostedState:
         """Returns what fitting has learned: what a model file keeps."""
-        return BoostedState.of(self.fitted_table(), self.forest_, self.start_, self.losses_, self.loss_)
+        return BoostedState.of(self.fitted_table(), self.forest_, self.start_, self.measured_, self.loss_)
 
     def restore(self, state: BoostedState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
         self.check_parameters()
         self.restore_table(state.table)
         self.loss_ = state.loss
-        self.take_trees(state.forest(self.schema_), state.start, state.losses)
+        self.take_trees(state.forest(self.schema_), state.start, state.measured)
 
-    def take_trees(
-        self,
-        forest: Forest,
-        start: Float[np.ndarray, " score"],
-        losses: Float[np.ndarray, "round evaluation"],
-    ) -> None:
+    def take_trees(self, forest: Forest, start: Float[np.ndarray, " score"], measured: Measured) -> None:
         """Takes trees in units of the table as the fitted ones."""
-        self.forest_, self.start_, self.losses_, self._trees = forest, start, losses, None
+        self.forest_, self.start_, self.measured_, self._trees = forest, start, measured, None
         # The mean of the trees' predictions is the sum of their steps, behind the start.
         value = start + len(forest) * target_means(forest.nodes)
         link = link_of(self.loss_, getattr(self, "classes_", None))

@@ -70,6 +70,7 @@ class BoostingParameters(EncodingParameters):
     validation_fraction: Annotated[float, PART] = 0.1
     n_iter_no_change: Annotated[int, whole(1)] = 10
     tol: Annotated[float, AT_LEAST_0] = 0.0
+    warm_start: Annotated[bool, "boolean"] = False
     verbose: Annotated[int, "verbose"] = 0
 
     def base_learner(self, num_rows: int, num_bins: int) -> BaseLearner:

@@ -100,8 +100,10 @@ def key_of(random_state: int | np.random.RandomState | None) -> PRNGKeyArray:
 @contextlib.contextmanager
 def progress_of_trees(
     verbose: int, total: int, doing: str = "growing trees", done: str = "trees have grown"
-) -> Iterator[Callable[[int], Any] | None]:
-    """Yields what to call with the number of further trees: it moves a bar, or prints a line where rich is missing.
+) -> Iterator[Callable[..., Any] | None]:
+    """Yields what to call with the number of further trees, and perhaps with words about them.
+
+    It moves a bar, or prints a line where rich is missing.
 
     Args:
         verbose: 0 for no progress.
@@ -118,12 +120,12 @@ def progress_of_trees(
     except ImportError:
         numbers: list[int] = []
 
-        def add(number: int) -> None:
+        def add(number: int, words: str = "") -> None:
             numbers.append(number)
-            print(f"{sum(numbers)} of {total} {done}", file=sys.stderr)
+            print(f"{sum(numbers)} of {total} {done} {words}".rstrip(), file=sys.stderr)
 
         yield add
         return
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(doing, total=total)
-        yield lambda number: progress.advance(task, number)
+        yield lambda number, words="": progress.update(task, advance=number, description=f"{doing} {words}".rstrip())

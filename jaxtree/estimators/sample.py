@@ -55,6 +55,11 @@ class Sample(NamedTuple):
         Raises:
             InvalidInputError: A part would have no row.
         """
+        train, held = (self.take(rows) for rows in self.split_rows(fraction, seed))
+        return train, held
+
+    def split_rows(self, fraction: float, seed: Any) -> tuple[Int[np.ndarray, " train"], Int[np.ndarray, " held"]]:
+        """Returns the rows of both parts of `split`."""
         num_held = round(fraction * self.num_rows)
         if not 0 < num_held < self.num_rows:
             raise InvalidInputError(
@@ -66,7 +71,7 @@ class Sample(NamedTuple):
             fits_all = min(fraction, 1 - fraction) * self.num_rows >= self.num_classes[0]
             strata = self.target[0] if fits_all and np.all(np.bincount(self.target[0]) != 1) else None
         parts = train_test_split(np.arange(self.num_rows), test_size=num_held, random_state=seed, stratify=strata)
-        train, held = (self.take(np.sort(part)) for part in parts)
+        train, held = map(np.sort, parts)
         return train, held
 
 

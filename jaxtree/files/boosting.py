@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.measured import Measured
 from jaxtree.errors import InvalidInputError
 from jaxtree.files.losses import AbsentLoss
 from jaxtree.files.records import check, require, require_finite
@@ -24,7 +25,7 @@ class BoostedState:
         nodes: The nodes of the trees; means of their targets are steps of scores.
         first_node: Where every tree begins, and the number of nodes at the end.
         start: The scores before the first tree.
-        losses: The mean loss of every evaluation after each round.
+        measured: What was measured after every round.
         loss: The loss, a `BaseLoss`.
     """
 
@@ -32,14 +33,14 @@ class BoostedState:
     nodes: TreeArrays
     first_node: Int64[np.ndarray, " boundary"]
     start: Float64[np.ndarray, " score"]
-    losses: Float64[np.ndarray, "round evaluation"]
+    measured: Measured
     loss: Any
 
     @classmethod
-    def of(cls, table: FittedTable, forest: Forest, start: Any, losses: Any, loss: BaseLoss) -> "BoostedState":
+    def of(cls, table: FittedTable, forest: Forest, start: Any, measured: Measured, loss: BaseLoss) -> "BoostedState":
         """Takes the kept part of a fit."""
-        start, losses = (np.asarray(values, np.float64) for values in (start, losses))
-        return cls(table, TreeArrays.of(forest.nodes), np.asarray(forest.first_node, np.int64), start, losses, loss)
+        first_node, start = np.asarray(forest.first_node, np.int64), np.asarray(start, np.float64)
+        return cls(table, TreeArrays.of(forest.nodes), first_node, start, measured, loss)
 
     def forest(self, schema: Schema) -> Forest:
         """Returns the trees; raises ModelFileError if they are not those of such a table and loss."""
@@ -72,4 +73,8 @@ def _(state: BoostedState) -> None:
     require_finite(state, "start")
     require(isinstance(state.loss, BaseLoss), "its loss is none")
     require(state.loss.num_scores == state.start.size, "its loss has another number of scores")
-    require(state.table.num_outputs == 1, "it has several outputs, and boosted trees have one")
+
+
+@check.register
+def _(measured: Measured) -> None:
+    require(measured.values.shape[1] == len(measured.measures), "what was measured is not what its columns are")

@@ -50,7 +50,7 @@ def test_what_a_fit_has_learned_comes_back_bit_by_bit(name, tmp_path):
     model.save(tmp_path / "model")
     again = jaxtree.load(tmp_path / "model")
     assert vars(again).keys() == vars(model).keys()
-    for attribute in ("start_", "losses_", "n_estimators_", "feature_importances_"):
+    for attribute in ("start_", "evals_result_", "n_estimators_", "feature_importances_"):
         np.testing.assert_array_equal(getattr(again, attribute), getattr(model, attribute))
     np.testing.assert_array_equal(again.raw_scores(X), model.raw_scores(X))
     for ours, theirs in zip(again.staged_predict(X), model.staged_predict(X), strict=True):

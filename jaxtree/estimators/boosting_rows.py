@@ -1,0 +1,191 @@
+"""The rows of a boosted fit: table, target, weights, and the extras that a loss asks for."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Int, Shaped, UInt
+from sklearn.model_selection import GroupShuffleSplit
+
+from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.rounds import ScoredRows
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.base import BaseTree
+from jaxtree.estimators.growing import padded_rows
+from jaxtree.estimators.magnitude import check_sums
+from jaxtree.estimators.parts import read_arguments, values_of
+from jaxtree.estimators.sample import Sample
+from jaxtree.table.sources import is_source, open_source
+from jaxtree.table.summary import read_column
+from jaxtree.table.target import check_sample_weight
+from jaxtree.tree.model import encode_known_classes, encode_known_numbers
+
+
+class RowsWithExtras(NamedTuple):
+    """A table, its target and weights, and what else its rows have.
+
+    Attributes:
+        sample: The table, its target and weights.
+        extras: Arrays by name, rows first.
+    """
+
+    sample: Sample
+    extras: dict[str, Shaped[np.ndarray, "row *part"]]
+
+    @property
+    def target(self) -> Shaped[np.ndarray, "row *output"]:
+        """The target as losses take it: of several outputs a column each."""
+        target = self.sample.target
+        return target[0] if len(target) == 1 else target.T
+
+    @property
+    def weight(self) -> Shaped[np.ndarray, " row"]:
+        """The weight of every row."""
+        return np.ones(self.sample.num_rows) if self.sample.weight is None else self.sample.weight
+
+    def take(self, rows: Int[np.ndarray, " taken"]) -> "RowsWithExtras":
+        """Returns some of the rows."""
+        return RowsWithExtras(self.sample.take(rows), {name: values[rows] for name, values in self.extras.items()})
+
+    def without_weightless_rows(self) -> "RowsWithExtras":
+        """Returns the rows of some weight."""
+        weight = self.sample.weight
+        return self if weight is None or weight.all() else self.take(np.flatnonzero(weight))
+
+    def split(self, fraction: float, seed: Any) -> tuple["RowsWithExtras", "RowsWithExtras"]:
+        """Divides the rows at random into those to grow on and a share to validate with; groups stay together.
+
+        Raises:
+            InvalidInputError: A part would have no row.
+        """
+        if "group" not in self.extras:
+            parts = self.sample.split_rows(fraction, seed)
+        else:
+            group = self.extras["group"]
+            if not 0 < round(fraction * len(np.unique(group))) < len(np.unique(group)):
+                raise InvalidInputError(
+                    f"validation_fraction {fraction} of {len(np.unique(group))} groups leaves a part without groups; "
+                    "pass eval_set, or another fraction"
+                )
+            divide = GroupShuffleSplit(1, test_size=fraction, random_state=seed).split(group, groups=group)
+            parts = next(iter(divide))
+        grown_on, held = (self.take(np.sort(part)) for part in parts)
+        return grown_on, held
+
+    def with_codes(self, codes: UInt[np.ndarray, "feature padded_row"]) -> ScoredRows:
+        """Returns the rows with their codes, padded to the length of these by rows of weight 0."""
+        target, weight, *extras = (
+            padded_rows(values.T, codes.shape[1]).T for values in (self.target, self.weight, *self.extras.values())
+        )
+        return ScoredRows(codes, target, weight, dict(zip(self.extras, extras, strict=True)))
+
+
+def read_rows(blank: BaseTree, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> RowsWithExtras:
+    """Reads the arguments of a fit, and learns what a tree learns from a target.
+
+    Args:
+        blank: A tree that does not grow.
+        X: The table.
+        y: Its target.
+        sample_weight: The weight of every row.
+        extras: Arrays by name; of a source also names of columns.
+
+    Raises:
+        InvalidInputError: The target, the weights or an extra is not allowed.
+    """
+    X, extras, beside = _columns_of_source(X, extras)
+    X, y, sample_weight, others = read_arguments(X, y, sample_weight)
+    target = blank.encode_target(y)
+    sample = blank.learn_sample(X, target, check_sample_weight(sample_weight, target.num_rows))
+    if not sample.num_classes:
+        check_sums(sample.target, sample.weight)
+    blank.other_columns_ = (*others, *beside)
+    return RowsWithExtras(sample, read_extras(extras, target.num_rows))
+
+
+def read_evaluation(blank: BaseTree, given: Any) -> RowsWithExtras:
+    """Reads a member of `eval_set`: a table and its target, perhaps weights, perhaps a dict of extras.
+
+    Raises:
+        InvalidInputError: It is something else, or has classes that the fit has not.
+    """
+    if not isinstance(given, list | tuple) or not 2 <= len(given) <= 4:
+        raise InvalidInputError(
+            f"eval_set must hold pairs (X, y), perhaps with weights and a dict of extras, got {type(given)}"
+        )
+    *table, extras = given if isinstance(given[-1], dict) else (*given, {})
+    X, y, weight = (*table, None)[:3]
+    rows = read_given(blank, X, y, weight, extras)
+    if np.any(rows.sample.target < 0) and blank.class_names():
+        raise InvalidInputError("y of eval_set has a class that y does not have")
+    return rows
+
+
+def read_given(model: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> RowsWithExtras:
+    """Reads rows that a model is not fitted on; classes are codes of those that it knows.
+
+    Args:
+        model: A tree or a boosted model that has read a target.
+        X: The table.
+        y: Its target.
+        sample_weight: The weight of every row.
+        extras: Arrays by name; of a source also names of columns.
+
+    Raises:
+        InvalidInputError: The target, the weights or an extra is not allowed.
+    """
+    X, extras, _ = _columns_of_source(X, extras)
+    X, y, sample_weight, _ = read_arguments(X, y, sample_weight)
+    names = model.class_names()
+    target = encode_known_classes(y, names) if names else encode_known_numbers(y, model.n_outputs_)
+    sample = Sample(X, target, (), check_sample_weight(sample_weight, target.shape[1]))
+    return RowsWithExtras(sample, read_extras(extras, target.shape[1]))
+
+
+def read_extras(extras: Mapping[str, Any], num_rows: int) -> dict[str, Shaped[np.ndarray, "row *part"]]:
+    """Reads extras as arrays; names of groups become whole numbers.
+
+    Raises:
+        InvalidInputError: One has another number of rows.
+    """
+    arrays = {name: np.asarray(values) for name, values in extras.items() if values is not None}
+    for name, values in arrays.items():
+        if values.shape[:1] != (num_rows,):
+            sizes = name == "group" and values.dtype.kind in "iu" and values.sum() == num_rows
+            hint = "; sizes of groups become groups of rows by np.repeat(np.arange(len(sizes)), sizes)" if sizes else ""
+            raise InvalidInputError(
+                f"{name} must have a value for each of {num_rows} rows, got shape {values.shape}{hint}"
+            )
+        if values.dtype == bool:
+            arrays[name] = values.astype(np.int32)
+    if "group" in arrays:
+        arrays["group"] = np.unique(arrays["group"], return_inverse=True)[1].reshape(-1).astype(np.int32)
+    return arrays
+
+
+def check_extras(loss: BaseLoss, extras: Mapping[str, Any]) -> None:
+    """Checks that a loss asks for the extras that it gets.
+
+    Raises:
+        InvalidInputError: It does not know one.
+    """
+    known = ("offset", *loss.needs)
+    for name in extras:
+        if name not in known:
+            raise InvalidInputError(
+                f"{loss} asks for no {name!r}: fit takes {', '.join(map(repr, known))} of every row with it; a loss of "
+                f"one's own names in `needs` what it asks for"
+            )
+
+
+def _columns_of_source(X: Any, extras: Mapping[str, Any]) -> tuple[Any, dict[str, Any], tuple[str, ...]]:
+    """Reads the extras that are names of columns of a source, and takes these columns out of it."""
+    beside = tuple(values for values in extras.values() if isinstance(values, str))
+    if not beside or not is_source(X):
+        return X, dict(extras), ()
+    source = open_source(X, to_fit=True)
+    read = {
+        name: values_of(read_column(source, values)) if isinstance(values, str) else values
+        for name, values in extras.items()
+    }
+    return source.without(beside), read, beside

@@ -1,0 +1,157 @@
+"""One fit of a boosted estimator, from rows and codes to the trees of its rounds."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Float
+
+from jaxtree import buckets
+from jaxtree.boosting.booster import BoostData, Boosted, Earlier, NewRounds, Stop, boost, score_type
+from jaxtree.boosting.measured import Measured
+from jaxtree.boosting.shrinkage import NO_PATIENCE
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.estimators.boosting_evaluations import (
+    Evaluation,
+    Metric,
+    Recorder,
+    best_and_last,
+    name_of,
+    staged,
+)
+from jaxtree.estimators.boosting_rows import RowsWithExtras
+from jaxtree.estimators.conventions import progress_of_trees
+from jaxtree.estimators.growing import (
+    EncodedSample,
+    decode_thresholds,
+    features_of,
+    padded_codes,
+    padded_rows,
+    widths_of,
+)
+from jaxtree.tree.forest import Forest, join_forests
+
+OnProgress: TypeAlias = Callable[[int, dict[str, dict[str, list[float]]]], Any]
+"""What is called with the number of rounds and what was measured after each; a true result ends a fit."""
+
+
+class BoostingRun:
+    """The rounds of one fit.
+
+    Args:
+        model: The estimator, which knows its table and its loss.
+        rows: The rows that trees are grown on.
+        held: Those that are measured, by name.
+        metrics: What is measured of them beside the loss; the first decides when to stop.
+        kept: Trees of earlier rounds, in units of the table.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        rows: RowsWithExtras,
+        held: dict[str, RowsWithExtras],
+        metrics: Sequence[Metric],
+        kept: Forest | None,
+    ):
+        if metrics and model.drop_rate > 0:
+            raise InvalidInputError("eval_metric is for drop_rate=0: later rounds change the trees that are measured")
+        self._model, self._rows, self._metrics, self._kept = model, rows, metrics, kept
+        values_of = model.encoder_.values
+        self._evaluations = [Evaluation(name, own, values_of(own.sample.X), model.judge) for name, own in held.items()]
+
+    def make(self, encoded: EncodedSample, callbacks: Sequence[OnProgress]) -> None:
+        """Makes the rounds, and gives the model its trees."""
+        model, earlier = self._model, len(self._kept or ())
+        data = self._data(encoded)
+        assert data.start is not None
+        before = [self._scores_before(own.values, data.start) for own in self._evaluations]
+        recorder = Recorder(self._evaluations, name_of(model.loss_), self._metrics, before)
+        with progress_of_trees(model.verbose, model.n_estimators - earlier, "boosting", "rounds are done") as on_grown:
+
+            def on_rounds(new: NewRounds) -> bool:
+                recorder.add(self._in_table_units(new.trees), new.losses)
+                if on_grown is not None:
+                    on_grown(len(new.trees), recorder.words)
+                measured = self._with_earlier(recorder.measured)
+                asked = [callback(new.number, measured.as_dict()) for callback in callbacks]
+                return any(asked) or self._is_late(recorder.measured)
+
+            shrinkage = model.shrinkage()
+            boosted = boost(
+                data,
+                model.loss_,
+                model.base_learner(encoded.codes.shape[1], widths_of([encoded]).num_bins),
+                shrinkage._replace(patience=NO_PATIENCE) if self._metrics else shrinkage,
+                num_rounds=model.n_estimators,
+                seed=model.seed(),
+                on_rounds=on_rounds,
+            )
+        self._settle(boosted, recorder.measured)
+
+    def _data(self, encoded: EncodedSample) -> BoostData:
+        """Returns codes, targets and scores of all rows, padded to buckets."""
+        model, widths, codes = self._model, widths_of([encoded]), padded_codes([encoded])
+        features = features_of(encoded.schema, encoded.recipe, widths, len(codes) - encoded.schema.num_features)
+        own_codes = [buckets.pad_codes(model.encoder_.transform(own.rows.sample.X)) for own in self._evaluations]
+        evaluated = [own.rows.with_codes(codes) for own, codes in zip(self._evaluations, own_codes, strict=True)]
+        rows, dtype = self._rows.with_codes(codes), score_type(codes.shape[1])
+        if self._kept is None:
+            start = model.loss_.start(rows.target, rows.weight, rows.extras).astype(dtype).astype(np.float64)
+            return BoostData(rows, features, tuple(evaluated), start)
+        tables = [model.encoder_.values(self._rows.sample.X), *(own.values for own in self._evaluations)]
+        scores = [
+            padded_rows(self._scores_before(values, model.start_.astype(dtype)).T, codes.shape[1])
+            for values, codes in zip(tables, (codes, *own_codes), strict=True)
+        ]
+        earlier = Earlier(len(self._kept), scores[0], tuple(scores[1:]))
+        return BoostData(rows, features, tuple(evaluated), model.start_, earlier)
+
+    def _scores_before(
+        self, values: Float[np.ndarray, "row feature"], start: Float[np.ndarray, " score"]
+    ) -> Float[np.ndarray, "row score"]:
+        """Returns the scores of rows after the earlier rounds, summed in the type of the start."""
+        scores = np.tile(start, (len(values), 1))
+        return scores if self._kept is None else list(staged(self._kept, scores, values))[-1]
+
+    def _in_table_units(self, trees: Forest) -> Forest:
+        return Forest(decode_thresholds(trees.nodes, self._model.encoder_.schema_), trees.first_node)
+
+    def _is_late(self, measured: Measured) -> bool:
+        """Returns whether the metric that decides has long not been better."""
+        return bool(self._model.early_stopping and self._metrics) and self._decision(measured)[1] < len(measured.values)
+
+    def _decision(self, measured: Measured) -> tuple[int, int]:
+        """Returns the rounds of the best value of the metric that decides, and those at which it stops."""
+        sign = -1 if self._metrics[0].is_better_if_greater else 1
+        return best_and_last(sign * measured.values[:, 1], self._model.n_iter_no_change, self._model.tol)
+
+    def _with_earlier(self, measured: Measured) -> Measured:
+        """Returns what was measured in all rounds; NaN where earlier rounds were measured otherwise."""
+        if self._kept is None:
+            return measured
+        old = self._model.measured_
+        if old.measures != measured.measures:
+            old = Measured(measured.measures, np.full((len(self._kept), len(measured.measures)), np.nan))
+        return measured._replace(values=np.concatenate([old.values[: len(self._kept)], measured.values]))
+
+    def _settle(self, boosted: Boosted, measured: Measured) -> None:
+        """Gives the model what the rounds have made, with thresholds in units of the table."""
+        model, earlier = self._model, len(self._kept or ())
+        if boosted.stop == Stop.NOT_FINITE:
+            warnings.warn(
+                f"{model.loss_}: derivatives are no numbers after round {earlier + len(boosted.forest)}; "
+                "its trees are kept",
+                InterruptedFitWarning,
+                stacklevel=4,
+            )
+        forest = boosted.best if model.early_stopping and not self._metrics else boosted.forest
+        if model.early_stopping and self._metrics:
+            number, last = self._decision(measured)
+            forest, measured = forest.first(number), measured.first(last)
+        if earlier + len(forest) == 0:
+            raise TrainingError(f"{model.loss_}: what decides when to stop is no number after any round")
+        new = self._in_table_units(forest)
+        forest = new if self._kept is None else join_forests([self._kept, new])
+        model.take_trees(forest, boosted.start, self._with_earlier(measured))

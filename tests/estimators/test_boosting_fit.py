@@ -1,0 +1,279 @@
+"""Fits of boosted estimators: extras, evaluations, stopping, going on, and the laws of what is predicted."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.metrics import mean_absolute_error, r2_score, roc_auc_score
+
+import jaxtree
+from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.boosting import Loss, absolute, accelerated_failure_time, cox, logistic, poisson, quantile, quantiles
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.tree.nodes import target_means
+
+FEW = {"n_estimators": 12, "max_depth": 3}
+
+
+def numbers(num_rows=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(num_rows, 4))
+    return X, X[:, 0] + np.sin(2 * X[:, 1]) + rng.normal(0, 0.3, num_rows), rng
+
+
+def classes(num_classes=2, **options):
+    X, y, _ = numbers(**options)
+    return X, np.array(["a", "b", "c"])[np.digitize(y, np.quantile(y, np.linspace(0, 1, num_classes + 1)[1:-1]))]
+
+
+def same_trees(one, other):
+    for name in ("feature", "threshold", "first_child", "target_sum", "weight"):
+        a, b = (getattr(model.forest_.nodes, name) for model in (one, other))
+        np.testing.assert_array_equal(a, b, err_msg=name)
+
+
+MODELS = {
+    "numbers": (GradientBoostingRegressor, numbers, {}),
+    "quantile": (GradientBoostingRegressor, numbers, {"loss": quantile(0.8)}),
+    "two classes": (GradientBoostingClassifier, classes, {}),
+    "three classes": (GradientBoostingClassifier, lambda **seed: classes(3, **seed), {}),
+}
+
+
+@pytest.fixture(params=MODELS)
+def case(request):
+    make, rows, parameters = MODELS[request.param]
+    return make(**FEW | parameters), *rows()[:2]
+
+
+def test_scores_are_the_start_and_the_steps_of_all_trees(case):
+    model, X, y = case
+    model.fit(X, y)
+    steps = target_means(model.forest_.nodes)[model.apply(X) + model.forest_.first_node[:-1]]
+    np.testing.assert_allclose(model.raw_scores(X), model.start_ + steps.sum(axis=1), rtol=1e-12, atol=1e-12)
+
+
+def test_the_first_rounds_are_a_shorter_fit_and_its_stage(case):
+    model, X, y = case
+    model.fit(X, y, eval_set=[(X, y)])
+    few, short = model.first(5), type(model)(**model.get_params() | {"n_estimators": 5}).fit(X, y)
+    same_trees(few, short)
+    assert few.n_estimators_ == 5 and model.n_estimators_ == 12
+    np.testing.assert_array_equal(few.predict(X), short.predict(X))
+    np.testing.assert_allclose(list(model.staged_scores(X))[4], few.raw_scores(X), rtol=1e-12, atol=1e-12)
+    (column,) = few.evals_result_["validation_0"].values()
+    assert column == next(iter(model.evals_result_["validation_0"].values()))[:5]
+    with pytest.raises(InvalidInputError, match="must be from 1 to 12, got 13"):
+        model.first(13)
+
+
+def test_a_warm_start_makes_the_rounds_of_one_fit(case, tmp_path):
+    model, X, y = case
+    whole = type(model)(**model.get_params()).fit(X, y, eval_set=[(X, y)])
+    warm = type(model)(**model.get_params() | {"n_estimators": 5, "warm_start": True}).fit(X, y, eval_set=[(X, y)])
+    warm.save(tmp_path / "model")
+    warm = jaxtree.load(tmp_path / "model")
+    warm.set_params(n_estimators=12).fit(X, y, eval_set=[(X, y)])
+    same_trees(warm, whole)
+    np.testing.assert_array_equal(warm.raw_scores(X), whole.raw_scores(X))
+    assert warm.evals_result_ == whole.evals_result_
+
+
+def test_a_warm_start_that_does_not_fit_is_named():
+    X, y = classes()
+    warm = GradientBoostingClassifier(5, warm_start=True).fit(X, y)
+    with pytest.raises(InvalidInputError, match="larger or equal to the 5 rounds"):
+        warm.set_params(n_estimators=4).fit(X, y)
+    with pytest.raises(InvalidInputError, match="needs the classes"):
+        warm.set_params(n_estimators=9).fit(*classes(3))
+    assert warm.n_estimators_ == 5 and warm.set_params(n_estimators=5).fit(X, y).n_estimators_ == 5
+    X, y, _ = numbers()
+    warm = GradientBoostingRegressor(3, warm_start=True).fit(X, y)
+    with pytest.raises(InvalidInputError, match=r"needs the loss of the first fit, squared\(\), got absolute\(\)"):
+        warm.set_params(n_estimators=4, loss="absolute_error").fit(X, y)
+
+
+def test_weights_are_repeats_and_zero_is_not_there(case):
+    model, X, y = case
+    model.set_params(max_bins=None, min_samples_leaf=1, max_depth=2)
+    repeats = np.arange(len(y)) % 3
+    weighted = model.fit(X, y, sample_weight=repeats.astype(float)).raw_scores(X)
+    repeated = model.fit(np.repeat(X, repeats, axis=0), np.repeat(y, repeats)).raw_scores(X)
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-8, atol=1e-10)
+
+
+def test_class_weights_are_weights_of_rows():
+    X, y = classes()
+    y[np.arange(len(y)) % 3 > 0] = "a"
+    by_class = GradientBoostingClassifier(**FEW, class_weight={"a": 1, "b": 3}).fit(X, y)
+    by_row = GradientBoostingClassifier(**FEW).fit(X, y, sample_weight=np.where(y == "b", 3.0, 1.0))
+    same_trees(by_class, by_row)
+    share = np.mean(y == "b")
+    balanced = GradientBoostingClassifier(**FEW, class_weight="balanced").fit(X, y)
+    assert balanced.start_[0] == pytest.approx(0) != pytest.approx(np.log(share / (1 - share)))
+
+
+def lopsided(scores, target, extras):
+    error = scores[0] - target
+    return jnp.where(error > 0, 5.0, 1.0) * error**2 + 0 * extras["unused"]
+
+
+def test_a_loss_of_one_s_own_with_an_offset_and_an_extra():
+    X, y, _ = numbers()
+    offset, extra = np.linspace(-1, 3, len(y)), {"unused": np.ones(len(y))}
+    own = Loss(lopsided, needs=("unused",))
+    plain = GradientBoostingRegressor(**FEW, loss=own).fit(X, y, **extra)
+    moved = GradientBoostingRegressor(**FEW, loss=own).fit(X, y + offset, offset=offset, **extra)
+    np.testing.assert_allclose(moved.raw_scores(X), plain.raw_scores(X), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(moved.predict(X, offset=offset), moved.predict(X) + offset)
+    assert np.mean(plain.predict(X) > y) < 0.35
+    with pytest.raises(InvalidInputError, match="needs the extra 'unused'"):
+        GradientBoostingRegressor(loss=own).fit(X, y)
+
+
+def test_an_exposure_is_an_offset():
+    X, y, rng = numbers()
+    exposure = rng.uniform(0.2, 5, len(y))
+    count = rng.poisson(exposure * np.exp(y))
+    model = GradientBoostingRegressor(**FEW, loss="poisson").fit(X, count, offset=np.log(exposure))
+    np.testing.assert_allclose(model.predict(X, offset=np.log(exposure)), exposure * model.predict(X), rtol=1e-6)
+    held = {"eval_set": [(X, count, None, {"offset": np.log(exposure)})], "eval_metric": "neg_mean_poisson_deviance"}
+    again = GradientBoostingRegressor(**FEW, loss="poisson").fit(X, count, offset=np.log(exposure), **held)
+    same_trees(again, model)
+    result = again.evals_result_["validation_0"]
+    np.testing.assert_allclose(-2 * np.array(result["poisson"]), result["neg_mean_poisson_deviance"], rtol=1e-6)
+
+
+def test_several_outputs_share_their_trees():
+    X, y, _ = numbers()
+    several = np.column_stack([y, -2 * y, X[:, 2]])
+    model = GradientBoostingRegressor(60, max_depth=4).fit(X, several)
+    assert model.predict(X).shape == (300, 3) and model.n_estimators_ == 60 and model.score(X, several) > 0.8
+    np.testing.assert_allclose(model.start_, several.mean(axis=0))
+    np.testing.assert_allclose(model.predict(X)[:, 1], -2 * model.predict(X)[:, 0], rtol=1e-6, atol=1e-6)
+    with pytest.raises(InvalidInputError, match="loss 'huber' has one target, got 3 columns"):
+        GradientBoostingRegressor(loss="huber").fit(X, several)
+
+
+def test_quantiles_are_columns_that_do_not_cross():
+    X, y, _ = numbers(600)
+    model = GradientBoostingRegressor(60, max_depth=3, loss=quantiles([0.1, 0.5, 0.9])).fit(X, y)
+    predicted = model.predict(numbers(200, seed=1)[0] * 2)
+    assert predicted.shape == (200, 3) and np.all(np.diff(predicted, axis=1) >= 0)
+    np.testing.assert_allclose(np.mean(y[:, None] <= model.predict(X), axis=0), [0.1, 0.5, 0.9], atol=0.07)
+    assert model.score(X, y) > GradientBoostingRegressor(1, loss=quantiles([0.1, 0.5, 0.9])).fit(X, y).score(X, y)
+
+
+def concordance(time, event, risk):
+    """The share of pairs, of which it is known who has the event first, in whom that one's risk is higher."""
+    first = (time[:, None] < time) & (event[:, None] > 0)
+    return np.mean((risk[:, None] > risk)[first])
+
+
+def test_survival_times_come_with_what_is_known_of_them():
+    X, y, rng = numbers(600)
+    time, end = rng.exponential(np.exp(-y)), rng.exponential(2.0, 600)
+    event, seen = time <= end, np.minimum(time, end)
+    hazard = GradientBoostingRegressor(**FEW, loss=cox()).fit(X, seen, event=event)
+    assert concordance(seen, event, hazard.predict(X)) > 0.7
+    assert hazard.score(X, seen, event=event) < 0
+    upper = np.where(event, seen, np.inf)
+    times = GradientBoostingRegressor(**FEW, loss=accelerated_failure_time()).fit(
+        X, seen, upper=upper, eval_set=[(X, seen, {"upper": upper})]
+    )
+    assert concordance(seen, event, -times.predict(X)) > 0.7
+    (measured,) = times.evals_result_["validation_0"].values()
+    assert times.score(X, seen, upper=upper) == pytest.approx(-measured[-1])
+    with pytest.raises(InvalidInputError, match="a target must be 0 or more, got -"):
+        hazard.fit(X, seen - seen.max() - 1, event=event)
+
+
+def test_early_stopping_keeps_the_best_round_of_what_decides():
+    X, y = classes()
+    other = classes(seed=1)
+    model = GradientBoostingClassifier(200, learning_rate=0.5, early_stopping=True, n_iter_no_change=5)
+    model.fit(X, y, eval_set={"other": other})
+    losses = model.evals_result_["other"]["logistic"]
+    assert model.n_estimators_ == int(np.argmin(losses)) + 1 == len(losses) - 5
+    model.fit(X, y, eval_set=[other], eval_metric=["roc_auc", absolute()])
+    result = model.evals_result_["validation_0"]
+    assert list(result) == ["logistic", "roc_auc", "absolute"]
+    assert model.n_estimators_ == int(np.argmax(result["roc_auc"])) + 1 == len(result["roc_auc"]) - 5
+    shares = list(model.staged_predict_proba(other[0]))
+    own = [roc_auc_score(other[1], share[:, 1]) for share in shares]
+    np.testing.assert_allclose(result["roc_auc"][: len(own)], own)
+
+
+def test_metrics_are_names_losses_scorers_and_functions():
+    X, y, _ = numbers()
+    weight = np.linspace(0.5, 2, len(y))
+    metrics = ["r2", "absolute_error", quantile(0.9), mean_absolute_error, r2_score]
+    model = GradientBoostingRegressor(**FEW).fit(X, y, eval_set=[(X, y, weight)], eval_metric=metrics)
+    result = model.evals_result_["validation_0"]
+    names = ["squared", "r2", "absolute_error", "quantile(level=0.9)", "mean_absolute_error", "r2_score"]
+    assert list(result) == names and all(len(column) == 12 for column in result.values())
+    np.testing.assert_allclose(result["absolute_error"], result["mean_absolute_error"])
+    np.testing.assert_allclose(result["r2"], result["r2_score"])
+    assert result["r2"][-1] == pytest.approx(model.score(X, y, weight))
+    for wrong, words in (("r3", "no loss with a name"), (3, "names, losses, scorers"), (["r2", "r2"], "once")):
+        with pytest.raises(InvalidInputError, match=words):
+            GradientBoostingRegressor(**FEW).fit(X, y, eval_set=[(X, y)], eval_metric=wrong)
+
+
+def test_callbacks_are_told_and_may_end_a_fit(monkeypatch, capsys):
+    monkeypatch.setattr("jaxtree.boosting.booster.ROUNDS_AT_A_TIME", 4)
+    monkeypatch.setitem(__import__("sys").modules, "rich.progress", None)
+    X, y, _ = numbers()
+    seen = []
+
+    def tell(number, result):
+        seen.append((number, len(result["own"]["squared"])))
+        return number == 8
+
+    model = GradientBoostingRegressor(**FEW, verbose=1).fit(X, y, eval_set={"own": (X, y)}, callbacks=[tell])
+    assert seen == [(4, 4), (8, 8)] and model.n_estimators_ == 8
+    assert (
+        f"8 of 12 rounds are done own squared {model.evals_result_['own']['squared'][-1]:.5g}"
+        in capsys.readouterr().err
+    )
+
+
+def exploding(scores, target, extras):
+    return jnp.sqrt(0.3 - scores[0])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_loss_that_leaves_the_numbers_names_the_round_and_keeps_the_trees():
+    X, y, _ = numbers()
+    loss = Loss(exploding, hessian="one", constant=lambda target, weight: np.zeros(1))
+    with pytest.warns(InterruptedFitWarning, match=r"exploding\(\): derivatives are no numbers after round \d+; its"):
+        model = GradientBoostingRegressor(100, max_depth=2, loss=loss).fit(X, y)
+    assert 0 < model.n_estimators_ < 100 and np.isfinite(model.predict(X)).all()
+    never = Loss(lambda scores, target, extras: scores[0] * jnp.nan, constant=lambda target, weight: np.zeros(1))
+    with pytest.raises(TrainingError, match="at the scores of the start"):
+        GradientBoostingRegressor(loss=never).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "fit, words",
+    [
+        ({"loss": "poisson"}, r"poisson\(\): a target must be 0 or more, got -"),
+        ({"loss": logistic()}, r"logistic\(\): a target must be from 0 to 1"),
+        ({"offset": np.zeros(3)}, "offset must have a value for each of 300 rows"),
+        ({"offset": np.zeros((300, 2))}, r"must be an array of shape \(300,\) or \(300, 1\)"),
+        ({"upper": np.zeros(300)}, r"squared\(\) asks for no 'upper': fit takes 'offset'"),
+        ({"loss": cox(), "event": np.zeros(300)}, r"cox\(ties='efron'\): a target must be 0 or more"),
+        ({"eval_set": [np.zeros((2, 2))]}, r"eval_set must hold pairs \(X, y\)"),
+        ({"loss": Loss(lambda scores, target, extras: scores[:, None])}, "must return one number, or one a score"),
+    ],
+)
+def test_bad_input_is_named(fit, words):
+    X, y, _ = numbers()
+    parameters = {"loss": fit.pop("loss")} if "loss" in fit else {}
+    with pytest.raises(InvalidInputError, match=words):
+        GradientBoostingRegressor(**FEW, **parameters).fit(X, y, **fit)
+
+
+def test_named_losses_are_those_of_the_room():
+    X, y, _ = numbers()
+    by_name = GradientBoostingRegressor(**FEW, loss="poisson").fit(X, np.round(np.exp(y)))
+    same_trees(by_name, GradientBoostingRegressor(**FEW, loss=poisson()).fit(X, np.round(np.exp(y))))
