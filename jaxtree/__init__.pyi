@@ -12,6 +12,8 @@ from jaxtree import ray as ray
 from jaxtree import soft as soft
 from jaxtree.estimators.boosting import GradientBoostingClassifier as GradientBoostingClassifier
 from jaxtree.estimators.boosting import GradientBoostingRegressor as GradientBoostingRegressor
+from jaxtree.estimators.boosting_distributions import DistributionBoosting as DistributionBoosting
+from jaxtree.estimators.boosting_ranker import GradientBoostingRanker as GradientBoostingRanker
 from jaxtree.estimators.derived import LeafEncoder as LeafEncoder
 from jaxtree.estimators.derived import prune_to as prune_to
 from jaxtree.estimators.derived import tune_dropout as tune_dropout

@@ -26,6 +26,7 @@ from jaxtree.boosting.losses import quantile as quantile
 from jaxtree.boosting.losses import softmax as softmax
 from jaxtree.boosting.losses import squared as squared
 from jaxtree.boosting.losses import tweedie as tweedie
+from jaxtree.boosting.predicted import PredictedDistribution as PredictedDistribution
 from jaxtree.boosting.quantiles import quantiles as quantiles
 from jaxtree.boosting.ranking import average_precision as average_precision
 from jaxtree.boosting.ranking import ndcg as ndcg

@@ -235,7 +235,7 @@ def _grow_tree(
     prepared: Prepared, rows: ScoredRows, rates: Rates, state: BoostState, learning_rate, plan: Plan, loss: BaseLoss
 ) -> tuple[Leaves, Bool[Array, ""]]:
     """The tree of a round, whose means are the changes of scores, and whether all derivatives are numbers."""
-    derivatives = _derivatives(loss, state.scores, rows)
+    derivatives = row_derivatives(loss, state.scores, rows)
     strange = [jnp.sum(~jnp.isfinite(part)) for part in derivatives]
     is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
     seed = mix(rates.seed + state.round.astype(jnp.uint32))
@@ -265,12 +265,12 @@ def _grow_tree(
         tree = cut_to_leaves(grown.tree, rates.max_leaf_nodes)
         of_row = apply(tree, rows.codes)
     leaves = Leaves(tree, of_row, is_used, plan.devices, plan.is_native)
-    steps = learning_rate * _steps(leaves, derivatives, rows, state.scores, rates.penalties, monotone, loss)
+    steps = learning_rate * node_steps(leaves, derivatives, rows, state.scores, rates.penalties, monotone, loss)
     tree = dataclasses.replace(tree, target_sum=(steps * tree.weight).T)
     return leaves._replace(tree=tree), is_finite
 
 
-def _derivatives(loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows) -> Derivatives:
+def row_derivatives(loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows) -> Derivatives:
     """The derivatives of all rows.
 
     Between barriers XLA does not fuse them with what is around them, which would change their last bits.
@@ -279,7 +279,7 @@ def _derivatives(loss: BaseLoss, scores: Float[Array, "score row"], rows: Scored
     return lax.optimization_barrier(loss.derivatives(scores, rows.target, rows.weight, rows.extras))
 
 
-def _steps(
+def node_steps(
     leaves: Leaves, derivatives: Derivatives, rows: ScoredRows, scores, penalties: Penalties, monotone, loss: BaseLoss
 ) -> Float[Array, "score node"]:
     """The whole steps of all nodes; `monotone` has the constraint of every feature, or is None."""

@@ -3,7 +3,7 @@
 import abc
 import copy
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import jax
@@ -11,8 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted
 
+from jaxtree import buckets
 from jaxtree.boosting.loss import BaseLoss, with_offset
+from jaxtree.boosting.measured import Measured
+from jaxtree.boosting.refit import refit
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.boosting_evaluations import Judged, mean_loss, metric_of, staged
@@ -27,6 +31,7 @@ from jaxtree.estimators.boosting_rows import (
     read_rows,
 )
 from jaxtree.estimators.boosting_run import BoostingRun, OnProgress
+from jaxtree.estimators.monotone import read_monotone
 from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.sample import Encoded
 from jaxtree.tree.forest import Forest
@@ -98,9 +103,7 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         if kept is not None and len(kept) == self.n_estimators:
             return self
         held = {name: read_evaluation(blank, given) for name, given in _by_name(eval_set).items()}
-        for own in (rows, *held.values()):
-            check_extras(loss, own.extras)
-            loss.check(own.target, own.extras)
+        self._check_rows(loss, (rows, *held.values()))
         if self.early_stopping and not held:
             rows, held["validation_0"] = rows.split(self.validation_fraction, self.random_state)
         encoded = None
@@ -147,6 +150,40 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         model.take_trees(self.forest_.first(number), self.start_, self.measured_.first(number))
         return model
 
+    def refit(self, X: Any, y: Any, sample_weight: Any = None, *, decay_rate: float = 0.9, **extras: Any) -> Self:
+        """Returns a model with the same splits, whose steps are made anew, round by round, on other rows.
+
+        Args:
+            X: A table; see `fit`.
+            y: Its target, of the classes that the fit has seen.
+            sample_weight: The weight of every row.
+            decay_rate: The part of every old step that stays, from 0 to 1. Nodes without rows keep theirs.
+            extras: What the loss asks for.
+
+        Raises:
+            InvalidInputError: An argument is not allowed, or trees were dropped in the fit.
+        """
+        check_is_fitted(self)
+        if not 0 <= decay_rate <= 1:
+            raise InvalidInputError(f"decay_rate must be from 0 to 1, got {decay_rate}")
+        if self.drop_rate > 0:
+            raise InvalidInputError("refit is for drop_rate=0: the steps of dropped trees follow from one another")
+        rows = read_given(self, X, y, sample_weight, extras).without_weightless_rows()
+        self._check_rows(self.loss_, [rows])
+        forest = refit(
+            self.forest_,
+            self.apply(rows.sample.X),
+            rows.with_codes(buckets.pad_codes(self.encoder_.transform(rows.sample.X))),
+            self.start_,
+            self.loss_,
+            self.shrinkage(),
+            keep=decay_rate,
+            monotone=read_monotone(self.monotonic_cst, self.schema_),
+        )
+        model = copy.copy(self)
+        model.take_trees(forest, self.start_, Measured((), np.zeros((len(forest), 0))))
+        return model
+
     @part_by_part
     def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
         """Returns the node of every tree where the walk of every row ends, counted from the tree's root."""
@@ -182,11 +219,17 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
     def _make_loss(self, blank: Any) -> BaseLoss:
         """Returns the loss, when a tree knows outputs and classes."""
 
+    @staticmethod
+    def _check_rows(loss: BaseLoss, tables: Iterable[RowsWithExtras]) -> None:
+        """Checks that the loss allows targets and extras."""
+        for rows in tables:
+            check_extras(loss, rows.extras)
+            loss.check(rows.target, rows.extras)
+
     def _mean_loss(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:
         """Returns the mean loss of rows."""
         rows = read_given(self, X, y, sample_weight, extras)
-        check_extras(self.loss_, rows.extras)
-        self.loss_.check(rows.target, rows.extras)
+        self._check_rows(self.loss_, [rows])
         return mean_loss(self.loss_, self.raw_scores(rows.sample.X), rows)
 
     def _in_words(self, target: Shaped[np.ndarray, "row *output"]) -> Shaped[np.ndarray, "row *output"]:

@@ -22,7 +22,7 @@ _KEPT = (
     *("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
     *("SoftTreeClassifier", "SoftTreeRegressor", "SoftForestClassifier", "SoftForestRegressor"),
     *("HardTreeClassifier", "HardTreeRegressor"),
-    *("GradientBoostingClassifier", "GradientBoostingRegressor"),
+    *("GradientBoostingClassifier", "GradientBoostingRegressor", "GradientBoostingRanker", "DistributionBoosting"),
 )
 """The estimators that go into files: names of the package, which loads a class when it is asked for."""
 

@@ -78,6 +78,28 @@ def test_a_warm_start_makes_the_rounds_of_one_fit(case, tmp_path):
     assert warm.evals_result_ == whole.evals_result_
 
 
+def test_a_refit_on_the_same_rows_is_the_fit_and_old_steps_may_stay(case):
+    model, X, y = case
+    model.fit(X, y)
+    scores = lambda decay_rate: model.refit(X, y, decay_rate=decay_rate).raw_scores(X)  # noqa: E731
+    np.testing.assert_allclose(scores(0.0), model.raw_scores(X), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(scores(1.0), model.raw_scores(X), rtol=1e-12, atol=1e-12)
+
+
+def test_a_refit_learns_from_other_rows_and_keeps_splits():
+    X, y, _ = numbers()
+    model = GradientBoostingRegressor(30, max_depth=3, monotonic_cst=[1, 0, 0, 0]).fit(X, y)
+    other, target, _ = numbers(seed=1)
+    again = model.refit(other, target + 3, decay_rate=0.0)
+    np.testing.assert_array_equal(again.forest_.nodes.threshold, model.forest_.nodes.threshold)
+    assert again.score(other, target + 3) > 0.8 > 0 > model.score(other, target + 3)
+    grid = np.repeat(other[:50], 20, axis=0)
+    grid[:, 0] = np.tile(np.linspace(-2, 2, 20), 50)
+    assert np.all(np.diff(again.predict(grid).reshape(50, 20), axis=1) >= -1e-12)
+    with pytest.raises(InvalidInputError, match="decay_rate must be from 0 to 1, got 2"):
+        model.refit(X, y, decay_rate=2)
+
+
 def test_a_warm_start_that_does_not_fit_is_named():
     X, y = classes()
     warm = GradientBoostingClassifier(5, warm_start=True).fit(X, y)

@@ -1,12 +1,33 @@
-"""Boosted trees keep scikit-learn's conventions: its own checks."""
+"""Boosted estimators keep scikit-learn's conventions: its own checks."""
 
+import numpy as np
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree import (
+    DistributionBoosting,
+    GradientBoostingClassifier,
+    GradientBoostingRanker,
+    GradientBoostingRegressor,
+)
 
 FEW = {"n_estimators": 30, "max_depth": 3}
 
 
-@parametrize_with_checks([GradientBoostingClassifier(**FEW), GradientBoostingRegressor(**FEW)])
+class RankerOfOneGroup(GradientBoostingRanker):
+    """A ranker for checks, which know of no groups."""
+
+    def fit(self, X, y, sample_weight=None):
+        rows = len(y) if hasattr(y, "__len__") else 0
+        return super().fit(X, y, sample_weight, group=np.zeros(rows))
+
+
+@parametrize_with_checks(
+    [
+        GradientBoostingClassifier(**FEW),
+        GradientBoostingRegressor(**FEW),
+        DistributionBoosting(**FEW),
+        RankerOfOneGroup(n_estimators=5, max_depth=2, loss="pairwise"),
+    ]
+)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

@@ -1,0 +1,117 @@
+"""Distributions that a boosted model predicts, one for each row."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Real
+
+from jaxtree.arrays import FloatLike
+from jaxtree.boosting.distribution import Distribution, scale_of, shape_of
+from jaxtree.boosting.losses import growth, require
+
+PARAMETERS: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
+    "normal": (("mean", jnp.asarray), ("scale", scale_of)),
+    "laplace": (("median", jnp.asarray), ("scale", scale_of)),
+    "logistic": (("mean", jnp.asarray), ("scale", scale_of)),
+    "student_t": (("location", jnp.asarray), ("scale", scale_of)),
+    "lognormal": (("location", jnp.asarray), ("scale", scale_of)),
+    "gamma": (("mean", growth), ("shape", shape_of)),
+    "weibull": (("scale", growth), ("shape", shape_of)),
+    "negative_binomial": (("mean", growth), ("size", shape_of)),
+    "beta": (("mean", jax.nn.sigmoid), ("precision", shape_of)),
+    "accelerated_failure_time": (("location", jnp.asarray), ("scale", jnp.exp)),
+}
+"""What the scores of a distribution are, by its name: the name of each, and the function from the score."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PredictedDistribution:
+    """A distribution of the target for every row.
+
+    Attributes:
+        family: The distributions that it is one of.
+        scores: The scores of every row.
+
+    Example:
+        >>> from jaxtree.boosting import distributions
+        >>> predicted = PredictedDistribution(distributions.normal(), np.array([[10.0, np.log(2.0)]]))
+        >>> predicted.parameters["scale"].round(3).tolist(), predicted.interval(0.95).round(2).tolist()
+        ([2.0], [[6.08, 13.92]])
+        >>> predicted.cdf(10.0).tolist()
+        [0.5]
+    """
+
+    family: Distribution
+    scores: Float[np.ndarray, "row score"]
+
+    @property
+    def parameters(self) -> dict[str, Float[np.ndarray, " row"]]:
+        """The parameters of every row by name; of a distribution of one's own its scores."""
+        known = PARAMETERS.get(self.family.name, ())
+        named = [*known, *((f"score_{number}", jnp.asarray) for number in range(len(known), self.scores.shape[1]))]
+        pairs = zip(named, self.scores.T, strict=False)
+        return {name: self._in_double(function, score) for (name, function), score in pairs}
+
+    @property
+    def mean(self) -> Float[np.ndarray, " row"]:
+        """What is predicted: means, of failure times the time that `accelerated_failure_time` predicts."""
+        return self._in_double(self.family.predict, self.scores.T)[0]
+
+    def quantile(self, levels: Any) -> Float[np.ndarray, "row *level"]:
+        """Returns the quantiles of a level, or of each of several levels in a column.
+
+        Raises:
+            InvalidInputError: A level is not between 0 and 1.
+        """
+        several = np.asarray(levels, np.float64)
+        require(several.ndim <= 1, "levels must be a number or a list of numbers", levels)
+        columns = [self._in_double(self.family.quantile, self.scores.T, float(level)) for level in several.reshape(-1)]
+        return np.stack(columns, axis=1) if several.ndim else columns[0]
+
+    def interval(self, share: FloatLike = 0.9) -> Float[np.ndarray, "row 2"]:
+        """Returns the ends of the interval that has a share of the distribution, with as much below as above."""
+        require(0 < share < 1, "the share of an interval must be between 0 and 1, without these", share)
+        return self.quantile([(1 - share) / 2, (1 + share) / 2])
+
+    def cdf(self, y: Any) -> Float[np.ndarray, " row"]:
+        r"""Returns $P(Y \le y)$ for every row, of one number or one for each row."""
+        return self._in_double(self.family.cdf, self.scores.T, self._of_rows(y))
+
+    def log_prob(self, y: Any, **extras: Any) -> Float[np.ndarray, " row"]:
+        """Returns the logarithm of the density, or of the probability, in nats.
+
+        Args:
+            y: One number, or one for each row.
+            extras: What the distribution asks for beside, such as `upper` of failure times.
+        """
+        arrays = {name: self._of_rows(values) for name, values in extras.items()}
+        return -self._in_double(self.family.values, self.scores.T, self._of_rows(y), arrays)
+
+    def crps(self, y: Any) -> Float[np.ndarray, " row"]:
+        """Returns the continuous ranked probability score, in the target's unit.
+
+        Raises:
+            InvalidInputError: The distribution has none in closed form.
+        """
+        return self._in_double(self.family.crps, self.scores.T, self._of_rows(y))
+
+    def _of_rows(self, y: Any) -> Real[np.ndarray, " row"]:
+        values = np.asarray(y)
+        wanted = (len(self.scores),)
+        require(values.shape in ((), wanted), f"numbers must be one, or one for each of {wanted[0]} rows", values.shape)
+        return np.broadcast_to(values, wanted)
+
+    def _in_double(self, function: Callable[..., Any], *arguments: Any) -> Float[np.ndarray, "*shape"]:
+        with jax.enable_x64(True):
+            return np.asarray(function(*jax.tree.map(_on_device, arguments)))
+
+
+def _on_device(value: Any) -> Any:
+    """Arrays for JAX; numbers as they are."""
+    if not isinstance(value, np.ndarray):
+        return value
+    return jnp.asarray(value, jnp.float64 if value.dtype.kind == "f" else None)

@@ -1,0 +1,101 @@
+"""New steps for the nodes of boosted trees, from other rows; their splits stay."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Int32
+
+from jaxtree.boosting.booster import score_type
+from jaxtree.boosting.leaves import Leaves, sums_at_nodes
+from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.rounds import ScoredRows, node_steps, row_derivatives
+from jaxtree.boosting.shrinkage import Shrinkage, rates_of
+from jaxtree.buckets import pad_to
+from jaxtree.compilation import compiled
+from jaxtree.growth.inputs import Limits
+from jaxtree.growth.mesh import Devices
+from jaxtree.growth.newton import Penalties
+from jaxtree.tree import Tree
+from jaxtree.tree.forest import Forest
+from jaxtree.tree.nodes import pad_nodes, target_means
+
+
+class Refitting(NamedTuple):
+    """The numbers of a refit.
+
+    Attributes:
+        learning_rate: The part of every new step that is made.
+        keep: The part of the old step that stays.
+        penalties: The penalties of steps.
+        monotone: The constraint of every feature, or None.
+    """
+
+    learning_rate: Float[Any, ""]
+    keep: Float[Any, ""]
+    penalties: Penalties
+    monotone: Int32[Any, " feature"] | None
+
+
+def refit(
+    forest: Forest,
+    ends: Int[np.ndarray, "row tree"],
+    rows: ScoredRows,
+    start: Float[np.ndarray, " score"],
+    loss: BaseLoss,
+    shrinkage: Shrinkage,
+    *,
+    keep: float,
+    monotone: Int[np.ndarray, " feature"] | None = None,
+) -> Forest:
+    """Returns trees of the same splits whose steps are those of other rows, made round by round.
+
+    A node's step is `keep` of its old one, and the rest of the new one; a node without rows keeps its own.
+
+    Args:
+        forest: The trees, with means that are the changes of scores.
+        ends: The node of every tree where a row ends, counted from the tree's root.
+        rows: The rows, perhaps with padding of weight 0.
+        start: The scores before the first tree.
+        loss: The loss.
+        shrinkage: The learning rate and the penalties.
+        keep: The part of the old steps that stays.
+        monotone: The constraint of every feature, or None.
+    """
+    with jax.enable_x64(True):
+        precision, num_rows = score_type(len(rows.weight)), len(rows.weight)
+        rows = jax.tree.map(lambda x: jnp.asarray(x, precision if x.dtype.kind == "f" else None), rows)
+        rates = rates_of(shrinkage, Limits(), len(forest), 0)
+        scores = jnp.tile(jnp.asarray(start, precision)[:, None], (1, num_rows))
+        sums = []
+        for number, tree in enumerate(forest):
+            numbers = Refitting(rates.learning_rate[number], np.float64(keep), rates.penalties, monotone)
+            leaf = pad_to(ends[:, number].astype(np.int32), num_rows)
+            new, scores = _refit_tree(pad_nodes(tree), leaf, rows, scores, numbers, loss=loss)
+            sums.append(np.asarray(new)[: tree.node_count])
+    return Forest(dataclasses.replace(forest.nodes, target_sum=np.concatenate(sums)), forest.first_node)
+
+
+@compiled("loss", what=lambda *_, loss: f"a refit of {loss}")
+def _refit_tree(
+    tree: Tree,
+    leaf: Int32[Array, " row"],
+    rows: ScoredRows,
+    scores: Float[Array, "score row"],
+    numbers: Refitting,
+    *,
+    loss: BaseLoss,
+) -> tuple[Float[Array, "node score"], Float[Array, "score row"]]:
+    """The sums of a tree whose means are the new steps, and the scores after it."""
+    leaves = Leaves(tree, leaf, rows.weight > 0, Devices(1), is_native=False)
+    derivatives = row_derivatives(loss, scores, rows)
+    steps = node_steps(leaves, derivatives, rows, scores, numbers.penalties, numbers.monotone, loss)
+    old = target_means(tree).T
+    # Leaves alone take quantiles.
+    ends = jnp.zeros(tree.capacity).at[leaf].add(leaves.is_used)
+    number = ends if loss.renewal is not None else sums_at_nodes(leaves, jnp.ones((1, leaf.size)))[0]
+    new = numbers.keep * old + (1 - numbers.keep) * numbers.learning_rate * steps
+    new = jnp.where(number > 0, new, old)
+    return (new * tree.weight).T, scores + new[:, leaf].astype(scores.dtype)
