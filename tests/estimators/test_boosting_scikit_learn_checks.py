@@ -17,8 +17,10 @@ class RankerOfOneGroup(GradientBoostingRanker):
     """A ranker for checks, which know of no groups."""
 
     def fit(self, X, y, sample_weight=None):
-        rows = len(y) if hasattr(y, "__len__") else 0
-        return super().fit(X, y, sample_weight, group=np.zeros(rows))
+        return super().fit(X, y, sample_weight, group=np.zeros(np.asarray(y).shape))
+
+    def score(self, X, y):
+        return super().score(X, y, group=np.zeros(np.asarray(y).shape))
 
 
 @parametrize_with_checks(
