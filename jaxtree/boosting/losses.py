@@ -365,7 +365,7 @@ def class_probability(scores: Float[AnyArray, "score row"]) -> Float[Array, "sco
     return jax.nn.softmax(scores, axis=0)
 
 
-def softmax(num_classes: int, hessian: str = "full") -> Loss:
+def softmax(num_classes: int, hessian: str = "diagonal") -> Loss:
     r"""$\log \sum_c e^{s_c} - s_y$: minus the log likelihood of classes 0, 1, ..., in nats (Friedman, 2001).
 
     Predictions are the probabilities $p_c = e^{s_c} / \sum_d e^{s_d}$ (his section 4.6); the gradient is $p - e_y$,
@@ -373,7 +373,8 @@ def softmax(num_classes: int, hessian: str = "full") -> Loss:
 
     Args:
         num_classes: How many there are, 2 or more.
-        hessian: `"full"`, or `"diagonal"` for $p_c (1 - p_c)$, which takes less memory where classes are many.
+        hessian: `"diagonal"` for $p_c (1 - p_c)$, or `"full"`, whose steps are shorter, and cost more where classes are
+            many (`benchmarks/boosting_hessians.py`).
 
     Raises:
         InvalidInputError: A parameter is wrong.

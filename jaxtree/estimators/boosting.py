@@ -37,8 +37,8 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
 
     Every round grows one tree on the derivatives of the log loss at the present scores, by what a Newton step saves
     (Chen and Guestrin, *XGBoost*, KDD 2016). Of two classes a row has one score, the log odds of the second; of more it
-    has one score a class, all of which one tree changes: its leaves make Newton steps with the whole matrix of second
-    derivatives, where other libraries take its diagonal.
+    has one score a class, all of which one tree changes. Its leaves make Newton steps with the diagonal of the matrix
+    of second derivatives, or with all of it.
 
     Gradients are rounded to whole numbers of few bits, at random but the same in every fit, so that sums are exact
     (Shi et al., *Quantized training of gradient boosting decision trees*, NeurIPS 2022); leaves take the steps of the
@@ -70,7 +70,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         colsample_bytree: The part of the columns, drawn anew for every tree, that it is grown on.
         colsample_bylevel: The part of these, drawn anew for every level of a tree, that its nodes may split by.
         colsample_bynode: The part of these, drawn anew for every node, that it looks at.
-        hessian: Of several classes: "full" for steps with the whole matrix, or "diagonal".
+        hessian: Of several classes: "diagonal", or "full" for steps with the whole matrix of second derivatives.
         class_weight: Factors of classes in a dict, or "balanced".
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the score may go as the column rises.
         interaction_cst: Sets of columns, by number or name: only columns of one set occur together on a path from the
@@ -106,7 +106,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         True
     """
 
-    hessian: Annotated[str, StrOptions({"full", "diagonal"})] = "full"
+    hessian: Annotated[str, StrOptions({"diagonal", "full"})] = "diagonal"
     class_weight: Annotated[Any, dict, list, BALANCED, None] = None
 
     _tree_class = DecisionTreeClassifier

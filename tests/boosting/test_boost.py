@@ -94,7 +94,7 @@ def test_the_trees_are_those_of_a_booster_in_numpy(name):
     np.testing.assert_allclose(scores_of(model, rows.codes)[:, 0], expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("loss", [squared(), logistic(), softmax(3), softmax(3, hessian="diagonal")], ids=str)
+@pytest.mark.parametrize("loss", [squared(), logistic(), softmax(3, "full"), softmax(3, hessian="diagonal")], ids=str)
 @pytest.mark.parametrize("sample", [Uniform(), Uniform(0.5), OneSided(), MinimalVariance()])
 def test_the_model_is_the_same_with_and_without_the_kernel(loss, sample, monkeypatch):
     if not native.is_available():
@@ -118,7 +118,7 @@ def test_more_rounds_go_on_where_fewer_end():
     assert len(many.forest) == 8 and few.stop == many.stop == Stop.ALL_ROUNDS
 
 
-@pytest.mark.parametrize("loss", [squared(), logistic(), softmax(3), quantile(0.7)], ids=str)
+@pytest.mark.parametrize("loss", [squared(), logistic(), softmax(3, "full"), quantile(0.7)], ids=str)
 @pytest.mark.parametrize("sample", [Uniform(), Uniform(0.5), MinimalVariance(0.5)])
 def test_rounds_go_on_from_earlier_ones_bit_for_bit(loss, sample):
     make = numbers if loss.name in ("squared", "quantile") else lambda **seed: classes(max(loss.num_scores, 2), **seed)
@@ -172,7 +172,7 @@ def test_early_stopping_ends_after_the_round_it_names():
 
 def test_losses_fall_every_round_with_whole_hessians():
     rows = classes(4)
-    losses = boosted(rows, softmax(4), Shrinkage(1.0), num_rounds=5, evaluations=(rows,)).losses[:, 0]
+    losses = boosted(rows, softmax(4, "full"), Shrinkage(1.0), num_rounds=5, evaluations=(rows,)).losses[:, 0]
     assert np.all(np.diff(losses) < 0)
     assert losses[-1] < np.log(4) / 2
 

@@ -29,7 +29,7 @@ CASES = {
     "squared": (squared(), numbers),
     "logistic": (logistic(), classes),
     "absolute": (absolute(), numbers),
-    "softmax": (softmax(3), lambda **options: classes(3, **options)),
+    "softmax": (softmax(3, "full"), lambda **options: classes(3, **options)),
 }
 
 

@@ -52,7 +52,7 @@ def test_trees_and_shares_are_those_of_a_booster_in_numpy(name):
         assert same(nested(tree), other, RATE * share)
 
 
-@pytest.mark.parametrize("loss", [squared(), softmax(3)], ids=str)
+@pytest.mark.parametrize("loss", [squared(), softmax(3, "full")], ids=str)
 def test_losses_are_those_of_the_shares_of_their_round(loss):
     make = numbers if loss.name == "squared" else lambda **options: classes(3, **options)
     rows, other = make(), make(seed=1)

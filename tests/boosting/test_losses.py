@@ -31,7 +31,7 @@ CASES = {
     "gamma": (losses.gamma(), ROWS.gamma(2, size=NUMBER_OF_ROWS)),
     "tweedie": (losses.tweedie(1.3), ROWS.gamma(2, size=NUMBER_OF_ROWS) * ROWS.integers(2, size=NUMBER_OF_ROWS)),
     "logistic": (logistic(), ROWS.integers(2, size=NUMBER_OF_ROWS)),
-    "softmax": (softmax(3), ROWS.integers(3, size=NUMBER_OF_ROWS)),
+    "softmax": (softmax(3, "full"), ROWS.integers(3, size=NUMBER_OF_ROWS)),
 }
 
 
