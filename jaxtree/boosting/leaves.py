@@ -12,6 +12,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int32, Int64
 
 from jaxtree.boosting.loss import Derivatives
+from jaxtree.boosting.selection import quantiles_of_groups
 from jaxtree.growth import native_rows
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.newton import Penalties, newton_step
@@ -86,26 +87,14 @@ def quantile_steps(
     """The weighted quantile of every leaf's residuals, one level a score: the least with so much weight up to it."""
     gathered = leaves.devices.gathered
     weight, residual = gathered(jnp.where(leaves.is_used, weight, 0).astype(jnp.float64)), gathered(residual)
-    leaves = leaves._replace(of_row=gathered(leaves.of_row), is_used=gathered(leaves.is_used))
-    steps = [_quantile(leaves, own, weight, level) for own, level in zip(residual, levels, strict=True)]
-    return jnp.stack(steps)
-
-
-def _quantile(
-    leaves: Leaves, residual: Float[Array, " row"], weight: Float[Array, " row"], level: float
-) -> Float[Array, " node"]:
-    size = leaves.tree.capacity
-    unit = unit_of(jnp.sum(leaves.is_used), exponent(weight))
-    leaf, value, own = lax.sort((leaves.of_row, residual.astype(jnp.float64), to_fixed_point(weight, unit)), num_keys=2)
-    up_to = jnp.cumsum(own)
-    whole = jnp.zeros(size, jnp.int64).at[leaf].add(own)
-    before = jnp.cumsum(whole) - whole
-    asked = before + jnp.maximum(jnp.ceil(level * whole.astype(jnp.float64)).astype(jnp.int64), 1)
-    # The place where a leaf's rows reach the weight asked for; a leaf without any has no place.
-    reaches = (up_to >= asked[leaf]) & (own > 0)
-    place = jnp.where(reaches, jnp.arange(leaf.size), leaf.size)
-    first = jnp.full(size, leaf.size).at[leaf].min(place)
-    return jnp.where(whole > 0, value.at[first].get(mode="clip"), 0.0)
+    unit = unit_of(jnp.sum(gathered(leaves.is_used)), exponent(weight))
+    return quantiles_of_groups(
+        residual.astype(jnp.float64),
+        to_fixed_point(weight, unit),
+        gathered(leaves.of_row),
+        jnp.asarray(levels, jnp.float64),
+        num_groups=leaves.tree.capacity,
+    )
 
 
 def sums_at_nodes(leaves: Leaves, values: Float[Array, "*value row"]) -> Float[Array, "value node"]:
