@@ -12,10 +12,9 @@ from jaxtree.boosting.booster import score_type
 from jaxtree.boosting.leaves import Leaves, sums_at_nodes
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.rounds import ScoredRows, node_steps, row_derivatives
-from jaxtree.boosting.shrinkage import Shrinkage, rates_of
+from jaxtree.boosting.shrinkage import Shrinkage, learning_rates
 from jaxtree.buckets import pad_to
 from jaxtree.compilation import compiled
-from jaxtree.growth.inputs import Limits
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.newton import Penalties
 from jaxtree.tree import Tree
@@ -67,11 +66,12 @@ def refit(
     with jax.enable_x64(True):
         precision, num_rows = score_type(len(rows.weight)), len(rows.weight)
         rows = jax.tree.map(lambda x: jnp.asarray(x, precision if x.dtype.kind == "f" else None), rows)
-        rates = rates_of(shrinkage, Limits(), len(forest), 0)
+        rates = learning_rates(shrinkage.learning_rate, len(forest))
+        penalties = Penalties(*(np.float64(x) for x in (shrinkage.l2, shrinkage.l1, shrinkage.max_step)))
         scores = jnp.tile(jnp.asarray(start, precision)[:, None], (1, num_rows))
         sums = []
         for number, tree in enumerate(forest):
-            numbers = Refitting(rates.learning_rate[number], np.float64(keep), rates.penalties, monotone)
+            numbers = Refitting(rates[number], np.float64(keep), penalties, monotone)
             leaf = pad_to(ends[:, number].astype(np.int32), num_rows)
             new, scores = _refit_tree(pad_nodes(tree), leaf, rows, scores, numbers, loss=loss)
             sums.append(np.asarray(new)[: tree.node_count])

@@ -54,7 +54,7 @@ class Shrinkage(NamedTuple):
 def rates_of(shrinkage: Shrinkage, prepared: Prepared, num_rounds: int, seed: int) -> Rates:
     """Returns the numbers of the compiled loop, with the learning rate of every round."""
     return Rates(
-        learning_rate=_learning_rates(shrinkage.learning_rate, num_rounds),
+        learning_rate=learning_rates(shrinkage.learning_rate, num_rounds),
         sample=jax.tree.map(np.float64, shrinkage.sample),
         dropping=jax.tree.map(np.float64, shrinkage.dropping),
         max_leaf_nodes=None if shrinkage.max_leaf_nodes is None else np.int32(shrinkage.max_leaf_nodes),
@@ -69,8 +69,8 @@ def rates_of(shrinkage: Shrinkage, prepared: Prepared, num_rounds: int, seed: in
     )
 
 
-def _learning_rates(given: Any, num_rounds: int) -> Float64[np.ndarray, " round"]:
-    """The learning rate of every round."""
+def learning_rates(given: Any, num_rounds: int) -> Float64[np.ndarray, " round"]:
+    """Returns the learning rate of every round."""
     values = [np.asarray(given(number)) for number in range(num_rounds)] if callable(given) else given
     rates = np.broadcast_to(np.asarray(values, np.float64), (num_rounds,))
     if not np.all(np.isfinite(rates) & (rates >= 0)):
