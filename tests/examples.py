@@ -104,12 +104,16 @@ def unfitted():
     }
 
 
+EXTRAS = {"boosted_ranker": {"group": np.arange(ROWS) // 6}}
+"""What the fits of some estimators are given beside a table and a target."""
+
+
 @functools.cache
 def example(name):
     """The estimator of a name, fitted."""
     estimator, X, y = unfitted()[name]
     with warnings.catch_warnings(action="ignore"):
-        fitted = clone(estimator).fit(X, y)
+        fitted = clone(estimator).fit(X, y, **EXTRAS.get(name, {}))
         return fitted.harden() if name.startswith("hardened") else fitted
 
 
@@ -155,6 +159,8 @@ def _boosted(table, plain, classes, numbers):
         "boosted_normal": (regressor(**few, loss=boosting.distributions.normal()), table, numbers),
         "boosted_lognormal": (regressor(**few, loss=boosting.distributions.lognormal()), plain, np.exp(numbers / 10)),
         "boosted_own": (regressor(**few, loss=boosting.Loss(lopsided)), table, numbers),
+        "boosted_ranker": (jaxtree.GradientBoostingRanker(**few, top=3), table, np.digitize(numbers, [0.0, 5.0])),
+        "boosted_distribution": (jaxtree.DistributionBoosting(**few, distribution="student_t"), table, numbers),
     }
 
 

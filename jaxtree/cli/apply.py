@@ -139,7 +139,7 @@ def show(
     if html is not None:
         check_writable(html)
     estimator = jaxtree.load(model)
-    is_whole = html is not None and tree is None and hasattr(estimator, "losses_")
+    is_whole = html is not None and tree is None and hasattr(estimator, "raw_scores")
     estimator = estimator if is_whole else _tree_of(estimator, tree)
     if html is None:
         print(jaxtree.export_text(estimator, style=style))

@@ -253,8 +253,8 @@ def _shape(estimator: Any) -> str:
         tree = estimator.tree_
         return f"{name}: {tree.node_count} nodes, {tree.n_leaves} leaves, depth {tree.max_depth}"
     if hasattr(estimator, "forest_"):
-        held_out = f", best of {len(estimator.losses_)} rounds" if getattr(estimator, "early_stopping", False) else ""
-        return f"{name}: {len(estimator.forest_)} trees, {len(estimator.forest_.nodes.feature)} nodes{held_out}"
+        most = f" of at most {estimator.n_estimators}" if getattr(estimator, "early_stopping", False) else ""
+        return f"{name}: {len(estimator.forest_)} trees{most}, {len(estimator.forest_.nodes.feature)} nodes"
     return f"{name}: depth {estimator.depth_}"
 
 

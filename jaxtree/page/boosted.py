@@ -49,28 +49,41 @@ def boosted_facts(estimator: Any, tables: list[tuple[str, Any, Any]], tree: int)
     return {
         "summary": _summary(estimator),
         "scores": [(name, *_score(estimator, X, y)) for name, X, y in given],
-        "curve": learning_curve(estimator),
+        "curves": learning_curves(estimator),
         "dependences": dependences(estimator, given[0][1]) if given else [],
         "trees": [(number, small_html(estimator.estimators_[number])) for number in shown],
     }
 
 
-def learning_curve(estimator: Any) -> Chart | None:
-    """Returns the losses of all evaluations round by round, and the round of the model; None without evaluations."""
-    losses = np.asarray(estimator.losses_)
-    if not losses.size:
-        return None
-    rounds = np.arange(1.0, len(losses) + 1)
-    names = ["held-out rows"] if losses.shape[1] == 1 else [f"evaluation {place}" for place in range(losses.shape[1])]
-    lines = [
-        Line(name, CLASS_COLOURS[place % MOST_LINES], own)
-        for place, (name, own) in enumerate(zip(names, losses.T, strict=True))
-    ]
-    first = np.where(np.isnan(losses[:, 0]), np.inf, losses[:, 0])
-    best = len(estimator.forest_) if estimator.early_stopping else int(np.argmin(first)) + 1
-    kept = "the trees up to it" if estimator.early_stopping else "all trees"
-    title = f"Round {best} of {len(losses)} has the least loss; the model has {kept}"
-    return make_chart(title, rounds, lines, mark=float(best))
+def learning_curves(estimator: Any) -> list[Chart]:
+    """Returns a chart of every metric, with what was measured of every evaluation round by round.
+
+    A mark stands at the round that early stopping has chosen, or without it at the least loss of the first evaluation.
+    """
+    charts = []
+    for metric, of_rows in _by_metric(estimator).items():
+        rounds, first = np.arange(1.0, len(next(iter(of_rows.values()))) + 1), next(iter(of_rows.values()))
+        lines = [
+            Line(name, CLASS_COLOURS[place % MOST_LINES], own) for place, (name, own) in enumerate(of_rows.items())
+        ]
+        title, mark = metric, None
+        if estimator.early_stopping:
+            mark = float(len(estimator.forest_))
+            title = f"{metric}; the model has the trees up to round {mark:.0f} of {len(rounds)}"
+        elif not charts:
+            mark = 1.0 + int(np.argmin(np.where(np.isnan(first), np.inf, first)))
+            title = f"{metric}; least at round {mark:.0f} of {len(rounds)}"
+        charts.append(make_chart(title, rounds, lines, mark=mark))
+    return charts
+
+
+def _by_metric(estimator: Any) -> dict[str, dict[str, Float[np.ndarray, " round"]]]:
+    """What was measured after every round, by names of metric and evaluation."""
+    found: dict[str, dict[str, Any]] = {}
+    for evaluation, metrics in estimator.evals_result_.items():
+        for metric, numbers in metrics.items():
+            found.setdefault(metric, {})[evaluation] = np.asarray(numbers, np.float64)
+    return found
 
 
 def dependences(estimator: Any, X: Any) -> list[Chart]:

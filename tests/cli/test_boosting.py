@@ -40,7 +40,7 @@ def test_losses_have_names_and_numbers(run, numbers):
     done = run(*fit, "--loss", "poisson", "--early-stopping")
     model = jaxtree.load("m")
     assert model.loss == "poisson" and model.early_stopping
-    assert f"{len(model.forest_)} trees, " in done.stdout and "best of 3 rounds" in done.stdout
+    assert f"{len(model.forest_)} trees of at most 3, " in done.stdout
     run(*fit, "--loss", "quantile:0.9")
     assert jaxtree.load("m").loss == quantile(0.9)
 
@@ -89,7 +89,7 @@ def test_show_writes_a_page_of_all_trees(run, patients, boosted):
     run("show", boosted, "--html", "page.html", "--data", patients, "--title", "My patients")
     with open("page.html") as file:
         page = file.read()
-    assert "My patients" in page and "Loss after each round" in page and "Mean score if all rows" in page
+    assert "My patients" in page and "Measured after each round" in page and "Mean score if all rows" in page
 
 
 @pytest.mark.parametrize("form", ["c", "sql", "onnx", "treelite", "jax"])

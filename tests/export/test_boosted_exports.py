@@ -23,7 +23,14 @@ from tests.export.test_shipping import (
 __all__ = ["compiler"]
 
 OF_CLASSES = ("boosted", "boosted_classes")
-OF_NUMBERS = ("boosted_regression", "boosted_counts", "boosted_normal", "boosted_own")
+OF_NUMBERS = (
+    "boosted_regression",
+    "boosted_counts",
+    "boosted_normal",
+    "boosted_own",
+    "boosted_ranker",
+    "boosted_distribution",
+)
 OF_SCORES = ("boosted_lognormal",)
 """Of a link that other programs do not have."""
 EVERY = (*OF_CLASSES, *OF_NUMBERS, *OF_SCORES)

@@ -53,7 +53,7 @@ def test_what_a_fit_has_learned_comes_back_bit_by_bit(name, tmp_path):
     for attribute in ("start_", "evals_result_", "n_estimators_", "feature_importances_"):
         np.testing.assert_array_equal(getattr(again, attribute), getattr(model, attribute))
     np.testing.assert_array_equal(again.raw_scores(X), model.raw_scores(X))
-    for ours, theirs in zip(again.staged_predict(X), model.staged_predict(X), strict=True):
+    for ours, theirs in zip(again.staged_scores(X), model.staged_scores(X), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     if name != "boosted_own":
         assert again.get_params() == model.get_params() and again.loss_ == model.loss_

@@ -7,8 +7,8 @@ import pytest
 
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor, to_html
 from jaxtree.errors import InvalidInputError
-from jaxtree.page.boosted import dependence, dependences, learning_curve
-from jaxtree.page.curves import HEIGHT, WIDTH
+from jaxtree.page.boosted import dependence, dependences, learning_curves
+from jaxtree.page.curves import HEIGHT, WIDTH, Line, make_chart
 from tests.page.pages import HOSTILE, elements_of, table
 
 X, Y = table()
@@ -38,25 +38,25 @@ def test_the_page_is_one_file_without_a_script(page):
 
 
 def test_the_curve_has_the_losses_of_every_evaluation(model):
-    curve = learning_curve(model)
-    low, high = model.losses_.min(), model.losses_.max()
-    for (_, _, path), losses in zip(curve.paths, model.losses_.T, strict=True):
+    (curve,) = learning_curves(model)
+    losses = np.array([next(iter(metrics.values())) for metrics in model.evals_result_.values()])
+    low, high = losses.min(), losses.max()
+    for (_, _, path), own in zip(curve.paths, losses, strict=True):
         np.testing.assert_allclose(points(path)[:, 0], np.linspace(0, WIDTH, 12), atol=0.06)
-        np.testing.assert_allclose(points(path)[:, 1], HEIGHT * (high - losses) / (high - low), atol=0.06)
-    best = int(model.losses_[:, 0].argmin())
+        np.testing.assert_allclose(points(path)[:, 1], HEIGHT * (high - own) / (high - low), atol=0.06)
+    best = int(losses[0].argmin())
     assert curve.mark == pytest.approx(WIDTH * best / 11)
-    assert curve.title == f"Round {best + 1} of 12 has the least loss; the model has all trees"
+    assert curve.title == f"{model.loss_}; least at round {best + 1} of 12"
 
 
 def test_early_stopping_marks_the_round_of_the_model():
     target = np.where(np.arange(300) % 2, 1.0, -1.0)
     stopped = GradientBoostingRegressor(60, max_depth=3, early_stopping=True, n_iter_no_change=3, random_state=0)
-    curve = learning_curve(stopped.fit(X, target))
-    number, rounds = stopped.n_estimators_, len(stopped.losses_)
-    assert number < rounds and curve.title == (
-        f"Round {number} of {rounds} has the least loss; the model has the trees up to it"
-    )
-    assert learning_curve(GradientBoostingRegressor(2).fit(X, target)) is None
+    (curve,) = learning_curves(stopped.fit(X, target))
+    ((losses,),) = (metrics.values() for metrics in stopped.evals_result_.values())
+    assert stopped.n_estimators_ < len(losses)
+    assert curve.title == f"squared; the model has the trees up to round {stopped.n_estimators_} of {len(losses)}"
+    assert learning_curves(GradientBoostingRegressor(2).fit(X, target)) == []
 
 
 @pytest.mark.parametrize("feature", [0, 2])
@@ -100,8 +100,14 @@ def test_names_cannot_break_the_page():
     assert "img" not in names and "script" not in names and 'id="broken"' not in to_html(model, title=HOSTILE)
 
 
-def test_gaps_in_a_curve_stay_gaps(model):
-    broken = GradientBoostingRegressor(3).fit(X, X["tall"])
-    broken.losses_ = np.array([[1.0], [np.nan], [0.5]])
-    ((_, _, path),) = learning_curve(broken).paths
-    assert path == f"M0.0 0.0h0M{WIDTH} {HEIGHT}h0"
+def test_gaps_in_a_curve_stay_gaps():
+    chart = make_chart("", np.arange(3.0), [Line("loss", "#000000", np.array([1.0, np.nan, 0.5]))])
+    assert chart.paths[0][2] == f"M0.0 0.0h0M{WIDTH} {HEIGHT}h0"
+
+
+def test_every_metric_has_a_curve(model):
+    twice = GradientBoostingClassifier(**FEW).fit(X, Y, eval_set={"test": (X_VAL, Y_VAL)}, eval_metric="accuracy")
+    curves = learning_curves(twice)
+    assert [curve.title.split(";")[0] for curve in curves] == [str(model.loss_), "accuracy"]
+    assert curves[1].mark is None and [name for name, _, _ in curves[1].paths] == ["test"]
+    assert to_html(twice).count("<path") == 2
