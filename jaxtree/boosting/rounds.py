@@ -5,7 +5,7 @@ Nothing goes to the host from round to round. A call makes some rounds, so that 
 
 import dataclasses
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ from jaxtree.boosting.dropping import Dropping, Kept, put_back, take_out
 from jaxtree.boosting.leaves import Leaves, exact_sum, newton_steps, quantile_steps, within_bounds
 from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
 from jaxtree.boosting.samples import Sample
-from jaxtree.compilation import compiled
+from jaxtree.compilation import compiled, quick_options
 from jaxtree.growth import native_rows
 from jaxtree.growth.grow import grow_to_leaves
 from jaxtree.growth.inputs import Limits
@@ -118,7 +118,12 @@ class Made(NamedTuple):
     losses: Float[Array, "made evaluation"]
 
 
-@compiled("plan", "loss", "mesh", what=lambda *_, **__: "boosting")
+def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
+    """XLA's options: those of quick compilation where rows are few and the kernel in C++ does most of the work."""
+    return quick_options(1) if plan.is_native and plan.entry_capacity <= plan.costs.few_entries else {}
+
+
+@compiled("plan", "loss", "mesh", what=lambda *_, **__: "boosting", options=_compiler_options)
 def make_rounds(
     prepared: Prepared,
     rows: ScoredRows,

@@ -19,6 +19,7 @@ from jaxtree.growth.level import resolve_missing, split_level
 from jaxtree.growth.mesh import check_mesh, devices_of, divide_rows, on_mesh, platform_of
 from jaxtree.growth.native import grow_nodes
 from jaxtree.growth.native_rows import quantise_rows
+from jaxtree.growth.newton import Newton
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared, make_problem, prepare, quantise
 from jaxtree.growth.presorted import reorder, scan_features, sort_entries
@@ -207,7 +208,9 @@ def grow_to_leaves(prepared: Prepared, *, plan: Plan) -> tuple[Growth, Int32[Arr
     if not plan.is_native:
         grown = grow_levels(prepared, plan=plan, is_wide=True)
         return grown, apply(grown.tree, prepared.codes)
-    entries, units = quantise_rows(prepared, plan)
+    newton, weight = plan.rules.objective, prepared.weight
+    assert isinstance(newton, Newton) and weight is not None
+    entries, units = quantise_rows(jnp.asarray(prepared.target), jnp.asarray(weight) > 0, newton)
     problem = make_problem(prepared, units, plan)
     table, leaf = grow_nodes(problem, entries, prepared.root_seed, plan=plan, tells_leaves=True)
     return Growth(_finalise(table, problem, plan, is_wide=True), table.complete), leaf

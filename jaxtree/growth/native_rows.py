@@ -12,26 +12,25 @@ from jaxtyping import Array, Bool, Float, Int32
 
 from jaxtree.growth.newton import NARROW_BITS, Newton
 from jaxtree.growth.objective import Units
-from jaxtree.growth.plan import Plan
-from jaxtree.growth.prepare import Prepared
 from jaxtree.growth.problem import Entries
 from jaxtree.growth.whole_numbers import BITS
 from jaxtree.tree import Tree
 
 
-def quantise_rows(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
+def quantise_rows(
+    target: Float[Array, "output row"], is_used: Bool[Array, " row"], newton: Newton
+) -> tuple[Entries, Units]:
     """The rows as entries of one tree, their derivatives as whole numbers: `prepare.quantise` of `Newton` with noise.
 
     Rows and roots are not given, as an entry is the row of its number.
     """
-    newton, target = plan.rules.objective, prepared.target
-    assert isinstance(newton, Newton) and newton.has_noise
+    assert newton.has_noise
     dtype, bits = (jnp.int64, BITS) if newton.needs_wide_sums else (jnp.int32, NARROW_BITS)
     value, units = _call(
         "jaxtree_quantise",
         (jax.ShapeDtypeStruct((newton.num_channels, target.shape[1]), dtype), _real(2)),
         target,
-        prepared.weight > 0,
+        is_used,
         num_curvatures=np.int32(newton.num_curvatures),
         bits=np.int32(bits),
     )
