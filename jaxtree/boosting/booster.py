@@ -161,7 +161,9 @@ def boost(
         num_rounds: The most rounds, those that were made before included.
         seed: The seed of what is drawn.
         on_rounds: Called now and then with what the last rounds have made; a true result ends the boosting.
-        mesh: Devices of one kind, in one axis, to divide the rows among; the model is that of one device, bit for bit.
+        mesh: Devices of one kind, in one axis, to divide the rows among. All sums are exact, so the model is that of
+            one device, bit for bit where XLA computes the same derivatives: an exponential may differ in the last bit
+            from program to program.
 
     Raises:
         InvalidInputError: A target or an extra is not one that the loss allows, or shapes do not fit; or a mesh is

@@ -30,7 +30,7 @@ from jaxtree.growth.mesh import ROWS, as_rows
 from jaxtree.growth.newton import Newton, Penalties
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared
-from jaxtree.tree import Tree
+from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply
 
@@ -265,14 +265,25 @@ def _grow_tree(
         plan=plan,
     )
     monotone = prepared.features.monotone if plan.rules.has_monotone else None
-    tree = grown.tree
+    tree = _split_at_codes(grown.tree, prepared)
     if rates.max_leaf_nodes is not None:
-        tree = cut_to_leaves(grown.tree, rates.max_leaf_nodes)
+        tree = cut_to_leaves(tree, rates.max_leaf_nodes)
         of_row = apply(tree, rows.codes)
     leaves = Leaves(tree, of_row, is_used, plan.devices, plan.is_native)
     steps = learning_rate * node_steps(leaves, derivatives, rows, state.scores, rates.penalties, monotone, loss)
     tree = dataclasses.replace(tree, target_sum=(steps * tree.weight).T)
     return leaves._replace(tree=tree), is_finite
+
+
+def _split_at_codes(tree: Tree, prepared: Prepared) -> Tree:
+    """The tree with thresholds right above the codes of its splits.
+
+    So rows that it was not grown on take the same branches by their codes, in the loop, and by their values, later.
+    """
+    next_code = jnp.minimum(tree.next_code, tree.code + 1)
+    is_known = tree.next_code < prepared.features.missing_code[tree.feature]
+    next_code = jnp.where((tree.split_kind == SplitKind.THRESHOLD) & is_known, next_code, tree.next_code)
+    return dataclasses.replace(tree, next_code=next_code)
 
 
 def row_derivatives(loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows) -> Derivatives:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Float, Int, Shaped
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
@@ -31,9 +32,11 @@ from jaxtree.estimators.boosting_rows import (
     read_rows,
 )
 from jaxtree.estimators.boosting_run import BoostingRun, OnProgress
+from jaxtree.estimators.distributed import spans_processes
 from jaxtree.estimators.monotone import read_monotone
 from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.sample import Encoded
+from jaxtree.table.sources import is_source
 from jaxtree.tree.forest import Forest
 
 
@@ -60,13 +63,13 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         eval_set: Sequence[Any] | Mapping[str, Any] | None = None,
         eval_metric: Any = None,
         callbacks: Sequence[OnProgress] = (),
+        mesh: Mesh | None = None,
         **extras: Any,
     ) -> Self:
         """Boosts trees, round by round.
 
         With `warm_start` the rounds of the last fit are kept, and those up to `n_estimators` are made with the codes of
-        that fit: on the same table they are the rounds that one longer fit makes, bit for bit if trees are grown on all
-        rows.
+        that fit: on the same table they are the rounds that one longer fit makes, bit for bit.
 
         Args:
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.
@@ -84,6 +87,7 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
                 when to stop, in place of the loss.
             callbacks: Functions called about every 25 rounds with the number of rounds and `evals_result_`; a true
                 result ends the fit.
+            mesh: Devices of this process, in one axis, to divide the rows among; see `jaxtree.boosting.boost`.
             extras: What else the loss asks for, an array of every row by name: `offset=` is added to the scores of a
                 row, one number or one a score; `group=`, `event=`, `upper=` and those of one's own losses are named in
                 a loss's `needs`. Of a source also names of columns.
@@ -94,6 +98,8 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
             TrainingError: The derivatives of the loss are no numbers at the start.
         """
         self.check_parameters()
+        if mesh is not None and spans_processes(mesh):
+            raise InvalidInputError("trees are boosted by one process, whose mesh has its own devices only")
         blank = self._blank_tree()
         rows = read_rows(blank, X, y, sample_weight, extras).without_weightless_rows()
         if not blank.class_names() and len(getattr(y, "shape", ())) == 2 and blank.n_outputs_ == 1:
@@ -105,6 +111,8 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         held = {name: read_evaluation(blank, given) for name, given in _by_name(eval_set).items()}
         self._check_rows(loss, (rows, *held.values()))
         if self.early_stopping and not held:
+            if is_source(rows.sample.X):
+                raise InvalidInputError("early_stopping needs eval_set if X is a table in parts: it is not divided")
             rows, held["validation_0"] = rows.split(self.validation_fraction, self.random_state)
         encoded = None
         if kept is not None:
@@ -118,7 +126,7 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         self.loss_ = loss
         several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
         metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
-        BoostingRun(self, rows, held, metrics, kept).make(start.encoded, callbacks)
+        BoostingRun(self, rows, held, metrics, kept).make(start.encoded, callbacks, mesh)
         return self
 
     @property

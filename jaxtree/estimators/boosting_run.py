@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Float
 
 from jaxtree import buckets
@@ -61,8 +62,8 @@ class BoostingRun:
         values_of = model.encoder_.values
         self._evaluations = [Evaluation(name, own, values_of(own.sample.X), model.judge) for name, own in held.items()]
 
-    def make(self, encoded: EncodedSample, callbacks: Sequence[OnProgress]) -> None:
-        """Makes the rounds, and gives the model its trees."""
+    def make(self, encoded: EncodedSample, callbacks: Sequence[OnProgress], mesh: Mesh | None) -> None:
+        """Makes the rounds, on the devices of a mesh if there is one, and gives the model its trees."""
         model, earlier = self._model, len(self._kept or ())
         data = self._data(encoded)
         assert data.start is not None
@@ -87,6 +88,7 @@ class BoostingRun:
                 num_rounds=model.n_estimators,
                 seed=model.seed(),
                 on_rounds=on_rounds,
+                mesh=mesh,
             )
         self._settle(boosted, recorder.measured)
 

@@ -1,8 +1,11 @@
 """Fits of boosted estimators: extras, evaluations, stopping, going on, and the laws of what is predicted."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
+from jax.sharding import Mesh
 from sklearn.metrics import mean_absolute_error, r2_score, roc_auc_score
 
 import jaxtree
@@ -76,6 +79,47 @@ def test_a_warm_start_makes_the_rounds_of_one_fit(case, tmp_path):
     same_trees(warm, whole)
     np.testing.assert_array_equal(warm.raw_scores(X), whole.raw_scores(X))
     assert warm.evals_result_ == whole.evals_result_
+
+
+def test_what_is_measured_of_other_rows_is_what_is_predicted(case):
+    model, X, y = case
+    other = type(model)(**model.get_params() | {"subsample": 0.5, "random_state": 0, "max_bins": 200, "max_depth": 5})
+    other.fit(X[::2], y[::2], eval_set=[(X[1::2], y[1::2])])
+    (measured,) = other.evals_result_["validation_0"].values()
+    scores = other.raw_scores(X[1::2]).T
+    with jax.enable_x64(True):
+        target = np.searchsorted(other.classes_, y[1::2]) if hasattr(other, "classes_") else y[1::2]
+        expected = other.loss_.mean(scores, target, np.ones(len(target)), {})
+    assert measured[-1] == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_a_warm_start_on_drawn_rows_makes_the_rounds_of_one_fit(case):
+    model, X, y = case
+    model.set_params(subsample=0.5, random_state=3)
+    warm = type(model)(**model.get_params() | {"n_estimators": 5, "warm_start": True}).fit(X, y)
+    same_trees(warm.set_params(n_estimators=12).fit(X, y), model.fit(X, y))
+
+
+def test_rows_divided_among_devices_give_the_model_of_one(case):
+    model, X, y = case
+    mesh = Mesh(np.array(jax.devices()[:2]), ("rows",))
+    divided = type(model)(**model.get_params()).fit(X, y, eval_set=[(X, y)], mesh=mesh)
+    model.fit(X, y, eval_set=[(X, y)])
+    # The derivatives of classes have exponentials, whose last bits depend on the program.
+    tolerance = 1e-6 if hasattr(model, "classes_") else 0
+    for name in ("feature", "threshold", "first_child", "num_rows"):
+        np.testing.assert_array_equal(*(getattr(own.forest_.nodes, name) for own in (divided, model)), err_msg=name)
+    np.testing.assert_allclose(divided.raw_scores(X), model.raw_scores(X), rtol=tolerance)
+
+
+def test_a_source_is_not_divided_to_stop_early(tmp_path):
+    X, y, _ = numbers()
+    pd.DataFrame(X, columns=list("abcd")).assign(y=y).to_parquet(tmp_path / "table.parquet")
+    model = GradientBoostingRegressor(**FEW, early_stopping=True)
+    with pytest.raises(InvalidInputError, match="early_stopping needs eval_set if X is a table in parts"):
+        model.fit(tmp_path / "table.parquet", "y")
+    model.fit(tmp_path / "table.parquet", "y", eval_set=[(pd.DataFrame(X, columns=list("abcd")), y)])
+    assert model.n_estimators_ == len(model.forest_) > 0
 
 
 def test_a_refit_on_the_same_rows_is_the_fit_and_old_steps_may_stay(case):
