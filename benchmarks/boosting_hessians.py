@@ -31,7 +31,8 @@ def losses(name: str, data: Path, hessian: str, rate: float, seed: int, patience
     model = jaxtree.GradientBoostingClassifier(MOST_ROUNDS, learning_rate=rate, hessian=hessian, **ends)
     start = time.process_time()
     model.fit(X.iloc[own], y[own], eval_set=[(X.iloc[rows], y[rows]) for rows in (held, test)])
-    seconds, (own_losses, test_losses) = time.process_time() - start, model.losses_.T
+    seconds = time.process_time() - start
+    own_losses, test_losses = (next(iter(measured.values())) for measured in model.evals_result_.values())
     best = int(np.argmin(own_losses))
     return {
         "table": name, "hessian": hessian, "rate": rate, "seed": seed, "patience": patience,
