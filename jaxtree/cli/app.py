@@ -99,7 +99,7 @@ def repeat_ignored_interrupt(ignored: Any) -> None:
 
 
 def main() -> None:
-    """Runs the command that the user typed; an error that no command caught ends it with one line and exit status 2."""
+    """Runs the command that the user typed; what no command caught ends it with one line and exit status 2 or 130."""
     sys.unraisablehook = repeat_ignored_interrupt
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -110,6 +110,10 @@ def main() -> None:
     except JaxtreeError as error:
         typer.secho(f"error: {error}", fg="red", err=True)
         sys.exit(2)
+    except KeyboardInterrupt:
+        # One that came where no command was at work, such as between imports.
+        typer.secho("interrupted; nothing was written", err=True)
+        sys.exit(130)
     finally:
         # An interrupt that is repeated now must not end a program that has ended.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -300,7 +300,8 @@ def test_an_interrupt_is_raised_where_nothing_was_scored_or_all_has_failed():
 
 def test_progress_is_shown_and_changes_nothing(monkeypatch):
     advances = []
-    monkeypatch.setattr(rich.progress.Progress, "advance", lambda self, task, number: advances.append(number))
+    count = lambda self, task, *, advance, **words: advances.append(advance)  # noqa: E731
+    monkeypatch.setattr(rich.progress.Progress, "update", count)
     shown = TreeSearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS, progress=True).fit(X, Y)
     assert sum(advances) == 12
     hidden = TreeSearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS).fit(X, Y)
