@@ -8,7 +8,9 @@ from jaxtyping import Float
 WIDTH, HEIGHT = 320.0, 170.0
 NUM_TICKS = 5
 LONGEST_WORD = 12
-MOST_WORDS = 8
+MOST_WORDS = 10
+LETTER = 6.5
+"""Width of a letter below the box."""
 
 
 class Line(NamedTuple):
@@ -90,7 +92,8 @@ def make_chart(
     across = [(at(x), f"{x:g}") for x in np.unique(np.rint(np.linspace(first, last, NUM_TICKS))).tolist()]
     if words is not None:
         step = -(-len(words) // MOST_WORDS)
-        across = [(at(x), _short(word)) for x, word in zip(place.tolist()[::step], words[::step], strict=True)]
+        letters = min(LONGEST_WORD, int(WIDTH * step / max(len(words) - 1, 1) / LETTER))
+        across = [(at(x), _short(word, letters)) for x, word in zip(place.tolist()[::step], words[::step], strict=True)]
     elif ends is not None:
         across = [(at(x), word) for x, word in dict(zip((first, last), ends, strict=True)).items()]
     up = [(above(y), f"{y:.3g}") for y in np.unique(np.linspace(low, high, NUM_TICKS)).tolist()]
@@ -108,5 +111,5 @@ def _path(points: list[str | None]) -> str:
     return "".join(parts)
 
 
-def _short(word: str) -> str:
-    return word if len(word) <= LONGEST_WORD else f"{word[: LONGEST_WORD - 1]}…"
+def _short(word: str, letters: int) -> str:
+    return word if len(word) <= letters else f"{word[: letters - 1]}…"
