@@ -107,12 +107,13 @@ class BoostData(NamedTuple):
 
 
 class Stop(enum.Enum):
-    """Why boosting has ended: all rounds made, no better loss, derivatives that are no numbers, or a wish."""
+    """Why boosting has ended: all rounds made, no better loss, derivatives that are no numbers, a wish, or Ctrl-C."""
 
     ALL_ROUNDS = "all rounds"
     NO_BETTER_LOSS = "no better loss"
     NOT_FINITE = "derivatives that are no numbers"
     ASKED = "asked to"
+    INTERRUPTED = "interrupted"
 
 
 class Boosted(NamedTuple):
@@ -169,6 +170,7 @@ def boost(
         InvalidInputError: A target or an extra is not one that the loss allows, or shapes do not fit; or a mesh is
             given and the rows of the loss depend on one another.
         TrainingError: The first derivatives are no numbers.
+        KeyboardInterrupt: An interrupt came before the first rounds were made; later ones end the boosting.
 
     Example:
         >>> from jaxtree.boosting import squared
@@ -235,39 +237,64 @@ class _Call(NamedTuple):
     mesh: Mesh | None
 
 
+class _Progress(NamedTuple):
+    """What the calls so far have made; replaced as a whole, so that an interrupt finds nothing half done."""
+
+    state: BoostState
+    last: int
+    forests: tuple[Forest, ...] = ()
+    losses: tuple[Float[np.ndarray, "round evaluation"], ...] = ()
+
+    def then(self, state: BoostState, last: int, made: Made) -> "_Progress":
+        """The progress after the rounds up to the last one."""
+        number = last - self.last
+        forests = (*self.forests, _forest_of(made, number))
+        return _Progress(state, last, forests, (*self.losses, np.asarray(made.losses[:number])))
+
+
 def _run(
     call: _Call, shrinkage: Shrinkage, state: BoostState, num_rounds: int, seed: int, on_rounds: OnRounds | None
 ) -> Boosted:
-    """Calls the compiled loop until it ends, and joins the trees."""
+    """Calls the compiled loop until it ends or is interrupted, and joins the trees."""
     rates = rates_of(shrinkage, call.prepared, num_rounds, seed)
     earlier = int(state.round)
     if shrinkage.dropping is not None:
         state = state._replace(kept=keep_trees(blank_trees(call.plan, num_rounds)))
     at_a_time = max(1, min(ROUNDS_AT_A_TIME, NODES_AT_A_TIME // call.plan.capacity))
-    forests, losses, stop = [], [], None
-    while stop is None:
-        first = int(state.round)
-        own = np.resize(rates.learning_rate[first : first + at_a_time], at_a_time)
-        arguments = (call.prepared, call.rows, call.evaluations, rates._replace(learning_rate=own), state)
-        state, made = make_rounds(*arguments, plan=call.plan, loss=call.loss, mesh=call.mesh)
-        # The tree of derivatives that are no numbers is worth nothing.
-        last = int(state.round) if state.is_finite else int(state.round) - 1
-        if last == earlier:
-            scores = f"after round {earlier}" if earlier else f"of the start, {call.start.tolist()},"
-            raise TrainingError(f"{call.loss}: derivatives at the scores {scores} are no numbers")
-        stop = _reason(state, shrinkage, num_rounds, bool(call.evaluations))
-        if last > first:
-            forests.append(_forest_of(made, last - first))
-            losses.append(np.asarray(made.losses[: last - first]))
-            if on_rounds is not None and on_rounds(NewRounds(last, forests[-1], losses[-1])) and stop is None:
-                stop = Stop.ASKED
-    best_round = int(state.best_round) if call.evaluations else last
-    forest = join_forests(forests)
+    progress, stop = _Progress(state, earlier), None
+    try:
+        while stop is None:
+            first = progress.last
+            own = np.resize(rates.learning_rate[first : first + at_a_time], at_a_time)
+            arguments = (call.prepared, call.rows, call.evaluations, rates._replace(learning_rate=own), progress.state)
+            state, made = make_rounds(*arguments, plan=call.plan, loss=call.loss, mesh=call.mesh)
+            # The tree of derivatives that are no numbers is worth nothing.
+            last = int(state.round) if state.is_finite else int(state.round) - 1
+            if last == earlier:
+                scores = f"after round {earlier}" if earlier else f"of the start, {call.start.tolist()},"
+                raise TrainingError(f"{call.loss}: derivatives at the scores {scores} are no numbers")
+            stop = _reason(state, shrinkage, num_rounds, bool(call.evaluations))
+            if last > first:
+                progress = progress.then(state, last, made)
+                new = NewRounds(last, progress.forests[-1], progress.losses[-1])
+                if on_rounds is not None and on_rounds(new) and stop is None:
+                    stop = Stop.ASKED
+    except KeyboardInterrupt:
+        if not progress.forests:
+            raise
+        stop = Stop.INTERRUPTED
+    return _joined(progress, call, earlier, stop)
+
+
+def _joined(progress: _Progress, call: _Call, earlier: int, stop: Stop) -> Boosted:
+    """The trees of all rounds in one forest, and those of the best."""
+    state, forest = progress.state, join_forests(list(progress.forests))
+    best_round = int(state.best_round) if call.evaluations else progress.last
     best = forest.first(best_round - earlier)
     if state.kept is not None:
         best = with_shares(best, state.kept.best_share if call.evaluations else state.kept.share)
         forest = with_shares(forest, state.kept.share)
-    return Boosted(forest, call.start, np.concatenate(losses), best_round, best, stop)
+    return Boosted(forest, call.start, np.concatenate(progress.losses), best_round, best, stop)
 
 
 def _reason(state: BoostState, shrinkage: Shrinkage, num_rounds: int, is_evaluated: bool) -> Stop | None:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from jaxtree import buckets
 from jaxtree.boosting.booster import BoostData, Boosted, Earlier, NewRounds, Stop, boost, score_type
+from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.measured import Measured
 from jaxtree.boosting.shrinkage import NO_PATIENCE
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
@@ -141,14 +142,11 @@ class BoostingRun:
     def _settle(self, boosted: Boosted, measured: Measured) -> None:
         """Gives the model what the rounds have made, with thresholds in units of the table."""
         model, earlier = self._model, len(self._kept or ())
-        if boosted.stop == Stop.NOT_FINITE:
-            warnings.warn(
-                f"{model.loss_}: derivatives are no numbers after round {earlier + len(boosted.forest)}; "
-                "its trees are kept",
-                InterruptedFitWarning,
-                stacklevel=4,
-            )
-        forest = boosted.best if model.early_stopping and not self._metrics else boosted.forest
+        _warn_if_cut_short(boosted, model.loss_, earlier, model.n_estimators)
+        # An interrupt may come between the rounds and what is measured of them.
+        number = min(len(boosted.forest), len(measured.values))
+        measured = measured.first(number)
+        forest = boosted.best if model.early_stopping and not self._metrics else boosted.forest.first(number)
         if model.early_stopping and self._metrics:
             number, last = self._decision(measured)
             forest, measured = forest.first(number), measured.first(last)
@@ -157,3 +155,15 @@ class BoostingRun:
         new = self._in_table_units(forest)
         forest = new if self._kept is None else join_forests([self._kept, new])
         model.take_trees(forest, boosted.start, self._with_earlier(measured))
+
+
+def _warn_if_cut_short(boosted: Boosted, loss: BaseLoss, earlier: int, wanted: int) -> None:
+    """Warns where rounds are missing that nobody has asked to leave out."""
+    number = earlier + len(boosted.forest)
+    if boosted.stop == Stop.NOT_FINITE:
+        text = f"{loss}: derivatives are no numbers after round {number}; its trees are kept"
+    elif boosted.stop == Stop.INTERRUPTED:
+        text = f"fit was interrupted: the model has been made in {number} of {wanted} rounds"
+    else:
+        return
+    warnings.warn(text, InterruptedFitWarning, stacklevel=5)

@@ -303,6 +303,25 @@ def test_callbacks_are_told_and_may_end_a_fit(monkeypatch, capsys):
     )
 
 
+def interrupted(*arguments, **keywords):
+    raise KeyboardInterrupt
+
+
+def test_an_interrupt_keeps_the_rounds_that_were_made(monkeypatch):
+    monkeypatch.setattr("jaxtree.boosting.booster.ROUNDS_AT_A_TIME", 4)
+    X, y, _ = numbers()
+    whole = GradientBoostingRegressor(**FEW).fit(X, y, eval_set=[(X, y)])
+    model = GradientBoostingRegressor(**FEW, warm_start=True)
+    with pytest.warns(InterruptedFitWarning, match="fit was interrupted: the model has been made in 8 of 12 rounds"):
+        model.fit(X, y, eval_set=[(X, y)], callbacks=[lambda number, _: number == 8 and interrupted()])
+    same_trees(model, whole.first(8))
+    assert model.evals_result_ == whole.first(8).evals_result_
+    same_trees(model.fit(X, y, eval_set=[(X, y)]), whole)
+    monkeypatch.setattr("jaxtree.boosting.booster.make_rounds", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        GradientBoostingRegressor(**FEW).fit(X, y)
+
+
 def exploding(scores, target, extras):
     return jnp.sqrt(0.3 - scores[0])
 
