@@ -40,6 +40,7 @@ CHECKED = (
     "boosting",
     "export",
     "explain",
+    "optimal",
     "page",
 )
 install_import_hook([*(f"jaxtree.{room}" for room in CHECKED), "jaxtree_studies"], "beartype.beartype")

@@ -19,7 +19,7 @@ FLOORS = [
     {"table", "datasets", "criteria"},
     {"tree"},
     {"growth", "prune", "export"},
-    {"boosting", "forests", "explain", "soft", "dropout"},
+    {"boosting", "forests", "explain", "soft", "dropout", "optimal"},
     {"files", "plot"},
     {"estimators"},
     {"search", "page", "ray"},

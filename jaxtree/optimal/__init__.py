@@ -1,0 +1,1 @@
+"""Optimal trees: the best of all trees of a small depth, by sums over pairs of thresholds."""

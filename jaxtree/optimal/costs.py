@@ -1,0 +1,247 @@
+"""What a leaf costs: an objective that adds up over leaves, in whole numbers.
+
+A row adds its *values* to the sums of its label: its weight, then its weighted targets, then 1 if rows are counted
+apart from weights. Sums are exact, and a cost is rounded to a whole number of units once for every leaf, so that costs
+of trees are exact sums, too: trees that are equally good compare as equal, in any order of work.
+"""
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float64, Int, Int32, Int64, Real
+
+from jaxtree.arrays import AnyArray, safe_divide
+
+BITS_OF_SUMS = 50
+"""Weights and targets are rounded so that their sums have this many bits: float64 holds them."""
+
+BITS_OF_COSTS = 44
+"""Costs that are not whole numbers of weight are rounded to a fraction 2**-44 of the largest term in them."""
+
+FORBIDDEN = 2**58
+"""The cost of a leaf with too few rows; 16 of them do not overflow."""
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class LeafCost:
+    """The cost of a leaf, given its sums.
+
+    Attributes:
+        loss: The cost of every predicted class, a row for every true one; only of "cost".
+        scale: Units of cost for one of the formula's own, a power of two.
+        mean: The mean of every target in units of sums, for "poisson".
+        least_rows: The least number of rows of a leaf.
+        formula: "cost", "gini", "entropy", "squared_error" or "poisson".
+        num_labels: The number of classes, or 1.
+        num_targets: The number of targets.
+        counts_rows: Whether the last value of a row is 1, or else its weight is.
+    """
+
+    loss: Int64[AnyArray, "label prediction"]
+    scale: Float64[AnyArray, ""]
+    mean: Float64[AnyArray, " target"]
+    least_rows: Int[AnyArray, ""]
+    formula: str = dataclasses.field(metadata={"static": True})
+    num_labels: int = dataclasses.field(metadata={"static": True})
+    num_targets: int = dataclasses.field(metadata={"static": True})
+    counts_rows: bool = dataclasses.field(metadata={"static": True})
+
+    @property
+    def num_values(self) -> int:
+        """The number of values of a row."""
+        return 1 + self.num_targets + self.counts_rows
+
+    @property
+    def num_channels(self) -> int:
+        """The number of sums of a leaf: the values of every label."""
+        return self.num_labels * self.num_values
+
+    def __call__(self, sums: Int64[AnyArray, "channel *leaf"]) -> Int64[Array, "*leaf"]:
+        """Returns the cost of every leaf in units; 0 of one without rows. 64-bit types must be enabled."""
+        sums = jnp.asarray(sums).reshape(self.num_labels, self.num_values, *sums.shape[1:])
+        rows = sums[:, -1 if self.counts_rows else 0].sum(axis=0)
+        cost = _FORMULAS[self.formula](self, sums[:, 0], sums[0, 1 : 1 + self.num_targets])
+        return jnp.where(rows == 0, 0, jnp.where(rows < self.least_rows, FORBIDDEN, cost))
+
+    def rounded(self, cost: Float64[Array, "*leaf"]) -> Int64[Array, "*leaf"]:
+        """Returns costs of the formula's own unit in whole units."""
+        return jnp.round(cost * self.scale).astype(jnp.int64)
+
+
+def _lost(cost: LeafCost, weight, target):
+    """The loss of the best prediction."""
+    losses = [sum(weight[c] * cost.loss[c, p] for c in range(cost.num_labels)) for p in range(cost.loss.shape[1])]
+    best = losses[0]
+    for other in losses[1:]:
+        best = jnp.minimum(best, other)
+    return best
+
+
+def _gini(cost: LeafCost, weight, target):
+    weight = weight.astype(jnp.float64)
+    total = weight.sum(axis=0)
+    return cost.rounded(total - safe_divide((weight * weight).sum(axis=0), total))
+
+
+def _entropy(cost: LeafCost, weight, target):
+    weight = weight.astype(jnp.float64)
+    log = lambda x: x * jnp.log2(jnp.where(x > 0, x, 1))  # noqa: E731
+    return cost.rounded(log(weight.sum(axis=0)) - log(weight).sum(axis=0))
+
+
+def _squared_error(cost: LeafCost, weight, target):
+    """Less the squares themselves, which are the same in every tree."""
+    target = target.astype(jnp.float64)
+    return cost.rounded(-safe_divide((target * target).sum(axis=0), weight[0].astype(jnp.float64)))
+
+
+def _poisson(cost: LeafCost, weight, target):
+    """Half the deviance from the mean of the leaf, less half that from the mean of all rows."""
+    target, mean = target.astype(jnp.float64), cost.mean.reshape(-1, *(1,) * (target.ndim - 1))
+    ratio = safe_divide(target, weight[0].astype(jnp.float64) * mean)
+    terms = target * jnp.log(jnp.where(ratio > 0, ratio, 1))
+    # A mean of 0 is no Poisson distribution's.
+    return jnp.where((target > 0).all(axis=0), cost.rounded(-terms.sum(axis=0)), FORBIDDEN)
+
+
+_FORMULAS = {
+    "cost": _lost, "gini": _gini, "entropy": _entropy, "squared_error": _squared_error, "poisson": _poisson,
+}  # fmt: skip
+
+
+class RowValues(NamedTuple):
+    """What every row adds to sums.
+
+    Attributes:
+        label: The class of every row; 0 for numbers.
+        value: The values that it adds to the sums of that class.
+    """
+
+    label: Int32[np.ndarray, " row"]
+    value: Int64[np.ndarray, "value row"]
+
+
+class CostUnits(NamedTuple):
+    """Costs in units of the objective: `constant + unit * cost`."""
+
+    unit: float
+    constant: float
+
+
+class Objectified(NamedTuple):
+    """A target with an objective, in whole numbers."""
+
+    cost: LeafCost
+    values: RowValues
+    units: CostUnits
+
+
+def cost_of_classes(
+    label: Int[np.ndarray, " row"],
+    num_classes: int,
+    weight: Float64[np.ndarray, " row"] | None,
+    criterion: str = "misclassification",
+    loss: Real[np.ndarray, "label prediction"] | None = None,
+    least_rows: int = 1,
+) -> Objectified:
+    """Returns the cost of leaves that predict classes.
+
+    Args:
+        label: The class of every row.
+        num_classes: The number of classes.
+        weight: The weight of every row; None is 1.
+        criterion: "misclassification", which with `loss` is the least loss, "gini" or "entropy"; times weight.
+        loss: What predicting a class (columns) costs where another (rows) is true; None is 1 for every error.
+        least_rows: The least number of rows of a leaf.
+    """
+    whole, unit = whole_weights(weight, label.size)
+    loss, loss_unit = _whole_loss(1 - np.eye(num_classes) if loss is None else np.asarray(loss, np.float64), whole)
+    scale = 1.0
+    if criterion != "misclassification":
+        largest = float(whole.sum()) * (max(math.log2(max(whole.sum(), 2)), 1) if criterion == "entropy" else 1)
+        scale, loss_unit = _scale_for(largest), 1.0
+    counts = _counts_rows(weight, least_rows)
+    value = np.stack([whole, np.ones_like(whole)]) if counts else whole[None]
+    formula = "cost" if criterion == "misclassification" else criterion
+    cost = LeafCost(loss, np.array(scale), np.zeros(0), np.array(least_rows), formula, num_classes, 0, counts)
+    return Objectified(cost, RowValues(label.astype(np.int32), value), CostUnits(unit * loss_unit / scale, 0.0))
+
+
+def cost_of_numbers(
+    target: Real[np.ndarray, "target row"],
+    weight: Float64[np.ndarray, " row"] | None,
+    criterion: str = "squared_error",
+    least_rows: int = 1,
+) -> Objectified:
+    """Returns the cost of leaves that predict numbers: times weight, the mean over targets.
+
+    Args:
+        target: The targets.
+        weight: The weight of every row; None is 1.
+        criterion: "squared_error", or "poisson" for half the deviance.
+        least_rows: The least number of rows of a leaf.
+    """
+    real = np.ones(target.shape[1]) if weight is None else weight
+    whole, unit = whole_weights(weight, target.shape[1])
+    total, num_targets = math.fsum(real), len(target)
+    mean = np.array([math.fsum(real * own) / total for own in target])
+    moved = target - mean[:, None] if criterion == "squared_error" else target.astype(np.float64)
+    exact, target_unit = _whole(real * moved)
+    if criterion == "squared_error":
+        constant = sum(math.fsum(real * own * own) for own in moved)
+        scale, own_unit = _scale_for(constant * unit / target_unit**2), target_unit**2 / unit
+    else:
+        constant = sum(
+            math.fsum(real * own * np.log(np.where(own > 0, own, 1) / middle))
+            for own, middle in zip(moved, mean, strict=True)
+        )
+        largest = float(sum(math.fsum(own) for own in real * moved)) * max(math.log(target.shape[1]), 1)
+        scale, own_unit = _scale_for(largest / target_unit), target_unit
+    counts = _counts_rows(weight, least_rows)
+    value = np.concatenate([whole[None], exact, np.ones((int(counts), whole.size), np.int64)])
+    middle = mean * unit / target_unit
+    cost = LeafCost(
+        np.zeros((1, 1), np.int64), np.array(scale), middle, np.array(least_rows), criterion, 1, num_targets, counts
+    )
+    units = CostUnits(own_unit / scale / num_targets, constant / num_targets)
+    return Objectified(cost, RowValues(np.zeros(whole.size, np.int32), value), units)
+
+
+def whole_weights(weight: Float64[np.ndarray, " row"] | None, num_rows: int) -> tuple[Int64[np.ndarray, " row"], float]:
+    """Returns weights as whole numbers, never 0, and their unit."""
+    if weight is None:
+        return np.ones(num_rows, np.int64), 1.0
+    if np.all(weight == np.floor(weight)) and weight.sum() < 2.0**31:
+        return weight.astype(np.int64), 1.0
+    whole, unit = _whole(weight)
+    return np.maximum(whole, weight > 0), unit
+
+
+def _whole(values: Float64[np.ndarray, "*shape"]) -> tuple[Int64[np.ndarray, "*shape"], float]:
+    """Values as whole numbers of a unit, of which sums over all have `BITS_OF_SUMS` bits."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    unit = 2.0 ** (math.frexp(largest)[1] + values.shape[-1].bit_length() - BITS_OF_SUMS)
+    return np.round(values / unit).astype(np.int64), unit
+
+
+def _whole_loss(loss, whole) -> tuple[Int64[np.ndarray, "label prediction"], float]:
+    """Losses as whole numbers of a unit, so that their products with sums of weights are far from `FORBIDDEN`."""
+    if np.all(loss == np.floor(loss)) and loss.max(initial=0) * whole.sum() < FORBIDDEN / 16:
+        return loss.astype(np.int64), 1.0
+    bits = 54 - int(whole.sum()).bit_length()
+    unit = 2.0 ** (math.frexp(float(loss.max()))[1] - bits)
+    return np.round(loss / unit).astype(np.int64), unit
+
+
+def _scale_for(largest: float) -> float:
+    """The power of two that makes terms of this size whole numbers of `BITS_OF_COSTS` bits."""
+    return 2.0 ** (BITS_OF_COSTS - math.frexp(largest)[1])
+
+
+def _counts_rows(weight, least_rows: int) -> bool:
+    return weight is not None and least_rows > 1

@@ -1,0 +1,178 @@
+"""The best tree of a depth of up to three, of every number of leaves."""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Int64
+
+from jaxtree.buckets import row_bucket
+from jaxtree.optimal.costs import LeafCost, RowValues
+from jaxtree.optimal.gram import LIMB, IndicatorRows, best_sides
+from jaxtree.optimal.indicators import Indicators
+
+MOST_EXACT_DEPTH = 3
+"""The depth up to which sums over pairs of indicators give the best tree."""
+
+BUCKET = 16
+"""Indicators are padded to a multiple of it, so that tables of a like size share a program."""
+
+
+class Question(NamedTuple):
+    """A node of a tree that asks an indicator; None in its place is a leaf.
+
+    Attributes:
+        indicator: The number of the indicator.
+        inside: What follows where it is 1.
+        outside: What follows where it is 0.
+    """
+
+    indicator: int
+    inside: "Question | None"
+    outside: "Question | None"
+
+
+def count_leaves(tree: Question | None) -> int:
+    """Returns the number of leaves of a tree."""
+    return 1 if tree is None else count_leaves(tree.inside) + count_leaves(tree.outside)
+
+
+class SplitTable:
+    """A table of indicators with the costs of leaves, and the best splits of any of its rows.
+
+    Args:
+        indicators: The indicators.
+        values: What every row adds to sums.
+        cost: The cost of a leaf.
+    """
+
+    def __init__(self, indicators: Indicators, values: RowValues, cost: LeafCost):
+        self.indicators, self.values, self.cost = indicators, values, cost
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return self.values.label.size
+
+    def sums(self, is_member: Bool[np.ndarray, " row"]) -> Int64[np.ndarray, " channel"]:
+        """Returns the sums over some rows."""
+        cost, rows = self.cost, np.flatnonzero(is_member)
+        sums = np.zeros((cost.num_labels, cost.num_values), np.int64)
+        for number, value in enumerate(self.values.value):
+            np.add.at(sums[:, number], self.values.label[rows], value[rows])
+        return sums.reshape(-1)
+
+    def leaf(self, is_member: Bool[np.ndarray, " row"]) -> int:
+        """Returns the cost of some rows as one leaf."""
+        with jax.enable_x64(True):
+            return int(self.cost(self.sums(is_member)))
+
+    def sides(self, is_member: Bool[np.ndarray, " row"], depth: int) -> Int64[np.ndarray, "side leaves indicator"]:
+        """Returns the least cost inside and outside of every first split of some rows.
+
+        Args:
+            is_member: The rows.
+            depth: The depth of the whole tree, 1 to 3. Row l has trees of at most l + 1 leaves on the side.
+        """
+        rows, number = self._padded_rows, self.indicators.number
+        member = np.zeros(rows.label.size, bool)
+        member[: self.num_rows] = is_member
+        with jax.enable_x64(True):
+            sides = best_sides(rows, member, self.cost, depth=depth, num_limbs=self._num_limbs)
+        return np.asarray(sides)[:, :, :number]
+
+    @functools.cached_property
+    def _num_limbs(self) -> int:
+        value = self.values.value
+        bits = int(np.abs(value).max(initial=1)).bit_length() + bool((value < 0).any())
+        return -(-bits // LIMB)
+
+    @functools.cached_property
+    def _padded_rows(self) -> IndicatorRows:
+        own = self.indicators
+        rows = row_bucket(self.num_rows) - self.num_rows
+        columns = -own.number % BUCKET
+        padded = lambda values, fill=0: np.pad(values, (0, columns), constant_values=fill)  # noqa: E731
+        codes = np.pad(own.codes, ((0, max(len(own.codes) == 0, -len(own.codes) % 4)), (0, rows)))
+        return IndicatorRows(
+            codes,
+            padded(own.group),
+            padded(own.place, -1),
+            padded(own.is_nested[own.group], fill=1),
+            np.pad(self.values.label, (0, rows)),
+            np.pad(self.values.value, ((0, 0), (0, rows))),
+        )
+
+
+def frontier_of(sides: Int64[np.ndarray, "side leaves indicator"], leaf: int) -> Int64[np.ndarray, " most_leaves"]:
+    """Returns the least cost of trees with at most 1, 2, ... leaves.
+
+    Args:
+        sides: The least costs on both sides of every split, see `SplitTable.sides`.
+        leaf: The cost of one leaf.
+    """
+    inside, outside = sides
+    most = len(inside)
+    best = [leaf]
+    for leaves in range(2, 2 * most + 1):
+        parts = range(max(1, leaves - most), min(most, leaves - 1) + 1)
+        values = [(inside[part - 1] + outside[leaves - part - 1]).min(initial=best[-1]) for part in parts]
+        best.append(min(map(int, values)))
+    return np.array(best)
+
+
+class Cut(NamedTuple):
+    """The first split of a tree, and how many leaves it may have on both sides."""
+
+    indicator: int
+    inside_leaves: int
+    outside_leaves: int
+
+
+def first_cut(sides: Int64[np.ndarray, "side leaves indicator"], leaf: int, leaves: int) -> Cut | None:
+    """Returns the first split of the best tree of at most so many leaves, or None for one leaf.
+
+    Of equally good trees it is the one of the fewest leaves, then of the first indicator, then of the fewest leaves
+    inside.
+    """
+    frontier = frontier_of(sides, leaf)
+    fewest = int(np.argmax(frontier == frontier[leaves - 1])) + 1
+    if fewest == 1:
+        return None
+    inside, outside = sides
+    most = len(inside)
+    parts = range(max(1, fewest - most), min(most, fewest - 1) + 1)
+    values = np.stack([inside[part - 1] + outside[fewest - part - 1] for part in parts])
+    indicator = int(values.min(axis=0).argmin())
+    part = parts[int(values[:, indicator].argmin())]
+    return Cut(indicator, part, fewest - part)
+
+
+def exact_frontier(
+    table: SplitTable, is_member: Bool[np.ndarray, " row"], depth: int
+) -> Int64[np.ndarray, " most_leaves"]:
+    """Returns the least cost of trees of some rows with at most 1, 2, ... leaves, of a depth of up to 3."""
+    if depth == 0:
+        return np.array([table.leaf(is_member)])
+    return frontier_of(table.sides(is_member, depth), table.leaf(is_member))
+
+
+def exact_tree(table: SplitTable, is_member: Bool[np.ndarray, " row"], depth: int, leaves: int) -> Question | None:
+    """Returns the best tree of some rows, of a depth of up to 3 and at most so many leaves."""
+    if depth == 0 or leaves == 1:
+        return None
+    cut = first_cut(table.sides(is_member, depth), table.leaf(is_member), leaves)
+    if cut is None:
+        return None
+    inside = table.indicators.column(cut.indicator)
+    return Question(
+        cut.indicator,
+        exact_tree(table, is_member & inside, depth - 1, cut.inside_leaves),
+        exact_tree(table, is_member & ~inside, depth - 1, cut.outside_leaves),
+    )
+
+
+def best_number_of_leaves(frontier: Int64[np.ndarray, " most_leaves"], penalty: int, most: int | None = None) -> int:
+    """Returns the number of leaves of the best tree where every leaf costs a penalty; of equally good ones the fewest."""
+    return int(np.argmin(frontier[:most] + penalty * np.arange(1, len(frontier[:most]) + 1))) + 1

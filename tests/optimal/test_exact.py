@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+from jaxtree.optimal.costs import FORBIDDEN
+from jaxtree.optimal.exact import SplitTable, best_number_of_leaves, count_leaves, exact_frontier, exact_tree
+from tests.optimal.tables import CASES, IS_CATEGORICAL, NUM_VALUES, case_of, indicators_of, table_of
+from tests.reference.optimal_oracle import all_splits, best_costs
+
+
+def everyone(made):
+    return np.ones(made.values.label.size, bool)
+
+
+def in_units(costs, made):
+    return np.where(costs >= FORBIDDEN // 2, np.inf, made.units.constant + made.units.unit * costs.astype(float))
+
+
+def leaf_costs(table, tree, member):
+    if tree is None:
+        return table.leaf(member)
+    inside = table.indicators.column(tree.indicator)
+    return leaf_costs(table, tree.inside, member & inside) + leaf_costs(table, tree.outside, member & ~inside)
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("name", CASES)
+def test_no_tree_is_better(name, depth):
+    """Compared with all trees, for every number of leaves."""
+    criterion, loss, _, least_rows = CASES[name]
+    codes, target, weight, made = case_of(name, seed=depth)
+    weight = np.ones(codes.shape[1]) if weight is None else weight
+    splits = all_splits(codes, NUM_VALUES, IS_CATEGORICAL)
+    loss = 1 - np.eye(3) if loss is None else loss
+    expected = best_costs(splits, target, weight, depth, criterion=criterion, loss=loss, least_rows=least_rows)
+    table = table_of(codes, made)
+    frontier = exact_frontier(table, everyone(made), depth)
+    np.testing.assert_allclose(in_units(frontier, made), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["loss_weighted", "squared_error", "gini"])
+def test_the_tree_has_the_cost_and_the_leaves_that_were_found(name):
+    codes, _, _, made = case_of(name, seed=5)
+    table = table_of(codes, made)
+    frontier = exact_frontier(table, everyone(made), 3)
+    for leaves in range(1, 9):
+        tree = exact_tree(table, everyone(made), 3, leaves)
+        assert leaf_costs(table, tree, everyone(made)) == frontier[leaves - 1]
+        assert count_leaves(tree) == np.argmax(frontier == frontier[leaves - 1]) + 1
+
+
+def test_rows_in_any_order_give_the_same_tree():
+    codes, _, _, made = case_of("gini_weighted", seed=6)
+    order = np.random.default_rng(0).permutation(codes.shape[1])
+    values = made.values._replace(label=made.values.label[order], value=made.values.value[:, order])
+    shuffled = SplitTable(indicators_of(codes[:, order]), values, made.cost)
+    assert exact_tree(shuffled, everyone(made), 3, 8) == exact_tree(table_of(codes, made), everyone(made), 3, 8)
+
+
+def test_columns_that_divide_the_rows_alike_are_merged():
+    codes = np.array([[0, 1, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 0, 1, 2]], np.uint8)
+    indicators = indicators_of(codes, np.array([2, 2, 2, 3], np.int32), np.array([False, False, True, False]))
+    assert list(zip(indicators.feature.tolist(), indicators.code.tolist(), strict=True)) == [(0, 0), (3, 0), (3, 1)]
+
+
+def test_a_penalty_chooses_the_number_of_leaves():
+    frontier = np.array([10, 7, 7, 3])
+    assert [best_number_of_leaves(frontier, penalty) for penalty in (0, 1, 2, 3, 4)] == [4, 4, 2, 1, 1]
+    assert best_number_of_leaves(frontier, 0, most=3) == 2
