@@ -19,7 +19,7 @@ BUCKET = 16
 """Indicators are padded to a multiple of it, so that tables of a like size share a program."""
 
 
-class Question(NamedTuple):
+class Fork(NamedTuple):
     """A node of a tree that asks an indicator; None in its place is a leaf.
 
     Attributes:
@@ -29,11 +29,11 @@ class Question(NamedTuple):
     """
 
     indicator: int
-    inside: "Question | None"
-    outside: "Question | None"
+    inside: "Fork | None"
+    outside: "Fork | None"
 
 
-def count_leaves(tree: Question | None) -> int:
+def count_leaves(tree: Fork | None) -> int:
     """Returns the number of leaves of a tree."""
     return 1 if tree is None else count_leaves(tree.inside) + count_leaves(tree.outside)
 
@@ -158,7 +158,7 @@ def exact_frontier(
     return frontier_of(table.sides(is_member, depth), table.leaf(is_member))
 
 
-def exact_tree(table: SplitTable, is_member: Bool[np.ndarray, " row"], depth: int, leaves: int) -> Question | None:
+def exact_tree(table: SplitTable, is_member: Bool[np.ndarray, " row"], depth: int, leaves: int) -> Fork | None:
     """Returns the best tree of some rows, of a depth of up to 3 and at most so many leaves."""
     if depth == 0 or leaves == 1:
         return None
@@ -166,7 +166,7 @@ def exact_tree(table: SplitTable, is_member: Bool[np.ndarray, " row"], depth: in
     if cut is None:
         return None
     inside = table.indicators.column(cut.indicator)
-    return Question(
+    return Fork(
         cut.indicator,
         exact_tree(table, is_member & inside, depth - 1, cut.inside_leaves),
         exact_tree(table, is_member & ~inside, depth - 1, cut.outside_leaves),
@@ -174,5 +174,5 @@ def exact_tree(table: SplitTable, is_member: Bool[np.ndarray, " row"], depth: in
 
 
 def best_number_of_leaves(frontier: Int64[np.ndarray, " most_leaves"], penalty: int, most: int | None = None) -> int:
-    """Returns the number of leaves of the best tree where every leaf costs a penalty; of equally good ones the fewest."""
+    """Returns how many leaves the best tree has where every leaf costs a penalty; of equally good ones the fewest."""
     return int(np.argmin(frontier[:most] + penalty * np.arange(1, len(frontier[:most]) + 1))) + 1
