@@ -9,6 +9,7 @@ from jaxtree import explain as explain
 from jaxtree import plot as plot
 from jaxtree import prune as prune
 from jaxtree import ray as ray
+from jaxtree import resampling as resampling
 from jaxtree import soft as soft
 from jaxtree.estimators.boosting import GradientBoostingClassifier as GradientBoostingClassifier
 from jaxtree.estimators.boosting import GradientBoostingRegressor as GradientBoostingRegressor

@@ -29,6 +29,7 @@ PUBLIC_ROOMS = (
     "jaxtree.plot",
     "jaxtree.prune",
     "jaxtree.ray",
+    "jaxtree.resampling",
     "jaxtree.soft",
     "jaxtree.soft.losses",
     "jaxtree.table",

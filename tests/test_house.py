@@ -23,6 +23,7 @@ FLOORS = [
     {"files", "plot"},
     {"estimators"},
     {"search", "page", "ray"},
+    {"resampling"},
     {"cli", "__init__"},
     {"__main__"},
 ]

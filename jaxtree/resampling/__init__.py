@@ -1,0 +1,6 @@
+"""Many fits of one estimator on parts of a table: cross-validation, learning curves, intervals, importances."""
+
+from jaxtree.resampling.boruta import BorutaSelector as BorutaSelector
+from jaxtree.resampling.conformal import ConformalRegressor as ConformalRegressor
+from jaxtree.resampling.validation import cross_validate as cross_validate
+from jaxtree.resampling.validation import learning_curve as learning_curve

@@ -1,0 +1,133 @@
+"""Intervals of predictions from folds, with a coverage that no distribution is assumed for."""
+
+import math
+from typing import Annotated, Any, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
+from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags, indexable
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.conventions import AnnotatedParameters, check_parameters, progress_of_trees
+from jaxtree.resampling.parts import fit_parts
+
+CELLS_AT_A_TIME = 2**24
+"""Ends of intervals that are looked at at a time."""
+
+
+class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
+    """Intervals by CV+, or by the jackknife+ with `cv=LeaveOneOut()` (Barber, Candes, Ramdas and Tibshirani, 2021).
+
+    Each row is predicted by the model of the folds that it is not in, and misses its target by a residual. The interval
+    of a new row spans what these models say of it, less and plus their rows' residuals. Rows that are exchangeable with
+    those of the fit lie in it with probability at least 1 - 2 (1 - coverage), less a term that vanishes with the rows
+    of a fold, whatever the model and the distribution; in practice the share is close to `coverage`.
+
+    Args:
+        estimator: A regressor. The folds of a tree of jaxtree are one growth.
+        cv: The number of folds, or a splitter that has every row in one test part.
+        verbose: 1 for a progress bar.
+
+    Attributes:
+        estimator_: The estimator fitted on all rows, which `predict` asks.
+        estimators_: One a fold, fitted on the other folds.
+        residuals_: Of every row the distance of its target from what the model of the other folds predicts.
+        fold_: Of every row the number of its fold.
+
+    Raises:
+        InvalidInputError: A parameter is not allowed, or the folds do not hold every row once.
+
+    Example:
+        >>> from sklearn.datasets import load_diabetes
+        >>> from jaxtree import DecisionTreeRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = ConformalRegressor(DecisionTreeRegressor(max_depth=3), cv=10).fit(X[:300], y[:300])
+        >>> interval = model.predict_interval(X[300:], coverage=0.8)
+        >>> inside = (interval[:, 0] <= y[300:]) & (y[300:] <= interval[:, 1])
+        >>> interval.shape, bool(0.7 < inside.mean() < 0.9)
+        ((142, 2), True)
+    """
+
+    estimator: Annotated[Any, HasMethods(["fit", "predict"])]
+    cv: Annotated[Any, "cv_object"]
+    verbose: Annotated[int, "verbose"]
+
+    def __init__(self, estimator: Any, *, cv: Any = 10, verbose: int = 0):
+        self.estimator = estimator
+        self.cv = cv
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        """Returns scikit-learn's tags: tables may hold what the estimator's may."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Fits a model on all rows but those of a fold, for every fold, and one on all.
+
+        Args:
+            X: A table.
+            y: The number of every row.
+            **fit_params: Further arguments of `fit`, split like the rows where they have a value for each.
+        """
+        check_parameters(self)
+        X, y = indexable(X, column_or_1d(y, warn=True))
+        splitter: Any = check_cv(self.cv)
+        splits = list(splitter.split(X, y))
+        number = sum(len(test) for _, test in splits)
+        tested = np.sort(np.concatenate([test for _, test in splits]))
+        if not np.array_equal(tested, np.arange(number)) or any(
+            len(train) + len(test) != number for train, test in splits
+        ):
+            raise InvalidInputError(f"cv must have every row in the test part of one split, got {self.cv}")
+        parts = [*(train for train, _ in splits), np.arange(number)]
+        with progress_of_trees(self.verbose, len(parts), "fitting folds", "fits are done") as report:
+            *self.estimators_, self.estimator_ = fit_parts(self.estimator, X, y, parts, fit_params, report)
+        self.fold_, self.residuals_ = np.zeros(number, int), np.zeros(number)
+        for fold, (own, (_, test)) in enumerate(zip(self.estimators_, splits, strict=True)):
+            own_X, own_y = _safe_split(own, X, y, test)
+            self.fold_[test] = fold
+            self.residuals_[test] = np.abs(own_y - own.predict(own_X))
+        self.n_features_in_ = self.estimator_.n_features_in_
+        if hasattr(self.estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.estimator_.feature_names_in_
+        return self
+
+    def predict(self, X: Any) -> Float[np.ndarray, " row"]:
+        """Returns what the model of all rows predicts."""
+        check_is_fitted(self)
+        return self.estimator_.predict(X)
+
+    def predict_interval(self, X: Any, *, coverage: float = 0.9) -> Float[np.ndarray, "row 2"]:
+        """Returns the lower and the upper end of every row's interval; infinite where the rows of the fit are too few.
+
+        Args:
+            X: A table.
+            coverage: The share of rows that the intervals are to hold, above 0 and below 1.
+
+        Raises:
+            InvalidInputError: The coverage is not allowed.
+        """
+        check_is_fitted(self)
+        if not 0 < coverage < 1:
+            raise InvalidInputError(f"coverage must be above 0 and below 1, got {coverage}")
+        center = np.stack([own.predict(X) for own in self.estimators_], axis=1)
+        at_a_time = max(1, CELLS_AT_A_TIME // len(self.residuals_))
+        blocks = [self._ends(center[i : i + at_a_time], coverage) for i in range(0, len(center), at_a_time)]
+        return np.concatenate(blocks)
+
+    def _ends(self, center: Float[np.ndarray, "row fold"], coverage: float) -> Float[np.ndarray, "row 2"]:
+        number = len(self.residuals_)
+        place = math.ceil(round(coverage * (number + 1), 9))
+        if place > number:
+            return np.tile([-np.inf, np.inf], (len(center), 1))
+        own = center[:, self.fold_]
+        upper = np.partition(own + self.residuals_, place - 1, axis=1)[:, place - 1]
+        lower = -np.partition(self.residuals_ - own, place - 1, axis=1)[:, place - 1]
+        return np.stack([lower, upper], axis=1)
