@@ -135,8 +135,9 @@ def _columns_of(X: Any) -> Any:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return frame
+    keep: Any = None  # of the type of its cells; scikit-learn annotates it too narrowly
     try:
-        return check_array(X, dtype=None, ensure_all_finite=False)
+        return np.asarray(check_array(X, dtype=keep, ensure_all_finite=False))
     except ValueError as error:
         raise InvalidInputError(str(error)) from None
     except TypeError as error:
