@@ -150,10 +150,10 @@ def lopsided(scores, target, extras):
 
 def _boosted(table, plain, classes, numbers):
     few = {"n_estimators": 4, "max_depth": 2, "min_samples_leaf": 4}
-    regressor = jaxtree.GradientBoostingRegressor
+    classifier, regressor = jaxtree.GradientBoostingClassifier, jaxtree.GradientBoostingRegressor
     return {
-        "boosted": (jaxtree.GradientBoostingClassifier(**few, early_stopping=True), table, classes == "low"),
-        "boosted_classes": (jaxtree.GradientBoostingClassifier(**few, reg_lambda=0.5), table, classes),
+        "boosted": (classifier(**few, early_stopping=True), table, classes == "low"),
+        "boosted_classes": (classifier(**few, reg_lambda=0.5, categorical_splits="ordered"), table, classes),
         "boosted_regression": (regressor(**few, missing="branch", categorical_splits="multiway"), table, numbers),
         "boosted_counts": (regressor(**few, loss="poisson"), plain, np.abs(numbers)),
         "boosted_normal": (regressor(**few, loss=boosting.distributions.normal()), table, numbers),

@@ -280,10 +280,15 @@ def _split_at_codes(tree: Tree, prepared: Prepared) -> Tree:
 
     So rows that it was not grown on take the same branches by their codes, in the loop, and by their values, later.
     """
+    missing_code = prepared.features.missing_code[tree.feature]
+    is_threshold, is_known = tree.split_kind == SplitKind.THRESHOLD, tree.next_code < missing_code
     next_code = jnp.minimum(tree.next_code, tree.code + 1)
-    is_known = tree.next_code < prepared.features.missing_code[tree.feature]
-    next_code = jnp.where((tree.split_kind == SplitKind.THRESHOLD) & is_known, next_code, tree.next_code)
-    return dataclasses.replace(tree, next_code=next_code)
+    return dataclasses.replace(
+        tree,
+        # A split that sets missing values apart has all known ones below it.
+        code=jnp.where(is_threshold & ~is_known, missing_code - 1, tree.code),
+        next_code=jnp.where(is_threshold & is_known, next_code, tree.next_code),
+    )
 
 
 def row_derivatives(loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows) -> Derivatives:

@@ -75,7 +75,10 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the score may go as the column rises.
         interaction_cst: Sets of columns, by number or name: only columns of one set occur together on a path from the
             root; columns in no set form one more. Or "pairwise", "no_interactions", or None.
-        categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
+        categorical_splits: "subset" (the best two groups), "one_vs_rest" (a category and the rest), "multiway" (a
+            branch a category), or "ordered": groups of categories of smaller and of larger gradients at the start,
+            among which a row's own is not while trees grow (CatBoost's ordered target statistics), for columns of many
+            categories. "auto" is "ordered" for columns of more than 16 categories, and "subset" for others.
         missing: Where rows go whose value is missing: "learn" (the branch that saves more) or "branch" (above all
             numbers, or a category of its own).
         early_stopping: Whether to stop when the loss of other rows is not better for `n_iter_no_change` rounds, and to
@@ -87,7 +90,8 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.
         max_categories: The most categories of a column.
         random_state: Seed of what is drawn, or a NumPy generator.
-        warm_start: Whether `fit` goes on from the rounds of the last fit, or of a loaded model.
+        warm_start: Whether `fit` goes on from the rounds of the last fit, or of a loaded model. With "ordered"
+            categories further rounds go on from predictions, in which rows have seen their own targets.
         verbose: Whether to show a progress bar, with what was measured last.
 
     Attributes:

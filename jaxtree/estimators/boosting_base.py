@@ -69,8 +69,8 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         """Boosts trees, round by round.
 
         With `warm_start` the rounds of the last fit are kept, and those up to `n_estimators` are made with the codes of
-        that fit: on the same table they are the rounds that one longer fit makes, bit for bit. After an interrupt the
-        rounds made so far are kept, with a warning.
+        that fit: on the same table they are the rounds that one longer fit makes, bit for bit, unless categories are
+        "ordered". After an interrupt the rounds made so far are kept, with a warning.
 
         Args:
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.
@@ -269,7 +269,7 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
         if self.max_bins == "auto":
             given["max_bins"] = BINS
-        return self._tree_class(**given)
+        return self._tree_class(categorical_splits=self.native_splits, **given)
 
     def _kept_trees(self, blank: BaseTree) -> Forest | None:
         """Returns the trees that a warm start continues; None without one.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
+from jaxtyping import Bool
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -18,6 +19,7 @@ from jaxtree.estimators.conventions import whole
 from jaxtree.estimators.parameters import AUTO, INTERACTIONS, EncodingParameters
 from jaxtree.estimators.prunings import AT_LEAST_0, PART
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Sizes
+from jaxtree.table.schema import Schema
 
 BINS = 255
 """Bins of a numeric column where `max_bins` is "auto"."""
@@ -25,8 +27,11 @@ BINS = 255
 ROWS_OF_A_LEAF, MANY_ROWS = 20, 50_000
 """Rows of a branch at least where `min_samples_leaf` is "auto" and the table has fewer than many."""
 
+MANY_CATEGORIES = 16
+"""Categories of a column past which it is split by statistics where `categorical_splits` is "auto"."""
+
 OF_READING = (
-    *("categorical_features", "max_categories", "class_weight", "monotonic_cst", "categorical_splits", "missing"),
+    *("categorical_features", "max_categories", "class_weight", "monotonic_cst", "missing"),
     *("interaction_cst", "max_bins", "random_state"),
 )
 """Parameters that a tree needs to read the table."""
@@ -64,7 +69,7 @@ class BoostingParameters(EncodingParameters):
     colsample_bynode: Annotated[float, PART_ABOVE_0] = 1.0
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
-    categorical_splits: Annotated[str, StrOptions({"subset", "one_vs_rest", "multiway"})] = "subset"
+    categorical_splits: Annotated[str, StrOptions({"auto", "ordered", "subset", "one_vs_rest", "multiway"})] = "auto"
     missing: Annotated[str, StrOptions({"learn", "branch"})] = "learn"
     early_stopping: Annotated[bool, "boolean"] = False
     validation_fraction: Annotated[float, PART] = 0.1
@@ -93,6 +98,16 @@ class BoostingParameters(EncodingParameters):
     def column_fractions(self) -> ColumnFractions:
         """The parts of the columns that are drawn."""
         return ColumnFractions(self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode)
+
+    def has_statistics(self, schema: Schema) -> Bool[np.ndarray, " feature"]:
+        """Returns which features give way to statistics, see `jaxtree.estimators.boosting_categories`."""
+        least = {"ordered": 0, "auto": MANY_CATEGORIES}.get(self.categorical_splits, np.inf)
+        return schema.is_categorical & (schema.num_values > least)
+
+    @property
+    def native_splits(self) -> str:
+        """How trees split the other columns of categories."""
+        return "subset" if self.categorical_splits in ("auto", "ordered") else self.categorical_splits
 
     def shrinkage(self) -> Shrinkage:
         """Returns how boosting holds back."""

@@ -6,14 +6,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float
+from jaxtyping import Float, UInt
 
 from jaxtree import buckets
 from jaxtree.boosting.booster import BoostData, Boosted, Earlier, NewRounds, Stop, boost, score_type
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.measured import Measured
+from jaxtree.boosting.rounds import ScoredRows
 from jaxtree.boosting.shrinkage import NO_PATIENCE
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.estimators.boosting_categories import order_categories
 from jaxtree.estimators.boosting_evaluations import (
     Evaluation,
     Metric,
@@ -26,7 +28,6 @@ from jaxtree.estimators.boosting_rows import RowsWithExtras
 from jaxtree.estimators.conventions import progress_of_trees
 from jaxtree.estimators.growing import (
     EncodedSample,
-    decode_thresholds,
     features_of,
     padded_codes,
     padded_rows,
@@ -66,7 +67,8 @@ class BoostingRun:
     def make(self, encoded: EncodedSample, callbacks: Sequence[OnProgress], mesh: Mesh | None) -> None:
         """Makes the rounds, on the devices of a mesh if there is one, and gives the model its trees."""
         model, earlier = self._model, len(self._kept or ())
-        data = self._data(encoded)
+        seed = model.seed()
+        data = self._data(encoded, seed)
         assert data.start is not None
         before = [self._scores_before(own.values, data.start) for own in self._evaluations]
         recorder = Recorder(self._evaluations, name_of(model.loss_), self._metrics, before)
@@ -84,32 +86,49 @@ class BoostingRun:
             boosted = boost(
                 data,
                 model.loss_,
-                model.base_learner(encoded.codes.shape[1], widths_of([encoded]).num_bins),
+                model.base_learner(encoded.codes.shape[1], widths_of([self._categories.encoded]).num_bins),
                 shrinkage._replace(patience=NO_PATIENCE) if self._metrics else shrinkage,
                 num_rounds=model.n_estimators,
-                seed=model.seed(),
+                seed=seed,
                 on_rounds=on_rounds,
                 mesh=mesh,
             )
         self._settle(boosted, recorder.measured)
 
-    def _data(self, encoded: EncodedSample) -> BoostData:
+    def _data(self, encoded: EncodedSample, seed: int) -> BoostData:
         """Returns codes, targets and scores of all rows, padded to buckets."""
-        model, widths, codes = self._model, widths_of([encoded]), padded_codes([encoded])
+        model = self._model
+        rows = self._rows.with_codes(padded_codes([encoded]))
+        start = self._start(rows)
+        is_ordered = model.has_statistics(encoded.schema)
+        self._categories = order_categories(encoded, is_ordered, model.loss_, start, rows, seed)
+        encoded = self._categories.encoded
+        widths, codes = widths_of([encoded]), padded_codes([encoded])
         features = features_of(encoded.schema, encoded.recipe, widths, len(codes) - encoded.schema.num_features)
-        own_codes = [buckets.pad_codes(model.encoder_.transform(own.rows.sample.X)) for own in self._evaluations]
+        own_codes = [self._codes(own.rows.sample.X) for own in self._evaluations]
         evaluated = [own.rows.with_codes(codes) for own, codes in zip(self._evaluations, own_codes, strict=True)]
-        rows, dtype = self._rows.with_codes(codes), score_type(codes.shape[1])
+        rows = rows._replace(codes=codes)
         if self._kept is None:
-            start = model.loss_.start(rows.target, rows.weight, rows.extras).astype(dtype).astype(np.float64)
             return BoostData(rows, features, tuple(evaluated), start)
         tables = [model.encoder_.values(self._rows.sample.X), *(own.values for own in self._evaluations)]
+        first = start.astype(score_type(codes.shape[1]))
         scores = [
-            padded_rows(self._scores_before(values, model.start_.astype(dtype)).T, codes.shape[1])
+            padded_rows(self._scores_before(values, first).T, codes.shape[1])
             for values, codes in zip(tables, (codes, *own_codes), strict=True)
         ]
         earlier = Earlier(len(self._kept), scores[0], tuple(scores[1:]))
-        return BoostData(rows, features, tuple(evaluated), model.start_, earlier)
+        return BoostData(rows, features, tuple(evaluated), start, earlier)
+
+    def _start(self, rows: ScoredRows) -> Float[np.ndarray, " score"]:
+        """Returns the scores before the first tree, rounded as all scores are."""
+        if self._kept is not None:
+            return self._model.start_
+        start = self._model.loss_.start(rows.target, rows.weight, rows.extras)
+        return start.astype(score_type(len(rows.weight))).astype(np.float64)
+
+    def _codes(self, X: Any) -> UInt[np.ndarray, "feature row"]:
+        """Returns the codes of other rows as growth has them, padded to buckets."""
+        return buckets.pad_codes(self._categories.codes(self._model.encoder_.transform(X)))
 
     def _scores_before(
         self, values: Float[np.ndarray, "row feature"], start: Float[np.ndarray, " score"]
@@ -119,7 +138,7 @@ class BoostingRun:
         return scores if self._kept is None else list(staged(self._kept, scores, values))[-1]
 
     def _in_table_units(self, trees: Forest) -> Forest:
-        return Forest(decode_thresholds(trees.nodes, self._model.encoder_.schema_), trees.first_node)
+        return Forest(self._categories.in_table_units(trees.nodes), trees.first_node)
 
     def _is_late(self, measured: Measured) -> bool:
         """Returns whether the metric that decides has long not been better."""
