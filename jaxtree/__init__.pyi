@@ -24,6 +24,8 @@ from jaxtree.estimators.forests import RandomForestClassifier as RandomForestCla
 from jaxtree.estimators.forests import RandomForestRegressor as RandomForestRegressor
 from jaxtree.estimators.hardened import HardTreeClassifier as HardTreeClassifier
 from jaxtree.estimators.hardened import HardTreeRegressor as HardTreeRegressor
+from jaxtree.estimators.optimal import OptimalTreeClassifier as OptimalTreeClassifier
+from jaxtree.estimators.optimal import OptimalTreeRegressor as OptimalTreeRegressor
 from jaxtree.estimators.prunings import ChiSquared as ChiSquared
 from jaxtree.estimators.prunings import Collapse as Collapse
 from jaxtree.estimators.prunings import CostComplexity as CostComplexity

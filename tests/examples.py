@@ -87,6 +87,13 @@ def unfitted():
         "c45_words": (jaxtree.C45Classifier(), weather, play),
         "id3": (jaxtree.ID3Classifier(), weather, play),
         "id3_onehot": (jaxtree.ID3Classifier(encoding="onehot", max_depth=3), table, classes),
+        "optimal": (jaxtree.OptimalTreeClassifier(max_depth=2, max_thresholds=5), table, classes),
+        "optimal_cost": (
+            jaxtree.OptimalTreeClassifier(max_depth=2, max_thresholds=5, cost_matrix=[[0, 1, 5], [1, 0, 1], [5, 1, 0]]),
+            table,
+            classes,
+        ),
+        "optimal_regression": (jaxtree.OptimalTreeRegressor(max_depth=2, max_thresholds=5), table, numbers),
         "forest": (jaxtree.RandomForestClassifier(**few, oob_score=True), table, classes),
         "forest_vote": (jaxtree.RandomForestClassifier(**few, pruning=jaxtree.Dropout(0.3, draws=4)), table, classes),
         "forest_regression": (jaxtree.RandomForestRegressor(**few, oob_score=True), table, numbers),

@@ -48,12 +48,13 @@ def fit(
     target: TargetOption,
     output: Annotated[str, typer.Option("--output", "-o", help="The model file to write; - is standard output.")],
     algorithm: Annotated[
-        Literal["cart", "c45", "id3", "forest", "boosting", "soft"], typer.Option("--algorithm", "-a")
+        Literal["cart", "c45", "id3", "optimal", "forest", "boosting", "soft"], typer.Option("--algorithm", "-a")
     ] = "cart",
     settings: Annotated[Names, _set(help="A parameter, such as max_depth=5; may be given again.")] = None,
     prune: PruneOption = None,
     cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate first, on this number of folds.")] = None,
     seed: SeedOption = 0,
+    max_depth: Annotated[int | None, typer.Option(min=1, help="The largest depth of a leaf.")] = None,
     boosting: BoostingOptions,
     columns: ColumnOptions,
     session: TableSession,
@@ -62,7 +63,8 @@ def fit(
     check_writable(output)
     _check_boosting(boosting, algorithm)
     training = read_training(session, data, target, columns)
-    estimator = make_estimator(algorithm, training.task, seed=seed, settings=settings or (), prunings=prune or ())
+    settings = [*(settings or ()), *([] if max_depth is None else [f"max_depth={max_depth}"])]
+    estimator = make_estimator(algorithm, training.task, seed=seed, settings=settings, prunings=prune or ())
     _set_boosting(estimator, boosting)
     scores = [] if cv is None else [_cross_validated(session, estimator, training, cv, seed)]
     fit_and_save(session, estimator, training, output, scores)
@@ -78,7 +80,7 @@ def search(
         str | None, typer.Option("--output", "-o", help="Fit the best setting on all rows, and write this model file.")
     ] = None,
     results: Annotated[str | None, typer.Option(help="Scores of all settings: .csv, .parquet or .jsonl.")] = None,
-    algorithm: Annotated[Literal["cart", "c45", "id3"], typer.Option("--algorithm", "-a")] = "cart",
+    algorithm: Annotated[Literal["cart", "c45", "id3", "optimal"], typer.Option("--algorithm", "-a")] = "cart",
     prune: PruneOption = None,
     cv: Annotated[int, typer.Option(min=2, help="The number of folds.")] = 10,
     scoring: Annotated[

@@ -16,6 +16,7 @@ ALGORITHMS = {
     "cart": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
     "c45": ("C45Classifier", None),
     "id3": ("ID3Classifier", None),
+    "optimal": ("OptimalTreeClassifier", "OptimalTreeRegressor"),
     "forest": ("RandomForestClassifier", "RandomForestRegressor"),
     "soft": ("SoftTreeClassifier", "SoftTreeRegressor"),
     "boosting": ("GradientBoostingClassifier", "GradientBoostingRegressor"),

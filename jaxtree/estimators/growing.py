@@ -1,7 +1,7 @@
 """From codes to trees and forests: growth with all sizes padded to buckets, and thresholds in the table's units."""
 
 import dataclasses
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -39,6 +39,7 @@ class Recipe(NamedTuple):
         most_average_categories: Categorical features of at least so many are left out of C4.5's average gain.
         on_values: Whether thresholds are values of the table.
         sets: The sets that every feature belongs to, a bit each, if only those of one may occur on a path.
+        grows: Returns the tree of a sample in another way than by growth; None grows it.
     """
 
     rules: Rules
@@ -50,6 +51,7 @@ class Recipe(NamedTuple):
     most_average_categories: float = np.inf
     on_values: bool = False
     sets: UInt32[np.ndarray, "feature word"] | None = None
+    grows: Callable[["EncodedSample"], Tree] | None = None
 
 
 class EncodedSample(NamedTuple):
@@ -91,9 +93,12 @@ def grow_tables(samples: Sequence[EncodedSample], mesh: Mesh | None = None) -> l
     is the one that its sample would give alone. With a mesh, rows are divided among its devices.
     """
     groups: dict[Hashable, list[int]] = {}
-    for number, sample in enumerate(samples):
-        groups.setdefault(len(samples) > 1 and _kind_of_growth(sample), []).append(number)
     trees: dict[int, Tree] = {}
+    for number, sample in enumerate(samples):
+        if sample.recipe.grows is not None:
+            trees[number] = sample.recipe.grows(sample)
+            continue
+        groups.setdefault(len(samples) > 1 and _kind_of_growth(sample), []).append(number)
     for members in groups.values():
         own = [samples[number] for number in members]
         data, magnitude = _joined_data(own)

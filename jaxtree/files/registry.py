@@ -21,7 +21,7 @@ _KEPT = (
     *("DecisionTreeClassifier", "DecisionTreeRegressor", "C45Classifier", "ID3Classifier"),
     *("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
     *("SoftTreeClassifier", "SoftTreeRegressor", "SoftForestClassifier", "SoftForestRegressor"),
-    *("HardTreeClassifier", "HardTreeRegressor"),
+    *("HardTreeClassifier", "HardTreeRegressor", "OptimalTreeClassifier", "OptimalTreeRegressor"),
     *("GradientBoostingClassifier", "GradientBoostingRegressor", "GradientBoostingRanker", "DistributionBoosting"),
 )
 """The estimators that go into files: names of the package, which loads a class when it is asked for."""

@@ -127,18 +127,49 @@ class RowValues(NamedTuple):
 
 
 class CostUnits(NamedTuple):
-    """Costs in units of the objective: `constant + unit * cost`."""
+    """What the whole numbers stand for.
 
-    unit: float
-    constant: float
+    Attributes:
+        cost: The unit of costs in that of the objective.
+        weight: The unit of weights.
+    """
+
+    cost: float
+    weight: float
 
 
-class Objectified(NamedTuple):
-    """A target with an objective, in whole numbers."""
+class CostedTarget(NamedTuple):
+    """A target with an objective, in whole numbers.
+
+    Attributes:
+        cost: The cost of a leaf.
+        values: What every row adds to sums.
+        units: The units of both.
+        moment: What every row adds to the objective whatever the tree is.
+        weighted: The target of every row, times its weight; none of classes.
+    """
 
     cost: LeafCost
     values: RowValues
     units: CostUnits
+    moment: Float64[np.ndarray, " row"]
+    weighted: Float64[np.ndarray, "target row"]
+
+    def sums(self, rows: Int[np.ndarray, " some_row"]) -> Int64[np.ndarray, " channel"]:
+        """Returns the sums over some rows."""
+        cost, label = self.cost, self.values.label[rows]
+        sums = np.zeros((cost.num_labels, cost.num_values), np.int64)
+        for number, value in enumerate(self.values.value[:, rows]):
+            np.add.at(sums[:, number], label, value)
+        return sums.reshape(-1)
+
+    def risk(self, rows: Int[np.ndarray, " some_row"]) -> float:
+        """Returns the cost of some rows as one leaf, in units of the objective."""
+        free = dataclasses.replace(self.cost, least_rows=np.array(0))
+        with jax.enable_x64(True):
+            cost = int(free(self.sums(rows)))
+        is_impossible = cost >= FORBIDDEN
+        return math.fsum(self.moment[rows]) + (0.0 if is_impossible else self.units.cost * cost)
 
 
 def cost_of_classes(
@@ -148,7 +179,7 @@ def cost_of_classes(
     criterion: str = "misclassification",
     loss: Real[np.ndarray, "label prediction"] | None = None,
     least_rows: int = 1,
-) -> Objectified:
+) -> CostedTarget:
     """Returns the cost of leaves that predict classes.
 
     Args:
@@ -169,7 +200,9 @@ def cost_of_classes(
     value = np.stack([whole, np.ones_like(whole)]) if counts else whole[None]
     formula = "cost" if criterion == "misclassification" else criterion
     cost = LeafCost(loss, np.array(scale), np.zeros(0), np.array(least_rows), formula, num_classes, 0, counts)
-    return Objectified(cost, RowValues(label.astype(np.int32), value), CostUnits(unit * loss_unit / scale, 0.0))
+    units = CostUnits(unit * loss_unit / scale, unit)
+    values = RowValues(label.astype(np.int32), value)
+    return CostedTarget(cost, values, units, np.zeros(label.size), np.zeros((0, label.size)))
 
 
 def cost_of_numbers(
@@ -177,7 +210,7 @@ def cost_of_numbers(
     weight: Float64[np.ndarray, " row"] | None,
     criterion: str = "squared_error",
     least_rows: int = 1,
-) -> Objectified:
+) -> CostedTarget:
     """Returns the cost of leaves that predict numbers: times weight, the mean over targets.
 
     Args:
@@ -190,17 +223,14 @@ def cost_of_numbers(
     whole, unit = whole_weights(weight, target.shape[1])
     total, num_targets = math.fsum(real), len(target)
     mean = np.array([math.fsum(real * own) / total for own in target])
-    moved = target - mean[:, None] if criterion == "squared_error" else target.astype(np.float64)
+    moved = target - _few_bits(mean, target) if criterion == "squared_error" else target.astype(np.float64)
     exact, target_unit = _whole(real * moved)
     if criterion == "squared_error":
-        constant = sum(math.fsum(real * own * own) for own in moved)
-        scale, own_unit = _scale_for(constant * unit / target_unit**2), target_unit**2 / unit
+        moment = (real * moved * moved).sum(axis=0)
+        scale, own_unit = _scale_for(math.fsum(moment) * unit / target_unit**2), target_unit**2 / unit
     else:
-        constant = sum(
-            math.fsum(real * own * np.log(np.where(own > 0, own, 1) / middle))
-            for own, middle in zip(moved, mean, strict=True)
-        )
-        largest = float(sum(math.fsum(own) for own in real * moved)) * max(math.log(target.shape[1]), 1)
+        moment = (real * moved * np.log(np.where(moved > 0, moved, 1) / mean[:, None])).sum(axis=0)
+        largest = math.fsum((real * moved).sum(axis=0)) * max(math.log(target.shape[1]), 1)
         scale, own_unit = _scale_for(largest / target_unit), target_unit
     counts = _counts_rows(weight, least_rows)
     value = np.concatenate([whole[None], exact, np.ones((int(counts), whole.size), np.int64)])
@@ -208,8 +238,14 @@ def cost_of_numbers(
     cost = LeafCost(
         np.zeros((1, 1), np.int64), np.array(scale), middle, np.array(least_rows), criterion, 1, num_targets, counts
     )
-    units = CostUnits(own_unit / scale / num_targets, constant / num_targets)
-    return Objectified(cost, RowValues(np.zeros(whole.size, np.int32), value), units)
+    units, values = CostUnits(own_unit / scale / num_targets, unit), RowValues(np.zeros(whole.size, np.int32), value)
+    return CostedTarget(cost, values, units, moment / num_targets, real * target)
+
+
+def _few_bits(mean: Float64[np.ndarray, " target"], target: Real[np.ndarray, "target row"]):
+    """Means to 8 bits of the targets' range: targets of few digits stay so when these are subtracted."""
+    grain = 2.0 ** (np.frexp(np.ptp(target, axis=1))[1] - 8)
+    return (np.round(mean / grain) * grain)[:, None]
 
 
 def whole_weights(weight: Float64[np.ndarray, " row"] | None, num_rows: int) -> tuple[Int64[np.ndarray, " row"], float]:

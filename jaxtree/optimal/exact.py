@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from jaxtree.buckets import row_bucket
-from jaxtree.optimal.costs import LeafCost, RowValues
+from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.gram import LIMB, IndicatorRows, best_sides
 from jaxtree.optimal.indicators import Indicators
 
@@ -43,12 +43,12 @@ class SplitTable:
 
     Args:
         indicators: The indicators.
-        values: What every row adds to sums.
-        cost: The cost of a leaf.
+        target: What rows add to sums, and the cost of a leaf.
     """
 
-    def __init__(self, indicators: Indicators, values: RowValues, cost: LeafCost):
-        self.indicators, self.values, self.cost = indicators, values, cost
+    def __init__(self, indicators: Indicators, target: CostedTarget):
+        self.indicators, self.target = indicators, target
+        self.values, self.cost = target.values, target.cost
 
     @property
     def num_rows(self) -> int:
@@ -57,11 +57,7 @@ class SplitTable:
 
     def sums(self, is_member: Bool[np.ndarray, " row"]) -> Int64[np.ndarray, " channel"]:
         """Returns the sums over some rows."""
-        cost, rows = self.cost, np.flatnonzero(is_member)
-        sums = np.zeros((cost.num_labels, cost.num_values), np.int64)
-        for number, value in enumerate(self.values.value):
-            np.add.at(sums[:, number], self.values.label[rows], value[rows])
-        return sums.reshape(-1)
+        return self.target.sums(np.flatnonzero(is_member))
 
     def leaf(self, is_member: Bool[np.ndarray, " row"]) -> int:
         """Returns the cost of some rows as one leaf."""

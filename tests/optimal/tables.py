@@ -60,4 +60,4 @@ def case_of(name, seed):
 
 
 def table_of(codes, made):
-    return SplitTable(indicators_of(codes), made.values, made.cost)
+    return SplitTable(indicators_of(codes), made)

@@ -12,7 +12,7 @@ def everyone(made):
 
 
 def in_units(costs, made):
-    return np.where(costs >= FORBIDDEN // 2, np.inf, made.units.constant + made.units.unit * costs.astype(float))
+    return np.where(costs >= FORBIDDEN // 2, np.inf, made.moment.sum() + made.units.cost * costs.astype(float))
 
 
 def leaf_costs(table, tree, member):
@@ -52,7 +52,7 @@ def test_rows_in_any_order_give_the_same_tree():
     codes, _, _, made = case_of("gini_weighted", seed=6)
     order = np.random.default_rng(0).permutation(codes.shape[1])
     values = made.values._replace(label=made.values.label[order], value=made.values.value[:, order])
-    shuffled = SplitTable(indicators_of(codes[:, order]), values, made.cost)
+    shuffled = SplitTable(indicators_of(codes[:, order]), made._replace(values=values))
     assert exact_tree(shuffled, everyone(made), 3, 8) == exact_tree(table_of(codes, made), everyone(made), 3, 8)
 
 

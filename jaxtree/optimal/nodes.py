@@ -1,0 +1,171 @@
+"""Small trees in terms of codes, and their node tables."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int, UInt
+
+from jaxtree.optimal.costs import CostedTarget
+from jaxtree.optimal.exact import Fork
+from jaxtree.optimal.indicators import Indicators
+from jaxtree.tree import SplitKind, Tree
+
+
+class CodedTable(NamedTuple):
+    """A table in codes.
+
+    Attributes:
+        codes: The code of every feature in every row; the number of a feature's values for a missing one.
+        num_values: The number of values of every feature.
+        is_categorical: Whether a feature is split by one code and the rest, or by thresholds.
+    """
+
+    codes: UInt[np.ndarray, "feature row"]
+    num_values: Int[np.ndarray, " feature"]
+    is_categorical: Bool[np.ndarray, " feature"]
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return self.codes.shape[1]
+
+
+class Branching(NamedTuple):
+    """A node that splits its rows in two; None in its place is a leaf.
+
+    Attributes:
+        feature: The feature of the split.
+        code: Its code, see `SplitKind`.
+        kind: Its kind.
+        missing_branch: The branch of missing values.
+        first: What follows on branch 0.
+        second: What follows on branch 1.
+    """
+
+    feature: int
+    code: int
+    kind: int
+    missing_branch: int
+    first: "Branching | None"
+    second: "Branching | None"
+
+    def takes_second(self, table: CodedTable, rows: Int[np.ndarray, " row"]) -> Bool[np.ndarray, " row"]:
+        """Returns whether rows take branch 1."""
+        codes = table.codes[self.feature, rows]
+        second = codes > self.code if self.kind == SplitKind.THRESHOLD else codes == self.code
+        return np.where(codes == table.num_values[self.feature], self.missing_branch == 1, second)
+
+
+def branching_of(fork: Fork | None, indicators: Indicators) -> Branching | None:
+    """Returns a tree of indicators in terms of codes."""
+    if fork is None:
+        return None
+    at = fork.indicator
+    sides = [branching_of(side, indicators) for side in (fork.inside, fork.outside)]
+    first, second = sides if indicators.inside_branch(at) == 0 else sides[::-1]
+    feature, code, kind = int(indicators.feature[at]), int(indicators.code[at]), int(indicators.kind[at])
+    return Branching(feature, code, kind, int(indicators.missing_branch[at]), first, second)
+
+
+def branchings(tree: Branching | None) -> list[Branching]:
+    """Returns the inner nodes of a tree."""
+    return [] if tree is None else [tree, *branchings(tree.first), *branchings(tree.second)]
+
+
+def objective_of(
+    tree: Branching | None, table: CodedTable, target: CostedTarget, rows: Int[np.ndarray, " row"] | None = None
+) -> float:
+    """Returns the sum of the costs of the leaves of a tree, in units of the objective."""
+    rows = np.arange(table.num_rows) if rows is None else rows
+    if tree is None:
+        return target.risk(rows)
+    second = tree.takes_second(table, rows)
+    parts = (tree.first, rows[~second]), (tree.second, rows[second])
+    return sum(objective_of(side, table, target, own) for side, own in parts)
+
+
+class _Node(NamedTuple):
+    branching: Branching | None
+    rows: Int[np.ndarray, " row"]
+    parent: int
+    depth: int
+
+
+def node_table(tree: Branching | None, table: CodedTable, target: CostedTarget, *, learns_missing: bool = True) -> Tree:
+    """Returns the node table of a tree with the sums of a table's rows; its thresholds are codes.
+
+    Args:
+        tree: The tree.
+        table: The rows.
+        target: Their target.
+        learns_missing: Whether a split whose node has no missing value sends these to the branch of greater weight.
+    """
+    nodes = [_Node(tree, np.arange(table.num_rows), 0, 0)]
+    first_child = []
+    for number, node in enumerate(nodes):  # which grows
+        first_child.append(len(nodes) if node.branching else 0)
+        if node.branching:
+            second = node.branching.takes_second(table, node.rows)
+            sides = (node.branching.first, node.rows[~second]), (node.branching.second, node.rows[second])
+            nodes += [_Node(side, rows, number, node.depth + 1) for side, rows in sides]
+    return _filled(nodes, np.array(first_child, np.int32), table, target, learns_missing=learns_missing)
+
+
+def _filled(nodes, first_child, table: CodedTable, target: CostedTarget, *, learns_missing: bool) -> Tree:
+    """The node table of nodes in breadth-first order."""
+    cost, units = target.cost, target.units
+    sums = np.stack([target.sums(node.rows) for node in nodes]).reshape(-1, cost.num_labels, cost.num_values)
+    weight = sums[:, :, 0].sum(axis=1) * units.weight
+    totals = np.array([[math.fsum(own) for own in target.weighted[:, node.rows]] for node in nodes])
+    risk = np.array([target.risk(node.rows) for node in nodes])
+    parent = np.array([node.parent for node in nodes], np.int32)
+    is_inner = first_child > 0
+    below = np.bincount(parent[1:], risk[1:], minlength=len(nodes))
+    of_classes = cost.num_targets == 0
+    split = np.zeros((len(nodes), 5), np.int32)
+    for number in np.flatnonzero(is_inner).tolist():
+        split[number] = _split_fields(nodes[number], table, weight[first_child[number] :][:2], learns_missing)
+    feature, code, next_code, kind, missing_branch = split.T
+    is_threshold = kind == SplitKind.THRESHOLD
+    return Tree(
+        feature=feature,
+        code=code,
+        next_code=next_code,
+        threshold=np.where(is_threshold, (code + next_code) / 2, code),
+        split_kind=kind,
+        subset=np.zeros((len(nodes), 0), np.uint32),
+        missing_code=table.num_values[feature].astype(np.int32),
+        missing_branch=missing_branch,
+        first_child=first_child,
+        num_children=(2 * is_inner).astype(np.int32),
+        parent=parent,
+        depth=np.array([node.depth for node in nodes], np.int32),
+        root=np.zeros(len(nodes), np.int32),
+        weight=weight,
+        count=sums[:, :, 0] * units.weight if of_classes else np.zeros((len(nodes), 0)),
+        target_sum=np.zeros((len(nodes), 0)) if of_classes else totals,
+        num_rows=np.array([node.rows.size for node in nodes], np.int32),
+        impurity=np.maximum(risk / weight, 0),
+        gain=np.where(is_inner, np.maximum((risk - below) / weight, 0), 0),
+        num_nodes=np.array(len(nodes), np.int32),
+        num_classes=(cost.num_labels,) if of_classes else (),
+        num_features=len(table.codes),
+    )
+
+
+def _split_fields(
+    node: _Node, table: CodedTable, weight_below: Float64[np.ndarray, " 2"], learns_missing: bool
+) -> tuple[int, int, int, int, int]:
+    """The fields of a node's split: of a threshold the codes of the node's rows next to it."""
+    branching = node.branching
+    assert branching is not None
+    feature, code, kind, missing_branch = branching[:4]
+    present, missing_code = np.unique(table.codes[feature, node.rows]), int(table.num_values[feature])
+    if learns_missing and present[-1] != missing_code:
+        missing_branch = int(weight_below[1] > weight_below[0])
+    if kind != SplitKind.THRESHOLD:
+        return feature, code, code + 1, int(kind), missing_branch
+    low, high = present[present <= code], present[(present > code) & (present < missing_code)]
+    next_code = int(high[0]) if high.size else missing_code
+    return feature, int(low[-1]) if low.size else code, next_code, int(kind), missing_branch

@@ -1,0 +1,173 @@
+"""The search for the best tree of a table: which thresholds are compared, and the shape of the tree.
+
+A column with many values has too many thresholds for all to be compared with all others at once. Then some are, at
+quantiles; and again, with thresholds between those next to the ones of the best tree, until that is no better (*zoom*).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.optimal.costs import CostedTarget
+from jaxtree.optimal.exact import SplitTable, best_number_of_leaves, exact_tree, frontier_of
+from jaxtree.optimal.indicators import make_indicators
+from jaxtree.optimal.nodes import Branching, CodedTable, branching_of, branchings, objective_of
+from jaxtree.tree import SplitKind
+
+MOST_INDICATORS = {1: 2**20, 2: 2**13, 3: 2**12}
+"""The most indicators that are compared, by the depth of the tree."""
+
+GOOD_NUMBER = {1: 2**16, 2: 2**11, 3: 512}
+"""How many thresholds are compared where the caller leaves it open."""
+
+FEWEST_NEW_CUTS = 8
+"""New cuts that are tried around each one of the tree, at least."""
+
+PATIENCE = 2
+"""Rounds of zoom without a better tree after which it ends."""
+
+Cuts = list[Int[np.ndarray, " _cut"]]
+
+
+class SearchLimits(NamedTuple):
+    """What trees are searched.
+
+    Attributes:
+        max_depth: The largest depth of a leaf.
+        max_leaf_nodes: The most leaves; None for no limit.
+        leaf_penalty: What every leaf adds to the objective.
+        max_thresholds: The most thresholds of a column that are compared at once; None leaves it open.
+        zooms: Whether thresholds next to those of the best tree are tried.
+        learns_missing: Whether missing values may go to either branch.
+    """
+
+    max_depth: int = 3
+    max_leaf_nodes: int | None = None
+    leaf_penalty: float = 0.0
+    max_thresholds: int | None = None
+    zooms: bool = True
+    learns_missing: bool = True
+
+
+class BestTree(NamedTuple):
+    """The tree that was found.
+
+    Attributes:
+        tree: The tree.
+        objective: The sum of the costs of its leaves and of their penalties.
+        is_complete: Whether all thresholds of the table were compared.
+    """
+
+    tree: Branching | None
+    objective: float
+    is_complete: bool
+
+
+def find_tree(table: CodedTable, target: CostedTarget, limits: SearchLimits) -> BestTree:
+    """Returns the best tree of a table.
+
+    Raises InvalidInputError if there are too many columns or categories.
+    """
+    whole = all_cuts(table)
+    most = _thresholds_of_column(table, whole, limits)
+    cuts = spread_cuts(table, whole, most, target.values.value[0])
+    is_complete = all(own.size == every.size for own, every in zip(cuts, whole, strict=True))
+    best = _best_among(cuts, table, target, limits)
+    patience = PATIENCE if limits.zooms and not is_complete else 0
+    while patience:
+        cuts = zoomed_cuts(cuts, whole, best.tree, table, most)
+        better = _best_among(cuts, table, target, limits)
+        patience = PATIENCE if better.objective < best.objective else patience - 1
+        best = min(best, better, key=lambda found: found.objective)
+    return best._replace(is_complete=is_complete)
+
+
+def _best_among(cuts: Cuts, table: CodedTable, target: CostedTarget, limits: SearchLimits) -> BestTree:
+    """The best tree with some of the thresholds."""
+    indicators = make_indicators(*table, cuts, learns_missing=limits.learns_missing)
+    depth = limits.max_depth
+    if indicators.number > MOST_INDICATORS[depth]:
+        raise InvalidInputError(
+            f"trees of depth {depth} are searched among up to {MOST_INDICATORS[depth]} thresholds and categories, and "
+            f"the table has {indicators.number}: choose fewer columns, a smaller max_thresholds, or max_depth="
+            f"{depth - 1}"
+        )
+    splits, everyone = SplitTable(indicators, target), np.ones(table.num_rows, bool)
+    if indicators.number == 0:
+        return BestTree(None, target.risk(np.arange(table.num_rows)) + limits.leaf_penalty, True)
+    frontier = frontier_of(splits.sides(everyone, depth), splits.leaf(everyone))
+    penalty = round(limits.leaf_penalty / target.units.cost)
+    leaves = best_number_of_leaves(frontier, penalty, limits.max_leaf_nodes)
+    tree = branching_of(exact_tree(splits, everyone, depth, leaves), indicators)
+    objective = objective_of(tree, table, target) + limits.leaf_penalty * (len(branchings(tree)) + 1)
+    return BestTree(tree, objective, True)
+
+
+def all_cuts(table: CodedTable) -> Cuts:
+    """Returns the codes at which every feature may be split: of a threshold all but the last, of a category all."""
+    return [
+        np.arange(values if by_category else max(values - 1, 0))
+        for values, by_category in zip(table.num_values.tolist(), table.is_categorical, strict=True)
+    ]
+
+
+def _thresholds_of_column(table: CodedTable, whole: Cuts, limits: SearchLimits) -> int:
+    """How many thresholds of a column are compared at once."""
+    if limits.max_thresholds is not None:
+        return limits.max_thresholds
+    every = np.array([own.size for own in whole])
+    sizes = every[~table.is_categorical]
+    good = GOOD_NUMBER[limits.max_depth] - every[table.is_categorical].sum()
+    numbers = [number for number in range(1, 2**16) if np.minimum(sizes, number).sum() <= good]
+    return max(numbers, default=1)
+
+
+def spread_cuts(table: CodedTable, whole: Cuts, most: int, weight: Int[np.ndarray, " row"]) -> Cuts:
+    """Returns the cuts that divide the weight of every feature most evenly, so many at most; categories stay all."""
+    cuts = list(whole)
+    for feature, own in enumerate(whole):
+        if own.size > most and not table.is_categorical[feature]:
+            cuts[feature] = own[_spread(_weight_up_to(table, feature, weight), most)]
+    return cuts
+
+
+def _weight_up_to(table: CodedTable, feature: int, weight: Int[np.ndarray, " row"]) -> Float64[np.ndarray, " code"]:
+    """The weight of the rows up to every code of a feature, but for missing values."""
+    summed = np.bincount(table.codes[feature], weight, minlength=int(table.num_values[feature]) + 1)
+    return np.cumsum(summed[: int(table.num_values[feature])])
+
+
+def _spread(weight_up_to: Float64[np.ndarray, " code"], most: int) -> Int[np.ndarray, " place"]:
+    """Places of cuts at so many quantiles of the weight."""
+    quantiles = weight_up_to[-1] * np.arange(1, most + 1) / (most + 1)
+    places = np.searchsorted(weight_up_to, quantiles)
+    return np.unique(np.minimum(places, weight_up_to.size - 2))
+
+
+def zoomed_cuts(cuts: Cuts, whole: Cuts, tree: Branching | None, table: CodedTable, most: int) -> Cuts:
+    """Returns the cuts of a tree, those evenly between their neighbours, and every second of the others.
+
+    Args:
+        cuts: The cuts that were compared.
+        whole: All cuts.
+        tree: The best tree among them.
+        table: The table.
+        most: The most new cuts of a feature.
+    """
+    chosen: dict[int, list[int]] = {}
+    for branching in branchings(tree):
+        if branching.kind == SplitKind.THRESHOLD and branching.code < table.num_values[branching.feature] - 1:
+            chosen.setdefault(branching.feature, []).append(branching.code)
+    closer = list(cuts)
+    for feature, codes in chosen.items():
+        own, share = cuts[feature], max(most // len(codes), FEWEST_NEW_CUTS)
+        parts = [np.array(codes), own[::2]]
+        for code in codes:
+            place = int(np.searchsorted(own, code))
+            low = own[place - 1] + 1 if place > 0 else 0
+            high = own[place + 1] - 1 if place + 1 < own.size else whole[feature][-1]
+            parts.append(np.unique(np.linspace(low, high, share).round().astype(np.int64)))
+        closer[feature] = np.unique(np.concatenate(parts))
+    return closer
