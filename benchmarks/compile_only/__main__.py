@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 
+from benchmarks.compile_only.boosting_programs import BOOSTING
 from benchmarks.compile_only.captured import capture, compile_call
 from benchmarks.compile_only.programs import PROGRAMS, Program
 from benchmarks.compile_only.reading import count
@@ -27,8 +28,8 @@ _INTRODUCTION = """\
 # Programs compiled for a device that was not there: {device}, {today}
 
 **Nothing was run on a device.** These are counts of what the compiler made; the only times are those of compilation, on
-a CPU core. {rows} rows x 28 features of 256 codes, depth 8; forests of 8 trees. *Ended by host* are loops and branches
-whose condition the host of a GPU reads. Memory is temporary memory, of one device. Made by
+a CPU core. {rows} rows x 28 features of 256 codes, depth 8; forests of 8 trees; boosted trees of depth 6. *Ended by
+host* are loops and branches whose condition the host of a GPU reads. Memory is temporary memory, of one device. Made by
 `python -m benchmarks.compile_only` with {wheels}.
 
 """
@@ -55,7 +56,7 @@ def describe(program: Program, platform: str, num_rows: int) -> dict[str, Any]:
 def table_of(platform: str, num_rows: int, only: list[str]) -> str:
     """Returns the table of a platform, in Markdown."""
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---" + "|---:" * (len(COLUMNS) - 1) + "|"]
-    for name, program in PROGRAMS.items():
+    for name, program in (PROGRAMS | BOOSTING).items():
         if not any(word in name for word in only):
             continue
         try:

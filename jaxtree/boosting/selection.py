@@ -2,12 +2,12 @@
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int32, Int64, UInt64
+from jaxtyping import Array, Float, Float32, Int32, Int64, UInt32, UInt64
 
 DIGIT_BITS = 4
 """Bits of a digit: of more the tables of counts are larger, of fewer there are more of them."""
 
-SIGN = -(2**63)
+SIGN, SIGN_OF_WORD = -(2**63), -(2**31)
 
 
 def quantiles_of_groups(
@@ -60,11 +60,45 @@ def _running_sums(table: Int64[Array, "place digit"]) -> Int64[Array, "place dig
 
 def _in_order(values: Float[Array, "*shape"]) -> UInt64[Array, "*shape"]:
     """Whole numbers in the order of the values."""
-    bits = lax.bitcast_convert_type(values.astype(jnp.float64), jnp.int64)
-    return lax.bitcast_convert_type(bits ^ ((bits >> 63) | jnp.int64(SIGN)), jnp.uint64)
+    return lax.platform_dependent(values.astype(jnp.float64), tpu=pairs_in_order, default=_bits_in_order)
 
 
 def _from_order(number: UInt64[Array, "*shape"]) -> Float[Array, "*shape"]:
     """The values of whole numbers of `_in_order`."""
+    return lax.platform_dependent(number, tpu=pairs_from_order, default=_bits_from_order)
+
+
+def _bits_in_order(values: Float[Array, "*shape"]) -> UInt64[Array, "*shape"]:
+    bits = lax.bitcast_convert_type(values, jnp.int64)
+    return lax.bitcast_convert_type(bits ^ ((bits >> 63) | jnp.int64(SIGN)), jnp.uint64)
+
+
+def _bits_from_order(number: UInt64[Array, "*shape"]) -> Float[Array, "*shape"]:
     bits = lax.bitcast_convert_type(number, jnp.int64)
     return lax.bitcast_convert_type(jnp.where(bits < 0, bits ^ jnp.int64(SIGN), ~bits), jnp.float64)
+
+
+def pairs_in_order(values: Float[Array, "*shape"]) -> UInt64[Array, "*shape"]:
+    """Whole numbers in the order of values that are sums of two 32-bit floats, as all 64-bit floats of a TPU are.
+
+    Its compiler refuses to read the bits of 64-bit floats. The nearest 32-bit float decides, and then what is left.
+    """
+    nearest = values.astype(jnp.float32)
+    rest = (values - nearest).astype(jnp.float32)
+    return (_word_in_order(nearest).astype(jnp.uint64) << 32) | _word_in_order(rest)
+
+
+def pairs_from_order(number: UInt64[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """The values of whole numbers of `pairs_in_order`."""
+    nearest, rest = (_word_from_order(word.astype(jnp.uint32)) for word in (number >> 32, number))
+    return nearest.astype(jnp.float64) + rest.astype(jnp.float64)
+
+
+def _word_in_order(values: Float32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
+    bits = lax.bitcast_convert_type(values, jnp.int32)
+    return lax.bitcast_convert_type(bits ^ ((bits >> 31) | jnp.int32(SIGN_OF_WORD)), jnp.uint32)
+
+
+def _word_from_order(number: UInt32[Array, "*shape"]) -> Float32[Array, "*shape"]:
+    bits = lax.bitcast_convert_type(number, jnp.int32)
+    return lax.bitcast_convert_type(jnp.where(bits < 0, bits ^ jnp.int32(SIGN_OF_WORD), ~bits), jnp.float32)

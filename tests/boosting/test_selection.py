@@ -1,38 +1,38 @@
-"""Weighted quantiles of groups beside a sort of every group."""
+"""Quantiles of groups by digits, beside sorted rows; and the order of the floats of a TPU."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree.boosting.selection import quantiles_of_groups
+from jaxtree.boosting import selection
 
-LEVELS = np.array([0.01, 0.3, 0.5, 0.99])
-
-
-def slow(values, weight, group, level, num_groups):
-    found = np.zeros(num_groups)
-    for number in range(num_groups):
-        own = np.flatnonzero((group == number) & (weight > 0))
-        if own.size:
-            own = own[np.argsort(values[own], kind="stable")]
-            reached = np.cumsum(weight[own]) >= max(np.ceil(level * weight[own].sum()), 1)
-            found[number] = values[own][np.argmax(reached)]
-    return found
+RNG = np.random.default_rng(0)
+NEAREST = np.concatenate([RNG.normal(size=200), 10.0 ** RNG.integers(-20, 20, 200), [0.0, 1.0, -1.0]]).astype(
+    np.float32
+)
+PAIRS = np.repeat(NEAREST.astype(float), 3) + np.repeat(np.spacing(NEAREST) / 8, 3) * np.tile([-1, 0, 1], NEAREST.size)
 
 
-@pytest.mark.parametrize("kind", ["normal", "ties", "tiny and huge"])
-def test_they_are_those_of_a_sort(kind):
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(4, 500))
-    if kind == "ties":
-        values = np.round(values, 1)
-    elif kind == "tiny and huge":
-        values = np.sign(values) * 10.0 ** (100 * values)
-    # The last group has no rows, and that before it none of any weight.
-    group = rng.integers(0, 9, 500).astype(np.int32)
-    weight = np.where(group == 8, 0, rng.integers(0, 4, 500)).astype(np.int64)
+def test_floats_of_a_tpu_have_the_order_of_their_numbers():
     with jax.enable_x64(True):
-        select = jax.jit(quantiles_of_groups, static_argnames="num_groups")
-        found = select(values, weight, group, LEVELS, num_groups=10)
-    expected = [slow(own, weight, group, level, 10) for own, level in zip(values, LEVELS, strict=True)]
-    np.testing.assert_array_equal(found, expected)
+        numbers = np.asarray(selection.pairs_in_order(jnp.asarray(PAIRS)))
+        np.testing.assert_array_equal(np.sort(PAIRS), PAIRS[np.argsort(numbers)])
+        np.testing.assert_array_equal(selection.pairs_from_order(jnp.asarray(numbers)), PAIRS)
+
+
+@pytest.mark.parametrize("is_tpu", [False, True])
+def test_quantiles_are_those_of_sorted_rows(is_tpu, monkeypatch):
+    if is_tpu:
+        monkeypatch.setattr(selection, "_in_order", selection.pairs_in_order)
+        monkeypatch.setattr(selection, "_from_order", selection.pairs_from_order)
+    group, weight = (RNG.integers(0, most, PAIRS.size) for most in (4, 5))
+    levels = np.array([0.1, 0.5, 0.9])
+    with jax.enable_x64(True):
+        values = np.stack([PAIRS, -PAIRS, PAIRS])
+        given = map(jnp.asarray, (values, weight, group.astype(np.int32), levels))
+        found = selection.quantiles_of_groups(*given, num_groups=5)
+    for own, level, of_groups in zip(values, levels, np.asarray(found), strict=True):
+        expected = [np.sort(np.repeat(own[group == g], weight[group == g])) for g in range(4)]
+        at = [int(np.ceil(level * rows.size)) - 1 for rows in expected]
+        assert of_groups.tolist() == [*(rows[i] for rows, i in zip(expected, at, strict=True)), 0.0]

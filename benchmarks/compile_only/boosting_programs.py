@@ -1,0 +1,73 @@
+"""The rounds of boosting as programs: losses, draws of rows and dropped trees.
+
+Growth is half of such a program, and the same in all. With `without_growth` a tree of no meaning stands in its place,
+so that what differs from loss to loss compiles alone.
+"""
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+import jax
+import numpy as np
+from jaxtyping import Array, Int32
+
+from benchmarks.compile_only.programs import NUM_BINS, NUM_FEATURES, Program
+from jaxtree import Limits, Sizes
+from jaxtree.boosting import boost, logistic, quantile, softmax, squared
+from jaxtree.boosting.booster import BaseLearner, BoostData, Shrinkage
+from jaxtree.boosting.dropping import Dropping
+from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.rounds import ScoredRows, blank_trees
+from jaxtree.boosting.samples import MinimalVariance, OneSided
+from jaxtree.growth.grow import Growth
+from jaxtree.growth.plan import Plan
+from jaxtree.growth.prepare import Prepared
+from jaxtree.tree.walk import apply
+
+DEPTH, NUM_CLASSES, NUM_ROUNDS, NUM_EVALUATED = 6, 5, 100, 10_000
+
+
+def boost_trees(num_rows: int, loss: BaseLoss, **shrinkage: Any) -> Any:
+    """Boosts trees on a loss, and evaluates it on other rows."""
+    rows, evaluated = (_rows(number, loss.num_scores) for number in (num_rows, NUM_EVALUATED))
+    data = BoostData(rows, evaluations=(evaluated,), start=np.zeros(loss.num_scores))
+    learner = BaseLearner(Limits(max_depth=DEPTH), Sizes(num_bins=NUM_BINS, capacity=2 ** (DEPTH + 1)))
+    return boost(data, loss, learner, Shrinkage(**shrinkage), num_rounds=NUM_ROUNDS)
+
+
+def _rows(number: int, num_scores: int) -> ScoredRows:
+    """Rows with classes; no value of the codes matters to a compiler."""
+    target = np.arange(number) % max(2, num_scores)
+    return ScoredRows(np.zeros((NUM_FEATURES, number), np.uint8), target, np.ones(number), {})
+
+
+@contextmanager
+def without_growth() -> Iterator[None]:
+    """Puts a tree of no meaning in the place of growth."""
+    with mock.patch("jaxtree.boosting.rounds.grow_to_leaves", _any_tree):
+        yield
+
+
+def _any_tree(prepared: Prepared, *, plan: Plan) -> tuple[Growth, Int32[Array, " row"]]:
+    """A tree that depends on the rows, so that the compiler cannot know it, and the leaf of every row."""
+    assert prepared.weight is not None
+    unknown = prepared.weight[0]
+    tree = jax.tree.map(lambda column: column[0] + unknown.astype(column.dtype), blank_trees(plan, 1))
+    return Growth(tree, unknown > 0), apply(tree, prepared.codes)
+
+
+def _boosting(loss: BaseLoss, **shrinkage: Any) -> Program:
+    return Program("make_rounds", functools.partial(boost_trees, loss=loss, **shrinkage))
+
+
+BOOSTING = {
+    "boosting, squared": _boosting(squared()),
+    "boosting, two classes": _boosting(logistic(), sample=OneSided(), dropping=Dropping()),
+    "boosting, five classes": _boosting(softmax(NUM_CLASSES)),
+    "boosting, whole Hessians": _boosting(softmax(NUM_CLASSES, "full"), sample=MinimalVariance()),
+    "boosting, a quantile": _boosting(quantile(0.3)),
+}
+"""Programs of boosting, by their losses; that of two classes also draws rows by one side and drops trees."""
