@@ -314,6 +314,11 @@ def _prepare(
     rules = Rules(objective, learner.missing, counts_rows=learner.counts_rows)
     rules = shrinkage.column_fractions.rules(rules)
     limits = learner.limits._replace(parameters=Penalties(shrinkage.l2, shrinkage.l1, shrinkage.max_step))
+    if shrinkage.max_leaf_nodes is not None:
+        rules, limits = (
+            rules._replace(grows_best_first=True),
+            limits._replace(max_leaf_nodes=shrinkage.max_leaf_nodes),
+        )
     blank = Data(data.rows.codes, np.zeros((objective.num_outputs, len(data.rows.weight))))
     where = {"platform": platform_of(data.rows.codes, mesh), "devices": devices_of(mesh)}
     plan, prepared = prepare(blank, data.features, limits, rules, learner.sizes, np.zeros(1, np.uint32), **where)

@@ -16,7 +16,6 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Bool, Float, Int32, Shaped, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, mix
-from jaxtree.boosting.best_first import cut_to_leaves
 from jaxtree.boosting.columns import draw_columns
 from jaxtree.boosting.dropping import Dropping, Kept, put_back, take_out
 from jaxtree.boosting.leaves import Leaves, exact_sum, newton_steps, quantile_steps, within_bounds
@@ -58,7 +57,6 @@ class Rates(NamedTuple):
         learning_rate: The part of every step that is made, for each round of a call.
         sample: How the rows of a tree are drawn.
         dropping: How trees are dropped; None where none are.
-        max_leaf_nodes: The most leaves of a tree that grows best-first; None for any.
         least_gain: The least loss that a split must save.
         patience: The number of rounds without a better loss of the first evaluation after which boosting stops.
         tolerance: How much less a loss must be to be better.
@@ -72,7 +70,6 @@ class Rates(NamedTuple):
     learning_rate: Float[AnyArray, " made"]
     sample: Sample
     dropping: Dropping | None
-    max_leaf_nodes: Int32[AnyArray, ""] | None
     least_gain: Float[AnyArray, ""]
     patience: Int32[AnyArray, ""]
     tolerance: Float[AnyArray, ""]
@@ -266,9 +263,6 @@ def _grow_tree(
     )
     monotone = prepared.features.monotone if plan.rules.has_monotone else None
     tree = _split_at_codes(grown.tree, prepared)
-    if rates.max_leaf_nodes is not None:
-        tree = cut_to_leaves(tree, rates.max_leaf_nodes)
-        of_row = apply(tree, rows.codes)
     leaves = Leaves(tree, of_row, is_used, plan.devices, plan.is_native)
     steps = learning_rate * node_steps(leaves, derivatives, rows, state.scores, rates.penalties, monotone, loss)
     tree = dataclasses.replace(tree, target_sum=(steps * tree.weight).T)

@@ -57,7 +57,6 @@ def rates_of(shrinkage: Shrinkage, prepared: Prepared, num_rounds: int, seed: in
         learning_rate=learning_rates(shrinkage.learning_rate, num_rounds),
         sample=jax.tree.map(np.float64, shrinkage.sample),
         dropping=jax.tree.map(np.float64, shrinkage.dropping),
-        max_leaf_nodes=None if shrinkage.max_leaf_nodes is None else np.int32(shrinkage.max_leaf_nodes),
         least_gain=np.float64(shrinkage.least_gain),
         patience=np.int32(shrinkage.patience),
         tolerance=np.float64(shrinkage.tolerance),

@@ -30,6 +30,9 @@ ROWS_OF_A_LEAF, MANY_ROWS = 20, 50_000
 MANY_CATEGORIES = 16
 """Categories of a column past which it is split by statistics where `categorical_splits` is "auto"."""
 
+FEW_LEAVES = 32
+"""Tables have room for as many leaves at least, so that lower numbers of them share a program."""
+
 OF_READING = (
     *("categorical_features", "max_categories", "class_weight", "monotonic_cst", "missing"),
     *("interaction_cst", "max_bins", "random_state"),
@@ -86,10 +89,12 @@ class BoostingParameters(EncodingParameters):
             num_bins: The number of bins of all features.
         """
         limits = self._limits(num_rows)
-        most_nodes = min(2 * num_rows, 2 ** (min(limits.max_depth, 30) + 1))
+        most_leaves = min(num_rows, 2 ** min(limits.max_depth, 30))
+        if self.max_leaf_nodes is not None:
+            most_leaves = min(most_leaves, max(self.max_leaf_nodes, FEW_LEAVES))
         return BaseLearner(
             limits,
-            Sizes(num_bins, 1 << (most_nodes - 1).bit_length()),
+            Sizes(num_bins, 2 << (most_leaves - 1).bit_length()),
             missing=Missing[self.missing.upper()],
             counts_rows=limits.min_samples_leaf > 0,
         )

@@ -13,9 +13,10 @@ from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth.best_first import drop_splits
 from jaxtree.growth.frontier import excess_work, fill_slots, slots_of_entries, sort_by_slot
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_data, check_sizes
-from jaxtree.growth.level import resolve_missing, split_level
+from jaxtree.growth.level import add_children, resolve_missing, split_level
 from jaxtree.growth.mesh import check_mesh, devices_of, divide_rows, on_mesh, platform_of
 from jaxtree.growth.native import grow_nodes
 from jaxtree.growth.native_rows import quantise_rows
@@ -302,8 +303,10 @@ def _first_windows(node: Int32[Array, " entry"], plan: Plan) -> tuple[Int32[Arra
 def _grow_level(problem: Problem, state: State, *, plan: Plan) -> State:
     state = _sort_entries(problem, state, plan=plan)
     scanned = scan_features(problem, state, plan=plan) if plan.num_scanned else None
-    first_child = state.table.tree.num_nodes
     state = state._replace(table=split_level(problem, state, scanned, plan=plan))
+    state = drop_splits(problem, state, plan=plan) if plan.rules.grows_best_first else state
+    first_child = state.table.tree.num_nodes
+    state = state._replace(table=add_children(problem, state.table, state.first_node, plan=plan))
     state, node = route_entries(problem, state, first_child, plan=plan)
     return _next_frontier(problem, state, first_child, node, plan=plan)
 

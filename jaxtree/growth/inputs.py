@@ -76,6 +76,7 @@ class Limits(NamedTuple):
         min_impurity_decrease: The least gain times the node's share of its tree's weight.
         max_features: The number of random features that a node scores, where features are sampled.
         level_features: The number of random features that the nodes of a level choose from, where levels are sampled.
+        max_leaf_nodes: The most leaves of a tree, where trees grow best-first.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
         num_declared_classes: The number of classes that the target declares, for C4.5; 0 means those of the objective.
         parameters: The numbers of an objective that has some, such as its penalties: one array, or one row a root.
@@ -89,6 +90,7 @@ class Limits(NamedTuple):
     min_impurity_decrease: FloatLike = 0.0
     max_features: IntLike = NO_LIMIT
     level_features: IntLike = NO_LIMIT
+    max_leaf_nodes: IntLike = NO_LIMIT
     mdl_correction: FloatLike = 1.0
     num_declared_classes: FloatLike = 0
     parameters: Float[AnyArray, "*root parameter"] | tuple[FloatLike, ...] = ()
@@ -134,6 +136,9 @@ class Rules(NamedTuple):
         samples_thresholds: Whether every node scores one random threshold per feature, uniform between the least and
             the greatest value.
         draws_ties: Whether every node draws which feature wins among splits of equal gain; if not, the lowest wins.
+        grows_best_first: Whether a tree has at most `Limits.max_leaf_nodes` leaves: of the splits that may be made the
+            one of the greatest gain times weight is next, of equal ones that of the first node. A multiway split that
+            would make too many leaves ends the growth.
         kinds: The kinds of split that occur; derived from the features if these are not traced.
     """
 
@@ -145,6 +150,7 @@ class Rules(NamedTuple):
     samples_levels: bool = False
     samples_thresholds: bool = False
     draws_ties: bool = False
+    grows_best_first: bool = False
     kinds: tuple[SplitKind, ...] | None = None
 
 
@@ -153,7 +159,8 @@ class Sizes(NamedTuple):
 
     Attributes:
         num_bins: The number of codes of the feature that has most.
-        capacity: The number of nodes in the table. A binary tree has fewer than twice as many nodes as rows.
+        capacity: The number of nodes in the table. A binary tree has fewer than twice as many nodes as rows, and than
+            twice as many as the leaves that a tree may have that grows best-first.
         num_roots: The number of trees.
         entry_capacity: The greatest number of entries at once, where rows are shared among branches; twice the number
             at the start if not given.
@@ -177,6 +184,7 @@ class ResolvedRules(NamedTuple):
         samples_levels: Whether the nodes of a level score a random subset of the features, the same for all.
         samples_thresholds: Whether a node scores one random candidate per feature.
         draws_ties: Whether a node draws which feature wins among splits of equal gain.
+        grows_best_first: Whether trees have so many leaves at most.
         kinds: The kinds of split that occur, if given.
         is_scaled: Whether weights are in fixed point, with a unit other than 1.
         has_missing: Whether any code means missing.
@@ -194,6 +202,7 @@ class ResolvedRules(NamedTuple):
     samples_levels: bool
     samples_thresholds: bool
     draws_ties: bool
+    grows_best_first: bool
     kinds: tuple[SplitKind, ...] | None
     is_scaled: bool
     has_missing: bool
@@ -246,8 +255,8 @@ def has_seeds(rules: Rules | ResolvedRules) -> bool:
 
 
 LIMIT_TYPES = Limits(
-    np.int32, np.float64, np.float64, np.float64, np.float64, np.float64, np.int32, np.int32, np.float64, np.float64,
-    np.float64,
+    np.int32, np.float64, np.float64, np.float64, np.float64, np.float64, np.int32, np.int32, np.int32, np.float64,
+    np.float64, np.float64,
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""One level of growth: the best split of every node of the frontier, and its children."""
+"""One level of growth: the best split of every node of the frontier; and the children of those that are split."""
 
 import dataclasses
 import functools
@@ -30,7 +30,7 @@ from jaxtree.tree import SplitKind, Tree
 
 
 def split_level(problem: Problem, state: State, scanned: Split | None = None, *, plan: Plan) -> NodeTable:
-    """Splits the nodes of the frontier, large ones by scans and histograms, small ones by their own codes."""
+    """Records the splits of the frontier's nodes, of large ones by scans and histograms, of small ones by their codes."""
     frontier, entries = state.frontier, state.entries
     bases = tuple(blank_bases(entries, plan) for _ in plan.tables)
 
@@ -53,7 +53,7 @@ def split_level(problem: Problem, state: State, scanned: Split | None = None, *,
     _, table, _ = lax.while_loop(lambda c: c[0] < frontier.num_large, split_large, carry)
     if plan.small_nodes:
         table = lax.fori_loop(0, -(-frontier.num_small // plan.small_nodes), split_small, table)
-    return _add_children(problem, table, state.first_node, plan=plan)
+    return table
 
 
 def _open_chunk(problem: Problem, state: State, first, stop, bases, *, plan: Plan) -> Chunk:
@@ -159,7 +159,7 @@ def _record_splits(
     return table._replace(tree=tree)
 
 
-def _add_children(problem: Problem, table: NodeTable, first_node: Int32[Array, ""], *, plan: Plan) -> NodeTable:
+def add_children(problem: Problem, table: NodeTable, first_node: Int32[Array, ""], *, plan: Plan) -> NodeTable:
     """Appends the children of the nodes from `first_node` on, in the order of their parents.
 
     Nodes are therefore numbered breadth first, for any division into chunks. Nodes whose children do not fit into the

@@ -24,7 +24,7 @@ from jaxtree.growth.problem import Entries, NodeState, NodeTable, Problem
 from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.tree import Tree
 
-INTERFACE = 9
+INTERFACE = 10
 """The version of the kernel's arguments in this file."""
 
 HANDLERS = ("jaxtree_grow", "jaxtree_quantise", "jaxtree_sum_at_nodes", "jaxtree_sum", "jaxtree_add_steps")
@@ -94,7 +94,7 @@ def grow_nodes(
         or_none(problem.sets, jnp.uint32),
         jnp.stack([problem.units.weight, problem.units.target]),
         limits.max_depth, limits.split_weight, limits.split_rows, limits.min_gain, limits.min_impurity_decrease,
-        limits.max_features, limits.level_features, limits.leaf_weight, limits.leaf_rows,
+        limits.max_features, limits.level_features, limits.max_leaf_nodes, limits.leaf_weight, limits.leaf_rows,
         limits.mdl_correction, limits.num_declared_classes, limits.parameters, root_seed,
     )  # fmt: skip
     objective = rules.objective
@@ -152,6 +152,7 @@ def _numbers(plan: Plan) -> tuple[int, ...]:
         rules.num_channels, rules.counts_rows, rules.is_scaled, rules.missing, rules.has_missing,
         plan.subset_bins, rules.samples_features, rules.samples_thresholds, rules.draws_ties,
         plan.starts_in_row_order, plan.num_slots, plan.capacity, rules.selection, rules.samples_levels,
+        rules.grows_best_first,
     )  # fmt: skip
 
 

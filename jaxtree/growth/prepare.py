@@ -249,6 +249,7 @@ def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
             min_impurity_decrease=limits.min_impurity_decrease,
             max_features=limits.max_features,
             level_features=limits.level_features,
+            max_leaf_nodes=limits.max_leaf_nodes,
             leaf_weight=in_units(jnp.maximum(leaf_weight, limits.min_weight_leaf)),
             leaf_rows=jnp.ceil(leaf_rows).astype(jnp.int32),
             mdl_correction=limits.mdl_correction,

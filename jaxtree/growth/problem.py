@@ -96,6 +96,7 @@ class RootLimits(NamedTuple):
         min_impurity_decrease: The least gain times the node's share of its tree's weight.
         max_features: The number of features that a node scores.
         level_features: The number of features that the nodes of a level score.
+        max_leaf_nodes: The most leaves of a tree, where trees grow best-first.
         leaf_weight: The least weight of a branch, in units.
         leaf_rows: The least number of rows of a branch, where rows are counted.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
@@ -110,6 +111,7 @@ class RootLimits(NamedTuple):
     min_impurity_decrease: Float[Array, " root"]
     max_features: Int32[Array, " root"]
     level_features: Int32[Array, " root"]
+    max_leaf_nodes: Int32[Array, " root"]
     leaf_weight: Int[Array, " root"]
     leaf_rows: Int32[Array, " root"]
     mdl_correction: Float[Array, " root"]

@@ -100,11 +100,7 @@ NodeTable<Value> ReadTable(Results& results, int32_t num_roots, int64_t capacity
   NodeTable<Value> table{};
   table.capacity = capacity;
   table.num_nodes = num_roots;
-  for (int32_t** field : {&table.feature, &table.code, &table.next_code, &table.kind, &table.missing_code,
-                          &table.missing_branch, &table.first_child, &table.num_children, &table.parent, &table.depth,
-                          &table.root, &table.num_rows}) {
-    *field = results.Data<int32_t>(0);
-  }
+  for (int32_t** field : table.Numbers()) *field = results.Data<int32_t>(0);
   table.gain = results.Data<double>(0);
   table.num_words = results.LastDimension();
   table.subset = results.Data<uint32_t>(0);
@@ -169,6 +165,7 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   limits.min_impurity_decrease = in.Data<double>();
   level.most_features = in.Data<int32_t>();
   open.level_features = in.Data<int32_t>();
+  const int32_t* const max_leaf_nodes = in.Data<int32_t>();
   level.leaf_weight = in.Data<Value>();
   level.leaf_rows = in.Data<int32_t>();
   level.mdl_correction = in.Data<double>();
@@ -188,6 +185,7 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   level.samples_thresholds = rules[11] != 0;
   level.draws_ties = rules[12] != 0;
   open.samples_levels = rules[17] != 0;
+  limits.max_leaf_nodes = rules[18] != 0 ? max_leaf_nodes : nullptr;
   level.additions = ReadAdditions(attributes.additions);
   level.adds_one_label = AddsOneLabel(level.additions);
 

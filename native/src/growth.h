@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "best_first.h"
 #include "entries.h"
 #include "level_splits.h"
 #include "memory.h"
@@ -45,7 +46,7 @@ class Growth {
          const Entries<Value>& entries, const uint32_t* root_seed, int64_t most_slots_in_row_order,
          NodeTable<Value>& table, int32_t* leaf, Memory& memory)
       : pool_(pool), level_(level), limits_(limits), entries_(entries), most_slots_in_row_order_(most_slots_in_row_order),
-        table_(table), open_(open, table.num_nodes), judge_(level.objective), row_order_(memory), leaf_(leaf),
+        result_(table), room_(table), table_(limits.max_leaf_nodes ? room_.table() : table), open_(open, table.num_nodes), judge_(level.objective), row_order_(memory), best_first_(limits.max_leaf_nodes), leaf_(leaf),
         slot_(leaf != nullptr ? leaf : memory.Take<int32_t>(entries.size)) {
     const bool draws = level.samples_features || open.samples_levels || level.samples_thresholds || level.draws_ties;
     if (draws) seed_.assign(root_seed, root_seed + table.num_nodes);
@@ -57,10 +58,12 @@ class Growth {
     OpenRoots();
     while (!frontier_.empty() && is_complete_) {
       FindSplits();
+      if (limits_.max_leaf_nodes != nullptr) DropSplits();
       const int32_t first = table_.num_nodes;
       RecordSplits();
       is_in_row_order_ ? SendInRowOrder(first) : SendSorted(first);
     }
+    if (limits_.max_leaf_nodes != nullptr) place_ = CopyWhatIsLeft(table_, result_, is_complete_);
     if (leaf_ != nullptr) FindLeaves();
     return is_complete_;
   }
@@ -215,6 +218,23 @@ class Growth {
     splits_.assign(frontier_.size(), Split());
     if (is_in_row_order_) return row_order_.FindSplits(pool_, level_, origins_, splits_);
     SplitSlots(pool_, level_, splits_);
+  }
+
+  // Drops the splits that best-first growth does not reach, of this level and of those above.
+  void DropSplits() {
+    int64_t num_children = 0;
+    for (size_t slot = 0; slot < frontier_.size(); ++slot) {
+      const int32_t node = frontier_[slot], num_branches = BranchesOf(splits_[slot].feature);
+      if (!IsAllowed(node, splits_[slot].gain)) continue;
+      const double weight = static_cast<double>(WeightOf(node)) * level_.objective.weight_unit;
+      best_first_.Offer(node, num_branches, splits_[slot].gain * weight);
+    }
+    best_first_.Choose(table_, result_.num_nodes);
+    for (size_t slot = 0; slot < frontier_.size(); ++slot) {
+      if (!best_first_.IsMade(frontier_[slot])) splits_[slot].gain = -kInfinity;
+      else num_children += BranchesOf(splits_[slot].feature);
+    }
+    room_.MakeRoomFor(table_.num_nodes + num_children);
   }
 
   // Stores the splits that the limits allow, and appends the children in the order of their parents. Nodes whose children
@@ -387,6 +407,7 @@ class Growth {
         } else if (is_in_row_order_) {
           leaf_[row] = told < 0 ? ~told : frontier_[told];
         }
+        if (!place_.empty()) leaf_[row] = place_[leaf_[row]];
       }
     });
   }
@@ -541,7 +562,9 @@ class Growth {
   const Limits<Value> limits_;
   Entries<Value> entries_;
   const int64_t most_slots_in_row_order_;
-  NodeTable<Value>& table_;
+  NodeTable<Value>& result_;
+  GrowingTable<Value> room_;                   // of the nodes of trees that grow best-first
+  NodeTable<Value>& table_;                    // the result, or that
   OpenFeatures open_;
   Judge<Value> judge_;
 
@@ -555,6 +578,8 @@ class Growth {
   std::vector<int32_t> split_slots_;           // those that were split
   std::vector<Origin> origins_;                // of every slot, while entries are in row order
   RowOrder<Code, Value> row_order_;
+  BestFirst best_first_;
+  std::vector<int32_t> place_;                 // of the nodes of such trees in the result, once they are grown
   int32_t* const leaf_;                        // of every row; while entries are in row order it is `slot_`
   int32_t* const slot_;                        // of every entry, while these are in row order
   std::vector<uint16_t> branch_;               // of every entry, once they are sorted

@@ -4,6 +4,7 @@
 #define JAXTREE_NATIVE_NODES_H_
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -18,7 +19,11 @@ struct Limits {
   const int32_t *max_depth, *split_rows;
   const Value* split_weight;
   const double *min_gain, *min_impurity_decrease;
+  const int32_t* max_leaf_nodes;  // null where trees do not grow best-first
 };
+
+// The fields of a table that are whole numbers.
+constexpr int kNumNumbers = 12;
 
 // Sums over entries, of nodes that follow one another.
 template <typename Value>
@@ -54,6 +59,12 @@ struct NodeTable {
   Value* sums;
   int64_t *low, *high;  // of the identities; null where sums tell whether a node is mixed
   int32_t num_nodes;
+
+  // The whole numbers, in the order of `native.FIELDS`.
+  std::array<int32_t**, kNumNumbers> Numbers() {
+    return {&feature, &code, &next_code, &kind, &missing_code, &missing_branch,
+            &first_child, &num_children, &parent, &depth, &root, &num_rows};
+  }
 
   bool Compares() const { return low != nullptr; }
 

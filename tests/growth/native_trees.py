@@ -38,7 +38,7 @@ def grown(
     of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
     counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, draws_ties=False, num_roots=1,
     max_depth=99, selection=Selection.GAIN, monotone=None, newton=None, penalties=(),
-    sets=None, level_features=None,
+    sets=None, level_features=None, max_leaf_nodes=None,
 ):  # fmt: skip
     rng = np.random.default_rng(7)
     codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing)
@@ -69,14 +69,18 @@ def grown(
         newton or objective, missing,
         counts_rows=counts_rows, samples_features=max_features is not None, samples_thresholds=draws_thresholds,
         draws_ties=draws_ties, selection=selection, samples_levels=level_features is not None,
+        grows_best_first=max_leaf_nodes is not None,
     )  # fmt: skip
     most = {"max_features": max_features or len(kinds), "level_features": level_features or len(kinds)}
     limits = Limits(max_depth, min_samples_leaf=3, parameters=penalties, **most)
+    if max_leaf_nodes is not None:
+        limits = limits._replace(max_leaf_nodes=max_leaf_nodes)
     monkeypatch.setattr(prepare, "can_grow", native.can_grow if uses_kernel else lambda rules: False)
     with jax.enable_x64(True):
-        sizes = Sizes(num_bins, capacity=2**15, num_roots=num_roots)
+        capacity = 2**15 if max_leaf_nodes is None else 128 * num_roots
+        sizes = Sizes(num_bins, capacity=capacity, num_roots=num_roots)
         growth = grow(data, features, limits, rules, sizes, key=jax.random.key(3))
-    assert growth.complete and growth.tree.num_nodes > 60
+    assert growth.complete and (growth.tree.num_nodes > 60 or max_leaf_nodes is not None)
     return growth.tree
 
 
