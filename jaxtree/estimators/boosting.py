@@ -49,8 +49,8 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         learning_rate: The part of a leaf's step that is made; or a schedule, such as optax's: a function of the number
             of rounds made.
         max_depth: The largest depth of a leaf; None for no limit.
-        max_leaf_nodes: The most leaves of a tree, which then grows best-first: the split that saves most is next. All
-            splits within `max_depth` are looked at, so a limit of the depth saves time. None for any number.
+        max_leaf_nodes: The most leaves of a tree, which then grows best-first: the split that saves most is next. None
+            for any number.
         min_samples_leaf: The least number of rows in a branch; "auto" is 20 of tables below 50,000 rows, and 1 of
             larger ones, whose sums are then quicker.
         min_child_weight: The least sum of second derivatives in a branch.

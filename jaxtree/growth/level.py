@@ -30,7 +30,7 @@ from jaxtree.tree import SplitKind, Tree
 
 
 def split_level(problem: Problem, state: State, scanned: Split | None = None, *, plan: Plan) -> NodeTable:
-    """Records the splits of the frontier's nodes, of large ones by scans and histograms, of small ones by their codes."""
+    """Records the splits of the frontier: large nodes are scored by scans and histograms, small ones by their codes."""
     frontier, entries = state.frontier, state.entries
     bases = tuple(blank_bases(entries, plan) for _ in plan.tables)
 
