@@ -63,6 +63,18 @@ def is_available() -> bool:
     return True
 
 
+@functools.cache
+def has_handler(handler: str) -> bool:
+    """Whether the kernel is there and has a further handler, which the first call registers with XLA."""
+    if not is_available():
+        return False
+    library = ctypes.CDLL(str(importlib.import_module("jaxtree_native").LIBRARY))
+    if not hasattr(library, handler):
+        return False
+    jax.ffi.register_ffi_target(handler, jax.ffi.pycapsule(getattr(library, handler)), platform="cpu")
+    return True
+
+
 def can_grow(rules: ResolvedRules) -> bool:
     """Whether the kernel is there and knows these rules: all but those that share rows among branches."""
     return is_available() and _formula(rules.objective) is not None and not rules.shares_missing

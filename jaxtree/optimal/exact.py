@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from jaxtree.buckets import row_bucket
+from jaxtree.optimal import native
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.gram import LIMB, IndicatorRows, best_sides
 from jaxtree.optimal.indicators import Indicators
@@ -71,6 +72,9 @@ class SplitTable:
             is_member: The rows.
             depth: The depth of the whole tree, 1 to 3. Row l has trees of at most l + 1 leaves on the side.
         """
+        if native.is_available():
+            with jax.enable_x64(True):
+                return native.best_sides_of(self.indicators, self.values, self.cost, is_member, depth)
         rows, number = self._padded_rows, self.indicators.number
         member = np.zeros(rows.label.size, bool)
         member[: self.num_rows] = is_member

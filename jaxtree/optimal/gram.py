@@ -18,7 +18,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, Int64, UInt16
 
 from jaxtree.arrays import AnyArray
-from jaxtree.optimal.costs import LeafCost
+from jaxtree.optimal.costs import FORBIDDEN, LeafCost
 
 LIMB = 8
 """Bits of a limb."""
@@ -76,7 +76,7 @@ def best_sides(
     total = _total(rows, is_member, cost.num_labels)
     if depth < 3:
         sides = two_levels(whole, total, cost)
-        return jnp.stack(sides)[:, :depth]
+        return jnp.minimum(jnp.stack(sides)[:, :depth], FORBIDDEN)
 
     def below(root):
         inside_rows = is_member & column(rows, root)
@@ -84,7 +84,7 @@ def best_sides(
         own = _total(rows, inside_rows, cost.num_labels)
         return jnp.stack([best_by_leaves(inside, own, cost), best_by_leaves(whole - inside, total - own, cost)])
 
-    return jnp.moveaxis(lax.map(below, jnp.arange(rows.place.size)), 0, 2)
+    return jnp.minimum(jnp.moveaxis(lax.map(below, jnp.arange(rows.place.size)), 0, 2), FORBIDDEN)
 
 
 def column(rows: IndicatorRows, indicator: Int[Array, ""]) -> Bool[Array, " row"]:

@@ -1,0 +1,76 @@
+// The handler of XLA for the best splits of small trees, see small_trees.h.
+
+#include "small_trees.h"
+
+#include <cmath>
+#include <cstdint>
+
+#include "xla/ffi/api/ffi.h"
+
+namespace ffi = xla::ffi;
+
+namespace jaxtree {
+namespace {
+
+// The sums of the values of all rows, and of their sizes at most.
+int64_t SizeOfSums(const IndicatorTable& table) {
+  double most = 0;
+  for (int64_t number = 0; number < table.num_values; ++number) {
+    double size = 0;
+    for (int64_t row = 0; row < table.num_rows; ++row) size += std::abs(static_cast<double>(table.value[number * table.num_rows + row]));
+    most = std::max(most, size);
+  }
+  return static_cast<int64_t>(std::min(most, 0x1p62));
+}
+
+ffi::Error Handle(ffi::ThreadPool pool, ffi::Buffer<ffi::U16> codes, ffi::Buffer<ffi::S32> first,
+                  ffi::Buffer<ffi::PRED> is_nested, ffi::Buffer<ffi::S32> label, ffi::Buffer<ffi::S64> value,
+                  ffi::Buffer<ffi::PRED> is_member, ffi::Buffer<ffi::S64> loss, ffi::Buffer<ffi::F64> scale,
+                  ffi::Buffer<ffi::F64> mean, ffi::Buffer<ffi::S64> least_rows, ffi::ResultBuffer<ffi::S64> sides,
+                  int32_t formula, int32_t num_labels, bool counts_rows, int32_t depth) {
+  const IndicatorTable table{codes.typed_data(),
+                             first.typed_data(),
+                             is_nested.typed_data(),
+                             label.typed_data(),
+                             value.typed_data(),
+                             static_cast<int64_t>(is_nested.element_count()),
+                             static_cast<int64_t>(label.element_count()),
+                             value.dimensions()[0],
+                             num_labels};
+  const LeafCost cost{static_cast<LeafFormula>(formula), loss.typed_data(), loss.dimensions()[1], num_labels,
+                      table.num_values, scale.typed_data()[0], mean.typed_data(), least_rows.typed_data()[0], counts_rows};
+  const auto run = [&](auto sum, auto of) {
+    SmallTrees<decltype(sum), decltype(of)>(pool, table, cost, is_member.typed_data()).Run(depth, sides->typed_data());
+  };
+  const int64_t most = SizeOfSums(table);
+  if (most >= 1 << 27) {
+    run(int64_t{}, int64_t{});
+  } else if (cost.CountsErrors()) {
+    run(int32_t{}, int32_t{});
+  } else {
+    run(int32_t{}, int64_t{});
+  }
+  return ffi::Error::Success();
+}
+
+}  // namespace
+}  // namespace jaxtree
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_best_sides, jaxtree::Handle,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::ThreadPool>()
+                                  .Arg<ffi::Buffer<ffi::U16>>()   // codes of groups
+                                  .Arg<ffi::Buffer<ffi::S32>>()   // first indicator of a group, and their number
+                                  .Arg<ffi::Buffer<ffi::PRED>>()  // whether a group is nested
+                                  .Arg<ffi::Buffer<ffi::S32>>()   // labels
+                                  .Arg<ffi::Buffer<ffi::S64>>()   // values
+                                  .Arg<ffi::Buffer<ffi::PRED>>()  // which rows count
+                                  .Arg<ffi::Buffer<ffi::S64>>()   // loss
+                                  .Arg<ffi::Buffer<ffi::F64>>()   // scale
+                                  .Arg<ffi::Buffer<ffi::F64>>()   // mean
+                                  .Arg<ffi::Buffer<ffi::S64>>()   // least rows
+                                  .Ret<ffi::Buffer<ffi::S64>>()   // least costs
+                                  .Attr<int32_t>("formula")
+                                  .Attr<int32_t>("num_labels")
+                                  .Attr<bool>("counts_rows")
+                                  .Attr<int32_t>("depth"));

@@ -1,0 +1,48 @@
+"""The kernel in C++ and products of matrices find the same costs, whole number by whole number."""
+
+import jax
+import numpy as np
+import pytest
+
+from jaxtree.optimal import native
+from jaxtree.optimal.exact import SplitTable
+from jaxtree.optimal.indicators import make_indicators
+from tests.optimal.tables import CASES, case_of, table_of
+
+
+@pytest.fixture(autouse=True)
+def _with_kernel():
+    if not native.is_available():
+        pytest.skip("the kernel is not installed")
+
+
+def assert_same(table, is_member, monkeypatch):
+    for depth in (1, 2, 3):
+        fast = table.sides(is_member, depth)
+        monkeypatch.setattr(native, "is_available", lambda: False)
+        slow = table.sides(is_member, depth)
+        monkeypatch.undo()
+        np.testing.assert_array_equal(fast, slow)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_cost_is_the_same(name, monkeypatch):
+    codes, _, _, made = case_of(name, seed=11)
+    is_member = np.random.default_rng(0).random(codes.shape[1]) < 0.8
+    assert_same(table_of(codes, made), is_member, monkeypatch)
+
+
+def test_rows_as_bits_give_the_same_costs(monkeypatch):
+    rng = np.random.default_rng(3)
+    codes = rng.integers(0, 2, (16, 24)).astype(np.uint8)
+    _, _, _, made = case_of("errors", seed=4)
+    indicators = make_indicators(codes, np.full(16, 2, np.int32), np.arange(16) % 3 == 0, [np.arange(2)] * 16)
+    assert_same(SplitTable(indicators, made), rng.random(24) < 0.8, monkeypatch)
+
+
+def test_the_number_of_threads_does_not_matter():
+    codes, _, _, made = case_of("gini_weighted", seed=12)
+    table, everyone = table_of(codes, made), np.ones(codes.shape[1], bool)
+    expected = table.sides(everyone, 3)
+    with jax.default_device(jax.devices()[-1]):
+        np.testing.assert_array_equal(table.sides(everyone, 3), expected)
