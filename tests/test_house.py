@@ -15,7 +15,7 @@ import jaxtree
 PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
-    {"arrays", "blocks", "errors", "buckets", "compilation"},
+    {"arrays", "blocks", "errors", "buckets", "compilation", "kernel"},
     {"table", "datasets", "criteria"},
     {"tree"},
     {"growth", "prune", "export"},

@@ -4,10 +4,7 @@ It sums whole numbers and decides by the same rules, so that trees are the same 
 proportion to a node's rows, where a program of fixed shapes works in proportion to all codes; see native/src/growth.h.
 """
 
-import ctypes
 import functools
-import importlib
-import os
 from typing import Any
 
 import jax
@@ -15,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int32, UInt32
 
+from jaxtree import kernel
 from jaxtree.criteria import entropy, gini, misclassification, poisson, squared_error
 from jaxtree.growth.inputs import ResolvedRules
 from jaxtree.growth.newton import Newton
@@ -23,9 +21,6 @@ from jaxtree.growth.plan import Plan
 from jaxtree.growth.problem import Entries, NodeState, NodeTable, Problem
 from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.tree import Tree
-
-INTERFACE = 10
-"""The version of the kernel's arguments in this file."""
 
 HANDLERS = ("jaxtree_grow", "jaxtree_quantise", "jaxtree_sum_at_nodes", "jaxtree_sum", "jaxtree_add_steps")
 """The functions of the kernel."""
@@ -45,19 +40,10 @@ FIELDS = (
 
 @functools.cache
 def is_available() -> bool:
-    """Whether the kernel is installed in the right version, and not switched off by `JAXTREE_NATIVE=0`.
-
-    The first call registers it with XLA.
-    """
-    if os.environ.get("JAXTREE_NATIVE") == "0":
+    """Whether the kernel is there, see `jaxtree.kernel.load`; the first call registers it with XLA."""
+    library = kernel.load()
+    if library is None:
         return False
-    try:
-        package = importlib.import_module("jaxtree_native")
-    except ImportError:
-        return False
-    if package.INTERFACE != INTERFACE:
-        return False
-    library = ctypes.CDLL(str(package.LIBRARY))
     for handler in HANDLERS:
         jax.ffi.register_ffi_target(handler, jax.ffi.pycapsule(getattr(library, handler)), platform="cpu")
     return True

@@ -1,7 +1,8 @@
 """Rows of values walked through the trees of a forest, and predicted by the nodes where they end.
 
-Few rows are walked on the host, where a call costs less than that of a program. All others go to JAX in blocks. A
-row's prediction depends on neither: sums over trees are made tree after tree, in float64.
+The kernel in C++ walks them on a CPU through trees of thresholds. Without it, few rows are walked on the host, where a
+call costs less than that of a program, and all others go to JAX in blocks. A row's prediction depends on none of this:
+sums over trees are made tree after tree, in float64.
 
 A row whose value is missing may be shared out among all branches of a node. Its parts, *fractional instances*, end in
 several leaves, each with a weight, and the row is predicted by their weighted mean (Quinlan, *C4.5*, 1993, chapter 3).
@@ -21,6 +22,7 @@ from jaxtree.buckets import pad_to, row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.tree.forest import Forest, join_trees
+from jaxtree.tree.native_walk import NativeTrees, can_walk
 from jaxtree.tree.nodes import ALL_BRANCHES, children_of, pad_to_bucket
 from jaxtree.tree.tree import Tree
 from jaxtree.tree.walk import Step, Steps, next_node, steps_over_values, take, walk, walk_values, with_step
@@ -98,6 +100,7 @@ class Predictor:
         self.shares_out = ~forest.nodes.is_leaf & (forest.nodes.missing_branch == ALL_BRANCHES)
         self._shares_any = bool(self.shares_out.any())
         self._steps: dict[np.dtype, Steps] = {}
+        self._native: dict[np.dtype, NativeTrees] = {}
         self._on_device: dict[np.dtype, tuple[Steps, Roots]] = {}
 
     def __reduce__(self) -> tuple[type, tuple[Forest]]:
@@ -113,6 +116,8 @@ class Predictor:
             values: The rows: numbers, or the codes of categories; NaN is a missing value.
             start: Where each begins; at the root of the first tree if not given.
         """
+        if start is None and self._is_native(values):
+            return self._native_trees(values.dtype).ends(values)[:, 0]
         start = np.full(len(values), self._roots[0]) if start is None else start.astype(np.int32)
         if len(values) <= FEW_ROWS:
             return self._walk_on_the_host(values, np.arange(len(values)), start)
@@ -125,6 +130,8 @@ class Predictor:
 
     def ends_in_trees(self, values: Float[np.ndarray, "row feature"]) -> Int64[np.ndarray, "row tree"]:
         """The nodes where the walks of every row end, in all trees."""
+        if self._is_native(values):
+            return self._native_trees(values.dtype).ends(values)
         if len(values) <= FEW_ROWS:
             row = np.repeat(np.arange(len(values)), self.num_trees)
             ends = self._walk_on_the_host(values, row, np.tile(self._roots, len(values)))
@@ -151,6 +158,8 @@ class Predictor:
         """
         if self.num_trees == 1:
             return self.mean_at(values, self.ends(values), node_value)
+        if self._is_native(values):
+            return self._native_trees(values.dtype).means(values, node_value)
         total = np.zeros((len(values), node_value.shape[1]))
         if len(values) > FEW_ROWS and not self._shares_any:
             tables = self._tables(values.dtype)
@@ -228,6 +237,15 @@ class Predictor:
             threshold = round_down_to_float32(double) if dtype == np.float32 else double
             self._steps[dtype] = steps_over_values(self._nodes, threshold)
         return self._steps[dtype]
+
+    def _is_native(self, values: Float[np.ndarray, "row feature"]) -> bool:
+        """Whether the kernel walks these rows; many rows are for an accelerator, if JAX has one."""
+        return (len(values) <= FEW_ROWS or is_cpu()) and can_walk(self._host_steps(values.dtype))
+
+    def _native_trees(self, dtype: np.dtype) -> NativeTrees:
+        if dtype not in self._native:
+            self._native[dtype] = NativeTrees(self._host_steps(dtype), self._forest.first_node, self._depths)
+        return self._native[dtype]
 
     def _tables(self, dtype: np.dtype) -> tuple[Steps, Roots]:
         """The tables that programs read, which stay on the device between calls."""

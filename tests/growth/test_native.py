@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import Classes, Data, Limits, Rules, Sizes, grow
+from jaxtree import Classes, Data, Limits, Rules, Sizes, grow, kernel
 from jaxtree.growth import native, prepare
 from jaxtree.growth.inputs import ResolvedRules
 from tests.growth.native_trees import assert_same, needs_kernel
@@ -76,9 +76,12 @@ def test_the_kernel_is_in_use():
 @pytest.fixture
 def anew():
     """What has been found out about the kernel is forgotten, before and after."""
-    native.is_available.cache_clear()
+    found = (kernel.load, native.is_available)
+    for function in found:
+        function.cache_clear()
     yield
-    native.is_available.cache_clear()
+    for function in found:
+        function.cache_clear()
 
 
 def test_it_can_be_switched_off(monkeypatch, anew):
@@ -87,7 +90,7 @@ def test_it_can_be_switched_off(monkeypatch, anew):
 
 
 def test_a_kernel_of_another_version_is_left_alone(monkeypatch, anew):
-    package = types.SimpleNamespace(INTERFACE=native.INTERFACE + 1, LIBRARY="nowhere")
+    package = types.SimpleNamespace(INTERFACE=kernel.INTERFACE + 1, LIBRARY="nowhere")
     monkeypatch.setitem(sys.modules, "jaxtree_native", package)
     assert not native.is_available()
 

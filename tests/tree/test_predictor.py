@@ -24,6 +24,12 @@ def made_up_forest(**kinds):
     return trees, [rng.normal(size=(tree.node_count, 2)) for tree in trees]
 
 
+@pytest.fixture(autouse=True, params=["with the kernel", "without"])
+def kernel_or_not(request, monkeypatch):
+    if request.param == "without":
+        monkeypatch.setattr(predictor, "can_walk", lambda steps: False)
+
+
 @pytest.fixture(params=KINDS)
 def case(request):
     trees, said = made_up_forest(**KINDS[request.param])

@@ -1,0 +1,192 @@
+"""Walks of rows by the kernel in C++, of trees whose every split is a threshold; see native/src/walk.h.
+
+A *key* is what the kernel makes of a value: a whole number, of the value's bits, in the order of values; a missing value
+has the greatest. The upper levels of a tree are *complete*: ways that end at a leaf among them go on as if it had children,
+so that a way needs no node to say where it leads.
+"""
+
+import ctypes
+import functools
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Float64, Int32, Int64, UInt
+
+from jaxtree import kernel
+from jaxtree.errors import InvalidInputError
+from jaxtree.tree.walk import Steps
+
+ROWS_TOGETHER = 8
+"""Rows that the kernel walks together, `kTogether` there."""
+
+TOPS_A_NODE = 4
+"""Upper levels are complete as long as they have no more than so many times the nodes of the tree."""
+
+COLUMNS_A_KEY = 2
+"""Columns that splits compare, of so many, from which on all are made into keys: whole rows are read faster."""
+
+STEPS_OF_A_THREAD = 2**17
+"""Steps of walks, and values that are read, that are worth a thread of their own."""
+
+
+def can_walk(steps: Steps) -> bool:
+    """Whether the kernel is there, and every split is a threshold that sends missing values to a branch."""
+    return steps.other is None and _function() is not None
+
+
+class _Pointers(ctypes.Structure):
+    """`Trees` of native/src/walk.h."""
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("num_trees", "num_keys", "is_straight")),
+        *((name, ctypes.c_void_p) for name in ("column", "first_top", "levels", "more_levels")),
+        *((name, ctypes.c_void_p) for name in ("tops", "top_missing", "below", "nodes", "node_missing")),
+    ]
+
+
+class _Tops(NamedTuple):
+    """The upper levels of the trees.
+
+    Attributes:
+        first: Where each tree's begin; node i, whose children are 2 i and 2 i + 1, lies i places behind.
+        levels: How many each tree has.
+        node: The node of the tree that stands there.
+        below: The node to which every way through the levels leads.
+    """
+
+    first: Int64[np.ndarray, " tree"]
+    levels: Int32[np.ndarray, " tree"]
+    node: Int64[np.ndarray, " top"]
+    below: Int32[np.ndarray, " top"]
+
+
+class NativeTrees:
+    """The trees of a table, as the kernel reads them.
+
+    Args:
+        steps: The steps at the nodes, of thresholds in the type of the values.
+        first_node: Where every tree begins, with its root, and the number of nodes at the end.
+        depths: The most steps of a walk in every tree.
+    """
+
+    def __init__(self, steps: Steps, first_node: Int64[np.ndarray, " boundary"], depths: Int32[np.ndarray, " tree"]):
+        self._dtype, self._num_trees = steps.limit.dtype, len(depths)
+        is_leaf = steps.child == np.arange(len(steps.child))
+        column, key = _keys_of(np.where(is_leaf, 0, steps.question >> 1))
+        # No key is above the greatest.
+        limit = np.where(is_leaf, _greatest(self._dtype), _key_of_number(steps.limit))
+        takes_left = (~is_leaf & (steps.question % 2 == 0)).astype(np.uint8)
+        tops = _complete(steps.child, is_leaf, first_node, depths)
+        more_levels = (depths - tops.levels).astype(np.int32)
+        size = len(limit) if more_levels.any() else 0
+        self._arrays = {
+            "column": column,
+            "first_top": tops.first,
+            "levels": tops.levels,
+            "more_levels": more_levels,
+            "tops": _records({"limit": limit[tops.node], "key": key[tops.node].astype(limit.dtype)}),
+            "top_missing": takes_left[tops.node],
+            "below": tops.below,
+            "nodes": _records({"limit": limit[:size], "key": key[:size], "child": steps.child[:size]}),
+            "node_missing": takes_left,
+        }
+        self._pointers = _Pointers(
+            num_trees=self._num_trees,
+            num_keys=len(column),
+            is_straight=int(len(column) == column[-1] + 1),
+            **{name: array.ctypes.data for name, array in self._arrays.items()},
+        )
+        self._num_columns, self._steps_of_row = int(column[-1]) + 1, int(depths.sum()) + len(column)
+
+    def ends(self, values: Float[np.ndarray, "row feature"]) -> Int64[np.ndarray, "row tree"]:
+        """The nodes where the walks of every row end."""
+        ends = np.empty((len(values), self._num_trees), np.int64)
+        self._walk(values, ends.ctypes.data, None, None, 0)
+        return ends
+
+    def means(
+        self, values: Float[np.ndarray, "row feature"], node_value: Float[np.ndarray, "node column"]
+    ) -> Float64[np.ndarray, "row column"]:
+        """The means over the trees of the values of the nodes where a row ends, added up tree after tree."""
+        node_value = np.ascontiguousarray(node_value, np.float64)
+        means = np.empty((len(values), node_value.shape[1]))
+        self._walk(values, None, means.ctypes.data, node_value.ctypes.data, node_value.shape[1])
+        return means
+
+    def _walk(self, values: Float[np.ndarray, "row feature"], *results: int | None) -> None:
+        """Calls the kernel, which reads the values where they are, in any order of memory."""
+        if values.shape[1] < self._num_columns:
+            raise InvalidInputError(f"the trees split on {self._num_columns} columns, got {values.shape[1]}")
+        values = np.asarray(values, self._dtype)
+        size = values.dtype.itemsize
+        if not values.flags.aligned or any(stride % size for stride in values.strides):
+            values = np.ascontiguousarray(values)
+        strides = (stride // size for stride in values.strides)
+        num_threads = min(os.cpu_count() or 1, len(values) * self._steps_of_row // STEPS_OF_A_THREAD + 1)
+        walk = _function()
+        walk(ctypes.byref(self._pointers), values.ctypes.data, size, len(values), *strides, *results, num_threads)
+
+
+@functools.cache
+def _function() -> Any:
+    """The kernel's function with the types of its arguments; None if the kernel is not there, or has none."""
+    walk = getattr(kernel.load(), "jaxtree_walk", None)
+    if walk is not None:
+        whole, pointer = ctypes.c_int64, ctypes.c_void_p
+        walk.argtypes = [pointer, pointer, whole, whole, whole, whole, pointer, pointer, pointer, whole, whole]
+        walk.restype = None
+    return walk
+
+
+def _greatest(dtype: np.dtype) -> np.unsignedinteger:
+    """The key of a missing value, of values of a type."""
+    whole = np.uint32 if dtype == np.float32 else np.uint64
+    return whole(np.iinfo(whole).max)
+
+
+def _key_of_number(values: Float[np.ndarray, " number"]) -> UInt[np.ndarray, " number"]:
+    """The keys of numbers, as the kernel makes them."""
+    greatest = _greatest(values.dtype)
+    bits = (values + values.dtype.type(0)).view(greatest.dtype)  # -0 and 0 are one number
+    sign = greatest ^ (greatest >> greatest.dtype.type(1))
+    return np.where(bits & sign, bits ^ greatest, bits | sign)
+
+
+def _keys_of(feature: Int32[np.ndarray, " node"]) -> tuple[Int32[np.ndarray, " key"], UInt[np.ndarray, " node"]]:
+    """The columns that are made into keys, and which key the split of every node compares, as the kernel counts."""
+    column, key = np.unique(feature, return_inverse=True)
+    if column[-1] < COLUMNS_A_KEY * len(column):
+        column, key = np.arange(column[-1] + 1), feature
+    return column.astype(np.int32), (ROWS_TOGETHER * key).astype(np.uint32)
+
+
+def _complete(
+    child: Int32[np.ndarray, " node"],
+    is_leaf: Bool[np.ndarray, " node"],
+    first_node: Int64[np.ndarray, " boundary"],
+    depths: Int32[np.ndarray, " tree"],
+) -> _Tops:
+    """The upper levels of the trees, as many as do not have too many nodes."""
+    most = np.array([int(TOPS_A_NODE * number).bit_length() - 1 for number in np.diff(first_node)])
+    levels = np.minimum(depths, most).astype(np.int32)
+    end = np.cumsum(1 << levels.astype(np.int64))
+    first = np.append(0, end[:-1])
+    top_node, below = np.zeros(end[-1], np.int64), np.zeros(end[-1], np.int32)
+    tree, place, node = np.arange(len(levels)), np.ones(len(levels), np.int64), first_node[:-1]
+    for level in range(levels.max() + 1):
+        is_below = levels[tree] == level
+        below[(first[tree] + place - (1 << level))[is_below]] = node[is_below]
+        tree, place, node = (array[~is_below] for array in (tree, place, node))
+        top_node[first[tree] + place] = node
+        tree, place = np.repeat(tree, 2), np.stack([2 * place, 2 * place + 1], axis=1).reshape(-1)
+        node = np.stack([child[node], child[node] + ~is_leaf[node]], axis=1).reshape(-1)
+    return _Tops(first, levels, top_node, below)
+
+
+def _records(columns: dict[str, np.ndarray]) -> np.ndarray:
+    """Columns side by side, as an array of structures in C++."""
+    records = np.empty(len(columns["limit"]), [(name, column.dtype) for name, column in columns.items()])
+    for name, column in columns.items():
+        records[name] = column
+    return records

@@ -1,0 +1,131 @@
+"""Walks by the kernel in C++, beside those that NumPy and XLA make of the same steps."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from jaxtree import DecisionTreeRegressor, SplitKind
+from jaxtree.errors import InvalidInputError
+from jaxtree.tree import native_walk, predictor
+from jaxtree.tree.forest import join_trees
+from jaxtree.tree.predictor import Predictor
+from tests.reference.walks import made_up_tree, made_up_values
+
+pytestmark = pytest.mark.skipif(native_walk._function() is None, reason="the kernel is not installed")
+
+SIZES = (0, 1, 3, 20, 200)
+"""Splits of trees."""
+
+
+def trees_of(sizes=SIZES, **options):
+    options = {"kinds": (SplitKind.THRESHOLD,)} | options
+    return join_trees([made_up_tree(seed, num_splits=size, **options) for seed, size in enumerate(sizes)])
+
+
+def rows_of(forest, number, **options):
+    """Rows with numbers on thresholds, with both zeros, and with the greatest numbers that there are."""
+    values = made_up_values(forest.nodes, number, seed=1, **options)
+    rng = np.random.default_rng(2)
+    ends = rng.random(values.shape) < 0.05
+    values[ends] = rng.choice([0.0, -0.0, 1e308, -1e308], ends.sum())
+    return values
+
+
+def said_at(forest, columns):
+    return np.random.default_rng(3).normal(size=(forest.nodes.node_count, columns))
+
+
+def without_the_kernel(monkeypatch, predict):
+    with monkeypatch.context() as patched:
+        patched.setattr(predictor, "can_walk", lambda steps: False)
+        return predict()
+
+
+def assert_as_without(monkeypatch, forest, values, columns=1):
+    """Nodes and means are those of a walk without the kernel, bit for bit."""
+    walked, said = Predictor(forest), said_at(forest, columns)
+    for predict in (lambda: walked.ends_in_trees(values), lambda: walked.mean(values, said)):
+        np.testing.assert_array_equal(predict(), without_the_kernel(monkeypatch, predict))
+
+
+@pytest.mark.parametrize("number", [1, 7, 8, 9, 3000])
+@pytest.mark.parametrize("share_missing", [0.0, 0.2])
+def test_any_number_of_rows(monkeypatch, number, share_missing):
+    forest = trees_of()
+    values = rows_of(forest, number, share_missing=share_missing)
+    for dtype, columns in itertools.product((np.float64, np.float32), (1, 3)):
+        with np.errstate(over="ignore", under="ignore"):
+            assert_as_without(monkeypatch, forest, np.clip(values, -1e38, 1e38).astype(dtype), columns)
+
+
+def test_infinite_numbers_are_no_missing_values(monkeypatch):
+    forest = trees_of()
+    values = rows_of(forest, 40)
+    values[::3, 0], values[1::3, 0] = np.inf, -np.inf
+    assert_as_without(monkeypatch, forest, values)
+
+
+def test_trees_that_are_deeper_than_their_upper_levels(monkeypatch):
+    """Every split cuts off the rows of the greatest target."""
+    X = np.random.default_rng(0).permuted(np.tile(np.arange(40.0), (3, 1)), axis=1).T
+    trees = [DecisionTreeRegressor().fit(X, 4.0 ** X[:, column]).tree_ for column in range(3)]
+    forest = join_trees(trees)
+    walked = Predictor(forest)
+    walked.ends(X)
+    assert (walked._native_trees(X.dtype)._arrays["more_levels"] > 10).all()
+    values = np.random.default_rng(1).uniform(-1, 41, (3000, 3)).round(1)
+    assert_as_without(monkeypatch, forest, values)
+    values[np.random.default_rng(2).random(values.shape) < 0.2] = np.nan
+    assert_as_without(monkeypatch, forest, values)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_order_of_memory_is_read_where_it_is(dtype):
+    forest = trees_of()
+    values = rows_of(forest, 100).clip(-1e38, 1e38).astype(dtype)
+    walked, apart = Predictor(forest), np.zeros((300, 20), dtype)
+    expected = walked.ends_in_trees(values)
+    apart[::3, 2:14:2] = values
+    packed = np.zeros(100, [("mark", "u1"), ("row", dtype, 6)])
+    packed["row"] = values
+    others = {
+        "columns": np.asfortranarray(values),
+        "some rows of some columns": apart[::3, 2:14:2],
+        "backwards": values[::-1, ::-1].copy()[::-1, ::-1],
+        "unaligned": packed["row"],
+        "other bytes": values.astype(values.dtype.newbyteorder()),
+    }
+    for name, other in others.items():
+        np.testing.assert_array_equal(walked.ends_in_trees(other), expected, err_msg=name)
+
+
+def test_few_columns_of_many(monkeypatch):
+    forest = trees_of()
+    moved = np.zeros((500, 400))
+    moved[:, 300:306] = rows_of(forest, 500)
+    nodes = forest.nodes
+    object.__setattr__(nodes, "feature", np.where(nodes.is_leaf, nodes.feature, nodes.feature + 300))
+    assert_as_without(monkeypatch, forest, moved)
+
+
+def test_threads_change_nothing(monkeypatch):
+    forest = trees_of((20,) * 30)
+    values, said = rows_of(forest, 5000), said_at(forest, 2)
+    expected = Predictor(forest).mean(values, said)
+    for number, work in ((1, 1), (4, 1), (3, 10**9)):
+        monkeypatch.setattr(native_walk.os, "cpu_count", lambda number=number: number)
+        monkeypatch.setattr(native_walk, "STEPS_OF_A_THREAD", work)
+        np.testing.assert_array_equal(Predictor(forest).mean(values, said), expected)
+
+
+def test_other_splits_are_walked_without_it():
+    forest = trees_of(kinds=tuple(SplitKind))
+    steps = Predictor(forest)._host_steps(np.dtype(float))
+    assert not native_walk.can_walk(steps)
+    assert native_walk.can_walk(Predictor(trees_of())._host_steps(np.dtype(float)))
+
+
+def test_rows_without_the_columns_of_the_trees_are_refused():
+    with pytest.raises(InvalidInputError, match="split on .* columns, got 1"):
+        Predictor(trees_of()).ends_in_trees(np.zeros((3, 1)))
