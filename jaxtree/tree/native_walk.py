@@ -1,8 +1,8 @@
 """Walks of rows by the kernel in C++, of trees whose every split is a threshold; see native/src/walk.h.
 
-A *key* is what the kernel makes of a value: a whole number, of the value's bits, in the order of values; a missing value
-has the greatest. The upper levels of a tree are *complete*: ways that end at a leaf among them go on as if it had children,
-so that a way needs no node to say where it leads.
+A *key* is what the kernel makes of a value: a whole number, of the value's bits, in the order of values; a missing
+value has the greatest. The upper levels of a tree are *complete*: ways that end at a leaf among them go on as if it had
+children, so that a way needs no node to say where it leads.
 """
 
 import ctypes
