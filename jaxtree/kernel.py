@@ -7,6 +7,7 @@ import ctypes
 import functools
 import importlib
 import os
+from typing import Any
 
 INTERFACE = 10
 """The version of the arguments of the kernel's functions that this package knows."""
@@ -22,3 +23,17 @@ def load() -> ctypes.CDLL | None:
     except ImportError:
         return None
     return ctypes.CDLL(str(package.LIBRARY)) if package.INTERFACE == INTERFACE else None
+
+
+@functools.cache
+def find_walk() -> Any:
+    """Returns the function that walks rows, with the types of its arguments, which native/src/walk.cc describes.
+
+    None if the kernel is not there, or was compiled without it.
+    """
+    walk = getattr(load(), "jaxtree_walk", None)
+    if walk is not None:
+        whole, pointer = ctypes.c_int64, ctypes.c_void_p
+        walk.argtypes = [pointer, pointer, whole, whole, whole, whole, pointer, pointer, pointer, whole, whole]
+        walk.restype = None
+    return walk

@@ -54,7 +54,7 @@ def has_handler(handler: str) -> bool:
     """Whether the kernel is there and has a further handler, which the first call registers with XLA."""
     if not is_available():
         return False
-    library = ctypes.CDLL(str(importlib.import_module("jaxtree_native").LIBRARY))
+    library = kernel.load()
     if not hasattr(library, handler):
         return False
     jax.ffi.register_ffi_target(handler, jax.ffi.pycapsule(getattr(library, handler)), platform="cpu")

@@ -6,9 +6,8 @@ children, so that a way needs no node to say where it leads.
 """
 
 import ctypes
-import functools
 import os
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int32, Int64, UInt
@@ -32,7 +31,7 @@ STEPS_OF_A_THREAD = 2**17
 
 def can_walk(steps: Steps) -> bool:
     """Whether the kernel is there, and every split is a threshold that sends missing values to a branch."""
-    return steps.other is None and _function() is not None
+    return steps.other is None and kernel.find_walk() is not None
 
 
 class _Pointers(ctypes.Structure):
@@ -124,19 +123,8 @@ class NativeTrees:
             values = np.ascontiguousarray(values)
         strides = (stride // size for stride in values.strides)
         num_threads = min(os.cpu_count() or 1, len(values) * self._steps_of_row // STEPS_OF_A_THREAD + 1)
-        walk = _function()
+        walk = kernel.find_walk()
         walk(ctypes.byref(self._pointers), values.ctypes.data, size, len(values), *strides, *results, num_threads)
-
-
-@functools.cache
-def _function() -> Any:
-    """The kernel's function with the types of its arguments; None if the kernel is not there, or has none."""
-    walk = getattr(kernel.load(), "jaxtree_walk", None)
-    if walk is not None:
-        whole, pointer = ctypes.c_int64, ctypes.c_void_p
-        walk.argtypes = [pointer, pointer, whole, whole, whole, whole, pointer, pointer, pointer, whole, whole]
-        walk.restype = None
-    return walk
 
 
 def _greatest(dtype: np.dtype) -> np.unsignedinteger:

@@ -5,14 +5,14 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxtree import DecisionTreeRegressor, SplitKind
+from jaxtree import DecisionTreeRegressor, SplitKind, kernel
 from jaxtree.errors import InvalidInputError
 from jaxtree.tree import native_walk, predictor
 from jaxtree.tree.forest import join_trees
 from jaxtree.tree.predictor import Predictor
 from tests.reference.walks import made_up_tree, made_up_values
 
-pytestmark = pytest.mark.skipif(native_walk._function() is None, reason="the kernel is not installed")
+pytestmark = pytest.mark.skipif(kernel.find_walk() is None, reason="the kernel is not installed")
 
 SIZES = (0, 1, 3, 20, 200)
 """Splits of trees."""
