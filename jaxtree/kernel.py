@@ -27,13 +27,15 @@ def load() -> ctypes.CDLL | None:
 
 @functools.cache
 def find_walk() -> Any:
-    """Returns the function that walks rows, with the types of its arguments, which native/src/walk.cc describes.
+    """Returns the function that walks rows, with the types of its arguments; None if the kernel has none.
 
-    None if the kernel is not there, or was compiled without it.
+    These are the trees; values with their size, number of rows and strides; the nodes to be written, or the means, with
+    the values of nodes and how many each has; and the number of threads.
     """
     walk = getattr(load(), "jaxtree_walk", None)
     if walk is not None:
         whole, pointer = ctypes.c_int64, ctypes.c_void_p
-        walk.argtypes = [pointer, pointer, whole, whole, whole, whole, pointer, pointer, pointer, whole, whole]
+        values, results = [pointer, whole, whole, whole, whole], [pointer, pointer, pointer, whole]
+        walk.argtypes = [pointer, *values, *results, whole]
         walk.restype = None
     return walk
