@@ -18,6 +18,12 @@ def evaluate(loss, *arrays):
     return loss.values(*arrays)
 
 
+@functools.partial(jax.jit, static_argnums=0)
+def mean_of(loss, *arrays):
+    """The mean of a loss, as one program."""
+    return loss.mean(*arrays)
+
+
 def numeric(function, at, step=1e-5):
     """Central differences of a function of scores `[score, row]` that has a value (or an array) a row, last axis.
 

@@ -33,8 +33,14 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("num_devices", [2, 4])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name, num_devices",
+    [
+        *((name, 2) for name in CASES),
+        ("softmax", 4),
+        *(pytest.param(name, 4, marks=pytest.mark.exhaustive) for name in CASES if name != "softmax"),
+    ],
+)
 def test_the_model_is_that_of_one_device(name, num_devices):
     loss, make = CASES[name]
     # 401 rows do not divide equally.

@@ -8,7 +8,7 @@ import sklearn.metrics
 
 from jaxtree.boosting.ranking import average_precision, ndcg, pairwise
 from jaxtree.errors import InvalidInputError
-from tests.boosting.derivatives import derive, evaluate, numeric
+from tests.boosting.derivatives import derive, evaluate, mean_of, numeric
 
 ROWS = np.random.default_rng(11)
 NUMBER_OF_ROWS = 30
@@ -83,7 +83,7 @@ def test_values_are_what_the_measure_lacks(name):
     loss, target, measure, top = CASES[name]
     with jax.enable_x64(True):
         values = evaluate(loss, SCORES, target, {"group": GROUP})
-        mean = loss.mean(SCORES, target, WEIGHT, {"group": GROUP})
+        mean = mean_of(loss, SCORES, target, WEIGHT, {"group": GROUP})
     measures = {}
     for group in np.unique(GROUP):
         rows = group == GROUP
@@ -95,10 +95,10 @@ def test_values_are_what_the_measure_lacks(name):
 
 def test_measures_are_those_of_scikit_learn():
     rows = GROUP == -3
-    values = ndcg(4).values(SCORES, DEGREES, {"group": GROUP})
+    values = evaluate(ndcg(4), SCORES, DEGREES, {"group": GROUP})
     other = sklearn.metrics.ndcg_score([2.0 ** DEGREES[rows] - 1], SCORES[:, rows], k=4)
     np.testing.assert_allclose(1 - np.asarray(values)[rows], other, rtol=1e-5)
-    values = average_precision().values(SCORES, HITS, {"group": GROUP})
+    values = evaluate(average_precision(), SCORES, HITS, {"group": GROUP})
     other = sklearn.metrics.average_precision_score(HITS[rows], SCORES[0, rows])
     np.testing.assert_allclose(1 - np.asarray(values)[rows], other, rtol=1e-5)
 
@@ -132,8 +132,8 @@ def test_rows_of_weight_zero_are_not_there_and_the_order_of_rows_does_not_matter
         some = {"group": GROUP[shuffled]}
         alone = derive(loss, SCORES[:, shuffled], target[shuffled], weight[shuffled], some)
         means = (
-            loss.mean(SCORES, target, weight, {"group": GROUP}),
-            loss.mean(SCORES[:, shuffled], target[shuffled], weight[shuffled], some),
+            mean_of(loss, SCORES, target, weight, {"group": GROUP}),
+            mean_of(loss, SCORES[:, shuffled], target[shuffled], weight[shuffled], some),
         )
     for one, other in zip(padded, alone, strict=True):
         np.testing.assert_allclose(one[0, shuffled], other[0], rtol=1e-12, atol=1e-14)

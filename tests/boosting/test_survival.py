@@ -10,7 +10,7 @@ import scipy.stats
 
 from jaxtree.boosting.survival import accelerated_failure_time, cox
 from jaxtree.errors import InvalidInputError
-from tests.boosting.derivatives import check_derivatives, derive, evaluate, numeric
+from tests.boosting.derivatives import check_derivatives, derive, evaluate, mean_of, numeric
 
 ROWS = np.random.default_rng(7)
 NUMBER_OF_ROWS = 24
@@ -41,7 +41,8 @@ def test_cox_beside_a_slow_loop(ties):
     slow = lambda score: slow_cox(score, TIME, EVENT, WEIGHT, ties)  # noqa: E731
     with jax.enable_x64(True):
         derivatives = derive(loss, SCORES, TIME, WEIGHT, extras)
-        np.testing.assert_allclose(loss.mean(SCORES, TIME, WEIGHT, extras), slow(SCORES[0]) / WEIGHT.sum(), rtol=1e-9)
+        mean = mean_of(loss, SCORES, TIME, WEIGHT, extras)
+        np.testing.assert_allclose(mean, slow(SCORES[0]) / WEIGHT.sum(), rtol=1e-9)
         values = np.sum(evaluate(loss, SCORES, TIME, extras))
     np.testing.assert_allclose(values, slow_cox(SCORES[0], TIME, EVENT, np.ones(NUMBER_OF_ROWS), ties), rtol=1e-9)
     for row, unit in enumerate(1e-4 * np.eye(NUMBER_OF_ROWS)):
@@ -72,7 +73,7 @@ def test_extreme_scores_and_padding_give_numbers(ties):
         derivatives = derive(cox(ties), scores, time, weight, extras)
         assert all(np.isfinite(part).all() and (part[0, -2:] == 0).all() for part in derivatives)
         np.testing.assert_allclose(np.sum(derivatives.gradient), 0, atol=1e-3 + 1e-5 * size)
-        assert np.isfinite(cox(ties).mean(scores, time, weight, extras))
+        assert np.isfinite(mean_of(cox(ties), scores, time, weight, extras))
 
 
 def test_cox_is_traced_once_for_equal_losses():
