@@ -1,7 +1,9 @@
 """The best tree of a small depth, by a search of all of them."""
 
+import contextlib
 import dataclasses
 import math
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Annotated, Any, ClassVar
 
@@ -12,7 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from jaxtree.criteria import CRITERIA
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
-from jaxtree.estimators.conventions import whole
+from jaxtree.estimators.conventions import progress_of_trees, whole
 from jaxtree.estimators.growing import EncodedSample, Recipe
 from jaxtree.estimators.magnitude import Magnitude, check_counts
 from jaxtree.estimators.parameters import AUTO, BALANCED, CLASS_CRITERIA, RegressionParameters
@@ -20,12 +22,13 @@ from jaxtree.estimators.prunings import AT_LEAST_0, PART, Pruning
 from jaxtree.estimators.sample import PreparedFit, Sample, Weights
 from jaxtree.growth.inputs import Limits, Missing, Rules
 from jaxtree.optimal.costs import CostedTarget, cost_of_classes, cost_of_numbers
+from jaxtree.optimal.exact import MOST_EXACT_DEPTH
 from jaxtree.optimal.nodes import CodedTable, node_table
 from jaxtree.optimal.search import BestTree, SearchLimits, find_tree
 from jaxtree.table.target import NumberTarget
 from jaxtree.tree import SplitKind, Tree
 
-MOST_DEPTH = 3
+MOST_DEPTH = 5
 """The largest depth of a tree that is searched."""
 
 
@@ -49,9 +52,17 @@ class _TreeSearch:
         target = self._owner.costed_target(magnitude.divide(sample.target), sample.weight, self._least_rows)
         schema = sample.schema
         table = CodedTable(sample.codes, schema.num_values, schema.is_categorical)
-        self.found = find_tree(table, target, self._limits)
+        with _progress(self._owner.verbose) as report:
+            self.found = find_tree(table, target, self._limits._replace(report=report))
         learns = self._limits.learns_missing
         return magnitude.restore(node_table(self.found.tree, table, target, learns_missing=learns))
+
+
+@contextlib.contextmanager
+def _progress(verbose: int) -> Iterator[Callable[[float, float], None] | None]:
+    """Yields what to call with the objective in hand and its lower bound, which a bar shows; None for no bar."""
+    with progress_of_trees(verbose, 1, "searching", "trees are found") as add:
+        yield None if add is None else lambda found, bound: add(0, f"objective {found:.6g}, bound {bound:.6g}")
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -65,6 +76,8 @@ class _Optimal(BaseTree):
     max_thresholds: Annotated[int | str, whole(1, 65_535), AUTO] = "auto"
     zoom: Annotated[bool, "boolean"] = True
     missing: Annotated[str, StrOptions({"learn", "branch"})] = "learn"
+    time_limit: Annotated[float | None, AT_LEAST_0, None] = 60.0
+    verbose: Annotated[int, "verbose"] = 0
 
     limit_parameters: ClassVar[dict] = {}
 
@@ -81,7 +94,13 @@ class _Optimal(BaseTree):
             None if isinstance(self.max_thresholds, str) else int(self.max_thresholds),
             zooms=self.zoom,
             learns_missing=self.missing == "learn",
+            time_limit=math.inf if self.time_limit is None else float(self.time_limit),
         )
+        if self.max_depth > MOST_EXACT_DEPTH and self.max_leaf_nodes is not None:
+            raise InvalidInputError(
+                f"max_leaf_nodes is for max_depth up to {MOST_EXACT_DEPTH}, got max_depth={self.max_depth}: a "
+                "leaf_penalty limits the leaves of deeper trees"
+            )
         rules = Rules(self.make_objective(), Missing[self.missing.upper()])
         search = _TreeSearch(self, limits, self._least_rows(num_rows))
         return Recipe(rules, self.growth_limits(num_rows, weight), SplitKind.ONE_VS_REST, grows=search)
@@ -91,7 +110,7 @@ class _Optimal(BaseTree):
         search = start.encoded.recipe.grows
         assert isinstance(search, _TreeSearch)
         self.objective_ = search.found.objective
-        self.optimality_ = "proven" if search.found.is_complete else "among thresholds"
+        self.optimality_ = search.found.optimality
         return super().finish_fit(grown, start)
 
     def list_prunings(self) -> list[Pruning]:
@@ -113,7 +132,7 @@ class _Optimal(BaseTree):
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
-    r"""The best classification tree of a depth of up to three: no other tree makes fewer errors.
+    r"""The best classification tree of a small depth: no other tree makes fewer errors.
 
     Among all trees whose leaves are at most `max_depth` splits deep, the tree minimises
 
@@ -122,7 +141,9 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
     where a leaf costs the weight of the rows that it classifies wrongly, what `cost_matrix` says, or its weight times
     Gini impurity or entropy. Growth decides on one split at a time, and may not find a pair of columns that help only
     together; this search compares all pairs of splits by their sums over rows (see `jaxtree.optimal.gram`), below all
-    first splits. So a tree of three levels that people can read is as good as one can be.
+    first splits. So a tree of three levels that people can read is as good as one can be. Of four or five levels there
+    are too many to compare them all in general: then splits are followed in the order of what two levels below them
+    reach, with bounds, until the tree is proven to be the best, `time_limit` is over or the user interrupts.
 
     Of equally good trees that of the fewest leaves is taken, then that whose first split has the first column, then the
     lowest value. Numeric, ordered and boolean columns are split by thresholds, categorical ones by one category against
@@ -135,12 +156,15 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
         criterion: "misclassification", "gini", "entropy" or "log_loss".
         cost_matrix: What it costs to predict a class (columns) where another (rows) is true, in the order of
             `classes_`; for "misclassification". None is 1 for every error.
-        max_depth: The largest depth of a leaf, from 1 to 3.
-        max_leaf_nodes: The most leaves.
+        max_depth: The largest depth of a leaf, from 1 to 5.
+        max_leaf_nodes: The most leaves, for a `max_depth` of up to 3.
         min_samples_leaf: The least number of rows of a leaf, or their share of all rows of some weight.
         leaf_penalty: What a leaf must save at least, in units of the cost: errors, or weight.
         max_thresholds: The most thresholds of a column that are compared at once, or "auto": as many as take seconds.
         zoom: Whether thresholds around the chosen ones are tried.
+        time_limit: Seconds after which the search of four or five levels ends with the tree that it has; None for no
+            limit.
+        verbose: 1 shows the objective and its bound as they meet.
         class_weight: Factors of the classes' weights: a dict, "balanced", or None.
         missing: "learn" lets every split choose the branch of missing values, "branch" makes missing a value of its
             own, larger than every number.
@@ -153,7 +177,8 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
 
     Attributes:
         tree_: The fitted `jaxtree.Tree`.
-        optimality_: "proven" if no tree of the limits is better, "among thresholds" if some thresholds were left out.
+        optimality_: "proven" if no tree of the limits is better, "among thresholds" if some thresholds were left out;
+            where the search of four or five levels ended early, the share of the objective that another tree may save.
         objective_: The sum of the costs and penalties of the leaves before pruning.
         schema_: Columns and features in words.
         classes_: The classes in ascending order.
@@ -215,19 +240,22 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class OptimalTreeRegressor(RegressionParameters, _Optimal, BaseTreeRegressor):
-    r"""The best regression tree of a depth of up to three: no other tree has a smaller squared error.
+    r"""The best regression tree of a small depth: no other tree has a smaller squared error.
 
     Among all trees whose leaves are at most `max_depth` splits deep, the tree minimises the sum over leaves of their
     weight times impurity, and of `leaf_penalty`. See `OptimalTreeClassifier` for the search, ties and thresholds.
 
     Args:
         criterion: "squared_error", or "poisson" for half the Poisson deviance; of several outputs the mean over them.
-        max_depth: The largest depth of a leaf, from 1 to 3.
-        max_leaf_nodes: The most leaves.
+        max_depth: The largest depth of a leaf, from 1 to 5.
+        max_leaf_nodes: The most leaves, for a `max_depth` of up to 3.
         min_samples_leaf: The least number of rows of a leaf, or their share of all rows of some weight.
         leaf_penalty: What a leaf must save at least, in units of the summed squared error or deviance.
         max_thresholds: The most thresholds of a column that are compared at once, or "auto": as many as take seconds.
         zoom: Whether thresholds around the chosen ones are tried.
+        time_limit: Seconds after which the search of four or five levels ends with the tree that it has; None for no
+            limit.
+        verbose: 1 shows the objective and its bound as they meet.
         missing: "learn" or "branch", as in `OptimalTreeClassifier`.
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
@@ -238,7 +266,8 @@ class OptimalTreeRegressor(RegressionParameters, _Optimal, BaseTreeRegressor):
 
     Attributes:
         tree_: The fitted `jaxtree.Tree`.
-        optimality_: "proven" if no tree of the limits is better, "among thresholds" if some thresholds were left out.
+        optimality_: "proven" if no tree of the limits is better, "among thresholds" if some thresholds were left out;
+            where the search of four or five levels ended early, the share of the objective that another tree may save.
         objective_: The sum of the costs and penalties of the leaves before pruning.
         schema_: Columns and features in words.
 

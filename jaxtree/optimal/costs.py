@@ -163,11 +163,15 @@ class CostedTarget(NamedTuple):
             np.add.at(sums[:, number], label, value)
         return sums.reshape(-1)
 
+    @property
+    def free_cost(self) -> LeafCost:
+        """The cost of a leaf of any number of rows."""
+        return dataclasses.replace(self.cost, least_rows=np.array(0))
+
     def risk(self, rows: Int[np.ndarray, " some_row"]) -> float:
         """Returns the cost of some rows as one leaf, in units of the objective."""
-        free = dataclasses.replace(self.cost, least_rows=np.array(0))
         with jax.enable_x64(True):
-            cost = int(free(self.sums(rows)))
+            cost = int(self.free_cost(self.sums(rows)))
         is_impossible = cost >= FORBIDDEN
         return math.fsum(self.moment[rows]) + (0.0 if is_impossible else self.units.cost * cost)
 

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int64
 
 from jaxtree.buckets import row_bucket
 from jaxtree.optimal import native
-from jaxtree.optimal.costs import CostedTarget
+from jaxtree.optimal.costs import CostedTarget, LeafCost
 from jaxtree.optimal.gram import LIMB, IndicatorRows, best_sides
 from jaxtree.optimal.indicators import Indicators
 
@@ -59,6 +59,11 @@ class SplitTable:
     def sums(self, is_member: Bool[np.ndarray, " row"]) -> Int64[np.ndarray, " channel"]:
         """Returns the sums over some rows."""
         return self.target.sums(np.flatnonzero(is_member))
+
+    @property
+    def free_cost(self) -> LeafCost:
+        """The cost of a leaf of any number of rows."""
+        return self.target.free_cost
 
     def leaf(self, is_member: Bool[np.ndarray, " row"]) -> int:
         """Returns the cost of some rows as one leaf."""
@@ -173,6 +178,6 @@ def exact_tree(table: SplitTable, is_member: Bool[np.ndarray, " row"], depth: in
     )
 
 
-def best_number_of_leaves(frontier: Int64[np.ndarray, " most_leaves"], penalty: int, most: int | None = None) -> int:
+def best_number_of_leaves(frontier: Int64[np.ndarray, " most_leaves"], penalty: float, most: int | None = None) -> int:
     """Returns how many leaves the best tree has where every leaf costs a penalty; of equally good ones the fewest."""
     return int(np.argmin(frontier[:most] + penalty * np.arange(1, len(frontier[:most]) + 1))) + 1

@@ -58,6 +58,15 @@ class Indicators(NamedTuple):
         codes = self.codes[group]
         return codes <= place if self.is_nested[group] else codes == place
 
+    def sums(self, values: Int64[np.ndarray, " row"]) -> Int64[np.ndarray, " indicator"]:
+        """Returns the sum of the values of the rows where every indicator is 1; sums of less than 2**53."""
+        sums = np.zeros(self.number, np.int64)
+        for group, codes in enumerate(self.codes):
+            first, end = self.first[group : group + 2]
+            own = np.bincount(codes, values, minlength=end - first + 1)[: end - first].astype(np.int64)
+            sums[first:end] = np.cumsum(own) if self.is_nested[group] else own
+        return sums
+
     def inside_branch(self, indicator: int) -> int:
         """Returns the branch of the rows where an indicator is 1."""
         return 0 if self.kind[indicator] == SplitKind.THRESHOLD else 1

@@ -4,6 +4,9 @@ A column with many values has too many thresholds for all to be compared with al
 quantiles; and again, with thresholds between those next to the ones of the best tree, until that is no better (*zoom*).
 """
 
+import math
+import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,16 +14,20 @@ from jaxtyping import Float64, Int
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.optimal.costs import CostedTarget
-from jaxtree.optimal.exact import SplitTable, best_number_of_leaves, exact_tree, frontier_of
+from jaxtree.optimal.deeper import DeepSearch
+from jaxtree.optimal.exact import MOST_EXACT_DEPTH, SplitTable, best_number_of_leaves, exact_frontier, exact_tree
 from jaxtree.optimal.indicators import make_indicators
 from jaxtree.optimal.nodes import Branching, CodedTable, branching_of, branchings, objective_of
 from jaxtree.tree import SplitKind
 
-MOST_INDICATORS = {1: 2**20, 2: 2**13, 3: 2**12}
+MOST_INDICATORS = {1: 2**20, 2: 2**13, 3: 2**12, 4: 2**12, 5: 2**12}
 """The most indicators that are compared, by the depth of the tree."""
 
-GOOD_NUMBER = {1: 2**16, 2: 2**11, 3: 512}
+GOOD_NUMBER = {1: 2**16, 2: 2**11, 3: 512, 4: 128, 5: 96}
 """How many thresholds are compared where the caller leaves it open."""
+
+LARGE_PENALTY = 2.0**12
+"""A penalty of so many units is rounded to a whole number of them, a smaller one to this part of one."""
 
 FEWEST_NEW_CUTS = 8
 """New cuts that are tried around each one of the tree, at least."""
@@ -41,6 +48,8 @@ class SearchLimits(NamedTuple):
         max_thresholds: The most thresholds of a column that are compared at once; None leaves it open.
         zooms: Whether thresholds next to those of the best tree are tried.
         learns_missing: Whether missing values may go to either branch.
+        time_limit: Seconds after which the search of four and more levels ends with the best tree found.
+        report: Called with the objective in hand and its lower bound as such a search goes on.
     """
 
     max_depth: int = 3
@@ -49,6 +58,8 @@ class SearchLimits(NamedTuple):
     max_thresholds: int | None = None
     zooms: bool = True
     learns_missing: bool = True
+    time_limit: float = math.inf
+    report: Callable[[float, float], None] | None = None
 
 
 class BestTree(NamedTuple):
@@ -57,12 +68,21 @@ class BestTree(NamedTuple):
     Attributes:
         tree: The tree.
         objective: The sum of the costs of its leaves and of their penalties.
+        bound: What no tree of the compared thresholds is below.
         is_complete: Whether all thresholds of the table were compared.
     """
 
     tree: Branching | None
     objective: float
+    bound: float
     is_complete: bool
+
+    @property
+    def optimality(self) -> str | float:
+        """Returns "proven", "among thresholds", or the share of the objective that another tree may save."""
+        if self.bound < self.objective:
+            return (self.objective - self.bound) / self.objective
+        return "proven" if self.is_complete else "among thresholds"
 
 
 def find_tree(table: CodedTable, target: CostedTarget, limits: SearchLimits) -> BestTree:
@@ -74,17 +94,18 @@ def find_tree(table: CodedTable, target: CostedTarget, limits: SearchLimits) -> 
     most = _thresholds_of_column(table, whole, limits)
     cuts = spread_cuts(table, whole, most, target.values.value[0])
     is_complete = all(own.size == every.size for own, every in zip(cuts, whole, strict=True))
-    best = _best_among(cuts, table, target, limits)
+    deadline = time.monotonic() + limits.time_limit
+    best = _best_among(cuts, table, target, limits, deadline)
     patience = PATIENCE if limits.zooms and not is_complete else 0
-    while patience:
+    while patience and (limits.max_depth <= MOST_EXACT_DEPTH or time.monotonic() < deadline):
         cuts = zoomed_cuts(cuts, whole, best.tree, table, most)
-        better = _best_among(cuts, table, target, limits)
+        better = _best_among(cuts, table, target, limits, deadline)
         patience = PATIENCE if better.objective < best.objective else patience - 1
         best = min(best, better, key=lambda found: found.objective)
     return best._replace(is_complete=is_complete)
 
 
-def _best_among(cuts: Cuts, table: CodedTable, target: CostedTarget, limits: SearchLimits) -> BestTree:
+def _best_among(cuts: Cuts, table: CodedTable, target: CostedTarget, limits: SearchLimits, deadline: float) -> BestTree:
     """The best tree with some of the thresholds."""
     indicators = make_indicators(*table, cuts, learns_missing=limits.learns_missing)
     depth = limits.max_depth
@@ -94,15 +115,36 @@ def _best_among(cuts: Cuts, table: CodedTable, target: CostedTarget, limits: Sea
             f"the table has {indicators.number}: choose fewer columns, a smaller max_thresholds, or max_depth="
             f"{depth - 1}"
         )
-    splits, everyone = SplitTable(indicators, target), np.ones(table.num_rows, bool)
-    if indicators.number == 0:
-        return BestTree(None, target.risk(np.arange(table.num_rows)) + limits.leaf_penalty, True)
-    frontier = frontier_of(splits.sides(everyone, depth), splits.leaf(everyone))
-    penalty = round(limits.leaf_penalty / target.units.cost)
-    leaves = best_number_of_leaves(frontier, penalty, limits.max_leaf_nodes)
-    tree = branching_of(exact_tree(splits, everyone, depth, leaves), indicators)
+    splits, penalty = SplitTable(indicators, target), penalty_in_units(limits.leaf_penalty, target)
+    fork, gap = None, 0
+    if indicators.number and depth > MOST_EXACT_DEPTH:
+        report = _in_units(limits.report, target)
+        fork, route = DeepSearch(splits, penalty, deadline, report).run(depth)
+        gap = route.value - route.lower
+    elif indicators.number:
+        everyone = np.ones(table.num_rows, bool)
+        frontier = exact_frontier(splits, everyone, depth)
+        leaves = best_number_of_leaves(frontier, penalty, limits.max_leaf_nodes)
+        fork = exact_tree(splits, everyone, depth, leaves)
+    tree = branching_of(fork, indicators)
     objective = objective_of(tree, table, target) + limits.leaf_penalty * (len(branchings(tree)) + 1)
-    return BestTree(tree, objective, True)
+    return BestTree(tree, objective, objective - gap * target.units.cost, is_complete=True)
+
+
+def _in_units(
+    report: Callable[[float, float], None] | None, target: CostedTarget
+) -> Callable[[float, float], None] | None:
+    """A report of whole numbers, made one in units of the objective."""
+    if report is None:
+        return None
+    rest = math.fsum(target.moment)
+    return lambda value, lower: report(*(rest + target.units.cost * cost for cost in (value, lower)))
+
+
+def penalty_in_units(penalty: float, target: CostedTarget) -> float:
+    """Returns a penalty in units of costs, with few bits, so that sums with costs are exact."""
+    own = penalty / target.units.cost
+    return float(round(own)) if own >= LARGE_PENALTY else round(own * LARGE_PENALTY) / LARGE_PENALTY
 
 
 def all_cuts(table: CodedTable) -> Cuts:

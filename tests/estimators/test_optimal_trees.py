@@ -83,6 +83,16 @@ def test_wrong_parameters_are_named(parameters, message):
         OptimalTreeClassifier(**parameters).fit(table, mixed_classes(table))
 
 
+def test_four_levels_in_no_time_are_three_with_a_gap():
+    table = mixed_table()
+    classes = mixed_classes(table)
+    deep = OptimalTreeClassifier(max_depth=4, time_limit=0, zoom=False, **FEW).fit(table, classes)
+    assert 0 < deep.optimality_ <= 1
+    assert deep.objective_ <= OptimalTreeClassifier(zoom=False, **FEW).fit(table, classes).objective_
+    with pytest.raises(InvalidInputError, match="max_leaf_nodes is for max_depth up to 3, got max_depth=4"):
+        OptimalTreeClassifier(max_depth=4, max_leaf_nodes=5).fit(table, classes)
+
+
 def test_too_many_columns_are_an_error_at_once():
     columns = np.random.default_rng(0).integers(0, 2, (40, 5000))
     with pytest.raises(InvalidInputError, match=r"up to 4096 thresholds and categories, and the table has 5000"):

@@ -64,5 +64,5 @@ def test_columns_that_divide_the_rows_alike_are_merged():
 
 def test_a_penalty_chooses_the_number_of_leaves():
     frontier = np.array([10, 7, 7, 3])
-    assert [best_number_of_leaves(frontier, penalty) for penalty in (0, 1, 2, 3, 4)] == [4, 4, 2, 1, 1]
-    assert best_number_of_leaves(frontier, 0, most=3) == 2
+    assert [best_number_of_leaves(frontier, penalty) for penalty in (0.0, 1.0, 2.0, 3.0, 4.0)] == [4, 4, 2, 1, 1]
+    assert best_number_of_leaves(frontier, 0.0, most=3) == 2
