@@ -252,6 +252,13 @@ def num_maps() -> int | None:
         return None
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that there is not enough memory."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
+    )
+
+
 def _free(programs: list[Any]) -> None:
     """Frees programs that nothing else holds, outside of any lock, and hands their memory back.
 

@@ -9,7 +9,7 @@ import importlib
 import os
 from typing import Any
 
-INTERFACE = 10
+INTERFACE = 11
 """The version of the arguments of the kernel's functions that this package knows."""
 
 

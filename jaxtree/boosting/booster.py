@@ -24,6 +24,7 @@ from jaxtree.growth.mesh import ROWS, as_rows, check_mesh, devices_of, platform_
 from jaxtree.growth.newton import NARROW_BITS, Newton, Penalties
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared, prepare
+from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 
 ROUNDS_AT_A_TIME = 25
@@ -181,7 +182,6 @@ def boost(
         >>> len(boosted.forest), boosted.start.tolist()
         (10, [1.5])
     """
-    rows = data.rows
     first = data.earlier.number if data.earlier else 0
     if num_rounds <= first:
         raise InvalidInputError(f"num_rounds must be at least {first + 1}, got {num_rounds}")
@@ -191,20 +191,28 @@ def boost(
         raise InvalidInputError(
             "boosting that drops trees cannot go on from earlier rounds: it would change their trees"
         )
-    start = _start(data, loss)
-    check_sizes(Data(rows.codes, rows.target), learner.sizes)
     if mesh is not None:
         check_mesh(mesh)
         if loss.joins_rows:
             raise InvalidInputError(f"{loss} cannot be given with a mesh: its rows depend on one another")
     with jax.enable_x64(True):
-        plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
-        precision = score_type(len(rows.weight))
-        place = functools.partial(_placed, mesh=mesh, precision=precision)
-        rows, evaluations = _divided(rows, place), jax.tree.map(place, data.evaluations)
-        start = np.asarray(start, precision)
-        call = _Call(prepared._replace(codes=rows.codes), plan, loss, rows, evaluations, start.astype(np.float64), mesh)
-        return _run(call, shrinkage, _open(start, call, data.earlier), num_rounds, seed, on_rounds)
+        call, state = open_boosting(data, loss, learner, shrinkage, mesh)
+        return _run(call, shrinkage, state, num_rounds, seed, on_rounds)
+
+
+def open_boosting(
+    data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage, mesh: Mesh | None = None
+) -> tuple["Call", BoostState]:
+    """Returns what all calls of the compiled loop are given, and the state before the first; needs 64-bit types."""
+    start, rows = _start(data, loss), data.rows
+    check_sizes(Data(rows.codes, rows.target), learner.sizes)
+    plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
+    precision = score_type(len(rows.weight))
+    place = functools.partial(_placed, mesh=mesh, precision=precision)
+    rows, evaluations = _divided(rows, place), jax.tree.map(place, data.evaluations)
+    start = np.asarray(start, precision)
+    call = Call(prepared._replace(codes=rows.codes), plan, loss, rows, evaluations, start.astype(np.float64), mesh)
+    return call, _open(start, call, data.earlier)
 
 
 def score_type(num_rows: int) -> type[np.floating]:
@@ -225,7 +233,7 @@ def _start(data: BoostData, loss: BaseLoss) -> Float[np.ndarray, " score"]:
     return loss.start(np.asarray(rows.target), np.asarray(rows.weight), rows.extras)
 
 
-class _Call(NamedTuple):
+class Call(NamedTuple):
     """What all calls of the compiled loop are given."""
 
     prepared: Prepared
@@ -248,12 +256,12 @@ class _Progress(NamedTuple):
     def then(self, state: BoostState, last: int, made: Made) -> "_Progress":
         """The progress after the rounds up to the last one."""
         number = last - self.last
-        forests = (*self.forests, _forest_of(made, number))
+        forests = (*self.forests, forest_of(made.trees, number))
         return _Progress(state, last, forests, (*self.losses, np.asarray(made.losses[:number])))
 
 
 def _run(
-    call: _Call, shrinkage: Shrinkage, state: BoostState, num_rounds: int, seed: int, on_rounds: OnRounds | None
+    call: Call, shrinkage: Shrinkage, state: BoostState, num_rounds: int, seed: int, on_rounds: OnRounds | None
 ) -> Boosted:
     """Calls the compiled loop until it ends or is interrupted, and joins the trees."""
     rates = rates_of(shrinkage, call.prepared, num_rounds, seed)
@@ -273,7 +281,7 @@ def _run(
             if last == earlier:
                 scores = f"after round {earlier}" if earlier else f"of the start, {call.start.tolist()},"
                 raise TrainingError(f"{call.loss}: derivatives at the scores {scores} are no numbers")
-            stop = _reason(state, shrinkage, num_rounds, bool(call.evaluations))
+            stop = reason_to_stop(state, shrinkage, num_rounds, bool(call.evaluations))
             if last > first:
                 progress = progress.then(state, last, made)
                 new = NewRounds(last, progress.forests[-1], progress.losses[-1])
@@ -286,7 +294,7 @@ def _run(
     return _joined(progress, call, earlier, stop)
 
 
-def _joined(progress: _Progress, call: _Call, earlier: int, stop: Stop) -> Boosted:
+def _joined(progress: _Progress, call: Call, earlier: int, stop: Stop) -> Boosted:
     """The trees of all rounds in one forest, and those of the best."""
     state, forest = progress.state, join_forests(list(progress.forests))
     best_round = int(state.best_round) if call.evaluations else progress.last
@@ -297,7 +305,7 @@ def _joined(progress: _Progress, call: _Call, earlier: int, stop: Stop) -> Boost
     return Boosted(forest, call.start, np.concatenate(progress.losses), best_round, best, stop)
 
 
-def _reason(state: BoostState, shrinkage: Shrinkage, num_rounds: int, is_evaluated: bool) -> Stop | None:
+def reason_to_stop(state: BoostState, shrinkage: Shrinkage, num_rounds: int, is_evaluated: bool) -> Stop | None:
     """Why boosting has ended; None if it goes on."""
     if not state.is_finite:
         return Stop.NOT_FINITE
@@ -355,7 +363,7 @@ def _objective(loss: BaseLoss, num_rows: int) -> Newton:
     return Newton(loss.num_scores, num_curvatures, has_noise=True, needs_wide_sums=bits < LEAST_BITS)
 
 
-def _open(start: Float[np.ndarray, " score"], call: _Call, earlier: Earlier | None) -> BoostState:
+def _open(start: Float[np.ndarray, " score"], call: Call, earlier: Earlier | None) -> BoostState:
     """Before the first round: the same scores for all rows, or those of earlier rounds; divided as the rows are."""
     if earlier is None:
         spread = lambda own: start[:, None] + jnp.zeros_like(own.weight)  # noqa: E731
@@ -368,12 +376,12 @@ def _open(start: Float[np.ndarray, " score"], call: _Call, earlier: Earlier | No
     )  # fmt: skip
 
 
-def _forest_of(made: Made, number: int) -> Forest:
-    """The first trees of a call, in one table."""
-    size, capacity = number * made.trees.capacity, made.trees.capacity
+def forest_of(trees: Tree, number: int) -> Forest:
+    """The first of some trees, in one table."""
+    size, capacity = number * trees.capacity, trees.capacity
     first = np.arange(number, dtype=np.int32) * capacity
     joined = lambda x: np.asarray(x[:number]).reshape(size, *x.shape[2:]) if x.ndim > 1 else np.array(size, np.int32)  # noqa: E731
-    flat = jax.tree.map(joined, made.trees)
+    flat = jax.tree.map(joined, trees)
     links = {name: getattr(flat, name) + np.repeat(first, capacity) for name in ("first_child", "parent", "root")}
     return take_trees(dataclasses.replace(flat, **links), first)
 

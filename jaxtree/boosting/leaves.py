@@ -9,6 +9,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Bool, Float, Int32, Int64
 
 from jaxtree.boosting.loss import Derivatives
@@ -45,10 +46,18 @@ def newton_steps(leaves: Leaves, derivatives: Derivatives, penalties: Penalties)
     if derivatives.hessian.ndim == 2:
         curvature = lax.optimization_barrier(sums_at_nodes(leaves, derivatives.hessian))
         return lax.optimization_barrier(newton_step(gradient, curvature, penalties))
+    triangle = lax.optimization_barrier(sums_at_nodes(leaves, derivatives.hessian))
+    # Of many models at once one after another, so that their steps have the bits of each alone.
+    return sequential_vmap(_solve_steps)(gradient, triangle, penalties)
+
+
+def _solve_steps(
+    gradient: Float[Array, "score node"], triangle: Float[Array, "value node"], penalties: Penalties
+) -> Float[Array, "score node"]:
+    """The steps by the whole matrices of nodes, given on the diagonal and below."""
     row, column = np.tril_indices(len(gradient))
-    triangle = lax.optimization_barrier(sums_at_nodes(leaves, derivatives.hessian)).T
-    matrix = jnp.zeros((len(triangle), len(gradient), len(gradient)))
-    matrix = matrix.at[:, row, column].set(triangle).at[:, column, row].set(triangle)
+    matrix = jnp.zeros((triangle.shape[1], len(gradient), len(gradient)))
+    matrix = matrix.at[:, row, column].set(triangle.T).at[:, column, row].set(triangle.T)
     matrix = matrix + penalties.l2 * jnp.eye(len(gradient))
     shrunk = jnp.sign(gradient) * jnp.maximum(jnp.abs(gradient) - penalties.l1, 0)
     steps = -jnp.linalg.solve(matrix, shrunk.T[:, :, None])[:, :, 0].T

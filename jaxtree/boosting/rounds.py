@@ -11,11 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.custom_batching import sequential_vmap
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Bool, Float, Int32, Shaped, UInt, UInt32
 
-from jaxtree.arrays import AnyArray, mix
+from jaxtree.arrays import AnyArray, mix, safe_divide
 from jaxtree.boosting.columns import draw_columns
 from jaxtree.boosting.dropping import Dropping, Kept, put_back, take_out
 from jaxtree.boosting.leaves import Leaves, exact_sum, newton_steps, quantile_steps, within_bounds
@@ -25,7 +26,7 @@ from jaxtree.compilation import compiled, quick_options
 from jaxtree.growth import native_rows
 from jaxtree.growth.grow import grow_to_leaves
 from jaxtree.growth.inputs import Limits
-from jaxtree.growth.mesh import ROWS, as_rows
+from jaxtree.growth.mesh import ROWS, Devices, as_rows
 from jaxtree.growth.newton import Newton, Penalties
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared
@@ -112,7 +113,7 @@ class Made(NamedTuple):
     """
 
     trees: Tree
-    losses: Float[Array, "made evaluation"]
+    losses: Float[Array, "*made evaluation"]
 
 
 def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
@@ -176,32 +177,64 @@ def _make_rounds(
         hopes = state.round - state.best_round < rates.patience
         return in_time & state.is_finite & (hopes | (not evaluations))
 
-    def make_round(carry):
+    def make_next(carry):
         state, made = carry
         at, rate = state.round - first, rates.learning_rate[state.round - first]
-        if rates.dropping is None:
-            leaves, is_finite = _grow_tree(prepared, rows, rates, state, rate, plan, loss)
-            tree = counted = leaves.tree
-        else:
-            tables = (rows.codes, *(own.codes for own in evaluations))
-            state, dropped = take_out(state, tables, rates.dropping, rates.seed)
-            leaves, is_finite = _grow_tree(prepared, rows, rates, state, rate, plan, loss)
-            tree = leaves.tree
-            state, counted = put_back(state, dropped, tree, rate)
-        steps = _changes(counted).astype(state.scores.dtype)
-        ends = [apply(tree, own.codes) for own in evaluations]
-        evaluated = tuple(_add_steps(own, steps, end) for own, end in zip(state.evaluated, ends, strict=True))
-        pairs = zip(evaluated, evaluations, strict=True)
-        own_losses = [loss.mean(scores, own.target, own.weight, own.extras) for scores, own in pairs]
-        scores = (native_rows.add_steps if plan.is_native else _add_steps)(state.scores, steps, leaves.of_row)
-        state = state._replace(round=state.round + 1, scores=scores, evaluated=evaluated, is_finite=is_finite)
-        made = Made(
-            jax.tree.map(lambda all_, own: all_.at[at].set(own.astype(all_.dtype)), made.trees, tree),
-            made.losses.at[at].set(jnp.array(own_losses)) if evaluations else made.losses,
-        )
-        return _with_best(state, own_losses, rates), made
+        state, new = make_round(prepared, rows, evaluations, rates, state, rate, plan=plan, loss=loss)
+        made = jax.tree.map(lambda all_, own: all_.at[at].set(own.astype(all_.dtype)), made, new)
+        return state, made
 
-    return lax.while_loop(goes_on, make_round, (state, Made(blank_trees(plan, num_made), losses)))
+    return lax.while_loop(goes_on, make_next, (state, Made(blank_trees(plan, num_made), losses)))
+
+
+def make_round(
+    prepared: Prepared,
+    rows: ScoredRows,
+    evaluations: tuple[ScoredRows, ...],
+    rates: Rates,
+    state: BoostState,
+    learning_rate: Float[Array, ""],
+    *,
+    plan: Plan,
+    loss: BaseLoss,
+) -> tuple[BoostState, Made]:
+    """Makes a round of one model; see `make_rounds`.
+
+    Returns:
+        The state, the tree and the mean loss of every evaluation.
+    """
+    if rates.dropping is None:
+        leaves, is_finite = _grow_tree(prepared, rows, rates, state, learning_rate, plan, loss)
+        tree = counted = leaves.tree
+    else:
+        tables = (rows.codes, *(own.codes for own in evaluations))
+        state, dropped = take_out(state, tables, rates.dropping, rates.seed)
+        leaves, is_finite = _grow_tree(prepared, rows, rates, state, learning_rate, plan, loss)
+        tree = leaves.tree
+        state, counted = put_back(state, dropped, tree, learning_rate)
+    steps = _changes(counted).astype(state.scores.dtype)
+    ends = [(native_rows.walk if plan.is_native else apply)(tree, own.codes) for own in evaluations]
+    evaluated = tuple(_add_steps(own, steps, end) for own, end in zip(state.evaluated, ends, strict=True))
+    pairs = zip(evaluated, evaluations, strict=True)
+    losses = [_mean_loss(loss, scores, own, is_native=plan.is_native) for scores, own in pairs]
+    scores = (native_rows.add_steps if plan.is_native else _add_steps)(state.scores, steps, leaves.of_row)
+    state = state._replace(round=state.round + 1, scores=scores, evaluated=evaluated, is_finite=is_finite)
+    return _with_best(state, losses, rates), Made(tree, jnp.array(losses, jnp.float64))
+
+
+def _mean_loss(
+    loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows, *, is_native: bool
+) -> Float[Array, ""]:
+    """The mean loss of rows, with the same bits in every program: of many models, too."""
+    if loss.joins_rows:
+        return sequential_vmap(loss.mean)(scores, rows.target, rows.weight, rows.extras)
+    is_there, exact = rows.weight > 0, functools.partial(exact_sum, devices=Devices(1), is_native=is_native)
+    values = lax.optimization_barrier(loss.values(lax.optimization_barrier(scores), rows.target, rows.extras))
+    values = lax.optimization_barrier(jnp.where(is_there, rows.weight * values, 0))
+    total = jnp.where(jnp.all(jnp.isfinite(values)), exact(values[None], is_there), jnp.nan)
+    # A product, as XLA would make one of the quotients of many models by one number.
+    inverse = lax.optimization_barrier(safe_divide(1.0, exact(rows.weight[None], is_there)))
+    return (total * inverse).astype(scores.dtype)
 
 
 def _changes(tree: Tree) -> Float[Array, "score node"]:
@@ -288,10 +321,12 @@ def _split_at_codes(tree: Tree, prepared: Prepared) -> Tree:
 def row_derivatives(loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows) -> Derivatives:
     """The derivatives of all rows.
 
-    Between barriers XLA does not fuse them with what is around them, which would change their last bits.
+    Between barriers XLA does not fuse them with what is around them, which would change their last bits. Of many
+    models at once those whose rows depend on one another are made one model after another, for the same reason.
     """
+    derive = sequential_vmap(loss.derivatives) if loss.joins_rows else loss.derivatives
     scores = lax.optimization_barrier(scores)
-    return lax.optimization_barrier(loss.derivatives(scores, rows.target, rows.weight, rows.extras))
+    return lax.optimization_barrier(derive(scores, rows.target, rows.weight, rows.extras))
 
 
 def node_steps(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, TypeVar
 
-import jax
+from jaxtree.compilation import is_out_of_memory
 
 Grown = TypeVar("Grown")
 
@@ -137,13 +137,6 @@ def run_batches(
         for future in futures:
             future.result()
     return work.finished()
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that there is not enough memory."""
-    return isinstance(error, MemoryError) or (
-        isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
-    )
 
 
 class _Work:

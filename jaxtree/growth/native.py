@@ -22,8 +22,15 @@ from jaxtree.growth.problem import Entries, NodeState, NodeTable, Problem
 from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.tree import Tree
 
-HANDLERS = ("jaxtree_grow", "jaxtree_quantise", "jaxtree_sum_at_nodes", "jaxtree_sum", "jaxtree_add_steps")
-"""The functions of the kernel."""
+HANDLERS = (
+    "jaxtree_grow",
+    "jaxtree_quantise",
+    "jaxtree_sum_at_nodes",
+    "jaxtree_sum",
+    "jaxtree_add_steps",
+    "jaxtree_walk_codes",
+)
+"""The functions of the kernel. Each does its work for many models at once where it stands under `jax.vmap`."""
 
 FORMULAS: dict[Any, int] = {gini: 0, entropy: 1, misclassification: 2, squared_error: 3, poisson: 4}
 """The criteria that the kernel can score by, and the number of each."""
@@ -108,7 +115,7 @@ def grow_nodes(
         jax.ShapeDtypeStruct((problem.codes.shape[1] if tells_leaves else 0,), jnp.int32),
         jax.ShapeDtypeStruct((_bytes_lent(entries, plan),), jnp.uint8),
     )
-    call = jax.ffi.ffi_call("jaxtree_grow", results, vmap_method="sequential")
+    call = jax.ffi.ffi_call("jaxtree_grow", results, vmap_method="expand_dims")
     whole = call(
         *arrays,
         additions=_flat(rules.additions),

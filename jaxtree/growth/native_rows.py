@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int32
+from jaxtyping import Array, Bool, Float, Int32, UInt
 
 from jaxtree.growth.newton import NARROW_BITS, Newton
 from jaxtree.growth.objective import Units
@@ -59,11 +59,22 @@ def add_steps(
 ) -> Float[Array, "score row"]:
     """The scores, each with the step of its row's leaf."""
     moved = jax.ShapeDtypeStruct(scores.shape, scores.dtype)
-    return jax.ffi.ffi_call("jaxtree_add_steps", moved, input_output_aliases={0: 0})(scores, steps, leaf)
+    return _call("jaxtree_add_steps", moved, scores, steps, leaf, aliases={0: 0})
 
 
-def _call(name: str, results: Any, *arrays: Any, **numbers: Any) -> Any:
-    return jax.ffi.ffi_call(name, results)(*arrays, **numbers)
+def walk(tree: Tree, codes: UInt[Array, "feature row"]) -> Int32[Array, " row"]:
+    """The nodes where the walks of all rows end: `jaxtree.tree.walk.apply`."""
+    columns = (
+        *(tree.feature, tree.code, tree.split_kind, tree.missing_code, tree.missing_branch),
+        *(tree.first_child, tree.num_children),
+    )
+    end = jax.ShapeDtypeStruct(codes.shape[1:], jnp.int32)
+    return _call("jaxtree_walk_codes", end, codes, jnp.stack(columns).astype(jnp.int32), tree.subset)
+
+
+def _call(name: str, results: Any, *arrays: Any, aliases: dict[int, int] | None = None, **numbers: Any) -> Any:
+    call = jax.ffi.ffi_call(name, results, vmap_method="expand_dims", input_output_aliases=aliases)
+    return call(*arrays, **numbers)
 
 
 def _real(*shape: int) -> jax.ShapeDtypeStruct:

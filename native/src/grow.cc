@@ -8,6 +8,7 @@
 
 #include "growth.h"
 #include "memory.h"
+#include "models.h"
 #include "types.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -19,46 +20,57 @@ namespace {
 // Reads buffers one after another, in the order of `native.grow_nodes`.
 class Arguments {
  public:
-  explicit Arguments(const ffi::RemainingArgs& buffers) : buffers_(buffers) {}
+  Arguments(const ffi::RemainingArgs& buffers, const Models& models, int64_t model)
+      : buffers_(buffers), models_(models), model_(model) {}
 
-  ffi::AnyBuffer Next() { return buffers_.get<ffi::AnyBuffer>(at_++).value(); }
+  Array Next() { return models_.Of(buffers_.get<ffi::AnyBuffer>(at_++).value(), model_); }
 
   // The elements of the next buffer; null if it has none.
   template <typename T>
   const T* Data() {
-    const ffi::AnyBuffer buffer = Next();
-    return buffer.element_count() == 0 ? nullptr : static_cast<const T*>(buffer.untyped_data());
+    const Array array = Next();
+    return array.size == 0 ? nullptr : array.As<T>();
   }
 
  private:
   const ffi::RemainingArgs& buffers_;
+  const Models& models_;
+  const int64_t model_;
   size_t at_ = 0;
 };
 
 class Results {
  public:
-  explicit Results(const ffi::RemainingRets& buffers) : buffers_(buffers) {}
+  Results(const ffi::RemainingRets& buffers, const Models& models, int64_t model)
+      : buffers_(buffers), models_(models), model_(model) {}
 
   // The elements of the next buffer, all of them `blank`; null if it has none.
   template <typename T>
   T* Data(T blank) {
-    ffi::Result<ffi::AnyBuffer> buffer = buffers_.get<ffi::AnyBuffer>(at_++).value();
-    T* const data = static_cast<T*>(buffer->untyped_data());
-    std::fill_n(data, buffer->element_count(), blank);
-    return buffer->element_count() == 0 ? nullptr : data;
+    const Array array = Peek();
+    std::fill_n(array.As<T>(), array.size, blank);
+    return Untouched<T>();
   }
 
   // The next buffer as it is.
   template <typename T>
   T* Untouched() {
-    ffi::Result<ffi::AnyBuffer> buffer = buffers_.get<ffi::AnyBuffer>(at_++).value();
-    return buffer->element_count() == 0 ? nullptr : static_cast<T*>(buffer->untyped_data());
+    const Array array = Peek();
+    ++at_;
+    return array.size == 0 ? nullptr : array.As<T>();
   }
 
-  int64_t LastDimension() const { return (*buffers_.get<ffi::AnyBuffer>(at_))->dimensions().back(); }
+  int64_t LastDimension() const { return Peek().dimensions.back(); }
 
  private:
+  Array Peek() const {
+    ffi::Result<ffi::AnyBuffer> buffer = buffers_.get<ffi::AnyBuffer>(at_).value();
+    return models_.Of(*buffer, model_);
+  }
+
   const ffi::RemainingRets& buffers_;
+  const Models& models_;
+  const int64_t model_;
   size_t at_ = 0;
 };
 
@@ -114,27 +126,27 @@ NodeTable<Value> ReadTable(Results& results, int32_t num_roots, int64_t capacity
 }
 
 template <typename Code, typename Value>
-ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attributes& attributes) {
+void Run(Threads& pool, Arguments in, Results results, const Attributes& attributes) {
   const ffi::Span<const int32_t> rules = attributes.rules;
   Level<Code, Value> level{};
-  const ffi::AnyBuffer codes = in.Next();
-  level.codes = static_cast<const Code*>(codes.untyped_data());
-  level.num_features = codes.dimensions()[0];
-  level.num_rows = codes.dimensions()[1];
+  const Array codes = in.Next();
+  level.codes = codes.As<const Code>();
+  level.num_features = codes.dimensions[0];
+  level.num_rows = codes.dimensions[1];
 
   Entries<Value> entries{};
   entries.row = in.Data<int32_t>();
   entries.root = in.Data<int32_t>();
-  const ffi::AnyBuffer label = in.Next(), value = in.Next();
-  if (label.element_type() == ffi::DataType::S64) {
-    entries.identity = static_cast<const int64_t*>(label.untyped_data());
+  const Array label = in.Next(), value = in.Next();
+  if (label.type == ffi::DataType::S64) {
+    entries.identity = label.As<const int64_t>();
   } else {
-    entries.label = static_cast<const int32_t*>(label.untyped_data());
-    entries.num_labels = label.dimensions()[0];
+    entries.label = label.As<const int32_t>();
+    entries.num_labels = label.dimensions[0];
   }
-  entries.value = static_cast<const Value*>(value.untyped_data());
-  entries.num_values = value.dimensions()[0];
-  entries.size = value.dimensions()[1];
+  entries.value = value.As<const Value>();
+  entries.num_values = value.dimensions[0];
+  entries.size = value.dimensions[1];
   entries.are_in_row_order = rules[13] != 0;
   entries.additions = ReadAdditions(attributes.node_additions);
   entries.adds_one_label = AddsOneLabel(entries.additions);
@@ -145,20 +157,20 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   level.missing_code = in.Data<int32_t>();
   level.in_average = in.Data<int32_t>();
   level.monotone = in.Data<int32_t>();
-  const ffi::AnyBuffer apart = in.Next(), position = in.Next();
-  level.num_apart = apart.dimensions().back();
-  level.first_apart = level.num_apart == 0 ? nullptr : static_cast<const int32_t*>(apart.untyped_data());
-  level.num_positions = position.dimensions().back();
-  level.position = level.num_positions == 0 ? nullptr : static_cast<const double*>(position.untyped_data());
+  const Array apart = in.Next(), position = in.Next();
+  level.num_apart = apart.dimensions.back();
+  level.first_apart = level.num_apart == 0 ? nullptr : apart.As<const int32_t>();
+  level.num_positions = position.dimensions.back();
+  level.position = level.num_positions == 0 ? nullptr : position.As<const double>();
   OpenRules open{level.num_features, level.num_codes};
-  const ffi::AnyBuffer sets = in.Next();
-  open.num_words = sets.dimensions().back();
-  open.sets = open.num_words == 0 ? nullptr : static_cast<const uint32_t*>(sets.untyped_data());
+  const Array sets = in.Next();
+  open.num_words = sets.dimensions.back();
+  open.sets = open.num_words == 0 ? nullptr : sets.As<const uint32_t>();
   const double* const units = in.Data<double>();
 
   Limits<Value> limits{};
-  const ffi::AnyBuffer max_depth = in.Next();
-  limits.max_depth = static_cast<const int32_t*>(max_depth.untyped_data());
+  const Array max_depth = in.Next();
+  limits.max_depth = max_depth.As<const int32_t>();
   limits.split_weight = in.Data<Value>();
   limits.split_rows = in.Data<int32_t>();
   limits.min_gain = in.Data<double>();
@@ -170,12 +182,12 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   level.leaf_rows = in.Data<int32_t>();
   level.mdl_correction = in.Data<double>();
   level.num_declared_classes = in.Data<double>();
-  const ffi::AnyBuffer parameters = in.Next();
-  level.num_parameters = parameters.dimensions().back();
-  level.parameters = level.num_parameters == 0 ? nullptr : static_cast<const double*>(parameters.untyped_data());
+  const Array parameters = in.Next();
+  level.num_parameters = parameters.dimensions.back();
+  level.parameters = level.num_parameters == 0 ? nullptr : parameters.As<const double>();
   const uint32_t* const root_seed = in.Data<uint32_t>();
 
-  NodeTable<Value> table = ReadTable<Value>(results, max_depth.element_count(), rules[15]);
+  NodeTable<Value> table = ReadTable<Value>(results, max_depth.size, rules[15]);
   level.num_bins = rules[0];
   const auto selection = static_cast<Selection>(rules[16]);
   level.objective = {static_cast<Formula>(rules[1]), rules[2], rules[3], rules[4], rules[5] != 0, rules[6] != 0,
@@ -198,7 +210,6 @@ ffi::Error Run(ffi::ThreadPool& pool, Arguments in, Results results, const Attri
   const bool is_complete = growth.Run();
   end[0] = table.num_nodes;
   end[1] = is_complete;
-  return ffi::Error::Success();
 }
 
 ffi::Error Grow(ffi::ThreadPool pool, ffi::RemainingArgs in, ffi::RemainingRets results,
@@ -206,9 +217,14 @@ ffi::Error Grow(ffi::ThreadPool pool, ffi::RemainingArgs in, ffi::RemainingRets 
                 ffi::Span<const int32_t> rules) {
   const Attributes attributes{additions, node_additions, rules};
   const ffi::AnyBuffer codes = *in.get<ffi::AnyBuffer>(0), value = *in.get<ffi::AnyBuffer>(4);
+  ffi::Result<ffi::AnyBuffer> of_nodes = *results.get<ffi::AnyBuffer>(0);
+  const Models models(*of_nodes, 1);
   return ForCodes(codes, [&](auto code) {
     return ForValues(value, [&](auto number) {
-      return Run<decltype(code), decltype(number)>(pool, Arguments(in), Results(results), attributes);
+      ForEachModel(pool, models, [&](Threads& threads, int64_t model) {
+        Run<decltype(code), decltype(number)>(threads, {in, models, model}, {results, models, model}, attributes);
+      });
+      return ffi::Error::Success();
     });
   });
 }

@@ -42,7 +42,7 @@ template <typename Code, typename Value>
 class Growth {
  public:
   // Of `level` the table and the rules are set. `leaf` has a place for the node where each row ends, or is null.
-  Growth(ffi::ThreadPool& pool, const Level<Code, Value>& level, const Limits<Value>& limits, const OpenRules& open,
+  Growth(Threads& pool, const Level<Code, Value>& level, const Limits<Value>& limits, const OpenRules& open,
          const Entries<Value>& entries, const uint32_t* root_seed, int64_t most_slots_in_row_order,
          NodeTable<Value>& table, int32_t* leaf, Memory& memory)
       : pool_(pool), level_(level), limits_(limits), entries_(entries), most_slots_in_row_order_(most_slots_in_row_order),
@@ -557,7 +557,7 @@ class Growth {
     }
   }
 
-  ffi::ThreadPool& pool_;
+  Threads& pool_;
   Level<Code, Value> level_;
   const Limits<Value> limits_;
   Entries<Value> entries_;

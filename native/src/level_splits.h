@@ -25,7 +25,7 @@ constexpr int64_t kLeastCells = 1 << 13;
 
 // Calls work(search, 0), ..., work(search, count - 1), some at a time; every thread has one search, with its own cells.
 template <typename Code, typename Value, typename Work>
-void ForEachBySearch(bool pays, ffi::ThreadPool& pool, const Level<Code, Value>& level, int64_t count, const Work& work) {
+void ForEachBySearch(bool pays, Threads& pool, const Level<Code, Value>& level, int64_t count, const Work& work) {
   const int64_t num_threads = std::max<int64_t>(pool.num_threads(), 1);
   const int64_t at_a_time = std::clamp<int64_t>(count / (kTurnsPerThread * num_threads), 1, kMostAtATime);
   std::atomic<int64_t> next{0};
@@ -41,7 +41,7 @@ void ForEachBySearch(bool pays, ffi::ThreadPool& pool, const Level<Code, Value>&
 
 // One large node: its features are divided among the threads.
 template <typename Code, typename Value>
-void SplitByFeatures(ffi::ThreadPool& pool, const Level<Code, Value>& level, int64_t slot, std::vector<Split>& splits) {
+void SplitByFeatures(Threads& pool, const Level<Code, Value>& level, int64_t slot, std::vector<Split>& splits) {
   std::vector<Split> found(level.num_features);
   ForEachBySearch(true, pool, level, level.num_features, [&](Search<Code, Value>& search, int64_t feature) {
     if (!level.IsOpen(level.node[slot], feature)) return;
@@ -54,7 +54,7 @@ void SplitByFeatures(ffi::ThreadPool& pool, const Level<Code, Value>& level, int
 }
 
 template <typename Code, typename Value>
-void SplitSlots(ffi::ThreadPool& pool, const Level<Code, Value>& level, std::vector<Split>& splits) {
+void SplitSlots(Threads& pool, const Level<Code, Value>& level, std::vector<Split>& splits) {
   std::vector<int64_t> small;
   int64_t num_cells = 0;
   for (int64_t slot = 0; slot < level.num_slots; ++slot) {

@@ -8,18 +8,33 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <algorithm>
 
 #include "xla/ffi/api/ffi.h"
 
 namespace jaxtree {
 
+// The threads that a piece of work may use: those of XLA's pool, or without one only that which it is on.
+class Threads {
+ public:
+  explicit Threads(xla::ffi::ThreadPool* pool = nullptr) : pool_(pool) {}
+
+  int64_t num_threads() const { return pool_ ? pool_->num_threads() : 1; }
+
+  template <typename Task>
+  void Schedule(Task task) const { pool_->Schedule(std::move(task)); }
+
+ private:
+  xla::ffi::ThreadPool* pool_;
+};
+
 // Calls work(0), ..., work(count - 1), on as many threads as are free, and returns when all have ended.
 //
 // The caller takes pieces too, and waits for begun ones only: it may itself be a thread of the pool, and others of the
 // pool may never come to help. A helper that comes late finds nothing left and touches nothing.
 template <typename Work>
-void ForEach(xla::ffi::ThreadPool& pool, int64_t count, const Work& work) {
+void ForEach(Threads& pool, int64_t count, const Work& work) {
   struct Progress {
     std::atomic<int64_t> next{0};
     std::mutex mutex;
@@ -40,7 +55,7 @@ void ForEach(xla::ffi::ThreadPool& pool, int64_t count, const Work& work) {
     progress->done += own;
     if (progress->done == count) progress->all_done.notify_all();
   };
-  for (int64_t helper = 0; helper < helpers; ++helper) pool.Schedule(decltype(take_pieces)(take_pieces));
+  for (int64_t helper = 0; helper < helpers; ++helper) pool.Schedule(take_pieces);
   take_pieces();
   std::unique_lock<std::mutex> lock(progress->mutex);
   progress->all_done.wait(lock, [&] { return progress->done == count; });
@@ -48,7 +63,7 @@ void ForEach(xla::ffi::ThreadPool& pool, int64_t count, const Work& work) {
 
 // The same, on one thread where it does not pay.
 template <typename Work>
-void ForEachIf(bool pays, xla::ffi::ThreadPool& pool, int64_t count, const Work& work) {
+void ForEachIf(bool pays, Threads& pool, int64_t count, const Work& work) {
   if (pays) return ForEach(pool, count, work);
   for (int64_t piece = 0; piece < count; ++piece) work(piece);
 }
@@ -58,13 +73,13 @@ constexpr int64_t kLeastOfPart = 1 << 14;
 constexpr int64_t kPartsPerThread = 4;
 
 // Parts of an array of `size` elements: some for each thread, so that one that is held up is not waited for.
-inline int64_t NumParts(const xla::ffi::ThreadPool& pool, int64_t size) {
+inline int64_t NumParts(const Threads& pool, int64_t size) {
   return std::max<int64_t>(1, std::min(kPartsPerThread * pool.num_threads(), size / kLeastOfPart));
 }
 
 // Calls work(part, begin, end) for parts of an array.
 template <typename Work>
-void ForEachPart(xla::ffi::ThreadPool& pool, int64_t num_parts, int64_t size, const Work& work) {
+void ForEachPart(Threads& pool, int64_t num_parts, int64_t size, const Work& work) {
   ForEach(pool, num_parts, [&](int64_t part) {
     work(part, size * part / num_parts, size * (part + 1) / num_parts);
   });

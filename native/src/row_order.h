@@ -29,7 +29,7 @@ class RowOrder {
 
   // Selects the entries of a level before its splits are asked for; see `SelectedEntries`. `level` is that above.
   template <typename SlotOfEntry>
-  void SelectSome(ffi::ThreadPool& pool, const Level<Code, Value>& level, const std::vector<Origin>& origins,
+  void SelectSome(Threads& pool, const Level<Code, Value>& level, const std::vector<Origin>& origins,
                   const SlotOfEntry& slot_of) {
     selection_.SelectSome(pool, level, origins, slot_of);
     is_selected_ = true;
@@ -42,7 +42,7 @@ class RowOrder {
     for (int32_t code = 0; code < level.num_bins; ++code) add(code, cells + code * level.objective.num_channels);
   }
 
-  void FindSplits(ffi::ThreadPool& pool, const Level<Code, Value>& level, const std::vector<Origin>& origins,
+  void FindSplits(Threads& pool, const Level<Code, Value>& level, const std::vector<Origin>& origins,
                   std::vector<Split>& splits) {
     per_slot_ = level.num_bins * level.objective.num_channels;
     if (!std::exchange(is_selected_, false)) Select(pool, level, origins);
@@ -71,7 +71,7 @@ class RowOrder {
   }
 
  private:
-  void Select(ffi::ThreadPool& pool, const Level<Code, Value>& level, const std::vector<Origin>& origins) {
+  void Select(Threads& pool, const Level<Code, Value>& level, const std::vector<Origin>& origins) {
     selection_.Open(memory_, level, per_slot_);
     const bool is_some = std::any_of(origins.begin(), origins.end(), [](const Origin& o) { return o.is_difference(); });
     if (!is_some) return selection_.SelectAll(pool, level);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "models.h"
 #include "parallel.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -63,7 +64,7 @@ struct Extent {
 
 // The greatest size of the values of used rows, and how many rows are used.
 template <typename Real>
-Extent ExtentOf(ffi::ThreadPool& pool, const Values<Real>& values) {
+Extent ExtentOf(Threads& pool, const Values<Real>& values) {
   const int64_t num_parts = NumParts(pool, values.num_rows);
   std::vector<Extent> extents(num_parts);
   ForEachPart(pool, num_parts, values.num_rows, [&](int64_t part, int64_t begin, int64_t end) {
@@ -99,7 +100,7 @@ void AddRows(const Values<Real>& values, const int32_t* node, double inverse, in
 }
 
 template <typename Real>
-std::vector<int64_t> SumRows(ffi::ThreadPool& pool, const Values<Real>& values, const int32_t* node, double unit,
+std::vector<int64_t> SumRows(Threads& pool, const Values<Real>& values, const int32_t* node, double unit,
                              int64_t num_nodes) {
   const int64_t size = values.size() * num_nodes;
   const int64_t most_parts = std::max<int64_t>(values.num_rows / (kRowsPerNode * num_nodes), 1);
@@ -127,7 +128,7 @@ std::vector<int64_t> ArraysOf(int64_t number, bool is_triangle) {
 }
 
 template <typename Real>
-void SumAtNodes(ffi::ThreadPool& pool, const Values<Real>& values, const int32_t* leaf, const int32_t* parent,
+void SumAtNodes(Threads& pool, const Values<Real>& values, const int32_t* leaf, const int32_t* parent,
                 const int32_t* depth, int64_t num_nodes, double* results) {
   const Extent extent = ExtentOf(pool, values);
   const double unit = UnitOf(extent.num_used, ExponentOf(extent.most), 61);
@@ -145,7 +146,7 @@ void SumAtNodes(ffi::ThreadPool& pool, const Values<Real>& values, const int32_t
 // The derivatives as whole numbers: first second derivatives, and after `num_curvatures` of them gradients. The last array
 // of the target is noise.
 template <typename Real, typename Whole>
-void Quantise(ffi::ThreadPool& pool, const Real* target, const bool* is_used, int64_t num_rows, int64_t num_curvatures,
+void Quantise(Threads& pool, const Real* target, const bool* is_used, int64_t num_rows, int64_t num_curvatures,
               int64_t num_values, int64_t bits, Whole* whole, double* units) {
   const Real* const noise = target + num_values * num_rows;
   double most[2];
@@ -174,7 +175,7 @@ void Quantise(ffi::ThreadPool& pool, const Real* target, const bool* is_used, in
 }
 
 template <typename Real>
-void AddSteps(ffi::ThreadPool& pool, const Real* scores, const Real* steps, const int32_t* leaf, int64_t num_scores,
+void AddSteps(Threads& pool, const Real* scores, const Real* steps, const int32_t* leaf, int64_t num_scores,
               int64_t num_rows, int64_t num_nodes, Real* moved) {
   ForEachPart(pool, NumParts(pool, num_rows), num_rows, [&](int64_t, int64_t begin, int64_t end) {
     for (int64_t score = 0; score < num_scores; ++score) {
@@ -197,56 +198,71 @@ ffi::Error ForReals(const ffi::AnyBuffer& array, const Run& run) {
   return ffi::Error::Success();
 }
 
-ffi::Error SumAtNodesHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::Buffer<ffi::PRED> is_used,
-                             ffi::Buffer<ffi::S32> leaf, ffi::Buffer<ffi::S32> parent, ffi::Buffer<ffi::S32> depth,
-                             ffi::ResultBuffer<ffi::F64> sums, bool is_triangle) {
+// Every handler does the same for all models of a call; see models.h.
+
+ffi::Error SumAtNodesHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::AnyBuffer is_used, ffi::AnyBuffer leaf,
+                             ffi::AnyBuffer parent, ffi::AnyBuffer depth, ffi::Result<ffi::AnyBuffer> sums,
+                             bool is_triangle) {
+  const Models models(*sums, 2);
   return ForReals(values, [&](auto real) {
     using Real = decltype(real);
-    const Values<Real> own{static_cast<const Real*>(values.untyped_data()),
-                           ArraysOf(values.element_count() / std::max<int64_t>(leaf.element_count(), 1), is_triangle),
-                           static_cast<int64_t>(leaf.element_count()), is_used.typed_data()};
-    SumAtNodes(pool, own, leaf.typed_data(), parent.typed_data(), depth.typed_data(), parent.element_count(),
-               sums->typed_data());
+    ForEachModel(pool, models, [&](Threads& threads, int64_t model) {
+      const Array all = models.Of(values, model), rows = models.Of(leaf, model), nodes = models.Of(parent, model);
+      const Values<Real> own{all.As<Real>(), ArraysOf(all.size / std::max<int64_t>(rows.size, 1), is_triangle), rows.size,
+                             models.Of(is_used, model).template As<bool>()};
+      SumAtNodes(threads, own, rows.As<int32_t>(), nodes.As<int32_t>(), models.Of(depth, model).template As<int32_t>(),
+                 nodes.size, models.Of(*sums, model).template As<double>());
+    });
   });
 }
 
-ffi::Error SumHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::Buffer<ffi::PRED> is_used,
-                      ffi::ResultBuffer<ffi::F64> sum) {
+ffi::Error SumHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::AnyBuffer is_used,
+                      ffi::Result<ffi::AnyBuffer> sum) {
+  const Models models(*sum, 1);
   return ForReals(values, [&](auto real) {
     using Real = decltype(real);
-    const int64_t num_rows = is_used.element_count(), number = values.element_count() / std::max<int64_t>(num_rows, 1);
-    const Values<Real> own{static_cast<const Real*>(values.untyped_data()), ArraysOf(number, false), num_rows,
-                           is_used.typed_data()};
-    const Extent extent = ExtentOf(pool, own);
-    const double unit = UnitOf(static_cast<double>(extent.num_used) * number, ExponentOf(extent.most), 61);
-    int64_t total = 0;
-    for (const int64_t part : SumRows(pool, own, nullptr, unit, 1)) total += part;
-    sum->typed_data()[0] = static_cast<double>(total) * unit;
+    ForEachModel(pool, models, [&](Threads& threads, int64_t model) {
+      const Array all = models.Of(values, model), used = models.Of(is_used, model);
+      const int64_t number = all.size / std::max<int64_t>(used.size, 1);
+      const Values<Real> own{all.As<Real>(), ArraysOf(number, false), used.size, used.As<bool>()};
+      const Extent extent = ExtentOf(threads, own);
+      const double unit = UnitOf(static_cast<double>(extent.num_used) * number, ExponentOf(extent.most), 61);
+      int64_t total = 0;
+      for (const int64_t part : SumRows(threads, own, nullptr, unit, 1)) total += part;
+      *models.Of(*sum, model).template As<double>() = static_cast<double>(total) * unit;
+    });
   });
 }
 
-ffi::Error QuantiseHandler(ffi::ThreadPool pool, ffi::AnyBuffer target, ffi::Buffer<ffi::PRED> is_used,
-                           ffi::Result<ffi::AnyBuffer> whole, ffi::ResultBuffer<ffi::F64> units, int32_t num_curvatures,
+ffi::Error QuantiseHandler(ffi::ThreadPool pool, ffi::AnyBuffer target, ffi::AnyBuffer is_used,
+                           ffi::Result<ffi::AnyBuffer> whole, ffi::Result<ffi::AnyBuffer> units, int32_t num_curvatures,
                            int32_t bits) {
+  const Models models(*units, 1);
   return ForReals(target, [&](auto real) {
     using Real = decltype(real);
-    const auto* const own = static_cast<const Real*>(target.untyped_data());
-    const int64_t num_rows = target.dimensions()[1], num_values = target.dimensions()[0] - 1;
-    const auto run = [&](auto* to) {
-      Quantise(pool, own, is_used.typed_data(), num_rows, num_curvatures, num_values, bits, to, units->typed_data());
-    };
-    if (whole->element_type() == ffi::DataType::S64) return run(static_cast<int64_t*>(whole->untyped_data()));
-    run(static_cast<int32_t*>(whole->untyped_data()));
+    ForEachModel(pool, models, [&](Threads& threads, int64_t model) {
+      const Array own = models.Of(target, model), to = models.Of(*whole, model);
+      const auto run = [&](auto* numbers) {
+        Quantise(threads, own.As<const Real>(), models.Of(is_used, model).template As<const bool>(), own.dimensions[1],
+                 num_curvatures, own.dimensions[0] - 1, bits, numbers, models.Of(*units, model).template As<double>());
+      };
+      if (to.type == ffi::DataType::S64) return run(to.As<int64_t>());
+      run(to.As<int32_t>());
+    });
   });
 }
 
-ffi::Error AddStepsHandler(ffi::ThreadPool pool, ffi::AnyBuffer scores, ffi::AnyBuffer steps, ffi::Buffer<ffi::S32> leaf,
+ffi::Error AddStepsHandler(ffi::ThreadPool pool, ffi::AnyBuffer scores, ffi::AnyBuffer steps, ffi::AnyBuffer leaf,
                            ffi::Result<ffi::AnyBuffer> moved) {
+  const Models models(*moved, 2);
   return ForReals(scores, [&](auto real) {
     using Real = decltype(real);
-    AddSteps(pool, static_cast<const Real*>(scores.untyped_data()), static_cast<const Real*>(steps.untyped_data()),
-             leaf.typed_data(), scores.dimensions()[0], scores.dimensions()[1], steps.dimensions()[1],
-             static_cast<Real*>(moved->untyped_data()));
+    ForEachModel(pool, models, [&](Threads& threads, int64_t model) {
+      const Array before = models.Of(scores, model), of_nodes = models.Of(steps, model);
+      AddSteps(threads, before.As<Real>(), of_nodes.As<Real>(), models.Of(leaf, model).template As<int32_t>(),
+               before.dimensions[0], before.dimensions[1], of_nodes.dimensions[1],
+               models.Of(*moved, model).template As<Real>());
+    });
   });
 }
 
@@ -257,25 +273,25 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_sum_at_nodes, jaxtree::SumAtNodesHandler,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
                                   .Arg<ffi::AnyBuffer>()          // values of rows
-                                  .Arg<ffi::Buffer<ffi::PRED>>()  // whether a row is used
-                                  .Arg<ffi::Buffer<ffi::S32>>()   // leaf of a row
-                                  .Arg<ffi::Buffer<ffi::S32>>()   // parent of a node
-                                  .Arg<ffi::Buffer<ffi::S32>>()   // depth of a node
-                                  .Ret<ffi::Buffer<ffi::F64>>()
+                                  .Arg<ffi::AnyBuffer>()  // whether a row is used
+                                  .Arg<ffi::AnyBuffer>()   // leaf of a row
+                                  .Arg<ffi::AnyBuffer>()   // parent of a node
+                                  .Arg<ffi::AnyBuffer>()   // depth of a node
+                                  .Ret<ffi::AnyBuffer>()
                                   .Attr<bool>("is_triangle"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_sum, jaxtree::SumHandler,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
                                   .Arg<ffi::AnyBuffer>()          // values of rows
-                                  .Arg<ffi::Buffer<ffi::PRED>>()  // whether a row is used
-                                  .Ret<ffi::Buffer<ffi::F64>>());
+                                  .Arg<ffi::AnyBuffer>()  // whether a row is used
+                                  .Ret<ffi::AnyBuffer>());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_quantise, jaxtree::QuantiseHandler,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
                                   .Arg<ffi::AnyBuffer>()          // derivatives of rows, and noise
-                                  .Arg<ffi::Buffer<ffi::PRED>>()  // whether a row is used
+                                  .Arg<ffi::AnyBuffer>()  // whether a row is used
                                   .Ret<ffi::AnyBuffer>()
-                                  .Ret<ffi::Buffer<ffi::F64>>()   // units of second derivatives and of gradients
+                                  .Ret<ffi::AnyBuffer>()   // units of second derivatives and of gradients
                                   .Attr<int32_t>("num_curvatures")
                                   .Attr<int32_t>("bits"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_add_steps, jaxtree::AddStepsHandler,
@@ -283,5 +299,5 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_add_steps, jaxtree::AddStepsHandler,
                                   .Ctx<ffi::ThreadPool>()
                                   .Arg<ffi::AnyBuffer>()         // scores of rows
                                   .Arg<ffi::AnyBuffer>()         // steps of nodes
-                                  .Arg<ffi::Buffer<ffi::S32>>()  // leaf of a row
+                                  .Arg<ffi::AnyBuffer>()  // leaf of a row
                                   .Ret<ffi::AnyBuffer>());

@@ -71,7 +71,7 @@ class SelectedEntries {
     value_ = memory.Take<Value>((width > 0 ? width : num_values_) * size);
   }
 
-  void SelectAll(ffi::ThreadPool& pool, const Level<Code, Value>& level) {
+  void SelectAll(Threads& pool, const Level<Code, Value>& level) {
     const int64_t size = level.num_entries;
     ForEachPart(pool, NumParts(pool, size), size, [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t entry = begin; entry < end; ++entry) base_[entry] = SlotOf(level.slot[entry], level.num_slots) * per_slot_;
@@ -85,7 +85,7 @@ class SelectedEntries {
   // Leaves out the entries of slots that are differences, and those of no slot. `slot_of(part, entry)` returns the slot of
   // an entry, or a number below 0.
   template <typename SlotOfEntry>
-  void SelectSome(ffi::ThreadPool& pool, const Level<Code, Value>& level, const std::vector<Origin>& origins,
+  void SelectSome(Threads& pool, const Level<Code, Value>& level, const std::vector<Origin>& origins,
                   const SlotOfEntry& slot_of) {
     const int64_t size = level.num_entries, num_slots = origins.size(), num_parts = NumParts(pool, size);
     std::vector<uint8_t> is_summed(num_slots + 1);  // the last is for entries of no slot

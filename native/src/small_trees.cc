@@ -39,8 +39,9 @@ ffi::Error Handle(ffi::ThreadPool pool, ffi::Buffer<ffi::U16> codes, ffi::Buffer
                              num_labels};
   const LeafCost cost{static_cast<LeafFormula>(formula), loss.typed_data(), loss.dimensions()[1], num_labels,
                       table.num_values, scale.typed_data()[0], mean.typed_data(), least_rows.typed_data()[0], counts_rows};
+  Threads threads(&pool);
   const auto run = [&](auto sum, auto of) {
-    SmallTrees<decltype(sum), decltype(of)>(pool, table, cost, is_member.typed_data()).Run(depth, sides->typed_data());
+    SmallTrees<decltype(sum), decltype(of)>(threads, table, cost, is_member.typed_data()).Run(depth, sides->typed_data());
   };
   const int64_t most = SizeOfSums(table);
   if (most >= 1 << 27) {

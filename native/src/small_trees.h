@@ -54,7 +54,7 @@ struct TwoLevels {
 template <typename Sum, typename Cost>
 class SmallTrees {
  public:
-  SmallTrees(ffi::ThreadPool& pool, const IndicatorTable& table, const LeafCost& cost, const bool* is_member)
+  SmallTrees(Threads& pool, const IndicatorTable& table, const LeafCost& cost, const bool* is_member)
       : pool_(pool), table_(table), cost_(cost), size_(table.NumIndicators()), channels_(table.NumChannels()) {
     for (int64_t row = 0; row < table.num_rows; ++row) {
       if (is_member[row]) rows_.push_back(row);
@@ -530,7 +530,7 @@ class SmallTrees {
     }
   }
 
-  ffi::ThreadPool& pool_;
+  Threads& pool_;
   const IndicatorTable& table_;
   const LeafCost& cost_;
   int64_t size_, channels_, num_rows_ = 0, words_ = 0;

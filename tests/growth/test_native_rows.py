@@ -7,12 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import Classes, Data, Limits, Rules, Sizes, grow
+from jaxtree import Classes, Data, Features, Limits, Numbers, Rules, Sizes, grow
 from jaxtree.boosting.leaves import Leaves, exact_sum, sums_at_nodes
 from jaxtree.growth import native_rows
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.newton import Newton
 from jaxtree.growth.objective import EntryWeights
+from jaxtree.tree.walk import apply
 from tests.growth.native_trees import needs_kernel
 
 FEW, MANY = 300, 70_000  # rows of one thread, and of several
@@ -73,3 +74,15 @@ def test_steps_are_added_to_scores():
         )
         moved = native_rows.add_steps(scores, steps, leaf)
         np.testing.assert_array_equal(moved, scores + steps[:, leaf])
+
+
+@needs_kernel
+def test_walks_end_where_those_of_xla_do():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 9, (4, 300)).astype(np.uint8)
+    features = Features(np.array([0, 1, 2, 3]), np.full(4, 9), np.array([8, 8, 9, 8]))
+    target = np.sin(codes[0]) + (codes[1] == 3) + codes[2] % 3 + 0.2 * codes[3] + rng.normal(0, 0.1, 300)
+    tree = grow(Data(codes[:, ::2], target[::2]), features, Limits(max_depth=5), Rules(Numbers()), Sizes(9, 512)).tree
+    with jax.enable_x64(True):
+        end = native_rows.walk(jax.tree.map(jnp.asarray, tree), jnp.asarray(codes))
+    np.testing.assert_array_equal(end, apply(tree, codes))

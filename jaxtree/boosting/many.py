@@ -1,0 +1,272 @@
+"""Boosting of many models at once on the same rows: each is the model that `boost` makes alone, bit for bit."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float
+
+from jaxtree.boosting.booster import BaseLearner, BoostData, Call, Stop, forest_of, open_boosting, reason_to_stop
+from jaxtree.boosting.columns import ColumnFractions
+from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.many_rounds import ManyMade, ManyStates, Slots, make_rounds_of_many
+from jaxtree.boosting.rounds import BoostState, Rates
+from jaxtree.boosting.shrinkage import Shrinkage, rates_of
+from jaxtree.compilation import is_out_of_memory
+from jaxtree.errors import InvalidInputError
+from jaxtree.growth.inputs import NO_LIMIT, Limits, limits_of_roots
+from jaxtree.growth.newton import Penalties
+from jaxtree.tree.forest import Forest, join_forests
+
+ROUNDS_AT_A_TIME = 10
+"""Rounds of one call, after which models that have stopped give their slots to others."""
+
+BYTES_AT_A_TIME = 2**28
+"""Bytes that the scores, derivatives and trees of a batch may take."""
+
+MOST_SLOTS = 32
+"""Slots of a batch: more save nothing, as the steps of a program take long enough."""
+
+BYTES_PER_ROW, BYTES_PER_NODE = 100, 250
+"""Bytes of a row of one score, and of a node, while rounds are made."""
+
+
+class Member(NamedTuple):
+    """One of many models: numbers alone.
+
+    Attributes:
+        limits: When nodes are not split.
+        shrinkage: How the boosting holds back; no trees are dropped.
+        num_rounds: The most rounds.
+        seed: The seed of what is drawn.
+    """
+
+    limits: Limits
+    shrinkage: Shrinkage
+    num_rounds: int
+    seed: int = 0
+
+
+class BoostedMember(NamedTuple):
+    """One of many models when it is done.
+
+    Attributes:
+        losses: The mean loss of every evaluation after each round.
+        best_round: The number of rounds of the least loss of the first evaluation; all without any.
+        scores: The scores of every evaluation: after the best round of a member with patience, else after all.
+        stop: Why it ended.
+        forest: A tree a round, if trees are kept.
+    """
+
+    losses: Float[np.ndarray, "round evaluation"]
+    best_round: int
+    scores: tuple[Float[np.ndarray, "score row"], ...]
+    stop: Stop
+    forest: Forest | None
+
+
+OnMember: TypeAlias = Callable[[int, BoostedMember], Any]
+"""What is called with the number of every member that is done, and with the member."""
+
+
+def boost_many(
+    data: BoostData,
+    loss: BaseLoss,
+    learner: BaseLearner,
+    members: Sequence[Member],
+    *,
+    keeps_trees: bool = False,
+    num_slots: int | None = None,
+    on_member: OnMember | None = None,
+) -> list[BoostedMember]:
+    """Boosts many models on the same rows in one program; see `boost`.
+
+    A batch has a number of slots. A model that has stopped gives its slot to the next one, so that it costs nothing
+    more. A model depends on neither the batch nor its neighbours. A batch for which there is not enough memory
+    is halved.
+
+    Args:
+        data: The rows, and those of evaluations; without earlier rounds.
+        loss: The loss.
+        learner: How trees are grown; the members have limits of their own.
+        members: The models. Their samples are of one class.
+        keeps_trees: Whether the trees of all models are kept.
+        num_slots: The number of models of a batch; as many as memory allows and speed asks for if not given.
+        on_member: Called with every member when it is done; what it has had is kept where an interrupt ends all others.
+
+    Raises:
+        InvalidInputError: Members have samples of several classes, or drop trees.
+
+    Example:
+        >>> from jaxtree.boosting import squared
+        >>> from jaxtree.boosting.rounds import ScoredRows
+        >>> from jaxtree.growth.inputs import Sizes
+        >>> codes, target = np.array([[0, 1, 2, 3]], np.uint8), np.array([0.0, 0.0, 1.0, 5.0])
+        >>> rows = ScoredRows(codes, target, np.ones(4), {})
+        >>> members = [Member(Limits(max_depth=2), Shrinkage(rate, l2=0.0), 5) for rate in (0.5, 1.0)]
+        >>> learner = BaseLearner(Limits(), Sizes(num_bins=4, capacity=7))
+        >>> done = boost_many(BoostData(rows, evaluations=(rows,)), squared(), learner, members)
+        >>> [member.losses[-1].round(3).tolist() for member in done]
+        [[0.003], [0.0]]
+    """
+    if not members:
+        return []
+    for member in members:
+        if member.shrinkage.dropping is not None:
+            raise InvalidInputError("models that drop trees are boosted one by one, by boost")
+    kinds = sorted({type(member.shrinkage.sample).__name__ for member in members})
+    if len(kinds) > 1:
+        raise InvalidInputError(f"many models draw rows in one way, got {' and '.join(kinds)}")
+    with jax.enable_x64(True):
+        call, start = open_boosting(data, loss, learner, _loosest(members))
+        rates = _rates(call, members)
+        slots = num_slots or slots_for(call, len(members), keeps_trees=keeps_trees)
+        done: dict[int, BoostedMember] = {}
+        while len(done) < len(members):
+            left = [number for number in range(len(members)) if number not in done]
+            batch = _Batch(call, start, members, rates, min(slots, len(left)), keeps_trees)
+            try:
+                for number, member in batch.run(left):
+                    done[number] = member
+                    if on_member is not None:
+                        on_member(number, member)
+            except Exception as error:
+                if not is_out_of_memory(error) or slots == 1:
+                    raise
+                slots //= 2
+    return [done[number] for number in range(len(members))]
+
+
+def slots_for(call: Call, num_members: int, *, keeps_trees: bool) -> int:
+    """Returns the number of slots of a batch: few enough for memory, and so that the last batch is nearly full."""
+    num_rows = sum(rows.weight.size for rows in (call.rows, *call.evaluations))
+    of_trees = call.plan.capacity * (ROUNDS_AT_A_TIME * keeps_trees + 1)
+    num_bytes = num_rows * BYTES_PER_ROW * call.loss.num_scores + of_trees * BYTES_PER_NODE
+    most = int(np.clip(BYTES_AT_A_TIME // num_bytes, 1, MOST_SLOTS))
+    return -(-num_members // -(-num_members // most))
+
+
+def _loosest(members: Sequence[Member]) -> Shrinkage:
+    """A shrinkage whose program draws whatever any member draws, and grows best-first if any member's does."""
+    fractions = zip(*(member.shrinkage.column_fractions for member in members), strict=True)
+    is_cut = any(member.shrinkage.max_leaf_nodes is not None for member in members)
+    return Shrinkage(
+        column_fractions=ColumnFractions(*map(min, fractions)), max_leaf_nodes=NO_LIMIT if is_cut else None
+    )
+
+
+def _rates(call: Call, members: Sequence[Member]) -> list[Rates]:
+    """The numbers of every member, with learning rates of all its rounds."""
+    shrinkages = [member.shrinkage for member in members]
+    draws_columns = any(own.column_fractions.tree < 1 for own in shrinkages)
+    all_rates = []
+    for member in members:
+        own = member.shrinkage
+        leaves = NO_LIMIT if own.max_leaf_nodes is None else own.max_leaf_nodes
+        limits = member.limits._replace(parameters=Penalties(own.l2, own.l1, own.max_step), max_leaf_nodes=leaves)
+        prepared = call.prepared._replace(limits=limits_of_roots(limits, 1))
+        prepared = prepared._replace(limits=own.column_fractions.limits(prepared))
+        rates = rates_of(own, prepared, member.num_rounds, member.seed)
+        if draws_columns and rates.num_columns is None:
+            rates = rates._replace(num_columns=np.int32(len(call.prepared.num_codes)))
+        all_rates.append(rates)
+    return all_rates
+
+
+class _Running(NamedTuple):
+    """A member in a slot.
+
+    Attributes:
+        number: Its number among all members.
+        last: The number of its rounds so far.
+        losses: What was measured after them.
+        forests: Their trees.
+    """
+
+    number: int
+    last: int = 0
+    losses: tuple[Float[np.ndarray, "round evaluation"], ...] = ()
+    forests: tuple[Forest, ...] = ()
+
+
+class _Batch:
+    """Slots, the members in them, and the states of these."""
+
+    def __init__(
+        self, call: Call, start: BoostState, members: Sequence[Member], rates: Sequence[Rates], num_slots: int,
+        keeps_trees: bool,
+    ):  # fmt: skip
+        self._call, self._start, self._members, self._rates = call, start, members, rates
+        self._keeps_trees = keeps_trees
+        self._running: list[_Running | None] = [None] * num_slots
+        spread = lambda own: np.broadcast_to(np.asarray(own), (num_slots, *np.shape(own)))  # noqa: E731
+        own = jax.tree.map(spread, start)
+        self._states = ManyStates(own, own.evaluated)
+
+    def run(self, numbers: Sequence[int]) -> Iterator[tuple[int, BoostedMember]]:
+        """Yields the number and the result of each of the members, in the order in which they are done."""
+        waiting = deque(numbers)
+        while waiting or any(self._running):
+            is_new = self._fill(waiting)
+            made = self._make_rounds(is_new)
+            yield from self._collect(made)
+
+    def _fill(self, waiting: deque[int]) -> Bool[np.ndarray, " slot"]:
+        """Gives free slots to members that wait, and returns which slots have new ones."""
+        is_new = np.array([own is None for own in self._running])
+        for slot in np.flatnonzero(is_new):
+            is_new[slot] = bool(waiting)
+            if waiting:
+                self._running[slot] = _Running(waiting.popleft())
+        return is_new
+
+    def _make_rounds(self, is_new: Bool[np.ndarray, " slot"]) -> ManyMade:
+        """Makes the next rounds of all slots."""
+        call = self._call
+        slots = Slots(self._rates_of_slots(), is_new, self._start, self._states)
+        static = {"plan": call.plan, "loss": call.loss, "keeps_trees": self._keeps_trees}
+        self._states, made = make_rounds_of_many(call.prepared, call.rows, call.evaluations, slots, **static)
+        return made
+
+    def _rates_of_slots(self) -> Rates:
+        """The numbers of the members in all slots; an empty slot has those of any member, and no round to make."""
+        of_slots = []
+        for running in self._running:
+            rates = self._rates[0 if running is None else running.number]
+            first = 0 if running is None else running.last
+            learning = np.resize(rates.learning_rate[first : first + ROUNDS_AT_A_TIME], ROUNDS_AT_A_TIME)
+            end = np.int32(0) if running is None else rates.end
+            of_slots.append(rates._replace(learning_rate=learning, end=end))
+        return jax.tree.map(lambda *own: np.stack(own), *of_slots)
+
+    def _collect(self, made: ManyMade) -> Iterator[tuple[int, BoostedMember]]:
+        """Takes what rounds have made to the host, and yields the members that are done."""
+        small = self._states.own._replace(scores=None, evaluated=())
+        states, losses = jax.device_get((small, made.losses))
+        for slot, running in enumerate(self._running):
+            if running is None:
+                continue
+            state = jax.tree.map(lambda own, slot=slot: own[slot], states)
+            # The tree of derivatives that are no numbers is worth nothing.
+            last = int(state.round) if state.is_finite else int(state.round) - 1
+            number = last - running.last
+            running = running._replace(last=last, losses=(*running.losses, losses[:number, slot]))
+            if made.trees is not None and number:
+                trees = jax.tree.map(lambda own, slot=slot: own[:, slot], made.trees)
+                running = running._replace(forests=(*running.forests, forest_of(trees, number)))
+            stop = self._reason(state, self._members[running.number])
+            self._running[slot] = running if stop is None else None
+            if stop is not None:
+                yield running.number, self._result(slot, running, state, stop)
+
+    def _result(self, slot: int, running: _Running, state: BoostState, stop: Stop) -> BoostedMember:
+        kept = tuple(np.asarray(scores[slot]) for scores in self._states.kept)
+        forest = join_forests(list(running.forests)) if running.forests else None
+        best_round = int(state.best_round) if self._call.evaluations else running.last
+        return BoostedMember(np.concatenate(running.losses), best_round, kept, stop, forest)
+
+    def _reason(self, state: BoostState, member: Member) -> Stop | None:
+        """Why a member has ended; None if it goes on."""
+        return reason_to_stop(state, member.shrinkage, member.num_rounds, bool(self._call.evaluations))

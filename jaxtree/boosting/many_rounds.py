@@ -1,0 +1,147 @@
+"""Rounds of many models at once: the round of one, mapped over models that share rows and codes.
+
+A model has a *slot* of a batch. What differs from model to model are numbers: rates, limits, the number of rounds, the
+seed. So the trees of all models of a round are grown in one call, and none depends on its neighbours.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int32
+
+from jaxtree.arrays import AnyArray
+from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.rounds import BoostState, Rates, ScoredRows, blank_trees, make_round
+from jaxtree.boosting.shrinkage import NO_PATIENCE
+from jaxtree.compilation import compiled, quick_options
+from jaxtree.growth.plan import Plan
+from jaxtree.growth.prepare import Prepared
+from jaxtree.tree import Tree
+
+
+class ManyStates(NamedTuple):
+    """What the rounds of a batch change; every array has a slot for each model.
+
+    Attributes:
+        own: The states of the models. Scores of a model that has stopped are those of no model.
+        kept: The scores of every evaluation by the model as it will be: after its best round, if it stops for the first
+            evaluation, and after its last one if it does not.
+    """
+
+    own: BoostState
+    kept: tuple[Float[AnyArray, "slot score row"], ...]
+
+
+class ManyMade(NamedTuple):
+    """What the rounds of one call have made of every model, of which only its rounds count.
+
+    Attributes:
+        trees: The trees; None if they are not kept.
+        losses: The mean loss of every evaluation after each round.
+    """
+
+    trees: Tree | None
+    losses: Float[Array, "made slot evaluation"]
+
+
+class Slots(NamedTuple):
+    """The slots of a batch.
+
+    Attributes:
+        rates: The numbers of the model in every slot.
+        is_new: Whether that model begins now.
+        start: The state of any model before its first round.
+        states: What the rounds before have led to.
+    """
+
+    rates: Rates
+    is_new: Bool[AnyArray, " slot"]
+    start: BoostState
+    states: ManyStates
+
+
+def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
+    """XLA's options, as for one model."""
+    return quick_options(1) if plan.is_native and plan.entry_capacity <= plan.costs.few_entries else {}
+
+
+@compiled("plan", "loss", "keeps_trees", what=lambda *_, **__: "boosting of many models", options=_compiler_options)
+def make_rounds_of_many(
+    prepared: Prepared,
+    rows: ScoredRows,
+    evaluations: tuple[ScoredRows, ...],
+    slots: Slots,
+    *,
+    plan: Plan,
+    loss: BaseLoss,
+    keeps_trees: bool,
+) -> tuple[ManyStates, ManyMade]:
+    """Makes one round of every model for each of the given learning rates, or fewer.
+
+    Args:
+        prepared: The arrays of growth; targets, weights and limits are made here.
+        rows: The rows that trees are grown on.
+        evaluations: Other rows, whose loss is recorded.
+        slots: The models.
+        plan: The static sizes of growth.
+        loss: The loss.
+        keeps_trees: Whether the trees are handed back.
+
+    Returns:
+        The states, and what the rounds have made.
+    """
+    rates = slots.rates
+    begin = lambda old, first: _where(slots.is_new, jnp.broadcast_to(first, old.shape), old)  # noqa: E731
+    first = ManyStates(slots.start, slots.start.evaluated)
+    states = jax.tree.map(begin, slots.states, first)
+    num_slots, num_made = rates.learning_rate.shape
+    one = functools.partial(make_round, prepared, rows, evaluations, plan=plan, loss=loss)
+
+    trees = _blank_trees(plan, num_made, num_slots) if keeps_trees else None
+
+    def goes_on(own: BoostState) -> Bool[Array, " slot"]:
+        hopes = own.round - own.best_round < rates.patience
+        return (own.round < rates.end) & own.is_finite & (hopes | (not evaluations))
+
+    def make_next(
+        carry: tuple[Int32[Array, ""], ManyStates, ManyMade],
+    ) -> tuple[Int32[Array, ""], ManyStates, ManyMade]:
+        at, states, made = carry
+        is_alive = goes_on(states.own)
+        # The tree of a model that has stopped is a root.
+        depth = jnp.where(is_alive[:, None], rates.limits.max_depth, 0)
+        limited = rates._replace(limits=rates.limits._replace(max_depth=depth))
+        moved, new = jax.vmap(one)(limited, states.own, rates.learning_rate[:, at])
+        states = _after_round(states, moved, is_alive, rates)
+        put = lambda all_, own: all_.at[at].set(own.astype(all_.dtype))  # noqa: E731
+        trees = jax.tree.map(put, made.trees, new.trees) if keeps_trees else None
+        return at + 1, states, ManyMade(trees, put(made.losses, new.losses))
+
+    blank = ManyMade(trees, jnp.full((num_made, num_slots, len(evaluations)), jnp.nan))
+    is_any = lambda carry: (carry[0] < num_made) & jnp.any(goes_on(carry[1].own))  # noqa: E731
+    _, states, made = lax.while_loop(is_any, make_next, (jnp.int32(0), states, blank))
+    return states, made
+
+
+def _blank_trees(plan: Plan, num_made: int, num_slots: int) -> Tree:
+    """Space for the trees of a call."""
+    spread = lambda own: jnp.zeros((num_made, num_slots, *own.shape[1:]), own.dtype)  # noqa: E731
+    return jax.tree.map(spread, blank_trees(plan, 1))
+
+
+def _after_round(states: ManyStates, moved: BoostState, is_alive: Bool[Array, " slot"], rates: Rates) -> ManyStates:
+    """The states after a round, which changes nothing of models that have stopped but scores that nobody looks at."""
+    frozen = moved._replace(scores=states.own.scores, evaluated=states.own.evaluated)
+    own = jax.tree.map(functools.partial(_where, is_alive), frozen, states.own)
+    own = own._replace(scores=moved.scores, evaluated=moved.evaluated)
+    is_better = (own.best_round == own.round) | (rates.patience == NO_PATIENCE)
+    is_kept = is_alive & own.is_finite & is_better
+    return ManyStates(own, tuple(map(functools.partial(_where, is_kept), moved.evaluated, states.kept)))
+
+
+def _where(condition: Bool[Array, " slot"], yes: Any, no: Any) -> Any:
+    """Of every slot one array or the other."""
+    return jnp.where(condition.reshape(-1, *[1] * (yes.ndim - 1)), yes, no)

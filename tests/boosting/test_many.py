@@ -1,0 +1,152 @@
+"""Many models at once: each is the model that is boosted alone, whatever the batch, the order and the neighbours."""
+
+import jax
+import numpy as np
+import pytest
+
+from jaxtree import Limits
+from jaxtree.boosting import logistic, quantile, softmax, squared
+from jaxtree.boosting.booster import BaseLearner, BoostData, Stop, boost
+from jaxtree.boosting.columns import ColumnFractions
+from jaxtree.boosting.dropping import Dropping
+from jaxtree.boosting.many import Member, boost_many
+from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
+from jaxtree.boosting.shrinkage import Shrinkage
+from jaxtree.errors import InvalidInputError
+from jaxtree.growth import native, prepare
+from jaxtree.growth.inputs import Sizes
+from jaxtree.tree.forest import Forest
+from tests.boosting.test_boost import BINS, classes, numbers
+
+SIZES = Sizes(BINS, capacity=32)
+CASES = {
+    "squared": (squared(), numbers),
+    "logistic": (logistic(), classes),
+    "quantile": (quantile(0.7), numbers),
+    "softmax": (softmax(3, "diagonal"), lambda **options: classes(3, **options)),
+}
+
+
+def members(number, sample=Uniform, seed=0):
+    """Models that differ in every number."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for own in range(number):
+        limits = Limits(int(rng.integers(1, 5)), 0, 0, float(rng.uniform(0.5, 3)), 1e-300)
+        shrinkage = Shrinkage(
+            float(rng.uniform(0.1, 0.5)), float(rng.uniform(0, 2)), float(rng.uniform(0, 1)), max_step=5.0 + own,
+            least_gain=float(rng.uniform(0, 0.1)), sample=sample(), patience=int(rng.integers(2, 6)),
+            column_fractions=ColumnFractions(*rng.choice([0.5, 1.0], 3).tolist()),
+            max_leaf_nodes=[None, 5][own % 2],
+        )  # fmt: skip
+        made.append(Member(limits, shrinkage._replace(tolerance=1e-4 * own), int(rng.integers(3, 24)), seed=own))
+    return made
+
+
+def data_of(rows_of):
+    return BoostData(rows_of(), evaluations=(rows_of(seed=1, num_rows=150), rows_of(seed=2, num_rows=90)))
+
+
+def alone(data, loss, member):
+    learner = BaseLearner(member.limits, SIZES)
+    return boost(data, loss, learner, member.shrinkage, num_rounds=member.num_rounds, seed=member.seed)
+
+
+def many(data, loss, made, **options):
+    return boost_many(data, loss, BaseLearner(Limits(), SIZES), made, keeps_trees=True, **options)
+
+
+def equal(one: Forest, other: Forest):
+    return all(map(np.array_equal, jax.tree.leaves(one.nodes), jax.tree.leaves(other.nodes)))
+
+
+@pytest.fixture(params=["kernel", "xla"])
+def engine(request, monkeypatch):
+    if request.param == "xla":
+        monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    elif not native.is_available():
+        pytest.skip("the kernel is not installed")
+    return request.param
+
+
+@pytest.mark.parametrize(
+    ("case", "engine"), [*((case, "kernel") for case in CASES), ("logistic", "xla")], indirect=["engine"]
+)
+def test_a_member_is_the_model_that_is_boosted_alone(case, engine):
+    loss, rows_of = CASES[case]
+    data, made = data_of(rows_of), members(5)
+    for member, done in zip(made, many(data, loss, made, num_slots=2), strict=True):
+        lone = alone(data, loss, member)
+        if case == "softmax":
+            # Of programs that are not optimised, as here, sums over scores may differ in the last bit.
+            np.testing.assert_array_equal(done.forest.nodes.feature, lone.forest.nodes.feature)
+            np.testing.assert_allclose(done.losses, lone.losses, rtol=1e-12)
+            continue
+        assert equal(done.forest, lone.forest)
+        np.testing.assert_array_equal(done.losses, lone.losses)
+        assert (done.best_round, done.stop) == (lone.best_round, lone.stop)
+
+
+@pytest.mark.parametrize("sample", [OneSided, MinimalVariance])
+def test_members_draw_rows_as_they_do_alone(sample):
+    data, made = data_of(numbers), members(3, sample)
+    for member, done in zip(made, many(data, squared(), made), strict=True):
+        assert equal(done.forest, alone(data, squared(), member).forest)
+
+
+def test_neither_batch_nor_order_nor_neighbours_change_a_member():
+    data, made = data_of(classes), members(6)
+    as_they_are = many(data, logistic(), made, num_slots=6)
+    for order, num_slots in (([5, 4, 3, 2, 1, 0], 4), ([3, 1], 1)):
+        done = many(data, logistic(), [made[number] for number in order], num_slots=num_slots)
+        for number, own in zip(order, done, strict=True):
+            assert equal(own.forest, as_they_are[number].forest)
+            jax.tree.map(np.testing.assert_array_equal, own.scores, as_they_are[number].scores)
+
+
+def test_scores_are_those_of_the_best_round_or_of_the_last():
+    data, (first, *_) = data_of(numbers), members(1)
+    last = first._replace(shrinkage=first.shrinkage._replace(patience=2**31 - 1))
+    for member, done in zip((first, last), many(data, squared(), [first, last]), strict=True):
+        number = done.best_round if member is first else member.num_rounds
+        short = member._replace(num_rounds=number)
+        np.testing.assert_array_equal(done.scores[0], many(data, squared(), [short])[0].scores[0])
+        assert len(done.losses) == len(done.forest)
+
+
+def test_a_model_that_has_stopped_leaves_before_the_others():
+    made = [own._replace(num_rounds=rounds) for own, rounds in zip(members(3), (40, 2, 15), strict=True)]
+    made = [own._replace(shrinkage=own.shrinkage._replace(patience=99)) for own in made]
+    order = []
+    boost_many(
+        data_of(numbers), squared(), BaseLearner(Limits(), SIZES), made, num_slots=2,
+        on_member=lambda number, done: order.append((number, len(done.losses), done.stop)),
+    )  # fmt: skip
+    assert order == [(1, 2, Stop.ALL_ROUNDS), (2, 15, Stop.ALL_ROUNDS), (0, 40, Stop.ALL_ROUNDS)]
+
+
+def test_a_batch_without_enough_memory_is_halved(monkeypatch):
+    from jaxtree.boosting import many as module
+
+    data, made, tried = data_of(numbers), members(4), []
+    whole = many(data, squared(), made)
+    really = module.make_rounds_of_many
+
+    def with_little_memory(*arrays, **static):
+        tried.append(len(arrays[-1].is_new))
+        if tried[-1] > 2:
+            raise MemoryError
+        return really(*arrays, **static)
+
+    monkeypatch.setattr(module, "make_rounds_of_many", with_little_memory)
+    assert all(equal(a.forest, b.forest) for a, b in zip(whole, many(data, squared(), made), strict=True))
+    assert tried[:2] == [4, 2]
+
+
+def test_members_that_no_batch_can_have():
+    data, (one, other) = data_of(numbers), members(2)
+    draws = other._replace(shrinkage=other.shrinkage._replace(sample=OneSided()))
+    with pytest.raises(InvalidInputError, match="draw rows in one way, got OneSided and Uniform"):
+        many(data, squared(), [one, draws])
+    with pytest.raises(InvalidInputError, match="one by one"):
+        many(data, squared(), [one._replace(shrinkage=one.shrinkage._replace(dropping=Dropping()))])
