@@ -87,7 +87,7 @@ def evaluate(
         measure = _scores_of_classes if hasattr(estimator, "classes_") else _scores_of_numbers
         scores = {"rows": len(rows), **measure(session, estimator, X.iloc[rows], y, given)}
     # JSON has no word for numbers that are not finite.
-    not_finite = {name for name, value in scores.items() if isinstance(value, float) and not math.isfinite(value)}
+    not_finite = [name for name, value in scores.items() if isinstance(value, float) and not math.isfinite(value)]
     print(json.dumps(scores | dict.fromkeys(not_finite)) if as_json else _scores_in_words(scores))
 
 

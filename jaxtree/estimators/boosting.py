@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import numpy as np
 from jaxtyping import Float, Shaped
 from sklearn.metrics import r2_score
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.boosting import losses
 from jaxtree.boosting.loss import BaseLoss, Loss
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting_base import BaseBoosting
+from jaxtree.estimators.conventions import Words
 from jaxtree.estimators.parameters import BALANCED
 from jaxtree.estimators.parts import PredictsNumbers, read_arguments, values_of
 from jaxtree.estimators.predicting import PredictsClasses
@@ -110,7 +110,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         True
     """
 
-    hessian: Annotated[str, StrOptions({"diagonal", "full"})] = "diagonal"
+    hessian: Annotated[str, Words({"diagonal", "full"})] = "diagonal"
     class_weight: Annotated[Any, dict, list, BALANCED, None] = None
 
     _tree_class = DecisionTreeClassifier
@@ -188,7 +188,7 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
         True
     """
 
-    loss: Annotated[str | BaseLoss, StrOptions(set(LOSSES)), BaseLoss] = "squared_error"
+    loss: Annotated[str | BaseLoss, Words(LOSSES), BaseLoss] = "squared_error"
 
     _tree_class = DecisionTreeRegressor
     _named_losses = LOSSES

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.boosting import distributions
@@ -15,6 +14,7 @@ from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.predicted import PredictedDistribution
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting_base import BaseBoosting
+from jaxtree.estimators.conventions import Words
 from jaxtree.estimators.parts import PredictsNumbers
 from jaxtree.estimators.trees import DecisionTreeRegressor
 
@@ -52,7 +52,7 @@ class DistributionBoosting(PredictsNumbers, BaseBoosting):
         True
     """
 
-    distribution: Annotated[str | Distribution, StrOptions(set(DISTRIBUTIONS)), Distribution] = "normal"
+    distribution: Annotated[str | Distribution, Words(DISTRIBUTIONS), Distribution] = "normal"
 
     _tree_class = DecisionTreeRegressor
     _named_losses = DISTRIBUTIONS

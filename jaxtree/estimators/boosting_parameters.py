@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import numpy as np
 from jaxtyping import Bool
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from jaxtree.boosting.booster import BaseLearner
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
 from jaxtree.boosting.shrinkage import NO_PATIENCE, Shrinkage
-from jaxtree.estimators.conventions import whole
+from jaxtree.estimators.conventions import Words, whole
 from jaxtree.estimators.parameters import AUTO, INTERACTIONS, EncodingParameters
 from jaxtree.estimators.prunings import AT_LEAST_0, PART
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Sizes
@@ -62,7 +62,7 @@ class BoostingParameters(EncodingParameters):
     gamma: Annotated[float, AT_LEAST_0] = 0.0
     max_delta_step: Annotated[float, AT_LEAST_0] = 0.0
     subsample: Annotated[float, PART_ABOVE_0] = 1.0
-    sampling: Annotated[str, StrOptions({"uniform", "goss", "mvs"})] = "uniform"
+    sampling: Annotated[str, Words({"uniform", "goss", "mvs"})] = "uniform"
     top_rate: Annotated[float, PART] = 0.2
     other_rate: Annotated[float, PART] = 0.1
     drop_rate: Annotated[float, AT_LEAST_0_TO_1] = 0.0
@@ -72,8 +72,8 @@ class BoostingParameters(EncodingParameters):
     colsample_bynode: Annotated[float, PART_ABOVE_0] = 1.0
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
-    categorical_splits: Annotated[str, StrOptions({"auto", "ordered", "subset", "one_vs_rest", "multiway"})] = "auto"
-    missing: Annotated[str, StrOptions({"learn", "branch"})] = "learn"
+    categorical_splits: Annotated[str, Words({"auto", "ordered", "subset", "one_vs_rest", "multiway"})] = "auto"
+    missing: Annotated[str, Words({"learn", "branch"})] = "learn"
     early_stopping: Annotated[bool, "boolean"] = False
     validation_fraction: Annotated[float, PART] = 0.1
     n_iter_no_change: Annotated[int, whole(1)] = 10

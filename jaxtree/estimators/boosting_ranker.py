@@ -6,7 +6,6 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.boosting import ranking
@@ -16,7 +15,7 @@ from jaxtree.estimators.boosting_base import BaseBoosting
 from jaxtree.estimators.boosting_evaluations import mean_loss
 from jaxtree.estimators.boosting_rows import read_given
 from jaxtree.estimators.boosting_run import OnProgress
-from jaxtree.estimators.conventions import whole
+from jaxtree.estimators.conventions import Words, whole
 from jaxtree.estimators.trees import DecisionTreeRegressor
 
 RANKING_LOSSES: dict[str, Callable[[], BaseLoss]] = {
@@ -54,7 +53,7 @@ class GradientBoostingRanker(BaseBoosting):
         True
     """
 
-    loss: Annotated[str | BaseLoss, StrOptions(set(RANKING_LOSSES)), BaseLoss] = "ndcg"
+    loss: Annotated[str | BaseLoss, Words(RANKING_LOSSES), BaseLoss] = "ndcg"
     top: Annotated[int | None, whole(1), None] = None
 
     _tree_class = DecisionTreeRegressor

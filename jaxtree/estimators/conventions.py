@@ -11,7 +11,12 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import Interval, InvalidParameterError, validate_parameter_constraints
+from sklearn.utils._param_validation import (
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import validate_data
 
 from jaxtree.errors import InvalidInputError
@@ -24,6 +29,21 @@ BATCHED = object()
 def whole(least: int, most: int | None = None) -> Interval:
     """Returns the constraint of whole numbers from the least to the most."""
     return Interval(Integral, least, most, closed="left" if most is None else "both")
+
+
+class Words(StrOptions):
+    """The constraint of one of some words; messages name them in alphabetical order, not in that of a set.
+
+    Args:
+        options: The words.
+    """
+
+    def __init__(self, options: Iterable[str]):
+        super().__init__(set(options))
+
+    def __str__(self) -> str:
+        """Returns the words as messages have them."""
+        return f"a str among {{{', '.join(map(repr, sorted(self.options)))}}}"
 
 
 class AnnotatedParameters:

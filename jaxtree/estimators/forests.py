@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import numpy as np
 from jaxtyping import Float, Shaped
 from sklearn.metrics import r2_score
-from sklearn.utils._param_validation import StrOptions
 
 from jaxtree.criteria import Criterion
+from jaxtree.estimators.conventions import Words
 from jaxtree.estimators.forest_base import BaseForest
 from jaxtree.estimators.parameters import CLASS_CRITERIA, RegressionParameters
 from jaxtree.estimators.parts import PredictsNumbers
@@ -17,7 +17,7 @@ from jaxtree.estimators.sample import PreparedFit
 from jaxtree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.forests.forest import Sampling
 
-BALANCED = StrOptions({"balanced", "balanced_subsample"})
+BALANCED = Words({"balanced", "balanced_subsample"})
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)

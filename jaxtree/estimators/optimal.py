@@ -9,12 +9,11 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.utils._param_validation import StrOptions
 
 from jaxtree.criteria import CRITERIA
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
-from jaxtree.estimators.conventions import progress_of_trees, whole
+from jaxtree.estimators.conventions import Words, progress_of_trees, whole
 from jaxtree.estimators.growing import EncodedSample, Recipe
 from jaxtree.estimators.magnitude import Magnitude, check_counts
 from jaxtree.estimators.parameters import AUTO, BALANCED, CLASS_CRITERIA, RegressionParameters
@@ -75,7 +74,7 @@ class _Optimal(BaseTree):
     leaf_penalty: Annotated[float, AT_LEAST_0] = 0.0
     max_thresholds: Annotated[int | str, whole(1, 65_535), AUTO] = "auto"
     zoom: Annotated[bool, "boolean"] = True
-    missing: Annotated[str, StrOptions({"learn", "branch"})] = "learn"
+    missing: Annotated[str, Words({"learn", "branch"})] = "learn"
     time_limit: Annotated[float | None, AT_LEAST_0, None] = 60.0
     verbose: Annotated[int, "verbose"] = 0
 

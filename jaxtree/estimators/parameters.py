@@ -5,19 +5,19 @@ import warnings
 from numbers import Integral, Real
 from typing import Annotated, Any
 
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt
 
 from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.conventions import AnnotatedParameters, whole
+from jaxtree.estimators.conventions import AnnotatedParameters, Words, whole
 from jaxtree.estimators.prunings import AT_LEAST_0, PART, Pruning
 
-AUTO = StrOptions({"auto"})
-BALANCED = StrOptions({"balanced"})
-CLASS_CRITERIA = StrOptions(set(CRITERIA))
-MISSING = StrOptions({"learn", "fraction", "branch"})
-TIES = StrOptions({"first", "hash"})
-INTERACTIONS = StrOptions({"pairwise", "no_interactions"})
+AUTO = Words({"auto"})
+BALANCED = Words({"balanced"})
+CLASS_CRITERIA = Words(CRITERIA)
+MISSING = Words({"learn", "fraction", "branch"})
+TIES = Words({"first", "hash"})
+INTERACTIONS = Words({"pairwise", "no_interactions"})
 SHARE = Interval(RealNotInt, 0, 1, closed="right")
 
 _FRIEDMAN_WARNING = (
@@ -30,7 +30,7 @@ _FRIEDMAN_WARNING = (
 class EncodingParameters(AnnotatedParameters):
     """Parameters of all estimators of hard splits: how a table is read, and the seed."""
 
-    categorical_features: Annotated[Any, "array-like", StrOptions({"from_dtype"}), None] = "from_dtype"
+    categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
     max_bins: Annotated[int | str | None, whole(2, 65_535), AUTO, None] = "auto"
     max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024
     random_state: Annotated[Any, "random_state"] = None
@@ -52,13 +52,13 @@ class CartParameters(TableParameters):
     min_samples_split: Annotated[int | float, whole(2), SHARE] = 2
     min_samples_leaf: Annotated[int | float, whole(1), PART] = 1
     min_weight_fraction_leaf: Annotated[float, Interval(Real, 0, 0.5, closed="both")] = 0.0
-    max_features: Annotated[Any, whole(1), SHARE, StrOptions({"sqrt", "log2"}), None] = None
+    max_features: Annotated[Any, whole(1), SHARE, Words({"sqrt", "log2"}), None] = None
     max_leaf_nodes: Annotated[int | None, whole(2), None] = None
     min_impurity_decrease: Annotated[float, AT_LEAST_0] = 0.0
     ccp_alpha: Annotated[float, AT_LEAST_0] = 0.0
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
-    categorical_splits: Annotated[str, StrOptions({"subset", "one_vs_rest", "multiway"})] = "subset"
+    categorical_splits: Annotated[str, Words({"subset", "one_vs_rest", "multiway"})] = "subset"
     ties: Annotated[str, TIES] = "hash"
 
 
@@ -79,7 +79,7 @@ class ForestParameters(CartParameters):
 class RegressionParameters(AnnotatedParameters):
     """The criterion of regression trees and of their forests."""
 
-    criterion: Annotated[str, StrOptions(set(NUMBER_CRITERIA))] = "squared_error"
+    criterion: Annotated[str, Words(NUMBER_CRITERIA)] = "squared_error"
 
     def __post_init__(self):
         """Replaces the old name "friedman_mse" by the new one, with a warning that names the caller of the class."""

@@ -12,11 +12,11 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
 
 from jaxtree.dropout.votes import drawn_votes, expected_votes
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.conventions import BATCHED, AnnotatedParameters, check_parameters, whole
+from jaxtree.estimators.conventions import BATCHED, AnnotatedParameters, Words, check_parameters, whole
 from jaxtree.prune import stopping
 from jaxtree.prune.draws import dropout, node_rates
 from jaxtree.prune.training_errors import collapse, minimum_error, pessimistic, pessimistic_1987
@@ -173,7 +173,7 @@ class Pessimistic(Pruning, of=pessimistic):
     """
 
     confidence: Annotated[Any, Interval(Real, 0, 0.5, closed="right"), BATCHED] = 0.25
-    z: Annotated[str, StrOptions({"exact", "release8"})] = "exact"
+    z: Annotated[str, Words({"exact", "release8"})] = "exact"
 
 
 @dataclasses.dataclass(repr=False)
@@ -258,10 +258,10 @@ class CostComplexity(Pruning):
         CostComplexity(ccp_alpha=0.01)
     """
 
-    ccp_alpha: Annotated[Any, AT_LEAST_0, StrOptions({"cv"}), BATCHED] = "cv"
-    rule: Annotated[str, StrOptions({"min", "1se"})] = "min"
+    ccp_alpha: Annotated[Any, AT_LEAST_0, Words({"cv"}), BATCHED] = "cv"
+    rule: Annotated[str, Words({"min", "1se"})] = "min"
     folds: Annotated[Any, whole(2), HasMethods(["split"]), list, tuple] = 10
-    cost: Annotated[str, StrOptions({"impurity", "error"})] = "impurity"
+    cost: Annotated[str, Words({"impurity", "error"})] = "impurity"
 
     @property
     def is_mask(self) -> bool:
@@ -325,7 +325,7 @@ class Dropout(Pruning):
 
     p: Annotated[Any, Interval(Real, 0, 1, closed="both"), BATCHED]
     q: Annotated[Any, AT_LEAST_0, BATCHED] = 0.0
-    draws: Annotated[int | str, whole(1), StrOptions({"all"})] = 1
+    draws: Annotated[int | str, whole(1), Words({"all"})] = 1
 
     draws_masks: ClassVar[bool] = True
 

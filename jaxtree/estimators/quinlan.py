@@ -9,12 +9,12 @@ from typing import Annotated, Any, ClassVar
 import jax
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from jaxtree.buckets import class_bucket, node_bucket
 from jaxtree.criteria import Criterion
 from jaxtree.estimators.base import BaseTreeClassifier
-from jaxtree.estimators.conventions import whole
+from jaxtree.estimators.conventions import Words, whole
 from jaxtree.estimators.growing import Recipe, mark_leaves
 from jaxtree.estimators.parameters import BALANCED, CLASS_CRITERIA, deepest
 from jaxtree.estimators.prunings import AT_LEAST_0, Collapse, Pessimistic, Pruning
@@ -79,7 +79,7 @@ class ID3Classifier(BaseTreeClassifier):
         (5, 1.0)
     """
 
-    encoding: Annotated[str, StrOptions({"categorical", "onehot"})] = "categorical"
+    encoding: Annotated[str, Words({"categorical", "onehot"})] = "categorical"
     criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "entropy"
     missing: str = "branch"
     max_depth: Annotated[int | None, whole(0), None] = None
@@ -190,12 +190,12 @@ class C45Classifier(BaseTreeClassifier):
     min_samples_leaf: Annotated[int | float, AT_LEAST_0] = 2
     confidence: Annotated[float | int | None, Interval(Real, 0, MOST_CONFIDENCE, closed="right"), None] = 0.25
     subtree_raising: Annotated[bool, "boolean"] = True
-    gain: Annotated[str, StrOptions({"ratio", "information"})] = "ratio"
+    gain: Annotated[str, Words({"ratio", "information"})] = "ratio"
     binary_splits: Annotated[bool, "boolean"] = False
     collapse: Annotated[bool, "boolean"] = True
     mdl_correction: Annotated[bool, "boolean"] = True
     laplace: Annotated[bool, "boolean"] = False
-    z: Annotated[str, StrOptions(set(DEVIATES))] = "exact"
+    z: Annotated[str, Words(DEVIATES)] = "exact"
     criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "entropy"
     missing: str = "fraction"
     max_depth: Annotated[int | None, whole(0), None] = None

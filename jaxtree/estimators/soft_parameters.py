@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import optax
 from sklearn.base import is_classifier
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
-from jaxtree.estimators.conventions import AnnotatedParameters, whole
+from jaxtree.estimators.conventions import AnnotatedParameters, Words, whole
 from jaxtree.estimators.prunings import AT_LEAST_0
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
 from jaxtree.soft.inputs import SCALINGS
@@ -38,20 +38,20 @@ BETWEEN_0_AND_1 = Interval(Real, 0, 1, closed="neither")
 class SoftParameters(AnnotatedParameters):
     """Parameters of all soft estimators."""
 
-    depth: Annotated[int | str, DEPTHS, StrOptions({AUTO})] = AUTO
-    gate: Annotated[str, StrOptions(set(GATES))] = "oblique"
-    max_epochs: Annotated[int | str, whole(1), StrOptions({AUTO})] = AUTO
+    depth: Annotated[int | str, DEPTHS, Words({AUTO})] = AUTO
+    gate: Annotated[str, Words(GATES)] = "oblique"
+    max_epochs: Annotated[int | str, whole(1), Words({AUTO})] = AUTO
     batch_size: Annotated[int, whole(1)] = 256
     optimizer: Annotated[Any, optax.GradientTransformation, None] = None
     first_temperature: Annotated[float, POSITIVE] = 1.0
     last_temperature: Annotated[float, POSITIVE] = 0.3
-    noise: Annotated[float | str | None, AT_LEAST_0, None, StrOptions({AUTO})] = AUTO
+    noise: Annotated[float | str | None, AT_LEAST_0, None, Words({AUTO})] = AUTO
     averaging: Annotated[float, FROM_0_BELOW_1] = 0.99
     validation_fraction: Annotated[float | None, BETWEEN_0_AND_1, None] = None
-    monitor: Annotated[str, StrOptions({"loss", "hardened"})] = "loss"
+    monitor: Annotated[str, Words({"loss", "hardened"})] = "loss"
     patience: Annotated[int | None, whole(1), None] = None
-    scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
-    categorical_features: Annotated[Any, "array-like", StrOptions({"from_dtype"}), None] = "from_dtype"
+    scaling: Annotated[str, Words(SCALINGS)] = "standard"
+    categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
     max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024
     warm_start: Annotated[bool, "boolean"] = False
     random_state: Annotated[Any, "random_state"] = None

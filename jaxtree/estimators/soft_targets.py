@@ -7,11 +7,10 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, Real, Shaped
 from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import StrOptions
 
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.conventions import check_parameters
+from jaxtree.estimators.conventions import Words, check_parameters
 from jaxtree.estimators.magnitude import check_counts
 from jaxtree.estimators.parts import PredictsNumbers, ScoresSources, part_by_part
 from jaxtree.estimators.soft_base import BaseSoft
@@ -54,11 +53,11 @@ class OfClasses(ScoresSources, ClassifierMixin):
 class SoftClassifier(OfClasses, BaseSoft):
     """Soft models of classes, of one output."""
 
-    loss: Annotated[Any, StrOptions({"log_loss"}), callable] = "log_loss"
+    loss: Annotated[Any, Words({"log_loss"}), callable] = "log_loss"
     label_smoothing: Annotated[float, FROM_0_BELOW_1] = 0.1
     gate_rate: Annotated[float, POSITIVE] = 0.03
     leaf_rate: Annotated[float, POSITIVE] = 0.2
-    class_weight: Annotated[Any, dict, StrOptions({"balanced"}), None] = None
+    class_weight: Annotated[Any, dict, Words({"balanced"}), None] = None
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Goes over some rows once, at the last temperature.
@@ -160,9 +159,7 @@ class SoftClassifier(OfClasses, BaseSoft):
 class SoftRegressor(PredictsNumbers, BaseSoft):
     """Soft models of numbers, of one output or several; they train on targets less a mean, over a deviation."""
 
-    loss: Annotated[Any, StrOptions({"squared_error", "absolute_error", "quantile", "poisson"}), callable] = (
-        "squared_error"
-    )
+    loss: Annotated[Any, Words({"squared_error", "absolute_error", "quantile", "poisson"}), callable] = "squared_error"
     quantile: Annotated[float, BETWEEN_0_AND_1] = 0.5
     gate_rate: Annotated[float, POSITIVE] = 0.02
     leaf_rate: Annotated[float, POSITIVE] = 0.05

@@ -7,14 +7,13 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key
 from sklearn.base import is_classifier
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import AnyArray
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.base import BaseTree
-from jaxtree.estimators.conventions import whole
+from jaxtree.estimators.conventions import Words, whole
 from jaxtree.estimators.hardened import hard_estimator
 from jaxtree.estimators.soft_base import BaseSoft
 from jaxtree.estimators.soft_parameters import AUTO, DEPTHS, POSITIVE
@@ -34,7 +33,7 @@ ROWS_FOR_THRESHOLDS = 1000
 class OfOneTree(BaseSoft):
     """The model is one soft tree, the best of several."""
 
-    depth: Annotated[int | str, DEPTHS, StrOptions({AUTO})] = dataclasses.field(default=AUTO, kw_only=False)
+    depth: Annotated[int | str, DEPTHS, Words({AUTO})] = dataclasses.field(default=AUTO, kw_only=False)
     init: Annotated[Any, object] = None
     init_width: Annotated[float, POSITIVE] = 0.1
     n_restarts: Annotated[int, whole(1)] = 1
@@ -117,7 +116,7 @@ class OfOneForest(BaseSoft):
     """The model is a soft forest, its trees trained apart, or all together with their weights."""
 
     n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=10, kw_only=False)
-    mixture: Annotated[str, StrOptions(set(MIXTURES))] = "mean"
+    mixture: Annotated[str, Words(MIXTURES)] = "mean"
 
     _largest_auto_depth = 8
 

@@ -8,12 +8,11 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import StrOptions
 
 from jaxtree.criteria import Criterion
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
-from jaxtree.estimators.conventions import key_of
+from jaxtree.estimators.conventions import Words, key_of
 from jaxtree.estimators.growing import Recipe
 from jaxtree.estimators.interactions import read_interactions
 from jaxtree.estimators.magnitude import check_counts
@@ -41,7 +40,7 @@ BINS_OF_RANDOM_THRESHOLDS = 255
 class _CART(CartParameters, BaseTree):
     """The base of the two CART estimators: how parameters become a recipe."""
 
-    splitter: Annotated[str, StrOptions({"best", "random"})] = "best"
+    splitter: Annotated[str, Words({"best", "random"})] = "best"
 
     limit_parameters: ClassVar[dict] = {"max_depth": deepest, "min_samples_split": fewest, "min_impurity_decrease": min}
     pruning_parameters = frozenset({"max_leaf_nodes", "ccp_alpha", "pruning"})

@@ -178,7 +178,7 @@ def _growth_of(setting: BaseTree, names: set[str]) -> Hashable:
 
 def _is_allowed(setting: BaseTree, parameters: Parameters, checked: dict[Hashable, bool]) -> bool:
     """Whether the parameters are allowed; every value is looked at once."""
-    for name in {name.split("__")[0] for name in parameters}:
+    for name in dict.fromkeys(name.split("__")[0] for name in parameters):
         value = getattr(setting, name)
         kind = (name, identity(value))
         if kind not in checked:

@@ -145,7 +145,7 @@ class TreeSearchCV(BaseSearchCV):
 
     def _check_names(self, candidates: list[dict[str, Any]]) -> None:
         """Raises scikit-learn's error if a parameter is none of the estimator's."""
-        for names in {tuple(sorted(parameters)) for parameters in candidates}:
+        for names in dict.fromkeys(tuple(sorted(parameters)) for parameters in candidates):
             own: Any = clone(next(p for p in candidates if tuple(sorted(p)) == names), safe=False)
             _cloned(self.estimator).set_params(**own)
 

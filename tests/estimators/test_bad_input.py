@@ -181,3 +181,8 @@ def test_a_fit_that_fails_leaves_no_fitted_estimator():
         tree.fit(X, [0, 0, 0, 1, 1, np.nan])
     with pytest.raises(NotFittedError):
         tree.predict(X)
+
+
+def test_messages_name_words_in_alphabetical_order():
+    with pytest.raises(InvalidInputError, match=r"a str among \{'entropy', 'gini', 'log_loss'"):
+        DecisionTreeClassifier(criterion="best").fit([[0], [1]], [0, 1])
