@@ -8,6 +8,7 @@ from jaxtree.boosting.booster import Earlier as Earlier
 from jaxtree.boosting.booster import NewRounds as NewRounds
 from jaxtree.boosting.booster import Stop as Stop
 from jaxtree.boosting.booster import boost as boost
+from jaxtree.boosting.class_losses import softmax as softmax
 from jaxtree.boosting.columns import ColumnFractions as ColumnFractions
 from jaxtree.boosting.distribution import Distribution as Distribution
 from jaxtree.boosting.dropping import Dropping as Dropping
@@ -23,7 +24,6 @@ from jaxtree.boosting.losses import logistic as logistic
 from jaxtree.boosting.losses import poisson as poisson
 from jaxtree.boosting.losses import pseudo_huber as pseudo_huber
 from jaxtree.boosting.losses import quantile as quantile
-from jaxtree.boosting.losses import softmax as softmax
 from jaxtree.boosting.losses import squared as squared
 from jaxtree.boosting.losses import tweedie as tweedie
 from jaxtree.boosting.predicted import PredictedDistribution as PredictedDistribution

@@ -34,10 +34,10 @@ NODES_AT_A_TIME = 2**20
 """Nodes of the trees of one call at most, if it makes several."""
 
 LEAST_BITS = 8
-"""ScoredRows whose derivatives would have fewer bits are summed in 64."""
+"""Rows whose derivatives would have fewer bits are summed in 64."""
 
 MOST_ROWS_IN_DOUBLE = 2**17
-"""ScoredRows whose scores have 64 bits; of more rows they have 32, for speed."""
+"""Rows whose scores have 64 bits; of more rows they have 32, for speed."""
 
 
 class NewRounds(NamedTuple):
@@ -152,8 +152,13 @@ def boost(
     """Boosts trees on a loss by Newton steps (Friedman, 2001; Chen and Guestrin, 2016).
 
     The tree of a round is grown by the objective `jaxtree.boosting.Newton`. Its nodes then take the steps of exact
-    sums, with whole Hessians where a loss has them, or the quantiles that it asks for. The same rows and seed give the
-    same trees, with and without the kernel in C++.
+    sums, with whole Hessians where a loss has them, or the quantiles that it asks for.
+
+    The same rows and seed give the same model bit for bit, with and without the kernel in C++, on any number of devices
+    of a kind, and in any number of calls. All sums are exact, and derivatives are rounded to the digits of 32 bits, as
+    programs differ past them: up to `MOST_ROWS_IN_DOUBLE` rows, one derivative of 2**28 that differ is still rounded to
+    another side. Of more rows derivatives are computed in 32 bits. Programs that compute another last bit then make
+    other last bits of leaves and, where a derivative lies at the border of two whole numbers, perhaps another split.
 
     Args:
         data: The rows, and those of evaluations.
@@ -163,9 +168,7 @@ def boost(
         num_rounds: The most rounds, those that were made before included.
         seed: The seed of what is drawn.
         on_rounds: Called now and then with what the last rounds have made; a true result ends the boosting.
-        mesh: Devices of one kind, in one axis, to divide the rows among. All sums are exact, so the model is that of
-            one device, bit for bit where XLA computes the same derivatives: an exponential may differ in the last bit
-            from program to program.
+        mesh: Devices of one kind, in one axis, to divide the rows among; the model is that of one device.
 
     Raises:
         InvalidInputError: A target or an extra is not one that the loss allows, or shapes do not fit; or a mesh is

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
+from jaxtree.boosting.class_losses import class_probability
 from jaxtree.boosting.cox import Cox
 from jaxtree.boosting.distribution import first_score
 from jaxtree.boosting.loss import BaseLoss, Loss, identity
-from jaxtree.boosting.losses import class_probability, exp_link, sigmoid
+from jaxtree.boosting.losses import exp_link, sigmoid
 from jaxtree.boosting.shaped_distributions import exp_of_first
 from jaxtree.boosting.survival import time_of
 from jaxtree.tree.link import Link, ScoreLink

@@ -21,7 +21,7 @@ from jaxtree.boosting.columns import draw_columns
 from jaxtree.boosting.dropping import Dropping, Kept, put_back, take_out
 from jaxtree.boosting.leaves import Leaves, exact_sum, newton_steps, quantile_steps, within_bounds
 from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
-from jaxtree.boosting.samples import Sample
+from jaxtree.boosting.samples import Drawing, Sample
 from jaxtree.compilation import compiled, quick_options
 from jaxtree.growth import native_rows
 from jaxtree.growth.grow import grow_to_leaves
@@ -34,9 +34,12 @@ from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply
 
+DIGITS = 23
+"""Binary digits of a derivative after the first one: those of numbers of 32 bits."""
+
 
 class ScoredRows(NamedTuple):
-    """ScoredRows that scores are made for.
+    """Rows that scores are made for.
 
     Attributes:
         codes: Codes of every feature.
@@ -275,7 +278,8 @@ def _grow_tree(
     is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
     seed = mix(rates.seed + state.round.astype(jnp.uint32))
     noise, number = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
-    is_used, factor = rates.sample.draw(rows.weight > 0, number, derivatives, rates.penalties.l2, plan.devices)
+    drawing = Drawing(rows.weight > 0, number, derivatives, rates.penalties.l2, plan.devices)
+    is_used, factor = rates.sample.draw(drawing)
     if factor is not None:
         factor = lax.optimization_barrier(factor.astype(rows.weight.dtype))
         rows = rows._replace(weight=rows.weight * factor)
@@ -323,10 +327,18 @@ def row_derivatives(loss: BaseLoss, scores: Float[Array, "score row"], rows: Sco
 
     Between barriers XLA does not fuse them with what is around them, which would change their last bits. Of many
     models at once those whose rows depend on one another are made one model after another, for the same reason.
+
+    The last bits of exponentials and of sums over scores may still differ from program to program, so derivatives of
+    64 bits keep `DIGITS`, which then are the same: one of 2**28 that differ lies so close to the middle of two such
+    numbers that they are not. Those of more rows have 32 bits as XLA computes them.
     """
     derive = sequential_vmap(loss.derivatives) if loss.joins_rows else loss.derivatives
     scores = lax.optimization_barrier(scores)
-    return lax.optimization_barrier(derive(scores, rows.target, rows.weight, rows.extras))
+    derivatives = derive(scores, rows.target, rows.weight, rows.extras)
+    if scores.dtype == jnp.float64:
+        rounded = functools.partial(lax.reduce_precision, exponent_bits=11, mantissa_bits=DIGITS)
+        derivatives = jax.tree.map(rounded, derivatives)
+    return lax.optimization_barrier(derivatives)
 
 
 def node_steps(

@@ -21,6 +21,24 @@ SIZE_BITS = 30
 """Bits of a size as a whole number, by which the threshold of minimal variance sampling is found."""
 
 
+class Drawing(NamedTuple):
+    """What rows are drawn by.
+
+    Attributes:
+        is_there: Whether a row has any weight.
+        number: A number from 0 to below 1 for every row, which decides about it.
+        derivatives: The derivatives of all rows.
+        l2: The penalty of squared steps.
+        devices: The devices that rows are divided among.
+    """
+
+    is_there: Bool[Array, " row"]
+    number: Float[Array, " row"]
+    derivatives: Derivatives
+    l2: FloatLike
+    devices: Devices
+
+
 class Sampled(NamedTuple):
     """The rows of a tree.
 
@@ -42,30 +60,15 @@ class Uniform(NamedTuple):
     Example:
         >>> is_there, number = jnp.array([True, True, False]), jnp.array([0.2, 0.7, 0.1])
         >>> derivatives = Derivatives(number[None], number[None])
-        >>> Uniform(0.5).draw(is_there, number, derivatives, 1.0, Devices(1)).is_used.tolist()
+        >>> Uniform(0.5).draw(Drawing(is_there, number, derivatives, 1.0, Devices(1))).is_used.tolist()
         [True, False, False]
     """
 
     fraction: FloatLike = 1.0
 
-    def draw(
-        self,
-        is_there: Bool[Array, " row"],
-        number: Float[Array, " row"],
-        derivatives: Derivatives,
-        l2: FloatLike,
-        devices: Devices,
-    ) -> Sampled:
-        """Draws rows.
-
-        Args:
-            is_there: Whether a row has any weight.
-            number: A number from 0 to below 1 for every row, which decides about it.
-            derivatives: The derivatives of all rows.
-            l2: The penalty of squared steps.
-            devices: The devices that rows are divided among.
-        """
-        return Sampled(is_there & (number < self.fraction), None)
+    def draw(self, rows: Drawing) -> Sampled:
+        """Draws rows."""
+        return Sampled(rows.is_there & (rows.number < self.fraction), None)
 
 
 class OneSided(NamedTuple):
@@ -81,15 +84,9 @@ class OneSided(NamedTuple):
     top_rate: FloatLike = 0.2
     other_rate: FloatLike = 0.1
 
-    def draw(
-        self,
-        is_there: Bool[Array, " row"],
-        number: Float[Array, " row"],
-        derivatives: Derivatives,
-        l2: FloatLike,
-        devices: Devices,
-    ) -> Sampled:
-        """Draws rows; the arguments are those of `Uniform.draw`."""
+    def draw(self, rows: Drawing) -> Sampled:
+        """Draws rows."""
+        is_there, number, derivatives, _, devices = rows
         square = jnp.sum(jnp.square(derivatives.gradient), axis=0)
         # The bits of a positive float, read as a whole number, have its order.
         bits = jnp.where(is_there, lax.bitcast_convert_type(square.astype(jnp.float32), jnp.int32), -1)
@@ -120,16 +117,9 @@ class MinimalVariance(NamedTuple):
 
     fraction: FloatLike = 0.5
 
-    def draw(
-        self,
-        is_there: Bool[Array, " row"],
-        number: Float[Array, " row"],
-        derivatives: Derivatives,
-        l2: FloatLike,
-        devices: Devices,
-    ) -> Sampled:
-        """Draws rows; the arguments are those of `Uniform.draw`."""
-        gradient, hessian = derivatives
+    def draw(self, rows: Drawing) -> Sampled:
+        """Draws rows."""
+        is_there, number, (gradient, hessian), l2, devices = rows
         diagonal = jnp.diagonal(hessian).T if hessian.ndim == 3 else hessian
         squares = [jnp.sum(jnp.square(part.astype(jnp.float64)), axis=0) for part in (gradient, diagonal)]
         # A barrier, so that the product is rounded before it is added in every program.

@@ -10,6 +10,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.boosting import losses
+from jaxtree.boosting.class_losses import softmax
 from jaxtree.boosting.loss import BaseLoss, Loss
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting_base import BaseBoosting
@@ -141,7 +142,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
             raise InvalidInputError(f"boosted trees have one target of classes, got {blank.n_outputs_} columns of y")
         if blank.n_classes_ < 2:
             raise InvalidInputError(f"boosting needs two classes or more, got {blank.n_classes_} class")
-        return losses.logistic() if blank.n_classes_ == 2 else losses.softmax(int(blank.n_classes_), self.hessian)
+        return losses.logistic() if blank.n_classes_ == 2 else softmax(int(blank.n_classes_), self.hessian)
 
     def _in_words(self, target: Shaped[np.ndarray, " row"]) -> Shaped[np.ndarray, " row"]:
         return self.classes_[target]

@@ -9,9 +9,10 @@ import pytest
 import scipy.optimize
 
 from jaxtree.boosting import Loss
+from jaxtree.boosting.class_losses import softmax
 from jaxtree.boosting.domain import Domain
 from jaxtree.boosting.loss import absolute, given
-from jaxtree.boosting.losses import logistic, softmax, squared
+from jaxtree.boosting.losses import logistic, squared
 from jaxtree.errors import InvalidInputError
 from tests.boosting.derivatives import check_derivatives
 

@@ -11,7 +11,8 @@ import scipy.special
 import sklearn.metrics
 
 from jaxtree.boosting import losses
-from jaxtree.boosting.losses import logistic, softmax, squared
+from jaxtree.boosting.class_losses import softmax
+from jaxtree.boosting.losses import logistic, squared
 from jaxtree.boosting.start import weighted_quantile
 from jaxtree.errors import InvalidInputError
 from tests.boosting.derivatives import check_derivatives, derive, evaluate

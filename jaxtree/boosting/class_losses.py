@@ -1,0 +1,92 @@
+"""The loss of several classes, which share the rows of a score each."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Shaped
+
+from jaxtree.arrays import AnyArray
+from jaxtree.boosting.domain import Domain
+from jaxtree.boosting.loss import Loss, given
+from jaxtree.boosting.losses import LEAST_SHARE, Row, Target, require
+
+MOST_WRITTEN_OUT = 32
+"""Classes up to which sums over them are written out, one addition after another.
+
+So XLA works on many rows at once, in a seventh of the time of a reduction for three classes and half of it for 26; and
+the sums of a row have the same bits in every program, however many rows there are.
+"""
+
+
+def softmax(num_classes: int, hessian: str = "diagonal") -> Loss:
+    r"""$\log \sum_c e^{s_c} - s_y$: minus the log likelihood of classes 0, 1, ..., in nats (Friedman, 2001).
+
+    Predictions are the probabilities $p_c = e^{s_c} / \sum_d e^{s_d}$ (his section 4.6); the gradient is $p - e_y$,
+    the Hessian $\mathrm{diag}(p) - p p^T$, singular as a number may be added to all scores.
+
+    Args:
+        num_classes: How many there are, 2 or more.
+        hessian: `"diagonal"` for $p_c (1 - p_c)$, or `"full"`, whose steps are shorter, and cost more where classes are
+            many (`benchmarks/boosting_hessians.py`).
+
+    Raises:
+        InvalidInputError: A parameter is wrong.
+
+    Example:
+        >>> probability = softmax(3).predict(jnp.log(jnp.array([[1.0], [2.0], [5.0]])))
+        >>> probability[:, 0].round(3).tolist()
+        [0.125, 0.25, 0.625]
+    """
+    require(num_classes >= 2, "softmax needs 2 classes or more", num_classes)
+    require(hessian in ("full", "diagonal"), "hessian of softmax must be 'full' or 'diagonal'", repr(hessian))
+    return Loss(
+        _softmax,
+        num_scores=num_classes,
+        hessian=hessian,
+        information=given(_softmax_information, hessian=hessian),
+        is_convex=True,
+        link=class_probability,
+        constant=given(_log_shares, num_classes=num_classes),
+        domain=Domain(0, num_classes - 1, is_whole=True),
+        name="softmax",
+        parameters=(("num_classes", num_classes), ("hessian", hessian)),
+    )
+
+
+def _softmax(scores: Row, target: Target, extras: Any) -> Float[Array, ""]:
+    # A comparison, and not an index, which would become a scatter of every row in the gradient.
+    is_class = jnp.arange(len(scores)) == target
+    most = lax.stop_gradient(_over_classes(jnp.maximum, jnp.max, scores))
+    total = _over_classes(jnp.add, jnp.sum, jnp.exp(scores - most))
+    return jnp.log(total) + most - jnp.sum(jnp.where(is_class, scores, 0))
+
+
+def _softmax_information(scores: Row, extras: Any, hessian: str) -> Float[Array, "*score_score"]:
+    exponential = jnp.exp(scores - _over_classes(jnp.maximum, jnp.max, scores))
+    probability = exponential / _over_classes(jnp.add, jnp.sum, exponential)
+    if hessian == "diagonal":
+        return probability * (1 - probability)
+    return jnp.diag(probability) - probability[:, None] * probability
+
+
+def _over_classes(pair: Callable[..., Any], all_: Callable[..., Any], values: Row) -> Float[Array, ""]:
+    """A sum or the like over the classes of a row, from the function of two of them or that of all."""
+    return functools.reduce(pair, list(values)) if len(values) <= MOST_WRITTEN_OUT else all_(values)
+
+
+def _log_shares(
+    target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"], num_classes: int
+) -> Float[np.ndarray, " class"]:
+    share = np.bincount(target.astype(np.int64), weights=weight, minlength=num_classes) / np.sum(weight)
+    logarithm = np.log(np.maximum(share, LEAST_SHARE))
+    return logarithm - logarithm.mean()
+
+
+def class_probability(scores: Float[AnyArray, "score row"]) -> Float[Array, "score row"]:
+    """The probabilities of classes, which are in proportion to the exponentials of scores."""
+    return jax.nn.softmax(scores, axis=0)

@@ -1,0 +1,92 @@
+"""The law of boosting: the same rows, the same seed, the same model, on any number of devices and by either engine.
+
+Programs for other numbers of rows, and those compiled with other options, compute derivatives whose last bits differ.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh
+
+from jaxtree.boosting import logistic, poisson, softmax
+from jaxtree.boosting.loss import Loss
+from jaxtree.boosting.rounds import row_derivatives
+from jaxtree.compilation import quick_options
+from jaxtree.growth import native, prepare
+from tests.boosting.test_boost import boosted, classes, numbers
+
+SEEDS = 8
+
+
+def rates(**options):
+    rows = numbers(**options)
+    return rows._replace(target=np.floor(np.exp(rows.target)))
+
+
+CASES = {
+    "logistic": (logistic(), classes),
+    "poisson": (poisson(), rates),
+    "softmax of 12": (softmax(12), lambda **options: classes(12, **options)),
+    "softmax of 5, full": (softmax(5, "full"), lambda **options: classes(5, **options)),
+}
+
+
+def models(name, **options):
+    loss, make = CASES[name]
+    return [boosted(make(num_rows=1003, seed=seed), loss, seed=seed, **options) for seed in range(SEEDS)]
+
+
+def assert_same(one, other, *fields):
+    for a, b in zip(one, other, strict=True):
+        for field in fields or [own.name for own in dataclasses.fields(a.forest.nodes)]:
+            own, others = (getattr(model.forest.nodes, field) for model in (a, b))
+            np.testing.assert_array_equal(own, others, err_msg=field)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_devices_and_kernel_change_no_bit(name, monkeypatch):
+    alone = models(name)
+    for num_devices in (2, 4):
+        mesh = Mesh(np.array(jax.devices()[:num_devices]), ("rows",))
+        assert_same(alone, models(name, mesh=mesh))
+    if not native.is_available():
+        pytest.skip("the kernel is not installed")
+    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    assert_same(alone, models(name), "feature", "code", "first_child", "num_rows", "weight", "target_sum")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives_have_the_same_bits_in_every_program(name):
+    """All at once and optimised, and in parts by a program that is not."""
+    loss, make = CASES[name]
+    rows = make(num_rows=40_000)
+    rows = rows._replace(codes=rows.codes[:0])
+    with jax.enable_x64(True):
+        scores = np.random.default_rng(0).normal(size=(loss.num_scores, 40_000))
+
+        def derive(scores, rows):
+            return row_derivatives(loss, scores, rows)
+
+        whole = jax.jit(derive)(scores, rows)
+        for options, size in ((quick_options(0), 40_000), (quick_options(1), 5_003), ({}, 10_007)):
+            part = jax.jit(derive, compiler_options=options)(
+                scores[:, :size],
+                rows._replace(target=rows.target[:size], weight=rows.weight[:size], codes=rows.codes[:, :size]),
+            )
+            for own, other in zip(whole, part, strict=True):
+                np.testing.assert_array_equal(own[..., :size], other)
+                assert np.any(own != 0) and np.array_equal(own, np.float32(own))
+
+
+def test_derivatives_keep_the_bits_of_scores_and_their_range():
+    rows = classes()
+    with jax.enable_x64(True):
+        few, many = jnp.ones((1, 400)), jnp.ones((1, 400), jnp.float32)
+        assert row_derivatives(logistic(), many, rows).gradient.dtype == np.float32
+        far = Loss(lambda scores, target, extras: 1e80 * scores[0] ** 2)
+        gradient = row_derivatives(far, few, rows).gradient
+        np.testing.assert_allclose(gradient, 2e80, rtol=2.0**-24)
