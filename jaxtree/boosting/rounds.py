@@ -21,7 +21,7 @@ from jaxtree.boosting.columns import draw_columns
 from jaxtree.boosting.dropping import Dropping, Kept, put_back, take_out
 from jaxtree.boosting.leaves import Leaves, exact_sum, newton_steps, quantile_steps, within_bounds
 from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
-from jaxtree.boosting.samples import Drawing, Sample
+from jaxtree.boosting.samples import RowsToDraw, Sample
 from jaxtree.compilation import compiled, quick_options
 from jaxtree.growth import native_rows
 from jaxtree.growth.grow import grow_to_leaves
@@ -278,8 +278,8 @@ def _grow_tree(
     is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
     seed = mix(rates.seed + state.round.astype(jnp.uint32))
     noise, number = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
-    drawing = Drawing(rows.weight > 0, number, derivatives, rates.penalties.l2, plan.devices)
-    is_used, factor = rates.sample.draw(drawing)
+    drawn_from = RowsToDraw(rows.weight > 0, number, derivatives, rates.penalties.l2, plan.devices)
+    is_used, factor = rates.sample.draw(drawn_from)
     if factor is not None:
         factor = lax.optimization_barrier(factor.astype(rows.weight.dtype))
         rows = rows._replace(weight=rows.weight * factor)

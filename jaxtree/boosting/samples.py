@@ -21,8 +21,8 @@ SIZE_BITS = 30
 """Bits of a size as a whole number, by which the threshold of minimal variance sampling is found."""
 
 
-class Drawing(NamedTuple):
-    """What rows are drawn by.
+class RowsToDraw(NamedTuple):
+    """Rows of which some are drawn, and what they are drawn by.
 
     Attributes:
         is_there: Whether a row has any weight.
@@ -60,13 +60,13 @@ class Uniform(NamedTuple):
     Example:
         >>> is_there, number = jnp.array([True, True, False]), jnp.array([0.2, 0.7, 0.1])
         >>> derivatives = Derivatives(number[None], number[None])
-        >>> Uniform(0.5).draw(Drawing(is_there, number, derivatives, 1.0, Devices(1))).is_used.tolist()
+        >>> Uniform(0.5).draw(RowsToDraw(is_there, number, derivatives, 1.0, Devices(1))).is_used.tolist()
         [True, False, False]
     """
 
     fraction: FloatLike = 1.0
 
-    def draw(self, rows: Drawing) -> Sampled:
+    def draw(self, rows: RowsToDraw) -> Sampled:
         """Draws rows."""
         return Sampled(rows.is_there & (rows.number < self.fraction), None)
 
@@ -84,7 +84,7 @@ class OneSided(NamedTuple):
     top_rate: FloatLike = 0.2
     other_rate: FloatLike = 0.1
 
-    def draw(self, rows: Drawing) -> Sampled:
+    def draw(self, rows: RowsToDraw) -> Sampled:
         """Draws rows."""
         is_there, number, derivatives, _, devices = rows
         square = jnp.sum(jnp.square(derivatives.gradient), axis=0)
@@ -117,7 +117,7 @@ class MinimalVariance(NamedTuple):
 
     fraction: FloatLike = 0.5
 
-    def draw(self, rows: Drawing) -> Sampled:
+    def draw(self, rows: RowsToDraw) -> Sampled:
         """Draws rows."""
         is_there, number, (gradient, hessian), l2, devices = rows
         diagonal = jnp.diagonal(hessian).T if hessian.ndim == 3 else hessian

@@ -8,7 +8,7 @@ import pytest
 from jaxtree.boosting import squared
 from jaxtree.boosting.booster import Shrinkage
 from jaxtree.boosting.loss import Derivatives
-from jaxtree.boosting.samples import Drawing, MinimalVariance, OneSided, Uniform
+from jaxtree.boosting.samples import MinimalVariance, OneSided, RowsToDraw, Uniform
 from jaxtree.growth.mesh import Devices
 from tests.boosting.test_boost import boosted, numbers, scores_of
 
@@ -29,7 +29,7 @@ def derivatives_of(seed=0, num_scores=1):
 
 @jax.jit
 def draw(sample, is_there, number, derivatives, l2):
-    return sample.draw(Drawing(is_there, number, derivatives, l2, Devices(1)))
+    return sample.draw(RowsToDraw(is_there, number, derivatives, l2, Devices(1)))
 
 
 def drawn(sample, derivatives, seed=0, l2=1.0, is_there=None):
