@@ -39,6 +39,7 @@ from jaxtree.estimators.prunings import ReducedError as ReducedError
 from jaxtree.estimators.prunings import ValidationGate as ValidationGate
 from jaxtree.estimators.quinlan import C45Classifier as C45Classifier
 from jaxtree.estimators.quinlan import ID3Classifier as ID3Classifier
+from jaxtree.estimators.refining import refine as refine
 from jaxtree.estimators.soft_trees import SoftForestClassifier as SoftForestClassifier
 from jaxtree.estimators.soft_trees import SoftForestRegressor as SoftForestRegressor
 from jaxtree.estimators.soft_trees import SoftTreeClassifier as SoftTreeClassifier
