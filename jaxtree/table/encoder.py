@@ -13,7 +13,7 @@ from jaxtree.blocks import blocks_of, in_threads, threads_for
 from jaxtree.buckets import Codes, empty_codes
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import MAX_EXACT_ROWS, NUM_BINS_OF_LONG_TABLE, Bins, bin_columns, midpoint
-from jaxtree.table.columns import MAX_CODES, TableColumn
+from jaxtree.table.columns import MAX_CODES, TableColumn, check_numbers
 from jaxtree.table.reading import Table, match_columns, read_table, with_categorical
 from jaxtree.table.schema import Column, Feature, Schema
 from jaxtree.table.sources import Piece, Source, is_source, naming, open_source
@@ -182,8 +182,13 @@ class Encoder:
 
         A missing value, and an unseen category, is NaN, which like the missing code is above every threshold; one-hot
         it is 0 unless fit saw a missing value. A table of float32 stays so, any other becomes float64. An array of
-        float32 or float64 with contiguous rows is not copied; a sparse matrix is given its zeros.
+        float32 or float64 is not copied where the fitted columns are numbers, nor elsewhere if its rows are contiguous;
+        a sparse matrix is given its zeros.
         """
+        self._check_fitted()
+        if self._is_plain(X):
+            check_numbers(X, self.schema_.column_names)
+            return X
         parts = [self._values(table, X) for table in self._matched(_open(X))]
         if not is_source(X):
             return parts[0]
@@ -298,6 +303,12 @@ class Encoder:
         if matrix is not None and matrix.dtype in (np.float32, np.float64) and matrix.flags.c_contiguous:
             return matrix
         return self._fill_values(table)
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether X is an array whose values are those that thresholds split, once they are checked."""
+        if type(X) is not np.ndarray or X.ndim != 2 or X.dtype not in (np.float32, np.float64) or not len(X):
+            return False
+        return self.schema_.are_plain_numbers and X.shape[1] == len(self.schema_.columns)
 
     def _fill_values(self, table: Table) -> Float[np.ndarray, "row feature"]:
         features, columns = self.schema_.features, table.columns

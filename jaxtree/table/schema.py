@@ -127,6 +127,11 @@ class Schema:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
+    @cached_property
+    def are_plain_numbers(self) -> bool:
+        """Whether all columns are numbers, of which fit has seen some, and none are times."""
+        return all(own.bins is not None and own.num_values and own.time is None for own in self.columns)
+
     @property
     def num_codes(self) -> Int32[np.ndarray, " feature"]:
         """The number of codes of every feature seen in fit, that of a missing value included."""

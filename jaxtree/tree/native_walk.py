@@ -122,7 +122,9 @@ class NativeTrees:
         if not values.flags.aligned or any(stride % size for stride in values.strides):
             values = np.ascontiguousarray(values)
         strides = (stride // size for stride in values.strides)
-        num_threads = min(os.cpu_count() or 1, len(values) * self._steps_of_row // STEPS_OF_A_THREAD + 1)
+        num_threads = len(values) * self._steps_of_row // STEPS_OF_A_THREAD + 1
+        if num_threads > 1:  # a system takes longer to count its processors than the kernel to walk a row
+            num_threads = min(os.cpu_count() or 1, num_threads)
         walk = kernel.find_walk()
         walk(ctypes.byref(self._pointers), values.ctypes.data, size, len(values), *strides, *results, num_threads)
 

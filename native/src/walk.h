@@ -59,6 +59,12 @@ struct Node {
 template <typename Real>
 using KeyOf = std::conditional_t<sizeof(Real) == 4, uint32_t, uint64_t>;
 
+// All bits where a value is missing, and none where it is a number.
+template <typename Real>
+inline KeyOf<Real> IsMissing(Real value) {
+  return -static_cast<KeyOf<Real>>(value != value);
+}
+
 // The key of a number: the bits of positive numbers come after those of negative ones, whose order is reversed.
 template <typename Real>
 inline KeyOf<Real> MakeKey(Real value) {
@@ -67,8 +73,8 @@ inline KeyOf<Real> MakeKey(Real value) {
   const Real number = value + Real{0};  // -0 and 0 are one number
   Key bits;
   std::memcpy(&bits, &number, sizeof(Key));
-  const Key is_negative = -(bits >> kSign), is_missing = -static_cast<Key>(value != value);
-  return (bits ^ (is_negative | (Key{1} << kSign))) | is_missing;
+  const Key is_negative = -(bits >> kSign);
+  return (bits ^ (is_negative | (Key{1} << kSign))) | IsMissing(value);
 }
 
 // The keys of a block of rows, [row / kTogether, key, row % kTogether].
@@ -80,11 +86,11 @@ class Keys {
   Keys(const Trees& trees, int64_t most_rows) : trees_(trees), keys_(most_rows * trees.num_keys) {}
 
   const Key* Group(int64_t group) const { return keys_.data() + group * trees_.num_keys * kTogether; }
-  bool has_missing() const { return greatest_ == static_cast<Key>(-1); }
+  bool has_missing() const { return is_missing_ != 0; }
 
   // Rows behind the last, up to a multiple of kTogether, have keys of others.
   void Read(const Matrix<Real>& values, int64_t begin, int64_t end) {
-    greatest_ = 0;
+    is_missing_ = 0;
     for (int64_t row = begin; row < end; row += kTogether) {
       Key* const group = keys_.data() + (row - begin) * trees_.num_keys;
       const int64_t number = std::min(end - row, kTogether);
@@ -99,28 +105,29 @@ class Keys {
  private:
   void ReadColumns(const Matrix<Real>& values, int64_t row, int64_t number, Key* group) {
     const Real* const first = values.data + row * values.row_stride;
-    Key greatest = 0;
+    Key is_missing = 0;
     for (int64_t key = 0; key < trees_.num_keys; ++key) {
       const Real* const column = first + trees_.column[key] * values.column_stride;
       Key* const to = group + key * kTogether;
       for (int64_t next = 0; next < number; ++next) {
-        to[next] = MakeKey(column[next * values.row_stride]);
-        greatest = std::max(greatest, to[next]);
+        const Real value = column[next * values.row_stride];
+        to[next] = MakeKey(value);
+        is_missing |= IsMissing(value);
       }
     }
-    greatest_ = std::max(greatest_, greatest);
+    is_missing_ |= is_missing;
   }
 
   // The same for whole rows, some columns at a time, so that several values are made into keys at once.
   void ReadTiles(const Matrix<Real>& values, int64_t row, int64_t number, Key* group) {
-    Key tile[kTogether][kColumnsOfTile], greatest = 0;
+    Key tile[kTogether][kColumnsOfTile], is_missing = 0;
     for (int64_t first = 0; first < trees_.num_keys; first += kColumnsOfTile) {
       const int64_t size = std::min(trees_.num_keys - first, kColumnsOfTile);
       for (int64_t next = 0; next < number; ++next) {
         const Real* const own = values.data + (row + next) * values.row_stride + first;
         for (int64_t at = 0; at < size; ++at) {
           tile[next][at] = MakeKey(own[at]);
-          greatest = std::max(greatest, tile[next][at]);
+          is_missing |= IsMissing(own[at]);
         }
       }
       Key* const to = group + first * kTogether;
@@ -128,12 +135,12 @@ class Keys {
         for (int64_t next = 0; next < kTogether; ++next) to[at * kTogether + next] = tile[next][at];
       }
     }
-    greatest_ = std::max(greatest_, greatest);
+    is_missing_ |= is_missing;
   }
 
   const Trees& trees_;
   std::vector<Key> keys_;
-  Key greatest_ = 0;
+  Key is_missing_ = 0;  // of any value
 };
 
 // Whether a key is above a limit; where `is_left`, the greatest one is not.

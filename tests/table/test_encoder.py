@@ -291,11 +291,29 @@ def test_values_of_numbers_are_not_copied(dtype):
     X = np.random.default_rng(0).normal(size=(50, 3)).astype(dtype)
     X[0, 0] = NAN
     encoder = Encoder().fit(X)
-    assert encoder.values(X) is X
-    for other in (np.asfortranarray(X), pd.DataFrame(X), X[:, ::-1][:, ::-1]):
-        values = encoder.values(other)
-        assert values.dtype == dtype and values.flags.c_contiguous
-        np.testing.assert_array_equal(values, X)
+    for given in (X, np.asfortranarray(X), X[::2, ::-1][:, ::-1]):
+        assert encoder.values(given) is given
+    values = encoder.values(pd.DataFrame(X))
+    assert values.dtype == dtype and values.flags.c_contiguous
+    np.testing.assert_array_equal(values, X)
+
+
+def test_values_that_are_not_copied_are_checked():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    encoder = Encoder().fit(X)
+    assert encoder.schema_.are_plain_numbers
+    with pytest.raises(InvalidInputError, match="infinity in column 'x1'"):
+        encoder.values(np.where(X == X[7, 1], np.inf, X))
+    with pytest.raises(InvalidInputError, match="X has 2 features"):
+        encoder.values(X[:, :2])
+    with pytest.raises(InvalidInputError, match="0 sample"):
+        encoder.values(X[:0])
+
+
+def test_columns_that_are_not_plain_numbers():
+    """Categories, times, and a column that was missing in fit."""
+    others = [["a"], ["b"]], np.array([["2020-01-01"], ["2020-01-02"]], "datetime64[D]"), np.full((2, 1), NAN)
+    assert not any(Encoder().fit(other).schema_.are_plain_numbers for other in others)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.float16, ">f4", bool])
