@@ -291,8 +291,8 @@ def test_values_of_numbers_are_not_copied(dtype):
     X = np.random.default_rng(0).normal(size=(50, 3)).astype(dtype)
     X[0, 0] = NAN
     encoder = Encoder().fit(X)
-    for given in (X, np.asfortranarray(X), X[::2, ::-1][:, ::-1]):
-        assert encoder.values(given) is given
+    for array in (X, np.asfortranarray(X), X[::2, ::-1][:, ::-1]):
+        assert encoder.values(array) is array
     values = encoder.values(pd.DataFrame(X))
     assert values.dtype == dtype and values.flags.c_contiguous
     np.testing.assert_array_equal(values, X)
@@ -303,7 +303,7 @@ def test_values_that_are_not_copied_are_checked():
     encoder = Encoder().fit(X)
     assert encoder.schema_.are_plain_numbers
     with pytest.raises(InvalidInputError, match="infinity in column 'x1'"):
-        encoder.values(np.where(X == X[7, 1], np.inf, X))
+        encoder.values(np.where(X[7, 1] == X, np.inf, X))
     with pytest.raises(InvalidInputError, match="X has 2 features"):
         encoder.values(X[:, :2])
     with pytest.raises(InvalidInputError, match="0 sample"):
