@@ -1,6 +1,8 @@
+import jax
 import numpy as np
 import pytest
 
+from jaxtree.optimal import gram
 from jaxtree.optimal.costs import FORBIDDEN
 from jaxtree.optimal.exact import SplitTable, best_number_of_leaves, count_leaves, exact_frontier, exact_tree
 from tests.optimal.tables import CASES, IS_CATEGORICAL, NUM_VALUES, case_of, indicators_of, table_of
@@ -66,3 +68,18 @@ def test_a_penalty_chooses_the_number_of_leaves():
     frontier = np.array([10, 7, 7, 3])
     assert [best_number_of_leaves(frontier, penalty) for penalty in (0.0, 1.0, 2.0, 3.0, 4.0)] == [4, 4, 2, 1, 1]
     assert best_number_of_leaves(frontier, 0.0, most=3) == 2
+
+
+def test_chunks_of_rows_do_not_change_sums(monkeypatch):
+    codes, _, _, made = case_of("squared_error_weighted", seed=7)
+    indicators = indicators_of(codes)
+    rows = gram.IndicatorRows(
+        indicators.codes, indicators.group, indicators.place, indicators.is_nested[indicators.group], *made.values
+    )
+    member = jax.numpy.asarray(everyone(made))
+    with jax.enable_x64(True):
+        whole = gram.pair_sums(rows, member, num_labels=1, num_limbs=7)
+        monkeypatch.setattr(gram, "MOST_ROWS", 2)
+        np.testing.assert_array_equal(gram.pair_sums(rows, member, num_labels=1, num_limbs=7), whole)
+    column = indicators.column(0)
+    np.testing.assert_array_equal(whole[:, 0, 0], made.values.value[:, column].sum(axis=1))
