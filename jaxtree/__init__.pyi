@@ -70,6 +70,7 @@ from jaxtree.growth.objective import Objective as Objective
 from jaxtree.growth.standard_objectives import Classes as Classes
 from jaxtree.growth.standard_objectives import Numbers as Numbers
 from jaxtree.page import to_html as to_html
+from jaxtree.search.boost_search import BoostSearchCV as BoostSearchCV
 from jaxtree.search.tree_search import TreeSearchCV as TreeSearchCV
 from jaxtree.table.encoder import Encoder as Encoder
 from jaxtree.tree import SplitKind as SplitKind

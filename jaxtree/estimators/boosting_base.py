@@ -31,7 +31,7 @@ from jaxtree.estimators.boosting_rows import (
     read_given,
     read_rows,
 )
-from jaxtree.estimators.boosting_run import BoostingRun, OnProgress
+from jaxtree.estimators.boosting_run import BoostingRun, OnProgress, OpenedFit
 from jaxtree.estimators.distributed import spans_processes
 from jaxtree.estimators.monotone import read_monotone
 from jaxtree.estimators.parts import part_by_part
@@ -101,20 +101,50 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         self.check_parameters()
         if mesh is not None and spans_processes(mesh):
             raise InvalidInputError("trees are boosted by one process, whose mesh has its own devices only")
+        opened = self.open_fit(X, y, sample_weight, eval_set=eval_set, eval_metric=eval_metric, **extras)
+        if opened is not None:
+            opened.run.make(opened.encoded, callbacks, mesh)
+        return self
+
+    def open_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        eval_set: Sequence[Any] | Mapping[str, Any] | None = None,
+        eval_metric: Any = None,
+        beside: Mapping[str, Any] | None = None,
+        **extras: Any,
+    ) -> OpenedFit | None:
+        """Learns what a fit learns before its first round; None if a warm start has all rounds already.
+
+        Args:
+            X: A table; this and what is not named here as in `fit`.
+            y: Its target.
+            sample_weight: The weight of every row.
+            eval_set: Other tables that are measured.
+            eval_metric: What is measured of them.
+            beside: Further tables by name, which never decide when to stop.
+            extras: What the loss asks for.
+        """
         blank = self._blank_tree()
         rows = read_rows(blank, X, y, sample_weight, extras).without_weightless_rows()
         if not blank.class_names() and len(getattr(y, "shape", ())) == 2 and blank.n_outputs_ == 1:
             message = "A column-vector y was passed when a 1d array was expected"
-            warnings.warn(message, DataConversionWarning, stacklevel=2)
+            warnings.warn(message, DataConversionWarning, stacklevel=3)
         loss, kept = self._make_loss(blank), self._kept_trees(blank)
         if kept is not None and len(kept) == self.n_estimators:
-            return self
+            return None
         held = {name: read_evaluation(blank, given) for name, given in _by_name(eval_set).items()}
         self._check_rows(loss, (rows, *held.values()))
         if self.early_stopping and not held:
             if is_source(rows.sample.X):
                 raise InvalidInputError("early_stopping needs eval_set if X is a table in parts: it is not divided")
             rows, held["validation_0"] = rows.split(self.validation_fraction, self.random_state)
+        for name, given in (beside or {}).items():
+            held[name] = read_evaluation(blank, given)
+            self._check_rows(loss, [held[name]])
         encoded = None
         if kept is not None:
             if self.loss_ != loss:
@@ -127,8 +157,7 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         self.loss_ = loss
         several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
         metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
-        BoostingRun(self, rows, held, metrics, kept).make(start.encoded, callbacks, mesh)
-        return self
+        return OpenedFit(BoostingRun(self, rows, held, metrics, kept), start.encoded)
 
     @property
     def n_estimators_(self) -> int:
@@ -222,6 +251,7 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         """Returns rows of given scores as metrics take them."""
         model, shifted = copy.copy(self), self._with_offset(scores, rows.extras.get("offset"))
         vars(model)["raw_scores"] = lambda X, offset=None: shifted
+        vars(model).setdefault("_model", None)  # so that it counts as fitted, whose trees nobody asks for
         return Judged(model, self._in_words(rows.target), rows, scores)
 
     @abc.abstractmethod

@@ -2,14 +2,14 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float, UInt
 
 from jaxtree import buckets
-from jaxtree.boosting.booster import BoostData, Boosted, Earlier, NewRounds, Stop, boost, score_type
+from jaxtree.boosting.booster import BaseLearner, BoostData, Boosted, Earlier, NewRounds, Stop, boost, score_type
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.measured import Measured
 from jaxtree.boosting.rounds import ScoredRows
@@ -68,7 +68,7 @@ class BoostingRun:
         """Makes the rounds, on the devices of a mesh if there is one, and gives the model its trees."""
         model, earlier = self._model, len(self._kept or ())
         seed = model.seed()
-        data = self._data(encoded, seed)
+        data = self.data(encoded, seed)
         assert data.start is not None
         before = [self._scores_before(own.values, data.start) for own in self._evaluations]
         recorder = Recorder(self._evaluations, name_of(model.loss_), self._metrics, before)
@@ -86,7 +86,7 @@ class BoostingRun:
             boosted = boost(
                 data,
                 model.loss_,
-                model.base_learner(encoded.codes.shape[1], widths_of([self._categories.encoded]).num_bins),
+                self.base_learner(model, encoded),
                 shrinkage._replace(patience=NO_PATIENCE) if self._metrics else shrinkage,
                 num_rounds=model.n_estimators,
                 seed=seed,
@@ -95,7 +95,15 @@ class BoostingRun:
             )
         self._settle(boosted, recorder.measured)
 
-    def _data(self, encoded: EncodedSample, seed: int) -> BoostData:
+    def rows_of(self, name: str) -> RowsWithExtras:
+        """Returns the rows of an evaluation."""
+        return next(own.rows for own in self._evaluations if own.name == name)
+
+    def base_learner(self, model: Any, encoded: EncodedSample) -> BaseLearner:
+        """Returns how a model with the parameters of this fit, or others, grows a tree on the rows of `data`."""
+        return model.base_learner(encoded.codes.shape[1], widths_of([self._categories.encoded]).num_bins)
+
+    def data(self, encoded: EncodedSample, seed: int) -> BoostData:
         """Returns codes, targets and scores of all rows, padded to buckets."""
         model = self._model
         rows = self._rows.with_codes(padded_codes([encoded]))
@@ -186,3 +194,15 @@ def _warn_if_cut_short(boosted: Boosted, loss: BaseLoss, earlier: int, wanted: i
     else:
         return
     warnings.warn(text, InterruptedFitWarning, stacklevel=5)
+
+
+class OpenedFit(NamedTuple):
+    """A fit before its first round.
+
+    Attributes:
+        run: Its rounds.
+        encoded: The rows in codes.
+    """
+
+    run: BoostingRun
+    encoded: EncodedSample

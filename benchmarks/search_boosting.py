@@ -1,0 +1,89 @@
+"""Searches over settings of boosted trees: all settings of a fold in one program, beside a loop over LightGBM.
+
+    python -m benchmarks.search_boosting                             # 10,000 x 20, 200 settings x 5 folds
+    python -m benchmarks.search_boosting --rows 1000 --folds 8
+    python -m benchmarks.search_boosting --rows 1000 --settings 10 --folds 3 --peer-settings 5
+
+Both have the same settings, folds and rounds. Of a part of the peer's settings its seconds are scaled to all. Seconds
+are those of the clock, and of the processor beside, which other work on the machine changes less. The first search of
+the process compiles; the second is warm.
+"""
+
+import argparse
+import resource
+import time
+
+import numpy as np
+from sklearn.datasets import make_classification
+from sklearn.metrics import log_loss
+from sklearn.model_selection import ParameterSampler, StratifiedKFold
+
+from jaxtree import BoostSearchCV, GradientBoostingClassifier
+
+
+def settings_of(number, most_rounds):
+    """Settings of LightGBM's space by the names of jaxtree."""
+    from scipy.stats import loguniform, randint, uniform
+
+    space = {
+        "learning_rate": loguniform(0.03, 0.3), "max_leaf_nodes": randint(7, 64), "min_samples_leaf": randint(5, 60),
+        "subsample": uniform(0.5, 0.5), "colsample_bytree": uniform(0.5, 0.5), "reg_lambda": loguniform(1e-3, 10),
+        "reg_alpha": loguniform(1e-3, 10), "n_estimators": randint(most_rounds // 2, most_rounds + 1),
+    }  # fmt: skip
+    drawn = ParameterSampler(space, number, random_state=0)
+    fixed = {"max_depth": [8], "min_child_weight": [1e-3], "random_state": [0]}
+    return [{name: [value] for name, value in own.items()} | fixed for own in drawn]
+
+
+def by_lightgbm(setting, X, y, test):
+    import lightgbm
+
+    own = {name: values[0] for name, values in setting.items()}
+    model = lightgbm.LGBMClassifier(
+        learning_rate=own["learning_rate"], num_leaves=own["max_leaf_nodes"], max_depth=own["max_depth"],
+        min_child_samples=own["min_samples_leaf"], min_child_weight=own["min_child_weight"], subsample=own["subsample"],
+        subsample_freq=1, colsample_bytree=own["colsample_bytree"], reg_lambda=own["reg_lambda"],
+        reg_alpha=own["reg_alpha"], n_estimators=own["n_estimators"], verbose=-1,
+    )  # fmt: skip
+    return model.fit(X, y).predict_proba(test)
+
+
+def timed(call):
+    began, processor = time.perf_counter(), time.process_time()
+    result = call()
+    return result, time.perf_counter() - began, time.process_time() - processor
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--settings", type=int, default=200)
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--peer-settings", type=int, help="settings that the peer fits; all if not given, none if 0")
+    options = parser.parse_args()
+    X, y = make_classification(options.rows, 20, n_informative=10, flip_y=0.1, random_state=0)
+    settings, folds = settings_of(options.settings, options.rounds), StratifiedKFold(options.folds)
+    search = BoostSearchCV(GradientBoostingClassifier(), settings, cv=folds, scoring="neg_log_loss", refit=False)
+    seconds = processor = 0.0
+    for state in ("cold", "warm"):
+        _, seconds, processor = timed(lambda: search.fit(X, y))
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(f"jaxtree, {state}: {seconds:.1f} s, {processor:.1f} s of processor, {memory:.2f} GiB", flush=True)
+    scores = search.cv_results_["mean_test_score"]
+    print(f"mean loss of all settings {-scores.mean():.5f}, of the best {-scores.max():.5f}")
+    number = options.settings if options.peer_settings is None else options.peer_settings
+    if number:
+        splits = list(folds.split(X, y))
+        loss_on = lambda own, train, test: log_loss(y[test], by_lightgbm(own, X[train], y[train], X[test]))  # noqa: E731
+        run = lambda: [[loss_on(own, *split) for split in splits] for own in settings[:number]]  # noqa: E731
+        losses, peer, peer_processor = timed(run)
+        scale = options.settings / number
+        mean, own = np.mean(losses), -scores[:number].mean()
+        print(f"LightGBM: {peer * scale:.1f} s, {peer_processor * scale:.1f} s of processor")
+        print(f"mean loss of {number} settings {mean:.5f}, of jaxtree {own:.5f}")
+        print(f"ratio {seconds / (peer * scale):.3f}, of processor {processor / (peer_processor * scale):.3f}")
+
+
+if __name__ == "__main__":
+    main()

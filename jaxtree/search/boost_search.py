@@ -1,0 +1,238 @@
+"""Search over settings of boosted trees, many of them fitted at once."""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils import indexable
+from sklearn.utils.validation import _check_method_params
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.estimators.conventions import progress_of_trees
+from jaxtree.search.boosted_folds import Fitted, fit_folds
+from jaxtree.search.ensemble import given, mean_of, select_with_replacement
+from jaxtree.search.evaluation import Results, Search
+from jaxtree.search.settings import Parameters, configured
+from jaxtree.search.tree_search import TreeSearchCV
+
+ENSEMBLE = "ensemble"
+"""The value of `refit` that asks for an ensemble."""
+
+
+class BoostSearchCV(TreeSearchCV):
+    """Cross-validated search over settings of boosted trees, which fits all settings of a fold in one program.
+
+    Every model is the one that it would be alone, so that scores are those of `sklearn.model_selection.GridSearchCV` or
+    `RandomizedSearchCV` on the same folds and settings. Settings may differ in all numbers (rates, depths, leaves,
+    penalties, parts of rows and columns, rounds, patience) at no cost; those that differ in anything else, such as
+    `max_bins`, are groups, which are fitted one after another. A model that has stopped gives its place to the next.
+
+    Args:
+        estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`.
+        param_space: A dict of lists and distributions of `scipy.stats`, or a list of such; a single value stands for a
+            list of one, so that it may be a list of settings.
+        n_iter: The number of settings that are drawn; all of a grid if None.
+        cv: Number of folds, or a splitter of scikit-learn.
+        scoring: A name, a scorer, several in a list or dict, a function; the estimator's `score` if None.
+        refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses; or
+            "ensemble": settings chosen by their out-of-fold predictions (see
+            `jaxtree.search.ensemble.select_with_replacement`), fitted on all rows, whose predictions are averaged.
+        error_score: The score of a fit that fails, or "raise".
+        random_state: The seed of what is drawn from distributions.
+        progress: Whether to show a progress bar.
+
+    Attributes:
+        cv_results_: Scores and times as in scikit-learn, and `mean_n_rounds` beside.
+        best_estimator_: The estimator fitted on all rows with the best parameters, or the ensemble.
+        best_score_: The mean score of the best setting; of an ensemble that of its out-of-fold predictions.
+        best_params_: The parameters of the best setting.
+        best_index_: Their place in `cv_results_`.
+        oof_predictions_: Probabilities of classes, or predictions, of every row by the models that were not fitted on
+            it, means over repeated folds; an array of settings, rows and columns, NaN of rows that no fold tests.
+        learning_curves_: The loss on the test rows after every round, of every setting a list with an array a fold.
+        ensemble_weights_: The share of every setting in the ensemble.
+
+    Raises:
+        InvalidInputError: The estimator is another, or a setting has a value that is not allowed.
+
+    Example:
+        >>> from scipy.stats import loguniform
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from jaxtree import GradientBoostingClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> space = {"learning_rate": loguniform(0.03, 0.3), "max_depth": [2, 3, 4]}
+        >>> search = BoostSearchCV(GradientBoostingClassifier(20), space, n_iter=4, cv=3, random_state=0).fit(X, y)
+        >>> search.oof_predictions_.shape, bool(search.best_score_ > 0.9)
+        ((4, 569, 2), True)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **{name: BaseSearchCV._parameter_constraints[name] for name in ("scoring", "refit", "cv", "error_score")},
+        "estimator": [GradientBoostingClassifier, GradientBoostingRegressor],
+        "param_space": [dict, list],
+        "n_iter": [None, int],
+        "random_state": ["random_state"],
+        "progress": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_space: Any,
+        *,
+        n_iter: int | None = None,
+        cv: Any = 5,
+        scoring: Any = None,
+        refit: Any = True,
+        error_score: Any = np.nan,
+        random_state: Any = None,
+        progress: bool = False,
+    ):
+        BaseSearchCV.__init__(
+            self, estimator, scoring=scoring, refit=refit, cv=cv, error_score=error_score, return_train_score=False
+        )
+        self.param_space = param_space
+        self.n_iter = n_iter
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Scores every setting, and fits the best one, or the best ensemble, on all rows.
+
+        Args:
+            X: A table.
+            y: Its target.
+            **params: Further arguments of `fit`, such as `sample_weight`, split like the rows where they have a value
+                for each; and `groups` for the splitter.
+        """
+        if not isinstance(self.estimator, GradientBoostingClassifier | GradientBoostingRegressor):
+            raise InvalidInputError(
+                f"BoostSearchCV searches over GradientBoostingClassifier and GradientBoostingRegressor, got "
+                f"{type(self.estimator).__name__}"
+            )
+        self._validate_params()
+        candidates = self._candidates()
+        asks_for_ensemble = isinstance(self.refit, str) and self.refit == ENSEMBLE
+        scorers, refit_metric = self._scorers_and_metric(asks_for_ensemble)
+        X, y = indexable(X, y)
+        params = _check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        cv: Any = self.cv
+        splitter: Any = check_cv(cv, y, classifier=is_classifier(self.estimator))
+        splits = list(splitter.split(X, y, **routed.splitter.split))
+        self.n_splits_ = len(splits)
+        blank: Any = clone(self.estimator)
+        search = Search(
+            blank, candidates, X, y, splits, scorers, routed.estimator.fit, routed.scorer.score,
+            self.error_score, False,
+        )  # fmt: skip
+        fits: list[list[Fitted | None]] = [[None] * len(splits) for _ in candidates]
+        try:
+            total = len(candidates) * len(splits)
+            with progress_of_trees(int(self.progress), total, "fitting settings", "fits are done") as report:
+                fit_folds(search, lambda candidate, fold, own: self._keep(fits, candidate, fold, own, report))
+        except KeyboardInterrupt:
+            # Whatever is wrong with the results, the interrupt is what the caller is to see.
+            with contextlib.suppress(Exception):
+                scored = [number for number, row in enumerate(fits) if None not in row]
+                kept = search._replace(candidates=[candidates[number] for number in scored])
+                self._settle(kept, [fits[number] for number in scored], refit_metric)
+            raise
+        self._settle(search, fits, refit_metric)
+        if asks_for_ensemble:
+            self._fit_ensemble(search)
+        elif self.refit:
+            self._refit(search)
+        return self
+
+    def _candidates(self) -> list[Parameters]:
+        """Returns the settings, after a look at every value."""
+        spaces = [self.param_space] if isinstance(self.param_space, dict) else self.param_space
+        spaces = [{name: _listed(values) for name, values in space.items()} for space in spaces]
+        try:
+            if self.n_iter is None:
+                candidates = list(ParameterGrid(spaces))
+            else:
+                candidates = list(ParameterSampler(spaces, self.n_iter, random_state=self.random_state))
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"param_space: {error}") from error
+        for parameters in candidates:
+            configured(self.estimator, parameters).check_parameters()
+        return candidates
+
+    def _scorers_and_metric(self, asks_for_ensemble: bool) -> tuple[Any, Any]:
+        """Returns scikit-learn's scorers, and the name of the metric that chooses."""
+        if not asks_for_ensemble:
+            return self._get_scorers()
+        self.refit = True
+        try:
+            return self._get_scorers()
+        finally:
+            self.refit = ENSEMBLE
+
+    @staticmethod
+    def _keep(fits: list[list[Fitted | None]], candidate: int, fold: int, own: Fitted, report: Any) -> None:
+        fits[candidate][fold] = own
+        if report is not None:
+            report(1)
+
+    def _settle(self, search: Search, fits: Sequence[Sequence[Any]], refit_metric: Any) -> None:
+        """Puts what is known of the settings in scikit-learn's form, and finds the best."""
+        results: Results = [[own.result for own in row] for row in fits]
+        self._choose(search, results, refit_metric)
+        rounds = np.array([[own.num_rounds for own in row] for row in fits])
+        by_fold = {f"split{fold}_n_rounds": column for fold, column in enumerate(rounds.T)}
+        self.cv_results_ |= by_fold | {"mean_n_rounds": rounds.mean(axis=1)}
+        self.learning_curves_ = [[own.curve for own in row] for row in fits]
+        self.oof_predictions_ = _out_of_fold(search, fits)
+
+    def _fit_ensemble(self, search: Search) -> None:
+        """Chooses settings by their out-of-fold predictions, and fits them on all rows."""
+        tested = np.flatnonzero(~np.isnan(self.oof_predictions_).any(axis=(0, 2)))
+        predictions = list(self.oof_predictions_[:, tested])
+        y = np.asarray(search.y)[tested]
+        scorer = self.scorer_
+        classes = np.unique(np.asarray(search.y)) if is_classifier(self.estimator) else None
+
+        def score(predicted: Float[np.ndarray, "row column"]) -> float:
+            return float(scorer(given(predicted, classes), np.empty((len(y), 1)), y))
+
+        self.ensemble_weights_ = select_with_replacement(predictions, score)
+        self.best_score_ = score(np.tensordot(self.ensemble_weights_, np.array(predictions), 1))
+        chosen = np.flatnonzero(self.ensemble_weights_).tolist()
+        blank: Any = search.estimator
+        models: list[Any] = [clone(configured(blank, search.candidates[number])) for number in chosen]
+        fitted = [model.fit(search.X, search.y, **search.fit_params) for model in models]
+        self.best_estimator_ = mean_of(fitted, self.ensemble_weights_[chosen].tolist())
+
+
+def _listed(values: Any) -> Any:
+    """A list of one for a single value."""
+    if hasattr(values, "rvs") or isinstance(values, np.ndarray | range):
+        return values
+    is_several = isinstance(values, Sequence) and not isinstance(values, str)
+    return values if is_several or isinstance(values, Mapping) else [values]
+
+
+def _out_of_fold(search: Search, fits: Sequence[Sequence[Any]]) -> Float[np.ndarray, "setting row column"]:
+    """The mean predictions of every row by the models of the folds that test it."""
+    y = np.asarray(search.y)
+    classes = np.unique(y) if is_classifier(search.estimator) else None
+    predicted = [own.predicted for row in fits for own in row if own.predicted is not None]
+    num_columns = len(classes) if classes is not None else max((own.shape[1] for own in predicted), default=1)
+    total, number = np.zeros((len(fits), len(y), num_columns)), np.zeros((len(fits), len(y), 1))
+    for row, own_total, own_number in zip(fits, total, number, strict=True):
+        for own, (train, test) in zip(row, search.splits, strict=True):
+            if own.predicted is None:
+                continue
+            # Classes that the training part of a fold does not have get no probability.
+            columns = slice(None) if classes is None else np.searchsorted(classes, np.unique(y[train]))
+            own_total[np.ix_(test, np.arange(num_columns)[columns])] += own.predicted
+            own_number[test] += 1
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)

@@ -1,0 +1,154 @@
+"""Fits of many settings of boosted trees on the folds of a search, those of a fold that share a program in one."""
+
+import contextlib
+import copy
+import time
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import is_classifier
+from sklearn.model_selection._validation import _fit_and_score, _score
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_method_params
+
+from jaxtree.boosting.booster import Stop
+from jaxtree.boosting.many import BoostedMember, Member, boost_many
+from jaxtree.errors import TrainingError
+from jaxtree.search.evaluation import Search
+from jaxtree.search.settings import Parameters, configured, identity
+
+NUMBERS = (
+    *("n_estimators", "learning_rate", "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_child_weight"),
+    *("reg_lambda", "reg_alpha", "gamma", "max_delta_step", "subsample", "top_rate", "other_rate"),
+    *("colsample_bytree", "colsample_bylevel", "colsample_bynode", "n_iter_no_change", "tol"),
+)
+"""Parameters in which models of one program may differ."""
+
+TEST = "test"
+"""The name of the rows of a fold that no tree is grown on."""
+
+
+class Fitted(NamedTuple):
+    """What a search keeps of a setting on a fold.
+
+    Attributes:
+        result: Scores and times, in the form of scikit-learn's `_fit_and_score`.
+        num_rounds: The number of rounds of the model; NaN if it was fitted by itself.
+        curve: The loss of the rows of the test part after every round.
+        predicted: Probabilities or predictions of these rows.
+    """
+
+    result: dict[str, Any]
+    num_rounds: float
+    curve: Float[np.ndarray, " round"]
+    predicted: Float[np.ndarray, "row column"] | None
+
+
+OnFitted = Callable[[int, int, Fitted], Any]
+"""What is called with the number of the setting, that of the fold, and the fit."""
+
+
+def group_by_program(estimator: Any, candidates: Sequence[Parameters]) -> list[list[int]]:
+    """Returns the numbers of the candidates that share a program on every fold; one that shares none is alone.
+
+    Example:
+        >>> from jaxtree import GradientBoostingClassifier
+        >>> settings = [{"max_depth": 3}, {"max_bins": 63}, {"max_depth": 5, "subsample": 0.5}, {"drop_rate": 0.1}]
+        >>> group_by_program(GradientBoostingClassifier(), settings)
+        [[0, 2], [1], [3]]
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for number, parameters in enumerate(candidates):
+        setting = configured(estimator, parameters)
+        fixed = {name: value for name, value in vars(setting).items() if name not in NUMBERS}
+        kind = tuple((name, identity(value)) for name, value in sorted(fixed.items()))
+        groups.setdefault(number if setting.drop_rate > 0 or setting.warm_start else kind, []).append(number)
+    return list(groups.values())
+
+
+def fit_folds(search: Search, on_fitted: OnFitted) -> None:
+    """Fits and scores every candidate on every fold.
+
+    Args:
+        search: The task.
+        on_fitted: Called with every fit when it is done.
+    """
+    for group in group_by_program(search.estimator, search.candidates):
+        settings: list[Any] = [configured(search.estimator, search.candidates[number]) for number in group]
+        for fold in range(len(search.splits)):
+            shares = settings[0].drop_rate == 0 and not settings[0].warm_start
+            left = set(group)
+
+            def keep(candidate: int, fitted: Fitted, fold: int = fold, left: set[int] = left) -> None:
+                left.discard(candidate)
+                on_fitted(candidate, fold, fitted)
+
+            if shares:
+                # Those that are left fail by themselves, or do not.
+                with contextlib.suppress(ValueError, ArithmeticError, TypeError):
+                    _fit_together(search, fold, dict(zip(group, settings, strict=True)), keep)
+            for candidate in sorted(left):
+                on_fitted(candidate, fold, _fit_alone(search, candidate, fold))
+
+
+def _fit_together(search: Search, fold: int, settings: dict[int, Any], keep: Callable[[int, Fitted], None]) -> None:
+    """Fits settings of one program on a fold."""
+    began = time.perf_counter()
+    train, test = search.splits[fold]
+    model = copy.copy(next(iter(settings.values())))
+    X, y = _safe_split(model, search.X, search.y, train)
+    X_test, y_test = _safe_split(model, search.X, search.y, test, train)
+    params = _check_method_params(search.X, params=search.fit_params, indices=train)
+    opened = model.open_fit(X, y, beside={TEST: (X_test, y_test)}, **params)
+    data = opened.run.data(opened.encoded, model.seed())
+    learners = {number: opened.run.base_learner(own, opened.encoded) for number, own in settings.items()}
+    members = [
+        Member(learners[number].limits, own.shrinkage(), own.n_estimators, own.seed())
+        for number, own in settings.items()
+    ]
+    capacity = max(own.sizes.capacity for own in learners.values())
+    first = next(iter(learners.values()))
+    learner = first._replace(
+        sizes=first.sizes._replace(capacity=capacity),
+        counts_rows=any(own.counts_rows for own in learners.values()),
+    )
+    rows = opened.run.rows_of(TEST)
+    score_params = _check_method_params(search.X, params=search.score_params, indices=test)
+    numbers = list(settings)
+
+    def on_member(place: int, member: BoostedMember) -> None:
+        nonlocal began
+        fitted = time.perf_counter()
+        if member.stop == Stop.NOT_FINITE and not len(member.losses):
+            raise TrainingError(f"{model.loss_}: derivatives at the start are no numbers")
+        scores = member.scores[-1][:, : len(test)].T.astype(np.float64)
+        judged = model.judge(rows, scores).model
+        scored = _score(judged, X_test, y_test, search.scorer, score_params, search.error_score)
+        own = settings[numbers[place]]
+        rounds = member.best_round if own.early_stopping else len(member.losses)
+        method = judged.predict_proba if is_classifier(judged) else judged.predict
+        result = {"fit_error": None, "fit_time": fitted - began, "score_time": 0.0, "test_scores": scored}
+        began = time.perf_counter()
+        result["score_time"] = began - fitted
+        predicted = np.asarray(method(X_test), np.float64).reshape(len(test), -1)
+        keep(numbers[place], Fitted(result, rounds, member.losses[:, -1], predicted))
+
+    boost_many(data, model.loss_, learner, members, on_member=on_member)
+
+
+def _fit_alone(search: Search, candidate: int, fold: int) -> Fitted:
+    """Fits a candidate by itself, as scikit-learn's search does."""
+    train, test = search.splits[fold]
+    result = _fit_and_score(
+        copy.copy(search.estimator), search.X, search.y, scorer=search.scorer, train=train, test=test, verbose=0,
+        parameters=search.candidates[candidate], fit_params=search.fit_params, score_params=search.score_params,
+        return_train_score=False, return_times=True, error_score=search.error_score, return_estimator=True,
+    )  # fmt: skip
+    model = result.pop("estimator")
+    if result["fit_error"] is not None:
+        return Fitted(result, np.nan, np.zeros(0), None)
+    X_test, _ = _safe_split(model, search.X, search.y, test, train)
+    predicted = np.asarray(model.predict_proba(X_test) if is_classifier(model) else model.predict(X_test), np.float64)
+    return Fitted(result, model.n_estimators_, np.zeros(0), predicted.reshape(len(test), -1))

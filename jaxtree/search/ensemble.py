@@ -1,0 +1,138 @@
+"""Ensembles of models that a search has scored, chosen by their out-of-fold predictions."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+
+MOST_MEMBERS = 50
+"""Members that a selection adds at most, counted as often as they are taken."""
+
+
+def select_with_replacement(
+    predictions: Sequence[Float[np.ndarray, "row column"]],
+    score: Callable[[Float[np.ndarray, "row column"]], float],
+    most: int = MOST_MEMBERS,
+) -> Float[np.ndarray, " model"]:
+    """Chooses models, some of them more than once, whose mean prediction scores best.
+
+    Greedily: the best model first, and then again and again that which makes the mean best. The choice that scored best
+    on the way is taken, so that it is never worse than the best model alone (Caruana et al., *Ensemble selection from
+    libraries of models*, ICML 2004).
+
+    Args:
+        predictions: The out-of-fold predictions of every model.
+        score: The score of predictions, greater if better.
+        most: Models that are taken at most.
+
+    Returns:
+        The share of every model, which add up to 1.
+
+    Example:
+        >>> high, low = np.array([[1.0], [2.0]]), np.array([[-1.0], [0.0]])
+        >>> select_with_replacement([high, low, 9 + high], lambda mean: -np.abs(mean - [[0.0], [1.0]]).sum()).tolist()
+        [0.5, 0.5, 0.0]
+    """
+    taken = np.zeros(len(predictions), np.int64)
+    total = np.zeros_like(predictions[0])
+    best_score, best = -np.inf, taken
+    for number in range(1, most + 1):
+        scores = np.array([score((total + own) / number) for own in predictions])
+        chosen = int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))
+        total = total + predictions[chosen]
+        taken = taken + (np.arange(taken.size) == chosen)
+        if number == 1 or scores[chosen] > best_score:
+            best_score, best = scores[chosen], taken
+    return best / best.sum()
+
+
+class MeanOfModels(BaseEstimator):
+    """Fitted models whose predictions are averaged with weights.
+
+    Args:
+        estimators: The models.
+        weights: The share of each.
+    """
+
+    def __init__(self, estimators: Any, weights: Any):
+        self.estimators = estimators
+        self.weights = weights
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Answers scikit-learn's `check_is_fitted`."""
+        return True
+
+    def _mean(self, method: str, X: Any) -> Any:
+        pairs = zip(self.weights, self.estimators, strict=True)
+        return sum(weight * getattr(model, method)(X) for weight, model in pairs)
+
+
+class MeanOfClassifiers(ClassifierMixin, MeanOfModels):
+    """Classifiers whose probabilities are averaged."""
+
+    @property
+    def classes_(self) -> Any:
+        """The classes in ascending order."""
+        return self.estimators[0].classes_
+
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"]:
+        """Returns the probability of every class."""
+        return self._mean("predict_proba", X)
+
+    def predict(self, X: Any) -> Any:
+        """Returns the most probable class of every row."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+class MeanOfRegressors(RegressorMixin, MeanOfModels):
+    """Regressors whose predictions are averaged."""
+
+    def predict(self, X: Any) -> Any:
+        """Returns the mean prediction of every row."""
+        return self._mean("predict", X)
+
+
+def mean_of(estimators: Sequence[Any], weights: Sequence[float]) -> MeanOfModels:
+    """Returns fitted models as one."""
+    kind = MeanOfClassifiers if is_classifier(estimators[0]) else MeanOfRegressors
+    return kind(list(estimators), list(weights))
+
+
+def given(predicted: Float[np.ndarray, "row column"], classes: Any) -> BaseEstimator:
+    """Returns predictions as an estimator that scorers take: numbers, or probabilities of classes."""
+    return _GivenNumbers(predicted) if classes is None else _GivenShares(predicted, classes)
+
+
+class _GivenNumbers(RegressorMixin, BaseEstimator):
+    """A regressor whose predictions are known."""
+
+    def __init__(self, predicted: Float[np.ndarray, "row column"]):
+        self.predicted = predicted
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> Float[np.ndarray, "row *column"]:
+        return self.predicted[:, 0] if self.predicted.shape[1] == 1 else self.predicted
+
+
+class _GivenShares(ClassifierMixin, BaseEstimator):
+    """A classifier whose probabilities are known."""
+
+    def __init__(self, predicted: Float[np.ndarray, "row class"], classes: Any):
+        self.predicted, self.classes = predicted, classes
+
+    @property
+    def classes_(self) -> Any:
+        return self.classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"]:
+        return self.predicted
+
+    def predict(self, X: Any) -> Any:
+        return self.classes[self.predicted.argmax(axis=1)]

@@ -1,0 +1,124 @@
+"""A search over boosted trees: its fits are those of scikit-learn's searches, in any order and any company."""
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform, randint, uniform
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, RepeatedKFold
+
+from jaxtree import BoostSearchCV, DecisionTreeClassifier, GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.errors import InvalidInputError
+from jaxtree.search.boosted_folds import group_by_program
+from jaxtree.search.ensemble import select_with_replacement
+
+SPACE = {
+    "learning_rate": loguniform(0.05, 0.5), "max_depth": randint(2, 5), "max_leaf_nodes": [None, 4, 6],
+    "min_samples_leaf": [1, 5, 15], "reg_lambda": uniform(0, 3), "subsample": uniform(0.5, 0.5),
+    "colsample_bytree": [0.5, 1.0], "n_estimators": randint(5, 15), "random_state": [3],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("load", "estimator", "scoring"),
+    [
+        (load_breast_cancer, GradientBoostingClassifier(), "neg_log_loss"),
+        (load_iris, GradientBoostingClassifier(), None),
+        (load_diabetes, GradientBoostingRegressor(early_stopping=True, n_iter_no_change=3, random_state=1), None),
+    ],
+)
+def test_scores_are_those_of_scikit_learns_search(load, estimator, scoring):
+    X, y = load(return_X_y=True)
+    own = BoostSearchCV(estimator, SPACE, n_iter=5, cv=3, scoring=scoring, random_state=0).fit(X, y)
+    other = RandomizedSearchCV(estimator, SPACE, n_iter=5, cv=3, scoring=scoring, random_state=0).fit(X, y)
+    for fold in range(3):
+        name = f"split{fold}_test_score"
+        np.testing.assert_allclose(own.cv_results_[name], other.cv_results_[name], rtol=1e-9, atol=1e-12)
+    assert own.best_params_ == other.best_params_
+    np.testing.assert_allclose(own.predict(X), other.predict(X))
+    assert own.cv_results_["mean_n_rounds"].shape == (5,)
+
+
+def test_groups_settings_that_fail_and_several_metrics():
+    X, y = load_breast_cancer(return_X_y=True)
+    grid = {"max_bins": [15, 31], "n_estimators": [3, 5], "drop_rate": [0.0, 0.2], "random_state": [0]}
+    scoring, options = ["roc_auc", "accuracy"], {"cv": 2, "refit": "accuracy"}
+    own = BoostSearchCV(GradientBoostingClassifier(max_depth=2), grid, scoring=scoring, **options).fit(X, y)
+    other = GridSearchCV(GradientBoostingClassifier(max_depth=2), grid, scoring=scoring, **options).fit(X, y)
+    for name in ("mean_test_roc_auc", "mean_test_accuracy"):
+        np.testing.assert_allclose(own.cv_results_[name], other.cv_results_[name])
+    settings = own.cv_results_["params"]
+    assert sorted(map(len, group_by_program(own.estimator, settings))) == [1, 1, 1, 1, 2, 2]
+
+
+def test_the_order_of_settings_and_their_company_change_nothing():
+    X, y = load_diabetes(return_X_y=True)
+    settings = [{"max_depth": depth, "learning_rate": rate} for depth in (2, 3) for rate in (0.1, 0.3)]
+    base = {"cv": RepeatedKFold(n_splits=2, n_repeats=2, random_state=0), "refit": False}
+    whole = BoostSearchCV(GradientBoostingRegressor(6), settings, **base).fit(X, y)
+    part = BoostSearchCV(GradientBoostingRegressor(6), settings[:0:-2], **base).fit(X, y)
+    np.testing.assert_array_equal(part.oof_predictions_, whole.oof_predictions_[[3, 1]])
+    assert [len(curve) for curve in whole.learning_curves_[0]] == [6] * 4
+    lone = GridSearchCV(GradientBoostingRegressor(6), {"max_depth": [2], "learning_rate": [0.1]}, **base).fit(X, y)
+    np.testing.assert_allclose(whole.cv_results_["mean_test_score"][0], lone.cv_results_["mean_test_score"][0])
+
+
+def test_an_ensemble_is_no_worse_than_its_best_member():
+    X, y = load_breast_cancer(return_X_y=True)
+    search = BoostSearchCV(
+        GradientBoostingClassifier(8), SPACE | {"n_estimators": [8]}, n_iter=4, cv=3, scoring="neg_log_loss",
+        refit="ensemble", random_state=0,
+    ).fit(X, y)  # fmt: skip
+    chances = np.clip(search.oof_predictions_[:, np.arange(len(y)), y], 1e-15, 1)
+    assert search.best_score_ >= np.log(chances).mean(axis=1).max() - 1e-12
+    assert search.ensemble_weights_.sum() == pytest.approx(1)
+    assert search.predict_proba(X).shape == (len(y), 2)
+    assert search.score(X, y) > -0.2
+
+
+def test_selection_never_lowers_the_score_of_its_start():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        target = rng.normal(size=(30, 1))
+        predictions = [target + rng.normal(0, rng.uniform(0.5, 2), (30, 1)) for _ in range(6)]
+        score = lambda own, target=target: -float(np.square(own - target).mean())  # noqa: E731
+        weights = select_with_replacement(predictions, score, most=10)
+        assert score(np.tensordot(weights, predictions, 1)) >= max(map(score, predictions)) - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("space", "words"),
+    [
+        ({"max_depth": [3, -3]}, "max_depth.*-3"),
+        ({"learning_rate": uniform(-5, 1)}, "learning_rate.*-4"),
+        ({"depth": [3]}, "depth"),
+        ({"max_depth": []}, "max_depth"),
+    ],
+)
+def test_bad_spaces_fail_before_any_growth(space, words, monkeypatch):
+    monkeypatch.setattr("jaxtree.search.boost_search.fit_folds", None)
+    X, y = load_iris(return_X_y=True)
+    n_iter = 2 if hasattr(next(iter(space.values())), "rvs") else None
+    with pytest.raises(ValueError, match=words):
+        BoostSearchCV(GradientBoostingClassifier(), space, n_iter=n_iter, random_state=0).fit(X, y)
+
+
+def test_an_interrupt_keeps_what_is_finished(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    search = BoostSearchCV(GradientBoostingClassifier(3), {"max_bins": [15, 31, 63]}, cv=2)
+    number = iter(range(100))
+    keep = BoostSearchCV._keep
+
+    def keep_some(*arguments):
+        keep(*arguments)
+        if next(number) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(BoostSearchCV, "_keep", staticmethod(keep_some))
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+    assert [own["max_bins"] for own in search.cv_results_["params"]] == [15, 31]
+
+
+def test_it_searches_over_boosted_trees_alone():
+    with pytest.raises(InvalidInputError, match="got DecisionTreeClassifier"):
+        BoostSearchCV(DecisionTreeClassifier(), {"max_depth": [3]}).fit([[1.0], [2.0]], [0, 1])
