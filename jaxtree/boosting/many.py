@@ -109,7 +109,7 @@ def boost_many(
         >>> learner = BaseLearner(Limits(), Sizes(num_bins=4, capacity=7))
         >>> done = boost_many(BoostData(rows, evaluations=(rows,)), squared(), learner, members)
         >>> [member.losses[-1].round(3).tolist() for member in done]
-        [[0.003], [0.0]]
+        [[0.002], [0.0]]
     """
     if not members:
         return []
