@@ -10,6 +10,7 @@ set of rows costs no less than any part of it, nor than another set less what th
 """
 
 import time
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
+from jaxtree.errors import InterruptedFitWarning
 from jaxtree.optimal.exact import (
     MOST_EXACT_DEPTH,
     Fork,
@@ -66,6 +68,9 @@ class DeepSearch:
         report: Called with the cost in hand and the lower bound whenever a first split of the root is done.
     """
 
+    was_interrupted = False
+    """Whether the user ended the search."""
+
     def __init__(self, table: SplitTable, penalty: float, deadline: float, report: Report | None = None):
         self._table, self._penalty, self._deadline, self._report = table, penalty, deadline, report
         self._known: dict[tuple[int, bytes], Route] = {}
@@ -84,6 +89,10 @@ class DeepSearch:
                 if self._root.lower >= self._root.value or self._is_over():
                     break
         except KeyboardInterrupt:
+            warnings.warn(
+                "the search was interrupted, and keeps the best tree so far", InterruptedFitWarning, stacklevel=2
+            )
+            self.was_interrupted = True
             self._root = self._known.get(_key(everyone, depth), self._root)
         return self._tree(everyone, depth, self._root), self._root
 

@@ -70,12 +70,14 @@ class BestTree(NamedTuple):
         objective: The sum of the costs of its leaves and of their penalties.
         bound: What no tree of the compared thresholds is below.
         is_complete: Whether all thresholds of the table were compared.
+        is_interrupted: Whether the user ended the search.
     """
 
     tree: Branching | None
     objective: float
     bound: float
     is_complete: bool
+    is_interrupted: bool = False
 
     @property
     def optimality(self) -> str | float:
@@ -97,11 +99,14 @@ def find_tree(table: CodedTable, target: CostedTarget, limits: SearchLimits) -> 
     deadline = time.monotonic() + limits.time_limit
     best = _best_among(cuts, table, target, limits, deadline)
     patience = PATIENCE if limits.zooms and not is_complete else 0
-    while patience and (limits.max_depth <= MOST_EXACT_DEPTH or time.monotonic() < deadline):
+    while (
+        patience and not best.is_interrupted and (limits.max_depth <= MOST_EXACT_DEPTH or time.monotonic() < deadline)
+    ):
         cuts = zoomed_cuts(cuts, whole, best.tree, table, most)
         better = _best_among(cuts, table, target, limits, deadline)
         patience = PATIENCE if better.objective < best.objective else patience - 1
-        best = min(best, better, key=lambda found: found.objective)
+        ends = better.is_interrupted
+        best = min(best, better, key=lambda found: found.objective)._replace(is_interrupted=ends)
     return best._replace(is_complete=is_complete)
 
 
@@ -116,11 +121,12 @@ def _best_among(cuts: Cuts, table: CodedTable, target: CostedTarget, limits: Sea
             f"{depth - 1}"
         )
     splits, penalty = SplitTable(indicators, target), penalty_in_units(limits.leaf_penalty, target)
-    fork, gap = None, 0
+    fork, gap, is_interrupted = None, 0.0, False
     if indicators.number and depth > MOST_EXACT_DEPTH:
         report = _in_units(limits.report, target)
-        fork, route = DeepSearch(splits, penalty, deadline, report).run(depth)
-        gap = route.value - route.lower
+        search = DeepSearch(splits, penalty, deadline, report)
+        fork, route = search.run(depth)
+        gap, is_interrupted = route.value - route.lower, search.was_interrupted
     elif indicators.number:
         everyone = np.ones(table.num_rows, bool)
         frontier = exact_frontier(splits, everyone, depth)
@@ -128,7 +134,9 @@ def _best_among(cuts: Cuts, table: CodedTable, target: CostedTarget, limits: Sea
         fork = exact_tree(splits, everyone, depth, leaves)
     tree = branching_of(fork, indicators)
     objective = objective_of(tree, table, target) + limits.leaf_penalty * (len(branchings(tree)) + 1)
-    return BestTree(tree, objective, objective - gap * target.units.cost, is_complete=True)
+    return BestTree(
+        tree, objective, objective - gap * target.units.cost, is_complete=True, is_interrupted=is_interrupted
+    )
 
 
 def _in_units(

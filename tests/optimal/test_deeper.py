@@ -4,6 +4,7 @@ import time
 import numpy as np
 import pytest
 
+from jaxtree.errors import InterruptedFitWarning
 from jaxtree.optimal.deeper import DeepSearch
 from jaxtree.optimal.exact import count_leaves
 from jaxtree.optimal.search import penalty_in_units
@@ -51,5 +52,6 @@ def test_an_interrupt_keeps_the_best_tree():
         raise KeyboardInterrupt
 
     table, everyone = table_of(codes, made), np.ones(codes.shape[1], bool)
-    tree, route = search(table, report=interrupt)
+    with pytest.warns(InterruptedFitWarning, match="keeps the best tree so far"):
+        tree, route = search(table, report=interrupt)
     assert leaf_costs(table, tree, everyone) == route.value >= route.lower
