@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "judge.h"
+#include "newton_gains.h"
 #include "types.h"
 
 namespace jaxtree {
@@ -67,7 +68,7 @@ template <typename Value>
 class FeatureSplitter {
  public:
   FeatureSplitter(Judge<Value>& judge, const SplitRules& rules)
-      : judge_(judge), rules_(rules), sums_(judge.objective().num_channels), with_missing_(sums_), missing_(sums_) {}
+      : judge_(judge), rules_(rules), sums_(judge.objective().num_channels), with_missing_(sums_), missing_(sums_), newton_gains_(judge) {}
 
   Split Best(const Feature& feature, const Histogram<Value>& histogram) {
     judge_.SetMonotone(feature.monotone);
@@ -75,6 +76,7 @@ class FeatureSplitter {
     has_any_missing_ = false;
     if (rules_.sets_missing_apart()) ReadMissing(feature, histogram);
     candidates_.clear();
+    if (IsScoredAtOnce(feature)) return BestOfGains(feature, histogram);
     if (feature.kind == kMultiway) return Multiway(feature, histogram);
     if (feature.kind == kThreshold) {
       ScoreThresholds(feature, histogram);
@@ -143,6 +145,23 @@ class FeatureSplitter {
     const double plain = judge_.GainOfThreshold(inside);
     if (has_any_missing_) return Learned(code, inside, plain, 1, judge_.GainOfThreshold(WithMissing(inside)), 0);
     return {code, plain, rules_.DefaultBranch(1), judge_.WeightOf(inside)};
+  }
+
+  bool IsScoredAtOnce(const Feature& feature) const {
+    if (feature.kind != kThreshold || !judge_.objective().IsNewton()) return false;
+    return !has_any_missing_ && feature.monotone == 0 && feature.first_apart == nullptr;
+  }
+
+  // The best threshold where no row's value is missing, and all gains are known at once.
+  Split BestOfGains(const Feature& feature, const Histogram<Value>& histogram) {
+    const auto& codes = histogram.codes;
+    if (codes.size() < 2) return {};
+    const std::vector<double>& gain = newton_gains_.Of(codes, histogram.cells, codes.size() - 1);
+    const double best = *std::max_element(gain.begin(), gain.end());
+    if (best == kNoGain) return {};
+    const double least = best - judge_.Tolerance(best);
+    const int64_t at = std::find_if(gain.begin(), gain.end(), [&](double own) { return own >= least; }) - gain.begin();
+    return {judge_.Rounded(best), feature.number, codes[at], codes[at + 1], rules_.DefaultBranch(1), 0, {}};
   }
 
   void ScoreThresholds(const Feature& feature, const Histogram<Value>& histogram) {
@@ -347,6 +366,7 @@ class FeatureSplitter {
   const SplitRules rules_;
   bool has_any_missing_ = false;
   std::vector<Value> sums_, with_missing_, missing_;
+  NewtonGains<Value> newton_gains_;
   std::vector<Candidate> candidates_;
   std::vector<std::pair<double, int32_t>> order_, more_;
   std::vector<Value> weights_;

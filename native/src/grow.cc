@@ -87,8 +87,8 @@ bool AddsOneLabel(const std::vector<Addition>& additions) {
   return additions.size() == 1 && first.label == 0 && first.channel == 0 && first.value == 0;
 }
 
-bool AddsTwoValues(const std::vector<Addition>& additions) {
-  if (additions.size() != 2) return false;
+bool AddsTwoValues(const std::vector<Addition>& additions, bool counts_rows = false) {
+  if (additions.size() != 2 + size_t{counts_rows}) return false;
   const auto is_plain = [&](int32_t at) {
     return additions[at].label < 0 && additions[at].channel == at && additions[at].value == at;
   };
@@ -200,6 +200,7 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   limits.max_leaf_nodes = rules[18] != 0 ? max_leaf_nodes : nullptr;
   level.additions = ReadAdditions(attributes.additions);
   level.adds_one_label = AddsOneLabel(level.additions);
+  level.adds_two_values = AddsTwoValues(level.additions, level.objective.counts_rows) && level.num_bins <= kFewCodes;
 
   int32_t* const end = results.Data<int32_t>(0);
   int32_t* const leaf = results.Untouched<int32_t>();

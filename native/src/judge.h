@@ -100,6 +100,9 @@ class Judge {
 
   const Objective& objective() const { return objective_; }
   const std::vector<Value>& total() const { return total_; }
+  const double* penalties() const { return penalties_; }
+  double risk() const { return risk_; }
+  double inverse_weight() const { return inverse_weight_; }
 
   Value WeightOf(const Value* sums) const {
     Value weight = sums[0];

@@ -24,6 +24,8 @@ constexpr int64_t kBitsPerBlock = 64;
 // With so many blocks of bits for a code, codes are sorted rather than read from the blocks.
 constexpr size_t kBlocksPerSorted = 4;
 constexpr int32_t kCountsRow = -1;
+// Of so few codes the bits of all are read sooner than the codes of a node are sorted.
+constexpr int64_t kFewCodes = 1 << 8;
 // As in `jaxtree/growth/split.py`.
 constexpr double kC45Slack = 1e-3;
 
@@ -66,7 +68,8 @@ struct Level {
   bool samples_features, samples_thresholds, draws_ties;
   const OpenFeatures* open;
   std::vector<Addition> additions;
-  bool adds_one_label;  // and nothing else: the weight, to the channel of the class
+  bool adds_one_label;   // and nothing else: the weight, to the channel of the class
+  bool adds_two_values;  // to the first two channels, with or without counted rows; and there are not many codes
 
   const double* ParametersOf(int32_t root) const { return parameters ? parameters + root * num_parameters : nullptr; }
 
@@ -140,11 +143,19 @@ class Search {
 
   // The split of a histogram that was summed elsewhere; codes of no rows have no weight.
   Split OnHistogram(int32_t number, const Value* cells) {
-    listed_.clear();
-    for (int32_t code = 0; code < level_.num_codes[number]; ++code) {
-      const Value* own = cells + code * channels();
-      if (std::any_of(own, own + channels(), [](Value sum) { return sum != 0; })) listed_.push_back(code);
+    const int32_t num_codes = level_.num_codes[number];
+    // Every row has a second derivative above 0; of other sums any may be 0.
+    const int64_t looked_at = level_.objective.IsNewton() ? 1 : channels();
+    listed_.resize(num_codes);
+    int32_t num_listed = 0;
+    for (int32_t code = 0; code < num_codes; ++code) {
+      const Value* const own = cells + code * channels();
+      Value any = own[0];
+      for (int64_t channel = 1; channel < looked_at; ++channel) any |= own[channel];
+      listed_[num_listed] = code;
+      num_listed += any != 0;
     }
+    listed_.resize(num_listed);
     return splitter_.Best(level_.FeatureAt(number), {listed_, cells});
   }
 
@@ -165,6 +176,7 @@ class Search {
 
   // Adds the node's entries to the cells of their codes, and lists the codes in ascending order.
   void Fill(const Code* codes) {
+    if (level_.adds_two_values) return level_.objective.counts_rows ? FillTwo<true>(codes) : FillTwo<false>(codes);
     listed_.clear();
     for (int64_t entry = begin_; entry < end_; ++entry) {
       const int32_t code = level_.InTable(codes[level_.row[entry]]);
@@ -180,6 +192,21 @@ class Search {
     } else {
       ListPresent();
     }
+  }
+
+  // The same of entries that add two values each.
+  template <bool kCountsRows>
+  void FillTwo(const Code* codes) {
+    const Value *const first = level_.value, *const second = level_.value + level_.num_entries;
+    for (int64_t entry = begin_; entry < end_; ++entry) {
+      const int32_t code = level_.InTable(codes[level_.row[entry]]);
+      present_[code / kBitsPerBlock] |= uint64_t{1} << code % kBitsPerBlock;
+      Value* const sums = cells_.data() + code * (2 + kCountsRows);
+      sums[0] += first[entry];
+      sums[1] += second[entry];
+      if (kCountsRows) ++sums[2];
+    }
+    ListPresent();
   }
 
   void ListPresent() {
