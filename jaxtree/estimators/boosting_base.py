@@ -299,7 +299,8 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
         if self.max_bins == "auto":
             given["max_bins"] = BINS
-        return self._tree_class(categorical_splits=self.native_splits, **given)
+        given["categorical_splits"] = self.native_splits
+        return self._tree_class(**given)
 
     def _kept_trees(self, blank: BaseTree) -> Forest | None:
         """Returns the trees that a warm start continues; None without one.
