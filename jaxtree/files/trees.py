@@ -336,7 +336,9 @@ def _(table: FittedTable) -> None:
     require(names, "it has no columns")
     is_named = table.is_named or names == default_names(len(names))
     require(is_named, "its columns have names, and are recorded as nameless")
-    counts = table.num_outputs in ((None, len(table.outputs)) if table.outputs else range(1, 2**31))
+    number = table.num_outputs
+    # `None in range(...)` would compare it with every number.
+    counts = number in (None, len(table.outputs)) if table.outputs else number is not None and 1 <= number < 2**31
     require(counts, "its number of outputs is not that of its classes, or none")
     require(
         table.num_outputs == 1 or not table.is_vector, "it predicts several numbers, and is kept as one of one number"

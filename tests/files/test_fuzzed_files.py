@@ -4,6 +4,7 @@ import copy
 import math
 import os
 import pathlib
+import time
 import tracemalloc
 
 import numpy as np
@@ -217,3 +218,13 @@ def test_a_cycle_beside_the_root_is_refused(tmp_path):
     write_model_file(tmp_path / "file", content)
     with pytest.raises(ModelFileError, match="children that are not behind it"):
         jaxtree.load(tmp_path / "file")
+
+
+def test_a_table_without_a_number_of_outputs_is_refused_at_once(tmp_path):
+    """`None in range(1, 2**31)` takes minutes: it compares all numbers."""
+    _, content = saved(tmp_path, "regression")
+    content.header["fitted"]["table"]["num_outputs"] = None
+    write_model_file(tmp_path / "file", content)
+    began = time.process_time()
+    assert try_to_load(tmp_path / "file", None)
+    assert time.process_time() - began < 5
