@@ -220,7 +220,13 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
         """Returns the cost matrix; raises InvalidInputError if it is none."""
         if self.cost_matrix is None:
             return None
-        loss, size = np.asarray(self.cost_matrix, np.float64), int(self.n_classes_)
+        size = int(self.n_classes_)
+        try:
+            loss = np.asarray(self.cost_matrix, np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                f"cost_matrix must be {size} rows of {size} numbers, got {self.cost_matrix}"
+            ) from None
         if self.criterion != "misclassification":
             raise InvalidInputError(f"cost_matrix is for criterion='misclassification', got {self.criterion!r}")
         if loss.shape != (size, size) or not np.all(np.isfinite(loss) & (loss >= 0)):

@@ -117,3 +117,9 @@ def test_a_search_over_penalties_finds_trees_of_its_own():
 def test_a_constant_table_gives_one_leaf():
     best = OptimalTreeClassifier().fit(pd.DataFrame({"same": [1.0] * 6}), [0, 0, 0, 0, 1, 1])
     assert best.get_n_leaves() == 1 and best.objective_ == 2
+
+
+@pytest.mark.parametrize("cost_matrix", [[[0, 1], [1]], [["a", 0], [0, 1]]], ids=["ragged", "words"])
+def test_a_cost_matrix_is_one_of_numbers(cost_matrix):
+    with pytest.raises(InvalidInputError, match="cost_matrix must be 2 rows of 2 numbers"):
+        jaxtree.OptimalTreeClassifier(max_depth=1, cost_matrix=cost_matrix).fit([[0], [1]], [0, 1])
