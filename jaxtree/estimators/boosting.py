@@ -50,8 +50,8 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         learning_rate: The part of a leaf's step that is made; or a schedule, such as optax's: a function of the number
             of rounds made.
         max_depth: The largest depth of a leaf; None for no limit.
-        max_leaf_nodes: The most leaves of a tree, which then grows best-first: the split that saves most is next. None
-            for any number.
+        max_leaf_nodes: The most leaves of a tree, which grows best-first: the split that saves most is next. None for
+            any number, which needs a `max_depth`, or trees grow until nothing is saved any more.
         min_samples_leaf: The least number of rows in a branch; "auto" is 20 of tables below 50,000 rows, and 1 of
             larger ones, whose sums are then quicker.
         min_child_weight: The least sum of second derivatives in a branch.

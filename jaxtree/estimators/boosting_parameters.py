@@ -53,8 +53,8 @@ class BoostingParameters(EncodingParameters):
 
     n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=100, kw_only=False)
     learning_rate: Annotated[float | Callable[[int], Any], ABOVE_0, callable] = 0.1
-    max_depth: Annotated[int | None, whole(1), None] = 6
-    max_leaf_nodes: Annotated[int | None, whole(2), None] = None
+    max_depth: Annotated[int | None, whole(1), None] = None
+    max_leaf_nodes: Annotated[int | None, whole(2), None] = 31
     min_samples_leaf: Annotated[int | str, whole(1), AUTO] = "auto"
     min_child_weight: Annotated[float, AT_LEAST_0] = 1.0
     reg_lambda: Annotated[float, AT_LEAST_0] = 1.0
@@ -124,7 +124,7 @@ class BoostingParameters(EncodingParameters):
             least_gain=self.gamma,
             sample=self._sample(),
             dropping=Dropping(self.drop_rate, self.skip_drop) if self.drop_rate > 0 else None,
-            max_leaf_nodes=self.max_leaf_nodes,
+            max_leaf_nodes=self._leaf_limit(),
             column_fractions=self.column_fractions,
             patience=self.n_iter_no_change if self.early_stopping else NO_PATIENCE,
             tolerance=self.tol,
@@ -143,6 +143,12 @@ class BoostingParameters(EncodingParameters):
         if self.sampling == "goss":
             return OneSided(self.top_rate, self.other_rate)
         return MinimalVariance(self.subsample) if self.sampling == "mvs" else Uniform(self.subsample)
+
+    def _leaf_limit(self) -> int | None:
+        """The most leaves of a tree; None where its depth allows no more, so that nobody need count them."""
+        if self.max_leaf_nodes is None or self.max_depth is None or self.native_splits == "multiway":
+            return self.max_leaf_nodes
+        return self.max_leaf_nodes if self.max_leaf_nodes < 2**self.max_depth else None
 
     def _limits(self, num_rows: int) -> Limits:
         """Returns when nodes are not split; weights are second derivatives."""
