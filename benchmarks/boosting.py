@@ -42,6 +42,8 @@ TABLES = (
     *("nursery", "winequality", "ccpp", "airfoil"),
 )
 NUMBERS = REGRESSION | {"winequality"}
+RAREST = 20
+"""Rows of a class at least: nursery has one of two rows."""
 TURNS = 3
 
 
@@ -99,8 +101,11 @@ def boosters(is_number: bool) -> dict[str, Callable]:
 
 
 def read_table(name: str, data: Path) -> tuple[pd.DataFrame, np.ndarray]:
-    """The columns, words as categories, and the target, classes as numbers."""
+    """The columns, words as categories, and the target, classes as numbers; no rows of classes too rare to fold."""
     X, y = read_real(name, data)
+    if name not in NUMBERS:
+        is_kept = (pd.Series(y).map(pd.Series(y).value_counts()) >= RAREST).to_numpy()
+        X, y = X[is_kept], np.asarray(y)[is_kept]
     words = [column for column in X.columns if not pd.api.types.is_numeric_dtype(X[column])]
     X = X.assign(**{column: X[column].astype(str).where(X[column].notna()).astype("category") for column in words})
     X.columns = X.columns.astype(str)
