@@ -51,7 +51,7 @@ def fixed(library: str) -> Any:
     """A booster of so many trees of such a depth."""
     shared = {"n_estimators": ROUNDS, "max_depth": DEPTH, "learning_rate": RATE}
     if library == "jaxtree":
-        return jaxtree.GradientBoostingClassifier(**shared)
+        return jaxtree.GradientBoostingClassifier(**shared, max_leaf_nodes=None)
     if library == "lightgbm":
         own = {"num_leaves": 2**DEPTH, "max_bin": 255, "min_child_samples": 1, "min_child_weight": 1, "reg_lambda": 1}
         return lightgbm.LGBMClassifier(**shared, **own, n_jobs=os.cpu_count(), verbose=-1)

@@ -1,13 +1,14 @@
 """Growth on a GPU: the same tree as on a CPU, and its time.
 
-    python benchmarks/gpu.py [--rows 1000000 10000000] [--out FOLDER]
+    python benchmarks/gpu.py [--rows 1000000 10000000] [--skip-boosting] [--out FOLDER]
 
 This needs only a GPU and JAX: no peer, no data. For 28 features of 255 codes and two classes it grows a tree of depth 8
 on the CPU and on the GPU, compares them bit for bit, and times the GPU's growth with all arrays on the device: cold
 (with the compilation), then the minimum and the median of ten. Below these it prints the *floor*: the time to read
 codes, rows, slots and weights once per level (36 bytes per row) at the memory's bandwidth, as measured here by a copy.
-Then it times 64 bootstrap trees of depth 10 on 100,000 rows, and 60 settings x 1,000 draws of dropout pruning, with
-their expectations.
+Then it times 64 bootstrap trees of depth 10 on 100,000 rows, 60 settings x 1,000 draws of dropout pruning, with their
+expectations, and boosting of the log loss from codes to trees: 200 rounds of depth 6 on 100 features, and 100 of depth
+10 on 13, a table like the airlines' one. `--skip-boosting` leaves these out, which take the most memory.
 """
 
 import argparse
@@ -24,15 +25,18 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxtree
+from jaxtree.boosting import BaseLearner, BoostData, ScoredRows, Shrinkage, boost, logistic
 
 NUM_FEATURES, NUM_CODES, DEPTH = 28, 255, 8
 BYTES_PER_ROW = 36
+BOOSTED = ((1_000_000, 100, 200, 6), (10_000_000, 100, 200, 6), (10_000_000, 13, 100, 10))
+"""Rows, features, rounds and depth of what is boosted."""
 
 
-def make_table(num_rows, seed=0):
+def make_table(num_rows, num_features=NUM_FEATURES, seed=0):
     """Codes of independent features, and a class that depends on four of them, with noise."""
     rng = np.random.default_rng(seed)
-    codes = rng.integers(0, NUM_CODES, (NUM_FEATURES, num_rows), dtype=np.uint8)
+    codes = rng.integers(0, NUM_CODES, (num_features, num_rows), dtype=np.uint8)
     scaled = codes[:4] / NUM_CODES - 0.5
     signal = scaled[0] + 4 * scaled[1] * scaled[2] + np.sin(9 * scaled[3]) / 2 + 0.3 * rng.normal(size=num_rows)
     return codes, (signal > 0).astype(np.int32)
@@ -112,6 +116,26 @@ def forest(gpu, num_rows=100_000, num_trees=64):
     return {"trees": num_trees, "rows": num_rows, "cold_s": cold, "minimum_s": min(times)}
 
 
+def boosting(device, num_rows, num_features, num_rounds, depth):
+    """Boosts twice: the first time compiles. The rows are on the device, and the trees come back from it."""
+    codes, label = make_table(num_rows, num_features)
+    rows = ScoredRows(codes, label.astype(np.float64), np.ones(num_rows), {})
+    few = ScoredRows(*(values[..., :10_000] for values in rows[:3]), {})
+    data = BoostData(jax.device_put(rows, device), evaluations=(jax.device_put(few, device),))
+    learner = BaseLearner(
+        jaxtree.Limits(max_depth=depth, min_weight_leaf=1.0, min_gain=np.finfo(np.float64).tiny),
+        jaxtree.Sizes(num_bins=256, capacity=2 << depth),
+    )
+    losses = []
+
+    def call():
+        losses.append(boost(data, logistic(), learner, Shrinkage(0.1), num_rounds=num_rounds).losses[-1, 0])
+
+    cold, times = seconds_of(call, repeats=1)
+    case = {"rows": num_rows, "features": num_features, "rounds": num_rounds, "depth": depth}
+    return case | {"cold_s": cold, "minimum_s": min(times), "training_loss": float(losses[-1])}
+
+
 def dropout_sweep(num_draws=1000):
     """The draws of the dropout paper's figure 4 for 60 settings, scored on its test rows."""
     X, y = jaxtree.datasets.load_car_evaluation(return_X_y=True, binary=True)
@@ -138,6 +162,7 @@ def dropout_sweep(num_draws=1000):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--skip-boosting", action="store_true")
     parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
     arguments = parser.parse_args()
     device = jax.devices()[0]
@@ -153,6 +178,7 @@ def main():
         "trees": [one_tree(rows, device, bandwidth) for rows in arguments.rows],
         "forest": forest(device),
         "dropout_sweep": dropout_sweep(),
+        "boosting": [] if arguments.skip_boosting else [boosting(device, *case) for case in BOOSTED],
     }
     print(json.dumps(report, indent=1))
     if arguments.out:
