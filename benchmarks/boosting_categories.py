@@ -54,7 +54,7 @@ def models(num_rounds: int, *, is_class: bool) -> Iterator[tuple[str, Any]]:
     encoder = make_column_transformer((TargetEncoder(random_state=0), list(NAMES)), remainder="passthrough")
     yield "jaxtree, TargetEncoder", make_pipeline(encoder, ours(num_rounds))
     theirs = lightgbm.LGBMClassifier if is_class else lightgbm.LGBMRegressor
-    yield "LightGBM", theirs(n_estimators=num_rounds, learning_rate=0.1, max_depth=6, num_leaves=63, verbose=-1)
+    yield "LightGBM", theirs(n_estimators=num_rounds, learning_rate=0.1, verbose=-1)
 
 
 def losses(model: Any, X: pd.DataFrame, y: np.ndarray, num_rounds: int, *, is_class: bool) -> list[float]:
