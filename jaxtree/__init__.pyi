@@ -11,6 +11,8 @@ from jaxtree import prune as prune
 from jaxtree import ray as ray
 from jaxtree import resampling as resampling
 from jaxtree import soft as soft
+from jaxtree.estimators.boosted_ensemble import BoostedEnsembleClassifier as BoostedEnsembleClassifier
+from jaxtree.estimators.boosted_ensemble import BoostedEnsembleRegressor as BoostedEnsembleRegressor
 from jaxtree.estimators.boosting import GradientBoostingClassifier as GradientBoostingClassifier
 from jaxtree.estimators.boosting import GradientBoostingRegressor as GradientBoostingRegressor
 from jaxtree.estimators.boosting_distributions import DistributionBoosting as DistributionBoosting

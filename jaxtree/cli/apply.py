@@ -27,6 +27,8 @@ from jaxtree.errors import InvalidInputError
 _FIRST_ROWS = 5
 _PLACES = re.compile(r"(\d{1,18})(?::(\d{1,18}))?")
 
+MemberOption = Annotated[int | None, typer.Option(min=0, help="Which member of an ensemble, from 0.")]
+
 
 @command
 def predict(
@@ -102,13 +104,14 @@ def explain(
     ] = None,
     shap: Annotated[bool, typer.Option("--shap", help="Print exact Shapley values of all columns.")] = False,
     form: Annotated[Literal["text", "jsonl"], typer.Option("--format")] = "text",
+    member: MemberOption = None,
     session: TableSession,
 ) -> None:
     """Explains predictions in words, row by row, or by the contribution of every column."""
     import jaxtree
     from jaxtree.cli.columns import read_features
 
-    estimator: Any = jaxtree.load(model)
+    estimator: Any = _member_of(jaxtree.load(model), member)
     X, _ = read_features(session, estimator, data)
     chosen = chosen_rows(rows, len(X))
     if rows is None and len(X) > _FIRST_ROWS:
@@ -129,16 +132,21 @@ def show(
     data: Annotated[str | None, typer.Option(help="Rows for the scores and prunings of the page.")] = None,
     target: FittedTargetOption = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    member: MemberOption = None,
     session: TableSession,
 ) -> None:
-    """Prints a tree as text, or writes it as a page for a browser."""
+    """Prints a tree as text, or writes it as a page for a browser; of an ensemble lists the members."""
     import jaxtree
 
     if html is None and (data is not None or title is not None):
         raise typer.BadParameter("is for --html", param_hint="--data" if data is not None else "--title")
     if html is not None:
         check_writable(html)
-    estimator = jaxtree.load(model)
+    estimator: Any = jaxtree.load(model)
+    if html is None and tree is None and member is None and is_ensemble(estimator):
+        print(_members_in_words(estimator))
+        return
+    estimator = _member_of(estimator, member)
     is_whole = html is not None and tree is None and hasattr(estimator, "raw_scores")
     estimator = estimator if is_whole else _tree_of(estimator, tree)
     if html is None:
@@ -273,6 +281,43 @@ def _contributions(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
         words = "\n".join([*lines, *(f"    {name:<{width}} {parts[name]:+.4f}" for name in ranked)])
         contributions.append((words, {"prediction": prediction, "base": float(from_base), "shap": parts}))
     return contributions
+
+
+def is_ensemble(estimator: Any) -> bool:
+    """Returns whether a model is an ensemble of boosted models."""
+    return hasattr(estimator, "weights_")
+
+
+def _member_of(estimator: Any, number: int | None) -> Any:
+    """The model, or a member of an ensemble."""
+    if not is_ensemble(estimator):
+        if number is not None:
+            raise InvalidInputError("--member is for ensembles, and this model is none")
+        return estimator
+    members = estimator.estimators_
+    if number is None:
+        raise InvalidInputError(f"the model is the mean of {len(members)} boosted models: --member 0 is the first one")
+    if number >= len(members):
+        raise InvalidInputError(f"--member must be below {len(members)}, the number of members, got {number}")
+    return members[number]
+
+
+def _members_in_words(ensemble: Any) -> str:
+    """The members of an ensemble with their weights, a line each."""
+    members = zip(ensemble.weights_.tolist(), ensemble.estimators_, strict=True)
+    lines = [
+        f"{number:>3}  {weight:6.1%}  {model.n_estimators_} trees  {changed_parameters(model)}".rstrip()
+        for number, (weight, model) in enumerate(members)
+    ]
+    return "\n".join([f"the mean of {len(lines)} boosted models: member, weight, trees, parameters", *lines])
+
+
+def changed_parameters(estimator: Any) -> str:
+    """Returns the parameters that are not as by default, as "name=value"."""
+    defaults = type(estimator)().get_params(deep=False)
+    given = estimator.get_params(deep=False)
+    words = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in given.items()}
+    return " ".join(f"{name}={words[name]}" for name, value in given.items() if repr(value) != repr(defaults[name]))
 
 
 def _tree_of(estimator: Any, number: int | None) -> Any:

@@ -135,7 +135,10 @@ def _model_of_one_output(estimator: Any) -> FittedModel:
     _refuse_soft(estimator)
     if not hasattr(type(estimator), "model_"):
         wanted = "hard splits" if hasattr(type(estimator), "schema_") else "jaxtree"
-        raise InvalidTypeError(f"estimator must be a tree or forest of {wanted}, got {type(estimator).__name__}")
+        of_members = ": give one of its members, `estimators_`" if hasattr(estimator, "estimators_") else ""
+        raise InvalidTypeError(
+            f"estimator must be a tree or forest of {wanted}, got {type(estimator).__name__}{of_members}"
+        )
     check_is_fitted(estimator)
     model = estimator.model_
     if model.num_outputs != 1:

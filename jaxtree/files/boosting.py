@@ -1,7 +1,7 @@
 """Records of boosted trees in files."""
 
 import dataclasses
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -50,12 +50,59 @@ class BoostedState:
         return self.nodes.forest(self.first_node, schema, num_classes=())
 
 
+class EnsembleMember(NamedTuple):
+    """A model of an ensemble.
+
+    Attributes:
+        kind: The class of the estimator.
+        parameters: Its parameters.
+        state: All that it has learned.
+    """
+
+    kind: Literal["GradientBoostingClassifier", "GradientBoostingRegressor"]
+    parameters: dict[str, Any]
+    state: BoostedState
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EnsembleState:
+    """All that an ensemble of boosted models knows.
+
+    Attributes:
+        members: The models.
+        share: The weight of each, which add up to 1.
+        beside: Columns of the fitted source that are no features: target and weights.
+    """
+
+    members: tuple[EnsembleMember, ...]
+    share: Float64[np.ndarray, " member"]
+    beside: tuple[str, ...]
+
+
 def with_loss(state: Any, estimator: Any, loss: Any) -> Any:
     """Returns a state from a file with the loss that the user gives again, which the estimator gets as well.
 
     Raises:
         InvalidInputError: The file has all of its loss, or the loss has another number of scores.
     """
+    if isinstance(state, EnsembleState):
+        return dataclasses.replace(state, members=tuple(_member_with_loss(member, loss) for member in state.members))
+    estimator.set_params(**_with_loss(estimator.get_params(deep=False), _checked(state, loss)))
+    return dataclasses.replace(state, loss=loss)
+
+
+def _member_with_loss(member: EnsembleMember, loss: Any) -> EnsembleMember:
+    """A member of an ensemble with the loss that the user gives again."""
+    state = dataclasses.replace(member.state, loss=_checked(member.state, loss))
+    return member._replace(parameters=_with_loss(member.parameters, loss), state=state)
+
+
+def _with_loss(parameters: dict[str, Any], loss: Any) -> dict[str, Any]:
+    return {name: loss if isinstance(value, AbsentLoss) else value for name, value in parameters.items()}
+
+
+def _checked(state: Any, loss: Any) -> Any:
+    """Returns the loss; raises InvalidInputError unless it can stand for the one that a state lacks."""
     absent = getattr(state, "loss", None)
     if not isinstance(absent, AbsentLoss):
         raise InvalidInputError("loss is for boosted trees of a loss of the user's own, and this file has none")
@@ -63,9 +110,7 @@ def with_loss(state: Any, estimator: Any, loss: Any) -> Any:
         raise InvalidInputError(
             f"loss must be the loss {absent.name!r}, a Loss of {absent.num_scores} scores, got {loss!r}"
         )
-    parameters = estimator.get_params(deep=False)
-    estimator.set_params(**{name: loss for name, value in parameters.items() if isinstance(value, AbsentLoss)})
-    return dataclasses.replace(state, loss=loss)
+    return loss
 
 
 @check.register
@@ -78,3 +123,11 @@ def _(state: BoostedState) -> None:
 @check.register
 def _(measured: Measured) -> None:
     require(measured.values.shape[1] == len(measured.measures), "what was measured is not what its columns are")
+
+
+@check.register
+def _(ensemble: EnsembleState) -> None:
+    share = ensemble.share
+    require(len(ensemble.members) == len(share) >= 1, "it does not have one weight a member")
+    require_finite(ensemble, "share")
+    require((share > 0).all() and abs(share.sum() - 1) < 1e-9, "the weights of its members do not add up to 1")

@@ -23,6 +23,7 @@ _KEPT = (
     *("SoftTreeClassifier", "SoftTreeRegressor", "SoftForestClassifier", "SoftForestRegressor"),
     *("HardTreeClassifier", "HardTreeRegressor", "OptimalTreeClassifier", "OptimalTreeRegressor"),
     *("GradientBoostingClassifier", "GradientBoostingRegressor", "GradientBoostingRanker", "DistributionBoosting"),
+    *("BoostedEnsembleClassifier", "BoostedEnsembleRegressor"),
 )
 """The estimators that go into files: names of the package, which loads a class when it is asked for."""
 
@@ -39,6 +40,11 @@ class KeptInFiles:
     other_columns_: tuple[str, ...] = ()
     """Columns of the fitted source that are no features: target and weights."""
     is_vector_: bool
+
+    def kept_parameters(self) -> dict[str, Any]:
+        """Returns the parameters that a file has."""
+        estimator: Any = self
+        return estimator.get_params(deep=False)
 
     def fitted_state(self) -> Any:
         """Returns what fitting has learned, as a record; a subclass annotates of which class."""
@@ -193,7 +199,7 @@ def _state_of(kind: Any) -> Any:
 
 def _write_parameters(estimator: Any) -> dict[str, Any]:
     parameters = {}
-    for name, value in estimator.get_params(deep=False).items():
+    for name, value in estimator.kept_parameters().items():
         try:
             parameters[name] = to_json(value)
         except InvalidInputError as error:

@@ -13,10 +13,11 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.boosted_ensemble import ensemble_of
 from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.conventions import progress_of_trees
 from jaxtree.search.boosted_folds import Fitted, fit_folds
-from jaxtree.search.ensemble import given, mean_of, select_with_replacement
+from jaxtree.search.ensemble import given, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.settings import Parameters, configured
 from jaxtree.search.tree_search import TreeSearchCV
@@ -42,7 +43,8 @@ class BoostSearchCV(TreeSearchCV):
         scoring: A name, a scorer, several in a list or dict, a function; the estimator's `score` if None.
         refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses; or
             "ensemble": settings chosen by their out-of-fold predictions (see
-            `jaxtree.search.ensemble.select_with_replacement`), fitted on all rows, whose predictions are averaged.
+            `jaxtree.search.ensemble.select_with_replacement`), fitted on all rows, whose predictions are averaged:
+            a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`.
         error_score: The score of a fit that fails, or "raise".
         random_state: The seed of what is drawn from distributions.
         progress: Whether to show a progress bar.
@@ -209,7 +211,7 @@ class BoostSearchCV(TreeSearchCV):
         blank: Any = search.estimator
         models: list[Any] = [clone(configured(blank, search.candidates[number])) for number in chosen]
         fitted = [model.fit(search.X, search.y, **search.fit_params) for model in models]
-        self.best_estimator_ = mean_of(fitted, self.ensemble_weights_[chosen].tolist())
+        self.best_estimator_ = ensemble_of(fitted, self.ensemble_weights_[chosen].tolist())
 
 
 def _listed(values: Any) -> Any:

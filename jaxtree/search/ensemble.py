@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 MOST_MEMBERS = 50
 """Members that a selection adds at most, counted as often as they are taken."""
@@ -46,58 +46,6 @@ def select_with_replacement(
         if number == 1 or scores[chosen] > best_score:
             best_score, best = scores[chosen], taken
     return best / best.sum()
-
-
-class MeanOfModels(BaseEstimator):
-    """Fitted models whose predictions are averaged with weights.
-
-    Args:
-        estimators: The models.
-        weights: The share of each.
-    """
-
-    def __init__(self, estimators: Any, weights: Any):
-        self.estimators = estimators
-        self.weights = weights
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Answers scikit-learn's `check_is_fitted`."""
-        return True
-
-    def _mean(self, method: str, X: Any) -> Any:
-        pairs = zip(self.weights, self.estimators, strict=True)
-        return sum(weight * getattr(model, method)(X) for weight, model in pairs)
-
-
-class MeanOfClassifiers(ClassifierMixin, MeanOfModels):
-    """Classifiers whose probabilities are averaged."""
-
-    @property
-    def classes_(self) -> Any:
-        """The classes in ascending order."""
-        return self.estimators[0].classes_
-
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"]:
-        """Returns the probability of every class."""
-        return self._mean("predict_proba", X)
-
-    def predict(self, X: Any) -> Any:
-        """Returns the most probable class of every row."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-
-class MeanOfRegressors(RegressorMixin, MeanOfModels):
-    """Regressors whose predictions are averaged."""
-
-    def predict(self, X: Any) -> Any:
-        """Returns the mean prediction of every row."""
-        return self._mean("predict", X)
-
-
-def mean_of(estimators: Sequence[Any], weights: Sequence[float]) -> MeanOfModels:
-    """Returns fitted models as one."""
-    kind = MeanOfClassifiers if is_classifier(estimators[0]) else MeanOfRegressors
-    return kind(list(estimators), list(weights))
 
 
 def given(predicted: Float[np.ndarray, "row column"], classes: Any) -> BaseEstimator:
