@@ -45,6 +45,7 @@ NUMBERS = REGRESSION | {"winequality"}
 RAREST = 20
 """Rows of a class at least: nursery has one of two rows."""
 TURNS = 3
+CORES = len(os.sched_getaffinity(0))
 
 
 def fixed(library: str) -> Any:
@@ -54,8 +55,8 @@ def fixed(library: str) -> Any:
         return jaxtree.GradientBoostingClassifier(**shared, max_leaf_nodes=None)
     if library == "lightgbm":
         own = {"num_leaves": 2**DEPTH, "max_bin": 255, "min_child_samples": 1, "min_child_weight": 1, "reg_lambda": 1}
-        return lightgbm.LGBMClassifier(**shared, **own, n_jobs=os.cpu_count(), verbose=-1)
-    return xgboost.XGBClassifier(**shared, max_bin=256, tree_method="hist", n_jobs=os.cpu_count())
+        return lightgbm.LGBMClassifier(**shared, **own, n_jobs=CORES, verbose=-1)
+    return xgboost.XGBClassifier(**shared, max_bin=256, tree_method="hist", n_jobs=CORES)
 
 
 def time_of(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -87,12 +88,12 @@ def boosters(is_number: bool) -> dict[str, Callable]:
     light, extreme = getattr(lightgbm, f"LGBM{kind}"), getattr(xgboost, f"XGB{kind}")
     return {
         "jaxtree": lambda X, y, held: ours(MOST_ROUNDS, **ends).fit(X, y, eval_set=[held]),
-        "lightgbm": lambda X, y, held: light(n_estimators=MOST_ROUNDS, n_jobs=os.cpu_count(), verbose=-1).fit(
+        "lightgbm": lambda X, y, held: light(n_estimators=MOST_ROUNDS, n_jobs=CORES, verbose=-1).fit(
             X, y, eval_set=[held], callbacks=[lightgbm.early_stopping(PATIENCE, verbose=False)]
         ),
         "xgboost": lambda X, y, held: extreme(
             n_estimators=MOST_ROUNDS, learning_rate=RATE, early_stopping_rounds=PATIENCE, enable_categorical=True,
-            n_jobs=os.cpu_count(),
+            n_jobs=CORES,
         ).fit(X, y, eval_set=[held], verbose=False),
         "sklearn": lambda X, y, held: theirs(
             max_iter=MOST_ROUNDS, learning_rate=RATE, **ends, categorical_features="from_dtype"
@@ -157,7 +158,7 @@ def main():
     libraries = ("jaxtree", "jax", "lightgbm", "xgboost", "scikit-learn")
     report: dict[str, Any] = {
         "date": date.today().isoformat(),
-        "cores": os.cpu_count(),
+        "cores": CORES,
         "versions": {name: version("xgboost-cpu" if name == "xgboost" else name) for name in libraries},
     }
     for num_rows in () if arguments.no_speed else ROWS:

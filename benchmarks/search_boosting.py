@@ -35,17 +35,22 @@ def settings_of(number, most_rounds):
     return [{name: [value] for name, value in own.items()} | fixed for own in drawn]
 
 
+def options_of_lightgbm(setting):
+    """The setting by LightGBM's names."""
+    own = {name: values[0] for name, values in setting.items()}
+    return {
+        "learning_rate": own["learning_rate"], "num_leaves": own["max_leaf_nodes"], "max_depth": own["max_depth"],
+        "min_child_samples": own["min_samples_leaf"], "min_child_weight": own["min_child_weight"],
+        "subsample": own["subsample"], "subsample_freq": 1, "colsample_bytree": own["colsample_bytree"],
+        "reg_lambda": own["reg_lambda"], "reg_alpha": own["reg_alpha"], "n_estimators": own["n_estimators"],
+        "verbose": -1,
+    }  # fmt: skip
+
+
 def by_lightgbm(setting, X, y, test):
     import lightgbm
 
-    own = {name: values[0] for name, values in setting.items()}
-    model = lightgbm.LGBMClassifier(
-        learning_rate=own["learning_rate"], num_leaves=own["max_leaf_nodes"], max_depth=own["max_depth"],
-        min_child_samples=own["min_samples_leaf"], min_child_weight=own["min_child_weight"], subsample=own["subsample"],
-        subsample_freq=1, colsample_bytree=own["colsample_bytree"], reg_lambda=own["reg_lambda"],
-        reg_alpha=own["reg_alpha"], n_estimators=own["n_estimators"], verbose=-1,
-    )  # fmt: skip
-    return model.fit(X, y).predict_proba(test)
+    return lightgbm.LGBMClassifier(**options_of_lightgbm(setting)).fit(X, y).predict_proba(test)
 
 
 def timed(call):
