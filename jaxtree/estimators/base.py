@@ -65,6 +65,8 @@ class BaseTree(TableParameters, FittedTree):
     """Parameters that only end growth sooner, and how the loosest of several is found."""
     pruning_parameters: ClassVar[frozenset[str]] = frozenset({"pruning"})
     """Parameters that take effect when the tree is grown."""
+    path_parameters: ClassVar[frozenset[str]] = frozenset()
+    """Parameters of which one search finds the trees of many values."""
     split_limit_counts: ClassVar[str] = "weight"
     """What `min_samples_split` counts where rows have weights: "rows" or "weight"."""
 

@@ -1,8 +1,8 @@
 """From codes to trees and forests: growth with all sizes padded to buckets, and thresholds in the table's units."""
 
 import dataclasses
-from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -39,7 +39,7 @@ class Recipe(NamedTuple):
         most_average_categories: Categorical features of at least so many are left out of C4.5's average gain.
         on_values: Whether thresholds are values of the table.
         sets: The sets that every feature belongs to, a bit each, if only those of one may occur on a path.
-        grows: Returns the tree of a sample in another way than by growth; None grows it.
+        search: Finds trees in another way than by growth; None grows them.
     """
 
     rules: Rules
@@ -51,7 +51,19 @@ class Recipe(NamedTuple):
     most_average_categories: float = np.inf
     on_values: bool = False
     sets: UInt32[np.ndarray, "feature word"] | None = None
-    grows: Callable[["EncodedSample"], Tree] | None = None
+    search: "TreeFinder | None" = None
+
+
+class TreeFinder(Protocol):
+    """Finds the trees of samples."""
+
+    def kind(self, sample: "EncodedSample") -> Hashable:
+        """Returns what samples have in common whose trees one search finds."""
+        ...
+
+    def find(self, samples: Sequence["EncodedSample"]) -> list[Tree]:
+        """Returns the trees of samples of one kind, each by the finder of its own recipe."""
+        ...
 
 
 class EncodedSample(NamedTuple):
@@ -95,16 +107,20 @@ def grow_tables(samples: Sequence[EncodedSample], mesh: Mesh | None = None) -> l
     groups: dict[Hashable, list[int]] = {}
     trees: dict[int, Tree] = {}
     for number, sample in enumerate(samples):
-        if sample.recipe.grows is not None:
-            trees[number] = sample.recipe.grows(sample)
-            continue
-        groups.setdefault(len(samples) > 1 and _kind_of_growth(sample), []).append(number)
+        search = sample.recipe.search
+        kind = (search.kind(sample) if search else _kind_of_growth(sample)) if len(samples) > 1 else None
+        groups.setdefault((search is None, kind), []).append(number)
     for members in groups.values():
         own = [samples[number] for number in members]
-        data, magnitude = _joined_data(own)
-        grown = grow_roots(data, own, [sample.codes.shape[1] for sample in own], magnitude, mesh)
-        trees.update(zip(members, grown, strict=True))
+        search = own[0].recipe.search
+        trees.update(zip(members, search.find(own) if search else _grow_alike(own, mesh), strict=True))
     return [trees[number] for number in range(len(samples))]
+
+
+def _grow_alike(samples: Sequence[EncodedSample], mesh: Mesh | None) -> list[Tree]:
+    """Grows one tree on each of some samples that are roots of one growth."""
+    data, magnitude = _joined_data(samples)
+    return grow_roots(data, samples, [sample.codes.shape[1] for sample in samples], magnitude, mesh)
 
 
 def _kind_of_growth(sample: EncodedSample) -> Hashable:

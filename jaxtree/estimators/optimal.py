@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from numbers import Integral
 from typing import Annotated, Any, ClassVar
 
@@ -23,7 +23,7 @@ from jaxtree.growth.inputs import Limits, Missing, Rules
 from jaxtree.optimal.costs import CostedTarget, cost_of_classes, cost_of_numbers
 from jaxtree.optimal.exact import MOST_EXACT_DEPTH
 from jaxtree.optimal.nodes import CodedTable, node_table
-from jaxtree.optimal.search import BestTree, SearchLimits, find_tree
+from jaxtree.optimal.search import BestTree, SearchLimits, find_trees
 from jaxtree.table.target import NumberTarget
 from jaxtree.tree import SplitKind, Tree
 
@@ -43,18 +43,27 @@ class _TreeSearch:
     found: BestTree
 
     def __init__(self, owner: Any, limits: SearchLimits, least_rows: int):
-        self._owner, self._limits, self._least_rows = owner, limits, least_rows
+        self._owner, self.limits, self._least_rows = owner, limits, least_rows
 
-    def __call__(self, sample: EncodedSample) -> Tree:
-        """Returns the tree of a sample, its thresholds in codes."""
+    def kind(self, sample: EncodedSample) -> Hashable:
+        """Returns what samples have in common whose trees differ by penalties and numbers of leaves alone."""
+        common = self.limits._replace(leaf_penalty=0.0, max_leaf_nodes=None)
+        rows = tuple(map(id, (sample.codes, sample.target, sample.weight)))
+        return rows, common, self._least_rows, self._owner.criterion, id(getattr(self._owner, "cost_matrix", None))
+
+    def find(self, samples: Sequence[EncodedSample]) -> list[Tree]:
+        """Returns the trees of samples of one kind, their thresholds in codes."""
+        sample = samples[0]
         magnitude = Magnitude.of(sample.target, sample.recipe.rules.objective)
         target = self._owner.costed_target(magnitude.divide(sample.target), sample.weight, self._least_rows)
-        schema = sample.schema
-        table = CodedTable(sample.codes, schema.num_values, schema.is_categorical)
+        table = CodedTable(sample.codes, sample.schema.num_values, sample.schema.is_categorical)
+        searches: list[Any] = [own.recipe.search for own in samples]
         with _progress(self._owner.verbose) as report:
-            self.found = find_tree(table, target, self._limits._replace(report=report))
-        learns = self._limits.learns_missing
-        return magnitude.restore(node_table(self.found.tree, table, target, learns_missing=learns))
+            found = find_trees(table, target, [search.limits._replace(report=report) for search in searches])
+        for search, best in zip(searches, found, strict=True):
+            search.found = best
+        learns = self.limits.learns_missing
+        return [magnitude.restore(node_table(best.tree, table, target, learns_missing=learns)) for best in found]
 
 
 @contextlib.contextmanager
@@ -79,6 +88,7 @@ class _Optimal(BaseTree):
     verbose: Annotated[int, "verbose"] = 0
 
     limit_parameters: ClassVar[dict] = {}
+    path_parameters = frozenset({"leaf_penalty", "max_leaf_nodes"})
 
     def growth_limits(self, num_rows: int, weight: Weights) -> Limits:
         """Returns when nodes are not split."""
@@ -102,11 +112,11 @@ class _Optimal(BaseTree):
             )
         rules = Rules(self.make_objective(), Missing[self.missing.upper()])
         search = _TreeSearch(self, limits, self._least_rows(num_rows))
-        return Recipe(rules, self.growth_limits(num_rows, weight), SplitKind.ONE_VS_REST, grows=search)
+        return Recipe(rules, self.growth_limits(num_rows, weight), SplitKind.ONE_VS_REST, search=search)
 
     def finish_fit(self, grown: Tree, start: PreparedFit) -> Any:
         """Prunes the tree that was found, and makes it ready for prediction."""
-        search = start.encoded.recipe.grows
+        search = start.encoded.recipe.search
         assert isinstance(search, _TreeSearch)
         self.objective_ = search.found.objective
         self.optimality_ = search.found.optimality

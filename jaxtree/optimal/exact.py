@@ -1,6 +1,7 @@
 """The best tree of a depth of up to three, of every number of leaves."""
 
 import functools
+from collections import OrderedDict
 from typing import NamedTuple
 
 import jax
@@ -18,6 +19,11 @@ MOST_EXACT_DEPTH = 3
 
 BUCKET = 16
 """Indicators are padded to a multiple of it, so that tables of a like size share a program."""
+
+MOST_KEPT = 256
+"""Of so many sets of rows the best splits are kept, the last that were asked for."""
+
+Sides = Int64[np.ndarray, "side leaves indicator"]
 
 
 class Fork(NamedTuple):
@@ -50,6 +56,7 @@ class SplitTable:
     def __init__(self, indicators: Indicators, target: CostedTarget):
         self.indicators, self.target = indicators, target
         self.values, self.cost = target.values, target.cost
+        self._kept: OrderedDict[tuple[int, bytes], Sides] = OrderedDict()
 
     @property
     def num_rows(self) -> int:
@@ -70,13 +77,25 @@ class SplitTable:
         with jax.enable_x64(True):
             return int(self.cost(self.sums(is_member)))
 
-    def sides(self, is_member: Bool[np.ndarray, " row"], depth: int) -> Int64[np.ndarray, "side leaves indicator"]:
+    def sides(self, is_member: Bool[np.ndarray, " row"], depth: int) -> Sides:
         """Returns the least cost inside and outside of every first split of some rows.
+
+        Trees of every number of leaves follow from them, so that what was summed last is kept.
 
         Args:
             is_member: The rows.
             depth: The depth of the whole tree, 1 to 3. Row l has trees of at most l + 1 leaves on the side.
         """
+        kind = depth, np.packbits(is_member).tobytes()
+        if kind not in self._kept:
+            self._kept[kind] = self._summed_sides(is_member, depth)
+        self._kept.move_to_end(kind)
+        if len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        return self._kept[kind]
+
+    def _summed_sides(self, is_member: Bool[np.ndarray, " row"], depth: int) -> Sides:
+        """The least costs of `sides` by sums over the rows."""
         if native.is_available():
             with jax.enable_x64(True):
                 return native.best_sides_of(self.indicators, self.values, self.cost, is_member, depth)
@@ -110,7 +129,7 @@ class SplitTable:
         )
 
 
-def frontier_of(sides: Int64[np.ndarray, "side leaves indicator"], leaf: int) -> Int64[np.ndarray, " most_leaves"]:
+def frontier_of(sides: Sides, leaf: int) -> Int64[np.ndarray, " most_leaves"]:
     """Returns the least cost of trees with at most 1, 2, ... leaves.
 
     Args:
@@ -135,7 +154,7 @@ class Cut(NamedTuple):
     outside_leaves: int
 
 
-def first_cut(sides: Int64[np.ndarray, "side leaves indicator"], leaf: int, leaves: int) -> Cut | None:
+def first_cut(sides: Sides, leaf: int, leaves: int) -> Cut | None:
     """Returns the first split of the best tree of at most so many leaves, or None for one leaf.
 
     Of equally good trees it is the one of the fewest leaves, then of the first indicator, then of the fewest leaves

@@ -6,7 +6,7 @@ quantiles; and again, with thresholds between those next to the ones of the best
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -92,26 +92,71 @@ def find_tree(table: CodedTable, target: CostedTarget, limits: SearchLimits) -> 
 
     Raises InvalidInputError if there are too many columns or categories.
     """
+    return find_trees(table, target, [limits])[0]
+
+
+def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchLimits]) -> list[BestTree]:
+    """Returns the best tree of a table for each of some limits, which differ in penalties and numbers of leaves alone.
+
+    All begin with the same thresholds, so that the sums over pairs of these are made once; where zoom follows different
+    trees, their ways part. Each tree is the one that its limits would give alone.
+
+    Raises InvalidInputError if there are too many columns or categories.
+    """
     whole = all_cuts(table)
-    most = _thresholds_of_column(table, whole, limits)
+    most = _thresholds_of_column(table, whole, limits[0])
     cuts = spread_cuts(table, whole, most, target.values.value[0])
     is_complete = all(own.size == every.size for own, every in zip(cuts, whole, strict=True))
-    deadline = time.monotonic() + limits.time_limit
-    best = _best_among(cuts, table, target, limits, deadline)
-    patience = PATIENCE if limits.zooms and not is_complete else 0
-    while (
-        patience and not best.is_interrupted and (limits.max_depth <= MOST_EXACT_DEPTH or time.monotonic() < deadline)
-    ):
-        cuts = zoomed_cuts(cuts, whole, best.tree, table, most)
-        better = _best_among(cuts, table, target, limits, deadline)
-        patience = PATIENCE if better.objective < best.objective else patience - 1
-        ends = better.is_interrupted
-        best = min(best, better, key=lambda found: found.objective)._replace(is_interrupted=ends)
-    return best._replace(is_complete=is_complete)
+    searches = [_Search(own, cuts, may_zoom=own.zooms and not is_complete) for own in limits]
+    while going := [search for search in searches if search.goes_on]:
+        alike: dict[tuple[bytes, ...], list[_Search]] = {}
+        for search in going:
+            alike.setdefault(tuple(own.tobytes() for own in search.cuts), []).append(search)
+        for members in alike.values():
+            splits = _split_table(members[0].cuts, table, target, limits[0])
+            for search in members:
+                search.compare(splits, table)
+                if search.goes_on:
+                    search.cuts = zoomed_cuts(search.cuts, whole, search.best.tree, table, most)
+    return [search.best._replace(is_complete=is_complete) for search in searches]
 
 
-def _best_among(cuts: Cuts, table: CodedTable, target: CostedTarget, limits: SearchLimits, deadline: float) -> BestTree:
-    """The best tree with some of the thresholds."""
+class _Search:
+    """The search of one tree: the thresholds that it compares next, and the best tree so far.
+
+    Args:
+        limits: What trees are searched.
+        cuts: The first thresholds.
+        may_zoom: Whether others are compared thereafter.
+    """
+
+    best: BestTree
+
+    def __init__(self, limits: SearchLimits, cuts: Cuts, *, may_zoom: bool):
+        self.limits, self.cuts, self._may_zoom = limits, cuts, may_zoom
+        self._patience, self._seconds_left = 1, limits.time_limit
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is more to compare, and time for it."""
+        is_new = not hasattr(self, "best")
+        in_time = self.limits.max_depth <= MOST_EXACT_DEPTH or self._seconds_left > 0
+        return is_new or (self._patience > 0 and not self.best.is_interrupted and in_time)
+
+    def compare(self, splits: SplitTable, table: CodedTable) -> None:
+        """Looks for a better tree with some thresholds."""
+        began = time.monotonic()
+        found = _best_among(splits, table, self.limits, began + self._seconds_left)
+        self._seconds_left -= time.monotonic() - began
+        if not hasattr(self, "best") or found.objective < self.best.objective:
+            self.best, self._patience = found, PATIENCE * self._may_zoom
+        else:
+            self.best = self.best._replace(is_interrupted=found.is_interrupted)
+            self._patience -= 1
+
+
+def _split_table(cuts: Cuts, table: CodedTable, target: CostedTarget, limits: SearchLimits) -> SplitTable:
+    """The table of some thresholds; raises InvalidInputError if they are too many."""
     indicators = make_indicators(*table, cuts, learns_missing=limits.learns_missing)
     depth = limits.max_depth
     if indicators.number > MOST_INDICATORS[depth]:
@@ -120,7 +165,13 @@ def _best_among(cuts: Cuts, table: CodedTable, target: CostedTarget, limits: Sea
             f"the table has {indicators.number}: choose fewer columns, a smaller max_thresholds, or max_depth="
             f"{depth - 1}"
         )
-    splits, penalty = SplitTable(indicators, target), penalty_in_units(limits.leaf_penalty, target)
+    return SplitTable(indicators, target)
+
+
+def _best_among(splits: SplitTable, table: CodedTable, limits: SearchLimits, deadline: float) -> BestTree:
+    """The best tree with some of the thresholds."""
+    indicators, target, depth = splits.indicators, splits.target, limits.max_depth
+    penalty = penalty_in_units(limits.leaf_penalty, target)
     fork, gap, is_interrupted = None, 0.0, False
     if indicators.number and depth > MOST_EXACT_DEPTH:
         report = _in_units(limits.report, target)

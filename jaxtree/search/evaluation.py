@@ -19,7 +19,16 @@ from jaxtree.estimators.growing import grow_tables
 from jaxtree.estimators.sample import Encoded, PreparedFit
 from jaxtree.prune.validation import HeldOut, hold_out
 from jaxtree.search.scoring import NodeMetric, metric_of, outcome
-from jaxtree.search.settings import Parameters, configured, group_by_growth, limit_masks, loosest, masks_of, votes_of
+from jaxtree.search.settings import (
+    Parameters,
+    configured,
+    group_by_growth,
+    group_by_tree,
+    limit_masks,
+    loosest,
+    masks_of,
+    votes_of,
+)
 from jaxtree.tree import Tree, take_tree
 from jaxtree.tree.model import FittedModel
 
@@ -88,13 +97,14 @@ def evaluate(search: Search, results: Results, on_scored: Callable[[int], None])
     encodings: dict[Any, Encoded] = {}
     metrics, can_share = _metrics(search), _can_share_growth(search)
     for group in group_by_growth(search.estimator, search.candidates):
-        folds = _unless_it_fails(_grow, search, group, encodings) if can_share else None
-        for number in range(len(search.splits)):
-            scored = folds and _unless_it_fails(_score_group, search, group, folds[number], metrics)
-            scored = scored or [_fit(search, candidate, number) for candidate in group]
-            for candidate, result in zip(group, scored, strict=True):
+        trees = group_by_tree(search.estimator, search.candidates, group)
+        grown = _unless_it_fails(_grow, search, trees, encodings) if can_share else None
+        for place, (number, own) in enumerate(itertools.product(range(len(search.splits)), trees)):
+            scored = grown and _unless_it_fails(_score_group, search, own, grown[place], metrics)
+            scored = scored or [_fit(search, candidate, number) for candidate in own]
+            for candidate, result in zip(own, scored, strict=True):
                 results[candidate][number] = result
-            on_scored(len(group))
+            on_scored(len(own))
 
 
 def _unless_it_fails(function: Callable[..., list[Any]], *arguments: Any) -> list[Any] | None:
@@ -130,10 +140,14 @@ def _metrics(search: Search) -> dict[str, NodeMetric]:
     return {} if takes_rows else metrics
 
 
-def _grow(search: Search, group: list[int], encodings: dict[Any, Encoded]) -> list[_GrownFold]:
-    """Grows the trees of all folds as roots of one growth, with limits that suit every candidate."""
+def _grow(search: Search, trees: list[list[int]], encodings: dict[Any, Encoded]) -> list[_GrownFold]:
+    """Grows the trees of all folds as roots of one growth, with limits that suit every candidate.
+
+    Returns every fold's trees, one after the other, of which each suits the candidates of one list.
+    """
     began = time.perf_counter()
-    loose = loosest(search.estimator, [search.candidates[i] for i in group])
+    settings = [loosest(search.estimator, [search.candidates[i] for i in own]) for own in trees]
+    loose = loosest(search.estimator, [search.candidates[i] for own in trees for i in own])
     begun: list[tuple[BaseTree, PreparedFit]] = []
     for number, (train, _) in enumerate(search.splits):
         estimator = copy.copy(loose)
@@ -143,16 +157,24 @@ def _grow(search: Search, group: list[int], encodings: dict[Any, Encoded]) -> li
         start = estimator.prepare_fit(X, y, **params, encoded=encodings.get(kind))
         if start.sample.num_rows == len(train) and start.validation is None:
             encodings.setdefault(kind, Encoded(estimator.encoder_, start.encoded.codes))
-        begun.append((estimator, start))
-    trees = grow_tables([start.encoded for _, start in begun])
-    seconds = (time.perf_counter() - began) / (len(begun) * len(group))
+        begun += [(estimator, start)] if len(trees) == 1 else [_begun_as(own, estimator, start) for own in settings]
+    grown = grow_tables([start.encoded for _, start in begun])
+    seconds = (time.perf_counter() - began) / (len(search.splits) * sum(map(len, trees)))
     folds = []
-    for (estimator, start), tree, (train, test) in zip(begun, trees, search.splits, strict=True):
+    parts_of_folds = itertools.chain.from_iterable(itertools.repeat(split, len(trees)) for split in search.splits)
+    for (estimator, start), tree, (train, test) in zip(begun, grown, parts_of_folds, strict=True):
         model = estimator.model_of(estimator.in_table_units(tree, start))
         parts = {"test": test, "train": train} if search.return_train_score else {"test": test}
         rows = {name: _send_down(search, estimator, model, part, train) for name, part in parts.items()}
         folds.append(_GrownFold(estimator, start, tree, model, rows, seconds))
     return folds
+
+
+def _begun_as(setting: BaseTree, estimator: BaseTree, start: PreparedFit) -> tuple[BaseTree, PreparedFit]:
+    """A fit that has begun, on the same rows with the parameters of a setting whose tree is another."""
+    own = configured(estimator, {name: getattr(setting, name) for name in setting.path_parameters})
+    recipe = own.make_recipe(start.encoded.codes.shape[1], start.encoded.weight)
+    return own, start._replace(encoded=start.encoded._replace(recipe=recipe))
 
 
 def _send_down(

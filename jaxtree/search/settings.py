@@ -64,6 +64,16 @@ def group_by_growth(estimator: BaseTree, candidates: Sequence[Parameters]) -> li
     return list(groups.values())
 
 
+def group_by_tree(estimator: BaseTree, candidates: Sequence[Parameters], group: Sequence[int]) -> list[list[int]]:
+    """Returns the numbers of a group's candidates tree by tree: one search finds the trees of a group."""
+    trees: dict[Hashable, list[int]] = {}
+    for number in group:
+        setting = configured(estimator, candidates[number])
+        own = tuple(identity(getattr(setting, name)) for name in sorted(estimator.path_parameters))
+        trees.setdefault(own, []).append(number)
+    return list(trees.values())
+
+
 def loosest(estimator: BaseTree, candidates: Sequence[Parameters]) -> BaseTree:
     """Returns the estimator with parameters that grow a tree of which those of all candidates are parts."""
     settings = [configured(estimator, parameters) for parameters in candidates]
@@ -166,7 +176,7 @@ def _growth_of(setting: BaseTree, names: set[str]) -> Hashable:
         setting: The setting.
         names: The parameters that any setting changes.
     """
-    masking = {*setting.limit_parameters, *setting.pruning_parameters}
+    masking = {*setting.limit_parameters, *setting.pruning_parameters, *setting.path_parameters}
     if not setting.draws_growth():
         masking.add("random_state")
     growing = {name for name in names if name.split("__")[0] not in masking}

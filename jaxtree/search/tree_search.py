@@ -25,9 +25,10 @@ class TreeSearchCV(BaseSearchCV):
     The scores and the winner are those of `sklearn.model_selection.GridSearchCV` on the same folds. A parameter that
     only decides whether a split is made (`max_depth`, `min_samples_split`, `min_impurity_decrease`, `min_gain`,
     `max_leaf_nodes`, `ccp_alpha`, `collapse`, `pruning` and all `pruning__...`) never makes another tree grow; others,
-    which change splits, do once for each of their values. The folds are roots of one growth, each encoded by its own
-    training rows. Accuracy, balanced accuracy, log loss, Brier score, ROC AUC of two classes, squared error, R^2 and
-    all metrics of labels come from class counts at the nodes; any other scorer, and whatever does not follow from
+    which change splits, do once for each of their values. Of `OptimalTreeClassifier` one search of a fold finds the
+    trees of all values of `leaf_penalty` and `max_leaf_nodes`. The folds are roots of one growth, each encoded by its
+    own training rows. Accuracy, balanced accuracy, log loss, Brier score, ROC AUC of two classes, squared error, R^2
+    and all metrics of labels come from class counts at the nodes; any other scorer, and whatever does not follow from
     counts (several outputs, rows shared out, subtree raising, a price found by cross-validation), is scored on the
     rows.
 
