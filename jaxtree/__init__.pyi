@@ -42,6 +42,8 @@ from jaxtree.estimators.prunings import ValidationGate as ValidationGate
 from jaxtree.estimators.quinlan import C45Classifier as C45Classifier
 from jaxtree.estimators.quinlan import ID3Classifier as ID3Classifier
 from jaxtree.estimators.refining import refine as refine
+from jaxtree.estimators.sizes import leaf_penalty_path as leaf_penalty_path
+from jaxtree.estimators.sizes import trees_by_size as trees_by_size
 from jaxtree.estimators.soft_trees import SoftForestClassifier as SoftForestClassifier
 from jaxtree.estimators.soft_trees import SoftForestRegressor as SoftForestRegressor
 from jaxtree.estimators.soft_trees import SoftTreeClassifier as SoftTreeClassifier
