@@ -33,7 +33,7 @@ from jaxtree.estimators.trees import DecisionTreeClassifier
 
 Setting = dict[str, Any]
 
-NONE, CLASSICAL, DROPOUT, FOREST = "none", "classical", "dropout", "forest"
+NONE, CLASSICAL, DROPOUT, FOREST, OPTIMAL = "none", "classical", "dropout", "forest", "optimal"
 """Families of methods."""
 
 UNPRUNED = "no pruning"

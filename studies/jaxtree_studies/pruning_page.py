@@ -10,13 +10,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jaxtree_studies import report
-from jaxtree_studies.pruning_methods import CLASSICAL, DROPOUT, FOREST, NONE, UNPRUNED
+from jaxtree_studies.pruning_methods import CLASSICAL, DROPOUT, FOREST, NONE, OPTIMAL, UNPRUNED
 from jaxtree_studies.pruning_verdict import verdict
 from jaxtree_studies.prunings import Results, accuracies
 from jaxtree_studies.ranks import SAME, cliques
 from jaxtree_studies.report import BLUE, GREEN, GREY, INK, VERMILLION, house_style
 
-COLORS = {NONE: INK, CLASSICAL: BLUE, DROPOUT: VERMILLION, FOREST: GREEN}
+COLORS = {NONE: INK, CLASSICAL: BLUE, DROPOUT: VERMILLION, FOREST: GREEN, OPTIMAL: GREEN}
 """The colour of every family of methods."""
 
 LINE = 0.27

@@ -13,6 +13,7 @@ from jaxtree_studies import ranks
 from jaxtree_studies.pruning_methods import CLASSICAL, FOREST, ONE_DRAW, TUNED_DRAW, TUNED_VOTE, UNPRUNED, VOTE_OF_ALL
 from jaxtree_studies.prunings import ORIGINAL, SHUFFLED, accuracies
 from jaxtree_studies.ranks import ALPHA, SAME, Comparison
+from jaxtree_studies.words import is_are, listed, p_value, points, tally
 
 LEAST_DATA = 6
 """On fewer data sets no outcome of Wilcoxon's two-sided test has a p-value below 0.05: the least is 2 / 2^n."""
@@ -86,7 +87,7 @@ def _in_short(figures: _Figures) -> str:
         kinds: dict[str, list[str]] = {}
         for kind, method in figures.dropouts.items():
             kinds.setdefault(_judged(figures.against(method, other)), []).append(kind)
-        told = "; ".join(f"{answer} by {_listed(of)}" for answer, of in kinds.items())
+        told = "; ".join(f"{answer} by {listed(of)}" for answer, of in kinds.items())
         answers.append(f"Against {words} dropout {told}.")
     if len(figures.data) < LEAST_DATA:
         answers.append(f"On {len(figures.data)} data sets alone Wilcoxon's test could not tell anything.")
@@ -107,9 +108,9 @@ def _over_all(results: Results) -> str:
     told = "differ" if friedman["p_value"] < ALPHA else "cannot be told apart"
     return (
         f"Over {len(results['data'])} data sets the {len(mean)} methods {told} (Friedman's test, "
-        f"{_p(friedman['p_value'])}). The best mean rank has {best} ({mean[best]:.2f}); no pruning has "
+        f"{p_value(friedman['p_value'])}). The best mean rank has {best} ({mean[best]:.2f}); no pruning has "
         f"{mean[UNPRUNED]:.2f}. Two methods are told apart if their mean ranks are {difference:.2f} apart (Nemenyi's "
-        f"test): so far from the best {_is_are(worse)}."
+        f"test): so far from the best {is_are(worse)}."
     )
 
 
@@ -122,20 +123,20 @@ def _by_draw(results: Results, figures: _Figures) -> str:
     average = ranks.compare(expected, figures.accuracy[UNPRUNED])
     return (
         f"Against no pruning, one draw, its p and q chosen by cross-validation, is "
-        f"{_tally(figures.against(ONE_DRAW))}. In {declined} of {len(folds)} outer folds the choice is p = 0, which "
-        f"prunes nothing. The exact average of all draws at the chosen rates, without luck, is {_tally(average)}."
+        f"{tally(figures.against(ONE_DRAW))}. In {declined} of {len(folds)} outer folds the choice is p = 0, which "
+        f"prunes nothing. The exact average of all draws at the chosen rates, without luck, is {tally(average)}."
     )
 
 
 def _by_vote(figures: _Figures) -> str:
     return (
         f"The vote with the best mean rank is {figures.vote}: against no pruning it is "
-        f"{_tally(figures.against(figures.vote))}; against one draw, {_tally(figures.against(figures.vote, ONE_DRAW))}."
+        f"{tally(figures.against(figures.vote))}; against one draw, {tally(figures.against(figures.vote, ONE_DRAW))}."
     )
 
 
 def _by_tuning(results: Results, figures: _Figures) -> str:
-    told = "; ".join(f"{name} is {_tally(figures.against(name))}" for name in (TUNED_DRAW, TUNED_VOTE))
+    told = "; ".join(f"{name} is {tally(figures.against(name))}" for name in (TUNED_DRAW, TUNED_VOTE))
     folds = [fold["methods"] for table in results["data"] for fold in table["folds"]]
     whole = sum(fold[TUNED_DRAW]["leaves"] == fold[UNPRUNED]["leaves"] for fold in folds)
     return (
@@ -147,10 +148,10 @@ def _by_tuning(results: Results, figures: _Figures) -> str:
 def _against_others(figures: _Figures) -> str:
     parts = [
         f"Of the classical prunings {figures.classical} has the best mean rank; against no pruning it is "
-        f"{_tally(figures.against(figures.classical))}."
+        f"{tally(figures.against(figures.classical))}."
     ]
     for other in (figures.classical, figures.forest):
-        told = "; ".join(f"{name} is {_tally(figures.against(name, other))}" for name in figures.dropouts.values())
+        told = "; ".join(f"{name} is {tally(figures.against(name, other))}" for name in figures.dropouts.values())
         parts.append(f"Against {other}: {told}.")
     return " ".join(parts)
 
@@ -163,12 +164,12 @@ def _on_the_cars(results: Results, figures: _Figures) -> str:
         unpruned = figures.accuracy[UNPRUNED][place]
         methods = [*figures.dropouts.values(), figures.classical, figures.forest]
         each = ", ".join(
-            f"{method} {_points(figures.accuracy[method][place] - unpruned)}" for method in dict.fromkeys(methods)
+            f"{method} {points(figures.accuracy[method][place] - unpruned)}" for method in dict.fromkeys(methods)
         )
         helps = [k for k, m in figures.dropouts.items() if figures.accuracy[m][place] > unpruned + SAME]
         told.append(
             f"On the cars {words} no pruning has {unpruned:.4f}; the difference to it, in points: {each}. There "
-            "dropout " + (f"is better by {_listed(helps)}." if helps else "is better in none of its forms.")
+            "dropout " + (f"is better by {listed(helps)}." if helps else "is better in none of its forms.")
         )
     return " ".join(told)
 
@@ -182,33 +183,6 @@ def _where(figures: _Figures) -> str:
     return (
         f"The vote ({figures.vote}) gains on {with_it} of the {int(pays.sum())} data sets where the best classical "
         f"pruning gains, and on {without} of the {int((~pays).sum())} others. It does best on {figures.data[most]} "
-        f"({_points(vote[most])} points against no pruning) and worst on {figures.data[least]} "
-        f"({_points(vote[least])})."
+        f"({points(vote[most])} points against no pruning) and worst on {figures.data[least]} "
+        f"({points(vote[least])})."
     )
-
-
-def _tally(comparison: Comparison) -> str:
-    c = comparison
-    return (
-        f"better on {c.wins} data set{'' if c.wins == 1 else 's'}, equal on {c.ties}, worse on {c.losses} "
-        f"({_points(c.mean_difference)} points on average, {_p(c.p_value)})"
-    )
-
-
-def _points(difference: float) -> str:
-    points = f"{100 * difference:+.2f}"
-    return "±0.00" if points in ("+0.00", "-0.00") else points.replace("-", "−")
-
-
-def _p(p_value: float) -> str:
-    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
-
-
-def _listed(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _is_are(names: list[str]) -> str:
-    if not names:
-        return "is none"
-    return f"{'is' if len(names) == 1 else 'are'} {_listed(names)}"
