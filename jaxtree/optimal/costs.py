@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float64, Int, Int32, Int64, Real
 
-from jaxtree.arrays import AnyArray, safe_divide
+from jaxtree.arrays import AnyArray, library_of, safe_divide
 
 BITS_OF_SUMS = 50
 """Weights and targets are rounded so that their sums have this many bits: float64 holds them."""
@@ -61,16 +61,22 @@ class LeafCost:
         """The number of sums of a leaf: the values of every label."""
         return self.num_labels * self.num_values
 
-    def __call__(self, sums: Int64[AnyArray, "channel *leaf"]) -> Int64[Array, "*leaf"]:
-        """Returns the cost of every leaf in units; 0 of one without rows. 64-bit types must be enabled."""
-        sums = jnp.asarray(sums).reshape(self.num_labels, self.num_values, *sums.shape[1:])
+    def __call__(self, sums: Int64[AnyArray, "channel *leaf"]) -> Int64[AnyArray, "*leaf"]:
+        """Returns the cost of every leaf in units; 0 of one without rows. 64-bit types must be enabled.
+
+        Sums in NumPy's arrays give costs in such, of formulas without logarithms: JAX would call a program for every
+        step.
+        """
+        xp = jnp if self.formula in _WITH_LOGARITHMS else library_of(sums)
+        sums = xp.asarray(sums).reshape(self.num_labels, self.num_values, *sums.shape[1:])
         rows = sums[:, -1 if self.counts_rows else 0].sum(axis=0)
         cost = _FORMULAS[self.formula](self, sums[:, 0], sums[0, 1 : 1 + self.num_targets])
-        return jnp.where(rows == 0, 0, jnp.where(rows < self.least_rows, FORBIDDEN, cost))
+        return xp.where(rows == 0, 0, xp.where(rows < self.least_rows, FORBIDDEN, cost))
 
-    def rounded(self, cost: Float64[Array, "*leaf"]) -> Int64[Array, "*leaf"]:
+    def rounded(self, cost: Float64[AnyArray, "*leaf"] | np.float64) -> Int64[AnyArray, "*leaf"]:
         """Returns costs of the formula's own unit in whole units."""
-        return jnp.round(cost * self.scale).astype(jnp.int64)
+        xp = library_of(cost)
+        return xp.asarray(xp.round(cost * self.scale).astype(np.int64))
 
 
 def _lost(cost: LeafCost, weight, target):
@@ -78,7 +84,7 @@ def _lost(cost: LeafCost, weight, target):
     losses = [sum(weight[c] * cost.loss[c, p] for c in range(cost.num_labels)) for p in range(cost.loss.shape[1])]
     best = losses[0]
     for other in losses[1:]:
-        best = jnp.minimum(best, other)
+        best = library_of(best).minimum(best, other)
     return best
 
 
@@ -112,6 +118,9 @@ def _poisson(cost: LeafCost, weight, target):
 _FORMULAS = {
     "cost": _lost, "gini": _gini, "entropy": _entropy, "squared_error": _squared_error, "poisson": _poisson,
 }  # fmt: skip
+
+_WITH_LOGARITHMS = ("entropy", "poisson")
+"""Formulas whose last bits depend on the library."""
 
 
 class RowValues(NamedTuple):
