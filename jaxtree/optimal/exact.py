@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Int32, Int64
 
 from jaxtree.buckets import row_bucket
 from jaxtree.optimal import native
@@ -88,17 +88,24 @@ class SplitTable:
         """
         kind = depth, np.packbits(is_member).tobytes()
         if kind not in self._kept:
-            self._kept[kind] = self._summed_sides(is_member, depth)
+            self._kept[kind] = self.sides_of_nodes(is_member.astype(np.int32) - 1, depth, num_nodes=1)[0]
         self._kept.move_to_end(kind)
         if len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
         return self._kept[kind]
 
-    def _summed_sides(self, is_member: Bool[np.ndarray, " row"], depth: int) -> Sides:
-        """The least costs of `sides` by sums over the rows."""
+    def sides_of_nodes(
+        self, node: Int32[np.ndarray, " row"], depth: int, *, num_nodes: int
+    ) -> Int64[np.ndarray, "node side leaves indicator"]:
+        """Returns `sides` of many nodes at once; `node` is the one of every row, below 0 for none."""
         if native.is_available():
             with jax.enable_x64(True):
-                return native.best_sides_of(self.indicators, self.values, self.cost, is_member, depth)
+                return native.best_sides_of(self.indicators, self.values, self.cost, node, depth, num_nodes=num_nodes)
+        return np.stack([self._sides_by_products(node == number, depth) for number in range(num_nodes)])
+
+    def _sides_by_products(
+        self, is_member: Bool[np.ndarray, " row"], depth: int
+    ) -> Int64[np.ndarray, "side leaves indicator"]:
         rows, number = self._padded_rows, self.indicators.number
         member = np.zeros(rows.label.size, bool)
         member[: self.num_rows] = is_member

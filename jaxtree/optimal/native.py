@@ -3,13 +3,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Int32, Int64
 
 from jaxtree.growth.native import has_handler
 from jaxtree.optimal.costs import LeafCost, RowValues
 from jaxtree.optimal.indicators import Indicators
 
-HANDLER = "jaxtree_best_sides"
+HANDLER = "jaxtree_best_sides_of_nodes"
 """The function of the kernel."""
 
 FORMULAS = ("cost", "gini", "entropy", "squared_error", "poisson")
@@ -22,9 +22,15 @@ def is_available() -> bool:
 
 
 def best_sides_of(
-    indicators: Indicators, values: RowValues, cost: LeafCost, is_member: Bool[np.ndarray, " row"], depth: int
-) -> Int64[np.ndarray, "side leaves indicator"]:
-    """Returns the least cost on both sides of every first split, as `gram.best_sides` does.
+    indicators: Indicators,
+    values: RowValues,
+    cost: LeafCost,
+    node: Int32[np.ndarray, " row"],
+    depth: int,
+    *,
+    num_nodes: int,
+) -> Int64[np.ndarray, "node side leaves indicator"]:
+    """Returns the least cost on both sides of every first split of nodes, as `gram.best_sides` does of one.
 
     64-bit types must be enabled.
 
@@ -32,17 +38,18 @@ def best_sides_of(
         indicators: The indicators.
         values: What every row adds to sums.
         cost: The cost of a leaf.
-        is_member: The rows that count.
+        node: The node of every row; below 0 for a row that does not count.
         depth: The depth of the whole tree, 1 to 3.
+        num_nodes: The number of nodes.
     """
-    result = jax.ShapeDtypeStruct((2, (1, 2, 4)[depth - 1], indicators.number), jnp.int64)
+    result = jax.ShapeDtypeStruct((num_nodes, 2, (1, 2, 4)[depth - 1], indicators.number), jnp.int64)
     sides = jax.ffi.ffi_call(HANDLER, result)(
         indicators.codes,
         indicators.first,
         indicators.is_nested,
         values.label,
         values.value,
-        is_member,
+        node,
         np.asarray(cost.loss),
         np.asarray(cost.scale),
         np.asarray(cost.mean, np.float64),

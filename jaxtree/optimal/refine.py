@@ -1,19 +1,21 @@
 """Trees made better: every split chosen again while the rest of the tree stays, and the best subtrees at the bottom.
 
-Given what is below its branches, a split is a question of its own: every row of the node costs something on either
-branch, and the best indicator sends it where it costs less. Choosing all splits so, from the bottom to the top, and the
-leaves' predictions after them, until nothing changes, is alternating optimisation (Carreira-Perpinan and Tavallali,
-*Alternating optimization of decision trees*, NeurIPS 2018). Then every subtree of the last two levels gives way to the
-best one of no more leaves.
+A round chooses all splits again from the bottom to the top, see `jaxtree.optimal.levels`, and puts the best subtrees of
+no more leaves in place of those of the last two levels, see `jaxtree.optimal.bottoms`. Rounds go on until nothing is
+better. What is found depends on where they start: further starts are the tree with some of its splits drawn at random,
+and all of them are roots of the same rounds.
 """
 
+import jax
 import numpy as np
-from jaxtyping import Float64, Int, Int64
+from jaxtyping import Array, Int, Int64, PRNGKeyArray
 
+from jaxtree.optimal.bottoms import leaf_costs, with_best_bottoms
 from jaxtree.optimal.costs import CostedTarget
-from jaxtree.optimal.exact import SplitTable, exact_frontier, exact_tree
+from jaxtree.optimal.exact import SplitTable
 from jaxtree.optimal.indicators import Indicators, make_indicators
-from jaxtree.optimal.nodes import Branching, CodedTable, branching_of, branchings, objective_of
+from jaxtree.optimal.levels import Entries, Nodes, Trees, chosen_again
+from jaxtree.optimal.nodes import Branching, CodedTable, branchings
 from jaxtree.optimal.search import all_cuts, spread_cuts
 from jaxtree.tree import SplitKind
 
@@ -23,130 +25,110 @@ MOST_ROUNDS = 50
 GOOD_NUMBER = 512
 """How many thresholds are tried at a node, over all features."""
 
-BITS = 48
-"""Bits of the sum of the differences of costs that decide on a split."""
+DRAWN_SHARE = 0.3
+"""The share of the splits that a further start draws at random."""
 
-LEAST_GAIN = 1e-9
-"""A tree is better by at least this share of the objective."""
-
-_Rows = Int[np.ndarray, " node_row"]
-_OwnRows = Int[np.ndarray, " own_row"]
+MOST_ENTRIES = 2**22
+"""Rows times trees that are refined side by side, unless one tree has more rows."""
 
 
-def refined(tree: Branching | None, table: CodedTable, target: CostedTarget) -> Branching | None:
+def refined(
+    tree: Branching | None,
+    table: CodedTable,
+    target: CostedTarget,
+    *,
+    restarts: int = 0,
+    key: PRNGKeyArray | None = None,
+) -> Branching | None:
     """Returns a tree of no more leaves and no greater depth whose objective is not larger.
 
     Args:
         tree: The tree.
         table: The rows.
         target: Their target, with costs by losses of classes or squared errors.
+        restarts: Further starts; the best tree of any start is returned, of equally good ones that of the first.
+        key: The key of further starts. Each has its own, so that more of them find nothing worse.
     """
-    refiner = _Refiner(tree, table, target)
-    everyone = np.arange(table.num_rows)
-    objective = objective_of(tree, table, target)
+    splits = SplitTable(make_indicators(*table, _cuts_for(tree, table, target)), target)
+    starts: Trees = [tree]
+    if restarts and key is not None and splits.indicators.number:
+        starts += [_redrawn(tree, splits.indicators, jax.random.fold_in(key, number)) for number in range(restarts)]
+    at_once = max(1, MOST_ENTRIES // max(table.num_rows, 1))
+    best, least = tree, None
+    for begin in range(0, len(starts), at_once):
+        for found, cost in _refined_together(starts[begin : begin + at_once], table, splits):
+            if least is None or cost < least:
+                best, least = found, cost
+    return without_empty_branches(best, table, np.arange(table.num_rows))
+
+
+def _refined_together(starts: Trees, table: CodedTable, splits: SplitTable) -> list[tuple[Branching | None, int]]:
+    """Trees refined side by side, with their costs."""
+    trees, costs = list(starts), _costs_of(starts, table, splits)
+    active = np.arange(len(trees))
     for _ in range(MOST_ROUNDS):
-        better = refiner.best_bottoms(refiner.chosen_again(tree, everyone), everyone)
-        found = objective_of(better, table, target)
-        if not found < objective - LEAST_GAIN * abs(objective):
+        entries = Entries.of(table, active.size)
+        nodes = chosen_again(Nodes.of([trees[at] for at in active]), entries, splits.target, splits.indicators)
+        found = with_best_bottoms(nodes, entries, splits)
+        reached = _costs_of(found, table, splits)
+        is_better = reached < costs[active]
+        for at, tree in zip(active[is_better].tolist(), np.flatnonzero(is_better).tolist(), strict=True):
+            trees[at] = found[tree]
+        active, reached = active[is_better], reached[is_better]
+        costs[active] = reached
+        if active.size == 0:
             break
-        tree, objective = better, found
-    return tree
+    return list(zip(trees, costs.tolist(), strict=True))
 
 
-class _Refiner:
-    """A table with the indicators that splits are chosen from: at quantiles, and those of a tree."""
+def _costs_of(trees: Trees, table: CodedTable, splits: SplitTable) -> Int64[np.ndarray, " tree"]:
+    """The cost of every tree, in units."""
+    nodes, entries = Nodes.of(trees), Entries.of(table, len(trees))
+    costs = leaf_costs(splits, nodes, entries, entries.ends(nodes, nodes.root[entries.tree]))
+    return np.add.reduceat(costs, nodes.root)
 
-    def __init__(self, tree: Branching | None, table: CodedTable, target: CostedTarget):
-        self._table, self._target = table, target
-        self._weight = target.values.value[0] * target.units.weight
-        whole = all_cuts(table)
-        most = max(GOOD_NUMBER // max(int(np.sum(~table.is_categorical)), 1), 1)
-        cuts = spread_cuts(table, whole, most, target.values.value[0])
-        for branching in branchings(tree):
-            if branching.kind == SplitKind.THRESHOLD:
-                cuts[branching.feature] = np.union1d(cuts[branching.feature], [branching.code])
-        indicators = make_indicators(*table, cuts)
-        self._splits, self._indicators = SplitTable(indicators, target), indicators
 
-    def chosen_again(self, tree: Branching | None, rows: _Rows) -> Branching | None:
-        """The tree with every split chosen again, the lower ones first."""
-        if tree is None or rows.size == 0:
+def _cuts_for(tree: Branching | None, table: CodedTable, target: CostedTarget) -> list[Int[np.ndarray, " _cut"]]:
+    """The codes that splits are chosen from: at quantiles, and those of a tree."""
+    whole = all_cuts(table)
+    cuts = spread_cuts(table, whole, max(1, GOOD_NUMBER // max(len(whole), 1)), target.values.value[0])
+    for own in branchings(tree):
+        if own.kind == SplitKind.THRESHOLD and own.code < table.num_values[own.feature] - 1:
+            cuts[own.feature] = np.union1d(cuts[own.feature], [own.code])
+    return cuts
+
+
+def _redrawn(tree: Branching | None, indicators: Indicators, key: PRNGKeyArray) -> Branching | None:
+    """The tree with some of its splits drawn at random."""
+    which_key, what_key = jax.random.split(key)
+    size = len(branchings(tree))
+    which: Array = jax.random.bernoulli(which_key, DRAWN_SHARE, (size,))
+    what: Array = jax.random.randint(what_key, (size,), 0, indicators.number)
+    drawn = iter(zip(np.asarray(which).tolist(), np.asarray(what).tolist(), strict=True))
+
+    def redraw(node: Branching | None) -> Branching | None:
+        if node is None:
             return None
-        is_second = tree.takes_second(self._table, rows)
-        own = rows[~is_second], rows[is_second]
-        sides = [self.chosen_again(side, part) for side, part in zip((tree.first, tree.second), own, strict=True)]
-        if not own[0].size or not own[1].size:
-            return sides[0] if own[0].size else sides[1]
-        costs = [self._costs_below(side, part, rows) for side, part in zip(sides, own, strict=True)]
-        difference = _whole(costs[0] - costs[1])
-        padded = np.zeros(self._table.num_rows, np.int64)
-        padded[rows] = difference
-        inside = self._indicators.sums(padded)
-        # Inside to the first branch, or the other way round.
-        changes = np.stack([inside, difference.sum() - inside])
-        if changes.size == 0 or changes.min() >= difference[~is_second].sum():
-            return tree._replace(first=sides[0], second=sides[1])
-        way, split = np.unravel_index(changes.argmin(), changes.shape)
-        return _branching(self._indicators, int(split), sides[int(way)], sides[1 - int(way)])
+        is_drawn, at = next(drawn)
+        fields = node[:4]
+        if is_drawn:
+            fields = tuple(int(own[at]) for own in indicators[3:])
+        return Branching(*fields, redraw(node.first), redraw(node.second))
 
-    def _costs_below(self, tree: Branching | None, own: _OwnRows, rows: _Rows) -> Float64[np.ndarray, " node_row"]:
-        """What rows would cost in a subtree whose leaves predict what suits its own."""
-        if tree is None:
-            return self._costs_in_leaf(own, rows)
-        costs = np.zeros(rows.size)
-        own_second, second = (tree.takes_second(self._table, part) for part in (own, rows))
-        for side, own_there, there in ((tree.first, ~own_second, ~second), (tree.second, own_second, second)):
-            costs[there] = self._costs_below(side, own[own_there], rows[there])
-        return costs
-
-    def _costs_in_leaf(self, own: _OwnRows, rows: _Rows) -> Float64[np.ndarray, " node_row"]:
-        """What rows would cost in a leaf of some rows."""
-        target, weight = self._target, self._weight[rows]
-        if target.cost.num_targets == 0:
-            count = target.sums(own).reshape(target.cost.num_labels, -1)[:, 0]
-            loss = np.asarray(target.cost.loss)
-            return weight * loss[target.values.label[rows], (count @ loss).argmin()]
-        mean = target.weighted[:, own].sum(axis=1) / max(self._weight[own].sum(), np.finfo(float).tiny)
-        error = target.weighted[:, rows] / weight - mean[:, None]
-        return weight * (error**2).mean(axis=0)
-
-    def best_bottoms(self, tree: Branching | None, rows: _Rows) -> Branching | None:
-        """The tree with the best subtrees of no more leaves in place of those of two levels or one."""
-        if tree is None:
-            return None
-        if _depth(tree) > 2:
-            is_second = tree.takes_second(self._table, rows)
-            first, second = (
-                self.best_bottoms(tree.first, rows[~is_second]),
-                self.best_bottoms(tree.second, rows[is_second]),
-            )
-            return tree._replace(first=first, second=second)
-        member = np.zeros(self._table.num_rows, bool)
-        member[rows] = True
-        if self._indicators.number == 0:
-            return tree
-        leaves = len(branchings(tree)) + 1
-        depth = _depth(tree)
-        frontier = exact_frontier(self._splits, member, depth)
-        fork = exact_tree(self._splits, member, depth, min(leaves, frontier.size))
-        best = branching_of(fork, self._indicators)
-        objective = objective_of(tree, self._table, self._target, rows)
-        return best if objective_of(best, self._table, self._target, rows) < objective else tree
+    return redraw(tree)
 
 
-def _whole(values: Float64[np.ndarray, " node_row"]) -> Int64[np.ndarray, " node_row"]:
-    """Numbers as whole numbers of a unit, so that their sums depend on no order."""
-    largest = float(np.abs(values).max(initial=0.0))
-    unit = 2.0 ** (np.frexp(largest)[1] + values.size.bit_length() - BITS)
-    return np.round(values / unit).astype(np.int64)
-
-
-def _branching(indicators: Indicators, split: int, inside: Branching | None, outside: Branching | None) -> Branching:
-    """A node that asks an indicator."""
-    first, second = (inside, outside) if indicators.inside_branch(split) == 0 else (outside, inside)
-    feature, code, kind = int(indicators.feature[split]), int(indicators.code[split]), int(indicators.kind[split])
-    return Branching(feature, code, kind, int(indicators.missing_branch[split]), first, second)
-
-
-def _depth(tree: Branching | None) -> int:
-    return 0 if tree is None else 1 + max(_depth(tree.first), _depth(tree.second))
+def without_empty_branches(
+    tree: Branching | None, table: CodedTable, rows: Int[np.ndarray, " node_row"]
+) -> Branching | None:
+    """Returns a tree in which rows come to every leaf."""
+    if tree is None or rows.size == 0:
+        return None
+    second = tree.takes_second(table, rows)
+    sides = [
+        without_empty_branches(side, table, own)
+        for side, own in ((tree.first, rows[~second]), (tree.second, rows[second]))
+    ]
+    if second.all() or not second.any():
+        return sides[int(second.all())]
+    return tree._replace(first=sides[0], second=sides[1])

@@ -2,8 +2,11 @@
 
 #include "small_trees.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "xla/ffi/api/ffi.h"
 
@@ -23,9 +26,10 @@ int64_t SizeOfSums(const IndicatorTable& table) {
   return static_cast<int64_t>(std::min(most, 0x1p62));
 }
 
+// Fills the least costs of every node: [node, side, leaves, indicator]. `node` is that of a row, negative for none.
 ffi::Error Handle(ffi::ThreadPool pool, ffi::Buffer<ffi::U16> codes, ffi::Buffer<ffi::S32> first,
                   ffi::Buffer<ffi::PRED> is_nested, ffi::Buffer<ffi::S32> label, ffi::Buffer<ffi::S64> value,
-                  ffi::Buffer<ffi::PRED> is_member, ffi::Buffer<ffi::S64> loss, ffi::Buffer<ffi::F64> scale,
+                  ffi::Buffer<ffi::S32> node, ffi::Buffer<ffi::S64> loss, ffi::Buffer<ffi::F64> scale,
                   ffi::Buffer<ffi::F64> mean, ffi::Buffer<ffi::S64> least_rows, ffi::ResultBuffer<ffi::S64> sides,
                   int32_t formula, int32_t num_labels, bool counts_rows, int32_t depth) {
   const IndicatorTable table{codes.typed_data(),
@@ -39,9 +43,20 @@ ffi::Error Handle(ffi::ThreadPool pool, ffi::Buffer<ffi::U16> codes, ffi::Buffer
                              num_labels};
   const LeafCost cost{static_cast<LeafFormula>(formula), loss.typed_data(), loss.dimensions()[1], num_labels,
                       table.num_values, scale.typed_data()[0], mean.typed_data(), least_rows.typed_data()[0], counts_rows};
+  const int64_t num_nodes = sides->dimensions()[0];
+  std::vector<std::vector<int64_t>> rows(num_nodes);
+  for (int64_t row = 0; row < table.num_rows; ++row) {
+    if (node.typed_data()[row] >= 0) rows[node.typed_data()[row]].push_back(row);
+  }
+  const int64_t cells = num_nodes > 0 ? sides->element_count() / num_nodes : 0;
   Threads threads(&pool);
   const auto run = [&](auto sum, auto of) {
-    SmallTrees<decltype(sum), decltype(of)>(threads, table, cost, is_member.typed_data()).Run(depth, sides->typed_data());
+    ForEach(threads, num_nodes, [&](int64_t at) {
+      int64_t* const own = sides->typed_data() + at * cells;
+      std::fill_n(own, cells, int64_t{0});
+      if (rows[at].empty()) return;
+      SmallTrees<decltype(sum), decltype(of)>(threads, table, cost, std::move(rows[at])).Run(depth, own);
+    });
   };
   const int64_t most = SizeOfSums(table);
   if (most >= 1 << 27) {
@@ -57,7 +72,7 @@ ffi::Error Handle(ffi::ThreadPool pool, ffi::Buffer<ffi::U16> codes, ffi::Buffer
 }  // namespace
 }  // namespace jaxtree
 
-XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_best_sides, jaxtree::Handle,
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_best_sides_of_nodes, jaxtree::Handle,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
                                   .Arg<ffi::Buffer<ffi::U16>>()   // codes of groups
@@ -65,7 +80,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_best_sides, jaxtree::Handle,
                                   .Arg<ffi::Buffer<ffi::PRED>>()  // whether a group is nested
                                   .Arg<ffi::Buffer<ffi::S32>>()   // labels
                                   .Arg<ffi::Buffer<ffi::S64>>()   // values
-                                  .Arg<ffi::Buffer<ffi::PRED>>()  // which rows count
+                                  .Arg<ffi::Buffer<ffi::S32>>()   // the node of every row
                                   .Arg<ffi::Buffer<ffi::S64>>()   // loss
                                   .Arg<ffi::Buffer<ffi::F64>>()   // scale
                                   .Arg<ffi::Buffer<ffi::F64>>()   // mean

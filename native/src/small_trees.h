@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "leaf_cost.h"
@@ -54,11 +55,9 @@ struct TwoLevels {
 template <typename Sum, typename Cost>
 class SmallTrees {
  public:
-  SmallTrees(Threads& pool, const IndicatorTable& table, const LeafCost& cost, const bool* is_member)
-      : pool_(pool), table_(table), cost_(cost), size_(table.NumIndicators()), channels_(table.NumChannels()) {
-    for (int64_t row = 0; row < table.num_rows; ++row) {
-      if (is_member[row]) rows_.push_back(row);
-    }
+  SmallTrees(Threads& pool, const IndicatorTable& table, const LeafCost& cost, std::vector<int64_t> rows)
+      : pool_(pool), table_(table), cost_(cost), size_(table.NumIndicators()), channels_(table.NumChannels()),
+        rows_(std::move(rows)) {
     num_rows_ = rows_.size();
     is_unit_ = table.num_values == 1 &&
                std::all_of(rows_.begin(), rows_.end(), [&](int64_t row) { return table.value[row] == 1; });
@@ -535,7 +534,7 @@ class SmallTrees {
   const LeafCost& cost_;
   int64_t size_, channels_, num_rows_ = 0, words_ = 0;
   bool is_unit_;
-  std::vector<int64_t> rows_;
+  const std::vector<int64_t> rows_;
   Single<Sum> whole_;
   std::vector<std::vector<Sum>> pairs_;  // of all rows, a group after the other
   std::vector<uint64_t> bits_, label_bits_;
