@@ -1,6 +1,7 @@
 """`refine`: a fitted tree made better without growing it."""
 
 import copy
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.base import BaseTree
+from jaxtree.estimators.conventions import key_of
 from jaxtree.estimators.growing import decode_thresholds
 from jaxtree.optimal.costs import cost_of_classes, cost_of_numbers
 from jaxtree.optimal.nodes import Branching, CodedTable, node_table
@@ -20,7 +22,9 @@ from jaxtree.tree import SplitKind, Tree
 AnyTree = TypeVar("AnyTree", bound=BaseTree)
 
 
-def refine(estimator: AnyTree, X: Any, y: Any, sample_weight: Any = None) -> AnyTree:
+def refine(
+    estimator: AnyTree, X: Any, y: Any, sample_weight: Any = None, *, restarts: int = 0, random_state: Any = 0
+) -> AnyTree:
     """Returns a copy of a fitted tree whose splits are chosen again together, until none can be better.
 
     The tree has no more leaves and is no deeper; a classifier makes no more errors on the rows, and of a regressor the
@@ -32,6 +36,9 @@ def refine(estimator: AnyTree, X: Any, y: Any, sample_weight: Any = None) -> Any
         X: The table that it was fitted on, or another one.
         y: Its target.
         sample_weight: The weight of every row; None is 1.
+        restarts: Further starts, from the tree with some of its splits drawn at random: more of them find nothing
+            worse on these rows.
+        random_state: Seed of their draws, or a NumPy generator.
 
     Raises:
         InvalidInputError: The tree has other splits, several targets of classes, or votes; or an argument is not
@@ -46,6 +53,8 @@ def refine(estimator: AnyTree, X: Any, y: Any, sample_weight: Any = None) -> Any
         >>> round(tree.score(X, y), 3), round(refine(tree, X, y).score(X, y), 3)
         (0.979, 0.981)
     """
+    if isinstance(restarts, bool) or not isinstance(restarts, Integral) or restarts < 0:
+        raise InvalidInputError(f"restarts must be an integer >= 0, got {restarts!r}")
     if not isinstance(estimator, BaseTree):
         raise InvalidTypeError(f"refine takes a tree such as DecisionTreeClassifier, got {type(estimator).__name__}")
     check_is_fitted(estimator)
@@ -64,7 +73,8 @@ def refine(estimator: AnyTree, X: Any, y: Any, sample_weight: Any = None) -> Any
         costed = cost_of_classes(target[0, used], int(estimator.n_classes_), weight)
     else:
         costed = cost_of_numbers(target[:, used], weight)
-    better = refined(_branching_at(estimator.tree_, 0), table, costed)
+    tree = _branching_at(estimator.tree_, 0)
+    better = refined(tree, table, costed, restarts=restarts, key=key_of(random_state) if restarts else None)
     copied = copy.copy(estimator)
     return copied.settle(decode_thresholds(node_table(better, table, costed), schema))
 

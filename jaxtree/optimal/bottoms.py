@@ -88,7 +88,7 @@ def _better_subtrees(
     splits: SplitTable,
 ) -> dict[int, Branching | None]:
     """The best subtrees of the rows of some slots, where they are better than those at hand."""
-    sides = sides_of_slots(splits, slot, LEVELS, bottom.size)
+    sides = splits.sides_of_nodes(slot, LEVELS, num_nodes=bottom.size)
     whole = _slot_costs(splits, slot, bottom.size)
     cuts = {}
     for number, node in enumerate(bottom.tolist()):
@@ -121,18 +121,11 @@ def _second_splits(splits: SplitTable, slot, cuts) -> dict[int, list[Fork | None
     found: dict[int, list[Fork | None]] = {}
     if not asks:
         return found
-    sides, whole = sides_of_slots(splits, side, 1, len(asks)), _slot_costs(splits, side, len(asks))
+    sides, whole = splits.sides_of_nodes(side, 1, num_nodes=len(asks)), _slot_costs(splits, side, len(asks))
     for own, leaf, (number, leaves) in zip(sides, whole.tolist(), asks, strict=True):
         cut = None if leaves == 1 else first_cut(own, leaf, leaves)
         found.setdefault(number, []).append(None if cut is None else Fork(cut.indicator, None, None))
     return found
-
-
-def sides_of_slots(
-    splits: SplitTable, slot: Int32[np.ndarray, " row"], depth: int, num_slots: int
-) -> Int64[np.ndarray, "slot side leaves indicator"]:
-    """Returns `SplitTable.sides` of every slot; a power of two is asked for, so that few programs are made."""
-    return splits.sides_of_nodes(slot, depth, num_nodes=1 << (num_slots - 1).bit_length())[:num_slots]
 
 
 def _slot_costs(splits: SplitTable, slot: Int32[np.ndarray, " row"], num_slots: int) -> Int64[np.ndarray, " slot"]:
@@ -157,5 +150,4 @@ def _replaced(nodes: Nodes, number: int, better: dict[int, Branching | None]) ->
     first, second = nodes.child[:, number].tolist()
     if first == number:
         return None
-    split = (int(field[number]) for field in nodes.split)
-    return Branching(*split, _replaced(nodes, first, better), _replaced(nodes, second, better))
+    return nodes.branching(number, _replaced(nodes, first, better), _replaced(nodes, second, better))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float64, Int, Int32, Int64, Real
+from jaxtyping import Float64, Int, Int32, Int64, Real
 
 from jaxtree.arrays import AnyArray, library_of, safe_divide
 

@@ -100,7 +100,7 @@ class SplitTable:
         """Returns `sides` of many nodes at once; `node` is the one of every row, below 0 for none."""
         if native.is_available():
             with jax.enable_x64(True):
-                return native.best_sides_of(self.indicators, self.values, self.cost, node, depth, num_nodes=num_nodes)
+                return self._kernel_table.best_sides(node, depth, num_nodes=num_nodes)
         return np.stack([self._sides_by_products(node == number, depth) for number in range(num_nodes)])
 
     def _sides_by_products(
@@ -112,6 +112,10 @@ class SplitTable:
         with jax.enable_x64(True):
             sides = best_sides(rows, member, self.cost, depth=depth, num_limbs=self._num_limbs)
         return np.asarray(sides)[:, :, :number]
+
+    @functools.cached_property
+    def _kernel_table(self) -> native.KernelTable:
+        return native.KernelTable(self.indicators, self.values, self.cost)
 
     @functools.cached_property
     def _num_limbs(self) -> int:

@@ -20,7 +20,7 @@ BITS = 50
 """Bits of the sum of the costs of all rows: float64 adds them exactly."""
 
 BITS_OF_LOSSES = 5
-"""Bits of weights that are not needed to choose splits where the weights' products with losses have more than `BITS`."""
+"""Bits of weights that splits are chosen without where their products with losses would have more than `BITS`."""
 
 Trees = list[Branching | None]
 _Nodes = Int64[np.ndarray, " entry"]
@@ -79,7 +79,12 @@ class Nodes(NamedTuple):
         first, second = self.child[:, number].tolist()
         if first == number:
             return None
-        return Branching(*(int(field[number]) for field in self.split), self.tree(first), self.tree(second))
+        return self.branching(number, self.tree(first), self.tree(second))
+
+    def branching(self, number: int, first: Branching | None, second: Branching | None) -> Branching:
+        """Returns a node with other subtrees."""
+        feature, code, kind, missing_branch = (int(field[number]) for field in self.split)
+        return Branching(feature, code, kind, missing_branch, first, second)
 
 
 class Entries(NamedTuple):

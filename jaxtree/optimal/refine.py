@@ -110,10 +110,11 @@ def _redrawn(tree: Branching | None, indicators: Indicators, key: PRNGKeyArray) 
         if node is None:
             return None
         is_drawn, at = next(drawn)
-        fields = node[:4]
-        if is_drawn:
-            fields = tuple(int(own[at]) for own in indicators[3:])
-        return Branching(*fields, redraw(node.first), redraw(node.second))
+        below = redraw(node.first), redraw(node.second)
+        if not is_drawn:
+            return node._replace(first=below[0], second=below[1])
+        feature, code, kind, missing_branch = (int(own[at]) for own in indicators[3:])
+        return Branching(feature, code, kind, missing_branch, *below)
 
     return redraw(tree)
 

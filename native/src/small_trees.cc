@@ -27,7 +27,10 @@ int64_t SizeOfSums(const IndicatorTable& table) {
 }
 
 // Fills the least costs of every node: [node, side, leaves, indicator]. `node` is that of a row, negative for none.
-ffi::Error Handle(ffi::ThreadPool pool, ffi::Buffer<ffi::U16> codes, ffi::Buffer<ffi::S32> first,
+//
+// `sizes` are the numbers of groups, rows, values and nodes; all arrays but those of the cost may be longer, so that
+// tables of a like size share a program.
+ffi::Error Handle(ffi::ThreadPool pool, ffi::Buffer<ffi::S64> sizes, ffi::Buffer<ffi::U16> codes, ffi::Buffer<ffi::S32> first,
                   ffi::Buffer<ffi::PRED> is_nested, ffi::Buffer<ffi::S32> label, ffi::Buffer<ffi::S64> value,
                   ffi::Buffer<ffi::S32> node, ffi::Buffer<ffi::S64> loss, ffi::Buffer<ffi::F64> scale,
                   ffi::Buffer<ffi::F64> mean, ffi::Buffer<ffi::S64> least_rows, ffi::ResultBuffer<ffi::S64> sides,
@@ -37,18 +40,18 @@ ffi::Error Handle(ffi::ThreadPool pool, ffi::Buffer<ffi::U16> codes, ffi::Buffer
                              is_nested.typed_data(),
                              label.typed_data(),
                              value.typed_data(),
-                             static_cast<int64_t>(is_nested.element_count()),
-                             static_cast<int64_t>(label.element_count()),
-                             value.dimensions()[0],
+                             sizes.typed_data()[0],
+                             sizes.typed_data()[1],
+                             sizes.typed_data()[2],
                              num_labels};
   const LeafCost cost{static_cast<LeafFormula>(formula), loss.typed_data(), loss.dimensions()[1], num_labels,
                       table.num_values, scale.typed_data()[0], mean.typed_data(), least_rows.typed_data()[0], counts_rows};
-  const int64_t num_nodes = sides->dimensions()[0];
+  const int64_t num_nodes = sizes.typed_data()[3];
   std::vector<std::vector<int64_t>> rows(num_nodes);
   for (int64_t row = 0; row < table.num_rows; ++row) {
     if (node.typed_data()[row] >= 0) rows[node.typed_data()[row]].push_back(row);
   }
-  const int64_t cells = num_nodes > 0 ? sides->element_count() / num_nodes : 0;
+  const int64_t cells = 2 * (int64_t{1} << (depth - 1)) * table.NumIndicators();
   Threads threads(&pool);
   const auto run = [&](auto sum, auto of) {
     ForEach(threads, num_nodes, [&](int64_t at) {
@@ -75,6 +78,7 @@ ffi::Error Handle(ffi::ThreadPool pool, ffi::Buffer<ffi::U16> codes, ffi::Buffer
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_best_sides_of_nodes, jaxtree::Handle,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
+                                  .Arg<ffi::Buffer<ffi::S64>>()   // numbers of groups, rows, values and nodes
                                   .Arg<ffi::Buffer<ffi::U16>>()   // codes of groups
                                   .Arg<ffi::Buffer<ffi::S32>>()   // first indicator of a group, and their number
                                   .Arg<ffi::Buffer<ffi::PRED>>()  // whether a group is nested

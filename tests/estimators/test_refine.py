@@ -54,6 +54,17 @@ def test_a_refined_tree_predicts_better():
         assert better.get_n_leaves() <= tree.get_n_leaves() and better.get_depth() <= 3
 
 
+def test_more_restarts_find_nothing_worse():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 4))
+    y = (X[:, 0] > 0.3) ^ (X[:, 1] > -0.2) ^ (X[:, 2] > 0)
+    tree = DecisionTreeClassifier(max_depth=3).fit(X, y)
+    scores = [refine(tree, X, y, restarts=restarts, random_state=4).score(X, y) for restarts in (0, 1, 4, 16)]
+    assert scores == sorted(scores) and scores[0] < scores[-1]
+    with pytest.raises(InvalidInputError, match="restarts must be an integer >= 0, got -1"):
+        refine(tree, X, y, restarts=-1)
+
+
 def test_what_cannot_be_refined_is_named():
     table = mixed_table()
     classes = mixed_classes(table)
