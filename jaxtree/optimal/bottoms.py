@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Int32, Int64
 
 from jaxtree.optimal.exact import Fork, SplitTable, first_cut, frontier_of
-from jaxtree.optimal.levels import Entries, Nodes, Trees
+from jaxtree.optimal.levels import RoutedRows, SplitNodes, Trees
 from jaxtree.optimal.nodes import Branching, branching_of
 
 LEVELS = 2
@@ -15,7 +15,7 @@ MOST_SIDES = 2**24
 """Least costs that are held at once."""
 
 
-def with_best_bottoms(nodes: Nodes, entries: Entries, splits: SplitTable) -> Trees:
+def with_best_bottoms(nodes: SplitNodes, entries: RoutedRows, splits: SplitTable) -> Trees:
     """Returns trees with the best subtrees at their bottom where these cost less."""
     height = heights(nodes)
     bottom = _bottoms(nodes, height)
@@ -36,7 +36,7 @@ def with_best_bottoms(nodes: Nodes, entries: Entries, splits: SplitTable) -> Tre
     return [_replaced(nodes, root, better) for root in nodes.root.tolist()]
 
 
-def heights(nodes: Nodes) -> Int64[np.ndarray, " node"]:
+def heights(nodes: SplitNodes) -> Int64[np.ndarray, " node"]:
     """Returns how many levels are below every node."""
     height = np.zeros(nodes.depth.size, np.int64)
     for level in range(int(nodes.depth.max()), -1, -1):
@@ -46,7 +46,7 @@ def heights(nodes: Nodes) -> Int64[np.ndarray, " node"]:
 
 
 def leaf_costs(
-    splits: SplitTable, nodes: Nodes, entries: Entries, leaf: Int64[np.ndarray, " entry"]
+    splits: SplitTable, nodes: SplitNodes, entries: RoutedRows, leaf: Int64[np.ndarray, " entry"]
 ) -> Int64[np.ndarray, " node"]:
     """Returns the cost of the rows of every leaf; 0 of other nodes."""
     cost, (label, value) = splits.cost, splits.values
@@ -57,7 +57,7 @@ def leaf_costs(
         return np.asarray(cost(np.stack(sums).astype(np.int64).transpose(2, 0, 1).reshape(-1, size)))
 
 
-def _bottoms(nodes: Nodes, height: Int64[np.ndarray, " node"]) -> Int64[np.ndarray, " bottom"]:
+def _bottoms(nodes: SplitNodes, height: Int64[np.ndarray, " node"]) -> Int64[np.ndarray, " bottom"]:
     """The largest subtrees of so few levels."""
     is_small = (height <= LEVELS) & (height > 0)
     inner = np.flatnonzero(~nodes.is_leaf)
@@ -67,7 +67,7 @@ def _bottoms(nodes: Nodes, height: Int64[np.ndarray, " node"]) -> Int64[np.ndarr
 
 
 def _slots(
-    nodes: Nodes, entries: Entries, bottom: Int64[np.ndarray, " bottom"]
+    nodes: SplitNodes, entries: RoutedRows, bottom: Int64[np.ndarray, " bottom"]
 ) -> tuple[Int64[np.ndarray, " entry"], Int64[np.ndarray, " entry"]]:
     """The number of the subtree that every entry comes to, below 0 for none, and its leaf."""
     slot_of = np.full(nodes.depth.size, -1)
@@ -81,7 +81,7 @@ def _slots(
 
 
 def _better_subtrees(
-    nodes: Nodes,
+    nodes: SplitNodes,
     bottom: Int64[np.ndarray, " some"],
     slot: Int32[np.ndarray, " row"],
     costs: Int64[np.ndarray, " node"],
@@ -138,12 +138,12 @@ def _slot_costs(splits: SplitTable, slot: Int32[np.ndarray, " row"], num_slots: 
         return np.asarray(cost(np.stack(sums).astype(np.int64).transpose(2, 0, 1).reshape(-1, num_slots)))
 
 
-def _leaves_below(nodes: Nodes, node: int) -> list[int]:
+def _leaves_below(nodes: SplitNodes, node: int) -> list[int]:
     first, second = nodes.child[:, node].tolist()
     return [node] if first == node else _leaves_below(nodes, first) + _leaves_below(nodes, second)
 
 
-def _replaced(nodes: Nodes, number: int, better: dict[int, Branching | None]) -> Branching | None:
+def _replaced(nodes: SplitNodes, number: int, better: dict[int, Branching | None]) -> Branching | None:
     """The tree below a node with other subtrees."""
     if number in better:
         return better[number]

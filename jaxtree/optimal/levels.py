@@ -35,7 +35,7 @@ class SplitFields(NamedTuple):
     missing_branch: Int32[np.ndarray, " node"]
 
 
-class Nodes(NamedTuple):
+class SplitNodes(NamedTuple):
     """The nodes of trees, one tree after the other.
 
     Attributes:
@@ -56,7 +56,7 @@ class Nodes(NamedTuple):
         return self.child[0] == np.arange(self.depth.size)
 
     @classmethod
-    def of(cls, trees: Trees) -> "Nodes":
+    def of(cls, trees: Trees) -> "SplitNodes":
         """Returns the nodes of trees, depth-first."""
         fields, child, depth, root = [], [], [], []
 
@@ -87,7 +87,7 @@ class Nodes(NamedTuple):
         return Branching(feature, code, kind, missing_branch, first, second)
 
 
-class Entries(NamedTuple):
+class RoutedRows(NamedTuple):
     """Rows in trees.
 
     Attributes:
@@ -103,12 +103,12 @@ class Entries(NamedTuple):
     has_missing: bool
 
     @classmethod
-    def of(cls, table: CodedTable, num_trees: int) -> "Entries":
+    def of(cls, table: CodedTable, num_trees: int) -> "RoutedRows":
         """Returns all rows in each of some trees."""
         row, tree = np.meshgrid(np.arange(table.num_rows), np.arange(num_trees))
         return cls(table, row.reshape(-1), tree.reshape(-1), bool((table.codes == table.num_values[:, None]).any()))
 
-    def step(self, nodes: Nodes, node: _Nodes, some: Int[np.ndarray, " entry"] | slice = slice(None)) -> _Nodes:
+    def step(self, nodes: SplitNodes, node: _Nodes, some: Int[np.ndarray, " entry"] | slice = slice(None)) -> _Nodes:
         """Returns the children that some entries come to from nodes."""
         split, table = nodes.split, self.table
         feature = split.feature[node]
@@ -120,7 +120,7 @@ class Entries(NamedTuple):
             second = np.where(code == table.num_values[feature], split.missing_branch[node] == 1, second)
         return np.where(second, nodes.child[1][node], nodes.child[0][node])
 
-    def ends(self, nodes: Nodes, node: _Nodes, some: Int[np.ndarray, " entry"] | slice = slice(None)) -> _Nodes:
+    def ends(self, nodes: SplitNodes, node: _Nodes, some: Int[np.ndarray, " entry"] | slice = slice(None)) -> _Nodes:
         """Returns the leaves where some entries come from nodes."""
         while not nodes.is_leaf[node].all():
             node = self.step(nodes, node, some)
@@ -163,7 +163,7 @@ class LeafLosses:
         return np.round(self._weight[row] * error * self._scale).astype(np.int64)
 
 
-def chosen_again(nodes: Nodes, entries: Entries, target: CostedTarget, indicators: Indicators) -> Nodes:
+def chosen_again(nodes: SplitNodes, entries: RoutedRows, target: CostedTarget, indicators: Indicators) -> SplitNodes:
     """Returns trees with every split chosen again, the lower ones first, for the predictions that leaves have."""
     if indicators.number == 0:
         return nodes
@@ -177,7 +177,9 @@ def chosen_again(nodes: Nodes, entries: Entries, target: CostedTarget, indicator
     return nodes
 
 
-def _level_chosen(nodes: Nodes, at: _Nodes, after: _Nodes, lost, entries: Entries, losses, indicators) -> Nodes:
+def _level_chosen(
+    nodes: SplitNodes, at: _Nodes, after: _Nodes, lost, entries: RoutedRows, losses, indicators
+) -> SplitNodes:
     """The trees with the splits of a level chosen again.
 
     Args:
@@ -232,8 +234,8 @@ def _sums_inside(
 
 
 def _with_splits(
-    nodes: Nodes, number: Int64[np.ndarray, " some"], chosen: Int64[np.ndarray, " some"], indicators: Indicators
-) -> Nodes:
+    nodes: SplitNodes, number: Int64[np.ndarray, " some"], chosen: Int64[np.ndarray, " some"], indicators: Indicators
+) -> SplitNodes:
     """Trees where some nodes ask an indicator; from `indicators.number` on, with the first branch outside."""
     at, is_turned = chosen % max(indicators.number, 1), chosen >= indicators.number
     turned = is_turned ^ (indicators.kind[at] != SplitKind.THRESHOLD)

@@ -14,7 +14,7 @@ from jaxtree.optimal.bottoms import leaf_costs, with_best_bottoms
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.exact import SplitTable
 from jaxtree.optimal.indicators import Indicators, make_indicators
-from jaxtree.optimal.levels import Entries, Nodes, Trees, chosen_again
+from jaxtree.optimal.levels import RoutedRows, SplitNodes, Trees, chosen_again
 from jaxtree.optimal.nodes import Branching, CodedTable, branchings
 from jaxtree.optimal.search import all_cuts, spread_cuts
 from jaxtree.tree import SplitKind
@@ -67,8 +67,8 @@ def _refined_together(starts: Trees, table: CodedTable, splits: SplitTable) -> l
     trees, costs = list(starts), _costs_of(starts, table, splits)
     active = np.arange(len(trees))
     for _ in range(MOST_ROUNDS):
-        entries = Entries.of(table, active.size)
-        nodes = chosen_again(Nodes.of([trees[at] for at in active]), entries, splits.target, splits.indicators)
+        entries = RoutedRows.of(table, active.size)
+        nodes = chosen_again(SplitNodes.of([trees[at] for at in active]), entries, splits.target, splits.indicators)
         found = with_best_bottoms(nodes, entries, splits)
         reached = _costs_of(found, table, splits)
         is_better = reached < costs[active]
@@ -83,7 +83,7 @@ def _refined_together(starts: Trees, table: CodedTable, splits: SplitTable) -> l
 
 def _costs_of(trees: Trees, table: CodedTable, splits: SplitTable) -> Int64[np.ndarray, " tree"]:
     """The cost of every tree, in units."""
-    nodes, entries = Nodes.of(trees), Entries.of(table, len(trees))
+    nodes, entries = SplitNodes.of(trees), RoutedRows.of(table, len(trees))
     costs = leaf_costs(splits, nodes, entries, entries.ends(nodes, nodes.root[entries.tree]))
     return np.add.reduceat(costs, nodes.root)
 

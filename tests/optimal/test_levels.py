@@ -9,7 +9,7 @@ import pytest
 from jaxtree.optimal import native, refine
 from jaxtree.optimal.bottoms import with_best_bottoms
 from jaxtree.optimal.exact import SplitTable, exact_frontier
-from jaxtree.optimal.levels import Entries, LeafLosses, Nodes, chosen_again
+from jaxtree.optimal.levels import LeafLosses, RoutedRows, SplitNodes, chosen_again
 from jaxtree.optimal.nodes import Branching, CodedTable, objective_of
 from jaxtree.tree import SplitKind
 from tests.optimal.tables import IS_CATEGORICAL, NUM_VALUES, case_of, indicators_of
@@ -39,7 +39,7 @@ def losses_of(nodes, entries, made):
 def test_a_split_is_the_best_for_the_predictions_of_its_leaves(name):
     codes, _, _, made = case_of(name, seed=31)
     table, indicators = table_of(codes), indicators_of(codes)
-    nodes, entries = Nodes.of([some_tree(1)]), Entries.of(table_of(codes), 1)
+    nodes, entries = SplitNodes.of([some_tree(1)]), RoutedRows.of(table_of(codes), 1)
     losses, _ = losses_of(nodes, entries, made)
     after = chosen_again(nodes, entries, made, indicators)
     left, right = (losses(entries.row, np.full(table.num_rows, leaf)) for leaf in nodes.child[:, 0])
@@ -52,7 +52,7 @@ def test_a_split_is_the_best_for_the_predictions_of_its_leaves(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_no_choice_of_a_deep_tree_costs_more(name):
     codes, _, _, made = case_of(name, seed=32)
-    nodes, entries = Nodes.of([some_tree(4), some_tree(2, 3), None]), Entries.of(table_of(codes), 3)
+    nodes, entries = SplitNodes.of([some_tree(4), some_tree(2, 3), None]), RoutedRows.of(table_of(codes), 3)
     losses, leaf = losses_of(nodes, entries, made)
     after = chosen_again(nodes, entries, made, indicators_of(codes))
     now = losses(entries.row, entries.ends(after, after.root[entries.tree]))
@@ -67,7 +67,7 @@ def test_two_levels_at_the_bottom_are_the_best(name):
     made = made._replace(cost=made.free_cost)
     splits = SplitTable(indicators_of(codes), made)
     trees = [some_tree(2), some_tree(1, 2)]
-    better = with_best_bottoms(Nodes.of(trees), Entries.of(table_of(codes), 2), splits)
+    better = with_best_bottoms(SplitNodes.of(trees), RoutedRows.of(table_of(codes), 2), splits)
     rest = made.moment.sum()
     for tree, depth in zip(better, (2, 1), strict=True):
         least = exact_frontier(splits, np.ones(codes.shape[1], bool), depth)[-1]
