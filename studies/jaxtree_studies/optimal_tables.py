@@ -58,9 +58,9 @@ def read_arff(path: Path) -> pd.DataFrame:
     rows = [[cell.strip().strip("'\"") for cell in line.split(",")] for line in lines[start + 1 :]]
     table = pd.DataFrame(rows).replace("?", np.nan)
     for column in table:
-        as_numbers = pd.to_numeric(table[column], errors="coerce")
-        if as_numbers.notna().equals(table[column].notna()):
-            table[column] = as_numbers
+        numbers: Any = pd.to_numeric(table[column], errors="coerce")
+        if np.array_equal(numbers.notna(), table[column].notna()):
+            table[column] = numbers
     return table
 
 

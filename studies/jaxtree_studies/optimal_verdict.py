@@ -134,7 +134,7 @@ def _on_the_cars(cars: list[Results]) -> str:
     return (
         f"On the cars of Zhu and Zhou (2023) the tree of {len(proven)} of {len(cars)} depths of table 2 is proven to "
         f"be the best; the best trees have {points(float(gains))} points more in training than CART's on average. On "
-        f"the paper's test rows they are better than its cell at {len(better)} depths, worse at {len(worse)}, the highest "
-        f"being {max(row['best']['test'] for row in cars):.4f}; the table's highest is "
+        f"the paper's test rows they are better than its cell at {len(better)} depths, worse at {len(worse)}, the "
+        f"highest being {max(row['best']['test'] for row in cars):.4f}; the table's highest is "
         f"{max(row['paper'] for row in cars):.4f}."
     )
