@@ -24,6 +24,7 @@ COMMANDS = {
     "export": ("export", "Writes a model as ONNX, C, SQL, treelite or a program of JAX."),
     "evaluate": ("apply", "Scores a model on a table with known targets."),
     "search": ("fit", "Scores all combinations of given values, and can fit the best one; a tree grows once per fold."),
+    "tune": ("tune", "Searches for the best boosted trees in a given time, and writes an ensemble of them."),
     "example": ("output", "Writes one of the embedded tables, its target in the last column."),
 }
 """The module of every command, and the first line of its help."""

@@ -98,7 +98,7 @@ def search(
     kind = None if results is None else kind_of_table(results, None, "--results")
     training = read_training(session, data, target, columns)
     if scoring is not None:
-        _check_scorer(scoring, training)
+        check_scorer(scoring, training)
     estimator = make_estimator(algorithm, training.task, seed=seed, prunings=prune or ())
     grid, folds = make_grid(estimator, settings), folds_of(training, cv, seed)
     scored = TreeSearchCV(estimator, grid, cv=folds, scoring=scoring, refit=False, error_score="raise")
@@ -143,6 +143,11 @@ def fit_and_save(session: Session, estimator: Any, training: "Labelled", output:
     estimator.other_columns_ = training.other_columns
     score = estimator.score(training.X, training.y, sample_weight=training.weight)
     print_results(output, [*results, _shape(estimator), f"on the rows of the fit: {training.score_name} {score:.4f}"])
+    save_model(estimator, output)
+
+
+def save_model(estimator: Any, output: str) -> None:
+    """Writes a model file, and prints its name."""
     if output != "-":
         estimator.save(output)
         print(f"model: {output}")
@@ -195,7 +200,7 @@ def print_results(output: str | None, lines: list[str]) -> None:
     print("\n".join(lines), file=sys.stderr if output == "-" else sys.stdout)
 
 
-def folds_of(training: "Labelled", folds: int, seed: int) -> list[Any]:
+def folds_of(training: "Labelled", folds: int, seed: int, option: str = "--cv") -> list[Any]:
     """Returns the rows of every fold, to fit on and to score on; shuffled, and with like shares of classes.
 
     Raises:
@@ -204,7 +209,7 @@ def folds_of(training: "Labelled", folds: int, seed: int) -> list[Any]:
     from sklearn.model_selection import KFold, StratifiedKFold
 
     if folds > len(training.X):
-        raise InvalidInputError(f"--cv must be at most {len(training.X)}, the number of rows, got {folds}")
+        raise InvalidInputError(f"{option} must be at most {len(training.X)}, the number of rows, got {folds}")
     is_stratified = training.task == "classification" and int(training.y.value_counts().max()) >= folds
     kind = StratifiedKFold if is_stratified else KFold
     return list(kind(folds, shuffle=True, random_state=seed).split(training.X, training.y if is_stratified else None))
@@ -282,16 +287,16 @@ def _all_scores(scores: dict[str, Any]) -> dict[str, Any]:
     return words | {name: scores[name].tolist() for name in ("mean_test_score", "std_test_score", "rank_test_score")}
 
 
-def _check_scorer(scoring: str, training: "Labelled") -> None:
+def check_scorer(scoring: str, training: "Labelled", option: str = "--scoring") -> None:
     """Raises, before the work, if a scorer cannot score even a model that predicts a constant."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
     from sklearn.metrics import get_scorer, get_scorer_names
 
     if scoring not in get_scorer_names():
         message = f"must be a scorer of scikit-learn, such as accuracy, got {scoring!r}"
-        raise typer.BadParameter(message, param_hint="--scoring")
+        raise typer.BadParameter(message, param_hint=option)
     model = DummyClassifier() if training.task == "classification" else DummyRegressor()
     try:
         get_scorer(scoring)(model.fit(training.X, training.y), training.X, training.y)
     except (ValueError, TypeError, AttributeError) as error:
-        raise InvalidInputError(f"--scoring {scoring} cannot score this {training.task}: {error}") from error
+        raise InvalidInputError(f"{option} {scoring} cannot score this {training.task}: {error}") from error

@@ -40,7 +40,8 @@ class BoostedEnsemble(AnnotatedParameters, KeptInFiles, BaseEstimator):
             fitted: The models.
             weights: A number above 0 of each; the weights are divided by their sum.
         """
-        ensemble = cls([clone(model) for model in fitted], [float(weight) for weight in weights])
+        kind: Any = cls
+        ensemble = kind([clone(model) for model in fitted], [float(weight) for weight in weights])
         ensemble.check_parameters()
         ensemble.take_members(list(fitted), _shares(weights))
         return ensemble

@@ -65,10 +65,10 @@ def to_html(
     tables = [("training", X, y), ("validation", X_val, y_val)]
     if exported_model(estimator).link is not None:
         return _boosted_page(estimator, tables, title, tree)
-    template = _template("page.html")
+    template = template_of("page.html")
     subject = subject_of(estimator, tree)
     rows = [own for table in tables if (own := read_rows(subject, *table)) is not None]
-    script = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
+    script = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
     return template.render(
         title=type(estimator).__name__ if title is None else title,
         subject=subject,
@@ -80,7 +80,7 @@ def to_html(
         importances=_importances(estimator),
         has_sums=bool(rows) or bool(subject.classes),
         has_rows=bool(rows),
-        style=_asset("page.css"),
+        style=asset("page.css"),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         data=_as_json(page_data(subject, rows)),
@@ -89,12 +89,12 @@ def to_html(
 
 def _boosted_page(estimator: Any, tables: list[tuple[str, Any, Any]], title: str | None, tree: int) -> str:
     name = type(estimator).__name__
-    return _template("boosted.html").render(
+    return template_of("boosted.html").render(
         title=name if title is None else title,
         estimator=name,
         parameters=parameters(estimator),
         importances=_importances(estimator),
-        style=_asset("page.css"),
+        style=asset("page.css"),
         **boosted_facts(estimator, tables, tree),
     )
 
@@ -105,14 +105,16 @@ def _as_json(data: dict[str, Any]) -> str:
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Returns the text of a file that pages are made of."""
     return resources.files("jaxtree.page").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _template(name: str) -> Any:
+def template_of(name: str) -> Any:
+    """Returns a template of jinja2; raises MissingExtraError without that."""
     jinja2 = import_extra("jinja2", "to_html", "plot")
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
+        loader=jinja2.FunctionLoader(asset),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -1,0 +1,111 @@
+"""`jaxtree tune`: the best ensemble of boosted trees that is found in a given time, as a model file and a page.
+
+The modules that read tables or compute are imported when the command runs, so that its help does not wait for them.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jaxtree.cli.fit import check_scorer, folds_of, print_results, read_training, save_model
+from jaxtree.cli.output import check_writable, write_bytes
+from jaxtree.cli.session import (
+    ColumnOptions,
+    DataArgument,
+    SeedOption,
+    Session,
+    TableSession,
+    TargetOption,
+    command,
+    in_short,
+    progress_bar,
+)
+from jaxtree.errors import import_extra
+
+if TYPE_CHECKING:
+    from jaxtree.cli.columns import Labelled
+
+
+@command
+def tune(
+    *,
+    data: DataArgument,
+    target: TargetOption,
+    output: Annotated[str, typer.Option("--output", "-o", help="The model file to write; - is standard output.")],
+    minutes: Annotated[float, typer.Option(min=0.01, help="The time that all of it may take.")] = 5,
+    page: Annotated[str | None, typer.Option(help="Write a page about the search; - is standard output.")] = None,
+    folds: Annotated[int, typer.Option(min=2, help="The number of folds that settings are scored on.")] = 5,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="A scorer of scikit-learn.", show_default="neg_log_loss, or neg_root_mean_squared_error"),
+    ] = None,
+    most_settings: Annotated[int, typer.Option("--settings", min=1, help="The most settings to try.")] = 1000,
+    seed: SeedOption = 0,
+    columns: ColumnOptions,
+    session: TableSession,
+) -> None:
+    """Searches for the best boosted trees in a given time, and writes an ensemble of them."""
+    from jaxtree.search.tuning import Budget
+
+    budget = Budget(60 * minutes, most_settings)
+    for path in (output, page):
+        if path is not None:
+            check_writable(path)
+    if output == page == "-":
+        raise typer.BadParameter("and --output cannot both be the standard output", param_hint="--page")
+    if page is not None:
+        # Before the work, so that no minutes are lost where it is missing.
+        import_extra("jinja2", "--page", "plot")
+    training = read_training(session, data, target, columns)
+    if metric is not None:
+        check_scorer(metric, training, "--metric")
+    tuned = _tuned(session, training, budget, folds, metric, seed)
+    tuned.model.other_columns_ = training.other_columns
+    print_results("-" if "-" in (output, page) else output, _results(tuned, budget))
+    save_model(tuned.model, output)
+    if page is not None:
+        from jaxtree.page.tuned import tuned_page
+
+        write_bytes(tuned_page(tuned, training.y, title=f"Boosted trees, tuned for {in_short(target)}").encode(), page)
+        if page != "-":
+            session.note(f"page: {page}")
+
+
+def _tuned(session: Session, training: "Labelled", budget: Any, folds: int, metric: str | None, seed: int) -> Any:
+    """Searches, with a bar of the time in a terminal."""
+    import jaxtree
+    from jaxtree.search.out_of_fold import make_yardstick
+    from jaxtree.search.spaces import space_for
+    from jaxtree.search.tuning import Task, tune
+
+    of_classes = training.task == "classification"
+    name = "GradientBoostingClassifier" if of_classes else "GradientBoostingRegressor"
+    yardstick = make_yardstick(metric, training.y, of_classes=of_classes)
+    splits = folds_of(training, folds, seed, "--folds")
+    task = Task(getattr(jaxtree, name)(), training.X, training.y, training.weight, splits, yardstick)
+    space = space_for(*training.X.shape, num_classes=training.y.nunique() if of_classes else 0)
+    with _bar_of_time(session, budget.seconds) as report:
+        return tune(task, space, budget, seed, report)
+
+
+@contextlib.contextmanager
+def _bar_of_time(session: Session, seconds: float) -> Iterator[Any]:
+    """Yields what to call with the seconds used, and with words."""
+    with progress_bar(quiet=session.quiet) as progress:
+        bar = progress.add_task("searching", total=seconds)
+        yield lambda used, words: progress.update(bar, completed=used, description=words)
+
+
+def _results(tuned: Any, budget: Any) -> list[str]:
+    """What was found, in words."""
+    yardstick, tried = tuned.yardstick, tuned.tried
+    best = tried.scores[tried.scores.mean(axis=1).argmax()]
+    members = len(tuned.model.estimators_)
+    rows = [("ensemble", tuned.scores), ("best setting", best), ("defaults", tried.scores[0])]
+    lines = [f"{len(tried.settings)} settings on {len(tuned.tests)} folds in {budget.used():.0f} s"]
+    lines += [f"{yardstick.in_words}, mean ± deviation over folds"]
+    lines += [f"  {name:<12}  {yardstick.shown(scores.mean()):.4f} ± {scores.std():.4f}" for name, scores in rows]
+    plural = "s" if members > 1 else ""
+    return [*lines, f"{type(tuned.model).__name__}: {members} member{plural}, fitted on all rows"]

@@ -1,0 +1,134 @@
+"""Scores of out-of-fold predictions: of settings fold by fold, and of ensembles that other folds have chosen."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.metrics import get_scorer
+
+from jaxtree.search.ensemble import given, select_with_replacement
+
+LEAST_CHANCE = 1e-15
+"""The least probability of which a logarithm is taken."""
+
+
+class Yardstick(NamedTuple):
+    """How predictions are scored, greater if better.
+
+    Attributes:
+        name: A scorer of scikit-learn.
+        classes: The classes; None for numbers.
+        target: The targets of all rows; of classes their numbers.
+        most: Settings that an ensemble is chosen from, and members that are taken, at most.
+    """
+
+    name: str
+    classes: Any
+    target: Float[np.ndarray, " row"] | Int[np.ndarray, " row"]
+    most: int
+
+    @property
+    def in_words(self) -> str:
+        """The name of what is measured, without a sign."""
+        return self.name.removeprefix("neg_").replace("_", " ")
+
+    def shown(self, score: Any) -> Any:
+        """Returns scores as they are shown: of a loss the loss."""
+        return -score if self.name.startswith("neg_") else score
+
+    def score(self, predicted: Float[np.ndarray, "row column"], rows: Int[np.ndarray, " row"]) -> float:
+        """Returns the score of predictions of some rows."""
+        target: Any = self.target[rows]
+        if self.name in _QUICK:
+            return _QUICK[self.name](predicted, target)
+        named = target if self.classes is None else self.classes[target]
+        return float(get_scorer(self.name)(given(predicted, self.classes), np.empty((len(rows), 1)), named))
+
+
+def make_yardstick(name: str | None, y: Any, *, of_classes: bool) -> Yardstick:
+    """Returns how predictions of a target are scored.
+
+    Args:
+        name: A scorer of scikit-learn; None for the log loss of classes, and for the root mean squared error.
+        y: The target.
+        of_classes: Whether it has classes.
+
+    >>> yardstick = make_yardstick(None, ["a", "b"], of_classes=True)
+    >>> yardstick.in_words, round(yardstick.shown(yardstick.score(np.array([[0.5, 0.5], [0.0, 1.0]]), np.arange(2))), 4)
+    ('log loss', 0.3466)
+    """
+    name = name or ("neg_log_loss" if of_classes else "neg_root_mean_squared_error")
+    most = 25 if name in _QUICK else 12
+    if not of_classes:
+        return Yardstick(name, None, np.asarray(y, np.float64), most)
+    classes, target = np.unique(np.asarray(y), return_inverse=True)
+    return Yardstick(name, classes, target, most)
+
+
+def scores_of_folds(
+    yardstick: Yardstick, predicted: Float[np.ndarray, "setting row column"], tests: Sequence[Int[np.ndarray, " row"]]
+) -> Float[np.ndarray, "setting fold"]:
+    """Returns the score of every setting on the test rows of every fold."""
+    return np.array([[yardstick.score(own[rows], rows) for rows in tests] for own in predicted])
+
+
+def select(
+    yardstick: Yardstick,
+    predicted: Float[np.ndarray, "setting row column"],
+    scores: Float[np.ndarray, " setting"],
+    rows: Int[np.ndarray, " row"],
+) -> Float[np.ndarray, " setting"]:
+    """Returns the weight of every setting in the ensemble that predicts some rows best.
+
+    Args:
+        yardstick: How predictions are scored.
+        predicted: The out-of-fold predictions of the settings.
+        scores: Their scores, of which the greatest are looked at.
+        rows: The rows.
+    """
+    best = np.argsort(-scores, kind="stable")[: yardstick.most]
+    score: Callable = lambda own: yardstick.score(own, rows)  # noqa: E731
+    weights = np.zeros(len(predicted))
+    weights[best] = select_with_replacement(list(predicted[best][:, rows]), score, yardstick.most)
+    return weights
+
+
+def predictions_of_other_choices(
+    yardstick: Yardstick,
+    predicted: Float[np.ndarray, "setting row column"],
+    scores: Float[np.ndarray, "setting fold"],
+    tests: Sequence[Int[np.ndarray, " row"]],
+) -> Float[np.ndarray, "row column"]:
+    """Returns what ensembles predict that were chosen on the rows of other folds: what an ensemble is judged by.
+
+    The choice on all rows has seen the targets that it would be judged by.
+    """
+    result = np.full(predicted.shape[1:], np.nan)
+    for fold, rows in enumerate(tests):
+        others = np.concatenate([own for number, own in enumerate(tests) if number != fold])
+        weights = select(yardstick, predicted, np.delete(scores, fold, axis=1).mean(axis=1), others)
+        result[rows] = np.tensordot(weights, predicted[:, rows], 1)
+    return result
+
+
+def _log_likelihood(predicted: Float[np.ndarray, "row class"], target: Int[np.ndarray, " row"]) -> float:
+    """The mean logarithm of the chance of the true class, of chances that add up to 1."""
+    own = predicted[np.arange(len(target)), target] / predicted.sum(axis=1)
+    return float(np.log(np.clip(own, LEAST_CHANCE, 1)).mean())
+
+
+def _minus_root_of_squares(predicted: Float[np.ndarray, "row one"], target: Float[np.ndarray, " row"]) -> float:
+    return -float(np.sqrt(np.square(predicted[:, 0] - target).mean()))
+
+
+def _accuracy(predicted: Float[np.ndarray, "row class"], target: Int[np.ndarray, " row"]) -> float:
+    return float((predicted.argmax(axis=1) == target).mean())
+
+
+_QUICK: dict[str, Callable[..., float]] = {
+    "neg_log_loss": _log_likelihood,
+    "neg_root_mean_squared_error": _minus_root_of_squares,
+    "accuracy": _accuracy,
+}
+"""Scorers that an ensemble's choice calls thousands of times."""

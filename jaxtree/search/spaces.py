@@ -1,0 +1,95 @@
+"""Spaces of settings for boosted trees by the size of a table: small tables get many cautious rounds, large ones few.
+
+The ranges are about those in which LightGBM is tuned in comparisons of learners, with the names of jaxtree's
+parameters. All settings of a space share a program of boosting, except that large tables have two sizes of trees.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+SMALL, MEDIUM = 20_000, 100_000
+"""Rows times scores up to which a table is small, or of medium size."""
+
+
+class Range(NamedTuple):
+    """The values of a parameter between two ends.
+
+    Attributes:
+        low: The least value.
+        high: The greatest value.
+        is_log: Whether the logarithms of values are spread evenly, not the values.
+        is_whole: Whether the values are whole numbers.
+        default: The value of the first setting.
+    """
+
+    low: float
+    high: float
+    is_log: bool
+    is_whole: bool
+    default: float
+
+    def draw(self, rng: np.random.Generator) -> float | int:
+        """Returns a value, of four digits."""
+        if self.is_log:
+            value = float(np.exp(rng.uniform(np.log(self.low), np.log(self.high))))
+        else:
+            value = float(rng.uniform(self.low, self.high))
+        return int(np.clip(round(value), self.low, self.high)) if self.is_whole else float(f"{value:.4g}")
+
+
+class Space(NamedTuple):
+    """What a search tries.
+
+    Attributes:
+        fixed: Parameters that all settings share.
+        ranges: The ranges of the others, by name.
+        batch: The number of settings that are fitted at once: fewer where they take long.
+    """
+
+    fixed: dict[str, Any]
+    ranges: dict[str, Range]
+    batch: int
+
+    def settings(self, number: int, seed: int) -> list[dict[str, Any]]:
+        """Returns settings: first that of the defaults, then drawn ones, the same for a seed however many they are."""
+        rng = np.random.default_rng(seed)
+        defaults = {name: int(own.default) if own.is_whole else float(own.default) for name, own in self.ranges.items()}
+        drawn = [{name: own.draw(rng) for name, own in self.ranges.items()} for _ in range(number - 1)]
+        return [defaults, *drawn]
+
+
+def space_for(num_rows: int, num_columns: int, num_classes: int = 0) -> Space:
+    """Returns the space for a table.
+
+    Args:
+        num_rows: Rows of the table.
+        num_columns: Columns of it.
+        num_classes: Classes of the target; 0 for numbers.
+
+    >>> small, large = space_for(1_000, 20, 2), space_for(1_000_000, 20, 2)
+    >>> small.fixed["n_estimators"], large.fixed["n_estimators"], small.batch, large.batch
+    (400, 150, 8, 2)
+    >>> small.settings(2, seed=0)[0]["learning_rate"]
+    0.1
+    """
+    num_scores = num_classes if num_classes > 2 else 1
+    work = num_rows * num_scores
+    size = 0 if work <= SMALL else 1 if work <= MEDIUM else 2
+    most_rows = max(3, min(100, num_rows // 20))
+    ranges = {
+        "learning_rate": Range(*((0.02, 0.2), (0.03, 0.2), (0.05, 0.3))[size], True, False, 0.1),
+        "max_leaf_nodes": Range(4, 64 if num_rows > SMALL else 32, True, True, 31),
+        "min_samples_leaf": Range(2, most_rows, True, True, min(20, most_rows)),
+        "min_child_weight": Range(0.01, 10, True, False, 1),
+        "reg_lambda": Range(0.01, 30, True, False, 1),
+        "reg_alpha": Range(0.001, 10, True, False, 0),
+        "subsample": Range(0.5, 1, False, False, 1),
+        "colsample_bytree": Range(min(1.0, max(0.4, 1 / num_columns)), 1, False, False, 1),
+    }
+    fixed = {
+        "n_estimators": (400, 250, 150)[size],
+        "early_stopping": True,
+        "n_iter_no_change": (20, 15, 10)[size],
+    }
+    return Space(fixed, ranges, batch=(8, 4, 2)[size])
