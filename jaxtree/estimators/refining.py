@@ -13,11 +13,10 @@ from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.conventions import key_of
 from jaxtree.estimators.growing import decode_thresholds
 from jaxtree.optimal.costs import cost_of_classes, cost_of_numbers
-from jaxtree.optimal.nodes import Branching, CodedTable, node_table
+from jaxtree.optimal.nodes import CodedTable, branching_at, node_table
 from jaxtree.optimal.refine import refined
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.target import check_sample_weight
-from jaxtree.tree import SplitKind, Tree
 
 AnyTree = TypeVar("AnyTree", bound=BaseTree)
 
@@ -73,23 +72,7 @@ def refine(
         costed = cost_of_classes(target[0, used], int(estimator.n_classes_), weight)
     else:
         costed = cost_of_numbers(target[:, used], weight)
-    tree = _branching_at(estimator.tree_, 0)
+    tree = branching_at(estimator.tree_, 0)
     better = refined(tree, table, costed, restarts=restarts, key=key_of(random_state) if restarts else None)
     copied = copy.copy(estimator)
     return copied.settle(decode_thresholds(node_table(better, table, costed), schema))
-
-
-def _branching_at(tree: Tree, node: int) -> Branching | None:
-    """The tree below a node in terms of codes."""
-    if tree.is_leaf[node]:
-        return None
-    kind, missing_branch = int(tree.split_kind[node]), int(tree.missing_branch[node])
-    if kind not in (SplitKind.THRESHOLD, SplitKind.ONE_VS_REST) or missing_branch > 1:
-        raise InvalidInputError(
-            "refine takes trees whose splits are thresholds, or one category against the rest "
-            "(categorical_splits='one_vs_rest'), and send missing values to one branch; node "
-            f"{node} has a split of kind {SplitKind(kind).name.lower()}"
-        )
-    first = int(tree.first_child[node])
-    sides = _branching_at(tree, first), _branching_at(tree, first + 1)
-    return Branching(int(tree.feature[node]), int(tree.code[node]), kind, missing_branch, *sides)

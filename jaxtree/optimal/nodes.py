@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int, UInt
 
+from jaxtree.errors import InvalidInputError
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.exact import Fork
 from jaxtree.optimal.indicators import Indicators
@@ -66,6 +67,22 @@ def branching_of(fork: Fork | None, indicators: Indicators) -> Branching | None:
     first, second = sides if indicators.inside_branch(at) == 0 else sides[::-1]
     feature, code, kind = int(indicators.feature[at]), int(indicators.code[at]), int(indicators.kind[at])
     return Branching(feature, code, kind, int(indicators.missing_branch[at]), first, second)
+
+
+def branching_at(tree: Tree, node: int) -> Branching | None:
+    """Returns the tree below a node of a node table; raises InvalidInputError if it has splits of other kinds."""
+    if tree.is_leaf[node]:
+        return None
+    kind, missing_branch = int(tree.split_kind[node]), int(tree.missing_branch[node])
+    if kind not in (SplitKind.THRESHOLD, SplitKind.ONE_VS_REST) or missing_branch > 1:
+        raise InvalidInputError(
+            "refine takes trees whose splits are thresholds, or one category against the rest "
+            "(categorical_splits='one_vs_rest'), and send missing values to one branch; node "
+            f"{node} has a split of kind {SplitKind(kind).name.lower()}"
+        )
+    first = int(tree.first_child[node])
+    sides = branching_at(tree, first), branching_at(tree, first + 1)
+    return Branching(int(tree.feature[node]), int(tree.code[node]), kind, missing_branch, *sides)
 
 
 def branchings(tree: Branching | None) -> list[Branching]:

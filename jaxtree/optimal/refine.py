@@ -12,11 +12,11 @@ from jaxtyping import Array, Int, Int64, PRNGKeyArray
 
 from jaxtree.optimal.bottoms import leaf_costs, with_best_bottoms
 from jaxtree.optimal.costs import CostedTarget
+from jaxtree.optimal.cuts import all_cuts, spread_cuts
 from jaxtree.optimal.exact import SplitTable
 from jaxtree.optimal.indicators import Indicators, make_indicators
 from jaxtree.optimal.levels import RoutedRows, SplitNodes, Trees, chosen_again
 from jaxtree.optimal.nodes import Branching, CodedTable, branchings
-from jaxtree.optimal.search import all_cuts, spread_cuts
 from jaxtree.tree import SplitKind
 
 MOST_ROUNDS = 50
@@ -30,6 +30,11 @@ DRAWN_SHARE = 0.3
 
 MOST_ENTRIES = 2**22
 """Rows times trees that are refined side by side, unless one tree has more rows."""
+
+
+def can_refine(target: CostedTarget) -> bool:
+    """Whether rows cost something of their own in a leaf, and leaves may have any number of rows."""
+    return target.cost.formula in ("cost", "squared_error") and int(target.cost.least_rows) <= 1
 
 
 def refined(

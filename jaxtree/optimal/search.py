@@ -10,15 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.optimal.costs import CostedTarget
+from jaxtree.optimal.cuts import Cuts, all_cuts, spread_cuts, zoomed_cuts
 from jaxtree.optimal.deeper import DeepSearch
 from jaxtree.optimal.exact import MOST_EXACT_DEPTH, SplitTable, best_number_of_leaves, exact_frontier, exact_tree
+from jaxtree.optimal.greedy import greedy_tree, without_dear_splits
 from jaxtree.optimal.indicators import make_indicators
 from jaxtree.optimal.nodes import Branching, CodedTable, branching_of, branchings, objective_of
-from jaxtree.tree import SplitKind
+from jaxtree.optimal.refine import can_refine, refined
 
 MOST_INDICATORS = {1: 2**20, 2: 2**13, 3: 2**12, 4: 2**12, 5: 2**12}
 """The most indicators that are compared, by the depth of the tree."""
@@ -29,13 +30,8 @@ GOOD_NUMBER = {1: 2**16, 2: 2**11, 3: 512, 4: 128, 5: 96}
 LARGE_PENALTY = 2.0**12
 """A penalty of so many units is rounded to a whole number of them, a smaller one to this part of one."""
 
-FEWEST_NEW_CUTS = 8
-"""New cuts that are tried around each one of the tree, at least."""
-
 PATIENCE = 2
 """Rounds of zoom without a better tree after which it ends."""
-
-Cuts = list[Int[np.ndarray, " _cut"]]
 
 
 class SearchLimits(NamedTuple):
@@ -118,7 +114,24 @@ def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchL
                 search.compare(splits, table)
                 if search.goes_on:
                     search.cuts = zoomed_cuts(search.cuts, whole, search.best.tree, table, most)
-    return [search.best._replace(is_complete=is_complete) for search in searches]
+    found = [search.best._replace(is_complete=is_complete) for search in searches]
+    return [_at_least_greedy(own, table, target, best) for own, best in zip(limits, found, strict=True)]
+
+
+def _at_least_greedy(limits: SearchLimits, table: CodedTable, target: CostedTarget, best: BestTree) -> BestTree:
+    """A tree of many levels that is not proven to be the best, or a better one that greed or `refined` finds."""
+    if limits.max_depth <= MOST_EXACT_DEPTH or best.optimality == "proven":
+        return best
+    greedy = greedy_tree(table, target, limits.max_depth, learns_missing=limits.learns_missing)
+    trees = [greedy]
+    if can_refine(target) and limits.learns_missing:
+        trees += [refined(tree, table, target) for tree in (greedy, best.tree)]
+    for tree in trees:
+        smaller = without_dear_splits(tree, table, target, limits.leaf_penalty)
+        objective = objective_of(smaller, table, target) + limits.leaf_penalty * (len(branchings(smaller)) + 1)
+        if objective < best.objective:
+            best = best._replace(tree=smaller, objective=objective, bound=min(best.bound, objective))
+    return best
 
 
 class _Search:
@@ -206,14 +219,6 @@ def penalty_in_units(penalty: float, target: CostedTarget) -> float:
     return float(round(own)) if own >= LARGE_PENALTY else round(own * LARGE_PENALTY) / LARGE_PENALTY
 
 
-def all_cuts(table: CodedTable) -> Cuts:
-    """Returns the codes at which every feature may be split: of a threshold all but the last, of a category all."""
-    return [
-        np.arange(values if by_category else max(values - 1, 0))
-        for values, by_category in zip(table.num_values.tolist(), table.is_categorical, strict=True)
-    ]
-
-
 def _thresholds_of_column(table: CodedTable, whole: Cuts, limits: SearchLimits) -> int:
     """How many thresholds of a column are compared at once."""
     if limits.max_thresholds is not None:
@@ -223,52 +228,3 @@ def _thresholds_of_column(table: CodedTable, whole: Cuts, limits: SearchLimits) 
     good = GOOD_NUMBER[limits.max_depth] - every[table.is_categorical].sum()
     numbers = [number for number in range(1, 2**16) if np.minimum(sizes, number).sum() <= good]
     return max(numbers, default=1)
-
-
-def spread_cuts(table: CodedTable, whole: Cuts, most: int, weight: Int[np.ndarray, " row"]) -> Cuts:
-    """Returns the cuts that divide the weight of every feature most evenly, so many at most; categories stay all."""
-    cuts = list(whole)
-    for feature, own in enumerate(whole):
-        if own.size > most and not table.is_categorical[feature]:
-            cuts[feature] = own[_spread(_weight_up_to(table, feature, weight), most)]
-    return cuts
-
-
-def _weight_up_to(table: CodedTable, feature: int, weight: Int[np.ndarray, " row"]) -> Float64[np.ndarray, " code"]:
-    """The weight of the rows up to every code of a feature, but for missing values."""
-    summed = np.bincount(table.codes[feature], weight, minlength=int(table.num_values[feature]) + 1)
-    return np.cumsum(summed[: int(table.num_values[feature])])
-
-
-def _spread(weight_up_to: Float64[np.ndarray, " code"], most: int) -> Int[np.ndarray, " place"]:
-    """Places of cuts at so many quantiles of the weight."""
-    quantiles = weight_up_to[-1] * np.arange(1, most + 1) / (most + 1)
-    places = np.searchsorted(weight_up_to, quantiles)
-    return np.unique(np.minimum(places, weight_up_to.size - 2))
-
-
-def zoomed_cuts(cuts: Cuts, whole: Cuts, tree: Branching | None, table: CodedTable, most: int) -> Cuts:
-    """Returns the cuts of a tree, those evenly between their neighbours, and every second of the others.
-
-    Args:
-        cuts: The cuts that were compared.
-        whole: All cuts.
-        tree: The best tree among them.
-        table: The table.
-        most: The most new cuts of a feature.
-    """
-    chosen: dict[int, list[int]] = {}
-    for branching in branchings(tree):
-        if branching.kind == SplitKind.THRESHOLD and branching.code < table.num_values[branching.feature] - 1:
-            chosen.setdefault(branching.feature, []).append(branching.code)
-    closer = list(cuts)
-    for feature, codes in chosen.items():
-        own, share = cuts[feature], max(most // len(codes), FEWEST_NEW_CUTS)
-        parts = [np.array(codes), own[::2]]
-        for code in codes:
-            place = int(np.searchsorted(own, code))
-            low = own[place - 1] + 1 if place > 0 else 0
-            high = own[place + 1] - 1 if place + 1 < own.size else whole[feature][-1]
-            parts.append(np.unique(np.linspace(low, high, share).round().astype(np.int64)))
-        closer[feature] = np.unique(np.concatenate(parts))
-    return closer

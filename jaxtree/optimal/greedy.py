@@ -1,0 +1,61 @@
+"""The tree that greed finds, one split after the other, from which searches of many levels begin at least."""
+
+import jax
+import numpy as np
+from jaxtyping import Int
+
+from jaxtree.growth.grow import grow_completely
+from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes
+from jaxtree.growth.standard_objectives import Classes, Numbers
+from jaxtree.optimal.costs import CostedTarget
+from jaxtree.optimal.nodes import Branching, CodedTable, branching_at, branchings, objective_of
+from jaxtree.tree import SplitKind
+
+
+def greedy_tree(
+    table: CodedTable, target: CostedTarget, depth: int, *, learns_missing: bool = True
+) -> Branching | None:
+    """Returns CART's tree: by Gini impurity for classes, by the squared error for numbers.
+
+    Args:
+        table: The rows.
+        target: Their target; a leaf has its least number of rows.
+        depth: The largest depth of a leaf.
+        learns_missing: Whether missing values may go to either branch.
+    """
+    kinds = np.where(table.is_categorical, SplitKind.ONE_VS_REST, SplitKind.THRESHOLD).astype(np.int32)
+    num_values = np.asarray(table.num_values, np.int32)
+    features = Features(kinds, num_values + 1, num_values)
+    weight = target.values.value[0] * target.units.weight
+    cost, missing = target.cost, Missing.LEARN if learns_missing else Missing.BRANCH
+    of_classes = cost.num_targets == 0
+    objective = Classes(cost.num_labels) if of_classes else Numbers(num_outputs=cost.num_targets)
+    rules = Rules(objective, missing, counts_rows=True)
+    labels = target.values.label if of_classes else target.weighted / weight
+    sizes = Sizes(int(num_values.max(initial=1)) + 1, 2 << depth)
+    with jax.enable_x64(True):
+        data = Data(table.codes, labels, None if np.all(weight == 1) else weight)
+        limits = Limits(max_depth=depth, min_samples_leaf=int(cost.least_rows))
+        tree = jax.tree.map(np.asarray, grow_completely(data, features, limits, rules, sizes))
+    return branching_at(tree, 0)
+
+
+def without_dear_splits(
+    tree: Branching | None,
+    table: CodedTable,
+    target: CostedTarget,
+    penalty: float,
+    rows: Int[np.ndarray, " node_row"] | None = None,
+) -> Branching | None:
+    """Returns a tree without the splits that save no more than the penalties of their leaves."""
+    rows = np.arange(table.num_rows) if rows is None else rows
+    if tree is None:
+        return None
+    second = tree.takes_second(table, rows)
+    sides = [
+        without_dear_splits(side, table, target, penalty, own)
+        for side, own in ((tree.first, rows[~second]), (tree.second, rows[second]))
+    ]
+    smaller = tree._replace(first=sides[0], second=sides[1])
+    saved = target.risk(rows) - objective_of(smaller, table, target, rows)
+    return smaller if saved > penalty * len(branchings(smaller)) else None
