@@ -12,6 +12,7 @@ from jaxtree.boosting.booster import BaseLearner, BoostData, Call, Stop, forest_
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.many_rounds import ManyMade, ManyStates, Slots, make_rounds_of_many
+from jaxtree.boosting.paused import Paused, put_in_slot, state_in_slot
 from jaxtree.boosting.rounds import BoostState, Rates
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
 from jaxtree.compilation import is_out_of_memory
@@ -41,12 +42,21 @@ class Member(NamedTuple):
         shrinkage: How the boosting holds back; no trees are dropped.
         num_rounds: The most rounds.
         seed: The seed of what is drawn.
+        pause: The number of rounds after which it pauses, if it has not stopped before; None for never.
+        earlier: What it had when it paused before; None if it has not.
     """
 
     limits: Limits
     shrinkage: Shrinkage
     num_rounds: int
     seed: int = 0
+    pause: int | None = None
+    earlier: Paused | None = None
+
+    @property
+    def end(self) -> int:
+        """The number of rounds at which it ends or pauses."""
+        return self.num_rounds if self.pause is None else min(self.pause, self.num_rounds)
 
 
 class BoostedMember(NamedTuple):
@@ -56,8 +66,9 @@ class BoostedMember(NamedTuple):
         losses: The mean loss of every evaluation after each round.
         best_round: The number of rounds of the least loss of the first evaluation; all without any.
         scores: The scores of every evaluation: after the best round of a member with patience, else after all.
-        stop: Why it ended.
+        stop: Why it ended; `Stop.ASKED` if it has paused.
         forest: A tree a round, if trees are kept.
+        paused: With what it goes on, if it has paused.
     """
 
     losses: Float[np.ndarray, "round evaluation"]
@@ -65,10 +76,14 @@ class BoostedMember(NamedTuple):
     scores: tuple[Float[np.ndarray, "score row"], ...]
     stop: Stop
     forest: Forest | None
+    paused: Paused | None = None
 
 
 OnMember: TypeAlias = Callable[[int, BoostedMember], Any]
 """What is called with the number of every member that is done, and with the member."""
+
+OnRoundsOfMany: TypeAlias = Callable[[int], Any]
+"""What is called with a number of further rounds, those of all models together."""
 
 
 def boost_many(
@@ -80,12 +95,13 @@ def boost_many(
     keeps_trees: bool = False,
     num_slots: int | None = None,
     on_member: OnMember | None = None,
+    on_rounds: OnRoundsOfMany | None = None,
 ) -> list[BoostedMember]:
     """Boosts many models on the same rows in one program; see `boost`.
 
     A batch has a number of slots. A model that has stopped gives its slot to the next one, so that it costs nothing
-    more. A model depends on neither the batch nor its neighbours. A batch for which there is not enough memory
-    is halved.
+    more. A model depends on neither the batch nor its neighbours, and one that pauses goes on as if it had not. A batch
+    for which there is not enough memory is halved.
 
     Args:
         data: The rows, and those of evaluations; without earlier rounds.
@@ -95,6 +111,7 @@ def boost_many(
         keeps_trees: Whether the trees of all models are kept.
         num_slots: The number of models of a batch; as many as memory allows and speed asks for if not given.
         on_member: Called with every member when it is done; what it has had is kept where an interrupt ends all others.
+        on_rounds: Called now and then with the number of rounds that have just been made.
 
     Raises:
         InvalidInputError: Members have samples of several classes, or drop trees.
@@ -126,7 +143,7 @@ def boost_many(
         done: dict[int, BoostedMember] = {}
         while len(done) < len(members):
             left = [number for number in range(len(members)) if number not in done]
-            batch = _Batch(call, start, members, rates, min(slots, len(left)), keeps_trees)
+            batch = _Batch(call, start, members, rates, min(slots, len(left)), keeps_trees, on_rounds)
             try:
                 for number, member in batch.run(left):
                     done[number] = member
@@ -168,7 +185,7 @@ def _rates(call: Call, members: Sequence[Member]) -> list[Rates]:
         limits = member.limits._replace(parameters=Penalties(own.l2, own.l1, own.max_step), max_leaf_nodes=leaves)
         prepared = call.prepared._replace(limits=limits_of_roots(limits, 1))
         prepared = prepared._replace(limits=own.column_fractions.limits(prepared))
-        rates = rates_of(own, prepared, member.num_rounds, member.seed)
+        rates = rates_of(own, prepared, member.num_rounds, member.seed)._replace(end=np.int32(member.end))
         if draws_columns and rates.num_columns is None:
             rates = rates._replace(num_columns=np.int32(len(call.prepared.num_codes)))
         all_rates.append(rates)
@@ -190,16 +207,22 @@ class _Running(NamedTuple):
     losses: tuple[Float[np.ndarray, "round evaluation"], ...] = ()
     forests: tuple[Forest, ...] = ()
 
+    @classmethod
+    def after(cls, number: int, earlier: Paused) -> "_Running":
+        """A member that goes on."""
+        forests = () if earlier.forest is None else (earlier.forest,)
+        return cls(number, earlier.num_rounds, (earlier.losses,), forests)
+
 
 class _Batch:
     """Slots, the members in them, and the states of these."""
 
     def __init__(
         self, call: Call, start: BoostState, members: Sequence[Member], rates: Sequence[Rates], num_slots: int,
-        keeps_trees: bool,
+        keeps_trees: bool, on_rounds: OnRoundsOfMany | None,
     ):  # fmt: skip
         self._call, self._start, self._members, self._rates = call, start, members, rates
-        self._keeps_trees = keeps_trees
+        self._keeps_trees, self._on_rounds = keeps_trees, on_rounds
         self._running: list[_Running | None] = [None] * num_slots
         spread = lambda own: np.broadcast_to(np.asarray(own), (num_slots, *np.shape(own)))  # noqa: E731
         own = jax.tree.map(spread, start)
@@ -214,12 +237,19 @@ class _Batch:
             yield from self._collect(made)
 
     def _fill(self, waiting: deque[int]) -> Bool[np.ndarray, " slot"]:
-        """Gives free slots to members that wait, and returns which slots have new ones."""
-        is_new = np.array([own is None for own in self._running])
-        for slot in np.flatnonzero(is_new):
-            is_new[slot] = bool(waiting)
-            if waiting:
-                self._running[slot] = _Running(waiting.popleft())
+        """Gives free slots to members that wait, and returns which slots have such as begin."""
+        is_new = np.zeros(len(self._running), bool)
+        for slot, running in enumerate(self._running):
+            if running is not None or not waiting:
+                continue
+            number = waiting.popleft()
+            earlier = self._members[number].earlier
+            is_new[slot] = earlier is None
+            if earlier is None:
+                self._running[slot] = _Running(number)
+            else:
+                self._running[slot] = _Running.after(number, earlier)
+                self._states = put_in_slot(self._states, slot, earlier.states)
         return is_new
 
     def _make_rounds(self, is_new: Bool[np.ndarray, " slot"]) -> ManyMade:
@@ -245,6 +275,7 @@ class _Batch:
         """Takes what rounds have made to the host, and yields the members that are done."""
         small = self._states.own._replace(scores=None, evaluated=())
         states, losses = jax.device_get((small, made.losses))
+        num_made = 0
         for slot, running in enumerate(self._running):
             if running is None:
                 continue
@@ -252,6 +283,7 @@ class _Batch:
             # The tree of derivatives that are no numbers is worth nothing.
             last = int(state.round) if state.is_finite else int(state.round) - 1
             number = last - running.last
+            num_made += number
             running = running._replace(last=last, losses=(*running.losses, losses[:number, slot]))
             if made.trees is not None and number:
                 trees = jax.tree.map(lambda own, slot=slot: own[:, slot], made.trees)
@@ -260,13 +292,18 @@ class _Batch:
             self._running[slot] = running if stop is None else None
             if stop is not None:
                 yield running.number, self._result(slot, running, state, stop)
+        if self._on_rounds is not None:
+            self._on_rounds(num_made)
 
     def _result(self, slot: int, running: _Running, state: BoostState, stop: Stop) -> BoostedMember:
         kept = tuple(np.asarray(scores[slot]) for scores in self._states.kept)
         forest = join_forests(list(running.forests)) if running.forests else None
         best_round = int(state.best_round) if self._call.evaluations else running.last
-        return BoostedMember(np.concatenate(running.losses), best_round, kept, stop, forest)
+        losses = np.concatenate(running.losses)
+        paused = Paused(state_in_slot(self._states, slot), losses, forest) if stop == Stop.ASKED else None
+        return BoostedMember(losses, best_round, kept, stop, forest, paused)
 
     def _reason(self, state: BoostState, member: Member) -> Stop | None:
-        """Why a member has ended; None if it goes on."""
-        return reason_to_stop(state, member.shrinkage, member.num_rounds, bool(self._call.evaluations))
+        """Why a member has ended or paused; None if it goes on."""
+        stop = reason_to_stop(state, member.shrinkage, member.end, bool(self._call.evaluations))
+        return Stop.ASKED if stop == Stop.ALL_ROUNDS and member.end < member.num_rounds else stop

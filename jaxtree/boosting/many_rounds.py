@@ -26,7 +26,7 @@ class ManyStates(NamedTuple):
     """What the rounds of a batch change; every array has a slot for each model.
 
     Attributes:
-        own: The states of the models. Scores of a model that has stopped are those of no model.
+        own: The states of the models. Scores of a model whose derivatives are no numbers are those of no model.
         kept: The scores of every evaluation by the model as it will be: after its best round, if it stops for the first
             evaluation, and after its last one if it does not.
     """
@@ -111,10 +111,10 @@ def make_rounds_of_many(
     ) -> tuple[Int32[Array, ""], ManyStates, ManyMade]:
         at, states, made = carry
         is_alive = goes_on(states.own)
-        # The tree of a model that has stopped is a root.
+        # The tree of a model that has stopped is a root, and by its step of 0 it goes on later where it is.
         depth = jnp.where(is_alive[:, None], rates.limits.max_depth, 0)
         limited = rates._replace(limits=rates.limits._replace(max_depth=depth))
-        moved, new = jax.vmap(one)(limited, states.own, rates.learning_rate[:, at])
+        moved, new = jax.vmap(one)(limited, states.own, jnp.where(is_alive, rates.learning_rate[:, at], 0))
         states = _after_round(states, moved, is_alive, rates)
         put = lambda all_, own: all_.at[at].set(own.astype(all_.dtype))  # noqa: E731
         trees = jax.tree.map(put, made.trees, new.trees) if keeps_trees else None
@@ -133,7 +133,7 @@ def _blank_trees(plan: Plan, num_made: int, num_slots: int) -> Tree:
 
 
 def _after_round(states: ManyStates, moved: BoostState, is_alive: Bool[Array, " slot"], rates: Rates) -> ManyStates:
-    """The states after a round, which changes nothing of models that have stopped but scores that nobody looks at."""
+    """The states after a round, which changes nothing of models that have stopped: their steps were 0."""
     frozen = moved._replace(scores=states.own.scores, evaluated=states.own.evaluated)
     own = jax.tree.map(functools.partial(_where, is_alive), frozen, states.own)
     own = own._replace(scores=moved.scores, evaluated=moved.evaluated)

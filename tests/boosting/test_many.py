@@ -125,6 +125,35 @@ def test_a_model_that_has_stopped_leaves_before_the_others():
     assert order == [(1, 2, Stop.ALL_ROUNDS), (2, 15, Stop.ALL_ROUNDS), (0, 40, Stop.ALL_ROUNDS)]
 
 
+@pytest.mark.parametrize("case", ["squared", "logistic"])
+def test_a_member_that_pauses_goes_on_as_if_it_had_not(case):
+    loss, rows_of = CASES[case]
+    data, made = data_of(rows_of), members(6)
+    whole = many(data, loss, made)
+    paused = many(data, loss, [member._replace(pause=2) for member in made], num_slots=4)
+    again = [member._replace(pause=11, earlier=own.paused) for member, own in zip(made, paused, strict=True)]
+    # Those that go on stand beside others that begin.
+    longer = many(data, loss, [*again[::-1], *made[:2]], num_slots=5)
+    done = many(
+        data, loss, [own._replace(earlier=so_far.paused) for own, so_far in zip(made, longer[5::-1], strict=True)]
+    )
+    assert {own.stop for own in longer[:6]} > {Stop.ASKED}
+    assert all(len(own.losses) == 2 for own in paused if own.stop == Stop.ASKED)
+    for member, first, second, third, own in zip(made, paused, longer[5::-1], done, whole, strict=True):
+        last = next(one for one in (first, second, third) if one.stop != Stop.ASKED)
+        assert equal(last.forest, own.forest), member
+        np.testing.assert_array_equal(last.losses, own.losses)
+        jax.tree.map(np.testing.assert_array_equal, last.scores, own.scores)
+        assert (last.best_round, last.stop, last.paused) == (own.best_round, own.stop, None)
+
+
+def test_rounds_are_told_while_they_are_made():
+    told = []
+    done = many(data_of(numbers), squared(), members(3), num_slots=2, on_rounds=told.append)
+    assert sum(told) == sum(len(own.losses) for own in done)
+    assert len(told) > 1
+
+
 def test_a_batch_without_enough_memory_is_halved(monkeypatch):
     from jaxtree.boosting import many as module
 
