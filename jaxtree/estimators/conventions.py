@@ -3,6 +3,7 @@
 import contextlib
 import inspect
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
 from typing import Annotated, Any, ClassVar, get_origin
@@ -138,11 +139,12 @@ def progress_of_trees(
         from rich.console import Console
         from rich.progress import Progress
     except ImportError:
-        numbers: list[int] = []
+        began, numbers = time.monotonic(), []
 
         def add(number: int, words: str = "") -> None:
             numbers.append(number)
-            print(f"{sum(numbers)} of {total} {done} {words}".rstrip(), file=sys.stderr)
+            left = (time.monotonic() - began) * (total / max(sum(numbers), 1) - 1)
+            print(f"{sum(numbers)} of {total} {done} {words}".rstrip() + f", {left:.0f} s left", file=sys.stderr)
 
         yield add
         return

@@ -1,24 +1,28 @@
 """Search over settings of boosted trees, many of them fitted at once."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.utils import indexable
+from sklearn.utils import check_random_state, indexable
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_method_params
 
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.boosted_ensemble import ensemble_of
 from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.conventions import progress_of_trees
-from jaxtree.search.boosted_folds import Fitted, fit_folds
+from jaxtree.estimators.conventions import progress_of_trees, whole
 from jaxtree.search.ensemble import given, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
+from jaxtree.search.halving import Halving, Standings, fit_settings, with_seeds
+from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import Parameters, configured
 from jaxtree.search.tree_search import TreeSearchCV
 
@@ -47,18 +51,28 @@ class BoostSearchCV(TreeSearchCV):
             a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`.
         error_score: The score of a fit that fails, or "raise".
         random_state: The seed of what is drawn from distributions.
-        progress: Whether to show a progress bar.
+        factor: Asks for successive halving: after `min_resources` rounds, and again after this number of times as many,
+            only the best of this number of settings goes on, by the mean of the folds' scores so far. Models pause
+            there, so that no round is made twice. None for none.
+        min_resources: The rounds after which settings are compared first.
+        verbose: Whether to show a progress bar, with the number of models alive.
+
+    An interrupt (Ctrl-C) ends the search with a warning: the settings that are scored are compared on the folds that
+    all of them are scored on, and the best is fitted.
 
     Attributes:
-        cv_results_: Scores and times as in scikit-learn, and `mean_n_rounds` beside.
+        cv_results_: Scores and times as in scikit-learn, and `mean_n_rounds` beside. With `factor` also `iter`, how
+            often a setting has gone on, and `n_resources`, the round at which it was stopped, or that of its end.
         best_estimator_: The estimator fitted on all rows with the best parameters, or the ensemble.
         best_score_: The mean score of the best setting; of an ensemble that of its out-of-fold predictions.
-        best_params_: The parameters of the best setting.
+        best_params_: The parameters of the best setting; with `factor` of those that were never stopped.
         best_index_: Their place in `cv_results_`.
         oof_predictions_: Probabilities of classes, or predictions, of every row by the models that were not fitted on
             it, means over repeated folds; an array of settings, rows and columns, NaN of rows that no fold tests.
         learning_curves_: The loss on the test rows after every round, of every setting a list with an array a fold.
         ensemble_weights_: The share of every setting in the ensemble.
+        n_resources_: With `factor` the rounds at which settings were compared, the last one included.
+        n_candidates_: The number of settings that were.
 
     Raises:
         InvalidInputError: The estimator is another, or a setting has a value that is not allowed.
@@ -80,7 +94,9 @@ class BoostSearchCV(TreeSearchCV):
         "param_space": [dict, list],
         "n_iter": [None, int],
         "random_state": ["random_state"],
-        "progress": ["boolean"],
+        "factor": [None, Interval(Real, 1, None, closed="neither")],
+        "min_resources": [whole(1)],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -94,15 +110,19 @@ class BoostSearchCV(TreeSearchCV):
         refit: Any = True,
         error_score: Any = np.nan,
         random_state: Any = None,
-        progress: bool = False,
+        factor: float | None = None,
+        min_resources: int = 10,
+        verbose: int = 0,
     ):
         BaseSearchCV.__init__(
-            self, estimator, scoring=scoring, refit=refit, cv=cv, error_score=error_score, return_train_score=False
-        )
+            self, estimator, scoring=scoring, refit=refit, cv=cv, error_score=error_score, verbose=verbose,
+            return_train_score=False,
+        )  # fmt: skip
         self.param_space = param_space
         self.n_iter = n_iter
         self.random_state = random_state
-        self.progress = progress
+        self.factor = factor
+        self.min_resources = min_resources
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Scores every setting, and fits the best one, or the best ensemble, on all rows.
@@ -122,6 +142,7 @@ class BoostSearchCV(TreeSearchCV):
         candidates = self._candidates()
         asks_for_ensemble = isinstance(self.refit, str) and self.refit == ENSEMBLE
         scorers, refit_metric = self._scorers_and_metric(asks_for_ensemble)
+        halving = self._halving(refit_metric)
         X, y = indexable(X, y)
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
@@ -134,24 +155,43 @@ class BoostSearchCV(TreeSearchCV):
             blank, candidates, X, y, splits, scorers, routed.estimator.fit, routed.scorer.score,
             self.error_score, False,
         )  # fmt: skip
-        fits: list[list[Fitted | None]] = [[None] * len(splits) for _ in candidates]
+        standings = Standings([configured(blank, own).n_estimators for own in candidates], len(splits))
         try:
-            total = len(candidates) * len(splits)
-            with progress_of_trees(int(self.progress), total, "fitting settings", "fits are done") as report:
-                fit_folds(search, lambda candidate, fold, own: self._keep(fits, candidate, fold, own, report))
+            with self._progress(standings) as progress:
+                fit_settings(self._pausable(search, halving), halving, standings, progress)
         except KeyboardInterrupt:
-            # Whatever is wrong with the results, the interrupt is what the caller is to see.
-            with contextlib.suppress(Exception):
-                scored = [number for number, row in enumerate(fits) if None not in row]
-                kept = search._replace(candidates=[candidates[number] for number in scored])
-                self._settle(kept, [fits[number] for number in scored], refit_metric)
-            raise
-        self._settle(search, fits, refit_metric)
+            if not standings.kept()[0]:
+                raise
+            _warn_of_interrupt(standings)
+        search = self._settle(search, standings, refit_metric, halving)
         if asks_for_ensemble:
             self._fit_ensemble(search)
         elif self.refit:
             self._refit(search)
         return self
+
+    def _halving(self, refit_metric: Any) -> Halving | None:
+        """Returns when settings are dropped."""
+        if self.factor is None:
+            return None
+        metric = self.refit if callable(self.scoring) and isinstance(self.refit, str) else refit_metric
+        if not isinstance(metric, str) or metric == ENSEMBLE:
+            raise InvalidInputError(f"factor compares settings by one metric: refit must name it, got {self.refit!r}")
+        return Halving(self.factor, self.min_resources, metric)
+
+    def _pausable(self, search: Search, halving: Halving | None) -> Search:
+        """Returns the search with models that draw the same whenever they go on, if they may pause."""
+        if halving is None:
+            return search
+        random_state = check_random_state(self.random_state)
+        return search._replace(candidates=with_seeds(search.estimator, search.candidates, random_state))
+
+    @contextlib.contextmanager
+    def _progress(self, standings: Standings) -> Iterator[SearchProgress]:
+        """Shows how many rounds are made."""
+        rounds = standings.most_rounds()
+        with progress_of_trees(self.verbose, sum(rounds.values()), "fitting settings", "rounds are made") as report:
+            yield SearchProgress(report, rounds)
 
     def _candidates(self) -> list[Parameters]:
         """Returns the settings, after a look at every value."""
@@ -178,26 +218,44 @@ class BoostSearchCV(TreeSearchCV):
         finally:
             self.refit = ENSEMBLE
 
-    @staticmethod
-    def _keep(fits: list[list[Fitted | None]], candidate: int, fold: int, own: Fitted, report: Any) -> None:
-        fits[candidate][fold] = own
-        if report is not None:
-            report(1)
-
-    def _settle(self, search: Search, fits: Sequence[Sequence[Any]], refit_metric: Any) -> None:
-        """Puts what is known of the settings in scikit-learn's form, and finds the best."""
-        results: Results = [[own.result for own in row] for row in fits]
-        self._choose(search, results, refit_metric)
+    def _settle(self, search: Search, standings: Standings, refit_metric: Any, halving: Halving | None) -> Search:
+        """Puts what is known of the settings in scikit-learn's form, finds the best, and returns what was searched."""
+        numbers, self.n_splits_ = standings.kept()
+        kept = [search.candidates[number] for number in numbers]
+        search = search._replace(candidates=kept, splits=search.splits[: self.n_splits_])
+        fits = [standings.row(number, self.n_splits_) for number in numbers]
         rounds = np.array([[own.num_rounds for own in row] for row in fits])
-        by_fold = {f"split{fold}_n_rounds": column for fold, column in enumerate(rounds.T)}
-        self.cv_results_ |= by_fold | {"mean_n_rounds": rounds.mean(axis=1)}
+        more = {f"split{fold}_n_rounds": column for fold, column in enumerate(rounds.T)}
+        more["mean_n_rounds"] = rounds.mean(axis=1)
+        if halving is not None:
+            more |= {"iter": standings.rung[numbers], "n_resources": standings.num_rounds[numbers]}
+            self.n_resources_ = [*halving.rungs(max(standings.most)), max(standings.most)]
+            self.n_candidates_ = [int((more["iter"] >= rung).sum()) for rung in range(len(self.n_resources_))]
+        results: Results = [[own.result for own in row] for row in fits]
+        self._choose(search, results, refit_metric, more)
         self.learning_curves_ = [[own.curve for own in row] for row in fits]
         self.oof_predictions_ = _out_of_fold(search, fits)
+        return search
+
+    @staticmethod
+    def _select_best_index(refit: Any, refit_metric: Any, results: Any) -> Any:
+        """Returns the place of the best setting, of those that went on to the end."""
+        if callable(refit) or "iter" not in results:
+            return BaseSearchCV._select_best_index(refit, refit_metric, results)
+        last = np.flatnonzero(results["iter"] == results["iter"].max())
+        return int(last[results[f"rank_test_{refit_metric}"][last].argmin()])
+
+    def _able_numbers(self) -> Int[np.ndarray, " able"]:
+        """Returns the numbers of the settings that went on to the end and did not fail."""
+        rung = self.cv_results_.get("iter", np.zeros(len(self.oof_predictions_)))
+        has_failed = np.isnan(self.oof_predictions_).all(axis=(1, 2))
+        return np.flatnonzero((rung == rung.max()) & ~has_failed)
 
     def _fit_ensemble(self, search: Search) -> None:
         """Chooses settings by their out-of-fold predictions, and fits them on all rows."""
-        tested = np.flatnonzero(~np.isnan(self.oof_predictions_).any(axis=(0, 2)))
-        predictions = list(self.oof_predictions_[:, tested])
+        able = self._able_numbers()
+        tested = np.flatnonzero(~np.isnan(self.oof_predictions_[able]).any(axis=(0, 2)))
+        predictions = list(self.oof_predictions_[np.ix_(able, tested)])
         y = np.asarray(search.y)[tested]
         scorer = self.scorer_
         classes = np.unique(np.asarray(search.y)) if is_classifier(self.estimator) else None
@@ -205,13 +263,25 @@ class BoostSearchCV(TreeSearchCV):
         def score(predicted: Float[np.ndarray, "row column"]) -> float:
             return float(scorer(given(predicted, classes), np.empty((len(y), 1)), y))
 
-        self.ensemble_weights_ = select_with_replacement(predictions, score)
-        self.best_score_ = score(np.tensordot(self.ensemble_weights_, np.array(predictions), 1))
+        weights = select_with_replacement(predictions, score)
+        self.best_score_ = score(np.tensordot(weights, np.array(predictions), 1))
+        self.ensemble_weights_ = np.zeros(len(search.candidates))
+        self.ensemble_weights_[able] = weights
         chosen = np.flatnonzero(self.ensemble_weights_).tolist()
         blank: Any = search.estimator
         models: list[Any] = [clone(configured(blank, search.candidates[number])) for number in chosen]
         fitted = [model.fit(search.X, search.y, **search.fit_params) for model in models]
         self.best_estimator_ = ensemble_of(fitted, self.ensemble_weights_[chosen].tolist())
+
+
+def _warn_of_interrupt(standings: Standings) -> None:
+    """Warns of what an interrupt leaves."""
+    settings, num_folds = standings.kept()
+    text = (
+        f"the search was interrupted: it has scores of {len(settings)} of {len(standings.most)} settings on {num_folds}"
+        f" of {standings.num_folds} folds"
+    )
+    warnings.warn(text, InterruptedFitWarning, stacklevel=3)
 
 
 def _listed(values: Any) -> Any:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_method_params
 
 from jaxtree.boosting.booster import Stop
 from jaxtree.boosting.many import BoostedMember, Member, boost_many
+from jaxtree.boosting.paused import Paused
 from jaxtree.errors import TrainingError
 from jaxtree.search.evaluation import Search
 from jaxtree.search.settings import Parameters, configured, identity
@@ -46,8 +47,33 @@ class Fitted(NamedTuple):
     predicted: Float[np.ndarray, "row column"] | None
 
 
+class Leg(NamedTuple):
+    """A part of the rounds of all models, at whose end those that have not stopped pause.
+
+    Attributes:
+        until: The number of rounds at its end; None for the last part, where no model pauses.
+        paused: The models that go on, by setting and fold; None for the first part, where all begin.
+        pausing: Gets the models that pause.
+    """
+
+    until: int | None
+    paused: dict[tuple[int, int], Paused] | None
+    pausing: dict[tuple[int, int], Paused]
+
+    def goes(self, setting: int, fold: int) -> bool:
+        """Whether a model makes rounds of this part."""
+        return self.paused is None or (setting, fold) in self.paused
+
+    def member(self, own: Member, setting: int, fold: int) -> Member:
+        """Returns a model with what it has had, and with its pause."""
+        return own._replace(pause=self.until, earlier=None if self.paused is None else self.paused[setting, fold])
+
+
 OnFitted = Callable[[int, int, Fitted], Any]
 """What is called with the number of the setting, that of the fold, and the fit."""
+
+OnRounds = Callable[[int], Any]
+"""What is called with a number of further rounds of all models together."""
 
 
 def group_by_program(estimator: Any, candidates: Sequence[Parameters]) -> list[list[int]]:
@@ -68,33 +94,54 @@ def group_by_program(estimator: Any, candidates: Sequence[Parameters]) -> list[l
     return list(groups.values())
 
 
-def fit_folds(search: Search, on_fitted: OnFitted) -> None:
-    """Fits and scores every candidate on every fold.
+def fit_folds(search: Search, leg: Leg, on_fitted: OnFitted, on_rounds: OnRounds) -> None:
+    """Fits and scores every candidate on every fold, or goes on with those that have paused.
 
     Args:
         search: The task.
-        on_fitted: Called with every fit when it is done.
+        leg: The part of the rounds that is made.
+        on_fitted: Called with every fit when it is done or pauses.
+        on_rounds: Called with the number of rounds now and then.
     """
     for group in group_by_program(search.estimator, search.candidates):
-        settings: list[Any] = [configured(search.estimator, search.candidates[number]) for number in group]
         for fold in range(len(search.splits)):
-            shares = settings[0].drop_rate == 0 and not settings[0].warm_start
-            left = set(group)
+            settings = {
+                number: configured(search.estimator, search.candidates[number])
+                for number in group
+                if leg.goes(number, fold)
+            }
+            left = set(settings)
 
             def keep(candidate: int, fitted: Fitted, fold: int = fold, left: set[int] = left) -> None:
                 left.discard(candidate)
                 on_fitted(candidate, fold, fitted)
 
-            if shares:
+            if left and _shares_program(search, group):
                 # Those that are left fail by themselves, or do not.
                 with contextlib.suppress(ValueError, ArithmeticError, TypeError):
-                    _fit_together(search, fold, dict(zip(group, settings, strict=True)), keep)
+                    _fit_together(_Fold(search, fold, leg), settings, keep, on_rounds)
             for candidate in sorted(left):
                 on_fitted(candidate, fold, _fit_alone(search, candidate, fold))
 
 
-def _fit_together(search: Search, fold: int, settings: dict[int, Any], keep: Callable[[int, Fitted], None]) -> None:
+def _shares_program(search: Search, group: Sequence[int]) -> bool:
+    setting: Any = configured(search.estimator, search.candidates[group[0]])
+    return setting.drop_rate == 0 and not setting.warm_start
+
+
+class _Fold(NamedTuple):
+    """A fold of a search, and the part of the rounds that is made on it."""
+
+    search: Search
+    number: int
+    leg: Leg
+
+
+def _fit_together(
+    of: _Fold, settings: dict[int, Any], keep: Callable[[int, Fitted], None], on_rounds: OnRounds
+) -> None:
     """Fits settings of one program on a fold."""
+    search, fold, leg = of
     began = time.perf_counter()
     train, test = search.splits[fold]
     model = copy.copy(next(iter(settings.values())))
@@ -105,7 +152,7 @@ def _fit_together(search: Search, fold: int, settings: dict[int, Any], keep: Cal
     data = opened.run.data(opened.encoded, model.seed())
     learners = {number: opened.run.base_learner(own, opened.encoded) for number, own in settings.items()}
     members = [
-        Member(learners[number].limits, own.shrinkage(), own.n_estimators, own.seed())
+        leg.member(Member(learners[number].limits, own.shrinkage(), own.n_estimators, own.seed()), number, fold)
         for number, own in settings.items()
     ]
     capacity = max(own.sizes.capacity for own in learners.values())
@@ -133,9 +180,11 @@ def _fit_together(search: Search, fold: int, settings: dict[int, Any], keep: Cal
         began = time.perf_counter()
         result["score_time"] = began - fitted
         predicted = np.asarray(method(X_test), np.float64).reshape(len(test), -1)
+        if member.paused is not None:
+            leg.pausing[numbers[place], fold] = member.paused
         keep(numbers[place], Fitted(result, rounds, member.losses[:, -1], predicted))
 
-    boost_many(data, model.loss_, learner, members, on_member=on_member)
+    boost_many(data, model.loss_, learner, members, on_member=on_member, on_rounds=on_rounds)
 
 
 def _fit_alone(search: Search, candidate: int, fold: int) -> Fitted:

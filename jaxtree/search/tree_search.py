@@ -150,14 +150,14 @@ class TreeSearchCV(BaseSearchCV):
             own: Any = clone(next(p for p in candidates if tuple(sorted(p)) == names), safe=False)
             _cloned(self.estimator).set_params(**own)
 
-    def _choose(self, search: Search, results: Results, refit_metric: Any) -> None:
+    def _choose(self, search: Search, results: Results, refit_metric: Any, more: Any = None) -> None:
         """Puts the results in scikit-learn's form, and finds the best."""
         flat: Any = [result for row in results for result in row]
         _warn_or_raise_about_fit_failures(flat, self.error_score)
         if callable(self.scoring):
             _insert_error_scores(flat, self.error_score)
         _even_out(results)
-        self.cv_results_ = self._format_results(search.candidates, len(search.splits), flat)
+        self.cv_results_ = self._format_results(search.candidates, len(search.splits), flat, more)
         first = flat[0]["test_scores"]
         self.multimetric_ = isinstance(first, dict)
         if callable(self.scoring) and self.multimetric_:

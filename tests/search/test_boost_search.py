@@ -95,28 +95,11 @@ def test_selection_never_lowers_the_score_of_its_start():
     ],
 )
 def test_bad_spaces_fail_before_any_growth(space, words, monkeypatch):
-    monkeypatch.setattr("jaxtree.search.boost_search.fit_folds", None)
+    monkeypatch.setattr("jaxtree.search.boost_search.fit_settings", None)
     X, y = load_iris(return_X_y=True)
     n_iter = 2 if hasattr(next(iter(space.values())), "rvs") else None
     with pytest.raises(ValueError, match=words):
         BoostSearchCV(GradientBoostingClassifier(), space, n_iter=n_iter, random_state=0).fit(X, y)
-
-
-def test_an_interrupt_keeps_what_is_finished(monkeypatch):
-    X, y = load_iris(return_X_y=True)
-    search = BoostSearchCV(GradientBoostingClassifier(3), {"max_bins": [15, 31, 63]}, cv=2)
-    number = iter(range(100))
-    keep = BoostSearchCV._keep
-
-    def keep_some(*arguments):
-        keep(*arguments)
-        if next(number) == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(BoostSearchCV, "_keep", staticmethod(keep_some))
-    with pytest.raises(KeyboardInterrupt):
-        search.fit(X, y)
-    assert [own["max_bins"] for own in search.cv_results_["params"]] == [15, 31]
 
 
 def test_it_searches_over_boosted_trees_alone():
