@@ -3,6 +3,8 @@
     python -m benchmarks.search_boosting                             # 10,000 x 20, 200 settings x 5 folds
     python -m benchmarks.search_boosting --rows 1000 --folds 8
     python -m benchmarks.search_boosting --rows 1000 --settings 10 --folds 3 --peer-settings 5
+    python -m benchmarks.search_boosting --memory                    # the peak of 1,000 models x 10,000 rows
+    python -m benchmarks.search_boosting --factor 3 --peer-settings 0
 
 Both have the same settings, folds and rounds. Of a part of the peer's settings its seconds are scaled to all. Seconds
 are those of the clock, and of the processor beside, which other work on the machine changes less. The first search of
@@ -59,6 +61,22 @@ def timed(call):
     return result, time.perf_counter() - began, time.process_time() - processor
 
 
+def peak():
+    """The most memory that the process has had, in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def print_memory(X, y, settings, folds):
+    """One search, with a score of every model, and its peak beside that of the process before it."""
+    search = BoostSearchCV(GradientBoostingClassifier(), settings, cv=folds, scoring="neg_log_loss", refit=False)
+    before = peak()
+    _, seconds, processor = timed(lambda: search.fit(X, y))
+    print(
+        f"{len(settings) * folds.n_splits:,} models x {len(y):,} rows: {peak():.2f} GiB at the peak (before the search "
+        f"{before:.2f}), at most 4; {seconds:.0f} s, {processor:.0f} s of processor"
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000)
@@ -66,15 +84,21 @@ def main():
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--peer-settings", type=int, help="settings that the peer fits; all if not given, none if 0")
+    parser.add_argument("--factor", type=float, help="successive halving by this factor")
+    parser.add_argument("--memory", action="store_true", help="the peak memory of one search alone")
     options = parser.parse_args()
     X, y = make_classification(options.rows, 20, n_informative=10, flip_y=0.1, random_state=0)
     settings, folds = settings_of(options.settings, options.rounds), StratifiedKFold(options.folds)
-    search = BoostSearchCV(GradientBoostingClassifier(), settings, cv=folds, scoring="neg_log_loss", refit=False)
+    if options.memory:
+        print_memory(X, y, settings, folds)
+        return
+    search = BoostSearchCV(
+        GradientBoostingClassifier(), settings, cv=folds, scoring="neg_log_loss", refit=False, factor=options.factor
+    )
     seconds = processor = 0.0
     for state in ("cold", "warm"):
         _, seconds, processor = timed(lambda: search.fit(X, y))
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"jaxtree, {state}: {seconds:.1f} s, {processor:.1f} s of processor, {memory:.2f} GiB", flush=True)
+        print(f"jaxtree, {state}: {seconds:.1f} s, {processor:.1f} s of processor, {peak():.2f} GiB", flush=True)
     scores = search.cv_results_["mean_test_score"]
     print(f"mean loss of all settings {-scores.mean():.5f}, of the best {-scores.max():.5f}")
     number = options.settings if options.peer_settings is None else options.peer_settings

@@ -12,6 +12,7 @@ from jaxtree.boosting.booster import BaseLearner, BoostData, Call, Stop, forest_
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.many_rounds import ManyMade, ManyStates, Slots, make_rounds_of_many
+from jaxtree.boosting.memory import slots_for
 from jaxtree.boosting.paused import Paused, put_in_slot, state_in_slot
 from jaxtree.boosting.rounds import BoostState, Rates
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
@@ -23,15 +24,6 @@ from jaxtree.tree.forest import Forest, join_forests
 
 ROUNDS_AT_A_TIME = 10
 """Rounds of one call, after which models that have stopped give their slots to others."""
-
-BYTES_AT_A_TIME = 2**28
-"""Bytes that the scores, derivatives and trees of a batch may take."""
-
-MOST_SLOTS = 32
-"""Slots of a batch: more save nothing, as the steps of a program take long enough."""
-
-BYTES_PER_ROW, BYTES_PER_NODE = 100, 250
-"""Bytes of a row of one score, and of a node, while rounds are made."""
 
 
 class Member(NamedTuple):
@@ -139,7 +131,7 @@ def boost_many(
     with jax.enable_x64(True):
         call, start = open_boosting(data, loss, learner, _loosest(members))
         rates = _rates(call, members)
-        slots = num_slots or slots_for(call, len(members), keeps_trees=keeps_trees)
+        slots = num_slots or slots_for(call, len(members), ROUNDS_AT_A_TIME * keeps_trees)
         done: dict[int, BoostedMember] = {}
         while len(done) < len(members):
             left = [number for number in range(len(members)) if number not in done]
@@ -154,15 +146,6 @@ def boost_many(
                     raise
                 slots //= 2
     return [done[number] for number in range(len(members))]
-
-
-def slots_for(call: Call, num_members: int, *, keeps_trees: bool) -> int:
-    """Returns the number of slots of a batch: few enough for memory, and so that the last batch is nearly full."""
-    num_rows = sum(rows.weight.size for rows in (call.rows, *call.evaluations))
-    of_trees = call.plan.capacity * (ROUNDS_AT_A_TIME * keeps_trees + 1)
-    num_bytes = num_rows * BYTES_PER_ROW * call.loss.num_scores + of_trees * BYTES_PER_NODE
-    most = int(np.clip(BYTES_AT_A_TIME // num_bytes, 1, MOST_SLOTS))
-    return -(-num_members // -(-num_members // most))
 
 
 def _loosest(members: Sequence[Member]) -> Shrinkage:

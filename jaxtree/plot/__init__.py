@@ -4,6 +4,9 @@ from jaxtree.plot.charts import plot_dropout as plot_dropout
 from jaxtree.plot.charts import plot_importances as plot_importances
 from jaxtree.plot.charts import plot_learning_curve as plot_learning_curve
 from jaxtree.plot.charts import plot_pruning_path as plot_pruning_path
+from jaxtree.plot.searches import plot_ensemble_weights as plot_ensemble_weights
+from jaxtree.plot.searches import plot_parameter_importances as plot_parameter_importances
+from jaxtree.plot.searches import plot_search_curves as plot_search_curves
 from jaxtree.plot.sizes import plot_accuracy_by_leaves as plot_accuracy_by_leaves
 from jaxtree.plot.trees import plot_decision_boundary as plot_decision_boundary
 from jaxtree.plot.trees import plot_tree as plot_tree

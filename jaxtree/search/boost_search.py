@@ -13,7 +13,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.boosted_ensemble import ensemble_of
@@ -22,6 +22,7 @@ from jaxtree.estimators.conventions import progress_of_trees, whole
 from jaxtree.search.ensemble import given, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.halving import Halving, Standings, fit_settings, with_seeds
+from jaxtree.search.parameter_importances import ParameterImportances, parameter_importances
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import Parameters, configured
 from jaxtree.search.tree_search import TreeSearchCV
@@ -193,6 +194,26 @@ class BoostSearchCV(TreeSearchCV):
         with progress_of_trees(self.verbose, sum(rounds.values()), "fitting settings", "rounds are made") as report:
             yield SearchProgress(report, rounds)
 
+    def parameter_importances(
+        self, metric: str | None = None, *, num_repeats: int = 20, seed: int = 0
+    ) -> ParameterImportances:
+        """Returns how much each parameter counts for the mean scores of the settings.
+
+        A random forest predicts the score from the settings; what counts is the coefficient of determination that it
+        loses when the values of a parameter are shuffled (see `jaxtree.search.parameter_importances`).
+
+        Args:
+            metric: The name of the metric; the one that chose if not given.
+            num_repeats: How often every parameter is shuffled.
+            seed: The seed of the forest and the shuffles.
+
+        Raises:
+            InvalidInputError: There is no such metric, or there are too few settings with scores.
+        """
+        check_is_fitted(self, "cv_results_")
+        chose = self.refit if self.multimetric_ and isinstance(self.refit, str) else "score"
+        return parameter_importances(self.cv_results_, metric or chose, num_repeats=num_repeats, seed=seed)
+
     def _candidates(self) -> list[Parameters]:
         """Returns the settings, after a look at every value."""
         spaces = [self.param_space] if isinstance(self.param_space, dict) else self.param_space
@@ -204,6 +225,8 @@ class BoostSearchCV(TreeSearchCV):
                 candidates = list(ParameterSampler(spaces, self.n_iter, random_state=self.random_state))
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"param_space: {error}") from error
+        if not candidates:
+            raise InvalidInputError(f"param_space must have one setting or more, got {self.param_space!r}")
         for parameters in candidates:
             configured(self.estimator, parameters).check_parameters()
         return candidates
@@ -237,11 +260,10 @@ class BoostSearchCV(TreeSearchCV):
         self.oof_predictions_ = _out_of_fold(search, fits)
         return search
 
-    @staticmethod
-    def _select_best_index(refit: Any, refit_metric: Any, results: Any) -> Any:
+    def _select_best_index(self, refit: Any, refit_metric: Any, results: Any) -> Any:
         """Returns the place of the best setting, of those that went on to the end."""
         if callable(refit) or "iter" not in results:
-            return BaseSearchCV._select_best_index(refit, refit_metric, results)
+            return super()._select_best_index(refit, refit_metric, results)
         last = np.flatnonzero(results["iter"] == results["iter"].max())
         return int(last[results[f"rank_test_{refit_metric}"][last].argmin()])
 

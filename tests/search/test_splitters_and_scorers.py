@@ -1,0 +1,134 @@
+"""Any splitter and any scorers of scikit-learn: results are those of its own search; bad spaces fail before growth."""
+
+import jax
+import numpy as np
+import pytest
+from scipy.stats import norm, randint, uniform
+from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import accuracy_score, log_loss, make_scorer
+from sklearn.model_selection import (
+    GroupKFold,
+    LeaveOneGroupOut,
+    PredefinedSplit,
+    RandomizedSearchCV,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+)
+
+from jaxtree import BoostSearchCV, GradientBoostingClassifier
+from jaxtree.boosting import many
+
+X, Y = (own[:200] for own in load_breast_cancer(return_X_y=True))
+GROUPS = np.arange(len(Y)) % 5
+BASE = GradientBoostingClassifier(4, random_state=0)
+SPACE = {"learning_rate": uniform(0.1, 0.5), "max_depth": randint(1, 4)}
+OPTIONS = {"n_iter": 3, "random_state": 0, "error_score": "raise"}
+
+
+def two_scores(estimator, X, y):
+    return {"accuracy": accuracy_score(y, estimator.predict(X)), "loss": -log_loss(y, estimator.predict_proba(X))}
+
+
+def least_rank(results):
+    return int(results["rank_test_loss"].argmin())
+
+
+def assert_as_in_scikit_learn(options, params=None):
+    params = params or {}
+    own = BoostSearchCV(BASE, SPACE, **OPTIONS | options).fit(X, Y, **params)
+    other = RandomizedSearchCV(BASE, SPACE, **OPTIONS | options).fit(X, Y, **params)
+    assert set(other.cv_results_) <= set(own.cv_results_)
+    for name, expected in other.cv_results_.items():
+        if "_test_" in name:
+            np.testing.assert_allclose(own.cv_results_[name], expected, rtol=1e-9, err_msg=name)
+    assert (own.n_splits_, own.multimetric_) == (other.n_splits_, other.multimetric_)
+    for name in ("best_index_", "best_params_"):
+        assert getattr(own, name, None) == getattr(other, name, None)
+    assert hasattr(own, "best_score_") == hasattr(other, "best_score_")
+    return own
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scoring": ["neg_log_loss", "accuracy"], "refit": "accuracy"},
+        {"scoring": ("neg_log_loss", "accuracy"), "refit": False},
+        {"scoring": {"loss": "neg_log_loss", "area": make_scorer(accuracy_score)}, "refit": "loss"},
+        {"scoring": two_scores, "refit": "loss"},
+        {"scoring": two_scores, "refit": least_rank},
+        {"scoring": make_scorer(accuracy_score)},
+    ],
+)
+def test_scorers(options):
+    own = assert_as_in_scikit_learn({"cv": 2} | options)
+    if isinstance(options.get("refit"), str):
+        halved = BoostSearchCV(BASE, SPACE, **OPTIONS | options, cv=2, factor=3, min_resources=2).fit(X, Y)
+        assert set(halved.cv_results_["n_resources"]) == {2, 4}
+        assert halved.best_params_ in own.cv_results_["params"]
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0),
+        GroupKFold(3),
+        StratifiedGroupKFold(3),
+        LeaveOneGroupOut(),
+        ShuffleSplit(3, test_size=0.3, random_state=0),
+        PredefinedSplit(np.where(GROUPS == 4, -1, GROUPS % 2)),
+        [(np.arange(100), np.arange(100, 200)), (np.arange(50, 200), np.arange(50))],
+    ],
+    ids=lambda cv: type(cv).__name__,
+)
+def test_splitters(cv):
+    is_grouped = "Group" in type(cv).__name__
+    own = assert_as_in_scikit_learn({"cv": cv}, {"groups": GROUPS} if is_grouped else None)
+    splits = cv if isinstance(cv, list) else list(cv.split(X, Y, GROUPS))
+    is_tested = np.isin(np.arange(len(Y)), np.concatenate([test for _, test in splits]))
+    assert (np.isnan(own.oof_predictions_).any(axis=(0, 2)) == ~is_tested).all()
+    np.testing.assert_allclose(own.oof_predictions_[:, is_tested].sum(axis=2), 1)
+
+
+def test_weights_are_split_like_the_rows():
+    weight = np.random.default_rng(0).uniform(0, 3, len(Y))
+    assert_as_in_scikit_learn({"cv": 2, "scoring": "neg_log_loss"}, {"sample_weight": weight})
+
+
+@pytest.mark.parametrize(
+    ("space", "words"),
+    [
+        ([], "param_space"),
+        ({"subsample": [1.0, 1.5]}, "subsample.*1.5"),
+        ({"max_leaf_nodes": randint(1, 2)}, "max_leaf_nodes.*1"),
+        ({"reg_lambda": [float("nan")]}, "reg_lambda.*nan"),
+        ({"reg_alpha": norm(-5, 0.1)}, "reg_alpha.*-[45]"),
+        ({"learning_rate": ["fast"]}, "learning_rate.*'fast'"),
+        ([{"max_depth": [2]}, {"max_depht": [3]}], "max_depht"),
+        ([{"max_depth": [2]}, {"gamma": []}], "gamma"),
+        ({"n_estimators": [0]}, "n_estimators.*0"),
+    ],
+)
+def test_bad_spaces_fail_before_any_growth(space, words, monkeypatch):
+    monkeypatch.setattr("jaxtree.search.boost_search.fit_settings", None)
+    n_iter = 2 if isinstance(space, dict) else None
+    with pytest.raises(ValueError, match=words):
+        BoostSearchCV(BASE, space, n_iter=n_iter, random_state=0).fit(X, Y)
+
+
+def test_a_batch_is_halved_where_the_device_runs_out_of_memory_once(monkeypatch):
+    space = {"learning_rate": [0.1, 0.2, 0.3, 0.4], "max_depth": [2]}
+    whole = BoostSearchCV(BASE, space, cv=2, refit=False).fit(X, Y)
+    really, tried = many.make_rounds_of_many, []
+
+    def with_little_memory(*arrays, **static):
+        tried.append(len(arrays[-1].is_new))
+        if len(tried) == 1:
+            raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes.")
+        return really(*arrays, **static)
+
+    monkeypatch.setattr(many, "make_rounds_of_many", with_little_memory)
+    halved = BoostSearchCV(BASE, space, cv=2, refit=False).fit(X, Y)
+    assert tried == [4, 2, 2, 4]
+    np.testing.assert_array_equal(halved.oof_predictions_, whole.oof_predictions_)
+    assert halved.cv_results_["mean_n_rounds"].tolist() == [4, 4, 4, 4]
