@@ -126,9 +126,9 @@ def tune(
 ) -> TunedEnsemble:
     """Tries settings of a space while there is time, chooses an ensemble by the folds, and fits it on all rows.
 
-    A batch of settings begins if one like the longest so far ends in time. The first batch is made in any case, and
-    so is the fit of the member of the greatest weight; the others are fitted in the order of their weights while there
-    is time. A member makes as many rounds as its setting did in the mean of the folds.
+    A batch of settings begins if one like the longest so far ends in time; near the end batches are halved. The first
+    is made in any case, and so is the fit of the member of the greatest weight; the others are fitted in the order of
+    their weights while there is time. A member makes as many rounds as its setting did in the mean of the folds.
 
     Args:
         task: The task.
@@ -156,17 +156,22 @@ def _search(task: Task, space: Space, budget: Budget, seed: int, report: OnProgr
     """Tries settings, batch by batch."""
     settings, words = space.settings(budget.settings, seed), task.yardstick.in_words
     parts: list[Tried] = []
-    longest = 0.0
-    for first in range(0, len(settings), space.batch):
-        of_members = FIRST_FIT + MEMBERS * LONE_FIT * longest / (space.batch * len(task.splits))
-        if parts and budget.left() < longest + min(PART_FOR_MEMBERS * budget.seconds, of_members):
+    tried, longest = 0, 0.0
+    while tried < len(settings):
+        size = space.batch
+        if parts:
+            of_members = FIRST_FIT + MEMBERS * LONE_FIT * longest / (space.batch * len(task.splits))
+            size = _size_for(budget.left() - min(PART_FOR_MEMBERS * budget.seconds, of_members), space.batch, longest)
+        if not size:
             break
         began = budget.used()
-        parts.append(_try_batch(task, settings[first : first + space.batch], budget))
-        # The first batch also compiles: what it takes tells nothing of the next.
-        longest = max(longest if len(parts) > 2 else 0.0, budget.used() - began)
+        parts.append(_try_batch(task, settings[tried : tried + size], budget))
+        tried += len(parts[-1].settings)
+        if size == space.batch:
+            # The first batch also compiles: what it takes tells nothing of the next.
+            longest = max(longest if len(parts) > 2 else 0.0, budget.used() - began)
         best = max(part.scores.mean(axis=1).max() for part in parts)
-        report(budget.used(), f"{first + len(parts[-1].settings)} settings, {words} {task.yardstick.shown(best):.4g}")
+        report(budget.used(), f"{tried} settings, {words} {task.yardstick.shown(best):.4g}")
     return Tried(
         [own for part in parts for own in part.settings],
         np.concatenate([part.predicted for part in parts]),
@@ -175,6 +180,23 @@ def _search(task: Task, space: Space, budget: Budget, seed: int, report: OnProgr
         np.concatenate([part.scores for part in parts]),
         np.concatenate([part.seconds for part in parts]),
     )
+
+
+def _size_for(seconds: float, whole: int, longest: float) -> int:
+    """The number of settings of the next batch; 0 if there is no time for one.
+
+    Args:
+        seconds: The time that is left.
+        whole: The number of settings of a batch. One of another size compiles a program of its own.
+        longest: The time that such a batch took.
+
+    >>> _size_for(10.0, 8, 9.0), _size_for(10.0, 8, 12.0), _size_for(10.0, 8, 200.0)
+    (8, 4, 0)
+    """
+    size = whole
+    while size and longest * size / whole + (FIRST_FIT if size < whole else 0.0) > seconds:
+        size //= 2
+    return size
 
 
 def _try_batch(task: Task, batch: list[dict[str, Any]], budget: Budget) -> Tried:
