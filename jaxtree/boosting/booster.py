@@ -18,6 +18,7 @@ from jaxtree.boosting.dropping import keep_trees, with_shares
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.rounds import BoostState, Made, ScoredRows, blank_trees, make_rounds
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
+from jaxtree.buckets import row_bucket
 from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_sizes
 from jaxtree.growth.mesh import ROWS, as_rows, check_mesh, devices_of, platform_of
@@ -98,6 +99,7 @@ class BoostData(NamedTuple):
         start: The scores before the first tree; those that are best for all rows together if not given. Rows of which
             other processes have a part need it.
         earlier: Rounds that were made before, with the start that is given; none if None.
+        num_rows: The number of rows without padding, where other processes have a part of them.
     """
 
     rows: ScoredRows
@@ -105,6 +107,12 @@ class BoostData(NamedTuple):
     evaluations: tuple[ScoredRows, ...] = ()
     start: Float[np.ndarray, " score"] | None = None
     earlier: Earlier | None = None
+    num_rows: int | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of rows that precisions follow from: those of one process, padded as there."""
+        return len(self.rows.weight) if self.num_rows is None else row_bucket(self.num_rows)
 
 
 class Stop(enum.Enum):
@@ -191,9 +199,7 @@ def boost(
     if learner.missing == Missing.FRACTION:
         raise InvalidInputError("boosting does not share rows out among branches: missing must be LEARN or BRANCH")
     if shrinkage.dropping is not None and first:
-        raise InvalidInputError(
-            "boosting that drops trees cannot go on from earlier rounds: it would change their trees"
-        )
+        raise InvalidInputError("boosting that drops trees cannot go on from earlier rounds: their trees would change")
     if mesh is not None:
         check_mesh(mesh)
         if loss.joins_rows:
@@ -210,7 +216,7 @@ def open_boosting(
     start, rows = _start(data, loss), data.rows
     check_sizes(Data(rows.codes, rows.target), learner.sizes)
     plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
-    precision = score_type(len(rows.weight))
+    precision = score_type(data.size)
     place = functools.partial(_placed, mesh=mesh, precision=precision)
     rows, evaluations = _divided(rows, place), jax.tree.map(place, data.evaluations)
     start = np.asarray(start, precision)
@@ -321,15 +327,13 @@ def _prepare(
     data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage, mesh: Mesh | None
 ) -> tuple[Plan, Prepared]:
     """The plan of growth, and its arrays without targets, which every round makes."""
-    objective = _objective(loss, len(data.rows.weight))
+    objective = _objective(loss, data.size)
     rules = Rules(objective, learner.missing, counts_rows=learner.counts_rows)
     rules = shrinkage.column_fractions.rules(rules)
     limits = learner.limits._replace(parameters=Penalties(shrinkage.l2, shrinkage.l1, shrinkage.max_step))
     if shrinkage.max_leaf_nodes is not None:
-        rules, limits = (
-            rules._replace(grows_best_first=True),
-            limits._replace(max_leaf_nodes=shrinkage.max_leaf_nodes),
-        )
+        rules = rules._replace(grows_best_first=True)
+        limits = limits._replace(max_leaf_nodes=shrinkage.max_leaf_nodes)
     blank = Data(data.rows.codes, np.zeros((objective.num_outputs, len(data.rows.weight))))
     where = {"platform": platform_of(data.rows.codes, mesh), "devices": devices_of(mesh)}
     plan, prepared = prepare(blank, data.features, limits, rules, learner.sizes, np.zeros(1, np.uint32), **where)

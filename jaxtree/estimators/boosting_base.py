@@ -32,7 +32,8 @@ from jaxtree.estimators.boosting_rows import (
     read_rows,
 )
 from jaxtree.estimators.boosting_run import BoostingRun, OnProgress, OpenedFit
-from jaxtree.estimators.distributed import spans_processes
+from jaxtree.estimators.boosting_together import fit_in_all, read_together
+from jaxtree.estimators.distributed import all_or_none, spans_processes
 from jaxtree.estimators.monotone import read_monotone
 from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.sample import Encoded
@@ -88,19 +89,27 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
                 when to stop, in place of the loss.
             callbacks: Functions called about every 25 rounds with the number of rounds and `evals_result_`; a true
                 result ends the fit.
-            mesh: Devices of this process, in one axis, to divide the rows among; see `jaxtree.boosting.boost`.
+            mesh: Devices in one axis to divide the rows among; see `jaxtree.boosting.boost`. If these belong to several
+                processes, each calls this with rows of its own, but the same `eval_set`, and all get the whole model.
             extras: What else the loss asks for, an array of every row by name: `offset=` is added to the scores of a
                 row, one number or one a score; `group=`, `event=`, `upper=` and those of one's own losses are named in
                 a loss's `needs`. Of a source also names of columns.
 
         Raises:
+            DistributedError: Another process is gone.
             InvalidInputError: The table, the target, the weights, an extra or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
             TrainingError: The derivatives of the loss are no numbers at the start.
         """
         self.check_parameters()
         if mesh is not None and spans_processes(mesh):
-            raise InvalidInputError("trees are boosted by one process, whose mesh has its own devices only")
+
+            def fit_part(worker: Any) -> None:
+                opened = worker.open_part(X, y, sample_weight, eval_set, eval_metric, extras)
+                opened.run.make(opened.encoded, callbacks, mesh)
+
+            fit_in_all(self, fit_part)
+            return self
         opened = self.open_fit(X, y, sample_weight, eval_set=eval_set, eval_metric=eval_metric, **extras)
         if opened is not None:
             opened.run.make(opened.encoded, callbacks, mesh)
@@ -133,11 +142,10 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         if not blank.class_names() and len(getattr(y, "shape", ())) == 2 and blank.n_outputs_ == 1:
             message = "A column-vector y was passed when a 1d array was expected"
             warnings.warn(message, DataConversionWarning, stacklevel=3)
-        loss, kept = self._make_loss(blank), self._kept_trees(blank)
+        kept = self._kept_trees(blank)
         if kept is not None and len(kept) == self.n_estimators:
             return None
-        held = {name: read_evaluation(blank, given) for name, given in _by_name(eval_set).items()}
-        self._check_rows(loss, (rows, *held.values()))
+        loss, held = self._loss_and_evaluations(blank, rows, eval_set)
         if self.early_stopping and not held:
             if is_source(rows.sample.X):
                 raise InvalidInputError("early_stopping needs eval_set if X is a table in parts: it is not divided")
@@ -153,11 +161,70 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         else:
             vars(self).pop("_model", None)
         start = blank.prepare_sample(rows.sample, encoded=encoded)
+        return OpenedFit(self._begin(blank, loss, rows, held, eval_metric, kept), start.encoded)
+
+    def open_part(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        eval_set: Sequence[Any] | Mapping[str, Any] | None,
+        eval_metric: Any,
+        extras: Mapping[str, Any],
+    ) -> OpenedFit:
+        """Learns what a fit learns before its first round, with other processes of which each has a part of the rows.
+
+        Args:
+            X: The rows of this process; this and what is not named here as in `fit`.
+            y: Their target.
+            sample_weight: Their weights.
+            eval_set: Tables that are measured, the same in all processes.
+            eval_metric: What is measured of them.
+            extras: What the loss asks for.
+
+        Raises:
+            InvalidInputError: An argument is not allowed, or needs all rows in one process.
+        """
+        blank = self._blank_tree()
+        rows, encoded = read_together(blank, X, y, sample_weight, extras)
+
+        def begin() -> BoostingRun:
+            loss, held = self._loss_and_evaluations(blank, rows, eval_set)
+            if self.early_stopping and not held:
+                raise InvalidInputError("early_stopping over several processes needs eval_set: no rows are held out")
+            if self.has_statistics(blank.schema_).any():
+                raise InvalidInputError(
+                    "over several processes no statistics of categories are taken: categorical_splits must be "
+                    f'"subset" or another that takes none, got {self.categorical_splits!r}'
+                )
+            return self._begin(blank, loss, rows, held, eval_metric, None)
+
+        return OpenedFit(all_or_none(begin), encoded)
+
+    def _loss_and_evaluations(
+        self, blank: Any, rows: RowsWithExtras, eval_set: Sequence[Any] | Mapping[str, Any] | None
+    ) -> tuple[BaseLoss, dict[str, RowsWithExtras]]:
+        """Returns the loss, and the tables that are measured by name, after a check of all rows."""
+        loss = self._make_loss(blank)
+        held = {name: read_evaluation(blank, given) for name, given in _by_name(eval_set).items()}
+        self._check_rows(loss, (rows, *held.values()))
+        return loss, held
+
+    def _begin(
+        self,
+        blank: Any,
+        loss: BaseLoss,
+        rows: RowsWithExtras,
+        held: dict[str, RowsWithExtras],
+        eval_metric: Any,
+        kept: Forest | None,
+    ) -> BoostingRun:
+        """Learns of the table what a tree has learned that has read it, and returns the rounds to make."""
         self._learn_from(blank)
         self.loss_ = loss
         several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
         metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
-        return OpenedFit(BoostingRun(self, rows, held, metrics, kept), start.encoded)
+        return BoostingRun(self, rows, held, metrics, kept)
 
     @property
     def n_estimators_(self) -> int:

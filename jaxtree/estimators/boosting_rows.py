@@ -21,6 +21,24 @@ from jaxtree.table.target import check_sample_weight
 from jaxtree.tree.model import encode_known_classes, encode_known_numbers
 
 
+class GivenRows(NamedTuple):
+    """The arguments of a fit.
+
+    Attributes:
+        X: The table, without columns that are none of its features.
+        y: Its target.
+        weight: The weight of every row, or None.
+        extras: Arrays by name.
+        others: Names of the columns of a source that are no features.
+    """
+
+    X: Any
+    y: Any
+    weight: Any
+    extras: Mapping[str, Any]
+    others: tuple[str, ...]
+
+
 class RowsWithExtras(NamedTuple):
     """A table, its target and weights, and what else its rows have.
 
@@ -93,14 +111,27 @@ def read_rows(blank: BaseTree, X: Any, y: Any, sample_weight: Any, extras: Mappi
     Raises:
         InvalidInputError: The target, the weights or an extra is not allowed.
     """
-    X, extras, beside = _columns_of_source(X, extras)
-    X, y, sample_weight, others = read_arguments(X, y, sample_weight)
-    target = blank.encode_target(y)
-    sample = blank.learn_sample(X, target, check_sample_weight(sample_weight, target.num_rows))
+    given = read_columns(X, y, sample_weight, extras)
+    return learn_rows(blank, given, blank.encode_target(given.y))
+
+
+def learn_rows(blank: BaseTree, given: GivenRows, target: Any, counts: Any = None) -> RowsWithExtras:
+    """Learns what a tree learns from a target, and returns the rows.
+
+    Args:
+        blank: A tree that does not grow.
+        given: The columns of the rows.
+        target: Their target as the tree has encoded it.
+        counts: The rows of every class of all processes, if there are several; see `BaseTree.learn_sample`.
+
+    Raises:
+        InvalidInputError: The target, the weights or an extra is not allowed.
+    """
+    sample = blank.learn_sample(given.X, target, check_sample_weight(given.weight, target.num_rows), counts)
     if not sample.num_classes:
         check_sums(sample.target, sample.weight)
-    blank.other_columns_ = (*others, *beside)
-    return RowsWithExtras(sample, read_extras(extras, target.num_rows))
+    blank.other_columns_ = given.others
+    return RowsWithExtras(sample, read_extras(given.extras, target.num_rows))
 
 
 def read_evaluation(blank: BaseTree, given: Any) -> RowsWithExtras:
@@ -134,12 +165,10 @@ def read_given(model: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[s
     Raises:
         InvalidInputError: The target, the weights or an extra is not allowed.
     """
-    X, extras, _ = _columns_of_source(X, extras)
-    X, y, sample_weight, _ = read_arguments(X, y, sample_weight)
-    names = model.class_names()
-    target = encode_known_classes(y, names) if names else encode_known_numbers(y, model.n_outputs_)
-    sample = Sample(X, target, (), check_sample_weight(sample_weight, target.shape[1]))
-    return RowsWithExtras(sample, read_extras(extras, target.shape[1]))
+    given, names = read_columns(X, y, sample_weight, extras), model.class_names()
+    target = encode_known_classes(given.y, names) if names else encode_known_numbers(given.y, model.n_outputs_)
+    sample = Sample(given.X, target, (), check_sample_weight(given.weight, target.shape[1]))
+    return RowsWithExtras(sample, read_extras(given.extras, target.shape[1]))
 
 
 def read_extras(extras: Mapping[str, Any], num_rows: int) -> dict[str, Shaped[np.ndarray, "row *part"]]:
@@ -176,6 +205,13 @@ def check_extras(loss: BaseLoss, extras: Mapping[str, Any]) -> None:
                 f"{loss} asks for no {name!r}: fit takes {', '.join(map(repr, known))} of every row with it; a loss of "
                 f"one's own names in `needs` what it asks for"
             )
+
+
+def read_columns(X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> GivenRows:
+    """Reads the columns of a source that are no features, and takes them out of it."""
+    X, extras, beside = _columns_of_source(X, extras)
+    X, y, weight, others = read_arguments(X, y, sample_weight)
+    return GivenRows(X, y, weight, extras, (*others, *beside))
 
 
 def _columns_of_source(X: Any, extras: Mapping[str, Any]) -> tuple[Any, dict[str, Any], tuple[str, ...]]:

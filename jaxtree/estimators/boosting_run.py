@@ -25,7 +25,9 @@ from jaxtree.estimators.boosting_evaluations import (
     staged,
 )
 from jaxtree.estimators.boosting_rows import RowsWithExtras
+from jaxtree.estimators.boosting_together import any_in_all, join_parts
 from jaxtree.estimators.conventions import progress_of_trees
+from jaxtree.estimators.distributed import spans_processes
 from jaxtree.estimators.growing import (
     EncodedSample,
     features_of,
@@ -68,7 +70,9 @@ class BoostingRun:
         """Makes the rounds, on the devices of a mesh if there is one, and gives the model its trees."""
         model, earlier = self._model, len(self._kept or ())
         seed = model.seed()
-        data = self.data(encoded, seed)
+        data, is_asked = self.data(encoded, seed), any
+        if mesh is not None and spans_processes(mesh):
+            data, is_asked = join_parts(data, encoded.codes.shape[1], model.loss_, seed, mesh), any_in_all
         assert data.start is not None
         before = [self._scores_before(own.values, data.start) for own in self._evaluations]
         recorder = Recorder(self._evaluations, name_of(model.loss_), self._metrics, before)
@@ -80,13 +84,13 @@ class BoostingRun:
                     on_grown(len(new.trees), recorder.words)
                 measured = self._with_earlier(recorder.measured)
                 asked = [callback(new.number, measured.as_dict()) for callback in callbacks]
-                return any(asked) or self._is_late(recorder.measured)
+                return is_asked(asked) or self._is_late(recorder.measured)
 
             shrinkage = model.shrinkage()
             boosted = boost(
                 data,
                 model.loss_,
-                self.base_learner(model, encoded),
+                self.base_learner(model, data.num_rows or encoded.codes.shape[1]),
                 shrinkage._replace(patience=NO_PATIENCE) if self._metrics else shrinkage,
                 num_rounds=model.n_estimators,
                 seed=seed,
@@ -99,9 +103,9 @@ class BoostingRun:
         """Returns the rows of an evaluation."""
         return next(own.rows for own in self._evaluations if own.name == name)
 
-    def base_learner(self, model: Any, encoded: EncodedSample) -> BaseLearner:
-        """Returns how a model with the parameters of this fit, or others, grows a tree on the rows of `data`."""
-        return model.base_learner(encoded.codes.shape[1], widths_of([self._categories.encoded]).num_bins)
+    def base_learner(self, model: Any, num_rows: int) -> BaseLearner:
+        """Returns how a model with the parameters of this fit, or others, grows a tree on so many rows of `data`."""
+        return model.base_learner(num_rows, widths_of([self._categories.encoded]).num_bins)
 
     def data(self, encoded: EncodedSample, seed: int) -> BoostData:
         """Returns codes, targets and scores of all rows, padded to buckets."""

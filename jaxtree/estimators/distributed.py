@@ -5,8 +5,9 @@ exchange summaries of their parts, from which each learns the same schema, and t
 process ends with the whole estimator. Its tree is the one that a single process would grow on all rows, bit for bit.
 """
 
+import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
@@ -90,7 +91,7 @@ def all_or_none(work: Callable[[], Done]) -> Done:
     return cast(Done, done)
 
 
-def _common_target(target: Any) -> tuple[Any, list[Int[np.ndarray, " class"]] | None]:
+def common_target(target: Any) -> tuple[Any, list[Int[np.ndarray, " class"]] | None]:
     """Returns a target with the classes that rows of any process have, and how many rows have each; None for numbers.
 
     Raises:
@@ -110,7 +111,7 @@ def _common_target(target: Any) -> tuple[Any, list[Int[np.ndarray, " class"]] | 
     return ClassTarget(classes, codes, orders, ((),) * len(classes)), counts
 
 
-def _encode_together(encoder: Encoder, X: Any, num_rows: int) -> UInt[np.ndarray, "feature row"]:
+def encode_together(encoder: Encoder, X: Any, num_rows: int) -> UInt[np.ndarray, "feature row"]:
     """Fits an encoder on the parts of all processes, and returns the codes of this one's.
 
     Args:
@@ -151,6 +152,18 @@ def _all_weights(weight: Weights) -> Weights:
     return None if weight is None else np.concatenate(gather_arrays(weight))
 
 
+@contextlib.contextmanager
+def lost_processes_named() -> Iterator[None]:
+    """Raises DistributedError where JAX says that another process is gone."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        raise DistributedError(
+            f"process {jax.process_index()} of {jax.process_count()} lost touch with another one, which may have "
+            f"died; nothing was fitted. JAX said: {str(error).splitlines()[0]}"
+        ) from error
+
+
 def fit_together(estimator: Any, X: Any, y: Any, sample_weight: Any, mesh: Mesh) -> Any:
     """Fits an estimator on the rows of all processes; one that fails is left as it was.
 
@@ -166,22 +179,17 @@ def fit_together(estimator: Any, X: Any, y: Any, sample_weight: Any, mesh: Mesh)
         InvalidInputError: A parameter is one that needs all rows in one process; and see `fit`.
     """
     worker: Any = clone(estimator)
-    try:
+    with lost_processes_named():
         X, target, weight = all_or_none(lambda: _read_part(worker, X, y, sample_weight))
-        target, counts = _common_target(target)
+        target, counts = common_target(target)
         part = worker.learn_sample(X, target, weight, counts).without_weightless_rows()
         worker.encoder_ = worker.make_encoder()
-        codes = _encode_together(worker.encoder_, part.X, part.num_rows)
+        codes = encode_together(worker.encoder_, part.X, part.num_rows)
         set_column_names(worker, worker.schema_.column_names)
         weights, num_rows = _all_weights(part.weight), int(_sum_of_all(np.int64(part.num_rows)))
         recipe = worker.make_recipe(num_rows, weights)
         encoded = EncodedSample(codes, worker.schema_, part.target, part.num_classes, part.weight, recipe)
         (grown,) = grow_roots(_divided(encoded, weights, num_rows, mesh), [encoded], [num_rows], Magnitude(), mesh)
-    except jax.errors.JaxRuntimeError as error:
-        raise DistributedError(
-            f"process {jax.process_index()} of {jax.process_count()} lost touch with another one, which may have "
-            f"died; nothing was fitted. JAX said: {str(error).splitlines()[0]}"
-        ) from error
     worker.finish_fit(grown, PreparedFit(part, encoded, None, None))
     vars(estimator).update(vars(worker))
     return estimator
@@ -228,16 +236,33 @@ def _divided(sample: EncodedSample, weights: Weights, num_rows: int, mesh: Mesh)
         num_rows: The number of all rows.
         mesh: The devices of all processes.
     """
-    codes, devices = pad_codes(sample.codes), len(mesh.local_devices)
-    most = int(np.max(gather_arrays(np.int64(codes.shape[1]))))
-    rows_of_process = -(-most // devices) * devices
+    codes = pad_codes(sample.codes)
+    size = rows_of_process(codes.shape[1], mesh)
 
     def place(values: Shaped[np.ndarray, "*axis row"]) -> jax.Array:
-        padding = [(0, 0)] * (values.ndim - 1) + [(0, rows_of_process - values.shape[-1])]
-        spec = P(*[None] * (values.ndim - 1), mesh.axis_names[0])
-        return jax.make_array_from_process_local_data(NamedSharding(mesh, spec), np.pad(values, padding))
+        return place_part(values, size, mesh)
 
     own = np.ones(sample.codes.shape[1]) if sample.weight is None else sample.weight
     # Types of 64 bits stay as they are whatever the user's setting.
     with jax.enable_x64(True):
         return Data(*map(place, (codes, sample.target, own.astype(as_summed([weights], num_rows).dtype))))
+
+
+def rows_of_process(num_rows: int, mesh: Mesh) -> int:
+    """Returns how many rows every process has, with padding, if this one has so many."""
+    devices = len(mesh.local_devices)
+    return -(-int(np.max(gather_arrays(np.int64(num_rows)))) // devices) * devices
+
+
+def place_part(values: Shaped[np.ndarray, "..."], size: int, mesh: Mesh, *, axis: int = -1) -> jax.Array:
+    """Returns the rows of all processes on the mesh; this one has some of `size`, and zeros behind them.
+
+    Args:
+        values: The rows of this process.
+        size: The number of rows that every process then has.
+        mesh: The devices of all processes.
+        axis: The axis of the rows.
+    """
+    padding, spec = [(0, 0)] * values.ndim, [None] * values.ndim
+    padding[axis], spec[axis] = (0, size - values.shape[axis]), mesh.axis_names[0]
+    return jax.make_array_from_process_local_data(NamedSharding(mesh, P(*spec)), np.pad(values, padding))

@@ -150,7 +150,8 @@ def _fit_together(
     params = _check_method_params(search.X, params=search.fit_params, indices=train)
     opened = model.open_fit(X, y, beside={TEST: (X_test, y_test)}, **params)
     data = opened.run.data(opened.encoded, model.seed())
-    learners = {number: opened.run.base_learner(own, opened.encoded) for number, own in settings.items()}
+    num_rows = opened.encoded.codes.shape[1]
+    learners = {number: opened.run.base_learner(own, num_rows) for number, own in settings.items()}
     members = [
         leg.member(Member(learners[number].limits, own.shrinkage(), own.n_estimators, own.seed()), number, fold)
         for number, own in settings.items()

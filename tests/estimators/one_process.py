@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 import jaxtree
 from jaxtree.estimators import growing
+from jaxtree.estimators.distributed import gather_arrays
 
 ROWS, FIRST_PART = 2500, 1000
 
@@ -45,6 +46,58 @@ def fit_both(part, mesh):
     assert_same(classifier.fit(X[part], label[part], mesh=mesh), clone(classifier).fit(X, label))
     assert_same(regressor.fit(X[part], target[part], weight[part], mesh=mesh), clone(regressor).fit(X, target, weight))
     print("same trees")
+
+
+def assert_same_rounds(together, alone):
+    assert together.schema_ == alone.schema_
+    for field in dataclasses.fields(alone.forest_.nodes):
+        a, b = (np.asarray(getattr(model.forest_.nodes, field.name)) for model in (together, alone))
+        if field.name == "gain":
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+        else:
+            np.testing.assert_array_equal(a, b, err_msg=field.name)
+    np.testing.assert_array_equal(together.start_, alone.start_)
+    assert together.evals_result_ == alone.evals_result_
+
+
+def fit_boosting(part, mesh):
+    """Classes with rows drawn and early stopping; medians with offsets, weights, and rows of no weight."""
+    X, label, target, weight = tables()
+    weight, offset = np.where(np.arange(ROWS) % 7, weight, 0), np.arange(ROWS) % 3.0
+    ends = {"early_stopping": True, "n_iter_no_change": 3, "learning_rate": 0.5}
+    stopped = jaxtree.GradientBoostingClassifier(30, max_depth=3, subsample=0.7, random_state=1, **ends)
+    given = {"eval_set": {"first": (X[:300], label[::-1][:300])}, "eval_metric": "accuracy"}
+    median = jaxtree.GradientBoostingRegressor(8, max_depth=3, loss="absolute_error")
+    stopped.fit(X[part], label[part], mesh=mesh, **given)
+    median.fit(X[part], target[part], weight[part], offset=offset[part], mesh=mesh)
+    for model in (stopped, median):
+        for threshold in gather_arrays(model.forest_.nodes.threshold):
+            np.testing.assert_array_equal(threshold, model.forest_.nodes.threshold)
+    if jax.process_index() == 0:
+        assert_same_rounds(stopped, clone(stopped).fit(X, label, **given))
+        assert_same_rounds(median, clone(median).fit(X, target, weight, offset=offset))
+        assert stopped.n_estimators_ < 30
+    print("same rounds")
+
+
+def fit_boosting_wrongly(part, mesh):
+    """What needs all rows in one process, and what must be the same in all."""
+    X, label, _, _ = tables()
+    own = slice(0, 50 + jax.process_index())
+    tries = [
+        ({"early_stopping": True}, {}),
+        ({"warm_start": True}, {}),
+        ({"categorical_splits": "ordered"}, {}),
+        ({"subsample": 0.5, "random_state": jax.process_index()}, {}),
+        ({}, {"eval_set": [(X[own], label[own])]}),
+    ]
+    for parameters, given in tries:
+        model = jaxtree.GradientBoostingClassifier(2, **parameters)
+        try:
+            model.fit(X[part], label[part], mesh=mesh, **given)
+        except jaxtree.errors.InvalidInputError as error:
+            assert not hasattr(model, "classes_")
+            print(error)
 
 
 def fit_classical(part, mesh):
@@ -112,6 +165,8 @@ def main(rank, port, what):
     fits = {
         "same": fit_both,
         "classical": fit_classical,
+        "boosting": fit_boosting,
+        "wrong boosting": fit_boosting_wrongly,
         "dies": fit_while_the_other_dies,
         "dies in growth": fit_while_the_other_dies_in_growth,
         "columns": fit_other_columns,

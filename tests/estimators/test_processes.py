@@ -66,6 +66,23 @@ def test_two_processes_grow_the_tree_of_one(what):
 
 
 @pytest.mark.slow
+def test_two_processes_make_the_rounds_of_one():
+    assert run_both("boosting") == ["same rounds"] * 2
+
+
+@pytest.mark.slow
+def test_boosting_that_needs_all_rows_in_one_process_is_refused_in_both():
+    first, other = (said.splitlines() for said in run_both("wrong boosting"))
+    assert first == other
+    messages = (
+        "early_stopping over several processes needs eval_set", "warm_start is for fits in one process",
+        "over several processes no statistics of categories", "random_state must be an integer over several processes",
+        "eval_set must hold the same rows in all processes",
+    )  # fmt: skip
+    assert [said.startswith(message) for said, message in zip(first, messages, strict=True)] == [True] * 5
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("variables", [variables_of_kubeflow, variables_of_slurm], ids=["Kubeflow", "Slurm"])
 def test_the_script_for_clusters_grows_the_tree_of_all_parts(variables, tmp_path):
     """The script of the page, with the variables that a cluster sets."""
