@@ -291,7 +291,7 @@ def _grow_tree(
     limits = rates.limits._replace(min_impurity_decrease=(rates.least_gain / jnp.where(weight > 0, weight, 1))[None])
     grown, of_row = grow_to_leaves(
         prepared._replace(
-            target=jnp.concatenate([curvature, derivatives.gradient, noise[None]]),
+            target=jnp.concatenate([curvature, _of_one_spread(derivatives.gradient, loss), noise[None]]),
             weight=is_used.astype(jnp.int32),
             limits=limits,
             root_seed=seed[None],
@@ -361,6 +361,15 @@ def _curvatures(derivatives: Derivatives, plan: Plan) -> Float[Array, "curvature
     assert isinstance(objective, Newton)
     diagonal = jnp.diagonal(hessian).T if hessian.ndim == 3 else hessian
     return diagonal[: objective.num_curvatures]
+
+
+def _of_one_spread(gradient: Float[Array, "score row"], loss: BaseLoss) -> Float[Array, "score row"]:
+    r"""The gradients that splits are scored by: of several quantiles each by its deviation $\sqrt{\tau (1 - \tau)}$."""
+    if loss.renewal is None or loss.num_scores == 1:
+        return gradient
+    level = np.broadcast_to(loss.renewal, loss.num_scores)
+    factor = (0.5 / np.sqrt(level * (1 - level))).astype(gradient.dtype)
+    return lax.optimization_barrier(gradient * factor[:, None])
 
 
 def _numbers_of_rows(
