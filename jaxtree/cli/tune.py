@@ -27,6 +27,9 @@ from jaxtree.errors import import_extra
 if TYPE_CHECKING:
     from jaxtree.cli.columns import Labelled
 
+FEW_WITHOUT_KERNEL = 2
+"""Settings that are fitted at once where the kernel in C++ is missing."""
+
 
 @command
 def tune(
@@ -76,6 +79,7 @@ def tune(
 def _tuned(session: Session, training: "Labelled", budget: Any, folds: int, metric: str | None, seed: int) -> Any:
     """Searches, with a bar of the time in a terminal."""
     import jaxtree
+    from jaxtree import kernel
     from jaxtree.search.out_of_fold import make_yardstick
     from jaxtree.search.spaces import space_for
     from jaxtree.search.tuning import Task, tune
@@ -86,6 +90,9 @@ def _tuned(session: Session, training: "Labelled", budget: Any, folds: int, metr
     splits = folds_of(training, folds, seed, "--folds")
     task = Task(getattr(jaxtree, name)(), training.X, training.y, training.weight, splits, yardstick)
     space = space_for(*training.X.shape, num_classes=training.y.nunique() if of_classes else 0)
+    if kernel.load() is None:
+        # Fits take several times as long, and the first batch is made in any case.
+        space = space._replace(batch=FEW_WITHOUT_KERNEL)
     with _bar_of_time(session, budget.seconds) as report:
         return tune(task, space, budget, seed, report)
 
