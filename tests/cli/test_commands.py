@@ -28,6 +28,7 @@ def test_fit_says_what_it_read_and_writes_a_model(run, patients):
     [
         ("id3", ["--prune", "dropout:p=0.1,q=0.5"], "ID3Classifier"),
         ("c45", ["--prune", "none"], "C45Classifier"),
+        ("optimal", ["--max-depth", "3"], "OptimalTreeClassifier"),
         ("forest", ["--set", "n_estimators=3"], "RandomForestClassifier"),
         ("soft", ["--set", "depth=2", "--set", "max_epochs=2"], "SoftTreeClassifier"),
     ],
@@ -38,6 +39,11 @@ def test_every_algorithm_goes_into_a_file_and_predicts(run, patients, algorithm,
     assert type(estimator).__name__ == kind
     lines = run("predict", "m.jaxtree", patients, "--quiet").stdout.splitlines()
     assert lines[0] == "prediction" and len(lines) == 9 and set(lines[1:]) <= {"yes", "no"}
+
+
+def test_too_deep_an_optimal_tree_is_an_error_with_the_depths(run, patients):
+    done = run("fit", patients, "-t", "ill", "-a", "optimal", "--max-depth", "7", "-o", "m.jaxtree", status=1)
+    assert "range [1, 5]. Got 7" in done.stderr.splitlines()[-1]
 
 
 def test_none_leaves_c45_unpruned(run, patients):
