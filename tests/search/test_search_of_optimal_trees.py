@@ -16,13 +16,13 @@ PENALTIES = [0.0, 1.0, 2.5, 6.0, 40.0]
 def products(monkeypatch):
     """The number of sums over pairs of thresholds in all rows of a training part, by the depth of the trees."""
     made = collections.Counter()
-    summed = SplitTable._summed_sides
+    summed = SplitTable.sides_of_nodes
 
-    def counted(table, is_member, depth):
-        made[depth] += bool(is_member.all())
-        return summed(table, is_member, depth)
+    def counted(table, node, depth, *, num_nodes):
+        made[depth] += bool(np.all(node >= 0))
+        return summed(table, node, depth, num_nodes=num_nodes)
 
-    monkeypatch.setattr(SplitTable, "_summed_sides", counted)
+    monkeypatch.setattr(SplitTable, "sides_of_nodes", counted)
     return made
 
 
