@@ -144,7 +144,8 @@ def progress_of_trees(
         def add(number: int, words: str = "") -> None:
             numbers.append(number)
             left = (time.monotonic() - began) * (total / max(sum(numbers), 1) - 1)
-            print(f"{sum(numbers)} of {total} {done} {words}".rstrip() + f", {left:.0f} s left", file=sys.stderr)
+            rest = f", {left:.0f} s left" if left > 0 else ""
+            print(f"{sum(numbers)} of {total} {done} {words}".rstrip() + rest, file=sys.stderr)
 
         yield add
         return

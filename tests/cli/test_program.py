@@ -61,12 +61,15 @@ def test_ctrl_c_in_a_callback_of_the_garbage_collector_still_interrupts(monkeypa
         gc.callbacks.remove(interrupted_once)
         raise KeyboardInterrupt
 
+    # A shell that starts the tests in the background lets them ignore Ctrl-C.
     monkeypatch.setattr(sys, "unraisablehook", repeat_ignored_interrupt)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.callbacks.append(interrupted_once)
     gc.collect()
     with pytest.raises(KeyboardInterrupt):
         for _ in range(100):
             time.sleep(0.05)
+    signal.signal(signal.SIGINT, before)
 
 
 def test_the_version_and_python_m():

@@ -176,5 +176,5 @@ def test_progress_ends_where_all_rounds_are_made(numbers, monkeypatch, capsys):
     search = search_over(factor=2, min_resources=3, verbose=1).fit(*numbers)
     lines = capsys.readouterr().err.splitlines()
     total = 2 * sum(own["n_estimators"] for own in search.cv_results_["params"])
-    assert lines[-1] == f"{total} of {total} rounds are made 0 models alive, 0 s left"
+    assert lines[-1] == f"{total} of {total} rounds are made 0 models alive"
     assert any("12 models alive" in line for line in lines)
