@@ -37,6 +37,9 @@ from jaxtree.estimators.growing import (
 )
 from jaxtree.tree.forest import Forest, join_forests
 
+ROWS_OF_MANY = 128
+"""The rows of many models at once are padded to a multiple: their program is compiled once for many fits."""
+
 OnProgress: TypeAlias = Callable[[int, dict[str, dict[str, list[float]]]], Any]
 """What is called with the number of rounds and what was measured after each; a true result ends a fit."""
 
@@ -131,6 +134,19 @@ class BoostingRun:
         earlier = Earlier(len(self._kept), scores[0], tuple(scores[1:]))
         return BoostData(rows, features, tuple(evaluated), start, earlier)
 
+    def data_of_many(self, encoded: EncodedSample, seed: int) -> BoostData:
+        """Returns the same for many models at once, with so few rows of padding that they cost little.
+
+        Precisions stay those of the buckets. The rows of a loss that joins them keep their padding.
+        """
+        data, num_rows = self.data(encoded, seed), encoded.codes.shape[1]
+        if self._model.loss_.joins_rows:
+            return data
+        sizes = [_with_little_padding(len(own.values)) for own in self._evaluations]
+        evaluations = [own.first(size) for own, size in zip(data.evaluations, sizes, strict=True)]
+        rows = data.rows.first(_with_little_padding(num_rows))
+        return data._replace(rows=rows, evaluations=tuple(evaluations), num_rows=num_rows)
+
     def _start(self, rows: ScoredRows) -> Float[np.ndarray, " score"]:
         """Returns the scores before the first tree, rounded as all scores are."""
         if self._kept is not None:
@@ -186,6 +202,10 @@ class BoostingRun:
         new = self._in_table_units(forest)
         forest = new if self._kept is None else join_forests([self._kept, new])
         model.take_trees(forest, boosted.start, self._with_earlier(measured))
+
+
+def _with_little_padding(num_rows: int) -> int:
+    return -(-num_rows // ROWS_OF_MANY) * ROWS_OF_MANY
 
 
 def _warn_if_cut_short(boosted: Boosted, loss: BaseLoss, earlier: int, wanted: int) -> None:

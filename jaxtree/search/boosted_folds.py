@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import functools
 import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
@@ -149,7 +150,7 @@ def _fit_together(
     X_test, y_test = _safe_split(model, search.X, search.y, test, train)
     params = _check_method_params(search.X, params=search.fit_params, indices=train)
     opened = model.open_fit(X, y, beside={TEST: (X_test, y_test)}, **params)
-    data = opened.run.data(opened.encoded, model.seed())
+    data = opened.run.data_of_many(opened.encoded, model.seed())
     num_rows = opened.encoded.codes.shape[1]
     learners = {number: opened.run.base_learner(own, num_rows) for number, own in settings.items()}
     members = [
@@ -173,19 +174,26 @@ def _fit_together(
             raise TrainingError(f"{model.loss_}: derivatives at the start are no numbers")
         scores = member.scores[-1][:, : len(test)].T.astype(np.float64)
         judged = model.judge(rows, scores).model
+        method = judged.predict_proba if is_classifier(judged) else judged.predict
+        predicted = method(X_test)
+        vars(judged)[method.__name__] = _asked_again(method, predicted)
         scored = _score(judged, X_test, y_test, search.scorer, score_params, search.error_score)
         own = settings[numbers[place]]
         rounds = member.best_round if own.early_stopping else len(member.losses)
-        method = judged.predict_proba if is_classifier(judged) else judged.predict
         result = {"fit_error": None, "fit_time": fitted - began, "score_time": 0.0, "test_scores": scored}
         began = time.perf_counter()
         result["score_time"] = began - fitted
-        predicted = np.asarray(method(X_test), np.float64).reshape(len(test), -1)
+        columns = np.asarray(predicted, np.float64).reshape(len(test), -1)
         if member.paused is not None:
             leg.pausing[numbers[place], fold] = member.paused
-        keep(numbers[place], Fitted(result, rounds, member.losses[:, -1], predicted))
+        keep(numbers[place], Fitted(result, rounds, member.losses[:, -1], columns))
 
     boost_many(data, model.loss_, learner, members, on_member=on_member, on_rounds=on_rounds)
+
+
+def _asked_again(method: Callable[..., Any], predicted: Any) -> Callable[..., Any]:
+    """A method whose result on the only table that it is given is known."""
+    return functools.wraps(method)(lambda X, **_: predicted)
 
 
 def _fit_alone(search: Search, candidate: int, fold: int) -> Fitted:

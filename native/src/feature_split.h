@@ -156,11 +156,11 @@ class FeatureSplitter {
   Split BestOfGains(const Feature& feature, const Histogram<Value>& histogram) {
     const auto& codes = histogram.codes;
     if (codes.size() < 2) return {};
-    const std::vector<double>& gain = newton_gains_.Of(codes, histogram.cells, codes.size() - 1);
-    const double best = *std::max_element(gain.begin(), gain.end());
-    if (best == kNoGain) return {};
-    const double least = best - judge_.Tolerance(best);
-    const int64_t at = std::find_if(gain.begin(), gain.end(), [&](double own) { return own >= least; }) - gain.begin();
+    const Gains gains = newton_gains_.Of(codes, histogram.cells, codes.size() - 1);
+    if (gains.first == gains.stop) return {};
+    const double best = gains.Best(), least = best - judge_.Tolerance(best);
+    int64_t at = gains.first;
+    while (at + 1 < gains.stop && gains.gain[at] < least) ++at;
     return {judge_.Rounded(best), feature.number, codes[at], codes[at + 1], rules_.DefaultBranch(1), 0, {}};
   }
 

@@ -1,5 +1,5 @@
-// The gains of all thresholds of a feature by Newton steps, several at a time: the operations of `Judge` in the same order,
-// so that gains have the same bits, without its branches. How many at a time follows from the processor.
+// The gains of all thresholds of a feature by Newton steps, several at a time: the operations of `Judge` in the same
+// order, so that gains have the same bits, without its branches. How many at a time follows from the processor.
 
 #ifndef JAXTREE_NATIVE_NEWTON_GAINS_H_
 #define JAXTREE_NATIVE_NEWTON_GAINS_H_
@@ -24,8 +24,8 @@ struct BlockOfThresholds {
   double risk, inverse_weight;
 };
 
-// `kLanes` gains from a threshold on. Only pointers go in and out: the code is inlined into functions for processors whose
-// vectors have another width. There are no fused multiplications and additions, as elsewhere.
+// `kLanes` gains from a threshold on. Only pointers go in and out: the code is inlined into functions for processors
+// whose vectors have another width. There are no fused multiplications and additions, as elsewhere.
 template <int kLanes, typename Value>
 inline __attribute__((always_inline)) void ScoreLanes(const BlockOfThresholds<Value>& block, int64_t at, double* gain) {
   typedef double Reals __attribute__((vector_size(kLanes * sizeof(double))));
@@ -66,13 +66,14 @@ void ScoreByTwo(const BlockOfThresholds<Value>& block, int64_t first, int64_t st
 
 #if defined(__x86_64__) && defined(__GNUC__)
 template <typename Value>
-__attribute__((target("avx2"))) void ScoreByFour(const BlockOfThresholds<Value>& block, int64_t first, int64_t stop, double* gain) {
+__attribute__((target("avx2"))) void ScoreByFour(const BlockOfThresholds<Value>& block, int64_t first, int64_t stop,
+                                                 double* gain) {
   for (int64_t at = first; at < stop; at += 4) ScoreLanes<4>(block, at, gain);
 }
 
 template <typename Value>
-__attribute__((target("avx512f,avx512dq,avx512vl"))) void ScoreByEight(const BlockOfThresholds<Value>& block, int64_t first,
-                                                                       int64_t stop, double* gain) {
+__attribute__((target("avx512f,avx512dq,avx512vl"))) void ScoreByEight(const BlockOfThresholds<Value>& block,
+                                                                       int64_t first, int64_t stop, double* gain) {
   for (int64_t at = first; at < stop; at += 8) ScoreLanes<8>(block, at, gain);
 }
 #endif
@@ -91,42 +92,85 @@ Scores<Value> WidestScores() {
   return ScoreByTwo<Value>;
 }
 
+// The gains of thresholds one after another, of which those from `first` to before `stop` leave enough on both sides.
+struct Gains {
+  const double* gain;
+  int64_t first, stop;
+
+  // The greatest of at least one, by several chains of comparisons side by side.
+  double Best() const {
+    constexpr int64_t kChains = 4;
+    double best[kChains];
+    std::fill_n(best, kChains, gain[first]);
+    int64_t at = first;
+    for (; at + kChains <= stop; at += kChains) {
+      for (int64_t chain = 0; chain < kChains; ++chain) best[chain] = std::max(best[chain], gain[at + chain]);
+    }
+    for (; at < stop; ++at) best[0] = std::max(best[0], gain[at]);
+    return *std::max_element(best, best + kChains);
+  }
+};
+
 template <typename Value>
 class NewtonGains {
  public:
   explicit NewtonGains(const Judge<Value>& judge) : judge_(judge), branch_(judge.objective().num_channels) {}
 
-  // The gain of the threshold after each of the first `count` codes, and `kNoGain` where a branch has too little. Sums of
-  // weights and rows rise with the codes, so that those with enough on both sides follow one another.
-  const std::vector<double>& Of(const std::vector<int32_t>& codes, const Value* cells, int64_t count) {
+  // The gain of the threshold after each of the first `count` codes.
+  Gains Of(const std::vector<int32_t>& codes, const Value* cells, int64_t count) {
     const Objective& objective = judge_.objective();
     const double* const penalties = judge_.penalties();
     stride_ = count + kMostLanes;
     inside_.resize(std::max<size_t>(inside_.size(), stride_ * objective.num_channels));
-    gain_.resize(stride_);
-    for (int32_t channel = 0; channel < objective.num_channels; ++channel) SumUp(codes, cells, count, channel);
-    int64_t first = 0, stop = count;
-    while (first < stop && !HasEnough(first, false)) ++first;
-    while (first < stop && !HasEnough(stop - 1, true)) --stop;
+    gain_.resize(std::max<size_t>(gain_.size(), stride_));
+    SumUp(codes.data(), cells, count);
+    // Sums of weights and rows do not fall with the codes.
+    const int64_t first = FirstOf(0, count, [&](int64_t at) { return HasEnough(at, false); });
+    const int64_t stop = FirstOf(first, count, [&](int64_t at) { return !HasEnough(at, true); });
     const BlockOfThresholds<Value> block{
         inside_.data(), judge_.total().data(), stride_, objective.num_classes, objective.num_outputs,
         objective.weight_unit, objective.target_unit, penalties[0], penalties[1], penalties[2],
         judge_.risk(), judge_.inverse_weight()};
     score_(block, first, stop, gain_.data());
-    std::fill_n(gain_.begin(), first, kNoGain);
-    std::fill(gain_.begin() + stop, gain_.end(), kNoGain);
-    return gain_;
+    return {gain_.data(), first, stop};
   }
 
  private:
-  // The sums of a channel up to every code.
-  void SumUp(const std::vector<int32_t>& codes, const Value* cells, int64_t count, int32_t channel) {
-    const int64_t num_channels = judge_.objective().num_channels;
-    const int32_t* const code = codes.data();
-    Value* const to = inside_.data() + channel * stride_;
-    Value sum = 0;
-    for (int64_t at = 0; at < count; ++at) to[at] = sum += cells[code[at] * num_channels + channel];
-    std::fill(to + count, to + stride_, Value{0});
+  void SumUp(const int32_t* codes, const Value* cells, int64_t count) {
+    switch (judge_.objective().num_channels) {
+      case 2: return SumUpChannels<2>(codes, cells, count);
+      case 3: return SumUpChannels<3>(codes, cells, count);
+      default: return SumUpChannels<0>(codes, cells, count);
+    }
+  }
+
+  // The sums of all channels up to every code. Any number of channels has `kChannels` 0.
+  template <int kChannels>
+  void SumUpChannels(const int32_t* codes, const Value* cells, int64_t count) {
+    const int64_t num_channels = kChannels > 0 ? kChannels : judge_.objective().num_channels;
+    Value* const to = inside_.data();
+    std::fill(branch_.begin(), branch_.end(), 0);
+    Value few[kChannels > 0 ? kChannels : 1] = {};
+    Value* const sum = kChannels > 0 ? few : branch_.data();
+    for (int64_t at = 0; at < count; ++at) {
+      const Value* const own = cells + codes[at] * num_channels;
+      for (int64_t channel = 0; channel < num_channels; ++channel) {
+        to[channel * stride_ + at] = sum[channel] += own[channel];
+      }
+    }
+    for (int64_t channel = 0; channel < num_channels; ++channel) {
+      std::fill_n(to + channel * stride_ + count, kMostLanes, Value{0});
+    }
+  }
+
+  // The first threshold that has a property, which all after it have, too.
+  template <typename Property>
+  static int64_t FirstOf(int64_t first, int64_t stop, const Property& has) {
+    while (first < stop) {
+      const int64_t middle = (first + stop) / 2;
+      has(middle) ? stop = middle : first = middle + 1;
+    }
+    return first;
   }
 
   // `Judge::IsEnough` of a branch of one threshold.
