@@ -53,11 +53,6 @@ class ScoredRows(NamedTuple):
     weight: Float[AnyArray, " row"]
     extras: dict[str, AnyArray]
 
-    def first(self, number: int) -> "ScoredRows":
-        """Returns so many of the rows."""
-        extras = {name: values[:number] for name, values in self.extras.items()}
-        return ScoredRows(self.codes[:, :number], self.target[:number], self.weight[:number], extras)
-
 
 class Rates(NamedTuple):
     """The numbers of a boosting, on which no program depends.

@@ -142,9 +142,9 @@ class BoostingRun:
         data, num_rows = self.data(encoded, seed), encoded.codes.shape[1]
         if self._model.loss_.joins_rows:
             return data
-        sizes = [_with_little_padding(len(own.values)) for own in self._evaluations]
-        evaluations = [own.first(size) for own, size in zip(data.evaluations, sizes, strict=True)]
-        rows = data.rows.first(_with_little_padding(num_rows))
+        pairs = zip(data.evaluations, self._evaluations, strict=True)
+        evaluations = [_with_little_padding(rows, len(own.values)) for rows, own in pairs]
+        rows = _with_little_padding(data.rows, num_rows)
         return data._replace(rows=rows, evaluations=tuple(evaluations), num_rows=num_rows)
 
     def _start(self, rows: ScoredRows) -> Float[np.ndarray, " score"]:
@@ -204,8 +204,11 @@ class BoostingRun:
         model.take_trees(forest, boosted.start, self._with_earlier(measured))
 
 
-def _with_little_padding(num_rows: int) -> int:
-    return -(-num_rows // ROWS_OF_MANY) * ROWS_OF_MANY
+def _with_little_padding(rows: ScoredRows, number: int) -> ScoredRows:
+    """So many rows, and up to a multiple of `ROWS_OF_MANY` of those behind them."""
+    end = -(-number // ROWS_OF_MANY) * ROWS_OF_MANY
+    extras = {name: values[:end] for name, values in rows.extras.items()}
+    return ScoredRows(rows.codes[:, :end], rows.target[:end], rows.weight[:end], extras)
 
 
 def _warn_if_cut_short(boosted: Boosted, loss: BaseLoss, earlier: int, wanted: int) -> None:
