@@ -20,7 +20,8 @@ from jaxtree.boosting import boost, logistic, quantile, softmax, squared
 from jaxtree.boosting.booster import BaseLearner, BoostData, Shrinkage
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.rounds import ScoredRows, blank_trees
+from jaxtree.boosting.round_tree import ScoredRows
+from jaxtree.boosting.rounds import blank_trees
 from jaxtree.boosting.samples import MinimalVariance, OneSided
 from jaxtree.growth.grow import Growth
 from jaxtree.growth.plan import Plan
@@ -47,7 +48,7 @@ def _rows(number: int, num_scores: int) -> ScoredRows:
 @contextmanager
 def without_growth() -> Iterator[None]:
     """Puts a tree of no meaning in the place of growth."""
-    with mock.patch("jaxtree.boosting.rounds.grow_to_leaves", _any_tree):
+    with mock.patch("jaxtree.boosting.round_tree.grow_to_leaves", _any_tree):
         yield
 
 

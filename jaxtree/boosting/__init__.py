@@ -31,7 +31,7 @@ from jaxtree.boosting.quantiles import quantiles as quantiles
 from jaxtree.boosting.ranking import average_precision as average_precision
 from jaxtree.boosting.ranking import ndcg as ndcg
 from jaxtree.boosting.ranking import pairwise as pairwise
-from jaxtree.boosting.rounds import ScoredRows as ScoredRows
+from jaxtree.boosting.round_tree import ScoredRows as ScoredRows
 from jaxtree.boosting.samples import MinimalVariance as MinimalVariance
 from jaxtree.boosting.samples import OneSided as OneSided
 from jaxtree.boosting.samples import Uniform as Uniform

@@ -16,7 +16,8 @@ from jaxtyping import Array, Float, Real
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.dropping import keep_trees, with_shares
 from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.rounds import BoostState, Made, ScoredRows, blank_trees, make_rounds
+from jaxtree.boosting.round_tree import ScoredRows
+from jaxtree.boosting.rounds import BoostState, Made, blank_trees, make_rounds
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
 from jaxtree.buckets import row_bucket
 from jaxtree.errors import InvalidInputError, TrainingError

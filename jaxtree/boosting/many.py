@@ -14,7 +14,8 @@ from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.many_rounds import ManyMade, ManyStates, Slots, make_rounds_of_many
 from jaxtree.boosting.memory import slots_for
 from jaxtree.boosting.paused import Paused, put_in_slot, state_in_slot
-from jaxtree.boosting.rounds import BoostState, Rates
+from jaxtree.boosting.round_tree import Rates
+from jaxtree.boosting.rounds import BoostState
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
 from jaxtree.compilation import is_out_of_memory
 from jaxtree.errors import InvalidInputError
@@ -110,7 +111,7 @@ def boost_many(
 
     Example:
         >>> from jaxtree.boosting import squared
-        >>> from jaxtree.boosting.rounds import ScoredRows
+        >>> from jaxtree.boosting.round_tree import ScoredRows
         >>> from jaxtree.growth.inputs import Sizes
         >>> codes, target = np.array([[0, 1, 2, 3]], np.uint8), np.array([0.0, 0.0, 1.0, 5.0])
         >>> rows = ScoredRows(codes, target, np.ones(4), {})

@@ -14,7 +14,8 @@ from jaxtyping import Array, Bool, Float, Int32
 
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.rounds import BoostState, Rates, ScoredRows, blank_trees, make_round
+from jaxtree.boosting.round_tree import Rates, ScoredRows
+from jaxtree.boosting.rounds import BoostState, blank_trees, make_round
 from jaxtree.boosting.shrinkage import NO_PATIENCE
 from jaxtree.compilation import compiled, quick_options
 from jaxtree.growth.plan import Plan

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, Int32
 from jaxtree.boosting.booster import score_type
 from jaxtree.boosting.leaves import Leaves, sums_at_nodes
 from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.rounds import ScoredRows, node_steps, row_derivatives
+from jaxtree.boosting.round_tree import ScoredRows, node_steps, row_derivatives
 from jaxtree.boosting.shrinkage import Shrinkage, learning_rates
 from jaxtree.buckets import pad_to
 from jaxtree.compilation import compiled

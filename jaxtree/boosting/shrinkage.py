@@ -9,7 +9,7 @@ from jaxtyping import Float, Float64
 
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.dropping import Dropping
-from jaxtree.boosting.rounds import Rates
+from jaxtree.boosting.round_tree import Rates
 from jaxtree.boosting.samples import Sample, Uniform
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.newton import Penalties

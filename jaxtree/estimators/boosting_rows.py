@@ -8,7 +8,7 @@ from jaxtyping import Int, Shaped, UInt
 from sklearn.model_selection import GroupShuffleSplit
 
 from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.rounds import ScoredRows
+from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.growing import padded_rows

@@ -12,7 +12,7 @@ from jaxtree import buckets
 from jaxtree.boosting.booster import BaseLearner, BoostData, Boosted, Earlier, NewRounds, Stop, boost, score_type
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.measured import Measured
-from jaxtree.boosting.rounds import ScoredRows
+from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.shrinkage import NO_PATIENCE
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.estimators.boosting_categories import order_categories

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from jaxtree.boosting.booster import BoostData, score_type
 from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.rounds import ScoredRows
+from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.buckets import pad_to, row_bucket
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting_rows import GivenRows, RowsWithExtras, learn_rows, read_columns

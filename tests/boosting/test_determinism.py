@@ -13,7 +13,7 @@ from jax.sharding import Mesh
 
 from jaxtree.boosting import logistic, poisson, softmax
 from jaxtree.boosting.loss import Loss
-from jaxtree.boosting.rounds import row_derivatives
+from jaxtree.boosting.round_tree import row_derivatives
 from jaxtree.compilation import quick_options
 from jaxtree.growth import native, prepare
 from tests.boosting.test_boost import boosted, classes, numbers

@@ -1,0 +1,202 @@
+"""The tree of a round of boosting: derivatives of rows, a tree grown by them, and the steps of its nodes."""
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.custom_batching import sequential_vmap
+from jaxtyping import Array, Bool, Float, Int32, Shaped, UInt, UInt32
+
+from jaxtree.arrays import AnyArray, mix
+from jaxtree.boosting.columns import draw_columns
+from jaxtree.boosting.dropping import Dropping
+from jaxtree.boosting.leaves import Leaves, exact_sum, newton_steps, quantile_steps, within_bounds
+from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
+from jaxtree.boosting.samples import RowsToDraw, Sample
+from jaxtree.growth.grow import grow_to_leaves
+from jaxtree.growth.inputs import Limits
+from jaxtree.growth.newton import Newton, Penalties
+from jaxtree.growth.plan import Plan
+from jaxtree.growth.prepare import Prepared
+from jaxtree.tree import SplitKind, Tree
+
+DIGITS = 23
+"""Binary digits of a derivative after the first one: those of numbers of 32 bits."""
+
+
+class ScoredRows(NamedTuple):
+    """Rows that scores are made for.
+
+    Attributes:
+        codes: Codes of every feature.
+        target: The target of every row; of several outputs a column each.
+        weight: The weight of every row; 0 for padding.
+        extras: What else the loss asks for, see `jaxtree.boosting.Extras`.
+    """
+
+    codes: UInt[AnyArray, "feature row"]
+    target: Shaped[AnyArray, "row *output"]
+    weight: Float[AnyArray, " row"]
+    extras: dict[str, AnyArray]
+
+
+class Rates(NamedTuple):
+    """The numbers of a boosting, on which no program depends.
+
+    Attributes:
+        learning_rate: The part of every step that is made, for each round of a call.
+        sample: How the rows of a tree are drawn.
+        dropping: How trees are dropped; None where none are.
+        least_gain: The least loss that a split must save.
+        patience: The number of rounds without a better loss of the first evaluation after which boosting stops.
+        tolerance: How much less a loss must be to be better.
+        end: The number of rounds at which to end.
+        seed: The seed of what is drawn; a draw depends on it, the round and the row.
+        penalties: The penalties of steps.
+        limits: The limits of the trees.
+        num_columns: The number of columns that a tree draws; None for all.
+    """
+
+    learning_rate: Float[AnyArray, " made"]
+    sample: Sample
+    dropping: Dropping | None
+    least_gain: Float[AnyArray, ""]
+    patience: Int32[AnyArray, ""]
+    tolerance: Float[AnyArray, ""]
+    end: Int32[AnyArray, ""]
+    seed: UInt32[AnyArray, ""]
+    penalties: Penalties
+    limits: Limits
+    num_columns: Int32[AnyArray, ""] | None
+
+
+def grow_tree(
+    prepared: Prepared,
+    rows: ScoredRows,
+    scores: Float[Array, "score row"],
+    rates: Rates,
+    learning_rate: Float[Array, ""],
+    seed: UInt32[Array, ""],
+    *,
+    plan: Plan,
+    loss: BaseLoss,
+) -> tuple[Leaves, Bool[Array, ""]]:
+    """Grows a tree by the derivatives of rows.
+
+    Returns:
+        The tree, whose means are the changes of scores, with the leaves of rows, and whether all derivatives are
+        numbers.
+    """
+    derivatives = row_derivatives(loss, scores, rows)
+    strange = [jnp.sum(~jnp.isfinite(part)) for part in derivatives]
+    is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
+    noise, number = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
+    drawn_from = RowsToDraw(rows.weight > 0, number, derivatives, rates.penalties.l2, plan.devices)
+    is_used, factor = rates.sample.draw(drawn_from)
+    if factor is not None:
+        factor = lax.optimization_barrier(factor.astype(rows.weight.dtype))
+        rows = rows._replace(weight=rows.weight * factor)
+        derivatives = Derivatives(derivatives.gradient * factor, derivatives.hessian * factor)
+    curvature = _curvatures(derivatives, plan)
+    # Growth asks for a part of the root's weight.
+    weight = exact_sum(curvature, is_used, plan.devices, is_native=plan.is_native)
+    prepared = prepared if rates.num_columns is None else draw_columns(prepared, rates.num_columns, seed)
+    limits = rates.limits._replace(min_impurity_decrease=(rates.least_gain / jnp.where(weight > 0, weight, 1))[None])
+    grown, of_row = grow_to_leaves(
+        prepared._replace(
+            target=jnp.concatenate([curvature, _of_one_spread(derivatives.gradient, loss), noise[None]]),
+            weight=is_used.astype(jnp.int32),
+            limits=limits,
+            root_seed=seed[None],
+        ),
+        plan=plan,
+    )
+    monotone = prepared.features.monotone if plan.rules.has_monotone else None
+    tree = _split_at_codes(grown.tree, prepared)
+    leaves = Leaves(tree, of_row, is_used, plan.devices, plan.is_native)
+    steps = learning_rate * node_steps(leaves, derivatives, rows, scores, rates.penalties, monotone, loss)
+    tree = dataclasses.replace(tree, target_sum=(steps * tree.weight).T)
+    return leaves._replace(tree=tree), is_finite
+
+
+def _split_at_codes(tree: Tree, prepared: Prepared) -> Tree:
+    """The tree with thresholds right above the codes of its splits.
+
+    So rows that it was not grown on take the same branches by their codes, in the loop, and by their values, later.
+    """
+    missing_code = prepared.features.missing_code[tree.feature]
+    is_threshold, is_known = tree.split_kind == SplitKind.THRESHOLD, tree.next_code < missing_code
+    next_code = jnp.minimum(tree.next_code, tree.code + 1)
+    return dataclasses.replace(
+        tree,
+        # A split that sets missing values apart has all known ones below it.
+        code=jnp.where(is_threshold & ~is_known, missing_code - 1, tree.code),
+        next_code=jnp.where(is_threshold & is_known, next_code, tree.next_code),
+    )
+
+
+def row_derivatives(loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows) -> Derivatives:
+    """The derivatives of all rows.
+
+    Between barriers XLA does not fuse them with what is around them, which would change their last bits. Of many
+    models at once those whose rows depend on one another are made one model after another, for the same reason.
+
+    The last bits of exponentials and of sums over scores may still differ from program to program, so derivatives of
+    64 bits keep `DIGITS`, which then are the same: one of 2**28 that differ lies so close to the middle of two such
+    numbers that they are not. Those of more rows have 32 bits as XLA computes them.
+    """
+    derive = sequential_vmap(loss.derivatives) if loss.joins_rows else loss.derivatives
+    scores = lax.optimization_barrier(scores)
+    derivatives = derive(scores, rows.target, rows.weight, rows.extras)
+    if scores.dtype == jnp.float64:
+        rounded = functools.partial(lax.reduce_precision, exponent_bits=11, mantissa_bits=DIGITS)
+        derivatives = jax.tree.map(rounded, derivatives)
+    return lax.optimization_barrier(derivatives)
+
+
+def node_steps(
+    leaves: Leaves, derivatives: Derivatives, rows: ScoredRows, scores, penalties: Penalties, monotone, loss: BaseLoss
+) -> Float[Array, "score node"]:
+    """The whole steps of all nodes; `monotone` has the constraint of every feature, or is None."""
+    if loss.renewal is not None:
+        shifted, _ = with_offset(scores, rows.extras, loss.has_location)
+        levels = np.broadcast_to(loss.renewal, loss.num_scores).tolist()
+        return quantile_steps(leaves, rows.target - shifted, rows.weight, tuple(levels))
+    steps = newton_steps(leaves, derivatives, penalties)
+    if monotone is not None:
+        steps = within_bounds(leaves.tree, steps, monotone)
+    return steps
+
+
+def _curvatures(derivatives: Derivatives, plan: Plan) -> Float[Array, "curvature row"]:
+    """The second derivatives that splits are scored by: of a matrix the diagonal."""
+    hessian, objective = derivatives.hessian, plan.rules.objective
+    assert isinstance(objective, Newton)
+    diagonal = jnp.diagonal(hessian).T if hessian.ndim == 3 else hessian
+    return diagonal[: objective.num_curvatures]
+
+
+def _of_one_spread(gradient: Float[Array, "score row"], loss: BaseLoss) -> Float[Array, "score row"]:
+    r"""The gradients that splits are scored by: of several quantiles each by its deviation $\sqrt{\tau (1 - \tau)}$."""
+    if loss.renewal is None or loss.num_scores == 1:
+        return gradient
+    level = np.broadcast_to(loss.renewal, loss.num_scores)
+    factor = (0.5 / np.sqrt(level * (1 - level))).astype(gradient.dtype)
+    return lax.optimization_barrier(gradient * factor[:, None])
+
+
+def _numbers_of_rows(
+    seed: UInt32[Array, ""], row: Int32[Array, " row"]
+) -> tuple[Float[Array, " row"], Float[Array, " row"]]:
+    """Two numbers from 0 to below 1 for every row, which follow from the seed and the row's number.
+
+    A row's number counts the rows of some weight before it: neither padding nor devices change what is drawn.
+    """
+    first = mix(row.astype(jnp.uint32) ^ seed)
+    second = mix(first + jnp.uint32(0x9E3779B9))
+    as_float = lambda bits: (bits >> 8).astype(jnp.float32) / 2**24  # noqa: E731
+    return as_float(first), as_float(second)
