@@ -14,6 +14,9 @@ _IMPORTS = [line.split() for line in pathlib.Path(__file__).with_suffix(".pyi").
 _MODULE_OF = {words[3]: words[1] for words in _IMPORTS if words and words[0] == "from"}
 """The module of every name, from the stub that type checkers read: "from jaxtree.tree import Tree as Tree"."""
 
+__all__ = sorted(name for name, module in _MODULE_OF.items() if module != "jaxtree")  # pyright: ignore[reportUnsupportedDunderAll]
+"""What `from jaxtree import *` loads: every class and function."""
+
 
 def __getattr__(name: str) -> Any:
     """Loads a name, once."""

@@ -202,3 +202,6 @@ def test_names_of_the_stub_are_there():
     for name, module in named:
         assert getattr(jaxtree, name) is getattr(importlib.import_module(module), name)
         assert name in dir(jaxtree)
+    loaded: dict[str, object] = {}
+    exec("from jaxtree import *", loaded)
+    assert {name for name, module in named if module != "jaxtree"} == set(loaded) - {"__builtins__"}

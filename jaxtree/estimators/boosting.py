@@ -54,7 +54,8 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
             any number, which needs a `max_depth`, or trees grow until nothing is saved any more.
         min_samples_leaf: The least number of rows in a branch; "auto" is 20 of tables below 50,000 rows, and 1 of
             larger ones, whose sums are then quicker.
-        min_child_weight: The least sum of second derivatives in a branch.
+        min_child_weight: The least sum of second derivatives in a branch; "auto" is 0.001 of tables below 50,000 rows,
+            and 1 of larger ones.
         reg_lambda: Added to the sum of second derivatives of a leaf.
         reg_alpha: Taken from the size of the sum of gradients of a leaf.
         gamma: The least loss that a split must save.

@@ -27,6 +27,9 @@ BINS = 255
 ROWS_OF_A_LEAF, MANY_ROWS = 20, 50_000
 """Rows of a branch at least where `min_samples_leaf` is "auto" and the table has fewer than many."""
 
+CURVATURE_OF_A_LEAF = 1e-3
+"""The least sum of second derivatives in a branch of such a table: rows that are almost certain can still be split."""
+
 MANY_CATEGORIES = 16
 """Categories of a column past which it is split by statistics where `categorical_splits` is "auto"."""
 
@@ -56,7 +59,7 @@ class BoostingParameters(EncodingParameters):
     max_depth: Annotated[int | None, whole(1), None] = None
     max_leaf_nodes: Annotated[int | None, whole(2), None] = 31
     min_samples_leaf: Annotated[int | str, whole(1), AUTO] = "auto"
-    min_child_weight: Annotated[float, AT_LEAST_0] = 1.0
+    min_child_weight: Annotated[float | str, AT_LEAST_0, AUTO] = "auto"
     reg_lambda: Annotated[float, AT_LEAST_0] = 1.0
     reg_alpha: Annotated[float, AT_LEAST_0] = 0.0
     gamma: Annotated[float, AT_LEAST_0] = 0.0
@@ -152,13 +155,13 @@ class BoostingParameters(EncodingParameters):
 
     def _limits(self, num_rows: int) -> Limits:
         """Returns when nodes are not split; weights are second derivatives."""
-        by_default = ROWS_OF_A_LEAF if num_rows < MANY_ROWS else 1
-        rows = by_default if isinstance(self.min_samples_leaf, str) else self.min_samples_leaf
+        few_by_default, least_by_default = (ROWS_OF_A_LEAF, CURVATURE_OF_A_LEAF) if num_rows < MANY_ROWS else (1, 1.0)
+        rows = few_by_default if isinstance(self.min_samples_leaf, str) else self.min_samples_leaf
         rows = rows if rows > 1 else 0
         return Limits(
             max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
             min_samples_split=2 * rows,
             min_samples_leaf=rows,
-            min_weight_leaf=self.min_child_weight,
+            min_weight_leaf=least_by_default if isinstance(self.min_child_weight, str) else self.min_child_weight,
             min_gain=LEAST_GAIN,
         )

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxtree.estimators.boosting_parameters import CURVATURE_OF_A_LEAF, MANY_ROWS
+
 SMALL, MEDIUM = 20_000, 100_000
 """Rows times scores up to which a table is small, or of medium size."""
 
@@ -81,7 +83,9 @@ def space_for(num_rows: int, num_columns: int, num_classes: int = 0) -> Space:
         "learning_rate": Range(*((0.02, 0.2), (0.03, 0.2), (0.05, 0.3))[size], True, False, 0.1),
         "max_leaf_nodes": Range(4, 64 if num_rows > SMALL else 32, True, True, 31),
         "min_samples_leaf": Range(2, most_rows, True, True, min(20, most_rows)),
-        "min_child_weight": Range(0.01, 10, True, False, 1),
+        "min_child_weight": Range(
+            CURVATURE_OF_A_LEAF, 10, True, False, CURVATURE_OF_A_LEAF if num_rows < MANY_ROWS else 1
+        ),
         "reg_lambda": Range(0.01, 30, True, False, 1),
         "reg_alpha": Range(0.001, 10, True, False, 0),
         "subsample": Range(0.5, 1, False, False, 1),

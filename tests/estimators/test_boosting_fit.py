@@ -12,6 +12,7 @@ import jaxtree
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.boosting import Loss, absolute, accelerated_failure_time, cox, logistic, poisson, quantile, quantiles
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.estimators import boosting_parameters
 from jaxtree.tree.nodes import target_means
 
 FEW = {"n_estimators": 12, "max_depth": 3}
@@ -176,6 +177,18 @@ def test_class_weights_are_weights_of_rows():
     share = np.mean(y == "b")
     balanced = GradientBoostingClassifier(**FEW, class_weight="balanced").fit(X, y)
     assert balanced.start_[0] == pytest.approx(0) != pytest.approx(np.log(share / (1 - share)))
+
+
+def test_large_tables_ask_for_more_in_a_leaf(monkeypatch):
+    X, y, _ = numbers()
+    labels, options = y > 1.5, {"n_estimators": 12, "max_depth": 3, "learning_rate": 1.0}
+    fitted = lambda **own: GradientBoostingClassifier(**options, **own).fit(X, labels)  # noqa: E731
+    small = fitted()
+    same_trees(small, fitted(min_samples_leaf=20, min_child_weight=1e-3))
+    monkeypatch.setattr(boosting_parameters, "MANY_ROWS", len(X))
+    large = fitted()
+    same_trees(large, fitted(min_samples_leaf=1, min_child_weight=1.0))
+    assert len(large.forest_.nodes.feature) != len(small.forest_.nodes.feature)
 
 
 def lopsided(scores, target, extras):
