@@ -6,12 +6,12 @@ from jaxtree.boosting.booster import BoostData as BoostData
 from jaxtree.boosting.booster import Boosted as Boosted
 from jaxtree.boosting.booster import Earlier as Earlier
 from jaxtree.boosting.booster import NewRounds as NewRounds
-from jaxtree.boosting.booster import Stop as Stop
 from jaxtree.boosting.booster import boost as boost
 from jaxtree.boosting.class_losses import softmax as softmax
 from jaxtree.boosting.columns import ColumnFractions as ColumnFractions
 from jaxtree.boosting.distribution import Distribution as Distribution
 from jaxtree.boosting.dropping import Dropping as Dropping
+from jaxtree.boosting.ending import Stop as Stop
 from jaxtree.boosting.loss import BaseLoss as BaseLoss
 from jaxtree.boosting.loss import Derivatives as Derivatives
 from jaxtree.boosting.loss import Extras as Extras

@@ -1,7 +1,6 @@
 """Boosting: trees grown one after another, each on the derivatives of a loss at the scores of those before it."""
 
 import dataclasses
-import enum
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
@@ -15,6 +14,7 @@ from jaxtyping import Array, Float, Real
 
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.dropping import keep_trees, with_shares
+from jaxtree.boosting.ending import Stop
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import BoostState, Made, blank_trees, make_rounds
@@ -114,16 +114,6 @@ class BoostData(NamedTuple):
     def size(self) -> int:
         """The number of rows that precisions follow from: those of one process, padded as there."""
         return len(self.rows.weight) if self.num_rows is None else row_bucket(self.num_rows)
-
-
-class Stop(enum.Enum):
-    """Why boosting has ended: all rounds made, no better loss, derivatives that are no numbers, a wish, or Ctrl-C."""
-
-    ALL_ROUNDS = "all rounds"
-    NO_BETTER_LOSS = "no better loss"
-    NOT_FINITE = "derivatives that are no numbers"
-    ASKED = "asked to"
-    INTERRUPTED = "interrupted"
 
 
 class Boosted(NamedTuple):

@@ -8,8 +8,9 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float
 
-from jaxtree.boosting.booster import BaseLearner, BoostData, Call, Stop, forest_of, open_boosting, reason_to_stop
+from jaxtree.boosting.booster import BaseLearner, BoostData, Call, forest_of, open_boosting, reason_to_stop
 from jaxtree.boosting.columns import ColumnFractions
+from jaxtree.boosting.ending import Deadline, Pace, Stop
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.many_rounds import ManyMade, ManyStates, Slots, make_rounds_of_many
 from jaxtree.boosting.memory import slots_for
@@ -24,7 +25,7 @@ from jaxtree.growth.newton import Penalties
 from jaxtree.tree.forest import Forest, join_forests
 
 ROUNDS_AT_A_TIME = 10
-"""Rounds of one call, after which models that have stopped give their slots to others."""
+"""Rounds of one call at most, after which models that have stopped give their slots to others."""
 
 
 class Member(NamedTuple):
@@ -72,6 +73,22 @@ class BoostedMember(NamedTuple):
     paused: Paused | None = None
 
 
+class Bounds(NamedTuple):
+    """What a boosting of many models may use.
+
+    Attributes:
+        num_slots: The number of models of a batch; as many as memory allows and speed asks for if None.
+        deadline: When the models end with the rounds that they have, one at least; those that have not begun by then
+            are left out of what is returned. None for never.
+    """
+
+    num_slots: int | None = None
+    deadline: Deadline | None = None
+
+
+UNBOUNDED = Bounds()
+
+
 OnMember: TypeAlias = Callable[[int, BoostedMember], Any]
 """What is called with the number of every member that is done, and with the member."""
 
@@ -86,7 +103,7 @@ def boost_many(
     members: Sequence[Member],
     *,
     keeps_trees: bool = False,
-    num_slots: int | None = None,
+    bounds: Bounds = UNBOUNDED,
     on_member: OnMember | None = None,
     on_rounds: OnRoundsOfMany | None = None,
 ) -> list[BoostedMember]:
@@ -102,7 +119,7 @@ def boost_many(
         learner: How trees are grown; the members have limits of their own.
         members: The models. Their samples are of one class.
         keeps_trees: Whether the trees of all models are kept.
-        num_slots: The number of models of a batch; as many as memory allows and speed asks for if not given.
+        bounds: How many models a batch has, and how long it may take.
         on_member: Called with every member when it is done; what it has had is kept where an interrupt ends all others.
         on_rounds: Called now and then with the number of rounds that have just been made.
 
@@ -130,13 +147,13 @@ def boost_many(
     if len(kinds) > 1:
         raise InvalidInputError(f"many models draw rows in one way, got {' and '.join(kinds)}")
     with jax.enable_x64(True):
-        call, start = open_boosting(data, loss, learner, _loosest(members))
+        call, _ = opened = open_boosting(data, loss, learner, _loosest(members))
         rates = _rates(call, members)
-        slots = num_slots or slots_for(call, len(members), ROUNDS_AT_A_TIME * keeps_trees)
-        done: dict[int, BoostedMember] = {}
-        while len(done) < len(members):
+        slots = bounds.num_slots or slots_for(call, len(members), ROUNDS_AT_A_TIME * keeps_trees)
+        pace, done = Pace(bounds.deadline, ROUNDS_AT_A_TIME), dict[int, BoostedMember]()
+        while len(done) < len(members) and not pace.is_over:
             left = [number for number in range(len(members)) if number not in done]
-            batch = _Batch(call, start, members, rates, min(slots, len(left)), keeps_trees, on_rounds)
+            batch = _Batch(opened, members, rates, min(slots, len(left)), keeps_trees, pace, on_rounds)
             try:
                 for number, member in batch.run(left):
                     done[number] = member
@@ -146,7 +163,7 @@ def boost_many(
                 if not is_out_of_memory(error) or slots == 1:
                     raise
                 slots //= 2
-    return [done[number] for number in range(len(members))]
+    return [done[number] for number in sorted(done)]
 
 
 def _loosest(members: Sequence[Member]) -> Shrinkage:
@@ -202,22 +219,23 @@ class _Batch:
     """Slots, the members in them, and the states of these."""
 
     def __init__(
-        self, call: Call, start: BoostState, members: Sequence[Member], rates: Sequence[Rates], num_slots: int,
-        keeps_trees: bool, on_rounds: OnRoundsOfMany | None,
+        self, opened: tuple[Call, BoostState], members: Sequence[Member], rates: Sequence[Rates], num_slots: int,
+        keeps_trees: bool, pace: Pace, on_rounds: OnRoundsOfMany | None,
     ):  # fmt: skip
-        self._call, self._start, self._members, self._rates = call, start, members, rates
-        self._keeps_trees, self._on_rounds = keeps_trees, on_rounds
+        self._call, self._start = opened
+        self._members, self._rates = members, rates
+        self._keeps_trees, self._pace, self._on_rounds = keeps_trees, pace, on_rounds
         self._running: list[_Running | None] = [None] * num_slots
         spread = lambda own: np.broadcast_to(np.asarray(own), (num_slots, *np.shape(own)))  # noqa: E731
-        own = jax.tree.map(spread, start)
+        own = jax.tree.map(spread, self._start)
         self._states = ManyStates(own, own.evaluated)
 
     def run(self, numbers: Sequence[int]) -> Iterator[tuple[int, BoostedMember]]:
         """Yields the number and the result of each of the members, in the order in which they are done."""
         waiting = deque(numbers)
-        while waiting or any(self._running):
+        while (waiting and not self._pace.is_over) or any(self._running):
             is_new = self._fill(waiting)
-            made = self._make_rounds(is_new)
+            made = self._make_rounds(is_new, self._pace.begin())
             yield from self._collect(made)
 
     def _fill(self, waiting: deque[int]) -> Bool[np.ndarray, " slot"]:
@@ -236,22 +254,25 @@ class _Batch:
                 self._states = put_in_slot(self._states, slot, earlier.states)
         return is_new
 
-    def _make_rounds(self, is_new: Bool[np.ndarray, " slot"]) -> ManyMade:
-        """Makes the next rounds of all slots."""
+    def _make_rounds(self, is_new: Bool[np.ndarray, " slot"], most: int) -> ManyMade:
+        """Makes the next rounds of all slots, so many at most."""
         call = self._call
-        slots = Slots(self._rates_of_slots(), is_new, self._start, self._states)
+        slots = Slots(self._rates_of_slots(most), is_new, self._start, self._states)
         static = {"plan": call.plan, "loss": call.loss, "keeps_trees": self._keeps_trees}
         self._states, made = make_rounds_of_many(call.prepared, call.rows, call.evaluations, slots, **static)
         return made
 
-    def _rates_of_slots(self) -> Rates:
-        """The numbers of the members in all slots; an empty slot has those of any member, and no round to make."""
+    def _rates_of_slots(self, most: int) -> Rates:
+        """The numbers of the members in all slots; an empty slot has those of any member, and no round to make.
+
+        The program is the same for fewer rounds: they end earlier.
+        """
         of_slots = []
         for running in self._running:
             rates = self._rates[0 if running is None else running.number]
             first = 0 if running is None else running.last
             learning = np.resize(rates.learning_rate[first : first + ROUNDS_AT_A_TIME], ROUNDS_AT_A_TIME)
-            end = np.int32(0) if running is None else rates.end
+            end = np.int32(0 if running is None else min(rates.end, first + most))
             of_slots.append(rates._replace(learning_rate=learning, end=end))
         return jax.tree.map(lambda *own: np.stack(own), *of_slots)
 
@@ -259,6 +280,7 @@ class _Batch:
         """Takes what rounds have made to the host, and yields the members that are done."""
         small = self._states.own._replace(scores=None, evaluated=())
         states, losses = jax.device_get((small, made.losses))
+        self._pace.end()
         num_made = 0
         for slot, running in enumerate(self._running):
             if running is None:
@@ -290,4 +312,6 @@ class _Batch:
     def _reason(self, state: BoostState, member: Member) -> Stop | None:
         """Why a member has ended or paused; None if it goes on."""
         stop = reason_to_stop(state, member.shrinkage, member.end, bool(self._call.evaluations))
+        if stop is None and self._pace.is_over:
+            return Stop.NO_TIME
         return Stop.ASKED if stop == Stop.ALL_ROUNDS and member.end < member.num_rounds else stop

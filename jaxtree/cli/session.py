@@ -33,6 +33,9 @@ _file = functools.partial(typer.Option, rich_help_panel="The file")
 _run = functools.partial(typer.Option, rich_help_panel="The run")
 _boosting = functools.partial(typer.Option, rich_help_panel="Boosting", show_default="that of the estimator")
 
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as shells have it."""
+
 Names = list[str] | None
 DataArgument = Annotated[
     str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, Arrow or ARFF, also gzipped; - is standard input.")
@@ -241,7 +244,7 @@ def _failing_in_one_line(debug: bool) -> Iterator[None]:
         is_interrupt = isinstance(error, KeyboardInterrupt | InterruptedFitWarning)
         message = "interrupted; nothing was written" if is_interrupt else f"error: {_in_one_line(error)}"
         print(_harmless(message), file=sys.stderr, flush=True)
-        raise typer.Exit(130 if is_interrupt else 1) from None
+        raise typer.Exit(INTERRUPTED if is_interrupt else 1) from None
 
 
 def _in_one_line(error: BaseException) -> str:

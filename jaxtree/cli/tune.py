@@ -4,6 +4,7 @@ The modules that read tables or compute are imported when the command runs, so t
 """
 
 import contextlib
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 from jaxtree.cli.fit import check_scorer, folds_of, print_results, read_training, save_model
 from jaxtree.cli.output import check_writable, write_bytes
 from jaxtree.cli.session import (
+    INTERRUPTED,
     ColumnOptions,
     DataArgument,
     SeedOption,
@@ -49,10 +51,15 @@ def tune(
     columns: ColumnOptions,
     session: TableSession,
 ) -> None:
-    """Searches for the best boosted trees in a given time, and writes an ensemble of them."""
+    """Searches for the best boosted trees in a given time, and writes an ensemble of them.
+
+    Ctrl-C ends the search, and what is finished by then is written; the exit status is 130 even so.
+    """
+    began = time.monotonic()
     from jaxtree.search.tuning import Budget
 
-    budget = Budget(60 * minutes, most_settings)
+    # The imports take seconds, too.
+    budget = Budget(60 * minutes, most_settings, used_before=time.monotonic() - began)
     for path in (output, page):
         if path is not None:
             check_writable(path)
@@ -74,6 +81,9 @@ def tune(
         write_bytes(tuned_page(tuned, training.y, title=f"Boosted trees, tuned for {in_short(target)}").encode(), page)
         if page != "-":
             session.note(f"page: {page}")
+    if tuned.was_interrupted:
+        # A shell script sees that it is not what was asked for.
+        raise typer.Exit(INTERRUPTED)
 
 
 def _tuned(session: Session, training: "Labelled", budget: Any, folds: int, metric: str | None, seed: int) -> Any:
@@ -91,7 +101,7 @@ def _tuned(session: Session, training: "Labelled", budget: Any, folds: int, metr
     task = Task(getattr(jaxtree, name)(), training.X, training.y, training.weight, splits, yardstick)
     space = space_for(*training.X.shape, num_classes=training.y.nunique() if of_classes else 0)
     if kernel.load() is None:
-        # Fits take several times as long, and the first batch is made in any case.
+        # Fits take several times as long, and a batch that has no time for all rounds is worth less.
         space = space._replace(batch=FEW_WITHOUT_KERNEL)
     with _bar_of_time(session, budget.seconds) as report:
         return tune(task, space, budget, seed, report)
@@ -111,7 +121,8 @@ def _results(tuned: Any, budget: Any) -> list[str]:
     best = tried.scores[tried.scores.mean(axis=1).argmax()]
     members = len(tuned.model.estimators_)
     rows = [("ensemble", tuned.scores), ("best setting", best), ("defaults", tried.scores[0])]
-    lines = [f"{len(tried.settings)} settings on {len(tuned.tests)} folds in {budget.used():.0f} s"]
+    lines = ["interrupted; the ensemble is of the settings that were finished"] if tuned.was_interrupted else []
+    lines += [f"{len(tried.settings)} settings on {len(tuned.tests)} folds in {budget.used():.0f} s"]
     lines += [f"{yardstick.in_words}, mean ± deviation over folds"]
     lines += [f"  {name:<12}  {yardstick.shown(scores.mean()):.4f} ± {scores.std():.4f}" for name, scores in rows]
     plural = "s" if members > 1 else ""

@@ -9,7 +9,8 @@ from jax.sharding import Mesh
 from jaxtyping import Float, UInt
 
 from jaxtree import buckets
-from jaxtree.boosting.booster import BaseLearner, BoostData, Boosted, Earlier, NewRounds, Stop, boost, score_type
+from jaxtree.boosting.booster import BaseLearner, BoostData, Boosted, Earlier, NewRounds, boost, score_type
+from jaxtree.boosting.ending import Stop
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.measured import Measured
 from jaxtree.boosting.round_tree import ScoredRows

@@ -22,6 +22,7 @@ from jaxtree.estimators.conventions import progress_of_trees, whole
 from jaxtree.search.ensemble import given, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.halving import Halving, Standings, fit_settings, with_seeds
+from jaxtree.search.out_of_fold import out_of_fold
 from jaxtree.search.parameter_importances import ParameterImportances, parameter_importances
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import Parameters, configured
@@ -257,7 +258,7 @@ class BoostSearchCV(TreeSearchCV):
         results: Results = [[own.result for own in row] for row in fits]
         self._choose(search, results, refit_metric, more)
         self.learning_curves_ = [[own.curve for own in row] for row in fits]
-        self.oof_predictions_ = _out_of_fold(search, fits)
+        self.oof_predictions_ = out_of_fold(search, fits)
         return search
 
     def _select_best_index(self, refit: Any, refit_metric: Any, results: Any) -> Any:
@@ -312,21 +313,3 @@ def _listed(values: Any) -> Any:
         return values
     is_several = isinstance(values, Sequence) and not isinstance(values, str)
     return values if is_several or isinstance(values, Mapping) else [values]
-
-
-def _out_of_fold(search: Search, fits: Sequence[Sequence[Any]]) -> Float[np.ndarray, "setting row column"]:
-    """The mean predictions of every row by the models of the folds that test it."""
-    y = np.asarray(search.y)
-    classes = np.unique(y) if is_classifier(search.estimator) else None
-    predicted = [own.predicted for row in fits for own in row if own.predicted is not None]
-    num_columns = len(classes) if classes is not None else max((own.shape[1] for own in predicted), default=1)
-    total, number = np.zeros((len(fits), len(y), num_columns)), np.zeros((len(fits), len(y), 1))
-    for row, own_total, own_number in zip(fits, total, number, strict=True):
-        for own, (train, test) in zip(row, search.splits, strict=True):
-            if own.predicted is None:
-                continue
-            # Classes that the training part of a fold does not have get no probability.
-            columns = slice(None) if classes is None else np.searchsorted(classes, np.unique(y[train]))
-            own_total[np.ix_(test, np.arange(num_columns)[columns])] += own.predicted
-            own_number[test] += 1
-    return np.where(number > 0, total / np.maximum(number, 1), np.nan)

@@ -14,8 +14,8 @@ from sklearn.model_selection._validation import _fit_and_score, _score
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
-from jaxtree.boosting.booster import Stop
-from jaxtree.boosting.many import BoostedMember, Member, boost_many
+from jaxtree.boosting.ending import Deadline, Stop
+from jaxtree.boosting.many import BoostedMember, Bounds, Member, boost_many
 from jaxtree.boosting.paused import Paused
 from jaxtree.errors import TrainingError
 from jaxtree.search.evaluation import Search
@@ -95,7 +95,9 @@ def group_by_program(estimator: Any, candidates: Sequence[Parameters]) -> list[l
     return list(groups.values())
 
 
-def fit_folds(search: Search, leg: Leg, on_fitted: OnFitted, on_rounds: OnRounds) -> None:
+def fit_folds(
+    search: Search, leg: Leg, on_fitted: OnFitted, on_rounds: OnRounds, deadline: Deadline | None = None
+) -> None:
     """Fits and scores every candidate on every fold, or goes on with those that have paused.
 
     Args:
@@ -103,9 +105,14 @@ def fit_folds(search: Search, leg: Leg, on_fitted: OnFitted, on_rounds: OnRounds
         leg: The part of the rounds that is made.
         on_fitted: Called with every fit when it is done or pauses.
         on_rounds: Called with the number of rounds now and then.
+        deadline: When all is to be done. The folds share the time; models that share a program end with the rounds
+            that they have, and those that have not begun by then are left out.
     """
-    for group in group_by_program(search.estimator, search.candidates):
+    groups = group_by_program(search.estimator, search.candidates)
+    for place, group in enumerate(groups):
         for fold in range(len(search.splits)):
+            parts_left = (len(groups) - place) * len(search.splits) - fold
+            of_fold = _Fold(search, fold, leg, deadline and deadline.of_next(parts_left))
             settings = {
                 number: configured(search.estimator, search.candidates[number])
                 for number in group
@@ -118,9 +125,10 @@ def fit_folds(search: Search, leg: Leg, on_fitted: OnFitted, on_rounds: OnRounds
                 on_fitted(candidate, fold, fitted)
 
             if left and _shares_program(search, group):
-                # Those that are left fail by themselves, or do not.
+                # Where this fails, those that are left fail by themselves, or do not.
                 with contextlib.suppress(ValueError, ArithmeticError, TypeError):
-                    _fit_together(_Fold(search, fold, leg), settings, keep, on_rounds)
+                    _fit_together(of_fold, settings, keep, on_rounds)
+                    left.clear()
             for candidate in sorted(left):
                 on_fitted(candidate, fold, _fit_alone(search, candidate, fold))
 
@@ -131,18 +139,19 @@ def _shares_program(search: Search, group: Sequence[int]) -> bool:
 
 
 class _Fold(NamedTuple):
-    """A fold of a search, and the part of the rounds that is made on it."""
+    """A fold of a search, the part of the rounds that is made on it, and when it ends."""
 
     search: Search
     number: int
     leg: Leg
+    deadline: Deadline | None
 
 
 def _fit_together(
     of: _Fold, settings: dict[int, Any], keep: Callable[[int, Fitted], None], on_rounds: OnRounds
 ) -> None:
     """Fits settings of one program on a fold."""
-    search, fold, leg = of
+    search, fold, leg, deadline = of
     began = time.perf_counter()
     train, test = search.splits[fold]
     model = copy.copy(next(iter(settings.values())))
@@ -188,7 +197,8 @@ def _fit_together(
             leg.pausing[numbers[place], fold] = member.paused
         keep(numbers[place], Fitted(result, rounds, member.losses[:, -1], columns))
 
-    boost_many(data, model.loss_, learner, members, on_member=on_member, on_rounds=on_rounds)
+    bounds = Bounds(deadline=deadline)
+    boost_many(data, model.loss_, learner, members, bounds=bounds, on_member=on_member, on_rounds=on_rounds)
 
 
 def _asked_again(method: Callable[..., Any], predicted: Any) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
 from jaxtree.search.boosted_folds import Fitted, Leg, fit_folds
 from jaxtree.search.evaluation import Search
@@ -117,7 +118,13 @@ class Standings:
             self.fits[setting], self.rung[setting], self.num_rounds[setting] = row, self._leg, self._until[setting]
 
 
-def fit_settings(search: Search, halving: Halving | None, standings: Standings, progress: SearchProgress) -> None:
+def fit_settings(
+    search: Search,
+    halving: Halving | None,
+    standings: Standings,
+    progress: SearchProgress,
+    deadline: Deadline | None = None,
+) -> None:
     """Fits and scores all settings on all folds, and drops some on the way.
 
     Args:
@@ -125,6 +132,7 @@ def fit_settings(search: Search, halving: Halving | None, standings: Standings, 
         halving: When settings are dropped; never if None.
         standings: Gets the fits.
         progress: Is told of rounds.
+        deadline: When the models end with the rounds that they have; see `fit_folds`.
     """
     ends = [*([] if halving is None else halving.rungs(max(standings.most))), None]
     alive, paused = np.ones(len(standings.most), bool), None
@@ -137,7 +145,7 @@ def fit_settings(search: Search, halving: Halving | None, standings: Standings, 
             if (setting, fold) not in leg.pausing:
                 progress.ended(setting, fold, len(fitted.curve))
 
-        fit_folds(search, leg, keep, progress.made)
+        fit_folds(search, leg, keep, progress.made, deadline)
         if halving is None or until is None:
             break
         alive[alive] = halving.goes_on(_mean_scores(standings, np.flatnonzero(alive), halving.metric))

@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 
 from jaxtree.search.ensemble import given, select_with_replacement
+from jaxtree.search.evaluation import Search
 
 LEAST_CHANCE = 1e-15
 """The least probability of which a logarithm is taken."""
@@ -64,6 +66,29 @@ def make_yardstick(name: str | None, y: Any, *, of_classes: bool) -> Yardstick:
         return Yardstick(name, None, np.asarray(y, np.float64), most)
     classes, target = np.unique(np.asarray(y), return_inverse=True)
     return Yardstick(name, classes, target, most)
+
+
+def out_of_fold(search: Search, fits: Sequence[Sequence[Any]]) -> Float[np.ndarray, "setting row column"]:
+    """Returns the mean predictions of every row by the models of the folds that test it; NaN where none does.
+
+    Args:
+        search: The task.
+        fits: Of every setting its `jaxtree.search.boosted_folds.Fitted` of every fold.
+    """
+    y = np.asarray(search.y)
+    classes = np.unique(y) if is_classifier(search.estimator) else None
+    predicted = [own.predicted for row in fits for own in row if own.predicted is not None]
+    num_columns = len(classes) if classes is not None else max((own.shape[1] for own in predicted), default=1)
+    total, number = np.zeros((len(fits), len(y), num_columns)), np.zeros((len(fits), len(y), 1))
+    for row, own_total, own_number in zip(fits, total, number, strict=True):
+        for own, (train, test) in zip(row, search.splits, strict=True):
+            if own.predicted is None:
+                continue
+            # Classes that the training part of a fold does not have get no probability.
+            columns = slice(None) if classes is None else np.searchsorted(classes, np.unique(y[train]))
+            own_total[np.ix_(test, np.arange(num_columns)[columns])] += own.predicted
+            own_number[test] += 1
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
 def scores_of_folds(

@@ -2,15 +2,22 @@
 
 import dataclasses
 import time
+import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from jaxtree.boosting.ending import Deadline
+from jaxtree.errors import InterruptedFitWarning
 from jaxtree.estimators.boosted_ensemble import BoostedEnsemble, ensemble_of
-from jaxtree.search.boost_search import BoostSearchCV
-from jaxtree.search.out_of_fold import Yardstick, predictions_of_other_choices, scores_of_folds, select
+from jaxtree.search.evaluation import Search
+from jaxtree.search.halving import Standings, fit_settings
+from jaxtree.search.out_of_fold import Yardstick, out_of_fold, predictions_of_other_choices, scores_of_folds, select
+from jaxtree.search.search_progress import SearchProgress
+from jaxtree.search.settings import configured
 from jaxtree.search.spaces import Space
 
 MOST_SETTINGS = 1000
@@ -31,32 +38,38 @@ class Budget:
     """How long a tuning may take.
 
     Attributes:
-        seconds: The time from now on.
+        seconds: The time.
         settings: The most settings.
         clock: What tells the time in seconds.
-        began: The time now.
+        used_before: The seconds that are used already.
+        began: The time now, less these seconds.
     """
 
     seconds: float
     settings: int = MOST_SETTINGS
     clock: Callable[[], float] = time.monotonic
+    used_before: float = 0.0
     began: float = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
         """Looks at the clock."""
-        self.began = self.clock()
+        self.began = self.clock() - self.used_before
 
     def used(self) -> float:
-        """Returns the seconds since it was made."""
+        """Returns the seconds that are used."""
         return self.clock() - self.began
 
     def left(self) -> float:
         """Returns the seconds that are left for work."""
         return self.seconds * (1 - MARGIN) - self.used()
 
+    def deadline(self, reserve: float) -> Deadline:
+        """Returns when so many seconds are left for other work."""
+        return Deadline(self.began + self.seconds * (1 - MARGIN) - reserve, self.clock)
+
 
 class Tried(NamedTuple):
-    """The settings that were tried on all folds.
+    """The settings that were tried, on the folds of a search or, if it was interrupted at once, the first of them.
 
     Attributes:
         settings: Their parameters.
@@ -86,6 +99,7 @@ class TunedEnsemble(NamedTuple):
         scores: Their score on every fold.
         yardstick: How predictions are scored.
         tests: The test rows of every fold.
+        was_interrupted: Whether it ended by Ctrl-C, with what was finished by then.
     """
 
     model: BoostedEnsemble
@@ -95,6 +109,7 @@ class TunedEnsemble(NamedTuple):
     scores: Float[np.ndarray, " fold"]
     yardstick: Yardstick
     tests: list[Int[np.ndarray, " row"]]
+    was_interrupted: bool
 
 
 class Task(NamedTuple):
@@ -126,9 +141,13 @@ def tune(
 ) -> TunedEnsemble:
     """Tries settings of a space while there is time, chooses an ensemble by the folds, and fits it on all rows.
 
-    A batch of settings begins if one like the longest so far ends in time; near the end batches are halved. The first
-    is made in any case, and so is the fit of the member of the greatest weight; the others are fitted in the order of
-    their weights while there is time. A member makes as many rounds as its setting did in the mean of the folds.
+    A batch of settings begins if one like the longest so far ends in time; near the end batches are halved. Where there
+    is no time for all rounds of a batch, its models end with fewer. The first batch is made in any case, and so is the
+    fit of the member of the greatest weight; the others are fitted in the order of their weights while there is time. A
+    member makes as many rounds as its setting did in the mean of the folds.
+
+    An interrupt (Ctrl-C) ends the search: the ensemble is of the settings that are finished. Another one ends the fits
+    of its members.
 
     Args:
         task: The task.
@@ -139,39 +158,60 @@ def tune(
 
     Raises:
         InvalidInputError: An argument is not allowed.
+        KeyboardInterrupt: There was an interrupt before any setting was finished, or before any member was.
     """
     report = on_progress or (lambda used, words: None)
     estimator = task.estimator.set_params(**space.fixed, random_state=seed)
-    tried = _search(task._replace(estimator=estimator), space, budget, seed, report)
-    tests = [np.asarray(test) for _, test in task.splits]
-    scored = np.concatenate(tests)
-    weights = select(task.yardstick, tried.predicted, tried.scores.mean(axis=1), scored)
-    predicted = predictions_of_other_choices(task.yardstick, tried.predicted, tried.scores, tests)
+    tried, was_interrupted = _search(task._replace(estimator=estimator), space, budget, seed, report)
+    tests = [np.asarray(test) for _, test in task.splits[: tried.scores.shape[1]]]
+    scored, means = np.concatenate(tests), tried.scores.mean(axis=1)
+    if len(tests) > 1:
+        weights = select(task.yardstick, tried.predicted, means, scored)
+        predicted = predictions_of_other_choices(task.yardstick, tried.predicted, tried.scores, tests)
+    else:
+        # Nothing could judge an ensemble.
+        weights = (np.arange(len(means)) == means.argmax()).astype(np.float64)
+        predicted = tried.predicted[means.argmax()]
     scores = scores_of_folds(task.yardstick, predicted[None], tests)[0]
-    model, weights = _fit_members(task, tried, weights, budget, report)
-    return TunedEnsemble(model, tried, weights, predicted, scores, task.yardstick, tests)
+    fitting = _FitOfMembers(task, tried, budget, report)
+    model, weights = fitting.run(weights, was_interrupted)
+    return TunedEnsemble(
+        model, tried, weights, predicted, scores, task.yardstick, tests, was_interrupted or fitting.was_interrupted
+    )
 
 
-def _search(task: Task, space: Space, budget: Budget, seed: int, report: OnProgress) -> Tried:
-    """Tries settings, batch by batch."""
+def _search(task: Task, space: Space, budget: Budget, seed: int, report: OnProgress) -> tuple[Tried, bool]:
+    """Tries settings, batch by batch; returns them, and whether it was interrupted."""
     settings, words = space.settings(budget.settings, seed), task.yardstick.in_words
     parts: list[Tried] = []
-    tried, longest = 0, 0.0
-    while tried < len(settings):
-        size = space.batch
+    tried, longest, was_interrupted = 0, 0.0, False
+    while tried < len(settings) and not was_interrupted:
+        size, reserve = space.batch, PART_FOR_MEMBERS * budget.seconds
         if parts:
-            of_members = FIRST_FIT + MEMBERS * LONE_FIT * longest / (space.batch * len(task.splits))
-            size = _size_for(budget.left() - min(PART_FOR_MEMBERS * budget.seconds, of_members), space.batch, longest)
+            reserve = min(reserve, FIRST_FIT + MEMBERS * LONE_FIT * longest / (space.batch * len(task.splits)))
+            size = _size_for(budget.left() - reserve, space.batch, longest)
         if not size:
             break
         began = budget.used()
-        parts.append(_try_batch(task, settings[tried : tried + size], budget))
-        tried += len(parts[-1].settings)
+        part, was_interrupted = _try_batch(task, settings[tried : tried + size], budget, budget.deadline(reserve))
+        tried += size
+        if part is None:
+            break
+        parts.append(part)
         if size == space.batch:
             # The first batch also compiles: what it takes tells nothing of the next.
             longest = max(longest if len(parts) > 2 else 0.0, budget.used() - began)
         best = max(part.scores.mean(axis=1).max() for part in parts)
         report(budget.used(), f"{tried} settings, {words} {task.yardstick.shown(best):.4g}")
+    if not parts:
+        raise KeyboardInterrupt
+    return _joined(parts), was_interrupted
+
+
+def _joined(parts: Sequence[Tried]) -> Tried:
+    """The settings of all batches; those that were interrupted on some folds only count in the first batch."""
+    num_folds = parts[0].scores.shape[1]
+    parts = [part for part in parts if part.scores.shape[1] == num_folds]
     return Tried(
         [own for part in parts for own in part.settings],
         np.concatenate([part.predicted for part in parts]),
@@ -199,34 +239,88 @@ def _size_for(seconds: float, whole: int, longest: float) -> int:
     return size
 
 
-def _try_batch(task: Task, batch: list[dict[str, Any]], budget: Budget) -> Tried:
-    """Fits some settings on all folds."""
-    space = [{name: [value] for name, value in own.items()} for own in batch]
-    search = BoostSearchCV(task.estimator, space, cv=task.splits, refit=False, error_score="raise")
-    search.fit(task.X, task.y, sample_weight=task.weight)
-    predicted: Any = search.oof_predictions_
-    rounds = [search.cv_results_[f"split{fold}_n_rounds"] for fold in range(len(task.splits))]
-    scores = scores_of_folds(task.yardstick, predicted, [np.asarray(test) for _, test in task.splits])
-    seconds = np.full(len(batch), budget.used())
-    return Tried(batch, predicted, search.learning_curves_, np.transpose(rounds), scores, seconds)
+def _try_batch(
+    task: Task, batch: list[dict[str, Any]], budget: Budget, deadline: Deadline
+) -> tuple[Tried | None, bool]:
+    """Fits some settings on all folds; returns what is finished, None if nothing is, and whether it was interrupted."""
+    fit_params = {} if task.weight is None else {"sample_weight": task.weight}
+    X, y, splits = task.X, task.y, task.splits
+    search = Search(task.estimator, batch, X, y, splits, _no_score, fit_params, {}, "raise", False)
+    standings = Standings([configured(task.estimator, own).n_estimators for own in batch], len(splits))
+    was_interrupted = False
+    try:
+        fit_settings(search, None, standings, SearchProgress(None, standings.most_rounds()), deadline)
+    except KeyboardInterrupt:
+        was_interrupted = True
+    numbers, num_folds = [number for number, fits in enumerate(standings.fits) if fits], len(splits)
+    if not numbers:
+        numbers, num_folds = standings.kept()
+    if not numbers:
+        return None, was_interrupted
+    fits = [standings.row(number, num_folds) for number in numbers]
+    predicted = out_of_fold(search._replace(splits=splits[:num_folds]), fits)
+    tests = [np.asarray(test) for _, test in splits[:num_folds]]
+    tried = Tried(
+        [batch[number] for number in numbers],
+        predicted,
+        [[own.curve for own in row] for row in fits],
+        np.array([[own.num_rounds for own in row] for row in fits]),
+        scores_of_folds(task.yardstick, predicted, tests),
+        np.full(len(numbers), budget.used()),
+    )
+    return tried, was_interrupted
 
 
-def _fit_members(
-    task: Task, tried: Tried, weights: Float[np.ndarray, " setting"], budget: Budget, report: OnProgress
-) -> tuple[BoostedEnsemble, Float[np.ndarray, " setting"]]:
-    """Fits the settings of an ensemble on all rows while there is time; returns it, and the weights of the settings."""
-    order = [number for number in np.argsort(-weights, kind="stable").tolist() if weights[number] > 0]
-    fitted: list[Any] = []
-    longest = 0.0
-    for number in order:
-        if fitted and budget.left() < longest:
-            break
-        began = budget.used()
+def _no_score(estimator: Any, X: Any, y: Any) -> float:
+    """The score of a fit: the yardstick scores the predictions of all folds afterwards."""
+    return 0.0
+
+
+class _FitOfMembers:
+    """The fits of the members of an ensemble on all rows."""
+
+    def __init__(self, task: Task, tried: Tried, budget: Budget, report: OnProgress):
+        self._task, self._tried, self._budget, self._report = task, tried, budget, report
+        self.was_interrupted = False
+
+    def run(
+        self, weights: Float[np.ndarray, " setting"], was_interrupted: bool
+    ) -> tuple[BoostedEnsemble, Float[np.ndarray, " setting"]]:
+        """Fits members while there is time; returns the ensemble, and the weights that settings have in it.
+
+        Args:
+            weights: The weights that were chosen.
+            was_interrupted: Whether the search was. If it was not, a first interrupt leaves one member.
+        """
+        order = [number for number in np.argsort(-weights, kind="stable").tolist() if weights[number] > 0]
+        fitted: list[Any] = []
+        left, longest = deque(order), 0.0
+        while left and not (fitted and (self.was_interrupted or self._budget.left() < longest)):
+            began = self._budget.used()
+            try:
+                fitted.append(self._fit(left[0]))
+            except (KeyboardInterrupt, InterruptedFitWarning):
+                if not fitted and (was_interrupted or self.was_interrupted):
+                    raise KeyboardInterrupt from None
+                self.was_interrupted = True
+                continue
+            left.popleft()
+            took = self._budget.used() - began
+            # The first fit also compiles.
+            longest = max(longest, took) if len(fitted) != 2 else took
+            self._report(self._budget.used(), f"{len(fitted)} of {len(order)} members on all rows")
+        kept = np.zeros_like(weights)
+        kept[order[: len(fitted)]] = weights[order[: len(fitted)]]
+        return ensemble_of(fitted, kept[order[: len(fitted)]].tolist()), kept / kept.sum()
+
+    def _fit(self, number: int) -> Any:
+        """Fits a setting on all rows, with fewer rounds if there is no time for all."""
+        task, tried, deadline = self._task, self._tried, self._budget.deadline(0.0)
         num_rounds = max(1, round(float(tried.num_rounds[number].mean())))
         model = type(task.estimator)(num_rounds, random_state=task.estimator.random_state, **tried.settings[number])
-        fitted.append(model.fit(task.X, task.y, task.weight))
-        longest = max(longest, budget.used() - began) if len(fitted) != 2 else budget.used() - began
-        report(budget.used(), f"{len(fitted)} of {len(order)} members on all rows")
-    kept = np.zeros_like(weights)
-    kept[order[: len(fitted)]] = weights[order[: len(fitted)]]
-    return ensemble_of(fitted, kept[order[: len(fitted)]].tolist()), kept / kept.sum()
+        with warnings.catch_warnings():
+            # A model that is interrupted would be kept with the rounds that it has.
+            warnings.filterwarnings("error", "fit was interrupted", InterruptedFitWarning)
+            warnings.filterwarnings("ignore", ".*derivatives are no numbers", InterruptedFitWarning)
+            ends = [lambda number, measured: deadline.left() <= 0]
+            return model.fit(task.X, task.y, task.weight, callbacks=ends)

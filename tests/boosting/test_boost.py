@@ -9,7 +9,8 @@ import pytest
 
 from jaxtree import Features, Limits
 from jaxtree.boosting import Loss, absolute, boost, logistic, quantile, softmax, squared
-from jaxtree.boosting.booster import BaseLearner, BoostData, Earlier, Shrinkage, Stop
+from jaxtree.boosting.booster import BaseLearner, BoostData, Earlier, Shrinkage
+from jaxtree.boosting.ending import Stop
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import make_rounds
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform

@@ -1,15 +1,18 @@
 """Many models at once: each is the model that is boosted alone, whatever the batch, the order and the neighbours."""
 
+import itertools
+
 import jax
 import numpy as np
 import pytest
 
 from jaxtree import Limits
 from jaxtree.boosting import logistic, quantile, softmax, squared
-from jaxtree.boosting.booster import BaseLearner, BoostData, Stop, boost
+from jaxtree.boosting.booster import BaseLearner, BoostData, boost
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.dropping import Dropping
-from jaxtree.boosting.many import Member, boost_many
+from jaxtree.boosting.ending import Deadline, Stop
+from jaxtree.boosting.many import Bounds, Member, boost_many
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.errors import InvalidInputError
@@ -75,7 +78,7 @@ def engine(request, monkeypatch):
 def test_a_member_is_the_model_that_is_boosted_alone(case, engine):
     loss, rows_of = CASES[case]
     data, made = data_of(rows_of), members(5)
-    for member, done in zip(made, many(data, loss, made, num_slots=2), strict=True):
+    for member, done in zip(made, many(data, loss, made, bounds=Bounds(2)), strict=True):
         lone = alone(data, loss, member)
         if case == "softmax":
             # Of programs that are not optimised, as here, sums over scores may differ in the last bit.
@@ -96,9 +99,9 @@ def test_members_draw_rows_as_they_do_alone(sample):
 
 def test_neither_batch_nor_order_nor_neighbours_change_a_member():
     data, made = data_of(classes), members(6)
-    as_they_are = many(data, logistic(), made, num_slots=6)
+    as_they_are = many(data, logistic(), made, bounds=Bounds(6))
     for order, num_slots in (([5, 4, 3, 2, 1, 0], 4), ([3, 1], 1)):
-        done = many(data, logistic(), [made[number] for number in order], num_slots=num_slots)
+        done = many(data, logistic(), [made[number] for number in order], bounds=Bounds(num_slots))
         for number, own in zip(order, done, strict=True):
             assert equal(own.forest, as_they_are[number].forest)
             jax.tree.map(np.testing.assert_array_equal, own.scores, as_they_are[number].scores)
@@ -119,7 +122,7 @@ def test_a_model_that_has_stopped_leaves_before_the_others():
     made = [own._replace(shrinkage=own.shrinkage._replace(patience=99)) for own in made]
     order = []
     boost_many(
-        data_of(numbers), squared(), BaseLearner(Limits(), SIZES), made, num_slots=2,
+        data_of(numbers), squared(), BaseLearner(Limits(), SIZES), made, bounds=Bounds(2),
         on_member=lambda number, done: order.append((number, len(done.losses), done.stop)),
     )  # fmt: skip
     assert order == [(1, 2, Stop.ALL_ROUNDS), (2, 15, Stop.ALL_ROUNDS), (0, 40, Stop.ALL_ROUNDS)]
@@ -130,10 +133,10 @@ def test_a_member_that_pauses_goes_on_as_if_it_had_not(case):
     loss, rows_of = CASES[case]
     data, made = data_of(rows_of), members(6)
     whole = many(data, loss, made)
-    paused = many(data, loss, [member._replace(pause=2) for member in made], num_slots=4)
+    paused = many(data, loss, [member._replace(pause=2) for member in made], bounds=Bounds(4))
     again = [member._replace(pause=11, earlier=own.paused) for member, own in zip(made, paused, strict=True)]
     # Those that go on stand beside others that begin.
-    longer = many(data, loss, [*again[::-1], *made[:2]], num_slots=5)
+    longer = many(data, loss, [*again[::-1], *made[:2]], bounds=Bounds(5))
     done = many(
         data, loss, [own._replace(earlier=so_far.paused) for own, so_far in zip(made, longer[5::-1], strict=True)]
     )
@@ -149,9 +152,23 @@ def test_a_member_that_pauses_goes_on_as_if_it_had_not(case):
 
 def test_rounds_are_told_while_they_are_made():
     told = []
-    done = many(data_of(numbers), squared(), members(3), num_slots=2, on_rounds=told.append)
+    done = many(data_of(numbers), squared(), members(3), bounds=Bounds(2), on_rounds=told.append)
     assert sum(told) == sum(len(own.losses) for own in done)
     assert len(told) > 1
+
+
+def test_what_a_deadline_cuts_are_first_rounds_of_the_same_models():
+    """Every look at the clock takes a second, and a call has two: one of 1 round and two of 3."""
+    seconds = itertools.count(0.0)
+    made = [own._replace(shrinkage=own.shrinkage._replace(patience=50), num_rounds=20) for own in members(6)]
+    data = data_of(numbers)
+    whole = many(data, squared(), made)
+    cut = many(data, squared(), made, bounds=Bounds(4, Deadline(5.0, clock=lambda: next(seconds))))
+    assert len(cut) == 4
+    for one, other in zip(cut, whole, strict=False):
+        assert one.stop == Stop.NO_TIME and len(one.losses) == 7
+        np.testing.assert_array_equal(one.losses, other.losses[: len(one.losses)])
+        assert equal(one.forest, other.forest.first(len(one.losses)))
 
 
 def test_a_batch_without_enough_memory_is_halved(monkeypatch):

@@ -2,14 +2,16 @@
 
 import html.parser
 import json
+import os
 
 import numpy as np
 import polars as pl
 import pytest
 
 import jaxtree
+from jaxtree.boosting import many
 from jaxtree.files.container import read_model_file
-from jaxtree.page.tuned import parameter_importances
+from jaxtree.page.tuned import parameter_importances, tuned_page
 from jaxtree.search.out_of_fold import make_yardstick, predictions_of_other_choices, scores_of_folds
 from jaxtree.search.spaces import space_for
 from jaxtree.search.tuning import Budget, Task, tune
@@ -123,6 +125,111 @@ def test_without_time_there_is_a_batch_and_a_member():
     tuned = tune(task(), small_space(), Budget(0.5, clock=Clock()))
     assert len(tuned.tried.settings) == 2 and len(tuned.model.estimators_) == 1
     assert tuned.weights.sum() == 1
+
+
+class SlowRounds:
+    """A clock that stands still but for calls of rounds, each of which takes a number of seconds."""
+
+    def __init__(self, monkeypatch, seconds):
+        self.now = 0.0
+        make = many.make_rounds_of_many
+
+        def slow(*arguments, **options):
+            self.now += seconds
+            return make(*arguments, **options)
+
+        monkeypatch.setattr(many, "make_rounds_of_many", slow)
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.mark.parametrize("seconds", [60, 150])
+def test_a_first_batch_for_which_time_does_not_suffice_ends_with_fewer_rounds(seconds, monkeypatch):
+    """A batch of 40 rounds on 2 folds would take 40 calls of 5 seconds."""
+    space = space_for(40, 3)
+    space = space._replace(fixed=space.fixed | {"n_estimators": 400, "early_stopping": False}, batch=2)
+    clock = SlowRounds(monkeypatch, 5.0)
+    monkeypatch.setattr(many, "ROUNDS_AT_A_TIME", 1)
+    tuned = tune(task(), space, Budget(seconds, clock=clock))
+    assert 0.6 * seconds < clock.now <= 1.0 * seconds
+    assert len(tuned.tried.settings) == 2 and tuned.tried.scores.shape == (2, 2)
+    assert len(tuned.tests) == 2 and not tuned.was_interrupted
+    # Both folds have had a like share of the time.
+    assert np.ptp(tuned.tried.num_rounds) <= 1 and tuned.tried.num_rounds.min() >= 3
+
+
+def interrupt_at(monkeypatch, number):
+    """Lets the call of rounds of this number, from 1 on, end by Ctrl-C."""
+    make, calls = many.make_rounds_of_many, []
+
+    def interrupted(*arguments, **options):
+        calls.append(1)
+        if len(calls) == number:
+            raise KeyboardInterrupt
+        return make(*arguments, **options)
+
+    monkeypatch.setattr(many, "make_rounds_of_many", interrupted)
+
+
+@pytest.mark.parametrize(("number", "num_settings", "num_folds"), [(3, 2, 1), (5, 2, 2), (9, 2, 3), (19, 6, 3)])
+def test_an_interrupted_search_is_of_the_settings_that_are_finished(number, num_settings, num_folds, monkeypatch):
+    """A batch of two settings makes two calls of rounds on each of three folds, of one round and of the others."""
+    whole = tune(task(3), small_space(), Budget(1e6, 8))
+    interrupt_at(monkeypatch, number)
+    tuned = tune(task(3), small_space(), Budget(1e6, 8))
+    assert tuned.was_interrupted and not whole.was_interrupted
+    assert tuned.tried.settings == whole.tried.settings[:num_settings]
+    np.testing.assert_array_equal(tuned.tried.scores, whole.tried.scores[:num_settings, :num_folds])
+    assert len(tuned.tests) == tuned.scores.size == num_folds
+    assert tuned.model.predict(task().X).shape == (40,)
+    assert "interrupted" in tuned_page(tuned, task().y)
+
+
+def interrupt_fits(monkeypatch, numbers, kind=jaxtree.GradientBoostingRegressor):
+    """Lets the fits on all rows of these numbers, from 1 on, end by Ctrl-C."""
+    fit, calls = kind.fit, []
+
+    def interrupted(*arguments, **options):
+        calls.append(1)
+        if len(calls) in numbers:
+            raise KeyboardInterrupt
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr(kind, "fit", interrupted)
+
+
+@pytest.mark.parametrize(("numbers", "left"), [((1,), 1), ((2,), 1), ((3,), 2)])
+def test_members_that_are_fitted_before_an_interrupt_are_kept(numbers, left, monkeypatch):
+    whole = tune(task(3), small_space(), Budget(1e6, 12))
+    assert len(whole.model.estimators_) > 2
+    interrupt_fits(monkeypatch, numbers)
+    tuned = tune(task(3), small_space(), Budget(1e6, 12))
+    assert tuned.was_interrupted and len(tuned.model.estimators_) == left
+    assert tuned.model.estimators_[0].get_params() == whole.model.estimators_[0].get_params()
+
+
+def test_an_interrupt_before_anything_is_finished_is_raised(monkeypatch):
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 1)
+        with pytest.raises(KeyboardInterrupt):
+            tune(task(), small_space(), Budget(1e6, 4))
+    interrupt_fits(monkeypatch, (1, 2))
+    with pytest.raises(KeyboardInterrupt):
+        tune(task(), small_space(), Budget(1e6, 4))
+
+
+def test_an_interrupted_command_writes_what_is_finished_and_says_so(run, table, monkeypatch):
+    arguments = ["tune", table, "-t", "kind", "--ignore", "y", "--settings", "4", "--folds", "2", "--minutes", "60"]
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 1)
+        done = run(*arguments, "-o", "none.jaxtree", status=130)
+    assert "interrupted; nothing was written" in done.stderr and not os.path.exists("none.jaxtree")
+    interrupt_fits(monkeypatch, (1,), jaxtree.GradientBoostingClassifier)
+    done = run(*arguments, "-o", "m.jaxtree", "--page", "p.html", status=130)
+    assert "interrupted; the ensemble is of the settings that were finished" in done.stdout
+    assert len(jaxtree.load("m.jaxtree").estimators_) == 1
+    assert "interrupted" in open("p.html").read()  # noqa: SIM115
 
 
 def test_progress_is_told_and_more_settings_begin_alike():
