@@ -33,7 +33,7 @@ class _HardTree(EstimatorOnTables):
     Attributes:
         tree_: The `jaxtree.soft.hard_trees.ObliqueTree`.
         agreement_: How far both trees predict the same for the rows that it was hardened on, see
-            `jaxtree.soft.harden.Hardened`.
+            `jaxtree.soft.harden.Hardened`; after `refine`, how far it and the tree before do.
     """
 
     tree_: ObliqueTree
@@ -105,6 +105,11 @@ class _HardTree(EstimatorOnTables):
     def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row column"]:
         """Returns shares of classes or means, of rows that `encoder_.values` has encoded."""
         return self.tree_.predict(values)
+
+    def plane_columns(self, X: Any) -> Float[np.ndarray, "row column"]:
+        """Returns the rows of a table as the planes take them: numbers scaled, categories one-hot."""
+        values = self._values(X)
+        return self.tree_.inputs.transform(values)
 
     def _check(self) -> None:
         check_is_fitted(self, "tree_", msg="This %(name)s holds no tree: it is made by the harden() of a soft tree.")

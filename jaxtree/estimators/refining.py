@@ -5,6 +5,7 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
+from jaxtyping import Bool, Float, PRNGKeyArray, Real
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,13 +13,18 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.conventions import key_of
 from jaxtree.estimators.growing import decode_thresholds
-from jaxtree.optimal.costs import cost_of_classes, cost_of_numbers
+from jaxtree.estimators.hardened import HardTreeClassifier, HardTreeRegressor
+from jaxtree.optimal.costs import CostedTarget, cost_of_classes, cost_of_numbers
 from jaxtree.optimal.nodes import CodedTable, branching_at, node_table
 from jaxtree.optimal.refine import refined
+from jaxtree.soft.harden import agreement
+from jaxtree.soft.refine import Target, refined_planes
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.target import check_sample_weight
+from jaxtree.tree.model import encode_known_classes, encode_known_numbers
 
-AnyTree = TypeVar("AnyTree", bound=BaseTree)
+AnyHardTree = TypeVar("AnyHardTree", bound=HardTreeClassifier | HardTreeRegressor)
+AnyTree = TypeVar("AnyTree", bound=BaseTree | HardTreeClassifier | HardTreeRegressor)
 
 
 def refine(
@@ -27,11 +33,13 @@ def refine(
     """Returns a copy of a fitted tree whose splits are chosen again together, until none can be better.
 
     The tree has no more leaves and is no deeper; a classifier makes no more errors on the rows, and of a regressor the
-    squared error is no larger. See `jaxtree.optimal.refine` for the way.
+    squared error is no larger. See `jaxtree.optimal.refine` for the way. The planes of a hardened oblique tree are
+    chosen again by logistic fits, see `jaxtree.soft.refine`; its leaves get the shares of the classes, or the means, of
+    these rows, and its `agreement_` is that with the given tree.
 
     Args:
         estimator: A fitted tree of one target of classes, or of numbers; its splits are thresholds, or one category
-            against the rest.
+            against the rest. Or the `harden()` of a soft tree with oblique gates.
         X: The table that it was fitted on, or another one.
         y: Its target.
         sample_weight: The weight of every row; None is 1.
@@ -54,25 +62,62 @@ def refine(
     """
     if isinstance(restarts, bool) or not isinstance(restarts, Integral) or restarts < 0:
         raise InvalidInputError(f"restarts must be an integer >= 0, got {restarts!r}")
+    key = key_of(random_state) if restarts else None
+    if isinstance(estimator, HardTreeClassifier | HardTreeRegressor):
+        return _with_refined_planes(estimator, X, y, sample_weight, restarts, key)
     if not isinstance(estimator, BaseTree):
-        raise InvalidTypeError(f"refine takes a tree such as DecisionTreeClassifier, got {type(estimator).__name__}")
+        raise InvalidTypeError(
+            f"refine takes a tree such as DecisionTreeClassifier, or a hardened one, got {type(estimator).__name__}"
+        )
     check_is_fitted(estimator)
     if is_classifier(estimator) and estimator.n_outputs_ > 1:
         raise InvalidInputError(f"refine takes a tree of one target of classes, got {estimator.n_outputs_}")
     codes, target = estimator.encode(X), estimator.read_target(y)
     check_same_length(codes.shape[1], target[0])
-    weight = check_sample_weight(sample_weight, target.shape[1])
-    used = np.ones(target.shape[1], bool) if weight is None else weight > 0
-    if is_classifier(estimator):
-        used &= target[0] >= 0
-    weight = None if weight is None else weight[used]
+    num_classes = int(estimator.n_classes_) if is_classifier(estimator) else None
+    used, _, costed = _costed(target, sample_weight, num_classes)
     schema = estimator.schema_
     table = CodedTable(codes[:, used], schema.num_values, schema.is_categorical)
-    if is_classifier(estimator):
-        costed = cost_of_classes(target[0, used], int(estimator.n_classes_), weight)
-    else:
-        costed = cost_of_numbers(target[:, used], weight)
-    tree = branching_at(estimator.tree_, 0)
-    better = refined(tree, table, costed, restarts=restarts, key=key_of(random_state) if restarts else None)
+    better = refined(branching_at(estimator.tree_, 0), table, costed, restarts=restarts, key=key)
     copied = copy.copy(estimator)
     return copied.settle(decode_thresholds(node_table(better, table, costed), schema))
+
+
+def _with_refined_planes(
+    estimator: AnyHardTree, X: Any, y: Any, sample_weight: Any, restarts: int, key: PRNGKeyArray | None
+) -> AnyHardTree:
+    """A copy of a hardened tree with planes chosen again."""
+    x, given = estimator.plane_columns(X), estimator.tree_
+    of_classes = is_classifier(estimator)
+    target = (
+        encode_known_classes(y, (estimator.classes_,)) if of_classes else encode_known_numbers(y, given.num_outputs)
+    )
+    check_same_length(len(x), target[0])
+    num_classes = given.num_outputs if of_classes else None
+    used, weight, costed = _costed(target, sample_weight, num_classes)
+    columns = np.eye(given.num_outputs)[target[0, used]] if of_classes else target[:, used].T
+    x, copied = x[used], copy.copy(estimator)
+    copied.tree_ = refined_planes(given, x, Target(costed, columns, weight), restarts=restarts, key=key)
+    before, after = (tree.value[tree.ends(x)] for tree in (given, copied.tree_))
+    copied.agreement_ = agreement(before, after, weight, given.num_classes)
+    return copied
+
+
+def _costed(
+    target: Real[np.ndarray, "output row"], sample_weight: Any, num_classes: int | None
+) -> tuple[Bool[np.ndarray, " row"], Float[np.ndarray, " used"], CostedTarget]:
+    """The rows with weights and known classes, their weights, and their target; of numbers there are no classes.
+
+    Raises InvalidInputError if there are none.
+    """
+    weight = check_sample_weight(sample_weight, target.shape[1])
+    used = np.ones(target.shape[1], bool) if weight is None else weight > 0
+    if num_classes is not None:
+        used &= target[0] >= 0
+    if not used.any():
+        raise InvalidInputError("refine needs a row with a positive weight and a class that the tree knows, got none")
+    weight = None if weight is None else weight[used]
+    known = np.ones(np.count_nonzero(used)) if weight is None else np.asarray(weight, np.float64)
+    if num_classes is None:
+        return used, known, cost_of_numbers(target[:, used], weight)
+    return used, known, cost_of_classes(target[0, used], num_classes, weight)

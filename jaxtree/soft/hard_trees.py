@@ -232,13 +232,21 @@ class ObliqueTree:
         """Depth of the deepest node."""
         return int(self.depth.max())
 
+    @property
+    def num_outputs(self) -> int:
+        """Number of classes, or of outputs of numbers."""
+        return self.value.shape[1]
+
     def apply(self, values: Float[np.ndarray, "row value"]) -> Int[np.ndarray, " row"]:
         """Returns the leaf where every row ends.
 
         Args:
             values: Numbers, and codes of categories, NaN where one is missing: `Encoder.values`.
         """
-        x = self.inputs.transform(values)
+        return self.ends(self.inputs.transform(values))
+
+    def ends(self, x: Float[np.ndarray, "row column"]) -> Int[np.ndarray, " row"]:
+        """Returns the leaf where every row ends, of rows of `inputs.transform`."""
         return walk_rows(
             lambda row, node: above_planes(self.normal, self.offset, x[row], node),
             np.where(self.is_leaf, 0, self.first_child),

@@ -134,7 +134,7 @@ def harden(
         tree = tree_of_splits(splits, links, schema, sums, num_classes)
         predicted = node_means(tree)[tree.apply(sample.values)]
     compared = predict_in_blocks(apply, soft, x, temperature)
-    return Hardened(tree, schema, _agreement(compared, predicted, sample.weight, num_classes))
+    return Hardened(tree, schema, agreement(compared, predicted, sample.weight, num_classes))
 
 
 def _target_columns(
@@ -262,7 +262,7 @@ def _means_above(
     return value
 
 
-def _agreement(
+def agreement(
     soft: Float[np.ndarray, "row output"],
     hard: Float[np.ndarray, "row output"],
     weight: Float64[np.ndarray, " row"],
