@@ -5,6 +5,7 @@
     python -m benchmarks.search_boosting --rows 1000 --settings 10 --folds 3 --peer-settings 5
     python -m benchmarks.search_boosting --memory                    # the peak of 1,000 models x 10,000 rows
     python -m benchmarks.search_boosting --factor 3 --peer-settings 0
+    python -m benchmarks.search_boosting --peer-settings 0 --optuna 200     # LightGBM by Optuna, 200 trials beside
 
 Both have the same settings, folds and rounds. Of a part of the peer's settings its seconds are scaled to all. Seconds
 are those of the clock, and of the processor beside, which other work on the machine changes less. The first search of
@@ -55,6 +56,33 @@ def by_lightgbm(setting, X, y, test):
     return lightgbm.LGBMClassifier(**options_of_lightgbm(setting)).fit(X, y).predict_proba(test)
 
 
+def by_optuna(trials, most_rounds, X, y, splits):
+    """Returns the mean losses of the folds of LightGBM in all trials of Optuna, in the space of `settings_of`."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+    def loss(trial):
+        own = {
+            "learning_rate": trial.suggest_float("learning_rate", 0.03, 0.3, log=True),
+            "max_leaf_nodes": trial.suggest_int("max_leaf_nodes", 7, 63),
+            "min_samples_leaf": trial.suggest_int("min_samples_leaf", 5, 59),
+            "subsample": trial.suggest_float("subsample", 0.5, 1),
+            "colsample_bytree": trial.suggest_float("colsample_bytree", 0.5, 1),
+            "reg_lambda": trial.suggest_float("reg_lambda", 1e-3, 10, log=True),
+            "reg_alpha": trial.suggest_float("reg_alpha", 1e-3, 10, log=True),
+            "n_estimators": trial.suggest_int("n_estimators", most_rounds // 2, most_rounds),
+            "max_depth": 8,
+            "min_child_weight": 1e-3,
+        }
+        setting = {name: [value] for name, value in own.items()}
+        return np.mean([log_loss(y[test], by_lightgbm(setting, X[train], y[train], X[test])) for train, test in splits])
+
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0))
+    study.optimize(loss, trials)
+    return [trial.value for trial in study.trials]
+
+
 def timed(call):
     began, processor = time.perf_counter(), time.process_time()
     result = call()
@@ -85,6 +113,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--peer-settings", type=int, help="settings that the peer fits; all if not given, none if 0")
     parser.add_argument("--factor", type=float, help="successive halving by this factor")
+    parser.add_argument("--optuna", type=int, default=0, metavar="TRIALS", help="trials of Optuna with LightGBM")
     parser.add_argument("--memory", action="store_true", help="the peak memory of one search alone")
     options = parser.parse_args()
     X, y = make_classification(options.rows, 20, n_informative=10, flip_y=0.1, random_state=0)
@@ -112,6 +141,12 @@ def main():
         print(f"LightGBM: {peer * scale:.1f} s, {peer_processor * scale:.1f} s of processor")
         print(f"mean loss of {number} settings {mean:.5f}, of jaxtree {own:.5f}")
         print(f"ratio {seconds / (peer * scale):.3f}, of processor {processor / (peer_processor * scale):.3f}")
+    if options.optuna:
+        splits = list(folds.split(X, y))
+        run = lambda: by_optuna(options.optuna, options.rounds, X, y, splits)  # noqa: E731
+        losses, peer, peer_processor = timed(run)
+        print(f"Optuna, {options.optuna} trials of LightGBM: {peer:.1f} s, {peer_processor:.1f} s of processor")
+        print(f"mean loss of all trials {np.mean(losses):.5f}, of the best {np.min(losses):.5f}")
 
 
 if __name__ == "__main__":

@@ -21,9 +21,6 @@ NUM_BINS = 10
 LEAST_ROWS = 5
 """Rows of a bin of chances that is drawn."""
 
-LEAST_SETTINGS = 9
-"""Settings of which importances of parameters are told."""
-
 GREY = "#888888"
 
 
@@ -52,36 +49,9 @@ def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> str
         parameters=list(tuned.tried.settings[0]),
         leaders=_leaders(tuned),
         charts=[chart for chart in (_progress(tuned), _curves(tuned), *_calibration(tuned)) if chart is not None],
-        importances=parameter_importances(tuned.tried.settings, tuned.tried.scores.mean(axis=1)),
+        importances=tuned.tried.parameter_importances(),
         columns=columns[:MOST_COLUMNS],
     )
-
-
-def parameter_importances(
-    settings: list[dict[str, Any]], scores: Float[np.ndarray, " setting"]
-) -> list[tuple[str, float]]:
-    """Returns parameters by how much of the variance of scores follows from which third a value is in.
-
-    Shares are corrected for chance (Kelley, *An unbiased correlation ratio measure*, 1935). The worst tenth of the
-    settings counts as the next better does, so that a few failures do not decide.
-
-    >>> settings = [{"a": number, "b": number % 2} for number in range(30)]
-    >>> [(name, round(share, 2)) for name, share in parameter_importances(settings, np.arange(30.0))]
-    [('a', 0.89), ('b', 0.0)]
-    """
-    if len(settings) < LEAST_SETTINGS:
-        return []
-    scores = np.maximum(scores, np.quantile(scores, 0.1))
-    total = float(np.square(scores - scores.mean()).sum())
-    found = []
-    for name in settings[0]:
-        value = np.array([own[name] for own in settings], np.float64)
-        third = np.searchsorted(np.quantile(value, [1 / 3, 2 / 3]), value)
-        groups = [scores[third == number] for number in np.unique(third)]
-        within = sum(float(np.square(group - group.mean()).sum()) for group in groups)
-        chance = within / (len(scores) - len(groups)) * (len(groups) - 1)
-        found.append((name, max(0.0, (total - within - chance) / total) if total > 0 else 0.0))
-    return sorted(found, key=lambda own: -own[1])
 
 
 def _summary(tuned: Any, num_rows: int) -> list[tuple[str, str]]:

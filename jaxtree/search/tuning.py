@@ -11,11 +11,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxtree.boosting.ending import Deadline
-from jaxtree.errors import InterruptedFitWarning
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.boosted_ensemble import BoostedEnsemble, ensemble_of
 from jaxtree.search.evaluation import Search
 from jaxtree.search.halving import Standings, fit_settings
 from jaxtree.search.out_of_fold import Yardstick, out_of_fold, predictions_of_other_choices, scores_of_folds, select
+from jaxtree.search.parameter_importances import parameter_importances
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import configured
 from jaxtree.search.spaces import Space
@@ -28,6 +29,9 @@ PART_FOR_MEMBERS = 0.25
 MEMBERS, LONE_FIT, FIRST_FIT = 10, 2.0, 4.0
 """What is expected of these fits: their number, the time of one beside that of a fit among many, and the seconds of
 compilation before the first."""
+
+NUM_REPEATS = 20
+"""Shuffles of a parameter, by which its importance is measured."""
 
 MARGIN = 0.04
 """The part of the time that is left for the files, and for a machine that is slower for a while."""
@@ -86,6 +90,16 @@ class Tried(NamedTuple):
     num_rounds: Float[np.ndarray, "setting fold"]
     scores: Float[np.ndarray, "setting fold"]
     seconds: Float[np.ndarray, " setting"]
+
+    def parameter_importances(self) -> list[tuple[str, float]]:
+        """Returns parameters by how much they count, the greatest first; none where there are too few settings."""
+        results = {"params": self.settings, "mean_test_score": self.scores.mean(axis=1)}
+        try:
+            found = parameter_importances(results, "score", num_repeats=NUM_REPEATS, seed=0)
+        except InvalidInputError:
+            return []
+        named = zip(found.names, np.maximum(found.mean, 0.0).tolist(), strict=True)
+        return sorted(named, key=lambda own: -own[1])
 
 
 class TunedEnsemble(NamedTuple):

@@ -10,9 +10,11 @@ import pytest
 
 import jaxtree
 from jaxtree.boosting import many
+from jaxtree.errors import InvalidInputError
 from jaxtree.files.container import read_model_file
-from jaxtree.page.tuned import parameter_importances, tuned_page
+from jaxtree.page.tuned import tuned_page
 from jaxtree.search.out_of_fold import make_yardstick, predictions_of_other_choices, scores_of_folds
+from jaxtree.search.parameter_importances import parameter_importances
 from jaxtree.search.spaces import space_for
 from jaxtree.search.tuning import Budget, Task, tune
 from tests.examples import mixed_classes, mixed_table
@@ -262,9 +264,12 @@ def test_important_parameters_are_found():
     rng = np.random.default_rng(1)
     settings = [{"rate": rng.uniform(), "leaves": int(rng.integers(2, 30)), "noise": rng.uniform()} for _ in range(90)]
     scores = np.array([-abs(own["rate"] - 0.5) + 0.002 * own["leaves"] for own in settings])
-    found = dict(parameter_importances(settings, scores))
-    assert next(iter(found)) == "rate" and found["rate"] > 0.5 and found["noise"] < 0.1
-    assert parameter_importances(settings[:3], scores[:3]) == []
+    results = {"params": settings, "mean_test_score": scores}
+    found = parameter_importances(results, "score", num_repeats=5, seed=0)
+    share = dict(zip(found.names, found.mean, strict=True))
+    assert max(share, key=share.get) == "rate" and share["rate"] > 0.5 and share["noise"] < 0.1
+    with pytest.raises(InvalidInputError, match="importances need scores of at least 4 different settings, got 3"):
+        parameter_importances({"params": settings[:3], "mean_test_score": scores[:3]}, "score", num_repeats=5, seed=0)
 
 
 def test_spaces_suit_the_size_of_the_table():
