@@ -9,6 +9,7 @@ set of rows costs no less than any part of it, nor than another set less what th
 (Demirovic et al., *MurTree*, 2022).
 """
 
+import math
 import time
 import warnings
 from collections.abc import Callable
@@ -124,6 +125,7 @@ class DeepSearch:
         """The best tree whose first split is one of the best few by two levels below."""
         shallow = self._best(rows, MOST_EXACT_DEPTH, None, width)
         best = shallow if known is None or shallow.value <= known.value else known
+        least = -math.inf if known is None else known.lower
         best = best._replace(lower=0)
         sides = self._table.sides(rows, MOST_EXACT_DEPTH)
         leaves = self._penalty * np.arange(1, sides.shape[1] + 1)
@@ -137,11 +139,11 @@ class DeepSearch:
             if found is not None and found.value < best.value:
                 best = found
             if is_root:
-                self._root = best._replace(lower=self._lower(rows, best.value, bounds, splits))
+                self._root = best._replace(lower=max(least, self._lower(rows, best.value, bounds, splits)))
                 self._known[_key(rows, depth)] = self._root
                 if self._report is not None:
                     self._report(self._root.value, self._root.lower)
-        return best._replace(lower=self._lower(rows, best.value, bounds, splits))
+        return best._replace(lower=max(least, self._lower(rows, best.value, bounds, splits)))
 
     def _follow(
         self,

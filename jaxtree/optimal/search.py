@@ -159,13 +159,20 @@ class _Search:
     def compare(self, splits: SplitTable, table: CodedTable) -> None:
         """Looks for a better tree with some thresholds."""
         began = time.monotonic()
-        found = _best_among(splits, table, self.limits, began + self._seconds_left)
+        limits = self.limits._replace(report=self._report)
+        found = _best_among(splits, table, limits, began + self._seconds_left)
         self._seconds_left -= time.monotonic() - began
         if not hasattr(self, "best") or found.objective < self.best.objective:
             self.best, self._patience = found, PATIENCE * self._may_zoom
         else:
             self.best = self.best._replace(is_interrupted=found.is_interrupted)
             self._patience -= 1
+
+    def _report(self, objective: float, bound: float) -> None:
+        """Reports a tree of these thresholds, or the best one so far where it is better."""
+        if self.limits.report is not None:
+            in_hand = min(objective, self.best.objective) if hasattr(self, "best") else objective
+            self.limits.report(in_hand, min(bound, in_hand))
 
 
 def _split_table(cuts: Cuts, table: CodedTable, target: CostedTarget, limits: SearchLimits) -> SplitTable:
@@ -187,8 +194,7 @@ def _best_among(splits: SplitTable, table: CodedTable, limits: SearchLimits, dea
     penalty = penalty_in_units(limits.leaf_penalty, target)
     fork, gap, is_interrupted = None, 0.0, False
     if indicators.number and depth > MOST_EXACT_DEPTH:
-        report = _in_units(limits.report, target)
-        search = DeepSearch(splits, penalty, deadline, report)
+        search = DeepSearch(splits, penalty, deadline, _in_units(limits.report, target))
         fork, route = search.run(depth)
         gap, is_interrupted = route.value - route.lower, search.was_interrupted
     elif indicators.number:
