@@ -19,7 +19,7 @@ from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.boosted_ensemble import ensemble_of
 from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.conventions import progress_of_trees, whole
-from jaxtree.search.ensemble import given, select_with_replacement
+from jaxtree.search.ensemble import fit_on_folds, given, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.halving import Halving, Standings, fit_settings, with_seeds
 from jaxtree.search.out_of_fold import out_of_fold
@@ -28,8 +28,8 @@ from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import Parameters, configured
 from jaxtree.search.tree_search import TreeSearchCV
 
-ENSEMBLE = "ensemble"
-"""The value of `refit` that asks for an ensemble."""
+ENSEMBLE, FOLD_ENSEMBLE = "ensemble", "fold-ensemble"
+"""The values of `refit` that ask for an ensemble of members fitted on all rows, and of the models of the folds."""
 
 
 class BoostSearchCV(TreeSearchCV):
@@ -50,7 +50,8 @@ class BoostSearchCV(TreeSearchCV):
         refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses; or
             "ensemble": settings chosen by their out-of-fold predictions (see
             `jaxtree.search.ensemble.select_with_replacement`), fitted on all rows, whose predictions are averaged:
-            a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`.
+            a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`; or "fold-ensemble": of every chosen setting the
+            models of all folds, averaged, which are those whose out-of-fold predictions were chosen by.
         error_score: The score of a fit that fails, or "raise".
         random_state: The seed of what is drawn from distributions.
         factor: Asks for successive halving: after `min_resources` rounds, and again after this number of times as many,
@@ -142,7 +143,7 @@ class BoostSearchCV(TreeSearchCV):
             )
         self._validate_params()
         candidates = self._candidates()
-        asks_for_ensemble = isinstance(self.refit, str) and self.refit == ENSEMBLE
+        asks_for_ensemble = isinstance(self.refit, str) and self.refit in (ENSEMBLE, FOLD_ENSEMBLE)
         scorers, refit_metric = self._scorers_and_metric(asks_for_ensemble)
         halving = self._halving(refit_metric)
         X, y = indexable(X, y)
@@ -177,7 +178,7 @@ class BoostSearchCV(TreeSearchCV):
         if self.factor is None:
             return None
         metric = self.refit if callable(self.scoring) and isinstance(self.refit, str) else refit_metric
-        if not isinstance(metric, str) or metric == ENSEMBLE:
+        if not isinstance(metric, str) or metric in (ENSEMBLE, FOLD_ENSEMBLE):
             raise InvalidInputError(f"factor compares settings by one metric: refit must name it, got {self.refit!r}")
         return Halving(self.factor, self.min_resources, metric)
 
@@ -236,11 +237,11 @@ class BoostSearchCV(TreeSearchCV):
         """Returns scikit-learn's scorers, and the name of the metric that chooses."""
         if not asks_for_ensemble:
             return self._get_scorers()
-        self.refit = True
+        kind, self.refit = self.refit, True
         try:
             return self._get_scorers()
         finally:
-            self.refit = ENSEMBLE
+            self.refit = kind
 
     def _settle(self, search: Search, standings: Standings, refit_metric: Any, halving: Halving | None) -> Search:
         """Puts what is known of the settings in scikit-learn's form, finds the best, and returns what was searched."""
@@ -293,8 +294,13 @@ class BoostSearchCV(TreeSearchCV):
         chosen = np.flatnonzero(self.ensemble_weights_).tolist()
         blank: Any = search.estimator
         models: list[Any] = [clone(configured(blank, search.candidates[number])) for number in chosen]
-        fitted = [model.fit(search.X, search.y, **search.fit_params) for model in models]
-        self.best_estimator_ = ensemble_of(fitted, self.ensemble_weights_[chosen].tolist())
+        weights = self.ensemble_weights_[chosen]
+        if self.refit == FOLD_ENSEMBLE:
+            fitted = [own for model in models for own in fit_on_folds(model, search)]
+            weights = np.repeat(weights / len(search.splits), len(search.splits))
+        else:
+            fitted = [model.fit(search.X, search.y, **search.fit_params) for model in models]
+        self.best_estimator_ = ensemble_of(fitted, weights.tolist())
 
 
 def _warn_of_interrupt(standings: Standings) -> None:

@@ -5,7 +5,12 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_method_params
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.search.evaluation import Search
 
 MOST_MEMBERS = 50
 """Members that a selection adds at most, counted as often as they are taken."""
@@ -46,6 +51,34 @@ def select_with_replacement(
         if number == 1 or scores[chosen] > best_score:
             best_score, best = scores[chosen], taken
     return best / best.sum()
+
+
+def fit_on_folds(model: Any, search: Search) -> list[Any]:
+    """Returns copies of a model, each fitted on the training part of a fold.
+
+    Args:
+        model: A blank estimator.
+        search: The task, with the folds.
+
+    Raises:
+        InvalidInputError: The training part of a fold has not all classes, so that its model has other outputs.
+    """
+    fitted = [_fit_on_fold(model, search, fold) for fold in range(len(search.splits))]
+    classes = getattr(fitted[0], "classes_", ())
+    for number, own in enumerate(fitted):
+        if not np.array_equal(getattr(own, "classes_", ()), classes):
+            raise InvalidInputError(
+                f"the training parts of all folds must have the same classes to be averaged, got {list(classes)} in "
+                f"the first and {list(own.classes_)} in fold {number}: stratify them, or give refit='ensemble'"
+            )
+    return fitted
+
+
+def _fit_on_fold(model: Any, search: Search, fold: int) -> Any:
+    train, _ = search.splits[fold]
+    own: Any = clone(model)
+    X, y = _safe_split(own, search.X, search.y, train)
+    return own.fit(X, y, **_check_method_params(search.X, params=search.fit_params, indices=train))
 
 
 def given(predicted: Float[np.ndarray, "row column"], classes: Any) -> BaseEstimator:

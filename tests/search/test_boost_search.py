@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from scipy.stats import loguniform, randint, uniform
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, RepeatedKFold
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, RepeatedKFold, StratifiedKFold
 
 from jaxtree import BoostSearchCV, DecisionTreeClassifier, GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.errors import InvalidInputError
@@ -105,3 +106,28 @@ def test_bad_spaces_fail_before_any_growth(space, words, monkeypatch):
 def test_it_searches_over_boosted_trees_alone():
     with pytest.raises(InvalidInputError, match="got DecisionTreeClassifier"):
         BoostSearchCV(DecisionTreeClassifier(), {"max_depth": [3]}).fit([[1.0], [2.0]], [0, 1])
+
+
+def test_a_fold_ensemble_is_the_mean_of_the_models_of_the_folds():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:150], y[:150]
+    weight = np.arange(1, 151) % 3 + 1.0
+    space = {"learning_rate": [0.1, 0.5], "max_depth": [1, 3]}
+    blank, folds = GradientBoostingClassifier(4, subsample=0.7, random_state=0), StratifiedKFold(3)
+    search = BoostSearchCV(blank, space, cv=folds, refit="fold-ensemble").fit(X, y, sample_weight=weight)
+    assert search.get_params()["refit"] == "fold-ensemble"
+    expected = np.zeros((150, 2))
+    for parameters, share in zip(search.cv_results_["params"], search.ensemble_weights_, strict=True):
+        for train, _ in folds.split(X, y) if share else ():
+            own = clone(blank).set_params(**parameters).fit(X[train], y[train], sample_weight=weight[train])
+            expected += share / 3 * own.predict_proba(X)
+    np.testing.assert_allclose(search.predict_proba(X), expected, rtol=1e-12)
+    assert len(search.best_estimator_.estimators_) == 3 * np.count_nonzero(search.ensemble_weights_)
+
+
+def test_folds_without_a_class_are_not_averaged():
+    X, y = np.arange(30.0)[:, None], np.repeat(["a", "b", "c"], 10)
+    splits = [(np.arange(30), np.arange(10, 20)), (np.arange(20), np.arange(20))]
+    search = BoostSearchCV(GradientBoostingClassifier(2), {"max_depth": [1]}, cv=splits, refit="fold-ensemble")
+    with pytest.raises(InvalidInputError, match="must have the same classes to be averaged"):
+        search.fit(X, y)
