@@ -6,10 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float, Shaped
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.errors import InvalidInputError, ModelFileError
+from jaxtree.boosting.loss import identity
+from jaxtree.errors import InvalidInputError, InvalidTypeError, ModelFileError
 from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.conventions import AnnotatedParameters, allow_tables, check_parameters
 from jaxtree.estimators.parts import ScoresSources
@@ -83,6 +84,22 @@ class BoostedEnsemble(AnnotatedParameters, KeptInFiles, BaseEstimator):
         weights = np.ones(len(fitted)) if self.weights is None else self.weights
         self.take_members(fitted, _shares(weights))
         return self
+
+    def additive_members(self) -> list[Any]:
+        """Returns the members if the prediction is the weighted sum of their scores, which are sums over trees.
+
+        Raises:
+            InvalidTypeError: It is not: probabilities are averaged, or predictions that a link makes of scores.
+        """
+        check_is_fitted(self)
+        for model in self.estimators_:
+            if is_classifier(model) or getattr(model.loss_, "link", None) is not identity:
+                averaged = "probabilities" if is_classifier(model) else f"predictions of the loss {model.loss_}"
+                raise InvalidTypeError(
+                    f"{type(self).__name__} averages {averaged}, which are no sums over trees as scores are: give one "
+                    "of its members, `estimators_`"
+                )
+        return self.estimators_
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""

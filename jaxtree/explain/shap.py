@@ -5,7 +5,7 @@ Of boosted trees the scores are explained.
 Rows are worked on in blocks of one shape: a program of edges, a rule and rows is called with all of them, in threads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -48,13 +48,13 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     rows.
 
     Args:
-        estimator: A fitted tree or forest of one output, or boosted trees.
+        estimator: A fitted tree or forest of one output, boosted trees, or an ensemble of them that averages scores.
         X: A table.
         background: A table of rows to compare with; None for the training rows, as the nodes have counted them.
 
     Raises:
         InvalidInputError: The estimator has several outputs, or a table is not like the fitted one.
-        InvalidTypeError: It is no tree or forest of jaxtree.
+        InvalidTypeError: It is no tree or forest of jaxtree, or an ensemble that averages what is no sum over trees.
 
     Example:
         >>> from jaxtree import DecisionTreeRegressor
@@ -63,6 +63,9 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
         >>> explained.base.item(), explained.values.tolist()
         (3.0, [[2.0, 1.0]])
     """
+    if hasattr(type(estimator), "additive_members"):
+        explained = [shap_values(own, X, background=background) for own in estimator.additive_members()]
+        return ShapValues(*_weighted_sums(estimator.weights_, explained))
     model, edges, values = _prepare(estimator, X)
     others = None if background is None else np.asarray(estimator.encoder_.values(background), np.float64)
     return _shap_values(model, edges, values, others)
@@ -98,12 +101,12 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     The cost is that of `shap_values` times about the depth of the trees.
 
     Args:
-        estimator: A fitted tree or forest of one output, or boosted trees.
+        estimator: A fitted tree or forest of one output, boosted trees, or an ensemble of them that averages scores.
         X: A table.
 
     Raises:
         InvalidInputError: The estimator has several outputs, or the table is not like the fitted one.
-        InvalidTypeError: It is no tree or forest of jaxtree.
+        InvalidTypeError: It is no tree or forest of jaxtree, or an ensemble that averages what is no sum over trees.
 
     Example:
         >>> from jaxtree import DecisionTreeRegressor
@@ -111,6 +114,9 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
         >>> shap_interaction_values(DecisionTreeRegressor().fit(X, y), [[1.0, 1.0]]).values.tolist()
         [[[1.0, 0.5], [0.5, 1.0]]]
     """
+    if hasattr(type(estimator), "additive_members"):
+        explained = [shap_interaction_values(own, X) for own in estimator.additive_members()]
+        return ShapInteractions(*_weighted_sums(estimator.weights_, explained))
     model, edges, values = _prepare(estimator, X)
     main = _shap_values(model, edges, values, None)
     num_columns = main.values.shape[1]
@@ -120,6 +126,11 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     pairs[:, own, own] = 0
     pairs[:, own, own] = main.values.reshape(len(values), num_columns, -1) - pairs.sum(axis=2)
     return ShapInteractions(pairs[..., 0] if main.values.ndim == 2 else pairs, main.base)
+
+
+def _weighted_sums(weights: Float64[np.ndarray, " member"], explained: Sequence[Any]) -> list[Any]:
+    """The weighted sum of each part of the members' explanations; Shapley values are linear in what is explained."""
+    return [np.tensordot(weights, np.array(parts), 1) for parts in zip(*explained, strict=True)]
 
 
 def _prepare(estimator: Any, X: Any) -> tuple[FittedModel, Edges, Float64[np.ndarray, "row feature"]]:

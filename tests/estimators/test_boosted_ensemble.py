@@ -11,6 +11,7 @@ from jaxtree import GradientBoostingClassifier as Classifier
 from jaxtree import GradientBoostingRegressor as Regressor
 from jaxtree.errors import InvalidInputError, ModelFileError
 from jaxtree.estimators.boosted_ensemble import ensemble_of
+from jaxtree.explain import shap_interaction_values, shap_values
 from jaxtree.files.container import read_model_file, write_model_file
 from tests.examples import lopsided
 
@@ -123,3 +124,26 @@ def test_other_forms_name_the_members():
             form(model)
     with pytest.raises(TypeError, match="estimators_"):
         jaxtree.explain_row(model, X[:1])
+
+
+def test_shapley_values_of_numbers_are_the_weighted_sums_of_the_members():
+    X, y = load_diabetes(return_X_y=True)
+    model = BoostedEnsembleRegressor([Regressor(**FEW), Regressor(**FEW, loss="absolute_error")], [1, 3]).fit(X, y)
+    rows = X[:20]
+    for background in (None, X[50:60]):
+        found = shap_values(model, rows, background=background)
+        parts = [shap_values(own, rows, background=background).values for own in model.estimators_]
+        np.testing.assert_allclose(found.values, 0.25 * parts[0] + 0.75 * parts[1], rtol=1e-12)
+        np.testing.assert_allclose(found.base + found.values.sum(axis=1), model.predict(rows), rtol=1e-5)
+    pairs = shap_interaction_values(model, rows)
+    np.testing.assert_allclose(pairs.values.sum(axis=2), shap_values(model, rows).values, atol=1e-6)
+
+
+def test_probabilities_and_links_are_no_sums_over_trees():
+    model, X, _ = classes()
+    with pytest.raises(TypeError, match=r"averages probabilities, which are no sums over trees.*estimators_"):
+        shap_values(model, X)
+    X, y = load_diabetes(return_X_y=True)
+    model = BoostedEnsembleRegressor([Regressor(**FEW, loss="poisson")]).fit(X, y)
+    with pytest.raises(TypeError, match=r"averages predictions of the loss .*poisson"):
+        shap_values(model, X)
