@@ -99,6 +99,12 @@ def compare_on_magic(folder: pathlib.Path, *, is_quick: bool) -> None:
             for model in (cart, better)
         ]
         print(f"magic04, CART of depth {depth}: {words[0]}, {grown}; refined: {words[1]}, {refined}")
+    hard = jaxtree.SoftTreeClassifier(depth=4, max_epochs=10, random_state=0).fit(X[train], y[train]).harden()
+    better, refined = timed(lambda: jaxtree.refine(hard, X[train], y[train]))
+    words = [
+        " / ".join(f"{100 * model.score(X[part], y[part]):.2f}" for part in (train, test)) for model in (hard, better)
+    ]
+    print(f"magic04, hardened oblique tree of depth 4: {words[0]} %; refined: {words[1]} %, {refined}")
 
 
 def main() -> None:
