@@ -24,13 +24,16 @@ from jaxtree.cli.session import (
     in_short,
     progress_bar,
 )
-from jaxtree.errors import import_extra
+from jaxtree.errors import InvalidInputError, import_extra
 
 if TYPE_CHECKING:
     from jaxtree.cli.columns import Labelled
 
 FEW_WITHOUT_KERNEL = 2
 """Settings that are fitted at once where the kernel in C++ is missing."""
+
+LEAST_ROWS = 10
+"""The fewest rows of a fit in a fold."""
 
 
 @command
@@ -98,6 +101,12 @@ def _tuned(session: Session, training: "Labelled", budget: Any, folds: int, metr
     name = "GradientBoostingClassifier" if of_classes else "GradientBoostingRegressor"
     yardstick = make_yardstick(metric, training.y, of_classes=of_classes)
     splits = folds_of(training, folds, seed, "--folds")
+    fewest = min(len(train) for train, _ in splits)
+    if fewest < LEAST_ROWS:
+        raise InvalidInputError(
+            f"tune needs {LEAST_ROWS} rows or more to fit on, as a tenth of them decides when to stop, and --folds "
+            f"{folds} leaves {fewest} of {len(training.X)}"
+        )
     task = Task(getattr(jaxtree, name)(), training.X, training.y, training.weight, splits, yardstick)
     space = space_for(*training.X.shape, num_classes=training.y.nunique() if of_classes else 0)
     if kernel.load() is None:

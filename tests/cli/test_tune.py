@@ -90,6 +90,12 @@ def test_wrong_options_are_refused_before_the_work(run, table, options, status, 
     assert said in " ".join(done.stderr.replace("│", " ").split())
 
 
+def test_a_table_of_few_rows_is_refused_in_words(run):
+    pl.DataFrame({"a": range(12), "y": [0, 1] * 6}).write_csv("few.csv")
+    done = run("tune", "few.csv", "-t", "y", "-o", "m", "--quiet", "--folds", "2", "--task", "classification", status=1)
+    assert "tune needs 10 rows or more to fit on" in done.stderr and "--folds 2 leaves 6 of 12" in done.stderr
+
+
 class Clock:
     """A clock that every look at it moves on by a second."""
 
