@@ -61,22 +61,43 @@ def softmax(num_classes: int, hessian: str = "diagonal") -> Loss:
 def _softmax(scores: Row, target: Target, extras: Any) -> Float[Array, ""]:
     # A comparison, and not an index, which would become a scatter of every row in the gradient.
     is_class = jnp.arange(len(scores)) == target
-    most = lax.stop_gradient(_over_classes(jnp.maximum, jnp.max, scores))
-    total = _over_classes(jnp.add, jnp.sum, jnp.exp(scores - most))
-    return jnp.log(total) + most - jnp.sum(jnp.where(is_class, scores, 0))
+    return _log_total(scores) - jnp.sum(jnp.where(is_class, scores, 0))
 
 
 def _softmax_information(scores: Row, extras: Any, hessian: str) -> Float[Array, "*score_score"]:
-    exponential = jnp.exp(scores - _over_classes(jnp.maximum, jnp.max, scores))
-    probability = exponential / _over_classes(jnp.add, jnp.sum, exponential)
+    probability, _ = _probability(scores)
     if hessian == "diagonal":
         return probability * (1 - probability)
     return jnp.diag(probability) - probability[:, None] * probability
 
 
+@jax.custom_jvp
+def _log_total(scores: Row) -> Float[Array, ""]:
+    """The logarithm of the sum of exponentials, whose gradient autodiff would add up class by class."""
+    return _probability(scores)[1]
+
+
+@_log_total.defjvp
+def _log_total_jvp(scores: tuple[Row], tangent: tuple[Row]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    probability, log_total = _probability(*scores)
+    return log_total, jnp.sum(probability * tangent[0])
+
+
+def _probability(scores: Row) -> tuple[Row, Float[Array, ""]]:
+    """The probabilities of classes, and the logarithm of the sum of exponentials."""
+    most = lax.stop_gradient(_over_classes(jnp.maximum, jnp.max, scores))
+    exponential = jnp.exp(scores - most)
+    total = _over_classes(jnp.add, jnp.sum, exponential)
+    return exponential / total, jnp.log(total) + most
+
+
 def _over_classes(pair: Callable[..., Any], all_: Callable[..., Any], values: Row) -> Float[Array, ""]:
-    """A sum or the like over the classes of a row, from the function of two of them or that of all."""
-    return functools.reduce(pair, list(values)) if len(values) <= MOST_WRITTEN_OUT else all_(values)
+    """A sum or the like over the classes of a row, from the function of two of them or that of all.
+
+    Behind the barrier XLA makes it once, and not again for every class that is divided by it.
+    """
+    over_all = functools.reduce(pair, list(values)) if len(values) <= MOST_WRITTEN_OUT else all_(values)
+    return lax.optimization_barrier(over_all)
 
 
 def _log_shares(

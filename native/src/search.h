@@ -73,6 +73,19 @@ struct Level {
   bool adds_one_label;   // and nothing else: the weight, to the channel of the class
   bool adds_two_values;  // to the first two channels, with or without counted rows; and there are not many codes
 
+  // Adds an entry to the sums of a code.
+  void Add(int64_t entry, Value* sums) const {
+    if (adds_one_label) {
+      sums[label[entry]] += value[entry];
+      return;
+    }
+    for (const Addition& addition : additions) {
+      const int32_t own = addition.label < 0 ? 0 : label[addition.label * num_entries + entry];
+      sums[addition.channel + own] +=
+          addition.value == kCountsRow ? 1 : value[addition.value * num_entries + entry];
+    }
+  }
+
   const double* ParametersOf(int32_t root) const { return parameters ? parameters + root * num_parameters : nullptr; }
 
   // A code of an array on a device is not checked before growth; one past the table must not reach past the cells.
@@ -172,18 +185,6 @@ class Search {
     for (const int32_t code : listed_) std::fill_n(cells_.data() + code * channels(), channels(), Value{0});
   }
 
-  void Add(int64_t entry, Value* sums) const {
-    if (level_.adds_one_label) {
-      sums[level_.label[entry]] += level_.value[entry];
-      return;
-    }
-    for (const Addition& addition : level_.additions) {
-      const int32_t label = addition.label < 0 ? 0 : level_.label[addition.label * level_.num_entries + entry];
-      sums[addition.channel + label] +=
-          addition.value == kCountsRow ? 1 : level_.value[addition.value * level_.num_entries + entry];
-    }
-  }
-
   // Adds the node's entries to the cells of their codes, and lists the codes in ascending order.
   void Fill(const Code* codes) {
     if (level_.adds_two_values) return level_.objective.counts_rows ? FillTwo<true>(codes) : FillTwo<false>(codes);
@@ -194,7 +195,7 @@ class Search {
       const uint64_t bit = uint64_t{1} << code % kBitsPerBlock;
       if ((block & bit) == 0) listed_.push_back(code);
       block |= bit;
-      Add(entry, cells_.data() + code * channels());
+      level_.Add(entry, cells_.data() + code * channels());
     }
     if (listed_.size() * kBlocksPerSorted < present_.size()) {
       std::sort(listed_.begin(), listed_.end());
@@ -249,13 +250,13 @@ class Search {
       const int32_t own = own_codes_[at];
       if (own <= last) {
         code = std::max(code, own);
-        Add(begin_ + at, inside_.data());
+        level_.Add(begin_ + at, inside_.data());
         continue;
       }
       next_code = std::min(next_code, own);
       if (own == feature.missing_code && level_.rules.sets_missing_apart()) {
         has_any_missing = true;
-        Add(begin_ + at, missing_.data());
+        level_.Add(begin_ + at, missing_.data());
       }
     }
     // No rows above: the node has one value.

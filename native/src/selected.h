@@ -49,17 +49,16 @@ class SelectedEntries {
   // Every part of the entries has its range.
   std::vector<Range> ranges;
   int64_t stride = 0, width = 0;    // of a channel of values; of a vector, 0 where values are no vectors
-  const int32_t *base = nullptr;    // of every entry the first cell of its slot
+  const int32_t *slot = nullptr;    // of every entry; the number of slots where it has none
   const int32_t *row = nullptr;     // null for all rows
   const int32_t *label = nullptr;
   const Value* value = nullptr;     // vectors, or a row of the array for each channel
 
-  // Takes memory for a table; the slots that are summed have `per_slot` cells each.
-  void Open(Memory& memory, const Level<Code, Value>& level, int64_t per_slot) {
-    per_slot_ = per_slot;
-    if (base_ != nullptr) return;
+  // Takes memory for a table.
+  void Open(Memory& memory, const Level<Code, Value>& level) {
+    if (slot_ != nullptr) return;
     const int64_t size = level.num_entries;
-    base_ = memory.Take<int32_t>(size);
+    slot_ = memory.Take<int32_t>(size);
     row_ = memory.Take<int32_t>(size);
     for (const Addition& addition : level.additions) {
       num_labels_ = std::max<int64_t>(num_labels_, addition.label + 1);
@@ -71,15 +70,18 @@ class SelectedEntries {
     value_ = memory.Take<Value>((width > 0 ? width : num_values_) * size);
   }
 
+  // What a row adds, where values are vectors.
+  const Value* VectorOf(int64_t row) const { return vector_ + row * width; }
+
   void SelectAll(Threads& pool, const Level<Code, Value>& level) {
     const int64_t size = level.num_entries;
     ForEachPart(pool, NumParts(pool, size), size, [&](int64_t, int64_t begin, int64_t end) {
-      for (int64_t entry = begin; entry < end; ++entry) base_[entry] = SlotOf(level.slot[entry], level.num_slots) * per_slot_;
+      for (int64_t entry = begin; entry < end; ++entry) slot_[entry] = SlotOf(level.slot[entry], level.num_slots);
       if (width > 0) MakeVectors(level, begin, end);
     });
     ranges = {{0, size}};
     stride = size;
-    base = base_, row = nullptr, label = level.label, value = width > 0 ? vector_ : level.value;
+    slot = slot_, row = nullptr, label = level.label, value = width > 0 ? vector_ : level.value;
   }
 
   // Leaves out the entries of slots that are differences, and those of no slot. `slot_of(part, entry)` returns the slot of
@@ -92,14 +94,14 @@ class SelectedEntries {
     for (int64_t slot = 0; slot < num_slots; ++slot) is_summed[slot] = !origins[slot].is_difference();
     ranges.assign(num_parts, {});
     stride = size;
-    base = base_, row = row_, label = label_, value = value_;
+    slot = slot_, row = row_, label = label_, value = value_;
     ForEachPart(pool, num_parts, size, [&](int64_t part, int64_t begin, int64_t end) {
       int64_t to = begin;
       for (int64_t entry = begin; entry < end; ++entry) {
-        const int64_t slot = SlotOf(slot_of(part, entry), num_slots);
+        const int64_t own = SlotOf(slot_of(part, entry), num_slots);
         row_[to] = entry;
-        base_[to] = slot * per_slot_;
-        to += is_summed[slot];
+        slot_[to] = own;
+        to += is_summed[own];
       }
       ranges[part] = {begin, to};
       CopyAdditions(level, begin, to);
@@ -146,8 +148,8 @@ class SelectedEntries {
     }
   }
 
-  int64_t per_slot_ = 0, num_labels_ = 0, num_values_ = 0;
-  int32_t *base_ = nullptr, *row_ = nullptr, *label_ = nullptr;
+  int64_t num_labels_ = 0, num_values_ = 0;
+  int32_t *slot_ = nullptr, *row_ = nullptr, *label_ = nullptr;
   Value *vector_ = nullptr, *value_ = nullptr;  // the vectors of all rows; what the selected entries add
 };
 

@@ -17,11 +17,14 @@ T, S, O, M = SplitKind.THRESHOLD, SplitKind.SUBSET, SplitKind.ONE_VS_REST, Split
 MIXED, THRESHOLDS, BRANCHES = (T, T, T, T, T, S, S, O), (T,) * 8, (T, M, T, M, O, S, M, M)
 
 
-def table(rng, kinds, num_rows, num_bins, num_categories, has_missing):
-    """Codes and the number of known codes of every feature."""
+def table(rng, kinds, num_rows, num_bins, num_categories, has_missing, num_rare):
+    """Codes and the number of known codes of every feature; nearly all rows have one code of those of rare codes."""
     num_values = np.where(np.array(kinds) == T, num_bins - 2, num_categories).astype(np.int32)
     codes = rng.integers(0, num_bins, (len(kinds), num_rows))
     most = num_values[:, None] if has_missing else num_values[:, None] - 1
+    for feature in range(len(kinds) - num_rare, len(kinds)):
+        usual = feature % (most[feature, 0] + 1)
+        codes[feature] = np.where(rng.random(num_rows) < 0.05, codes[feature], usual)
     return np.minimum(codes, most).astype(np.uint16 if num_bins > 256 else np.uint8), num_values
 
 
@@ -38,10 +41,10 @@ def grown(
     of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
     counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, draws_ties=False, num_roots=1,
     max_depth=99, selection=Selection.GAIN, monotone=None, newton=None, penalties=(),
-    sets=None, level_features=None, max_leaf_nodes=None,
+    sets=None, level_features=None, max_leaf_nodes=None, num_rare=0,
 ):  # fmt: skip
     rng = np.random.default_rng(7)
-    codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing)
+    codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing, num_rare)
     label = (
         (codes[0] > num_bins // 3).astype(np.int32) + (codes[6] % 3 == 1) + (rng.random(num_rows) < 0.1)
     ) % num_classes
