@@ -19,6 +19,7 @@ from jaxtree.boosting.many import BoostedMember, Bounds, Member, boost_many
 from jaxtree.boosting.paused import Paused
 from jaxtree.errors import TrainingError
 from jaxtree.search.evaluation import Search
+from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import Parameters, configured, identity
 
 NUMBERS = (
@@ -73,9 +74,6 @@ class Leg(NamedTuple):
 OnFitted = Callable[[int, int, Fitted], Any]
 """What is called with the number of the setting, that of the fold, and the fit."""
 
-OnRounds = Callable[[int], Any]
-"""What is called with a number of further rounds of all models together."""
-
 
 def group_by_program(estimator: Any, candidates: Sequence[Parameters]) -> list[list[int]]:
     """Returns the numbers of the candidates that share a program on every fold; one that shares none is alone.
@@ -96,7 +94,7 @@ def group_by_program(estimator: Any, candidates: Sequence[Parameters]) -> list[l
 
 
 def fit_folds(
-    search: Search, leg: Leg, on_fitted: OnFitted, on_rounds: OnRounds, deadline: Deadline | None = None
+    search: Search, leg: Leg, on_fitted: OnFitted, progress: SearchProgress, deadline: Deadline | None = None
 ) -> None:
     """Fits and scores every candidate on every fold, or goes on with those that have paused.
 
@@ -104,12 +102,13 @@ def fit_folds(
         search: The task.
         leg: The part of the rounds that is made.
         on_fitted: Called with every fit when it is done or pauses.
-        on_rounds: Called with the number of rounds now and then.
+        progress: Told which program runs, and the rounds that are made.
         deadline: When all is to be done. The folds share the time; models that share a program end with the rounds
             that they have, and those that have not begun by then are left out.
     """
     groups = group_by_program(search.estimator, search.candidates)
     for place, group in enumerate(groups):
+        progress.opened(place + 1, len(groups))
         for fold in range(len(search.splits)):
             parts_left = (len(groups) - place) * len(search.splits) - fold
             of_fold = _Fold(search, fold, leg, deadline and deadline.of_next(parts_left))
@@ -127,7 +126,7 @@ def fit_folds(
             if left and _shares_program(search, group):
                 # Where this fails, those that are left fail by themselves, or do not.
                 with contextlib.suppress(ValueError, ArithmeticError, TypeError):
-                    _fit_together(of_fold, settings, keep, on_rounds)
+                    _fit_together(of_fold, settings, keep, progress)
                     left.clear()
             for candidate in sorted(left):
                 on_fitted(candidate, fold, _fit_alone(search, candidate, fold))
@@ -148,7 +147,7 @@ class _Fold(NamedTuple):
 
 
 def _fit_together(
-    of: _Fold, settings: dict[int, Any], keep: Callable[[int, Fitted], None], on_rounds: OnRounds
+    of: _Fold, settings: dict[int, Any], keep: Callable[[int, Fitted], None], progress: SearchProgress
 ) -> None:
     """Fits settings of one program on a fold."""
     search, fold, leg, deadline = of
@@ -198,7 +197,7 @@ def _fit_together(
         keep(numbers[place], Fitted(result, rounds, member.losses[:, -1], columns))
 
     bounds = Bounds(deadline=deadline)
-    boost_many(data, model.loss_, learner, members, bounds=bounds, on_member=on_member, on_rounds=on_rounds)
+    boost_many(data, model.loss_, learner, members, bounds=bounds, on_member=on_member, on_rounds=progress.made)
 
 
 def _asked_again(method: Callable[..., Any], predicted: Any) -> Callable[..., Any]:

@@ -145,7 +145,7 @@ def fit_settings(
             if (setting, fold) not in leg.pausing:
                 progress.ended(setting, fold, len(fitted.curve))
 
-        fit_folds(search, leg, keep, progress.made, deadline)
+        fit_folds(search, leg, keep, progress, deadline)
         if halving is None or until is None:
             break
         alive[alive] = halving.goes_on(_mean_scores(standings, np.flatnonzero(alive), halving.metric))

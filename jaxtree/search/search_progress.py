@@ -1,4 +1,4 @@
-"""Progress of a search over boosted trees: rounds made, models alive, and by the bar or in words the time left."""
+"""Progress of a search over boosted trees: rounds, models alive, the program they share, and the time left."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,12 +19,21 @@ class SearchProgress:
         30 2 models alive
         >>> progress.ended(0, 0, num_made=20)
         80 1 model alive
+        >>> progress.opened(2, 3)
+        0 1 model alive, program 2 of 3
     """
 
     def __init__(self, report: Callable[..., Any] | None, num_rounds: Mapping[tuple[int, int], int]):
         self._report = report
         self._alive = dict(num_rounds)
         self._left = sum(num_rounds.values())
+        self._program = ""
+
+    def opened(self, number: int, total: int) -> None:
+        """Says which program is next: settings that differ in more than numbers do not share one."""
+        if total > 1:
+            self._program = f", program {number} of {total}"
+            self._advance(0)
 
     def made(self, number: int) -> None:
         """Says that some models have made further rounds, so many all together."""
@@ -39,4 +48,4 @@ class SearchProgress:
         number = min(number, self._left)
         self._left -= number
         if self._report is not None:
-            self._report(number, f"{len(self._alive):,} model{'s' * (len(self._alive) != 1)} alive")
+            self._report(number, f"{len(self._alive):,} model{'s' * (len(self._alive) != 1)} alive{self._program}")
