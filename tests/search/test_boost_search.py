@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, RepeatedKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, RepeatedKFold, StratifiedKFold, check_cv
 
 from jaxtree import BoostSearchCV, DecisionTreeClassifier, GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.errors import InvalidInputError
@@ -61,6 +61,24 @@ def test_the_order_of_settings_and_their_company_change_nothing():
     assert [len(curve) for curve in whole.learning_curves_[0]] == [6] * 4
     lone = GridSearchCV(GradientBoostingRegressor(6), {"max_depth": [2], "learning_rate": [0.1]}, **base).fit(X, y)
     np.testing.assert_allclose(whole.cv_results_["mean_test_score"][0], lone.cv_results_["mean_test_score"][0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("load", [load_breast_cancer, load_iris, load_diabetes])
+def test_members_drawn_at_random_have_the_losses_of_their_lone_fits_bit_for_bit(load):
+    X, y = load(return_X_y=True)
+    kind = GradientBoostingRegressor if load is load_diabetes else GradientBoostingClassifier
+    search = BoostSearchCV(kind(), SPACE, n_iter=17, cv=2, refit=False, random_state=1).fit(X, y)
+    splits = list(check_cv(2, y, classifier=kind is GradientBoostingClassifier).split(X, y))
+    for number, own in enumerate(search.cv_results_["params"]):
+        for fold, (train, test) in enumerate(splits):
+            lone = kind(**own).fit(X[train], y[train], eval_set={"test": (X[test], y[test])})
+            (losses,) = lone.evals_result_["test"].values()
+            np.testing.assert_array_equal(search.learning_curves_[number][fold], losses)
+            predicted = lone.predict(X[test]) if kind is GradientBoostingRegressor else lone.predict_proba(X[test])
+            kept = search.oof_predictions_[number, test]
+            # Trees are added one after another in the one, and several at once in the other.
+            np.testing.assert_allclose(kept, predicted.reshape(kept.shape), rtol=1e-12)
 
 
 def test_an_ensemble_is_no_worse_than_its_best_member():
