@@ -245,7 +245,7 @@ class RowOrder {
     for (const int32_t row : rare_[feature].rows) {
       const int32_t slot = level.slot[row];
       if (slot < 0) continue;
-      Value* const sums = cells + slot * per_slot + std::min<int32_t>(codes[row], last_code) * num_channels;
+      Value* const sums = cells + slot * per_slot + std::clamp<int32_t>(codes[row], 0, last_code) * num_channels;
       switch (selection_.width) {
         case 0: level.Add(row, sums); break;
         case 2: AddVector<2>(sums, selection_.VectorOf(row), 2); break;

@@ -1,9 +1,12 @@
 """The kernel sums only the rare codes of a feature of which nearly all rows have one code; the tree is that of XLA."""
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+from jaxtree import Classes, Data, Features, Limits, Rules, Sizes, criteria, grow
 from jaxtree.growth.newton import Newton, Penalties
-from tests.growth.native_trees import MIXED, THRESHOLDS, assert_that_of_xla, needs_kernel
+from tests.growth.native_trees import MIXED, THRESHOLDS, T, assert_that_of_xla, needs_kernel
 
 CASES = {
     "classes": {"kinds": MIXED, "num_classes": 3, "num_rare": 5},
@@ -42,3 +45,16 @@ CONTRACTED = ("newton, several scores", "several numbers")
 @pytest.mark.parametrize("name", CASES)
 def test_the_tree_is_that_of_xla(name, monkeypatch):
     assert_that_of_xla({"num_rows": 20_000, **CASES[name]}, monkeypatch, is_contracted=name in CONTRACTED)
+
+
+@needs_kernel
+@pytest.mark.parametrize("wrong", [-(10**8), 10**8])
+def test_a_wrong_code_on_a_device_reaches_past_no_cells(wrong):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (2, 2000)).astype(np.int32)
+    codes[1] = np.where(np.arange(2000) % 50 == 0, wrong, 0)
+    data = Data(jnp.asarray(codes), codes[0] % 2, np.ones(2000, np.int32))
+    features = Features(np.full(2, T, np.int32), np.full(2, 3, np.int32))
+    rules = Rules(Classes(2, criteria.gini))
+    tree = grow(data, features, Limits(max_depth=2), rules, Sizes(num_bins=3, capacity=7)).tree
+    assert tree.num_rows[0] == 2000 and tree.feature[0] == 0
