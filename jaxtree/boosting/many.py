@@ -231,12 +231,17 @@ class _Batch:
         self._states = ManyStates(own, own.evaluated)
 
     def run(self, numbers: Sequence[int]) -> Iterator[tuple[int, BoostedMember]]:
-        """Yields the number and the result of each of the members, in the order in which they are done."""
-        waiting = deque(numbers)
+        """Yields the number and the result of each of the members, in the order in which they are done.
+
+        Members that are done are looked at while the device makes the next rounds.
+        """
+        waiting, done = deque(numbers), list[tuple[int, BoostedMember]]()
         while (waiting and not self._pace.is_over) or any(self._running):
             is_new = self._fill(waiting)
             made = self._make_rounds(is_new, self._pace.begin())
-            yield from self._collect(made)
+            yield from done
+            done = self._collect(made)
+        yield from done
 
     def _fill(self, waiting: deque[int]) -> Bool[np.ndarray, " slot"]:
         """Gives free slots to members that wait, and returns which slots have such as begin."""
@@ -276,12 +281,12 @@ class _Batch:
             of_slots.append(rates._replace(learning_rate=learning, end=end))
         return jax.tree.map(lambda *own: np.stack(own), *of_slots)
 
-    def _collect(self, made: ManyMade) -> Iterator[tuple[int, BoostedMember]]:
-        """Takes what rounds have made to the host, and yields the members that are done."""
+    def _collect(self, made: ManyMade) -> list[tuple[int, BoostedMember]]:
+        """Takes what rounds have made to the host, and returns the members that are done."""
         small = self._states.own._replace(scores=None, evaluated=())
         states, losses = jax.device_get((small, made.losses))
         self._pace.end()
-        num_made = 0
+        num_made, done = 0, []
         for slot, running in enumerate(self._running):
             if running is None:
                 continue
@@ -297,12 +302,14 @@ class _Batch:
             stop = self._reason(state, self._members[running.number])
             self._running[slot] = running if stop is None else None
             if stop is not None:
-                yield running.number, self._result(slot, running, state, stop)
+                done.append((running.number, self._result(slot, running, state, stop)))
         if self._on_rounds is not None:
             self._on_rounds(num_made)
+        return done
 
     def _result(self, slot: int, running: _Running, state: BoostState, stop: Stop) -> BoostedMember:
-        kept = tuple(np.asarray(scores[slot]) for scores in self._states.kept)
+        # On a CPU an array is not copied to the host, where a slice of it would be a program.
+        kept = tuple(np.array(np.asarray(scores)[slot]) for scores in self._states.kept)
         forest = join_forests(list(running.forests)) if running.forests else None
         best_round = int(state.best_round) if self._call.evaluations else running.last
         losses = np.concatenate(running.losses)

@@ -7,8 +7,9 @@ import numpy as np
 
 from jaxtree.boosting.booster import Call
 
-MOST_SLOTS = 32
-"""Slots of a batch: more save nothing, as the steps of a program take long enough."""
+MOST_SLOTS_OF_HOST, MOST_SLOTS_OF_DEVICE = 16, 256
+"""Slots of a batch: on a processor more save nothing, as the steps of a program take long enough, and their scores and
+derivatives stay less long in caches; an accelerator is full sooner or later, and slots that wait for others are free."""
 
 BYTES_PER_ROW, BYTES_PER_NODE = 100, 250
 """Bytes of a row of one score, and of a node, while rounds are made."""
@@ -31,7 +32,8 @@ def slots_for(call: Call, num_members: int, num_kept: int) -> int:
     num_rows = sum(rows.weight.size for rows in (call.rows, *call.evaluations))
     of_trees = call.plan.capacity * (num_kept + 1)
     num_bytes = num_rows * BYTES_PER_ROW * call.loss.num_scores + of_trees * BYTES_PER_NODE
-    most = int(np.clip(bytes_at_a_time() // num_bytes, 1, MOST_SLOTS))
+    is_host = jax.default_backend() == "cpu"
+    most = int(np.clip(bytes_at_a_time() // num_bytes, 1, MOST_SLOTS_OF_HOST if is_host else MOST_SLOTS_OF_DEVICE))
     return -(-num_members // -(-num_members // most))
 
 

@@ -9,6 +9,7 @@
 
 #include "models.h"
 #include "parallel.h"
+#include "wide.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
@@ -32,17 +33,21 @@ double UnitOf(double num_terms, int64_t exponent, int64_t bits) {
   return std::ldexp(1.0, static_cast<int>(std::clamp(power, kLeastExponent, kMostExponent)));
 }
 
+// Smaller numbers are rounded quicker than by a call.
+constexpr double kLarge = 0x1p51, kShift = 0x1.8p52;
+
 // The nearest whole number, of two the even one.
+int64_t RoundedSmall(double number) { return static_cast<int64_t>((number + kShift) - kShift); }
+
 int64_t Rounded(double number) {
-  constexpr double kLarge = 0x1p51, kShift = 0x1.8p52;  // quicker than a call for numbers of less than 51 bits
-  if (!(std::abs(number) < kLarge)) return std::abs(number) < 0x1p62 ? std::llrint(number) : 0;
-  return static_cast<int64_t>((number + kShift) - kShift);
+  if (std::abs(number) < kLarge) return RoundedSmall(number);
+  return std::abs(number) < 0x1p62 ? std::llrint(number) : 0;
 }
 
 int64_t Floor(double number) {
-  if (!(std::abs(number) < 0x1p62)) return 0;
-  const int64_t whole = static_cast<int64_t>(number);
-  return whole - (number < static_cast<double>(whole));
+  const double held = std::abs(number) < 0x1p62 ? number : 0;
+  const int64_t whole = static_cast<int64_t>(held);
+  return whole - (held < static_cast<double>(whole));
 }
 
 // The values of some rows, an array for each; and which rows are used.
@@ -62,21 +67,36 @@ struct Extent {
   int64_t num_used = 0;
 };
 
+// The greatest size of the values of used rows, by several chains of comparisons side by side.
+template <typename Real>
+Real MostOf(const Real* values, const bool* is_used, int64_t begin, int64_t end) {
+  constexpr int64_t kChains = 32;
+  Real most[kChains] = {};
+  const auto take = [&](int64_t row, int64_t chain) {
+    const Real size = is_used[row] ? std::abs(values[row]) : 0;
+    most[chain] = size > most[chain] ? size : most[chain];
+  };
+  int64_t row = begin;
+  for (; row + kChains <= end; row += kChains) {
+    for (int64_t chain = 0; chain < kChains; ++chain) take(row + chain, chain);
+  }
+  for (; row < end; ++row) take(row, 0);
+  return *std::max_element(most, most + kChains);
+}
+
 // The greatest size of the values of used rows, and how many rows are used.
 template <typename Real>
 Extent ExtentOf(Threads& pool, const Values<Real>& values) {
   const int64_t num_parts = NumParts(pool, values.num_rows);
   std::vector<Extent> extents(num_parts);
   ForEachPart(pool, num_parts, values.num_rows, [&](int64_t part, int64_t begin, int64_t end) {
-    Real most = 0;
-    for (int64_t value = 0; value < values.size(); ++value) {
-      const Real* const own = values.At(value);
-      for (int64_t row = begin; row < end; ++row) {
-        const Real size = values.is_used[row] ? std::abs(own[row]) : 0;
-        most = size > most ? size : most;
+    Extent& own = extents[part];
+    WithWidest([&] {
+      for (int64_t value = 0; value < values.size(); ++value) {
+        own.most = std::max(own.most, static_cast<double>(MostOf(values.At(value), values.is_used, begin, end)));
       }
-    }
-    extents[part] = {static_cast<double>(most), std::count(values.is_used + begin, values.is_used + end, true)};
+      for (int64_t row = begin; row < end; ++row) own.num_used += values.is_used[row];
+    });
   });
   Extent whole;
   for (const Extent& own : extents) {
@@ -87,20 +107,27 @@ Extent ExtentOf(Threads& pool, const Values<Real>& values) {
 }
 
 // Adds the values of used rows to `sums`, [value, node]; the node of a row is 0 where `node` is null.
-template <typename Real>
-void AddRows(const Values<Real>& values, const int32_t* node, double inverse, int64_t begin, int64_t end, int64_t num_nodes,
-             int64_t* sums) {
+template <typename Real, typename Round>
+void AddRows(const Values<Real>& values, const int32_t* node, double inverse, const Round& rounded, int64_t begin,
+             int64_t end, int64_t num_nodes, int64_t* sums) {
   for (int64_t value = 0; value < values.size(); ++value) {
     const Real* const own = values.At(value);
     int64_t* const to = sums + value * num_nodes;
-    for (int64_t row = begin; row < end; ++row) {
-      if (values.is_used[row]) to[node ? node[row] : 0] += Rounded(static_cast<double>(own[row]) * inverse);
+    const auto of_row = [&](int64_t row) {
+      return rounded(values.is_used[row] ? static_cast<double>(own[row]) * inverse : 0);
+    };
+    int64_t whole = 0;
+    if (node) {
+      for (int64_t row = begin; row < end; ++row) to[node[row]] += of_row(row);
+    } else {
+      for (int64_t row = begin; row < end; ++row) whole += of_row(row);
     }
+    to[0] += whole;
   }
 }
 
 template <typename Real>
-std::vector<int64_t> SumRows(Threads& pool, const Values<Real>& values, const int32_t* node, double unit,
+std::vector<int64_t> SumRows(Threads& pool, const Values<Real>& values, const int32_t* node, double most, double unit,
                              int64_t num_nodes) {
   const int64_t size = values.size() * num_nodes;
   const int64_t most_parts = std::max<int64_t>(values.num_rows / (kRowsPerNode * num_nodes), 1);
@@ -108,7 +135,11 @@ std::vector<int64_t> SumRows(Threads& pool, const Values<Real>& values, const in
   std::vector<std::vector<int64_t>> sums(num_parts);
   ForEachPart(pool, num_parts, values.num_rows, [&](int64_t part, int64_t begin, int64_t end) {
     sums[part].assign(size, 0);
-    AddRows(values, node, 1 / unit, begin, end, num_nodes, sums[part].data());
+    const auto add = [&](const auto& rounded) {
+      AddRows(values, node, 1 / unit, rounded, begin, end, num_nodes, sums[part].data());
+    };
+    if (!(most / unit < kLarge)) return add([](double number) { return Rounded(number); });
+    WithWidest([&] { add([](double number) { return RoundedSmall(number); }); });
   });
   for (int64_t part = 1; part < num_parts; ++part) {
     for (int64_t at = 0; at < size; ++at) sums[0][at] += sums[part][at];
@@ -132,7 +163,7 @@ void SumAtNodes(Threads& pool, const Values<Real>& values, const int32_t* leaf, 
                 const int32_t* depth, int64_t num_nodes, double* results) {
   const Extent extent = ExtentOf(pool, values);
   const double unit = UnitOf(extent.num_used, ExponentOf(extent.most), 61);
-  std::vector<int64_t> sums = SumRows(pool, values, leaf, unit, num_nodes);
+  std::vector<int64_t> sums = SumRows(pool, values, leaf, extent.most, unit, num_nodes);
   for (int64_t value = 0; value < values.size(); ++value) {
     int64_t* const own = sums.data() + value * num_nodes;
     // Children come after their parents.
@@ -165,11 +196,14 @@ void Quantise(Threads& pool, const Real* target, const bool* is_used, int64_t nu
       const auto limit = static_cast<int64_t>(std::min(most[kind], 0x1p62));
       const int64_t least = at == 0 ? 1 : -limit;
       const Real* const own = target + at * num_rows;
-      for (int64_t row = begin; row < end; ++row) {
-        const int64_t rounded = Floor(static_cast<double>(own[row]) * inverse + static_cast<double>(noise[row]));
-        // A row whose first number is 0 would be in no tree.
-        whole[at * num_rows + row] = is_used[row] ? static_cast<Whole>(std::max(std::min(rounded, limit), least)) : 0;
-      }
+      Whole* const to = whole + at * num_rows;
+      WithWidest([&] {
+        for (int64_t row = begin; row < end; ++row) {
+          const int64_t rounded = Floor(static_cast<double>(own[row]) * inverse + static_cast<double>(noise[row]));
+          // A row whose first number is 0 would be in no tree.
+          to[row] = is_used[row] ? static_cast<Whole>(std::max(std::min(rounded, limit), least)) : 0;
+        }
+      });
     }
   });
 }
@@ -178,12 +212,13 @@ template <typename Real>
 void AddSteps(Threads& pool, const Real* scores, const Real* steps, const int32_t* leaf, int64_t num_scores,
               int64_t num_rows, int64_t num_nodes, Real* moved) {
   ForEachPart(pool, NumParts(pool, num_rows), num_rows, [&](int64_t, int64_t begin, int64_t end) {
-    for (int64_t score = 0; score < num_scores; ++score) {
-      const Real* const step = steps + score * num_nodes;
-      for (int64_t row = begin; row < end; ++row) {
-        moved[score * num_rows + row] = scores[score * num_rows + row] + step[leaf[row]];
+    WithWidest([&] {
+      for (int64_t score = 0; score < num_scores; ++score) {
+        const Real *const step = steps + score * num_nodes, *const from = scores + score * num_rows;
+        Real* const to = moved + score * num_rows;
+        for (int64_t row = begin; row < end; ++row) to[row] = from[row] + step[leaf[row]];
       }
-    }
+    });
   });
 }
 
@@ -228,7 +263,7 @@ ffi::Error SumHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::AnyBuffe
       const Extent extent = ExtentOf(threads, own);
       const double unit = UnitOf(static_cast<double>(extent.num_used) * number, ExponentOf(extent.most), 61);
       int64_t total = 0;
-      for (const int64_t part : SumRows(threads, own, nullptr, unit, 1)) total += part;
+      for (const int64_t part : SumRows(threads, own, nullptr, extent.most, unit, 1)) total += part;
       *models.Of(*sum, model).template As<double>() = static_cast<double>(total) * unit;
     });
   });
