@@ -9,7 +9,7 @@ from jaxtree.boosting.booster import Call
 
 MOST_SLOTS_OF_HOST, MOST_SLOTS_OF_DEVICE = 16, 256
 """Slots of a batch: on a processor more save nothing, as the steps of a program take long enough, and their scores and
-derivatives stay less long in caches; an accelerator is full sooner or later, and slots that wait for others are free."""
+derivatives stay less long in caches; on an accelerator models that have stopped cost nothing until others come."""
 
 BYTES_PER_ROW, BYTES_PER_NODE = 100, 250
 """Bytes of a row of one score, and of a node, while rounds are made."""

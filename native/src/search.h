@@ -1,6 +1,6 @@
 // The best split of a node over its features, in time that follows the node's rows.
 //
-// A node of n rows has at most n codes of a feature. Its sums are added to cells of their codes, a bit for each code says
+// A node of n rows has at most n codes of a feature. Its sums are added to cells of their codes, a byte for each code says
 // that it is there, and only the cells of these are scored and emptied again.
 
 #ifndef JAXTREE_NATIVE_SEARCH_H_
@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -20,8 +21,9 @@
 
 namespace jaxtree {
 
-constexpr int64_t kBitsPerBlock = 64;
-// With so many blocks of bits for a code, codes are sorted rather than read from the blocks.
+// Bytes of codes that are looked at together.
+constexpr int64_t kCodesPerBlock = 64;
+// With so many blocks of bytes for a code, codes are sorted rather than read from the blocks.
 constexpr size_t kBlocksPerSorted = 4;
 constexpr int32_t kCountsRow = -1;
 // Of so few codes the bits of all are read sooner than the codes of a node are sorted.
@@ -106,7 +108,7 @@ class Search {
  public:
   explicit Search(const Level<Code, Value>& level)
       : level_(level), judge_(level.objective), splitter_(judge_, level.rules),
-        cells_(level.num_bins * level.objective.num_channels), present_((level.num_bins + kBitsPerBlock - 1) / kBitsPerBlock),
+        cells_(level.num_bins * level.objective.num_channels), present_((level.num_bins + kCodesPerBlock - 1) / kCodesPerBlock * kCodesPerBlock),
         inside_(level.objective.num_channels), missing_(level.objective.num_channels) {}
 
   void Open(int64_t slot) {
@@ -191,42 +193,61 @@ class Search {
     listed_.clear();
     for (int64_t entry = begin_; entry < end_; ++entry) {
       const int32_t code = level_.InTable(codes[level_.row[entry]]);
-      uint64_t& block = present_[code / kBitsPerBlock];
-      const uint64_t bit = uint64_t{1} << code % kBitsPerBlock;
-      if ((block & bit) == 0) listed_.push_back(code);
-      block |= bit;
+      if (!std::exchange(present_[code], 1)) listed_.push_back(code);
       level_.Add(entry, cells_.data() + code * channels());
     }
-    if (listed_.size() * kBlocksPerSorted < present_.size()) {
+    if (listed_.size() * kBlocksPerSorted * kCodesPerBlock < present_.size()) {
       std::sort(listed_.begin(), listed_.end());
-      for (const int32_t code : listed_) present_[code / kBitsPerBlock] = 0;
+      for (const int32_t code : listed_) present_[code] = 0;
     } else {
       ListPresent();
     }
   }
 
-  // The same of entries that add two values each.
+  // The same of entries that add two values each. A compiler that cannot know that bytes and cells are not members would
+  // read these again and again.
   template <bool kCountsRows>
   void FillTwo(const Code* codes) {
     const Value *const first = level_.value, *const second = level_.value + level_.num_entries;
-    for (int64_t entry = begin_; entry < end_; ++entry) {
-      const int32_t code = level_.InTable(codes[level_.row[entry]]);
-      present_[code / kBitsPerBlock] |= uint64_t{1} << code % kBitsPerBlock;
-      Value* const sums = cells_.data() + code * (2 + kCountsRows);
-      sums[0] += first[entry];
-      sums[1] += second[entry];
+    const int32_t *const row = level_.row, last_code = level_.num_bins - 1;
+    uint8_t* const present = present_.data();
+    Value* const cells = cells_.data();
+    for (int64_t entry = begin_, end = end_; entry < end; ++entry) {
+      const int32_t code = std::clamp<int32_t>(codes[row[entry]], 0, last_code);
+      const Value added[2] = {first[entry], second[entry]};
+      Value* const sums = cells + code * (2 + kCountsRows);
+      present[code] = 1;
+      sums[0] += added[0];
+      sums[1] += added[1];
       if (kCountsRows) ++sums[2];
     }
     ListPresent();
   }
 
+  // Lists the codes that are there in ascending order, and forgets them.
   void ListPresent() {
-    listed_.clear();
-    for (size_t block = 0; block < present_.size(); ++block) {
-      for (uint64_t bits = std::exchange(present_[block], 0); bits != 0; bits &= bits - 1) {
-        listed_.push_back(static_cast<int32_t>(block * kBitsPerBlock + __builtin_ctzll(bits)));
+    listed_.resize(std::min<size_t>(end_ - begin_, present_.size()));
+    int32_t* to = listed_.data();
+    for (size_t first = 0; first < present_.size(); first += kCodesPerBlock) {
+      for (uint64_t bits = TakeBlock(first); bits != 0; bits &= bits - 1) {
+        *to++ = static_cast<int32_t>(first + __builtin_ctzll(bits));
       }
     }
+    listed_.resize(to - listed_.data());
+  }
+
+  // Which codes of a block are there, a bit for each; from here on none is.
+  uint64_t TakeBlock(size_t first) {
+    constexpr int64_t kBytesPerWord = 8;
+    constexpr uint64_t kGather = 0x0102040810204080;  // brings the lowest bits of eight bytes into the highest byte
+    uint64_t bits = 0;
+    for (int64_t at = 0; at < kCodesPerBlock; at += kBytesPerWord) {
+      uint64_t word;
+      std::memcpy(&word, present_.data() + first + at, sizeof(word));
+      bits |= (word * kGather >> 56) << at;
+    }
+    std::memset(present_.data() + first, 0, kCodesPerBlock);
+    return bits;
   }
 
   // A threshold drawn uniformly between the least and the greatest known value: needs no cells.
@@ -358,7 +379,7 @@ class Search {
   Judge<Value> judge_;
   FeatureSplitter<Value> splitter_;
   std::vector<Value> cells_;
-  std::vector<uint64_t> present_;
+  std::vector<uint8_t> present_;  // of every code
   std::vector<Value> inside_, missing_;
   std::vector<int32_t> listed_, own_codes_;
   std::vector<uint64_t> order_;  // the features, each after its rank
