@@ -12,7 +12,7 @@ from jaxtree.boosting.booster import BaseLearner, BoostData, Call, forest_of, op
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.ending import Deadline, Pace, Stop
 from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.many_rounds import ManyMade, ManyStates, Slots, make_rounds_of_many
+from jaxtree.boosting.many_rounds import ManyMade, ManyStates, OwnRows, Slots, make_rounds_of_many
 from jaxtree.boosting.memory import slots_for
 from jaxtree.boosting.paused import Paused, put_in_slot, state_in_slot
 from jaxtree.boosting.round_tree import Rates
@@ -38,6 +38,7 @@ class Member(NamedTuple):
         seed: The seed of what is drawn.
         pause: The number of rounds after which it pauses, if it has not stopped before; None for never.
         earlier: What it had when it paused before; None if it has not.
+        own: Targets and weights of its own, with its start; None for those of all.
     """
 
     limits: Limits
@@ -46,6 +47,7 @@ class Member(NamedTuple):
     seed: int = 0
     pause: int | None = None
     earlier: Paused | None = None
+    own: OwnRows | None = None
 
     @property
     def end(self) -> int:
@@ -124,7 +126,8 @@ def boost_many(
         on_rounds: Called now and then with the number of rounds that have just been made.
 
     Raises:
-        InvalidInputError: Members have samples of several classes, or drop trees.
+        InvalidInputError: Members have samples of several classes, drop trees, or have rows of their own of another
+            shape; or a target of theirs is not one that the loss allows.
 
     Example:
         >>> from jaxtree.boosting import squared
@@ -148,6 +151,7 @@ def boost_many(
         raise InvalidInputError(f"many models draw rows in one way, got {' and '.join(kinds)}")
     with jax.enable_x64(True):
         call, _ = opened = open_boosting(data, loss, learner, _loosest(members))
+        _check_own_rows(call, members)
         rates = _rates(call, members)
         slots = bounds.num_slots or slots_for(call, len(members), ROUNDS_AT_A_TIME * keeps_trees)
         pace, done = Pace(bounds.deadline, ROUNDS_AT_A_TIME), dict[int, BoostedMember]()
@@ -164,6 +168,20 @@ def boost_many(
                     raise
                 slots //= 2
     return [done[number] for number in sorted(done)]
+
+
+def _check_own_rows(call: Call, members: Sequence[Member]) -> None:
+    """Raises if a member has rows of its own that are no rows of the data, or targets that the loss does not allow."""
+    shared = _shared_rows(call)
+    for number, member in enumerate(members):
+        if member.own is None:
+            continue
+        shapes, wanted = (jax.tree.map(np.shape, own) for own in (member.own, shared))
+        if shapes != wanted:
+            raise InvalidInputError(f"rows of member {number} must have the shapes {wanted}, got {shapes}")
+        is_there = np.asarray(member.own.weight[0]) > 0
+        extras = {name: np.asarray(values)[is_there] for name, values in call.rows.extras.items()}
+        call.loss.check(np.asarray(member.own.target[0])[is_there], extras)
 
 
 def _loosest(members: Sequence[Member]) -> Shrinkage:
@@ -191,6 +209,13 @@ def _rates(call: Call, members: Sequence[Member]) -> list[Rates]:
             rates = rates._replace(num_columns=np.int32(len(call.prepared.num_codes)))
         all_rates.append(rates)
     return all_rates
+
+
+def _shared_rows(call: Call) -> OwnRows:
+    """The targets and weights of a member that has none of its own."""
+    tables = (call.rows, *call.evaluations)
+    target, weight = (tuple(np.asarray(getattr(rows, name)) for rows in tables) for name in ("target", "weight"))
+    return OwnRows(call.start, target, weight)
 
 
 class _Running(NamedTuple):
@@ -226,9 +251,11 @@ class _Batch:
         self._members, self._rates = members, rates
         self._keeps_trees, self._pace, self._on_rounds = keeps_trees, pace, on_rounds
         self._running: list[_Running | None] = [None] * num_slots
+        self._has_own_rows = any(member.own is not None for member in members)
+        self._shared_rows = _shared_rows(self._call)
         spread = lambda own: np.broadcast_to(np.asarray(own), (num_slots, *np.shape(own)))  # noqa: E731
-        own = jax.tree.map(spread, self._start)
-        self._states = ManyStates(own, own.evaluated)
+        states = jax.tree.map(spread, self._start)
+        self._states = ManyStates(states, states.evaluated)
 
     def run(self, numbers: Sequence[int]) -> Iterator[tuple[int, BoostedMember]]:
         """Yields the number and the result of each of the members, in the order in which they are done.
@@ -262,7 +289,7 @@ class _Batch:
     def _make_rounds(self, is_new: Bool[np.ndarray, " slot"], most: int) -> ManyMade:
         """Makes the next rounds of all slots, so many at most."""
         call = self._call
-        slots = Slots(self._rates_of_slots(most), is_new, self._start, self._states)
+        slots = Slots(self._rates_of_slots(most), self._rows_of_slots(), is_new, self._start, self._states)
         static = {"plan": call.plan, "loss": call.loss, "keeps_trees": self._keeps_trees}
         self._states, made = make_rounds_of_many(call.prepared, call.rows, call.evaluations, slots, **static)
         return made
@@ -280,6 +307,14 @@ class _Batch:
             end = np.int32(0 if running is None else min(rates.end, first + most))
             of_slots.append(rates._replace(learning_rate=learning, end=end))
         return jax.tree.map(lambda *own: np.stack(own), *of_slots)
+
+    def _rows_of_slots(self) -> OwnRows | None:
+        """The targets and weights of the members in all slots; None where no member has any of its own."""
+        if not self._has_own_rows:
+            return None
+        given = [None if running is None else self._members[running.number].own for running in self._running]
+        of_slots = [self._shared_rows if own is None else own for own in given]
+        return jax.tree.map(lambda shared, *own: np.stack(own).astype(shared.dtype), self._shared_rows, *of_slots)
 
     def _collect(self, made: ManyMade) -> list[tuple[int, BoostedMember]]:
         """Takes what rounds have made to the host, and returns the members that are done."""

@@ -1,21 +1,23 @@
 """Rounds of many models at once: the round of one, mapped over models that share rows and codes.
 
 A model has a *slot* of a batch. What differs from model to model are numbers: rates, limits, the number of rounds, the
-seed. So the trees of all models of a round are grown in one call, and none depends on its neighbours.
+seed, and targets and weights where it has its own. So the trees of all models of a round are grown in one call, and
+none depends on its neighbours.
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int32
+from jaxtyping import Array, Bool, Float, Int32, Shaped
 
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.round_tree import Rates, ScoredRows
-from jaxtree.boosting.rounds import BoostState, blank_trees, make_round
+from jaxtree.boosting.rounds import BoostState, Made, blank_trees, make_round
 from jaxtree.boosting.shrinkage import NO_PATIENCE
 from jaxtree.compilation import compiled, quick_options
 from jaxtree.growth.plan import Plan
@@ -48,20 +50,49 @@ class ManyMade(NamedTuple):
     losses: Float[Array, "made slot evaluation"]
 
 
+class OwnRows(NamedTuple):
+    """Targets and weights of rows that one model has for itself; rows of weight 0 are none of its own.
+
+    Attributes:
+        start: The scores before its first tree.
+        target: The target of the rows that trees are grown on, then that of the rows of every evaluation.
+        weight: Their weights.
+    """
+
+    start: Float[AnyArray, "*slot score"]
+    target: tuple[Shaped[AnyArray, "..."], ...]
+    weight: tuple[Float[AnyArray, "*slot row"], ...]
+
+    def put_into(self, tables: Sequence[ScoredRows]) -> list[ScoredRows]:
+        """Returns tables of rows with these targets and weights."""
+        parts = zip(tables, self.target, self.weight, strict=True)
+        return [rows._replace(target=target, weight=weight) for rows, target, weight in parts]
+
+
 class Slots(NamedTuple):
     """The slots of a batch.
 
     Attributes:
         rates: The numbers of the model in every slot.
+        own: Its targets and weights; None where all models share them.
         is_new: Whether that model begins now.
-        start: The state of any model before its first round.
+        start: The state of any model before its first round, if it has no start of its own.
         states: What the rounds before have led to.
     """
 
     rates: Rates
+    own: OwnRows | None
     is_new: Bool[AnyArray, " slot"]
     start: BoostState
     states: ManyStates
+
+    def first_states(self) -> ManyStates:
+        """The states before the first round."""
+        if self.own is None:
+            return ManyStates(self.start, self.start.evaluated)
+        of_any_row = self.own.start[:, :, None].astype(self.start.scores.dtype)
+        evaluated = (of_any_row,) * len(self.start.evaluated)
+        return ManyStates(self.start._replace(scores=of_any_row, evaluated=evaluated), evaluated)
 
 
 def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
@@ -84,7 +115,7 @@ def make_rounds_of_many(
 
     Args:
         prepared: The arrays of growth; targets, weights and limits are made here.
-        rows: The rows that trees are grown on.
+        rows: The rows that trees are grown on; targets and weights are those of models that have none of their own.
         evaluations: Other rows, whose loss is recorded.
         slots: The models.
         plan: The static sizes of growth.
@@ -96,10 +127,13 @@ def make_rounds_of_many(
     """
     rates = slots.rates
     begin = lambda old, first: _where(slots.is_new, jnp.broadcast_to(first, old.shape), old)  # noqa: E731
-    first = ManyStates(slots.start, slots.start.evaluated)
-    states = jax.tree.map(begin, slots.states, first)
+    states = jax.tree.map(begin, slots.states, slots.first_states())
     num_slots, num_made = rates.learning_rate.shape
-    one = functools.partial(make_round, prepared, rows, evaluations, plan=plan, loss=loss)
+
+    def one(rates: Rates, state: BoostState, rate: Float[Array, ""], own: OwnRows | None) -> tuple[BoostState, Made]:
+        tables = (rows, *evaluations)
+        grown_on, *others = tables if own is None else own.put_into(tables)
+        return make_round(prepared, grown_on, tuple(others), rates, state, rate, plan=plan, loss=loss)
 
     trees = _blank_trees(plan, num_made, num_slots) if keeps_trees else None
 
@@ -115,7 +149,8 @@ def make_rounds_of_many(
         # The tree of a model that has stopped is a root, and by its step of 0 it goes on later where it is.
         depth = jnp.where(is_alive[:, None], rates.limits.max_depth, 0)
         limited = rates._replace(limits=rates.limits._replace(max_depth=depth))
-        moved, new = jax.vmap(one)(limited, states.own, jnp.where(is_alive, rates.learning_rate[:, at], 0))
+        rate = jnp.where(is_alive, rates.learning_rate[:, at], 0)
+        moved, new = jax.vmap(one)(limited, states.own, rate, slots.own)
         states = _after_round(states, moved, is_alive, rates)
         put = lambda all_, own: all_.at[at].set(own.astype(all_.dtype))  # noqa: E731
         trees = jax.tree.map(put, made.trees, new.trees) if keeps_trees else None

@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -37,8 +37,9 @@ class BoostSearchCV(TreeSearchCV):
 
     Every model is the one that it would be alone, so that scores are those of `sklearn.model_selection.GridSearchCV` or
     `RandomizedSearchCV` on the same folds and settings. Settings may differ in all numbers (rates, depths, leaves,
-    penalties, parts of rows and columns, rounds, patience) at no cost; those that differ in anything else, such as
-    `max_bins`, are groups, which are fitted one after another. A model that has stopped gives its place to the next.
+    penalties, parts of rows and columns, rounds, patience) and in weights of classes at no cost; those that differ in
+    anything else, such as `max_bins`, are groups, which are fitted one after another. A model that has stopped gives its
+    place to the next.
 
     Args:
         estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`.
@@ -318,4 +319,4 @@ def _listed(values: Any) -> Any:
     if hasattr(values, "rvs") or isinstance(values, np.ndarray | range):
         return values
     is_several = isinstance(values, Sequence) and not isinstance(values, str)
-    return values if is_several or isinstance(values, Mapping) else [values]
+    return values if is_several else [values]

@@ -14,10 +14,13 @@ from sklearn.model_selection._validation import _fit_and_score, _score
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
+from jaxtree.boosting.booster import BoostData
 from jaxtree.boosting.ending import Deadline, Stop
 from jaxtree.boosting.many import BoostedMember, Bounds, Member, boost_many
+from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.boosting.paused import Paused
 from jaxtree.errors import TrainingError
+from jaxtree.estimators.boosting_run import OpenedFit
 from jaxtree.search.evaluation import Search
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import Parameters, configured, identity
@@ -25,7 +28,7 @@ from jaxtree.search.settings import Parameters, configured, identity
 NUMBERS = (
     *("n_estimators", "learning_rate", "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_child_weight"),
     *("reg_lambda", "reg_alpha", "gamma", "max_delta_step", "subsample", "top_rate", "other_rate"),
-    *("colsample_bytree", "colsample_bylevel", "colsample_bynode", "n_iter_no_change", "tol"),
+    *("colsample_bytree", "colsample_bylevel", "colsample_bynode", "n_iter_no_change", "tol", "class_weight"),
 )
 """Parameters in which models of one program may differ."""
 
@@ -126,8 +129,7 @@ def fit_folds(
             if left and _shares_program(search, group):
                 # Where this fails, those that are left fail by themselves, or do not.
                 with contextlib.suppress(ValueError, ArithmeticError, TypeError):
-                    _fit_together(of_fold, settings, keep, progress)
-                    left.clear()
+                    left.intersection_update(_fit_together(of_fold, settings, keep, progress))
             for candidate in sorted(left):
                 on_fitted(candidate, fold, _fit_alone(search, candidate, fold))
 
@@ -146,23 +148,69 @@ class _Fold(NamedTuple):
     deadline: Deadline | None
 
 
-def _fit_together(
-    of: _Fold, settings: dict[int, Any], keep: Callable[[int, Fitted], None], progress: SearchProgress
-) -> None:
-    """Fits settings of one program on a fold."""
-    search, fold, leg, deadline = of
-    began = time.perf_counter()
-    train, test = search.splits[fold]
-    model = copy.copy(next(iter(settings.values())))
+class _Opened(NamedTuple):
+    """The fit of a setting on a fold before its first round."""
+
+    model: Any
+    fit: OpenedFit
+    data: BoostData
+
+    def own_rows(self) -> OwnRows:
+        """The targets and weights of its rows, which differ from those of other settings by the weights of classes."""
+        tables = (self.data.rows, *self.data.evaluations)
+        start = np.asarray(self.data.start)
+        return OwnRows(start, tuple(rows.target for rows in tables), tuple(rows.weight for rows in tables))
+
+    def shares_codes(self, other: "_Opened") -> bool:
+        """Whether two fits have the same rows, bins and categories."""
+        own, others = ((of.data.rows, *of.data.evaluations) for of in (self, other))
+        return all(np.array_equal(one.codes, two.codes) for one, two in zip(own, others, strict=True))
+
+
+def _open(of: _Fold, setting: Any) -> _Opened:
+    """Opens the fit of a setting on a fold, beside whose rows those of the test part are measured."""
+    search, (train, test) = of.search, of.search.splits[of.number]
+    model = copy.copy(setting)
     X, y = _safe_split(model, search.X, search.y, train)
     X_test, y_test = _safe_split(model, search.X, search.y, test, train)
     params = _check_method_params(search.X, params=search.fit_params, indices=train)
     opened = model.open_fit(X, y, beside={TEST: (X_test, y_test)}, **params)
-    data = opened.run.data_of_many(opened.encoded, model.seed())
+    return _Opened(model, opened, opened.run.data_of_many(opened.encoded, model.seed()))
+
+
+def _open_all(of: _Fold, settings: dict[int, Any]) -> tuple[_Opened, dict[int, OwnRows | None]]:
+    """Opens a fit, and returns the settings that have its codes, and the rows of those that have not its weights."""
+    of_weights: dict[Hashable, list[int]] = {}
+    for number, setting in settings.items():
+        of_weights.setdefault(identity(getattr(setting, "class_weight", None)), []).append(number)
+    first, *others = of_weights.values()
+    opened = _open(of, settings[first[0]])
+    rows: dict[int, OwnRows | None] = dict.fromkeys(first)
+    for numbers in others:
+        other = _open(of, settings[numbers[0]])
+        if opened.shares_codes(other):
+            rows |= dict.fromkeys(numbers, other.own_rows())
+    return opened, rows
+
+
+def _fit_together(
+    of: _Fold, settings: dict[int, Any], keep: Callable[[int, Fitted], None], progress: SearchProgress
+) -> set[int]:
+    """Fits settings of one program on a fold, and returns the numbers of those that cannot be fitted so."""
+    search, fold, leg, deadline = of
+    began = time.perf_counter()
+    test = search.splits[fold][1]
+    (model, opened, data), own_rows = _open_all(of, settings)
+    X_test, y_test = _safe_split(model, search.X, search.y, test, search.splits[fold][0])
+    apart = set(settings) - set(own_rows)
+    settings = {number: own for number, own in settings.items() if number in own_rows}
     num_rows = opened.encoded.codes.shape[1]
     learners = {number: opened.run.base_learner(own, num_rows) for number, own in settings.items()}
     members = [
-        leg.member(Member(learners[number].limits, own.shrinkage(), own.n_estimators, own.seed()), number, fold)
+        leg.member(
+            Member(learners[number].limits, own.shrinkage(), own.n_estimators, own.seed(), own=own_rows[number]),
+            *(number, fold),
+        )
         for number, own in settings.items()
     ]
     capacity = max(own.sizes.capacity for own in learners.values())
@@ -198,6 +246,7 @@ def _fit_together(
 
     bounds = Bounds(deadline=deadline)
     boost_many(data, model.loss_, learner, members, bounds=bounds, on_member=on_member, on_rounds=progress.made)
+    return apart
 
 
 def _asked_again(method: Callable[..., Any], predicted: Any) -> Callable[..., Any]:

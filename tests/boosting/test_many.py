@@ -13,6 +13,7 @@ from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.ending import Deadline, Stop
 from jaxtree.boosting.many import Bounds, Member, boost_many
+from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.errors import InvalidInputError
@@ -196,3 +197,39 @@ def test_members_that_no_batch_can_have():
         many(data, squared(), [one, draws])
     with pytest.raises(InvalidInputError, match="one by one"):
         many(data, squared(), [one._replace(shrinkage=one.shrinkage._replace(dropping=Dropping()))])
+
+
+@pytest.mark.parametrize(
+    ("case", "engine"), [*((case, "kernel") for case in CASES), ("logistic", "xla")], indirect=["engine"]
+)
+def test_members_with_rows_of_their_own_are_the_models_of_these_rows(case, engine):
+    loss, rows_of = CASES[case]
+    data, made = data_of(rows_of), members(5)
+    rng = np.random.default_rng(0)
+    tables = [[data.rows, *data.evaluations]]
+    for _ in made[1:]:
+        permuted = [rows._replace(target=rng.permutation(rows.target)) for rows in tables[0]]
+        # Some rows are none of the model: those of another fold.
+        tables.append([own._replace(weight=own.weight * rng.choice([0, 0.5, 2], own.weight.shape)) for own in permuted])
+    own_data = [data._replace(rows=own[0], evaluations=tuple(own[1:])) for own in tables]
+    starts = [loss.start(own.rows.target, own.rows.weight, {}) for own in own_data]
+    own_rows = [
+        OwnRows(start, tuple(rows.target for rows in own), tuple(rows.weight for rows in own))
+        for start, own in zip(starts, tables, strict=True)
+    ]
+    given = [made[0], *(m._replace(own=own) for m, own in zip(made[1:], own_rows[1:], strict=True))]
+    for member, own, boosted in zip(made, own_data, many(data, loss, given, bounds=Bounds(2)), strict=True):
+        expected = alone(own, loss, member)
+        assert equal(boosted.forest, expected.forest)
+        np.testing.assert_array_equal(boosted.losses, expected.losses)
+
+
+def test_rows_of_another_shape_or_target_are_named():
+    data, (first, second) = data_of(classes), members(2)
+    tables = (data.rows, *data.evaluations)
+    own = OwnRows(np.zeros(1), tuple(rows.target for rows in tables), tuple(rows.weight for rows in tables))
+    short = own._replace(weight=(own.weight[0][:-1], *own.weight[1:]))
+    with pytest.raises(InvalidInputError, match=r"rows of member 1 must have the shapes .* got"):
+        many(data, logistic(), [first, second._replace(own=short)])
+    with pytest.raises(InvalidInputError, match="7"):
+        many(data, logistic(), [first, second._replace(own=own._replace(target=(own.target[0] + 7, *own.target[1:])))])

@@ -9,6 +9,7 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, RepeatedKF
 
 from jaxtree import BoostSearchCV, DecisionTreeClassifier, GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.errors import InvalidInputError
+from jaxtree.search import boosted_folds
 from jaxtree.search.boosted_folds import group_by_program
 from jaxtree.search.ensemble import select_with_replacement
 
@@ -61,6 +62,44 @@ def test_the_order_of_settings_and_their_company_change_nothing():
     assert [len(curve) for curve in whole.learning_curves_[0]] == [6] * 4
     lone = GridSearchCV(GradientBoostingRegressor(6), {"max_depth": [2], "learning_rate": [0.1]}, **base).fit(X, y)
     np.testing.assert_allclose(whole.cv_results_["mean_test_score"][0], lone.cv_results_["mean_test_score"][0])
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize(("load", "factors"), [(load_breast_cancer, {0: 3, 1: 0.5}), (load_iris, {0: 5, 2: 0.1})])
+def test_settings_with_other_weights_of_classes_share_a_program(load, factors, early_stopping, monkeypatch):
+    # No setting may be fitted by itself.
+    monkeypatch.delattr(boosted_folds, "_fit_alone")
+    X, y = load(return_X_y=True)
+    settings = [
+        {"class_weight": weights, "max_depth": depth} for weights in (None, "balanced", factors) for depth in (2, 3)
+    ]
+    estimator = GradientBoostingClassifier(
+        8, subsample=0.8, early_stopping=early_stopping, n_iter_no_change=2, random_state=0
+    )
+    assert group_by_program(estimator, settings) == [[0, 1, 2, 3, 4, 5]]
+    search = BoostSearchCV(estimator, settings, cv=2, refit=False).fit(X, y)
+    for number, own in enumerate(settings):
+        for fold, (train, test) in enumerate(StratifiedKFold(2).split(X, y)):
+            lone = clone(estimator).set_params(**own).fit(X[train], y[train])
+            rounds = search.cv_results_[f"split{fold}_n_rounds"][number]
+            assert rounds == lone.n_estimators_
+            kept = search.oof_predictions_[number, test]
+            np.testing.assert_allclose(kept, lone.predict_proba(X[test]), rtol=1e-12)
+            if not early_stopping:
+                lone.fit(X[train], y[train], eval_set={"test": (X[test], y[test])})
+                (losses,) = lone.evals_result_["test"].values()
+                np.testing.assert_array_equal(search.learning_curves_[number][fold], losses)
+
+
+def test_a_setting_whose_weights_leave_rows_out_is_fitted_by_itself():
+    X, y = load_iris(return_X_y=True)
+    settings = [{"class_weight": weights} for weights in (None, {0: 2}, {1: 0})]
+    search = BoostSearchCV(GradientBoostingClassifier(3), settings, cv=2, refit=False).fit(X, y)
+    lone = GridSearchCV(
+        GradientBoostingClassifier(3), {"class_weight": [own["class_weight"] for own in settings]}, cv=2
+    )
+    scores = lone.fit(X, y).cv_results_["mean_test_score"]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], scores)
 
 
 @pytest.mark.slow
