@@ -6,13 +6,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Bool, Float
 
 from jaxtree.boosting.booster import BaseLearner, BoostData, Call, forest_of, open_boosting, reason_to_stop
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.ending import Deadline, Pace, Stop
 from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.many_rounds import ManyMade, ManyStates, OwnRows, Slots, make_rounds_of_many
+from jaxtree.boosting.many_rounds import ManyMade, ManyStates, OwnRows, Slots, divide_slots, make_rounds_of_many
 from jaxtree.boosting.memory import slots_for
 from jaxtree.boosting.paused import Paused, put_in_slot, state_in_slot
 from jaxtree.boosting.round_tree import Rates
@@ -21,6 +22,7 @@ from jaxtree.boosting.shrinkage import Shrinkage, rates_of
 from jaxtree.compilation import is_out_of_memory
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.inputs import NO_LIMIT, Limits, limits_of_roots
+from jaxtree.growth.mesh import check_mesh, devices_of
 from jaxtree.growth.newton import Penalties
 from jaxtree.tree.forest import Forest, join_forests
 
@@ -82,10 +84,17 @@ class Bounds(NamedTuple):
         num_slots: The number of models of a batch; as many as memory allows and speed asks for if None.
         deadline: When the models end with the rounds that they have, one at least; those that have not begun by then
             are left out of what is returned. None for never.
+        mesh: Devices of one kind, in one axis, that the models of a batch are divided among; None for one.
     """
 
     num_slots: int | None = None
     deadline: Deadline | None = None
+    mesh: Mesh | None = None
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices."""
+        return devices_of(self.mesh).number
 
 
 UNBOUNDED = Bounds()
@@ -143,6 +152,8 @@ def boost_many(
     """
     if not members:
         return []
+    if bounds.mesh is not None:
+        check_mesh(bounds.mesh)
     for member in members:
         if member.shrinkage.dropping is not None:
             raise InvalidInputError("models that drop trees are boosted one by one, by boost")
@@ -150,21 +161,27 @@ def boost_many(
     if len(kinds) > 1:
         raise InvalidInputError(f"many models draw rows in one way, got {' and '.join(kinds)}")
     with jax.enable_x64(True):
-        call, _ = opened = open_boosting(data, loss, learner, _loosest(members))
+        call, start = open_boosting(data, loss, learner, _loosest(members))
         _check_own_rows(call, members)
         rates = _rates(call, members)
-        slots = bounds.num_slots or slots_for(call, len(members), ROUNDS_AT_A_TIME * keeps_trees)
+        devices = bounds.num_devices
+        of_device = -(-len(members) // devices)
+        slots = bounds.num_slots or devices * slots_for(call, of_device, ROUNDS_AT_A_TIME * keeps_trees)
         pace, done = Pace(bounds.deadline, ROUNDS_AT_A_TIME), dict[int, BoostedMember]()
         while len(done) < len(members) and not pace.is_over:
             left = [number for number in range(len(members)) if number not in done]
-            batch = _Batch(opened, members, rates, min(slots, len(left)), keeps_trees, pace, on_rounds)
+            # Every device has as many.
+            slots = -(-min(slots, len(left)) // devices) * devices
+            batch = _Batch(
+                (call._replace(mesh=bounds.mesh), start), members, rates, slots, keeps_trees, pace, on_rounds
+            )
             try:
                 for number, member in batch.run(left):
                     done[number] = member
                     if on_member is not None:
                         on_member(number, member)
             except Exception as error:
-                if not is_out_of_memory(error) or slots == 1:
+                if not is_out_of_memory(error) or slots == devices:
                     raise
                 slots //= 2
     return [done[number] for number in sorted(done)]
@@ -255,7 +272,7 @@ class _Batch:
         self._shared_rows = _shared_rows(self._call)
         spread = lambda own: np.broadcast_to(np.asarray(own), (num_slots, *np.shape(own)))  # noqa: E731
         states = jax.tree.map(spread, self._start)
-        self._states = ManyStates(states, states.evaluated)
+        self._states = divide_slots(ManyStates(states, states.evaluated), self._call.mesh)
 
     def run(self, numbers: Sequence[int]) -> Iterator[tuple[int, BoostedMember]]:
         """Yields the number and the result of each of the members, in the order in which they are done.
@@ -290,7 +307,7 @@ class _Batch:
         """Makes the next rounds of all slots, so many at most."""
         call = self._call
         slots = Slots(self._rates_of_slots(most), self._rows_of_slots(), is_new, self._start, self._states)
-        static = {"plan": call.plan, "loss": call.loss, "keeps_trees": self._keeps_trees}
+        static = {"plan": call.plan, "loss": call.loss, "keeps_trees": self._keeps_trees, "mesh": call.mesh}
         self._states, made = make_rounds_of_many(call.prepared, call.rows, call.evaluations, slots, **static)
         return made
 

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Bool, Float, Int32, Shaped
 
 from jaxtree.arrays import AnyArray
@@ -23,6 +25,9 @@ from jaxtree.compilation import compiled, quick_options
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared
 from jaxtree.tree import Tree
+
+SLOTS = "slots"
+"""The axis of a mesh that slots are divided along."""
 
 
 class ManyStates(NamedTuple):
@@ -69,6 +74,11 @@ class OwnRows(NamedTuple):
         return [rows._replace(target=target, weight=weight) for rows, target, weight in parts]
 
 
+def divide_slots(states: ManyStates, mesh: Mesh | None) -> ManyStates:
+    """Returns states as every call leaves them: the slots divided among the devices of a mesh, if there is one."""
+    return states if mesh is None else jax.device_put(states, NamedSharding(Mesh(mesh.devices, (SLOTS,)), P(SLOTS)))
+
+
 class Slots(NamedTuple):
     """The slots of a batch.
 
@@ -100,7 +110,9 @@ def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
     return quick_options(1) if plan.is_native and plan.entry_capacity <= plan.costs.few_entries else {}
 
 
-@compiled("plan", "loss", "keeps_trees", what=lambda *_, **__: "boosting of many models", options=_compiler_options)
+@compiled(
+    "plan", "loss", "keeps_trees", "mesh", what=lambda *_, **__: "boosting of many models", options=_compiler_options
+)
 def make_rounds_of_many(
     prepared: Prepared,
     rows: ScoredRows,
@@ -110,8 +122,11 @@ def make_rounds_of_many(
     plan: Plan,
     loss: BaseLoss,
     keeps_trees: bool,
+    mesh: Mesh | None,
 ) -> tuple[ManyStates, ManyMade]:
     """Makes one round of every model for each of the given learning rates, or fewer.
+
+    On a mesh every device has all rows and its part of the slots; none waits for another before the end.
 
     Args:
         prepared: The arrays of growth; targets, weights and limits are made here.
@@ -121,10 +136,31 @@ def make_rounds_of_many(
         plan: The static sizes of growth.
         loss: The loss.
         keeps_trees: Whether the trees are handed back.
+        mesh: The devices that slots are divided among.
 
     Returns:
         The states, and what the rounds have made.
     """
+    loop = functools.partial(_make_rounds, plan=plan, loss=loss, keeps_trees=keeps_trees)
+    if mesh is None:
+        return loop(prepared, rows, evaluations, slots)
+    whole, of_slots = P(), P(SLOTS)
+    of_all = jax.tree.map(lambda _: of_slots, slots)._replace(start=jax.tree.map(lambda _: whole, slots.start))
+    specs: Any = {"in_specs": (whole, whole, whole, of_all), "out_specs": (of_slots, P(None, SLOTS))}
+    run = jax.shard_map(loop, mesh=Mesh(mesh.devices, (SLOTS,)), check_vma=False, **specs)
+    return run(prepared, rows, evaluations, slots)
+
+
+def _make_rounds(
+    prepared: Prepared,
+    rows: ScoredRows,
+    evaluations: tuple[ScoredRows, ...],
+    slots: Slots,
+    *,
+    plan: Plan,
+    loss: BaseLoss,
+    keeps_trees: bool,
+) -> tuple[ManyStates, ManyMade]:
     rates = slots.rates
     begin = lambda old, first: _where(slots.is_new, jnp.broadcast_to(first, old.shape), old)  # noqa: E731
     states = jax.tree.map(begin, slots.states, slots.first_states())

@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Float, Int
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
@@ -19,6 +20,7 @@ from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.boosted_ensemble import ensemble_of
 from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.conventions import progress_of_trees, whole
+from jaxtree.growth.mesh import check_mesh
 from jaxtree.search.ensemble import fit_on_folds, given, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.halving import Halving, Standings, fit_settings, with_seeds
@@ -38,8 +40,8 @@ class BoostSearchCV(TreeSearchCV):
     Every model is the one that it would be alone, so that scores are those of `sklearn.model_selection.GridSearchCV` or
     `RandomizedSearchCV` on the same folds and settings. Settings may differ in all numbers (rates, depths, leaves,
     penalties, parts of rows and columns, rounds, patience) and in weights of classes at no cost; those that differ in
-    anything else, such as `max_bins`, are groups, which are fitted one after another. A model that has stopped gives its
-    place to the next.
+    anything else, such as `max_bins`, are groups, which are fitted one after another. A model that has stopped gives
+    its place to the next.
 
     Args:
         estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`.
@@ -128,12 +130,14 @@ class BoostSearchCV(TreeSearchCV):
         self.factor = factor
         self.min_resources = min_resources
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, *, mesh: Mesh | None = None, **params: Any) -> Self:
         """Scores every setting, and fits the best one, or the best ensemble, on all rows.
 
         Args:
             X: A table.
             y: Its target.
+            mesh: Devices of one kind, in one axis, among which the models of a fold are divided; those of a setting
+                that shares no program, and those on all rows, are fitted on one. The models are those of one device.
             **params: Further arguments of `fit`, such as `sample_weight`, split like the rows where they have a value
                 for each; and `groups` for the splitter.
         """
@@ -143,6 +147,8 @@ class BoostSearchCV(TreeSearchCV):
                 f"{type(self.estimator).__name__}"
             )
         self._validate_params()
+        if mesh is not None:
+            check_mesh(mesh)
         candidates = self._candidates()
         asks_for_ensemble = isinstance(self.refit, str) and self.refit in (ENSEMBLE, FOLD_ENSEMBLE)
         scorers, refit_metric = self._scorers_and_metric(asks_for_ensemble)
@@ -157,7 +163,7 @@ class BoostSearchCV(TreeSearchCV):
         blank: Any = clone(self.estimator)
         search = Search(
             blank, candidates, X, y, splits, scorers, routed.estimator.fit, routed.scorer.score,
-            self.error_score, False,
+            self.error_score, False, mesh,
         )  # fmt: skip
         standings = Standings([configured(blank, own).n_estimators for own in candidates], len(splits))
         try:

@@ -244,7 +244,7 @@ def _fit_together(
             leg.pausing[numbers[place], fold] = member.paused
         keep(numbers[place], Fitted(result, rounds, member.losses[:, -1], columns))
 
-    bounds = Bounds(deadline=deadline)
+    bounds = Bounds(deadline=deadline, mesh=search.mesh)
     boost_many(data, model.loss_, learner, members, bounds=bounds, on_member=on_member, on_rounds=progress.made)
     return apart
 

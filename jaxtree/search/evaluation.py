@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Float, Int
 from sklearn.base import clone
 from sklearn.model_selection._validation import _fit_and_score, _score
@@ -49,6 +50,7 @@ class Search(NamedTuple):
         score_params: Further arguments of the scorer.
         error_score: The score where a fit fails, or "raise".
         return_train_score: Whether the training part is scored, too.
+        mesh: The devices that boosted models of one program are divided among; None for one.
     """
 
     estimator: BaseTree
@@ -61,6 +63,7 @@ class Search(NamedTuple):
     score_params: dict[str, Any]
     error_score: Any
     return_train_score: bool
+    mesh: Mesh | None = None
 
 
 class _ScoredRows(NamedTuple):

@@ -5,6 +5,7 @@ import itertools
 import jax
 import numpy as np
 import pytest
+from jax.sharding import Mesh
 
 from jaxtree import Limits
 from jaxtree.boosting import logistic, quantile, softmax, squared
@@ -13,7 +14,7 @@ from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.ending import Deadline, Stop
 from jaxtree.boosting.many import Bounds, Member, boost_many
-from jaxtree.boosting.many_rounds import OwnRows
+from jaxtree.boosting.many_rounds import OwnRows, make_rounds_of_many
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.errors import InvalidInputError
@@ -222,6 +223,24 @@ def test_members_with_rows_of_their_own_are_the_models_of_these_rows(case, engin
         expected = alone(own, loss, member)
         assert equal(boosted.forest, expected.forest)
         np.testing.assert_array_equal(boosted.losses, expected.losses)
+
+
+@pytest.mark.parametrize(
+    ("case", "engine"), [("logistic", "kernel"), ("squared", "kernel"), ("logistic", "xla")], indirect=["engine"]
+)
+def test_devices_change_no_member(case, engine):
+    loss, rows_of = CASES[case]
+    data, made = data_of(rows_of), members(7)
+    expected = many(data, loss, made)
+    for number in (2, 4):
+        bounds = Bounds(mesh=Mesh(np.array(jax.devices()[:number]), ("models",)))
+        # Some slots of a device are empty from the beginning on, or from when a model has stopped.
+        before = make_rounds_of_many.num_programs()
+        divided = many(data, loss, made, bounds=bounds)
+        assert make_rounds_of_many.num_programs() - before == 1
+        for one, other in zip(divided, expected, strict=True):
+            assert equal(one.forest, other.forest)
+            np.testing.assert_array_equal(one.losses, other.losses)
 
 
 def test_rows_of_another_shape_or_target_are_named():

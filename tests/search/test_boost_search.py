@@ -1,7 +1,9 @@
 """A search over boosted trees: its fits are those of scikit-learn's searches, in any order and any company."""
 
+import jax
 import numpy as np
 import pytest
+from jax.sharding import Mesh
 from scipy.stats import loguniform, randint, uniform
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
@@ -89,6 +91,24 @@ def test_settings_with_other_weights_of_classes_share_a_program(load, factors, e
                 lone.fit(X[train], y[train], eval_set={"test": (X[test], y[test])})
                 (losses,) = lone.evals_result_["test"].values()
                 np.testing.assert_array_equal(search.learning_curves_[number][fold], losses)
+
+
+@pytest.mark.parametrize("options", [{}, {"factor": 2, "min_resources": 3}])
+def test_models_divided_among_devices_are_those_of_one(options):
+    X, y = load_breast_cancer(return_X_y=True)
+    settings = [{"max_depth": depth, "learning_rate": rate} for depth in (2, 3, 4) for rate in (0.1, 0.3)]
+    search = BoostSearchCV(GradientBoostingClassifier(8), settings, cv=2, random_state=0, refit=True, **options)
+    one = clone(search).fit(X, y)
+    four = clone(search).fit(X, y, mesh=Mesh(np.array(jax.devices()[:4]), ("models",)))
+    np.testing.assert_array_equal(one.oof_predictions_, four.oof_predictions_)
+    assert one.best_params_ == four.best_params_
+
+
+def test_a_mesh_has_one_axis():
+    X, y = load_iris(return_X_y=True)
+    mesh = Mesh(np.array(jax.devices()[:4]).reshape(2, 2), ("models", "rows"))
+    with pytest.raises(InvalidInputError, match="mesh must have one axis"):
+        BoostSearchCV(GradientBoostingClassifier(3), {"max_depth": [2]}, cv=2).fit(X, y, mesh=mesh)
 
 
 def test_a_setting_whose_weights_leave_rows_out_is_fitted_by_itself():
