@@ -23,29 +23,39 @@ class Deadline(NamedTuple):
     Attributes:
         end: The time, in seconds of the clock.
         clock: What tells the time.
+        num_tasks: The tasks that share the time that is left; the next of them gets an equal part.
     """
 
     end: float
     clock: Callable[[], float] = time.monotonic
+    num_tasks: int = 1
 
     def left(self) -> float:
-        """Returns the seconds that are left; below 0 if it is over."""
+        """Returns the seconds that are left for all tasks; below 0 if it is over."""
         return self.end - self.clock()
 
     def of_next(self, number: int) -> "Deadline":
-        """Returns the end of the next of so many tasks that share the time that is left.
+        """Returns the deadline of the next of so many tasks that share the time."""
+        return self._replace(num_tasks=number)
 
-        >>> Deadline(90.0, clock=lambda: 10.0).of_next(4).end
+    def due(self, now: float) -> float:
+        """Returns when the next task ends if it begins now.
+
+        >>> Deadline(90.0).of_next(4).due(10.0)
         30.0
         """
-        now = self.clock()
-        return self._replace(end=now + max(0.0, self.end - now) / number)
+        return now + max(0.0, self.end - now) / self.num_tasks
+
+    def own(self) -> "Deadline":
+        """Returns the deadline of the next task alone, which begins now."""
+        return Deadline(self.due(self.clock()), self.clock)
 
 
 class Pace:
     """How many rounds are made in one call, so that a deadline is kept to.
 
-    The first call makes one round, whose time, with what it compiles, tells how many the next may make.
+    The first call makes one round, whose time, with what it compiles, tells how many the next may make. Where tasks
+    share the time, what was compiled is a loss of all: it does not count against the part of this one.
 
     Args:
         deadline: The deadline; None for none.
@@ -64,16 +74,18 @@ class Pace:
     def __init__(self, deadline: Deadline | None, most: int):
         self.is_over = False
         self._deadline, self._most = deadline, most
-        self._number, self._left = 1, 0.0
-        self._seconds_a_round: float | None = None
+        self._number, self._due, self._began = 1, 0.0, 0.0
+        self._compiled_by = 0.0
+        # Of every call so far.
+        self._seconds_a_round: list[float] = []
 
     def begin(self) -> int:
         """Returns the number of rounds of the next call."""
         if self._deadline is None:
             return self._most
-        self._left = self._deadline.left()
-        if self._seconds_a_round is not None:
-            fitting = self._left / max(self._seconds_a_round, 1e-9)
+        self._began = self._deadline.clock()
+        if self._seconds_a_round:
+            fitting = (self._due - self._began) / max(self._seconds_a_round[-1], 1e-9)
             self._number = int(min(max(fitting, 1), self._most))
         return self._number
 
@@ -81,6 +93,12 @@ class Pace:
         """Takes the time of the call; afterwards `is_over` tells whether there is none for another."""
         if self._deadline is None:
             return
-        left = self._deadline.left()
-        self._seconds_a_round = (self._left - left) / self._number
-        self.is_over = left <= 0
+        now = self._deadline.clock()
+        self._seconds_a_round.append((now - self._began) / self._number)
+        first, *later = self._seconds_a_round
+        if not later:
+            self._due, self._compiled_by = self._deadline.due(now), now
+        elif len(later) == 1:
+            # The second call tells how much of the first was a round.
+            self._due = self._deadline.due(self._compiled_by - min(first, later[0]))
+        self.is_over = now >= self._due

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
+from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
 from jaxtree.search.evaluation import Search
 
@@ -20,6 +21,7 @@ def select_with_replacement(
     predictions: Sequence[Float[np.ndarray, "row column"]],
     score: Callable[[Float[np.ndarray, "row column"]], float],
     most: int = MOST_MEMBERS,
+    deadline: Deadline | None = None,
 ) -> Float[np.ndarray, " model"]:
     """Chooses models, some of them more than once, whose mean prediction scores best.
 
@@ -31,6 +33,7 @@ def select_with_replacement(
         predictions: The out-of-fold predictions of every model.
         score: The score of predictions, greater if better.
         most: Models that are taken at most.
+        deadline: When no further one is taken; the best alone always is. None for never.
 
     Returns:
         The share of every model, which add up to 1.
@@ -44,6 +47,8 @@ def select_with_replacement(
     total = np.zeros_like(predictions[0])
     best_score, best = -np.inf, taken
     for number in range(1, most + 1):
+        if number > 1 and deadline is not None and deadline.left() <= 0:
+            break
         scores = np.array([score((total + own) / number) for own in predictions])
         chosen = int(np.argmax(np.where(np.isnan(scores), -np.inf, scores)))
         total = total + predictions[chosen]

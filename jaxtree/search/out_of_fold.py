@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from sklearn.base import is_classifier
 from sklearn.metrics import get_scorer
 
+from jaxtree.boosting.ending import Deadline
 from jaxtree.search.ensemble import given, select_with_replacement
 from jaxtree.search.evaluation import Search
 
@@ -103,6 +104,7 @@ def select(
     predicted: Float[np.ndarray, "setting row column"],
     scores: Float[np.ndarray, " setting"],
     rows: Int[np.ndarray, " row"],
+    deadline: Deadline | None = None,
 ) -> Float[np.ndarray, " setting"]:
     """Returns the weight of every setting in the ensemble that predicts some rows best.
 
@@ -111,11 +113,12 @@ def select(
         predicted: The out-of-fold predictions of the settings.
         scores: Their scores, of which the greatest are looked at.
         rows: The rows.
+        deadline: When the choice ends with what it has; None for never.
     """
     best = np.argsort(-scores, kind="stable")[: yardstick.most]
     score: Callable = lambda own: yardstick.score(own, rows)  # noqa: E731
     weights = np.zeros(len(predicted))
-    weights[best] = select_with_replacement(list(predicted[best][:, rows]), score, yardstick.most)
+    weights[best] = select_with_replacement(list(predicted[best][:, rows]), score, yardstick.most, deadline)
     return weights
 
 
@@ -124,15 +127,18 @@ def predictions_of_other_choices(
     predicted: Float[np.ndarray, "setting row column"],
     scores: Float[np.ndarray, "setting fold"],
     tests: Sequence[Int[np.ndarray, " row"]],
+    deadline: Deadline | None = None,
 ) -> Float[np.ndarray, "row column"]:
     """Returns what ensembles predict that were chosen on the rows of other folds: what an ensemble is judged by.
 
-    The choice on all rows has seen the targets that it would be judged by.
+    The choice on all rows has seen the targets that it would be judged by. Before a deadline all folds get equal parts
+    of the time.
     """
     result = np.full(predicted.shape[1:], np.nan)
     for fold, rows in enumerate(tests):
         others = np.concatenate([own for number, own in enumerate(tests) if number != fold])
-        weights = select(yardstick, predicted, np.delete(scores, fold, axis=1).mean(axis=1), others)
+        due = deadline and deadline.of_next(len(tests) - fold).own()
+        weights = select(yardstick, predicted, np.delete(scores, fold, axis=1).mean(axis=1), others, due)
         result[rows] = np.tensordot(weights, predicted[:, rows], 1)
     return result
 

@@ -26,6 +26,9 @@ MOST_SETTINGS = 1000
 PART_FOR_MEMBERS = 0.25
 """The most of the time that is kept for the fits of the members on all rows."""
 
+PART_FOR_CHOICE = 0.1
+"""The most of the time that is kept for the choice of the ensemble."""
+
 MEMBERS, LONE_FIT, FIRST_FIT = 10, 2.0, 4.0
 """What is expected of these fits: their number, the time of one beside that of a fit among many, and the seconds of
 compilation before the first."""
@@ -176,12 +179,13 @@ def tune(
     """
     report = on_progress or (lambda used, words: None)
     estimator = task.estimator.set_params(**space.fixed, random_state=seed)
-    tried, was_interrupted = _search(task._replace(estimator=estimator), space, budget, seed, report)
+    tried, longest, was_interrupted = _search(task._replace(estimator=estimator), space, budget, seed, report)
     tests = [np.asarray(test) for _, test in task.splits[: tried.scores.shape[1]]]
     scored, means = np.concatenate(tests), tried.scores.mean(axis=1)
     if len(tests) > 1:
-        weights = select(task.yardstick, tried.predicted, means, scored)
-        predicted = predictions_of_other_choices(task.yardstick, tried.predicted, tried.scores, tests)
+        deadline = budget.deadline(_seconds_of_members(space, task, longest, budget))
+        weights = select(task.yardstick, tried.predicted, means, scored, deadline.of_next(len(tests) + 1).own())
+        predicted = predictions_of_other_choices(task.yardstick, tried.predicted, tried.scores, tests, deadline)
     else:
         # Nothing could judge an ensemble.
         weights = (np.arange(len(means)) == means.argmax()).astype(np.float64)
@@ -194,15 +198,15 @@ def tune(
     )
 
 
-def _search(task: Task, space: Space, budget: Budget, seed: int, report: OnProgress) -> tuple[Tried, bool]:
-    """Tries settings, batch by batch; returns them, and whether it was interrupted."""
+def _search(task: Task, space: Space, budget: Budget, seed: int, report: OnProgress) -> tuple[Tried, float, bool]:
+    """Tries settings, batch by batch; returns them, the time of the longest batch, and whether it was interrupted."""
     settings, words = space.settings(budget.settings, seed), task.yardstick.in_words
     parts: list[Tried] = []
-    tried, longest, was_interrupted = 0, 0.0, False
+    tried, longest, of_choice, was_interrupted = 0, 0.0, 0.0, False
     while tried < len(settings) and not was_interrupted:
         size, reserve = space.batch, PART_FOR_MEMBERS * budget.seconds
         if parts:
-            reserve = min(reserve, FIRST_FIT + MEMBERS * LONE_FIT * longest / (space.batch * len(task.splits)))
+            reserve = of_choice + _seconds_of_members(space, task, longest, budget)
             size = _size_for(budget.left() - reserve, space.batch, longest)
         if not size:
             break
@@ -212,6 +216,8 @@ def _search(task: Task, space: Space, budget: Budget, seed: int, report: OnProgr
         if part is None:
             break
         parts.append(part)
+        if len(parts) == 1:
+            of_choice = min(_seconds_of_choice(task, part), PART_FOR_CHOICE * budget.seconds)
         if size == space.batch:
             # The first batch also compiles: what it takes tells nothing of the next.
             longest = max(longest if len(parts) > 2 else 0.0, budget.used() - began)
@@ -219,7 +225,22 @@ def _search(task: Task, space: Space, budget: Budget, seed: int, report: OnProgr
         report(budget.used(), f"{tried} settings, {words} {task.yardstick.shown(best):.4g}")
     if not parts:
         raise KeyboardInterrupt
-    return _joined(parts), was_interrupted
+    return _joined(parts), longest, was_interrupted
+
+
+def _seconds_of_members(space: Space, task: Task, longest: float, budget: Budget) -> float:
+    """The seconds that the fits of the members are expected to take, after the longest time of a batch."""
+    expected = FIRST_FIT + MEMBERS * LONE_FIT * longest / (space.batch * len(task.splits))
+    return min(PART_FOR_MEMBERS * budget.seconds, expected)
+
+
+def _seconds_of_choice(task: Task, tried: Tried) -> float:
+    """The seconds that the choices of the ensemble, of all folds and without each, are expected to take."""
+    num_folds = tried.scores.shape[1]
+    rows = np.concatenate([np.asarray(test) for _, test in task.splits[:num_folds]])
+    began = time.monotonic()
+    task.yardstick.score(tried.predicted[0][rows], rows)
+    return (time.monotonic() - began) * task.yardstick.most**2 * num_folds
 
 
 def _joined(parts: Sequence[Tried]) -> Tried:

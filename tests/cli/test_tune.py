@@ -10,9 +10,11 @@ import pytest
 
 import jaxtree
 from jaxtree.boosting import many
+from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
 from jaxtree.files.container import read_model_file
 from jaxtree.page.tuned import tuned_page
+from jaxtree.search.ensemble import select_with_replacement
 from jaxtree.search.out_of_fold import make_yardstick, predictions_of_other_choices, scores_of_folds
 from jaxtree.search.parameter_importances import parameter_importances
 from jaxtree.search.spaces import space_for
@@ -138,12 +140,12 @@ def test_without_time_there_is_a_batch_and_a_member():
 class SlowRounds:
     """A clock that stands still but for calls of rounds, each of which takes a number of seconds."""
 
-    def __init__(self, monkeypatch, seconds):
+    def __init__(self, monkeypatch, seconds, to_compile=0.0):
         self.now = 0.0
-        make = many.make_rounds_of_many
+        make, waits = many.make_rounds_of_many, [to_compile]
 
         def slow(*arguments, **options):
-            self.now += seconds
+            self.now += seconds + (waits.pop() if waits else 0.0)
             return make(*arguments, **options)
 
         monkeypatch.setattr(many, "make_rounds_of_many", slow)
@@ -152,12 +154,12 @@ class SlowRounds:
         return self.now
 
 
-@pytest.mark.parametrize("seconds", [60, 150])
-def test_a_first_batch_for_which_time_does_not_suffice_ends_with_fewer_rounds(seconds, monkeypatch):
+@pytest.mark.parametrize(("seconds", "to_compile"), [(60, 0.0), (150, 0.0), (150, 60.0)])
+def test_a_first_batch_for_which_time_does_not_suffice_ends_with_fewer_rounds(seconds, to_compile, monkeypatch):
     """A batch of 40 rounds on 2 folds would take 40 calls of 5 seconds."""
     space = space_for(40, 3)
     space = space._replace(fixed=space.fixed | {"n_estimators": 400, "early_stopping": False}, batch=2)
-    clock = SlowRounds(monkeypatch, 5.0)
+    clock = SlowRounds(monkeypatch, 5.0, to_compile)
     monkeypatch.setattr(many, "ROUNDS_AT_A_TIME", 1)
     tuned = tune(task(), space, Budget(seconds, clock=clock))
     assert 0.6 * seconds < clock.now <= 1.0 * seconds
@@ -248,6 +250,24 @@ def test_progress_is_told_and_more_settings_begin_alike():
     assert few.tried.settings == many.tried.settings[:2]
     np.testing.assert_array_equal(few.tried.predicted, many.tried.predicted[:2])
     assert said[0].startswith("2 settings, root mean squared error ") and "members on all rows" in said[-1]
+
+
+def test_a_choice_ends_with_what_it_has_when_its_time_is_over():
+    rng = np.random.default_rng(0)
+    predicted, target = rng.normal(size=(6, 30, 1)), rng.normal(size=30)
+    looked_at = []
+
+    def score(mean):
+        looked_at.append(1)
+        return -np.square(mean[:, 0] - target).mean()
+
+    whole = select_with_replacement(list(predicted), score, 20)
+    assert (whole > 0).sum() > 1
+    looked_at.clear()
+    clock = Clock()
+    cut = select_with_replacement(list(predicted), score, 20, Deadline(1.0, clock))
+    # One member, whatever the time.
+    assert (cut > 0).sum() == 1 and len(looked_at) == len(predicted)
 
 
 def test_an_ensemble_is_judged_by_choices_of_other_folds():
