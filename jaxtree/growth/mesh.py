@@ -91,7 +91,7 @@ def check_mesh(mesh: Any) -> None:
     if not isinstance(mesh, Mesh):
         raise InvalidTypeError(f"mesh must be a jax.sharding.Mesh or None, got {mesh!r}")
     if mesh.devices.ndim != 1:
-        raise InvalidInputError(f"mesh must have one axis, over which rows are divided, got {dict(mesh.shape)}")
+        raise InvalidInputError(f"mesh must have one axis, got {dict(mesh.shape)}")
     kinds = sorted({device.device_kind for device in mesh.devices.flat})
     if len(kinds) > 1:
         raise InvalidInputError(f"the devices of a mesh must be of one kind, got {', '.join(kinds)}")

@@ -1,6 +1,7 @@
 """Many models at once: each is the model that is boosted alone, whatever the batch, the order and the neighbours."""
 
 import itertools
+import re
 
 import jax
 import numpy as np
@@ -198,6 +199,8 @@ def test_members_that_no_batch_can_have():
         many(data, squared(), [one, draws])
     with pytest.raises(InvalidInputError, match="one by one"):
         many(data, squared(), [one._replace(shrinkage=one.shrinkage._replace(dropping=Dropping()))])
+    with pytest.raises(InvalidInputError, match="mesh must have one axis"):
+        many(data, squared(), [one], bounds=Bounds(mesh=Mesh(np.array(jax.devices()[:4]).reshape(2, 2), ("a", "b"))))
 
 
 @pytest.mark.parametrize(
@@ -241,6 +244,26 @@ def test_devices_change_no_member(case, engine):
         for one, other in zip(divided, expected, strict=True):
             assert equal(one.forest, other.forest)
             np.testing.assert_array_equal(one.losses, other.losses)
+
+
+@pytest.mark.parametrize("engine", ["kernel", "xla"], indirect=True)
+def test_devices_have_slots_of_their_own_and_wait_for_none(engine, monkeypatch):
+    calls = []
+
+    def make_rounds(*arrays, **static):
+        calls.append((arrays, static))
+        states, made = make_rounds_of_many(*arrays, **static)
+        for of_slots in jax.tree.leaves(states):
+            assert of_slots.sharding.shard_shape(of_slots.shape)[0] == 2
+        return states, made
+
+    monkeypatch.setattr("jaxtree.boosting.many.make_rounds_of_many", make_rounds)
+    many(data_of(classes), logistic(), members(7), bounds=Bounds(mesh=Mesh(np.array(jax.devices()[:4]), ("models",))))
+    arrays, static = calls[0]
+    with jax.enable_x64(True):
+        program = make_rounds_of_many.jitted(static, has_options=True).lower(*arrays).compile().as_text()
+    assert "num_partitions=4" in program
+    assert not re.findall(r"all-reduce|all-gather|all-to-all|reduce-scatter|collective", program)
 
 
 def test_rows_of_another_shape_or_target_are_named():

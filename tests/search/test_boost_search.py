@@ -10,6 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, RepeatedKFold, StratifiedKFold, check_cv
 
 from jaxtree import BoostSearchCV, DecisionTreeClassifier, GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.boosting.many_rounds import make_rounds_of_many
 from jaxtree.errors import InvalidInputError
 from jaxtree.search import boosted_folds
 from jaxtree.search.boosted_folds import group_by_program
@@ -94,12 +95,17 @@ def test_settings_with_other_weights_of_classes_share_a_program(load, factors, e
 
 
 @pytest.mark.parametrize("options", [{}, {"factor": 2, "min_resources": 3}])
-def test_models_divided_among_devices_are_those_of_one(options):
+def test_models_divided_among_devices_are_those_of_one(options, monkeypatch):
+    # No setting may be fitted by itself.
+    monkeypatch.delattr(boosted_folds, "_fit_alone")
     X, y = load_breast_cancer(return_X_y=True)
     settings = [{"max_depth": depth, "learning_rate": rate} for depth in (2, 3, 4) for rate in (0.1, 0.3)]
     search = BoostSearchCV(GradientBoostingClassifier(8), settings, cv=2, random_state=0, refit=True, **options)
     one = clone(search).fit(X, y)
+    before = make_rounds_of_many.num_programs()
     four = clone(search).fit(X, y, mesh=Mesh(np.array(jax.devices()[:4]), ("models",)))
+    # One a number of slots: where models have paused, half of them go on.
+    assert make_rounds_of_many.num_programs() - before <= 1 + len(options) // 2
     np.testing.assert_array_equal(one.oof_predictions_, four.oof_predictions_)
     assert one.best_params_ == four.best_params_
 
