@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 
-from benchmarks.compile_only.boosting_programs import BOOSTING
+from benchmarks.compile_only.boosting_programs import BOOSTING, MANY
 from benchmarks.compile_only.captured import capture, compile_call
 from benchmarks.compile_only.programs import PROGRAMS, Program
 from benchmarks.compile_only.reading import count
@@ -56,7 +56,7 @@ def describe(program: Program, platform: str, num_rows: int) -> dict[str, Any]:
 def table_of(platform: str, num_rows: int, only: list[str]) -> str:
     """Returns the table of a platform, in Markdown."""
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---" + "|---:" * (len(COLUMNS) - 1) + "|"]
-    for name, program in (PROGRAMS | BOOSTING).items():
+    for name, program in (PROGRAMS | BOOSTING | MANY).items():
         if not any(word in name for word in only):
             continue
         try:

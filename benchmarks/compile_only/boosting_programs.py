@@ -20,6 +20,7 @@ from jaxtree.boosting import boost, logistic, quantile, softmax, squared
 from jaxtree.boosting.booster import BaseLearner, BoostData, Shrinkage
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.many import Bounds, Member, boost_many
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import blank_trees
 from jaxtree.boosting.samples import MinimalVariance, OneSided
@@ -29,6 +30,7 @@ from jaxtree.growth.prepare import Prepared
 from jaxtree.tree.walk import apply
 
 DEPTH, NUM_CLASSES, NUM_ROUNDS, NUM_EVALUATED = 6, 5, 100, 10_000
+NUM_MODELS, FEW_BINS = 16, 32
 
 
 def boost_trees(num_rows: int, loss: BaseLoss, **shrinkage: Any) -> Any:
@@ -37,6 +39,14 @@ def boost_trees(num_rows: int, loss: BaseLoss, **shrinkage: Any) -> Any:
     data = BoostData(rows, evaluations=(evaluated,), start=np.zeros(loss.num_scores))
     learner = BaseLearner(Limits(max_depth=DEPTH), Sizes(num_bins=NUM_BINS, capacity=2 ** (DEPTH + 1)))
     return boost(data, loss, learner, Shrinkage(**shrinkage), num_rounds=NUM_ROUNDS)
+
+
+def boost_models(num_rows: int) -> Any:
+    """Boosts many models of few codes on the squared error, together."""
+    data = BoostData(_rows(num_rows, 1), start=np.zeros(1))
+    learner = BaseLearner(Limits(), Sizes(num_bins=FEW_BINS, capacity=2 ** (DEPTH + 1)))
+    member = Member(Limits(max_depth=DEPTH), Shrinkage(), NUM_ROUNDS)
+    return boost_many(data, squared(), learner, [member] * NUM_MODELS, bounds=Bounds(NUM_MODELS))
 
 
 def _rows(number: int, num_scores: int) -> ScoredRows:
@@ -72,3 +82,6 @@ BOOSTING = {
     "boosting, a quantile": _boosting(quantile(0.3)),
 }
 """Programs of boosting, by their losses; that of two classes also draws rows by one side and drops trees."""
+
+MANY = {"boosting, many models": Program("make_rounds_of_many", boost_models)}
+"""The program of many models, whose levels near the root are products."""

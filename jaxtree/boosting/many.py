@@ -307,7 +307,8 @@ class _Batch:
         """Makes the next rounds of all slots, so many at most."""
         call = self._call
         slots = Slots(self._rates_of_slots(most), self._rows_of_slots(), is_new, self._start, self._states)
-        static = {"plan": call.plan, "loss": call.loss, "keeps_trees": self._keeps_trees, "mesh": call.mesh}
+        plan = call.plan._replace(num_models=len(self._running) // devices_of(call.mesh).number)
+        static = {"plan": plan, "loss": call.loss, "keeps_trees": self._keeps_trees, "mesh": call.mesh}
         self._states, made = make_rounds_of_many(call.prepared, call.rows, call.evaluations, slots, **static)
         return made
 

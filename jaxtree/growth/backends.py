@@ -1,7 +1,9 @@
 """The static choices for each kind of device.
 
 A CPU core is fastest on pieces that its cache holds. A GPU needs few, large pieces, because every piece costs a
-launch. A TPU has no fast scatter; there a histogram is a product of two matrices of zeros and ones.
+launch. A TPU has no fast scatter; there a histogram is a product of two matrices of zeros and ones. Both multiply such
+matrices fast, so that the levels near the root are products where that is cheaper (`jaxtree.growth.products`); how all
+others are summed says `Accumulation`.
 """
 
 import enum
@@ -45,7 +47,7 @@ class Backend(NamedTuple):
 
 CPU = Backend(Accumulation.SCATTER, costs.CPU)
 GPU = Backend(Accumulation.COPIES, costs.GPU, host_ends_loops=True)
-GPU_WITH_WARP = GPU._replace(accumulation=Accumulation.SHARED)
+GPU_WITH_WARP = GPU._replace(accumulation=Accumulation.SHARED, costs=costs.GPU_WITH_WARP)
 TPU = Backend(Accumulation.COMPARE, costs.TPU)
 
 

@@ -3,6 +3,7 @@
 A *cell base* is the cell of an entry without its code.
 """
 
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,11 +13,16 @@ from jaxtyping import Array, Int, Int32
 
 from jaxtree.growth.inputs import ResolvedRules
 from jaxtree.growth.objective import COUNTS_ROW, NO_LABEL
+from jaxtree.growth.together import most_of_models
 
-MOST_OF_A_BYTE = 255
+LOW_DIGIT = 255
+"""The greatest of a number's digits to the base 256, the first excepted, which has the sign."""
 
-MOST_EXACT = 2**24
-"""Whole numbers up to this are exact in float32."""
+MOST_OF_A_DIGIT, MOST_EXACT = 2**8, 2**24
+"""Whole numbers up to these sizes are exact in bfloat16 and in float32."""
+
+MOST_ENTRIES = MOST_EXACT // MOST_OF_A_DIGIT
+"""Entries whose digits have a sum that is exact in float32, in any order."""
 
 
 class Base(NamedTuple):
@@ -105,25 +111,39 @@ def compare(
 ) -> Int[Array, "table cell"]:
     """Adds products of two matrices: the row of codes that an entry adds to, and the code in that row.
 
-    A TPU multiplies numbers of 8 bits (bfloat16), sums them in 24 (float32), and has no products of 64. So the bytes of
-    what entries add are summed one after another, as many as the longest has: of weights of 1, one.
+    Units that multiply matrices take numbers of 8 bits (bfloat16) and sum them in 24 (float32); a TPU multiplies none
+    of 64. So the digits of what entries add, to the base 256, are summed one after another, as many as the longest has:
+    of weights of 1, one. The first digit has the sign. Of all that an entry adds no two numbers are in one row, so
+    that one product adds all.
     """
-    assert MOST_OF_A_BYTE * code.shape[1] < MOST_EXACT, f"{code.shape[1]} entries are too many for an exact product"
+    num_digits = digits_of(base, value, rules)
+    add_digit = lambda number, tables: compare_digit(  # noqa: E731
+        tables, base, code, value, (number, num_digits), num_bins=num_bins, rules=rules
+    )
+    return lax.fori_loop(jnp.int32(0), num_digits, add_digit, tables)
+
+
+def compare_digit(
+    tables: Int[Array, "table cell"],
+    base: Int32[Array, "base entry"],
+    code: Int32[Array, "table entry"],
+    value: Int[Array, "value entry"],
+    digit: tuple[Int32[Array, ""], Int32[Array, ""]],
+    *,
+    num_bins: int,
+    rules: ResolvedRules,
+) -> Int[Array, "table cell"]:
+    """Adds one of the digits of what entries add, given by its number and the number of all; see `compare`."""
+    assert code.shape[1] <= MOST_ENTRIES, f"{code.shape[1]} entries are too many for an exact product"
+    number, num_digits = digit
     row = jnp.arange(tables.shape[1] // num_bins, dtype=jnp.int32)[:, None]
+    is_code = (code[:, :, None] == jnp.arange(num_bins, dtype=jnp.int32)).astype(jnp.bfloat16)
+    adds = jnp.zeros((len(row), code.shape[1]), jnp.bfloat16)
     for cell, added in _additions(base, value, num_bins, rules):
-        is_row = cell // num_bins == row
-
-        def add_byte(number, tables, is_row=is_row, added=added):
-            is_code = (code[:, :, None] == jnp.arange(num_bins, dtype=jnp.int32)).astype(jnp.bfloat16)
-            shift = 8 * number.astype(added.dtype)
-            byte = ((added >> shift) & MOST_OF_A_BYTE).astype(jnp.bfloat16)
-            adds = jnp.where(is_row, byte, jnp.bfloat16(0))
-            sums = jnp.einsum("re,teb->trb", adds, is_code, preferred_element_type=jnp.float32)
-            # Whole numbers wrap around, so that the bytes of negative ones add up, too.
-            return tables + (sums.astype(jnp.int32).astype(tables.dtype) << shift).reshape(tables.shape)
-
-        tables = lax.fori_loop(jnp.int32(0), _num_bytes(added), add_byte, tables)
-    return tables
+        adds = jnp.where(cell // num_bins == row, _digit(added, number, num_digits).astype(jnp.bfloat16), adds)
+    sums = jnp.einsum("re,teb->trb", adds, is_code, preferred_element_type=jnp.float32)
+    shift = 8 * number.astype(tables.dtype)
+    return tables + (sums.astype(jnp.int32).astype(tables.dtype) << shift).reshape(tables.shape)
 
 
 def _additions(
@@ -135,8 +155,20 @@ def _additions(
         yield cell, (value[0] > 0).astype(value.dtype) if added == COUNTS_ROW else value[added]
 
 
-def _num_bytes(values: Int[Array, " entry"]) -> Int32[Array, ""]:
-    """The number of bytes of the longest value; those of the type if any is negative."""
-    size, most = values.dtype.itemsize, jnp.max(values)
-    needs_more = [(most >> 8 * number > 0).astype(jnp.int32) for number in range(size)]
-    return jnp.where(jnp.min(values) < 0, size, sum(needs_more, start=jnp.int32(0)))
+def _digit(
+    values: Int[Array, " entry"], number: Int32[Array, ""], num_digits: Int32[Array, ""]
+) -> Int[Array, " entry"]:
+    """A digit of the values to the base 256: from 0 to 255, and of the first one from -256 to 255."""
+    rest = values >> 8 * number.astype(values.dtype)
+    return jnp.where(number == num_digits - 1, rest, rest & LOW_DIGIT)
+
+
+def digits_of(
+    base: Int32[Array, "base entry"], value: Int[Array, "value entry"], rules: ResolvedRules
+) -> Int32[Array, ""]:
+    """The number of digits of the longest that entries add, of all models: k of -256**k to 256**k - 1."""
+    # A negative number has the digits of the one that is left of it without its sign: -256 those of 255.
+    added = [own for _, own in _additions(base, value, 1, rules)]
+    most = functools.reduce(jnp.maximum, [jnp.max(jnp.where(own < 0, ~own, own)) for own in added])
+    needs_more = [(most >> 8 * number > 0).astype(jnp.int32) for number in range(1, most.dtype.itemsize)]
+    return most_of_models(sum(needs_more, start=jnp.int32(1)))

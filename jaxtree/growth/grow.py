@@ -37,6 +37,7 @@ from jaxtree.growth.problem import (
     is_mixed,
 )
 from jaxtree.growth.routing import count_entries, route_entries
+from jaxtree.growth.together import mean_of_models
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.walk import apply
 
@@ -322,7 +323,7 @@ def _sort_entries(problem: Problem, state: State, *, plan: Plan) -> State:
     unsorted = lambda: (state.entries, state.frontier)  # noqa: E731
     num_features = plan.num_sampled or jnp.sum(problem.num_codes > 0).astype(jnp.float32)
     saved = excess_work(state.entries, state.frontier, plan=plan) * num_features
-    sorts = saved > plan.costs.sort * state.entries.slot.size
+    sorts = mean_of_models(saved) > plan.costs.sort * state.entries.slot.size
     entries, frontier = lax.cond(sorts, sorted_, unsorted)
     return state._replace(entries=entries, frontier=frontier, in_row_order=state.in_row_order & ~sorts)
 

@@ -6,6 +6,7 @@ number of channels. A *cell base* is the cell of an entry without its code; entr
 the table, in a strip of cells that is never read. The method of addition depends on the device, see `Accumulation`.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from jaxtree.growth.inputs import ResolvedRules
 from jaxtree.growth.objective import COUNTS_ROW, NO_LABEL
 from jaxtree.growth.plan import Plan, TablePlan
 from jaxtree.growth.problem import Entries, NodeContext, Problem
+from jaxtree.growth.products import number_of_way, sum_by_products
 from jaxtree.growth.rounds import over_blocks
 
 Tables = tuple[Int[Array, " cell"], ...]
@@ -85,7 +87,7 @@ def write_bases(chunk: Chunk, number: int, *, plan: Plan) -> Int32[Array, "base 
     table, entries, rules = plan.tables[number], chunk.entries, plan.rules
     size = plan.entries_per_block
     strip = plan.num_slots * rules.num_channels * table.num_bins
-    stride = _copy_stride(chunk.num_used, plan)
+    stride = _copy_stride(chunk, table, plan)
     has_copies = plan.backend.accumulation == Accumulation.COPIES
 
     def write_block(block, base):
@@ -173,17 +175,34 @@ def group_histograms(
     """
     table = plan.tables[number]
     source = _Source(problem.codes, chunk, chunk.bases[number], table, plan)
-    if plan.backend.accumulation != Accumulation.SCATTER:
-        return source.finished(_tables_at_once(source, features[:, None]))
+    in_turn = plan.backend.accumulation == Accumulation.SCATTER
+    add_up = lambda: _tables_in_turn(source, features) if in_turn else _tables_at_once(source, features[:, None])  # noqa: E731
+    sizes = plan.sizes_of_products(table)
+    if not sizes:
+        return source.finished(add_up())
+    ways = [functools.partial(_tables_by_products, source, features, size) for size in sizes]
+    return source.finished(lax.switch(number_of_way(chunk.num_used, chunk.in_row_order, sizes), [*ways, add_up]))
+
+
+def _tables_by_products(source: _Source, features: Int32[Array, " grouped"], size: int) -> Int[Array, "grouped cell"]:
+    """The tables of a group of features, of the first slots alone."""
+    plan, entries, table = source.plan, source.chunk.entries, source.table
+    sums = sum_by_products(source.codes, features, source.base, entries.value, num_slots=size, table=table, plan=plan)
+    return jnp.pad(sums, ((0, 0), (0, source.num_cells - sums.shape[1])))
+
+
+def _tables_in_turn(source: _Source, features: Int32[Array, " grouped"]) -> Int[Array, "grouped cell"]:
+    """The tables of a group of features, a few of them side by side."""
+    table, value = source.table, source.chunk.entries.value
 
     def fill(i, tables):
         first = i * table.features_side_by_side
         some = [features[first + j] for j in range(table.features_side_by_side)]
         return lax.dynamic_update_slice(tables, jnp.stack(_tables(source, some)), (first, jnp.zeros_like(first)))
 
-    empty = jnp.zeros((table.features_per_group, source.num_cells), chunk.entries.value.dtype)
+    empty = jnp.zeros((table.features_per_group, source.num_cells), value.dtype)
     num_rounds = jnp.int32(table.features_per_group // table.features_side_by_side)
-    return source.finished(lax.fori_loop(0, num_rounds, fill, empty))
+    return lax.fori_loop(0, num_rounds, fill, empty)
 
 
 def sampled_histograms(
@@ -279,12 +298,15 @@ def _cut(arrays: tuple[Array, ...], at: Int32[Array, ""], size: int) -> list[Arr
     return [lax.dynamic_slice_in_dim(array, at, size, axis=-1) for array in arrays]
 
 
-def _copy_stride(num_used: Int32[Array, ""], plan: Plan) -> Int32[Array, ""]:
+def _copy_stride(chunk: Chunk, table: TablePlan, plan: Plan) -> Int32[Array, ""]:
     """The number of slots between copies of the cells in use: a power of two, `num_slots` for a single copy."""
     if plan.backend.accumulation != Accumulation.COPIES:
         return jnp.int32(plan.num_slots)
-    sizes = 2 ** jnp.arange(plan.num_slots.bit_length(), dtype=jnp.int32)
-    return jnp.min(jnp.where(sizes >= num_used, sizes, plan.num_slots))
+    strides = 2 ** jnp.arange(plan.num_slots.bit_length(), dtype=jnp.int32)
+    stride = jnp.min(jnp.where(strides >= chunk.num_used, strides, plan.num_slots))
+    sizes = plan.sizes_of_products(table)
+    is_product = number_of_way(chunk.num_used, chunk.in_row_order, sizes) < len(sizes)
+    return jnp.where(is_product, plan.num_slots, stride)
 
 
 def _fold_copies(source: _Source, tables: Int[Array, "table cell"]) -> Int[Array, "table cell"]:
@@ -292,7 +314,7 @@ def _fold_copies(source: _Source, tables: Int[Array, "table cell"]) -> Int[Array
     plan = source.plan
     if plan.backend.accumulation != Accumulation.COPIES:
         return tables
-    stride = _copy_stride(source.chunk.num_used, plan)
+    stride = _copy_stride(source.chunk, source.table, plan)
     half = plan.num_slots // 2
     while half:
         cells = half * plan.rules.num_channels * source.table.num_bins

@@ -8,11 +8,16 @@ from typing import NamedTuple
 
 from jaxtree.buckets import bin_bucket
 from jaxtree.growth.backends import CPU, Accumulation, Backend, for_entries
-from jaxtree.growth.costs import Costs
+from jaxtree.growth.costs import Costs, Sums
 from jaxtree.growth.inputs import ResolvedRules, Sizes
 from jaxtree.growth.mesh import Devices
+from jaxtree.growth.newton import NARROW_BITS
+from jaxtree.growth.whole_numbers import BITS
 from jaxtree.tree import SplitKind
 from jaxtree.tree.nodes import CODES_PER_WORD
+
+SHIFTS_OF_SIZES = (0, 2, 4)
+"""Products have room for the most nodes for which they pay, and for a fourth and a sixteenth: more take more code."""
 
 
 class TableShape(NamedTuple):
@@ -68,6 +73,7 @@ class Plan(NamedTuple):
         max_branches: The greatest number of branches of a split.
         sorts: Whether entries may be sorted by slot; a program without the sort is smaller.
         starts_in_row_order: Whether entry e is row e at the start.
+        num_models: The number of models that `jax.vmap` maps growth over, on the same rows.
     """
 
     backend: Backend
@@ -90,6 +96,7 @@ class Plan(NamedTuple):
     max_branches: int
     sorts: bool
     starts_in_row_order: bool
+    num_models: int = 1
 
     @property
     def costs(self) -> Costs:
@@ -122,6 +129,24 @@ class Plan(NamedTuple):
     def num_moves(self) -> int:
         """The blocks of entries that are sent to their children."""
         return self.entry_capacity // self.entries_per_move
+
+    def sizes_of_products(self, table: TablePlan) -> tuple[int, ...]:
+        """The numbers of slots whose cells are summed as products; none where a scatter is cheaper at the root."""
+        if not self.starts_in_row_order or self.num_sampled or self.rules.samples_thresholds:
+            return ()
+        sums = Sums(
+            num_slots=self.num_slots,
+            num_channels=self.rules.num_channels,
+            num_bins=table.num_bins,
+            num_features=table.features_per_group,
+            num_values=len(self.rules.additions),
+            num_digits=_digits_of_values(self.rules, self.entry_capacity * self.devices.number),
+            num_entries=self.entry_capacity,
+            num_models=self.num_models,
+        )
+        powers = (2**power for power in reversed(range(self.num_slots.bit_length())))
+        most = next((size for size in powers if self.costs.prefers_product(sums._replace(num_slots=size))), 0)
+        return tuple(sorted({most >> shift for shift in SHIFTS_OF_SIZES if most >> shift}))
 
 
 def make_plan(
@@ -289,6 +314,14 @@ def _plan_table(
     item = 8 if rules.has_wide_sums else 4
     block = _power_of_two(max(1, min(costs.bytes_per_block // item // cells_at_once, widest_level)))
     return TablePlan(*shape, slots_per_block=block, features_per_group=group, features_side_by_side=side_by_side)
+
+
+def _digits_of_values(rules: ResolvedRules, num_entries: int) -> int:
+    """The digits to the base 256 of what entries add, as fixed point has them; whole weights are taken to be small."""
+    if rules.objective.classes and not rules.is_scaled:
+        return 1
+    bits = (BITS if rules.has_wide_sums else NARROW_BITS) - (num_entries - 1).bit_length()
+    return -(-max(bits, 1) // 8)
 
 
 def _power_of_two(number: int) -> int:

@@ -7,14 +7,17 @@ prints what these tests bound.
 
 import pytest
 
-from benchmarks.compile_only.boosting_programs import BOOSTING
+from benchmarks.compile_only.boosting_programs import BOOSTING, MANY
 from benchmarks.compile_only.captured import capture, compile_call
 from benchmarks.compile_only.programs import PROGRAMS
 from benchmarks.compile_only.targets import NoCompilerError, mesh_of
 
 ROWS = 1_000_000
 
-ALL = PROGRAMS | BOOSTING
+ROWS_OF_MANY = 200_000
+"""Rows that many models share."""
+
+ALL = PROGRAMS | BOOSTING | MANY
 
 
 def marked(names, exhaustive):

@@ -1,5 +1,7 @@
 """Programs compile for an H200, and are what it can run well; see `tests/accelerators/programs.py`."""
 
+import math
+import re
 from typing import NamedTuple
 
 import pytest
@@ -7,7 +9,9 @@ import pytest
 from benchmarks.compile_only.boosting_programs import BOOSTING, without_growth
 from benchmarks.compile_only.reading import count
 from jaxtree.growth import backends, prepare
-from tests.accelerators.programs import ROWS, compiled, marked, megabytes
+from jaxtree.growth.costs import BYTES_OF_A_DIGIT, GPU
+from jaxtree.growth.plan import SHIFTS_OF_SIZES
+from tests.accelerators.programs import ROWS, ROWS_OF_MANY, compiled, marked, megabytes
 
 
 class Bounds(NamedTuple):
@@ -70,6 +74,16 @@ def test_a_gpu_calls_the_kernel_in_warp_once_a_level(name, monkeypatch):
     assert program.as_text().count(" custom-call(") == 1
     assert found.ended_by_host <= BOUNDS[name].ended_by_host
     assert megabytes(program) <= BOUNDS[name].megabytes
+
+
+@pytest.mark.slow
+def test_levels_near_the_roots_of_many_models_are_products_on_a_gpu():
+    text = compiled("boosting, many models", "gpu", ROWS_OF_MANY).as_text()
+    assert count(text).products == len(SHIFTS_OF_SIZES)
+    assert count(text).ended_by_host <= 14
+    # The codes as zeros and ones are made once for all models; of every model they would not fit.
+    sizes = [math.prod(map(int, shape.split(","))) for shape in re.findall(r"bf16\[([\d,]+)\]", text)]
+    assert max(sizes) * BYTES_OF_A_DIGIT <= GPU.bytes_per_product
 
 
 @pytest.mark.exhaustive

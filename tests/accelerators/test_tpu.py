@@ -2,9 +2,9 @@
 
 import pytest
 
-from benchmarks.compile_only.boosting_programs import BOOSTING, without_growth
+from benchmarks.compile_only.boosting_programs import BOOSTING, MANY, without_growth
 from benchmarks.compile_only.reading import count
-from tests.accelerators.programs import ALL, ROWS, compiled, marked, megabytes
+from tests.accelerators.programs import ALL, ROWS, ROWS_OF_MANY, compiled, marked, megabytes
 
 EXHAUSTIVE = {
     "growth, numbers",
@@ -12,13 +12,14 @@ EXHAUSTIVE = {
     "growth, a forest",
     "growth, four devices",
     *BOOSTING,
+    *MANY,
 }
 
 
 @pytest.mark.parametrize("name", marked(ALL, EXHAUSTIVE))
 def test_a_tpu_multiplies_no_wide_numbers(name):
     is_whole = name == "growth, classes"
-    program = compiled(name, "tpu", quickly=not is_whole)
+    program = compiled(name, "tpu", ROWS_OF_MANY if name in MANY else ROWS, quickly=not is_whole)
     assert count(program.as_text()).wide_products == 0
     if is_whole:
         assert megabytes(program) <= 150

@@ -19,7 +19,7 @@ from jaxtree.boosting.many_rounds import OwnRows, make_rounds_of_many
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth import native, prepare
+from jaxtree.growth import backends, histogram, native, prepare
 from jaxtree.growth.inputs import Sizes
 from jaxtree.tree.forest import Forest
 from tests.boosting.test_boost import BINS, classes, numbers
@@ -91,6 +91,37 @@ def test_a_member_is_the_model_that_is_boosted_alone(case, engine):
         assert equal(done.forest, lone.forest)
         np.testing.assert_array_equal(done.losses, lone.losses)
         assert (done.best_round, done.stop) == (lone.best_round, lone.stop)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["CPU", "GPU", "TPU"])
+def test_sums_as_products_make_the_same_models(kind, monkeypatch):
+    """Once products are never cheaper than the backend's own way, and once they cost nothing."""
+    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    data, made, num_models = data_of(classes), members(4), []
+
+    def boosted(**figures):
+        backend = getattr(backends, kind)
+        chosen = backend._replace(costs=backend.costs._replace(**figures))
+        monkeypatch.setattr(prepare, "backend_of", lambda *_: chosen)
+        return many(data, logistic(), made, bounds=Bounds(2))
+
+    really = histogram.sum_by_products
+
+    def counted(*arrays, plan, **static):
+        num_models.append(plan.num_models)
+        return really(*arrays, plan=plan, **static)
+
+    monkeypatch.setattr(histogram, "sum_by_products", counted)
+    expected = boosted(scatter=0.0)
+    assert not num_models
+    for one, other in zip(
+        boosted(wait=0.0, multiply_add=0.0, byte=0.0, bytes_per_product=2**14), expected, strict=True
+    ):
+        assert equal(one.forest, other.forest)
+        np.testing.assert_array_equal(one.losses, other.losses)
+        jax.tree.map(np.testing.assert_array_equal, one.scores, other.scores)
+    assert set(num_models) == {2}
 
 
 @pytest.mark.parametrize("sample", [OneSided, MinimalVariance])
