@@ -5,6 +5,7 @@
     python -m benchmarks.search_boosting --rows 1000 --settings 10 --folds 3 --peer-settings 5
     python -m benchmarks.search_boosting --memory                    # the peak of 1,000 models x 10,000 rows
     python -m benchmarks.search_boosting --factor 3 --peer-settings 0
+    python -m benchmarks.search_boosting --peer-settings 0 --equal 100      # 100 members drawn, each fitted alone, too
     python -m benchmarks.search_boosting --peer-settings 0 --optuna 200     # LightGBM by Optuna, 200 trials beside
 
 Both have the same settings, folds and rounds. Of a part of the peer's settings its seconds are scaled to all. Seconds
@@ -105,6 +106,20 @@ def print_memory(X, y, settings, folds):
     )
 
 
+def count_equal(search, number, X, y, splits):
+    """How many of some members, drawn at random, have the losses of their lone fits after every round, bit for bit."""
+    rng = np.random.default_rng(0)
+    settings, equal = search.cv_results_["params"], 0
+    drawn = rng.choice(len(settings) * len(splits), number, replace=False)
+    for setting, fold in zip(*np.divmod(drawn, len(splits)), strict=True):
+        train, test = splits[fold]
+        lone = GradientBoostingClassifier(**settings[setting])
+        lone.fit(X[train], y[train], eval_set={"test": (X[test], y[test])})
+        (losses,) = lone.evals_result_["test"].values()
+        equal += np.array_equal(search.learning_curves_[setting][fold], losses)
+    return equal
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000)
@@ -114,6 +129,7 @@ def main():
     parser.add_argument("--peer-settings", type=int, help="settings that the peer fits; all if not given, none if 0")
     parser.add_argument("--factor", type=float, help="successive halving by this factor")
     parser.add_argument("--optuna", type=int, default=0, metavar="TRIALS", help="trials of Optuna with LightGBM")
+    parser.add_argument("--equal", type=int, default=0, metavar="NUMBER", help="members that are also fitted alone")
     parser.add_argument("--memory", action="store_true", help="the peak memory of one search alone")
     options = parser.parse_args()
     X, y = make_classification(options.rows, 20, n_informative=10, flip_y=0.1, random_state=0)
@@ -130,6 +146,9 @@ def main():
         print(f"jaxtree, {state}: {seconds:.1f} s, {processor:.1f} s of processor, {peak():.2f} GiB", flush=True)
     scores = search.cv_results_["mean_test_score"]
     print(f"mean loss of all settings {-scores.mean():.5f}, of the best {-scores.max():.5f}")
+    if options.equal:
+        equal = count_equal(search, options.equal, X, y, list(folds.split(X, y)))
+        print(f"{equal} of {options.equal} members drawn at random equal their lone fits bit for bit", flush=True)
     number = options.settings if options.peer_settings is None else options.peer_settings
     if number:
         splits = list(folds.split(X, y))
