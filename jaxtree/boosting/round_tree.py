@@ -153,9 +153,15 @@ def row_derivatives(loss: BaseLoss, scores: Float[Array, "score row"], rows: Sco
     scores = lax.optimization_barrier(scores)
     derivatives = derive(scores, rows.target, rows.weight, rows.extras)
     if scores.dtype == jnp.float64:
-        rounded = functools.partial(lax.reduce_precision, exponent_bits=11, mantissa_bits=DIGITS)
-        derivatives = jax.tree.map(rounded, derivatives)
+        derivatives = jax.tree.map(_rounded, derivatives)
     return lax.optimization_barrier(derivatives)
+
+
+def _rounded(values: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Values of 64 bits with `DIGITS`. A TPU has pairs of 32 bits in their place, of which the first is that."""
+    narrow = lambda own: lax.optimization_barrier(own.astype(jnp.float32)).astype(own.dtype)  # noqa: E731
+    cut = functools.partial(lax.reduce_precision, exponent_bits=11, mantissa_bits=DIGITS)
+    return lax.platform_dependent(values, tpu=narrow, default=cut)
 
 
 def node_steps(

@@ -31,6 +31,13 @@ def test_a_tpu_multiplies_no_wide_numbers_in_the_rounds_around_growth(name):
         assert count(compiled(name, "tpu", quickly=True).as_text()).wide_products == 0
 
 
+@pytest.mark.slow
+def test_derivatives_of_few_rows_are_rounded_on_a_tpu():
+    """Their scores have 64 bits, which a TPU cannot round to fewer digits."""
+    with without_growth():
+        assert count(compiled("boosting, two classes", "tpu", 10_000, quickly=True).as_text()).wide_products == 0
+
+
 @pytest.mark.exhaustive
 def test_memory_grows_no_faster_than_rows():
     temporary = [megabytes(compiled("growth, classes", "tpu", rows)) for rows in (ROWS, 10 * ROWS)]
