@@ -132,6 +132,8 @@ def _results(tuned: Any, budget: Any) -> list[str]:
     rows = [("ensemble", tuned.scores), ("best setting", best), ("defaults", tried.scores[0])]
     lines = ["interrupted; the ensemble is of the settings that were finished"] if tuned.was_interrupted else []
     lines += [f"{len(tried.settings)} settings on {len(tuned.tests)} folds in {budget.used():.0f} s"]
+    if tried.was_cut.any():
+        lines += [f"{tried.was_cut.sum()} of them ended with fewer rounds for lack of time: give more --minutes"]
     lines += [f"{yardstick.in_words}, mean ± deviation over folds"]
     lines += [f"  {name:<12}  {yardstick.shown(scores.mean()):.4f} ± {scores.std():.4f}" for name, scores in rows]
     plural = "s" if members > 1 else ""

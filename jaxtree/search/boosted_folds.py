@@ -44,12 +44,14 @@ class Fitted(NamedTuple):
         num_rounds: The number of rounds of the model; NaN if it was fitted by itself.
         curve: The loss of the rows of the test part after every round.
         predicted: Probabilities or predictions of these rows.
+        was_cut: Whether it ended for lack of time.
     """
 
     result: dict[str, Any]
     num_rounds: float
     curve: Float[np.ndarray, " round"]
     predicted: Float[np.ndarray, "row column"] | None
+    was_cut: bool = False
 
 
 class Leg(NamedTuple):
@@ -242,7 +244,8 @@ def _fit_together(
         columns = np.asarray(predicted, np.float64).reshape(len(test), -1)
         if member.paused is not None:
             leg.pausing[numbers[place], fold] = member.paused
-        keep(numbers[place], Fitted(result, rounds, member.losses[:, -1], columns))
+        was_cut = member.stop == Stop.NO_TIME
+        keep(numbers[place], Fitted(result, rounds, member.losses[:, -1], columns, was_cut))
 
     bounds = Bounds(deadline=deadline, mesh=search.mesh)
     boost_many(data, model.loss_, learner, members, bounds=bounds, on_member=on_member, on_rounds=progress.made)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
@@ -85,6 +85,7 @@ class Tried(NamedTuple):
         num_rounds: The number of rounds of every setting on every fold.
         scores: Their scores on every fold, greater if better.
         seconds: When each was finished.
+        was_cut: Whether time did not suffice for all rounds of a setting on some fold.
     """
 
     settings: list[dict[str, Any]]
@@ -93,6 +94,7 @@ class Tried(NamedTuple):
     num_rounds: Float[np.ndarray, "setting fold"]
     scores: Float[np.ndarray, "setting fold"]
     seconds: Float[np.ndarray, " setting"]
+    was_cut: Bool[np.ndarray, " setting"]
 
     def parameter_importances(self) -> list[tuple[str, float]]:
         """Returns parameters by how much they count, the greatest first; none where there are too few settings."""
@@ -254,6 +256,7 @@ def _joined(parts: Sequence[Tried]) -> Tried:
         np.concatenate([part.num_rounds for part in parts]),
         np.concatenate([part.scores for part in parts]),
         np.concatenate([part.seconds for part in parts]),
+        np.concatenate([part.was_cut for part in parts]),
     )
 
 
@@ -302,6 +305,7 @@ def _try_batch(
         np.array([[own.num_rounds for own in row] for row in fits]),
         scores_of_folds(task.yardstick, predicted, tests),
         np.full(len(numbers), budget.used()),
+        np.array([any(own.was_cut for own in row) for row in fits]),
     )
     return tried, was_interrupted
 

@@ -47,11 +47,18 @@ class Tags(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
 
+def test_a_search_that_time_does_not_suffice_for_says_so(run, table):
+    done = run("tune", table, "-t", "kind", "--folds", "2", "--minutes", "0.01", "-o", "m.jaxtree")
+    assert "8 of them ended with fewer rounds for lack of time: give more --minutes" in done.stdout
+    assert run("predict", "m.jaxtree", table).stdout.count("\n") == 61
+
+
 @pytest.mark.parametrize(("target", "left_out"), [("kind", "y"), ("y", "kind")])
 def test_a_model_and_a_page_come_out(run, table, target, left_out):
     options = ["--settings", "10", "--folds", "2", "--ignore", left_out, "--seed", "3", "--minutes", "60"]
     done = run("tune", table, "-t", target, *options, "-o", "m.jaxtree", "--page", "p.html")
     assert "10 settings on 2 folds" in done.stdout and "defaults" in done.stdout
+    assert "lack of time" not in done.stdout
     model = jaxtree.load("m.jaxtree")
     of_classes = target == "kind"
     assert type(model).__name__ == ("BoostedEnsembleClassifier" if of_classes else "BoostedEnsembleRegressor")
@@ -167,6 +174,7 @@ def test_a_first_batch_for_which_time_does_not_suffice_ends_with_fewer_rounds(se
     assert len(tuned.tests) == 2 and not tuned.was_interrupted
     # Both folds have had a like share of the time.
     assert np.ptp(tuned.tried.num_rounds) <= 1 and tuned.tried.num_rounds.min() >= 3
+    assert tuned.tried.was_cut.all()
 
 
 def interrupt_at(monkeypatch, number):

@@ -26,13 +26,14 @@ TUNED = {
     "a class in one fold alone": columns(y=np.where(ROWS < 1, "rare", CLASSES)),
     "a row without a target": columns(y=np.where(ROWS == 3, None, CLASSES)),
     "numbers that are all the same": columns(y=3.5),
+    "a number that counts the rows": columns(id=ROWS),
 }
 REFUSED = {
     "one class alone": (columns(y="yes").to_csv(index=False), "'y' has one class only, 'yes'"),
     "infinity": (columns(a=np.inf).to_csv(index=False), "infinity in column 'a'"),
     "a name twice": ("a,a,y\n" + "1,2,yes\n3,4,no\n" * 10, "'a' stands there twice"),
     "no columns": (columns()[["y"]].to_csv(index=False), "has no columns except the target"),
-    "three rows": (columns(y=np.where(ROWS % 2, "no", "yes"))[:3].to_csv(index=False), "10 rows or more"),
+    "twelve rows": (columns()[:12].to_csv(index=False), "10 rows or more to fit on"),
     "no rows": ("a,b,y\n", "t.csv"),
 }
 OPTIONS = ["-t", "y", "--settings", "2", "--folds", "2", "--minutes", "60", "-o", "m.jaxtree", "--page", "p.html"]
