@@ -114,15 +114,17 @@ class BestFirst {
   std::vector<int32_t> num_branches_;
 };
 
-// Copies the nodes that are left of a tree into a blank table. Nodes whose children do not fit become leaves.
+// Copies the nodes that are left of trees into a blank table, in an order in which parents come first. Nodes whose children
+// do not fit become leaves.
 //
 // Returns the new number of every node; of one that is gone, that of the lowest node above it that is left.
 template <typename Value>
-std::vector<int32_t> CopyWhatIsLeft(const NodeTable<Value>& from, NodeTable<Value>& to, bool& is_complete) {
+std::vector<int32_t> CopyNodes(const NodeTable<Value>& from, const std::vector<int32_t>& order, NodeTable<Value>& to,
+                               bool& is_complete) {
   std::vector<int32_t> place(from.num_nodes);
   // The numbers of nodes' first children in the copy, 0 of those that have none there.
   std::vector<int32_t> first_child(from.num_nodes);
-  for (int32_t node = 0; node < from.num_nodes; ++node) {
+  for (const int32_t node : order) {
     const int32_t parent = from.parent[node];
     if (parent != node && first_child[parent] == 0) {
       place[node] = place[parent];

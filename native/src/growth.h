@@ -12,15 +12,16 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "best_first.h"
 #include "entries.h"
+#include "growing_nodes.h"
 #include "level_splits.h"
 #include "memory.h"
 #include "nodes.h"
-#include "open_features.h"
 #include "parallel.h"
 #include "row_order.h"
 #include "search.h"
@@ -32,7 +33,6 @@ namespace jaxtree {
 constexpr int32_t kNoSlot = -1;
 // In place of a slot: the entry is in no tree.
 constexpr int32_t kNowhere = std::numeric_limits<int32_t>::min();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Fewer entries are not worth another thread.
 constexpr int64_t kEntriesPerPart = 1 << 14;
 // Threads count apart, and add up afterwards, where there are this many times as many entries as cells.
@@ -46,12 +46,9 @@ class Growth {
          const Entries<Value>& entries, const uint32_t* root_seed, int64_t most_slots_in_row_order,
          NodeTable<Value>& table, int32_t* leaf, Memory& memory)
       : pool_(pool), level_(level), limits_(limits), entries_(entries), most_slots_in_row_order_(most_slots_in_row_order),
-        result_(table), room_(table), table_(limits.max_leaf_nodes ? room_.table() : table), open_(open, table.num_nodes), judge_(level.objective), row_order_(memory), best_first_(limits.max_leaf_nodes), leaf_(leaf),
-        slot_(leaf != nullptr ? leaf : memory.Take<int32_t>(entries.size)) {
-    const bool draws = level.samples_features || open.samples_levels || level.samples_thresholds || level.draws_ties;
-    if (draws) seed_.assign(root_seed, root_seed + table.num_nodes);
-    if (level.monotone) lower_.assign(table.num_nodes, -kInfinity), upper_.assign(table.num_nodes, kInfinity);
-  }
+        result_(table), room_(table), table_(limits.max_leaf_nodes ? room_.table() : table),
+        nodes_(level_, limits, open, root_seed, table_), row_order_(memory), best_first_(limits.max_leaf_nodes), leaf_(leaf),
+        slot_(leaf != nullptr ? leaf : memory.Take<int32_t>(entries.size)) {}
 
   // Returns whether the table had room for all nodes; if not, it holds a smaller tree.
   bool Run() {
@@ -63,7 +60,11 @@ class Growth {
       RecordSplits();
       is_in_row_order_ ? SendInRowOrder(first) : SendSorted(first);
     }
-    if (limits_.max_leaf_nodes != nullptr) place_ = CopyWhatIsLeft(table_, result_, is_complete_);
+    if (limits_.max_leaf_nodes != nullptr) {
+      std::vector<int32_t> order(table_.num_nodes);
+      std::iota(order.begin(), order.end(), 0);
+      place_ = CopyNodes(table_, order, result_, is_complete_);
+    }
     if (leaf_ != nullptr) FindLeaves();
     return is_complete_;
   }
@@ -115,14 +116,13 @@ class Growth {
 
   // Opens the frontier of the nodes from `first` on.
   void OpenFrontier(int32_t first) {
-    if (level_.monotone) HandDownBounds(first);
-    open_.HandDown(table_, first);
+    nodes_.HandDown(first);
     parents_.swap(frontier_);
     frontier_.clear();
     origins_.clear();
     slot_of_node_.assign(table_.num_nodes - first, kNoSlot);
     for (int32_t node = first; node < table_.num_nodes; ++node) {
-      if (!MaySplit(node)) continue;
+      if (!nodes_.MaySplit(node)) continue;
       slot_of_node_[node - first] = frontier_.size();
       frontier_.push_back(node);
       origins_.emplace_back();
@@ -148,52 +148,9 @@ class Growth {
       if (table_.num_children[parents_[parent]] != 2) continue;
       const int32_t left = slot_of_node_[node - first], right = slot_of_node_[node + 1 - first];
       if (left == kNoSlot || right == kNoSlot) continue;
-      const bool left_is_heavier = WeightOf(node) > WeightOf(node + 1);
+      const bool left_is_heavier = nodes_.WeightOf(node) > nodes_.WeightOf(node + 1);
       origins_[left_is_heavier ? left : right] = {parent, left_is_heavier ? right : left};
     }
-  }
-
-  // The middle of two branches' values separates those of their descendants.
-  void HandDownBounds(int32_t first) {
-    lower_.resize(table_.num_nodes);
-    upper_.resize(table_.num_nodes);
-    for (int32_t node = first == 0 ? table_.num_nodes : first; node < table_.num_nodes; ++node) {
-      const int32_t parent = table_.parent[node], left = table_.first_child[parent];
-      const int32_t sign = table_.kind[parent] == kThreshold ? level_.monotone[table_.feature[parent]] : 0;
-      lower_[node] = lower_[parent];
-      upper_[node] = upper_[parent];
-      if (sign == 0) continue;
-      judge_.SetParameters(level_.ParametersOf(table_.root[node]));
-      const double middle = (judge_.MonotoneValue(table_.SumsOf(left)) + judge_.MonotoneValue(table_.SumsOf(left + 1))) / 2;
-      ((node == left) == (sign > 0) ? upper_ : lower_)[node] = middle;
-    }
-  }
-
-  bool MaySplit(int32_t node) const {
-    const int32_t root = table_.root[node];
-    return IsMixed(node) && WeightOf(node) >= limits_.split_weight[root] &&
-           table_.num_rows[node] >= limits_.split_rows[root] && table_.depth[node] < limits_.max_depth[root];
-  }
-
-  Value WeightOf(int32_t node) const {
-    const Value* const sums = table_.SumsOf(node);
-    Value weight = sums[0];
-    for (int32_t c = 1; c < level_.objective.num_classes; ++c) weight += sums[c];
-    return weight;
-  }
-
-  bool IsMixed(int32_t node) const {
-    if (table_.Compares()) return table_.low[node] < table_.high[node];
-    if (level_.objective.IsNewton()) return WeightOf(node) > 0;
-    const int32_t num_classes = level_.objective.num_classes;
-    const double slack = level_.objective.is_c45 ? std::floor(kC45Tolerance / level_.objective.weight_unit) : 0;
-    const Value* sums = table_.SumsOf(node);
-    for (int32_t output = 0; output < level_.objective.num_outputs; ++output, sums += num_classes) {
-      Value total = 0;
-      for (int32_t c = 0; c < num_classes; ++c) total += sums[c];
-      if (total - *std::max_element(sums, sums + num_classes) > static_cast<Value>(slack)) return true;
-    }
-    return false;
   }
 
   void FindSplits() {
@@ -206,15 +163,7 @@ class Growth {
     level_.start = start_.data();
     level_.stop = stop_.data();
     level_.num_slots = frontier_.size();
-    level_.sums = table_.sums;
-    level_.num_node_channels = table_.num_channels;
-    level_.rows_of_node = table_.num_rows;
-    level_.root = table_.root;
-    level_.seed = seed_.empty() ? nullptr : seed_.data();
-    level_.lower = lower_.empty() ? nullptr : lower_.data();
-    level_.upper = upper_.empty() ? nullptr : upper_.data();
-    level_.open = &open_;
-    open_.Draw(seed_, table_.depth[frontier_[0]]);
+    nodes_.Show(table_.depth[frontier_[0]], level_);
     splits_.assign(frontier_.size(), Split());
     if (is_in_row_order_) return row_order_.FindSplits(pool_, level_, origins_, splits_);
     SplitSlots(pool_, level_, splits_);
@@ -224,15 +173,14 @@ class Growth {
   void DropSplits() {
     int64_t num_children = 0;
     for (size_t slot = 0; slot < frontier_.size(); ++slot) {
-      const int32_t node = frontier_[slot], num_branches = BranchesOf(splits_[slot].feature);
-      if (!IsAllowed(node, splits_[slot].gain)) continue;
-      const double weight = static_cast<double>(WeightOf(node)) * level_.objective.weight_unit;
-      best_first_.Offer(node, num_branches, splits_[slot].gain * weight);
+      const int32_t node = frontier_[slot], num_branches = nodes_.BranchesOf(splits_[slot].feature);
+      if (!nodes_.IsAllowed(node, splits_[slot].gain)) continue;
+      best_first_.Offer(node, num_branches, nodes_.SavedBy(node, splits_[slot].gain));
     }
     best_first_.Choose(table_, result_.num_nodes);
     for (size_t slot = 0; slot < frontier_.size(); ++slot) {
       if (!best_first_.IsMade(frontier_[slot])) splits_[slot].gain = -kInfinity;
-      else num_children += BranchesOf(splits_[slot].feature);
+      else num_children += nodes_.BranchesOf(splits_[slot].feature);
     }
     room_.MakeRoomFor(table_.num_nodes + num_children);
   }
@@ -244,45 +192,14 @@ class Growth {
     for (size_t slot = 0; slot < frontier_.size(); ++slot) {
       const Split& split = splits_[slot];
       const int32_t node = frontier_[slot];
-      if (!IsAllowed(node, split.gain)) continue;
-      const int32_t num_branches = BranchesOf(split.feature);
-      if (table_.num_nodes + num_branches > table_.capacity) {
+      if (!nodes_.IsAllowed(node, split.gain)) continue;
+      if (table_.num_nodes + nodes_.BranchesOf(split.feature) > table_.capacity) {
         is_complete_ = false;
         return;
       }
-      table_.feature[node] = split.feature;
-      table_.code[node] = split.code;
-      table_.next_code[node] = split.next_code;
-      table_.kind[node] = level_.kind[split.feature];
-      table_.missing_code[node] = level_.missing_code[split.feature];
-      table_.missing_branch[node] = split.missing_branch;
-      table_.gain[node] = split.gain;
-      std::copy(split.subset.begin(), split.subset.end(), table_.subset + node * table_.num_words);
-      table_.first_child[node] = table_.num_nodes;
-      table_.num_children[node] = num_branches;
+      nodes_.Record(node, split);
       split_slots_.push_back(slot);
-      for (int32_t branch = 0; branch < num_branches; ++branch) AddChild(node, branch);
     }
-  }
-
-  int32_t BranchesOf(int32_t feature) const {
-    if (level_.kind[feature] != kMultiway) return 2;
-    return level_.rules.sets_missing_apart() ? level_.missing_code[feature] : level_.num_codes[feature];
-  }
-
-  void AddChild(int32_t node, int32_t branch) {
-    const int32_t child = table_.num_nodes++;
-    table_.parent[child] = node;
-    table_.depth[child] = table_.depth[node] + 1;
-    table_.root[child] = table_.root[node];
-    if (!seed_.empty()) seed_.push_back(ChildHash(seed_[node], branch));
-  }
-
-  bool IsAllowed(int32_t node, double gain) const {
-    const int32_t root = table_.root[node];
-    const double whole = std::max(static_cast<double>(WeightOf(root)), 1.0);
-    const double decrease = gain * static_cast<double>(WeightOf(node)) / whole;
-    return gain >= 0 && gain >= limits_.min_gain[root] && decrease >= limits_.min_impurity_decrease[root];
   }
 
   int32_t BranchOf(int64_t entry, int32_t node) const {
@@ -422,18 +339,11 @@ class Growth {
     return node;
   }
 
-  // The branch of a missing value at every node: where none was seen, the heaviest one, the last of equals, as in
-  // `resolve_missing` of `jaxtree/growth/level.py`.
+  // The branch of a missing value at every node.
   std::vector<int32_t> BranchesOfMissing() const {
     std::vector<int32_t> branch(table_.missing_branch, table_.missing_branch + table_.num_nodes);
     for (int32_t node = 0; node < table_.num_nodes; ++node) {
-      if (branch[node] != kUnresolved || table_.num_children[node] == 0) continue;
-      const int32_t first = table_.first_child[node];
-      int32_t heaviest = first;
-      for (int32_t child = first; child < first + table_.num_children[node]; ++child) {
-        if (WeightOf(child) >= WeightOf(heaviest)) heaviest = child;
-      }
-      branch[node] = heaviest - first;
+      if (branch[node] == kUnresolved && table_.num_children[node] > 0) branch[node] = nodes_.HeaviestBranch(node);
     }
     return branch;
   }
@@ -565,12 +475,9 @@ class Growth {
   NodeTable<Value>& result_;
   GrowingTable<Value> room_;                   // of the nodes of trees that grow best-first
   NodeTable<Value>& table_;                    // the result, or that
-  OpenFeatures open_;
-  Judge<Value> judge_;
+  GrowingNodes<Code, Value> nodes_;
 
   bool is_complete_ = true, is_in_row_order_ = false;
-  std::vector<uint32_t> seed_;                 // of every node, where anything is drawn
-  std::vector<double> lower_, upper_;          // bounds of every node, where a feature is monotone
   std::vector<int32_t> frontier_, parents_;    // the nodes of every slot, of this level and of the one above
   std::vector<int32_t> slot_of_node_;          // of the nodes of the level
   std::vector<int64_t> start_, stop_;          // of every slot, once entries are sorted
