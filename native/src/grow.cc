@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <type_traits>
 #include <vector>
 
 #include "growth.h"
 #include "memory.h"
 #include "models.h"
+#include "node_by_node.h"
 #include "types.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -207,8 +209,13 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   const int64_t lent = results.LastDimension();
   Memory memory(results.Untouched<uint8_t>(), lent);
   const int64_t most_slots_in_row_order = LooksAtFew(level, table.num_nodes) ? 0 : rules[14];
-  Growth<Code, Value> growth(pool, level, limits, open, entries, root_seed, most_slots_in_row_order, table, leaf, memory);
-  const bool is_complete = growth.Run();
+  const bool is_complete = [&] {
+    if constexpr (std::is_same_v<Code, uint8_t> && std::is_same_v<Value, int32_t>) {
+      const RowGrowth by_node{level, limits, open, entries, root_seed, leaf};
+      if (GrowsNodeByNode(by_node, table)) return GrowNodeByNode(pool, by_node, table);
+    }
+    return Growth<Code, Value>(pool, level, limits, open, entries, root_seed, most_slots_in_row_order, table, leaf, memory).Run();
+  }();
   end[0] = table.num_nodes;
   end[1] = is_complete;
 }

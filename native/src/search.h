@@ -135,6 +135,8 @@ class Search {
     return level_.samples_features ? BestOfSampled(find) : BestOfAll(find);
   }
 
+  Judge<Value>& judge() { return judge_; }
+
   // Whether the opened slot may split by a feature.
   bool IsOpen(int32_t feature) const { return level_.IsOpen(node_, feature); }
 

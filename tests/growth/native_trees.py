@@ -36,13 +36,14 @@ def derivatives(rng, label, newton):
     return np.concatenate([curvature, gradient] + [noise] * newton.has_noise)
 
 
-def grown(
-    uses_kernel, monkeypatch, *, kinds, num_rows=600, num_bins=64, num_categories=6, num_classes=2, num_outputs=1,
+def arguments(
+    *, kinds, num_rows=600, num_bins=64, num_categories=6, num_classes=2, num_outputs=1,
     of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
     counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, draws_ties=False, num_roots=1,
     max_depth=99, selection=Selection.GAIN, monotone=None, newton=None, penalties=(),
     sets=None, level_features=None, max_leaf_nodes=None, num_rare=0,
 ):  # fmt: skip
+    """The table of a case, and how it is grown: `grow` has these arguments."""
     rng = np.random.default_rng(7)
     codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing, num_rare)
     label = (
@@ -78,13 +79,22 @@ def grown(
     limits = Limits(max_depth, min_samples_leaf=3, parameters=penalties, **most)
     if max_leaf_nodes is not None:
         limits = limits._replace(max_leaf_nodes=max_leaf_nodes)
-    monkeypatch.setattr(prepare, "can_grow", native.can_grow if uses_kernel else lambda rules: False)
+    capacity = 2**15 if max_leaf_nodes is None else 128 * num_roots
+    return data, features, limits, rules, Sizes(num_bins, capacity=capacity, num_roots=num_roots)
+
+
+def grown(uses_kernel, monkeypatch, **case):
+    """The tree of a case, grown by the kernel or by XLA's programs."""
+    choose(uses_kernel, monkeypatch)
     with jax.enable_x64(True):
-        capacity = 2**15 if max_leaf_nodes is None else 128 * num_roots
-        sizes = Sizes(num_bins, capacity=capacity, num_roots=num_roots)
-        growth = grow(data, features, limits, rules, sizes, key=jax.random.key(3))
-    assert growth.complete and (growth.tree.num_nodes > 60 or max_leaf_nodes is not None)
+        growth = grow(*arguments(**case), key=jax.random.key(3))
+    assert growth.complete and (growth.tree.num_nodes > 60 or case.get("max_leaf_nodes") is not None)
     return growth.tree
+
+
+def choose(uses_kernel, monkeypatch):
+    """Has the kernel grow trees, or XLA's programs."""
+    monkeypatch.setattr(prepare, "can_grow", native.can_grow if uses_kernel else lambda rules: False)
 
 
 def assert_that_of_xla(case, monkeypatch, *, is_contracted):
