@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "models.h"
@@ -33,21 +35,42 @@ double UnitOf(double num_terms, int64_t exponent, int64_t bits) {
   return std::ldexp(1.0, static_cast<int>(std::clamp(power, kLeastExponent, kMostExponent)));
 }
 
-// Smaller numbers are rounded quicker than by a call.
+// Smaller numbers are rounded quicker than by a call: above `kShift` the last bit of a number is a one.
 constexpr double kLarge = 0x1p51, kShift = 0x1.8p52;
 
+template <typename To, typename From>
+To BitsOf(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof(to));
+  return to;
+}
+
 // The nearest whole number, of two the even one.
-int64_t RoundedSmall(double number) { return static_cast<int64_t>((number + kShift) - kShift); }
+int64_t RoundedSmall(double number) { return BitsOf<int64_t>(number + kShift) - BitsOf<int64_t>(kShift); }
 
 int64_t Rounded(double number) {
   if (std::abs(number) < kLarge) return RoundedSmall(number);
   return std::abs(number) < 0x1p62 ? std::llrint(number) : 0;
 }
 
+// The greatest whole number that is not greater; 0 for what is no number.
+double FloorOfSmall(double number) {
+  const double held = std::abs(number) < kLarge ? number : 0, rounded = (held + kShift) - kShift;
+  return rounded - (rounded > held ? 1 : 0);
+}
+
 int64_t Floor(double number) {
   const double held = std::abs(number) < 0x1p62 ? number : 0;
   const int64_t whole = static_cast<int64_t>(held);
   return whole - (held < static_cast<double>(whole));
+}
+
+// A small whole number in another type.
+template <typename Whole>
+Whole WholeOf(double small) {
+  if constexpr (sizeof(Whole) == 8) return RoundedSmall(small);
+  return static_cast<Whole>(small);
 }
 
 // The values of some rows, an array for each; and which rows are used.
@@ -67,21 +90,30 @@ struct Extent {
   int64_t num_used = 0;
 };
 
-// The greatest size of the values of used rows, by several chains of comparisons side by side.
+// The greatest size of the values of used rows, which are ordered as the bits of their sizes are.
 template <typename Real>
 Real MostOf(const Real* values, const bool* is_used, int64_t begin, int64_t end) {
-  constexpr int64_t kChains = 32;
-  Real most[kChains] = {};
-  const auto take = [&](int64_t row, int64_t chain) {
-    const Real size = is_used[row] ? std::abs(values[row]) : 0;
-    most[chain] = size > most[chain] ? size : most[chain];
-  };
-  int64_t row = begin;
-  for (; row + kChains <= end; row += kChains) {
-    for (int64_t chain = 0; chain < kChains; ++chain) take(row + chain, chain);
+  using Word = std::conditional_t<sizeof(Real) == 8, int64_t, int32_t>;
+  const Word of_infinity = BitsOf<Word>(std::numeric_limits<Real>::infinity());
+  Word most = 0;
+  for (int64_t row = begin; row < end; ++row) {
+    const Word size = BitsOf<Word>(values[row]) & std::numeric_limits<Word>::max() & -static_cast<Word>(is_used[row]);
+    // What is no number has no size.
+    most = std::max(most, size > of_infinity ? 0 : size);
   }
-  for (; row < end; ++row) take(row, 0);
-  return *std::max_element(most, most + kChains);
+  return BitsOf<Real>(most);
+}
+
+int64_t CountUsed(const bool* is_used, int64_t begin, int64_t end) {
+  constexpr int64_t kAtATime = 8;
+  int64_t count = 0, row = begin;
+  for (uint64_t eight; row + kAtATime <= end; row += kAtATime) {
+    std::memcpy(&eight, is_used + row, sizeof(eight));
+    // The highest byte of the product is the sum of all bytes.
+    count += eight * 0x0101010101010101 >> 56;
+  }
+  for (; row < end; ++row) count += is_used[row];
+  return count;
 }
 
 // The greatest size of the values of used rows, and how many rows are used.
@@ -95,7 +127,7 @@ Extent ExtentOf(Threads& pool, const Values<Real>& values) {
       for (int64_t value = 0; value < values.size(); ++value) {
         own.most = std::max(own.most, static_cast<double>(MostOf(values.At(value), values.is_used, begin, end)));
       }
-      for (int64_t row = begin; row < end; ++row) own.num_used += values.is_used[row];
+      own.num_used = CountUsed(values.is_used, begin, end);
     });
   });
   Extent whole;
@@ -110,19 +142,25 @@ Extent ExtentOf(Threads& pool, const Values<Real>& values) {
 template <typename Real, typename Round>
 void AddRows(const Values<Real>& values, const int32_t* node, double inverse, const Round& rounded, int64_t begin,
              int64_t end, int64_t num_nodes, int64_t* sums) {
+  // Rows are rounded by vectors, and then added to their nodes one by one.
+  constexpr int64_t kAtATime = 512;
+  int64_t whole[kAtATime];
   for (int64_t value = 0; value < values.size(); ++value) {
     const Real* const own = values.At(value);
     int64_t* const to = sums + value * num_nodes;
     const auto of_row = [&](int64_t row) {
-      return rounded(values.is_used[row] ? static_cast<double>(own[row]) * inverse : 0);
+      return rounded(static_cast<double>(own[row]) * inverse) & -static_cast<int64_t>(values.is_used[row]);
     };
-    int64_t whole = 0;
-    if (node) {
-      for (int64_t row = begin; row < end; ++row) to[node[row]] += of_row(row);
-    } else {
-      for (int64_t row = begin; row < end; ++row) whole += of_row(row);
+    int64_t total = 0;
+    if (!node) {
+      for (int64_t row = begin; row < end; ++row) total += of_row(row);
     }
-    to[0] += whole;
+    for (int64_t first = begin; node && first < end; first += kAtATime) {
+      const int64_t number = std::min(kAtATime, end - first);
+      for (int64_t at = 0; at < number; ++at) whole[at] = of_row(first + at);
+      for (int64_t at = 0; at < number; ++at) to[node[first + at]] += whole[at];
+    }
+    to[0] += total;
   }
 }
 
@@ -174,6 +212,27 @@ void SumAtNodes(Threads& pool, const Values<Real>& values, const int32_t* leaf, 
   }
 }
 
+// The numbers of used rows, with noise, as whole numbers from `least` to `limit`; 0 for rows that are not used.
+template <typename Real, typename Whole>
+void QuantiseRows(const Real* from, const Real* noise, const bool* is_used, double inverse, int64_t least, int64_t limit,
+                  int64_t begin, int64_t end, Whole* to) {
+  const auto with_noise = [&](int64_t row) {
+    return static_cast<double>(from[row]) * inverse + static_cast<double>(noise[row]);
+  };
+  if (static_cast<double>(limit) + 2 < kLarge) {
+    const auto low = static_cast<double>(least), high = static_cast<double>(limit);
+    return WithWidest([&] {
+      for (int64_t row = begin; row < end; ++row) {
+        const double floor = FloorOfSmall(with_noise(row)), held = floor < high ? floor : high;
+        to[row] = WholeOf<Whole>(held > low ? held : low) & -static_cast<Whole>(is_used[row]);
+      }
+    });
+  }
+  for (int64_t row = begin; row < end; ++row) {
+    to[row] = is_used[row] ? static_cast<Whole>(std::max(std::min(Floor(with_noise(row)), limit), least)) : 0;
+  }
+}
+
 // The derivatives as whole numbers: first second derivatives, and after `num_curvatures` of them gradients. The last array
 // of the target is noise.
 template <typename Real, typename Whole>
@@ -192,18 +251,10 @@ void Quantise(Threads& pool, const Real* target, const bool* is_used, int64_t nu
   ForEachPart(pool, NumParts(pool, num_rows), num_rows, [&](int64_t, int64_t begin, int64_t end) {
     for (int64_t at = 0; at < num_values; ++at) {
       const int kind = at < num_curvatures ? 0 : 1;
-      const double inverse = 1 / units[kind];
       const auto limit = static_cast<int64_t>(std::min(most[kind], 0x1p62));
+      // A row whose first number is 0 would be in no tree.
       const int64_t least = at == 0 ? 1 : -limit;
-      const Real* const own = target + at * num_rows;
-      Whole* const to = whole + at * num_rows;
-      WithWidest([&] {
-        for (int64_t row = begin; row < end; ++row) {
-          const int64_t rounded = Floor(static_cast<double>(own[row]) * inverse + static_cast<double>(noise[row]));
-          // A row whose first number is 0 would be in no tree.
-          to[row] = is_used[row] ? static_cast<Whole>(std::max(std::min(rounded, limit), least)) : 0;
-        }
-      });
+      QuantiseRows(target + at * num_rows, noise, is_used, 1 / units[kind], least, limit, begin, end, whole + at * num_rows);
     }
   });
 }

@@ -77,12 +77,16 @@ def test_steps_are_added_to_scores():
 
 
 @needs_kernel
-def test_walks_end_where_those_of_xla_do():
+@pytest.mark.parametrize("kinds", [[0, 0, 0, 0], [0, 1, 2, 3]])
+@pytest.mark.parametrize("number", [301, 1])
+def test_walks_end_where_those_of_xla_do(number, kinds):
     rng = np.random.default_rng(0)
-    codes = rng.integers(0, 9, (4, 300)).astype(np.uint8)
-    features = Features(np.array([0, 1, 2, 3]), np.full(4, 9), np.array([8, 8, 9, 8]))
-    target = np.sin(codes[0]) + (codes[1] == 3) + codes[2] % 3 + 0.2 * codes[3] + rng.normal(0, 0.1, 300)
+    codes = rng.integers(0, 9, (4, 301)).astype(np.uint8)
+    features = Features(np.array(kinds), np.full(4, 9), np.array([8, 8, 9, 8]))
+    target = np.sin(codes[0]) + (codes[1] == 3) + codes[2] % 3 + 0.2 * codes[3] + rng.normal(0, 0.1, 301)
     tree = grow(Data(codes[:, ::2], target[::2]), features, Limits(max_depth=5), Rules(Numbers()), Sizes(9, 512)).tree
+    assert set(np.asarray(tree.split_kind[tree.num_children > 0]).tolist()) == set(kinds)
+    codes = codes[:, :number]
     with jax.enable_x64(True):
         end = native_rows.walk(jax.tree.map(jnp.asarray, tree), jnp.asarray(codes))
     np.testing.assert_array_equal(end, apply(tree, codes))
