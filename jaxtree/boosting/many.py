@@ -1,7 +1,7 @@
 """Boosting of many models at once on the same rows: each is the model that `boost` makes alone, bit for bit."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -100,8 +100,9 @@ class Bounds(NamedTuple):
 UNBOUNDED = Bounds()
 
 
-OnMember: TypeAlias = Callable[[int, BoostedMember], Any]
-"""What is called with the number of every member that is done, and with the member."""
+OnMember: TypeAlias = Callable[[int, BoostedMember], Callable[[], Any] | None]
+"""What is called with the number of every member that is done, and with the member, while the device has no work. What
+it returns, if anything, is called while the device makes the next rounds, for which a program of JAX would wait."""
 
 OnRoundsOfMany: TypeAlias = Callable[[int], Any]
 """What is called with a number of further rounds, those of all models together."""
@@ -131,7 +132,8 @@ def boost_many(
         members: The models. Their samples are of one class.
         keeps_trees: Whether the trees of all models are kept.
         bounds: How many models a batch has, and how long it may take.
-        on_member: Called with every member when it is done; what it has had is kept where an interrupt ends all others.
+        on_member: Called with every member when it is done, and what it returns soon after; what these have had is kept
+            where an interrupt ends all others.
         on_rounds: Called now and then with the number of rounds that have just been made.
 
     Raises:
@@ -173,13 +175,10 @@ def boost_many(
             # Every device has as many.
             slots = -(-min(slots, len(left)) // devices) * devices
             batch = _Batch(
-                (call._replace(mesh=bounds.mesh), start), members, rates, slots, keeps_trees, pace, on_rounds
+                (call._replace(mesh=bounds.mesh), start), members, rates, slots, keeps_trees, pace, on_member, on_rounds
             )
             try:
-                for number, member in batch.run(left):
-                    done[number] = member
-                    if on_member is not None:
-                        on_member(number, member)
+                batch.run(left, done)
             except Exception as error:
                 if not is_out_of_memory(error) or slots == devices:
                     raise
@@ -257,35 +256,45 @@ class _Running(NamedTuple):
         return cls(number, earlier.num_rounds, (earlier.losses,), forests)
 
 
+def _keep(ended: Sequence[tuple[int, BoostedMember, Callable[[], Any] | None]], done: dict[int, BoostedMember]) -> None:
+    """Keeps members that have ended, and calls what was left for later."""
+    for number, member, later in ended:
+        done[number] = member
+        if later is not None:
+            later()
+
+
 class _Batch:
     """Slots, the members in them, and the states of these."""
 
     def __init__(
         self, opened: tuple[Call, BoostState], members: Sequence[Member], rates: Sequence[Rates], num_slots: int,
-        keeps_trees: bool, pace: Pace, on_rounds: OnRoundsOfMany | None,
+        keeps_trees: bool, pace: Pace, on_member: OnMember | None, on_rounds: OnRoundsOfMany | None,
     ):  # fmt: skip
         self._call, self._start = opened
         self._members, self._rates = members, rates
-        self._keeps_trees, self._pace, self._on_rounds = keeps_trees, pace, on_rounds
+        self._keeps_trees, self._pace, self._on_member, self._on_rounds = keeps_trees, pace, on_member, on_rounds
         self._running: list[_Running | None] = [None] * num_slots
         self._has_own_rows = any(member.own is not None for member in members)
         self._shared_rows = _shared_rows(self._call)
+        self._stacked_for, self._stacked = list[int](), rates[0]
         spread = lambda own: np.broadcast_to(np.asarray(own), (num_slots, *np.shape(own)))  # noqa: E731
         states = jax.tree.map(spread, self._start)
         self._states = divide_slots(ManyStates(states, states.evaluated), self._call.mesh)
 
-    def run(self, numbers: Sequence[int]) -> Iterator[tuple[int, BoostedMember]]:
-        """Yields the number and the result of each of the members, in the order in which they are done.
+    def run(self, numbers: Sequence[int], done: dict[int, BoostedMember]) -> None:
+        """Boosts some of the members, and keeps each that is done, in this order.
 
-        Members that are done are looked at while the device makes the next rounds.
+        What `on_member` leaves for later is called while the device makes the next rounds.
         """
-        waiting, done = deque(numbers), list[tuple[int, BoostedMember]]()
+        waiting, ended = deque(numbers), list[tuple[int, BoostedMember, Callable[[], Any] | None]]()
         while (waiting and not self._pace.is_over) or any(self._running):
             is_new = self._fill(waiting)
             made = self._make_rounds(is_new, self._pace.begin())
-            yield from done
-            done = self._collect(made)
-        yield from done
+            _keep(ended, done)
+            on_member = self._on_member or (lambda number, member: None)
+            ended = [(number, member, on_member(number, member)) for number, member in self._collect(made)]
+        _keep(ended, done)
 
     def _fill(self, waiting: deque[int]) -> Bool[np.ndarray, " slot"]:
         """Gives free slots to members that wait, and returns which slots have such as begin."""
@@ -317,14 +326,19 @@ class _Batch:
 
         The program is the same for fewer rounds: they end earlier.
         """
-        of_slots = []
-        for running in self._running:
-            rates = self._rates[0 if running is None else running.number]
-            first = 0 if running is None else running.last
-            learning = np.resize(rates.learning_rate[first : first + ROUNDS_AT_A_TIME], ROUNDS_AT_A_TIME)
-            end = np.int32(0 if running is None else min(rates.end, first + most))
-            of_slots.append(rates._replace(learning_rate=learning, end=end))
-        return jax.tree.map(lambda *own: np.stack(own), *of_slots)
+        numbers = [0 if running is None else running.number for running in self._running]
+        if numbers != self._stacked_for:
+            # The learning rates of a member are as many as its rounds.
+            blank = [self._rates[number]._replace(learning_rate=None) for number in numbers]
+            self._stacked_for, self._stacked = numbers, jax.tree.map(lambda *own: np.stack(own), *blank)
+        learning = np.zeros((len(numbers), ROUNDS_AT_A_TIME))
+        end = np.zeros(len(numbers), np.int32)
+        for slot, running in enumerate(self._running):
+            if running is not None:
+                rates, first = self._rates[running.number], running.last
+                learning[slot] = np.resize(rates.learning_rate[first : first + ROUNDS_AT_A_TIME], ROUNDS_AT_A_TIME)
+                end[slot] = min(rates.end, first + most)
+        return self._stacked._replace(learning_rate=learning, end=end)
 
     def _rows_of_slots(self) -> OwnRows | None:
         """The targets and weights of the members in all slots; None where no member has any of its own."""

@@ -2,6 +2,7 @@
 
 import abc
 import copy
+import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -317,7 +318,9 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
     def judge(self, rows: RowsWithExtras, scores: Float[np.ndarray, "row score"]) -> Judged:
         """Returns rows of given scores as metrics take them."""
         model, shifted = copy.copy(self), self._with_offset(scores, rows.extras.get("offset"))
+        predictions = functools.cache(lambda: self._predictions(shifted))
         vars(model)["raw_scores"] = lambda X, offset=None: shifted
+        vars(model)["_predictions"] = lambda scores: predictions()
         vars(model).setdefault("_model", None)  # so that it counts as fitted, whose trees nobody asks for
         return Judged(model, self._in_words(rows.target), rows, scores)
 

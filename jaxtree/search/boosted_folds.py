@@ -225,36 +225,31 @@ def _fit_together(
     score_params = _check_method_params(search.X, params=search.score_params, indices=test)
     numbers = list(settings)
 
-    def on_member(place: int, member: BoostedMember) -> None:
+    def on_member(place: int, member: BoostedMember) -> Callable[[], None]:
         nonlocal began
-        fitted = time.perf_counter()
         if member.stop == Stop.NOT_FINITE and not len(member.losses):
             raise TrainingError(f"{model.loss_}: derivatives at the start are no numbers")
-        scores = member.scores[-1][:, : len(test)].T.astype(np.float64)
-        judged = model.judge(rows, scores).model
-        method = judged.predict_proba if is_classifier(judged) else judged.predict
-        predicted = method(X_test)
-        vars(judged)[method.__name__] = _asked_again(method, predicted)
+        fit_time, began = time.perf_counter() - began, time.perf_counter()
+        judged = model.judge(rows, member.scores[-1][:, : len(test)].T.astype(np.float64)).model
+        # A program of JAX makes the predictions, which the scorer asks for again.
+        predicted = (judged.predict_proba if is_classifier(judged) else judged.predict)(X_test)
+        return functools.partial(score, numbers[place], member, judged, predicted, fit_time)
+
+    def score(number: int, member: BoostedMember, judged: Any, predicted: Any, fit_time: float) -> None:
+        fitted = time.perf_counter()
         scored = _score(judged, X_test, y_test, search.scorer, score_params, search.error_score)
-        own = settings[numbers[place]]
-        rounds = member.best_round if own.early_stopping else len(member.losses)
-        result = {"fit_error": None, "fit_time": fitted - began, "score_time": 0.0, "test_scores": scored}
-        began = time.perf_counter()
-        result["score_time"] = began - fitted
+        score_time = time.perf_counter() - fitted
+        result = {"fit_error": None, "fit_time": fit_time, "score_time": score_time, "test_scores": scored}
+        rounds = member.best_round if settings[number].early_stopping else len(member.losses)
         columns = np.asarray(predicted, np.float64).reshape(len(test), -1)
         if member.paused is not None:
-            leg.pausing[numbers[place], fold] = member.paused
+            leg.pausing[number, fold] = member.paused
         was_cut = member.stop == Stop.NO_TIME
-        keep(numbers[place], Fitted(result, rounds, member.losses[:, -1], columns, was_cut))
+        keep(number, Fitted(result, rounds, member.losses[:, -1], columns, was_cut))
 
     bounds = Bounds(deadline=deadline, mesh=search.mesh)
     boost_many(data, model.loss_, learner, members, bounds=bounds, on_member=on_member, on_rounds=progress.made)
     return apart
-
-
-def _asked_again(method: Callable[..., Any], predicted: Any) -> Callable[..., Any]:
-    """A method whose result on the only table that it is given is known."""
-    return functools.wraps(method)(lambda X, **_: predicted)
 
 
 def _fit_alone(search: Search, candidate: int, fold: int) -> Fitted:
