@@ -308,8 +308,26 @@ def tweedie(power: FloatLike = 1.5) -> Loss:
     )
 
 
+@jax.custom_jvp
+def softplus(scores: Row) -> Row:
+    """`jax.nn.softplus`; of its derivatives XLA need not compute the part of a constant, which is an exponential times 0.
+
+    >>> softplus(jnp.array([0.0, 800.0])).round(3).tolist()
+    [0.6930000185966492, 800.0]
+    """
+    return jax.nn.softplus(scores)
+
+
+@softplus.defjvp
+def _softplus_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
+    (scores,), (tangent,) = primals, tangents
+    result = softplus(scores)
+    finite = lambda values: jnp.where(jnp.isposinf(values), jnp.zeros_like(values), values)  # noqa: E731
+    return result, tangent * jnp.exp(finite(scores) - finite(result))
+
+
 def _logistic(scores: Row, target: Target, extras: Any) -> Row:
-    return jax.nn.softplus(scores) - target * scores
+    return softplus(scores) - target * scores
 
 
 def _log_odds(target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"]) -> Float[np.ndarray, "1"]:

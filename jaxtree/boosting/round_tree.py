@@ -17,6 +17,7 @@ from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.leaves import Leaves, exact_sum, newton_steps, quantile_steps, within_bounds
 from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
 from jaxtree.boosting.samples import RowsToDraw, Sample
+from jaxtree.growth import native_rows
 from jaxtree.growth.grow import grow_to_leaves
 from jaxtree.growth.inputs import Limits
 from jaxtree.growth.newton import Newton, Penalties
@@ -92,7 +93,8 @@ def grow_tree(
         numbers.
     """
     derivatives = row_derivatives(loss, scores, rows)
-    strange = [jnp.sum(~jnp.isfinite(part)) for part in derivatives]
+    are_finite = native_rows.are_finite if plan.is_native else lambda part: jnp.all(jnp.isfinite(part))
+    strange = [(~are_finite(part)).astype(jnp.int32) for part in derivatives]
     is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
     noise, number = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
     drawn_from = RowsToDraw(rows.weight > 0, number, derivatives, rates.penalties.l2, plan.devices)

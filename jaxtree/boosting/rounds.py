@@ -165,11 +165,12 @@ def make_round(
         tree = leaves.tree
         state, counted = put_back(state, dropped, tree, learning_rate)
     steps = _changes(counted).astype(state.scores.dtype)
-    ends = [(native_rows.walk if plan.is_native else apply)(tree, own.codes) for own in evaluations]
-    evaluated = tuple(_add_steps(own, steps, end) for own, end in zip(state.evaluated, ends, strict=True))
+    walk, add_steps = (native_rows.walk, native_rows.add_steps) if plan.is_native else (apply, _add_steps)
+    ends = [walk(tree, own.codes) for own in evaluations]
+    evaluated = tuple(add_steps(own, steps, end) for own, end in zip(state.evaluated, ends, strict=True))
     pairs = zip(evaluated, evaluations, strict=True)
     losses = [_mean_loss(loss, scores, own, is_native=plan.is_native) for scores, own in pairs]
-    scores = (native_rows.add_steps if plan.is_native else _add_steps)(state.scores, steps, leaves.of_row)
+    scores = add_steps(state.scores, steps, leaves.of_row)
     state = state._replace(round=state.round + 1, scores=scores, evaluated=evaluated, is_finite=is_finite)
     return _with_best(state, losses, rates), Made(tree, jnp.array(losses, jnp.float64))
 
@@ -183,7 +184,8 @@ def _mean_loss(
     is_there, exact = rows.weight > 0, functools.partial(exact_sum, devices=Devices(1), is_native=is_native)
     values = lax.optimization_barrier(loss.values(lax.optimization_barrier(scores), rows.target, rows.extras))
     values = lax.optimization_barrier(jnp.where(is_there, rows.weight * values, 0))
-    total = jnp.where(jnp.all(jnp.isfinite(values)), exact(values[None], is_there), jnp.nan)
+    are_finite = native_rows.are_finite(values) if is_native else jnp.all(jnp.isfinite(values))
+    total = jnp.where(are_finite, exact(values[None], is_there), jnp.nan)
     # A product, as XLA would make one of the quotients of many models by one number.
     inverse = lax.optimization_barrier(safe_divide(1.0, exact(rows.weight[None], is_there)))
     return (total * inverse).astype(scores.dtype)

@@ -26,14 +26,10 @@ def quantise_rows(
     """
     assert newton.has_noise
     dtype, bits = (jnp.int64, BITS) if newton.needs_wide_sums else (jnp.int32, NARROW_BITS)
-    value, units = _call(
-        "jaxtree_quantise",
-        (jax.ShapeDtypeStruct((newton.num_channels, target.shape[1]), dtype), _real(2)),
-        target,
-        is_used,
-        num_curvatures=np.int32(newton.num_curvatures),
-        bits=np.int32(bits),
-    )
+    results = jax.ShapeDtypeStruct((newton.num_channels, target.shape[1]), dtype), _real(2)
+    # Apart, so that XLA need not write the target, whose parts it has already.
+    parts = jnp.split(target, [newton.num_curvatures, newton.num_channels])
+    value, units = _call("jaxtree_quantise", results, *parts, is_used, bits=np.int32(bits))
     none, label = jnp.zeros(0, jnp.int32), jnp.zeros((0, target.shape[1]), jnp.int32)
     whole = Units(units[0], units[1], jnp.float64(1), jnp.zeros(0, jnp.float64), is_scaled=True)
     return Entries(none, label, value, none, jnp.int32(target.shape[1])), whole
@@ -52,6 +48,11 @@ def sum_at_nodes(
 def sum_of_rows(values: Float[Array, "value row"], is_used: Bool[Array, " row"]) -> Float[Array, ""]:
     """The exact sum of all values of used rows."""
     return _call("jaxtree_sum", _real(1), values, is_used)[0]
+
+
+def are_finite(values: Float[Array, "*value row"]) -> Bool[Array, ""]:
+    """Whether all values are numbers."""
+    return _call("jaxtree_are_finite", jax.ShapeDtypeStruct((1,), jnp.bool_), values)[0]
 
 
 def add_steps(

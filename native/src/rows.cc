@@ -233,30 +233,49 @@ void QuantiseRows(const Real* from, const Real* noise, const bool* is_used, doub
   }
 }
 
-// The derivatives as whole numbers: first second derivatives, and after `num_curvatures` of them gradients. The last array
-// of the target is noise.
+// The derivatives of one kind, an array for each; with the unit of their whole numbers.
+template <typename Real>
+struct Kind {
+  Values<Real> values;
+  int64_t limit;
+  double unit;
+};
+
+template <typename Real>
+Kind<Real> KindOf(Threads& pool, const Values<Real>& values, int64_t terms_of_row, int64_t bits) {
+  const Extent extent = ExtentOf(pool, values);
+  const int64_t exponent = ExponentOf(extent.most);
+  const double unit = UnitOf(static_cast<double>(extent.num_used) * terms_of_row, exponent, bits);
+  const double most = std::ldexp(1.0, static_cast<int>(exponent)) / unit - 1;
+  return {values, static_cast<int64_t>(std::min(most, 0x1p62)), unit};
+}
+
+// The derivatives as whole numbers: first second derivatives, and then gradients.
 template <typename Real, typename Whole>
-void Quantise(Threads& pool, const Real* target, const bool* is_used, int64_t num_rows, int64_t num_curvatures,
-              int64_t num_values, int64_t bits, Whole* whole, double* units) {
-  const Real* const noise = target + num_values * num_rows;
-  double most[2];
-  for (int kind = 0; kind < 2; ++kind) {
-    Values<Real> values{target, {}, num_rows, is_used};
-    for (int64_t at = kind == 0 ? 0 : num_curvatures; at < (kind == 0 ? num_curvatures : num_values); ++at) values.of.push_back(at);
-    const Extent extent = ExtentOf(pool, values);
-    const int64_t exponent = ExponentOf(extent.most);
-    units[kind] = UnitOf(static_cast<double>(extent.num_used) * (kind == 0 ? num_curvatures : 1), exponent, bits);
-    most[kind] = std::ldexp(1.0, static_cast<int>(exponent)) / units[kind] - 1;
-  }
+void Quantise(Threads& pool, const Values<Real>& curvatures, const Values<Real>& gradients, const Real* noise, int64_t bits,
+              Whole* whole, double* units) {
+  const int64_t num_rows = curvatures.num_rows;
+  const Kind<Real> kinds[2] = {KindOf(pool, curvatures, curvatures.size(), bits), KindOf(pool, gradients, 1, bits)};
+  for (int kind = 0; kind < 2; ++kind) units[kind] = kinds[kind].unit;
   ForEachPart(pool, NumParts(pool, num_rows), num_rows, [&](int64_t, int64_t begin, int64_t end) {
-    for (int64_t at = 0; at < num_values; ++at) {
-      const int kind = at < num_curvatures ? 0 : 1;
-      const auto limit = static_cast<int64_t>(std::min(most[kind], 0x1p62));
-      // A row whose first number is 0 would be in no tree.
-      const int64_t least = at == 0 ? 1 : -limit;
-      QuantiseRows(target + at * num_rows, noise, is_used, 1 / units[kind], least, limit, begin, end, whole + at * num_rows);
+    Whole* to = whole;
+    for (const auto& [values, limit, unit] : kinds) {
+      for (int64_t at = 0; at < values.size(); ++at, to += num_rows) {
+        // A row whose first number is 0 would be in no tree.
+        const int64_t least = to == whole ? 1 : -limit;
+        QuantiseRows(values.At(at), noise, values.is_used, 1 / unit, least, limit, begin, end, to);
+      }
     }
   });
+}
+
+template <typename Real>
+bool AreFinite(const Real* values, int64_t size) {
+  int64_t number = 0;
+  WithWidest([&] {
+    for (int64_t at = 0; at < size; ++at) number += std::abs(values[at]) <= std::numeric_limits<Real>::max();
+  });
+  return number == size;
 }
 
 template <typename Real>
@@ -320,20 +339,34 @@ ffi::Error SumHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::AnyBuffe
   });
 }
 
-ffi::Error QuantiseHandler(ffi::ThreadPool pool, ffi::AnyBuffer target, ffi::AnyBuffer is_used,
-                           ffi::Result<ffi::AnyBuffer> whole, ffi::Result<ffi::AnyBuffer> units, int32_t num_curvatures,
-                           int32_t bits) {
+ffi::Error QuantiseHandler(ffi::ThreadPool pool, ffi::AnyBuffer curvatures, ffi::AnyBuffer gradients,
+                           ffi::AnyBuffer noise, ffi::AnyBuffer is_used, ffi::Result<ffi::AnyBuffer> whole,
+                           ffi::Result<ffi::AnyBuffer> units, int32_t bits) {
   const Models models(*units, 1);
-  return ForReals(target, [&](auto real) {
+  return ForReals(curvatures, [&](auto real) {
     using Real = decltype(real);
     ForEachModel(pool, models, [&](Threads& threads, int64_t model) {
-      const Array own = models.Of(target, model), to = models.Of(*whole, model);
+      const Array used = models.Of(is_used, model), to = models.Of(*whole, model);
+      const auto values_of = [&](const ffi::AnyBuffer& arrays) {
+        const Array own = models.Of(arrays, model);
+        return Values<Real>{own.As<Real>(), ArraysOf(own.dimensions[0], false), used.size, used.As<bool>()};
+      };
       const auto run = [&](auto* numbers) {
-        Quantise(threads, own.As<const Real>(), models.Of(is_used, model).template As<const bool>(), own.dimensions[1],
-                 num_curvatures, own.dimensions[0] - 1, bits, numbers, models.Of(*units, model).template As<double>());
+        Quantise(threads, values_of(curvatures), values_of(gradients), models.Of(noise, model).template As<const Real>(),
+                 bits, numbers, models.Of(*units, model).template As<double>());
       };
       if (to.type == ffi::DataType::S64) return run(to.As<int64_t>());
       run(to.As<int32_t>());
+    });
+  });
+}
+
+ffi::Error AreFiniteHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::Result<ffi::AnyBuffer> are_finite) {
+  const Models models(*are_finite, 1);
+  return ForReals(values, [&](auto real) {
+    ForEachModel(pool, models, [&](Threads&, int64_t model) {
+      const Array own = models.Of(values, model);
+      *models.Of(*are_finite, model).template As<bool>() = AreFinite(own.As<decltype(real)>(), own.size);
     });
   });
 }
@@ -374,12 +407,18 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_sum, jaxtree::SumHandler,
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_quantise, jaxtree::QuantiseHandler,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
-                                  .Arg<ffi::AnyBuffer>()          // derivatives of rows, and noise
+                                  .Arg<ffi::AnyBuffer>()  // second derivatives of rows
+                                  .Arg<ffi::AnyBuffer>()  // gradients of rows
+                                  .Arg<ffi::AnyBuffer>()  // noise of rows
                                   .Arg<ffi::AnyBuffer>()  // whether a row is used
                                   .Ret<ffi::AnyBuffer>()
                                   .Ret<ffi::AnyBuffer>()   // units of second derivatives and of gradients
-                                  .Attr<int32_t>("num_curvatures")
                                   .Attr<int32_t>("bits"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_are_finite, jaxtree::AreFiniteHandler,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::ThreadPool>()
+                                  .Arg<ffi::AnyBuffer>()  // values of rows
+                                  .Ret<ffi::AnyBuffer>());
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_add_steps, jaxtree::AddStepsHandler,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
