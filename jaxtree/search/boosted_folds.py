@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import is_classifier
-from sklearn.model_selection._validation import _fit_and_score, _score
+from sklearn.model_selection._validation import _fit_and_score
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
@@ -22,6 +22,7 @@ from jaxtree.boosting.paused import Paused
 from jaxtree.errors import TrainingError
 from jaxtree.estimators.boosting_run import OpenedFit
 from jaxtree.search.evaluation import Search
+from jaxtree.search.quick_scores import ScoresOfRows
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import Parameters, configured, identity
 
@@ -223,6 +224,7 @@ def _fit_together(
     )
     rows = opened.run.rows_of(TEST)
     score_params = _check_method_params(search.X, params=search.score_params, indices=test)
+    scores = ScoresOfRows(search, model, X_test, y_test, score_params)
     numbers = list(settings)
 
     def on_member(place: int, member: BoostedMember) -> Callable[[], None]:
@@ -237,7 +239,7 @@ def _fit_together(
 
     def score(number: int, member: BoostedMember, judged: Any, predicted: Any, fit_time: float) -> None:
         fitted = time.perf_counter()
-        scored = _score(judged, X_test, y_test, search.scorer, score_params, search.error_score)
+        scored = scores.score(judged, predicted)
         score_time = time.perf_counter() - fitted
         result = {"fit_error": None, "fit_time": fit_time, "score_time": score_time, "test_scores": scored}
         rounds = member.best_round if settings[number].early_stopping else len(member.losses)

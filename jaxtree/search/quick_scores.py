@@ -1,0 +1,79 @@
+"""Scores of many models on the same rows, without scikit-learn's checks of these rows for every model.
+
+A few metrics are computed here by the same operations. The first model is scored by scikit-learn too: if its number is
+another, as some version of scikit-learn may round otherwise, scikit-learn scores all.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn import metrics
+from sklearn.base import is_classifier
+from sklearn.model_selection._validation import _score
+
+from jaxtree.search.evaluation import Search
+
+
+class ScoresOfRows:
+    """Scores of models on the rows of the test part of a fold.
+
+    Args:
+        search: The task, of which the scorer is taken.
+        model: Any of the models, which knows its classes.
+        X: The table.
+        y: The target.
+        params: Further arguments of the scorer.
+    """
+
+    def __init__(self, search: Search, model: Any, X: Any, y: Any, params: dict[str, Any]):
+        self._search, self._X, self._y, self._params = search, X, y, params
+        self._quick = None if params else _metric_of(search.scorer, model, y)
+        self._is_checked = False
+
+    def score(self, model: Any, predicted: Float[np.ndarray, "row *column"]) -> Any:
+        """Returns the score of a model that predicts these rows so, in the form of scikit-learn's `_score`."""
+        quick = None if self._quick is None or not np.isfinite(predicted).all() else self._quick(predicted)
+        if quick is not None and self._is_checked:
+            return quick
+        search = self._search
+        scored = _score(model, self._X, self._y, search.scorer, self._params, search.error_score)
+        self._is_checked = quick is not None and quick == scored
+        return scored
+
+
+def _metric_of(scorer: Any, model: Any, y: Any) -> Callable[..., float] | None:
+    """Returns the function of predictions that a scorer of scikit-learn is on some rows; None if it is not known."""
+    function, kwargs = getattr(scorer, "_score_func", None), getattr(scorer, "_kwargs", None)
+    if kwargs or np.ndim(y) != 1:
+        return None
+    if not is_classifier(model):
+        known = _OF_NUMBERS.get(function)
+        return known and functools.partial(known, target=np.asarray(y))
+    present, place = np.unique(np.asarray(y), return_inverse=True)
+    if function is not metrics.log_loss or not np.array_equal(present, model.classes_):
+        return None
+    return functools.partial(_minus_log_loss, place=place)
+
+
+def _minus_log_loss(predicted: Float[np.ndarray, "row class"], place: Int[np.ndarray, " row"]) -> float:
+    """The mean logarithm of the share of the true class, clipped as scikit-learn does."""
+    tiny = np.finfo(np.float64).eps
+    own = predicted[np.arange(len(place)), place]
+    return -float(np.average(-np.log(np.clip(own, tiny, 1 - tiny))))
+
+
+def _minus_squared_error(predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, " row"]) -> float:
+    return -float(np.average((target - predicted) ** 2))
+
+
+def _minus_root_squared_error(predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, " row"]) -> float:
+    return -float(np.sqrt(np.average((target - predicted) ** 2)))
+
+
+_OF_NUMBERS: dict[Any, Callable[..., float]] = {
+    metrics.mean_squared_error: _minus_squared_error,
+    metrics.root_mean_squared_error: _minus_root_squared_error,
+}

@@ -1,0 +1,59 @@
+"""Scores of models on the same rows are scikit-learn's, which is asked once where it computes the same number."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import get_scorer, log_loss, make_scorer
+from sklearn.model_selection._validation import _score
+
+from jaxtree.search import quick_scores
+from jaxtree.search.evaluation import Search
+from jaxtree.search.quick_scores import ScoresOfRows
+
+CASES = {
+    "two classes": ("neg_log_loss", lambda x: x[:, 0] > 0, 1),
+    "classes in words": ("neg_log_loss", lambda x: np.array(["a", "b", "c"])[np.digitize(x[:, 0], [-0.5, 0.5])], 1),
+    "squares": ("neg_mean_squared_error", lambda x: x[:, 0] + x[:, 1] ** 3, 1),
+    "root of squares": ("neg_root_mean_squared_error", lambda x: x[:, 0] + x[:, 1] ** 3, 1),
+    "another sign": (make_scorer(log_loss, response_method="predict_proba"), lambda x: x[:, 0] > 0, 3),
+    "another metric": ("roc_auc", lambda x: x[:, 0] > 0, 3),
+    "a class that no row has": ("neg_log_loss", lambda x: np.digitize(x[:, 0], [-0.5, 0.5]), 3),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Scoring failed")
+@pytest.mark.parametrize("case", CASES)
+def test_scores_are_those_of_scikit_learn(case, monkeypatch):
+    scoring, target_of, num_asked = CASES[case]
+    x = np.random.default_rng(0).normal(size=(150, 3))
+    y = target_of(x)
+    test = slice(0, 150) if case != "a class that no row has" else y != 2
+    kind = LinearRegression if y.dtype == np.float64 else LogisticRegression
+    models = [kind().fit(x[number::4], y[number::4]) for number in range(3)]
+    scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
+    search = Search(models[0], [], x, y, [], scorer, {}, {}, np.nan, False)
+    asked = []
+
+    def asks(*arguments):
+        asked.append(arguments)
+        return _score(*arguments)
+
+    monkeypatch.setattr(quick_scores, "_score", asks)
+    scores = ScoresOfRows(search, models[0], x[test], y[test], {})
+    for model in models:
+        predicted = (model.predict_proba if kind is LogisticRegression else model.predict)(x[test])
+        expected = _score(model, x[test], y[test], scorer, {}, np.nan)
+        np.testing.assert_array_equal(scores.score(model, predicted), expected)
+    assert len(asked) == num_asked
+
+
+def test_weights_of_rows_and_predictions_that_are_no_numbers_are_left_to_scikit_learn():
+    x = np.random.default_rng(0).normal(size=(50, 1))
+    model = LinearRegression().fit(x, x[:, 0] ** 2)
+    search = Search(model, [], x, None, [], get_scorer("neg_mean_squared_error"), {}, {}, np.nan, False)
+    weight = {"sample_weight": np.arange(50.0)}
+    for params in ({}, weight):
+        scores = ScoresOfRows(search, model, x, x[:, 0], params)
+        expected = _score(model, x, x[:, 0], search.scorer, params, np.nan)
+        for predicted in (model.predict(x), np.full(50, np.nan)):
+            assert scores.score(model, predicted) == expected
