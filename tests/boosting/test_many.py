@@ -162,6 +162,25 @@ def test_a_model_that_has_stopped_leaves_before_the_others():
     assert order == [(1, 2, Stop.ALL_ROUNDS), (2, 15, Stop.ALL_ROUNDS), (0, 40, Stop.ALL_ROUNDS)]
 
 
+def test_what_is_left_for_later_is_called_once_while_the_next_rounds_are_made():
+    made = [own._replace(num_rounds=rounds) for own, rounds in zip(members(3), (25, 2, 15), strict=True)]
+    made = [own._replace(shrinkage=own.shrinkage._replace(patience=99)) for own in made]
+    calls = []
+
+    def on_member(number, done):
+        calls.append(f"{number} is done")
+        return lambda: calls.append(f"{number} later")
+
+    boost_many(
+        data_of(numbers), squared(), BaseLearner(Limits(), SIZES), made, bounds=Bounds(2), on_member=on_member,
+        on_rounds=lambda number: calls.append("rounds"),
+    )  # fmt: skip
+    assert calls == [
+        *("rounds", "1 is done", "1 later"),
+        *("rounds", "rounds", "0 is done", "2 is done", "0 later", "2 later"),
+    ]
+
+
 @pytest.mark.parametrize("case", ["squared", "logistic"])
 def test_a_member_that_pauses_goes_on_as_if_it_had_not(case):
     loss, rows_of = CASES[case]
