@@ -138,6 +138,10 @@ class BaseTree(TableParameters, FittedTree):
         """Returns whether the tree depends on `random_state` before it is pruned."""
         return False
 
+    def held_out_share(self) -> float | None:
+        """Returns the share of the rows that the tree is not grown on, as its pruning asks for them; None for none."""
+        return None if self.pruning is None else self.pruning.validation_fraction
+
     def prunes_by_masks(self) -> bool:
         """Returns whether the pruned tree is a part of the grown one, or a vote of such, as soon as that is there."""
         return self.pruning is None or self.pruning.is_mask or self.pruning.votes
@@ -197,7 +201,7 @@ class BaseTree(TableParameters, FittedTree):
             encoded: The codes of the sample, if they are there, with the encoder that made them.
         """
         whole = grown_on = sample.without_weightless_rows()
-        fraction = None if self.pruning is None else self.pruning.validation_fraction
+        fraction = self.held_out_share()
         if validation is None and fraction is not None:
             grown_on, validation = whole.split(fraction, self.random_state)
         if encoded is None or grown_on is not sample:

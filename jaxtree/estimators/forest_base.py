@@ -6,30 +6,27 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
-import jax
-import jax.numpy as jnp
-import joblib
 import numpy as np
 import scipy.sparse
 from jax.sharding import Mesh
-from jaxtyping import Float, Float64, Int, PRNGKeyArray
+from jaxtyping import Float, Float64, Int
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import Device
-from jaxtree.compilation import compiled
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.conventions import key_of, progress_of_trees
-from jaxtree.estimators.distributed import spans_processes
-from jaxtree.estimators.growing import grow_sample, rows_of
+from jaxtree.estimators.forest_start import BegunForest, devices_of_trees, number_of_threads, pruning_seeds
+from jaxtree.estimators.growing import Recipe, grow_sample, rows_of
 from jaxtree.estimators.parameters import ForestParameters
 from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.predicting import FittedTrees
-from jaxtree.estimators.sample import PreparedFit
+from jaxtree.estimators.sample import Encoded, PreparedFit
 from jaxtree.files.trees import ForestState, RandomKey, TreeState
 from jaxtree.forests.forest import Course, Sampling, drawing_of
 from jaxtree.forests.samples import Drawing, draw_counts, out_of_bag_means, split_key
+from jaxtree.growth.inputs import Limits
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import ancestors
@@ -70,27 +67,39 @@ class BaseForest(ForestParameters, FittedTrees):
             InvalidTypeError: The table holds what cannot be read.
         """
         self.check_parameters()
-        devices = _devices_of(mesh)
-        blank = self._blank_tree()
-        start = blank.prepare_fit(X, y, sample_weight)
-        blank.pruning = blank.pruning_ = self.pruning
-        old = self._kept_trees(blank)
+        devices = devices_of_trees(mesh)
+        begun = self._read(X, y, sample_weight)
+        old = self._kept_trees(begun.blank)
         if old is None:
             self._key = key_of(self.random_state)
-            forest = self._grow(blank, start, 0, devices)
+            forest = self._pruned(self.grow_trees(begun, devices=devices), begun)
         elif len(old) == self.n_estimators:
             warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=2)
             forest = old
         else:
-            forest = join_forests([old, self._grow(blank, start, len(old), devices)])
-        self._learn_from(blank)
-        self._settle(forest, blank)
-        self._drawing, self._has_weight = self._drawing_of(start), start.has_weight
-        self._num_rows = start.sample.num_rows
-        for name in OUT_OF_BAG:
-            vars(self).pop(name, None)
+            grown = self.grow_trees(begun, len(old), devices)
+            forest = join_forests([old, self._pruned(grown, begun, len(old))])
+        self._take(forest, begun)
         if self.oob_score:
-            self._score_out_of_bag(start)
+            self._score_out_of_bag(begun.start)
+        return self
+
+    def prepare_fit(self, X: Any, y: Any, sample_weight: Any = None, encoded: Encoded | None = None) -> BegunForest:
+        """Checks the parameters, and learns what a fit learns from its arguments before trees grow, see `fit`.
+
+        Args:
+            X: The table.
+            y: Its target.
+            sample_weight: The weight of every row.
+            encoded: The codes of the table, if they are there, with the encoder that made them.
+        """
+        self.check_parameters()
+        self._key = key_of(self.random_state)
+        return self._read(X, y, sample_weight, encoded)
+
+    def finish_fit(self, grown: Forest, begun: BegunForest) -> Self:
+        """Prunes trees that `grow_trees` has grown, and makes them ready for prediction."""
+        self._take(self._pruned(grown, begun), begun)
         return self
 
     @part_by_part
@@ -172,7 +181,7 @@ class BaseForest(ForestParameters, FittedTrees):
     def restore(self, state: ForestState) -> None:
         """Takes what `fitted_state` of another forest of these parameters returned; see `KeptInFiles.restore`."""
         self.check_parameters()
-        blank = self._blank_tree()
+        blank = self.blank_tree()
         blank.restore_table(state.table)
         blank.pruning = blank.pruning_ = self.pruning
         self._learn_from(blank)
@@ -210,7 +219,7 @@ class BaseForest(ForestParameters, FittedTrees):
                 f"{self.pruning} looks at rows that a tree has not seen: with bootstrap=True it takes those not drawn"
             )
 
-    def _blank_tree(self) -> BaseTree:
+    def blank_tree(self) -> BaseTree:
         """Returns a tree with the parameters of the forest, which will read the table, but not grow itself."""
         names = set(self._tree_class._get_param_names()) & set(self._get_param_names())
         changed: dict[str, Any] = {"pruning": None, "random_state": 0}
@@ -260,27 +269,67 @@ class BaseForest(ForestParameters, FittedTrees):
         num_draws = self._sampling(start).num_draws
         return None if num_draws is None else drawing_of(rows_of(start.encoded), num_draws, split_key(self._key)[0])
 
-    def _grow(self, blank: BaseTree, start: PreparedFit, first_tree: int, devices: tuple[Device, ...] = ()) -> Forest:
-        """Returns the new trees, pruned and in units of the table."""
-        encoded, sampling = start.encoded, self._sampling(start)
-        if self.bootstrap:
-            # Weights are chances here: a limit counts a row as often as it was drawn.
-            weight = np.ones(start.sample.num_rows) if sampling.balances_classes else None
-            recipe = blank.make_recipe(start.sample.num_rows, weight)
-            recipe = recipe._replace(limits=recipe.limits._replace(min_weight_leaf=0.0))
-            encoded = encoded._replace(recipe=recipe)
+    def grow_trees(self, begun: BegunForest, first_tree: int = 0, devices: tuple[Device, ...] = ()) -> Forest:
+        """Returns the trees from a number on before they are pruned; thresholds are codes.
+
+        An interrupt (Ctrl-C) returns those that have grown, with a warning.
+        """
+        encoded = begun.start.encoded._replace(recipe=self.recipe_of_trees(begun))
         trees = range(first_tree, self.n_estimators)
         with progress_of_trees(self.verbose, len(trees)) as on_grown:
             course = Course(number_of_threads(self.n_jobs), devices, on_grown=on_grown)
-            grown = grow_sample(encoded, sampling, key=split_key(self._key)[0], trees=trees, course=course)
+            sampling, key = self._sampling(begun.start), split_key(self._key)[0]
+            grown = grow_sample(encoded, sampling, key=key, trees=trees, course=course)
         if len(grown) < len(trees):
             warnings.warn(
                 f"fit was interrupted: the forest has {first_tree + len(grown)} of {self.n_estimators} trees",
                 InterruptedFitWarning,
                 stacklevel=3,
             )
-        grown = self._prune(grown, blank, start, first_tree)
-        return Forest(blank.in_table_units(grown.nodes, start), grown.first_node)
+        return grown
+
+    def recipe_of_trees(self, begun: BegunForest) -> Recipe:
+        """Returns how the trees of a forest with these parameters grow."""
+        blank, sample = begun.blank_of(self), begun.start.sample
+        if not self.bootstrap:
+            return blank.make_recipe(sample.num_rows, sample.weight)
+        # Weights are chances here: a limit counts a row as often as it was drawn.
+        weight = np.ones(sample.num_rows) if self._sampling(begun.start).balances_classes else None
+        recipe = blank.make_recipe(sample.num_rows, weight)
+        return recipe._replace(limits=recipe.limits._replace(min_weight_leaf=0.0))
+
+    def limits_of_trees(self, begun: BegunForest) -> tuple[Limits, str]:
+        """Returns when nodes are not split, and what `min_samples_split` counts: "rows" or "weight"."""
+        counts_draws = self.bootstrap and not self._sampling(begun.start).balances_classes
+        return self.recipe_of_trees(begun).limits, "weight" if counts_draws else begun.blank.split_limit_counts
+
+    def _pruned(self, grown: Forest, begun: BegunForest, first_tree: int = 0) -> Forest:
+        """Returns grown trees after their prunings, in units of the table."""
+        blank = begun.blank_of(self)
+        grown = self._prune(grown, blank, begun.start, first_tree)
+        return Forest(blank.in_table_units(grown.nodes, begun.start), grown.first_node)
+
+    def draws_growth(self) -> bool:
+        """Returns whether the trees depend on `random_state` before they are pruned."""
+        return True
+
+    def held_out_share(self) -> None:
+        """Returns the share of the rows that no tree is grown on: None, as trees have rows that they do not draw."""
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, encoded: Encoded | None = None) -> BegunForest:
+        """Reads the table."""
+        blank = self.blank_tree()
+        return BegunForest(blank, blank.prepare_fit(X, y, sample_weight, encoded=encoded))
+
+    def _take(self, forest: Forest, begun: BegunForest) -> None:
+        """Takes trees in units of the table as the fitted ones."""
+        blank, start = begun.blank_of(self), begun.start
+        self._learn_from(blank)
+        self._settle(forest, blank)
+        self._drawing, self._has_weight = self._drawing_of(start), start.has_weight
+        self._num_rows = start.sample.num_rows
+        for name in OUT_OF_BAG:
+            vars(self).pop(name, None)
 
     def _prune(self, grown: Forest, blank: BaseTree, start: PreparedFit, first_tree: int) -> Forest:
         """Prunes every tree as an estimator of its own would, with the rows that it has not drawn held out."""
@@ -300,7 +349,7 @@ class BaseForest(ForestParameters, FittedTrees):
     def _members(self, blank: BaseTree, first_tree: int, num_trees: int) -> list[Any]:
         """Returns trees before they have grown, each with the seed of what its pruning draws."""
         members = [copy.copy(blank) for _ in range(num_trees)]
-        for member, seed in zip(members, _pruning_seeds(split_key(self._key)[1], first_tree, num_trees), strict=True):
+        for member, seed in zip(members, pruning_seeds(split_key(self._key)[1], first_tree, num_trees), strict=True):
             member.random_state = int(seed)
         return members
 
@@ -337,46 +386,3 @@ class BaseForest(ForestParameters, FittedTrees):
                 stacklevel=4,
             )
         return means
-
-
-def _devices_of(mesh: Mesh | None) -> tuple[Device, ...]:
-    """Returns the devices that trees are divided among; none without a mesh.
-
-    Raises:
-        InvalidInputError: The mesh is none that growth can use, or has devices of other processes.
-        InvalidTypeError: It is no mesh.
-    """
-    if mesh is None:
-        return ()
-    if spans_processes(mesh):
-        raise InvalidInputError(
-            "a forest is grown by one process, whose mesh has its own devices only, such as jax.local_devices(); a "
-            "single tree may grow over several processes"
-        )
-    return tuple(mesh.devices.flat)
-
-
-def number_of_threads(n_jobs: int | None) -> int:
-    """Returns how many batches grow at the same time: one a core, or as many as asked; one on an accelerator.
-
-    Raises:
-        InvalidInputError: 0 was asked for.
-    """
-    if n_jobs == 0:
-        raise InvalidInputError("n_jobs must be None, an integer >= 1, or a negative one (-1: all cores), got 0")
-    if jax.default_backend() != "cpu":
-        return 1
-    if n_jobs is not None and n_jobs > 0:
-        return n_jobs
-    return max(1, joblib.cpu_count() + 1 + (-1 if n_jobs is None else n_jobs))
-
-
-def _pruning_seeds(key: PRNGKeyArray, first_tree: int, num_trees: int) -> Int[np.ndarray, " tree"]:
-    """Returns a seed for every tree, which follows from its number."""
-    number = np.arange(first_tree, first_tree + num_trees, dtype=np.uint32)
-    return np.asarray(_bits(key, number)).astype(np.int64) >> 1
-
-
-@compiled()
-def _bits(key, number):
-    return jax.vmap(lambda n: jax.random.bits(jax.random.fold_in(key, n), (), jnp.uint32))(number)

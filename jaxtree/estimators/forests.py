@@ -29,8 +29,9 @@ class BaseForestClassifier(PredictsClasses, BaseForest):
 
     _tree_class = DecisionTreeClassifier
 
-    def _blank_tree(self) -> DecisionTreeClassifier:
-        tree: Any = super()._blank_tree()
+    def blank_tree(self) -> DecisionTreeClassifier:
+        """Returns a tree with the parameters of the forest, which will read the table, but not grow itself."""
+        tree: Any = super().blank_tree()
         if self.class_weight == "balanced_subsample":
             # Every tree weights the rows that it draws; where all have all rows that is the same for all.
             tree.class_weight = None if self.bootstrap else "balanced"
@@ -61,8 +62,9 @@ class BaseForestRegressor(RegressionParameters, PredictsNumbers, BaseForest):
 
     _tree_class = DecisionTreeRegressor
 
-    def _blank_tree(self) -> DecisionTreeRegressor:
-        tree: Any = super()._blank_tree()
+    def blank_tree(self) -> DecisionTreeRegressor:
+        """Returns a tree with the parameters of the forest, which will read the table, but not grow itself."""
+        tree: Any = super().blank_tree()
         tree.poisson_sum = "strictly positive"
         return tree
 

@@ -2,8 +2,9 @@
 
 import dataclasses
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, RealNotInt
 
@@ -24,6 +25,18 @@ _FRIEDMAN_WARNING = (
     'Value `"friedman_mse"` for `criterion` is deprecated, as in scikit-learn: it maps to `"squared_error"`, which was '
     'always the same. Use `criterion="squared_error"` to remove this warning.'
 )
+
+
+def deepest(limits: list[int | None]) -> int | None:
+    """Returns the greatest of several `max_depth`; None is no limit."""
+    known = [limit for limit in limits if limit is not None]
+    return max(known) if len(known) == len(limits) else None
+
+
+def fewest(limits: list[int | float]) -> int | float:
+    """Returns the least of several `min_samples_split`; 2, which is never more, where numbers and shares meet."""
+    are_numbers = {isinstance(limit, Integral) for limit in limits}
+    return min(limits) if len(are_numbers) == 1 else 2
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -48,6 +61,11 @@ class TableParameters(EncodingParameters):
 class CartParameters(TableParameters):
     """Parameters of CART trees and of their forests, with scikit-learn's names and meanings."""
 
+    limit_parameters: ClassVar[dict[str, Callable[[list], Any]]] = {
+        "max_depth": deepest, "min_samples_split": fewest, "min_impurity_decrease": min,
+    }  # fmt: skip
+    pruning_parameters: ClassVar[frozenset[str]] = frozenset({"max_leaf_nodes", "ccp_alpha", "pruning"})
+
     max_depth: Annotated[int | None, whole(1), None] = None
     min_samples_split: Annotated[int | float, whole(2), SHARE] = 2
     min_samples_leaf: Annotated[int | float, whole(1), PART] = 1
@@ -64,7 +82,17 @@ class CartParameters(TableParameters):
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class ForestParameters(CartParameters):
-    """Parameters of forests."""
+    """Parameters of forests. A limit may leave trees out; `n_jobs` and what reports of the fit change no tree."""
+
+    limit_parameters: ClassVar[dict[str, Callable[[list], Any]]] = {
+        **CartParameters.limit_parameters, "n_estimators": max,
+    }  # fmt: skip
+    pruning_parameters: ClassVar[frozenset[str]] = CartParameters.pruning_parameters | {
+        "oob_score",
+        "n_jobs",
+        "verbose",
+    }
+    path_parameters: ClassVar[frozenset[str]] = frozenset()
 
     n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=100, kw_only=False)
     bootstrap: Annotated[bool, "boolean"] = True
@@ -96,15 +124,3 @@ class RegressionParameters(AnnotatedParameters):
             )
         base: Any = super()
         base.check_parameters()
-
-
-def deepest(limits: list[int | None]) -> int | None:
-    """Returns the greatest of several `max_depth`; None is no limit."""
-    known = [limit for limit in limits if limit is not None]
-    return max(known) if len(known) == len(limits) else None
-
-
-def fewest(limits: list[int | float]) -> int | float:
-    """Returns the least of several `min_samples_split`; 2, which is never more, where numbers and shares meet."""
-    are_numbers = {isinstance(limit, Integral) for limit in limits}
-    return min(limits) if len(are_numbers) == 1 else 2

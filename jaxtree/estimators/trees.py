@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from numbers import Integral
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -17,14 +17,7 @@ from jaxtree.estimators.growing import Recipe
 from jaxtree.estimators.interactions import read_interactions
 from jaxtree.estimators.magnitude import check_counts
 from jaxtree.estimators.monotone import read_monotone
-from jaxtree.estimators.parameters import (
-    BALANCED,
-    CLASS_CRITERIA,
-    CartParameters,
-    RegressionParameters,
-    deepest,
-    fewest,
-)
+from jaxtree.estimators.parameters import BALANCED, CLASS_CRITERIA, CartParameters, RegressionParameters
 from jaxtree.estimators.sample import Weights
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules
 from jaxtree.prune.weakest_links import cost_complexity_path
@@ -42,8 +35,6 @@ class _CART(CartParameters, BaseTree):
 
     splitter: Annotated[str, Words({"best", "random"})] = "best"
 
-    limit_parameters: ClassVar[dict] = {"max_depth": deepest, "min_samples_split": fewest, "min_impurity_decrease": min}
-    pruning_parameters = frozenset({"max_leaf_nodes", "ccp_alpha", "pruning"})
     split_limit_counts = "rows"
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:

@@ -89,7 +89,7 @@ def min_impurity_decrease(tree: Tree, min_impurity_decrease: Number) -> Bool[Any
     pass that misses `min_impurity_decrease` by the float64 epsilon.
 
     Args:
-        tree: A tree with its root at node 0.
+        tree: A tree, or several in one table, each with its own root.
         min_impurity_decrease: The least decrease; an array gives a mask for each.
 
     Raises:
@@ -258,7 +258,7 @@ def critical_value(tree: Tree, value: Number, *, measure: str = "gain") -> Bool[
 
 def _impurity_decrease(tree: Tree) -> Float[AnyArray, " node"]:
     weight = as_float64(tree.weight)
-    return as_float64(tree.gain) * weight / weight[0]
+    return as_float64(tree.gain) * weight / weight[tree.root]
 
 
 @in_float64

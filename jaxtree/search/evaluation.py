@@ -53,7 +53,7 @@ class Search(NamedTuple):
         mesh: The devices that boosted models of one program are divided among; None for one.
     """
 
-    estimator: BaseTree
+    estimator: Any
     candidates: Sequence[Parameters]
     X: Any
     y: Any
@@ -98,19 +98,19 @@ def evaluate(search: Search, results: Results, on_scored: Callable[[int], None])
         on_scored: Called with the number of further results.
     """
     encodings: dict[Any, Encoded] = {}
-    metrics, can_share = _metrics(search), _can_share_growth(search)
+    metrics, can_share = _metrics(search), can_share_growth(search)
     for group in group_by_growth(search.estimator, search.candidates):
         trees = group_by_tree(search.estimator, search.candidates, group)
-        grown = _unless_it_fails(_grow, search, trees, encodings) if can_share else None
+        grown = unless_it_fails(_grow, search, trees, encodings) if can_share else None
         for place, (number, own) in enumerate(itertools.product(range(len(search.splits)), trees)):
-            scored = grown and _unless_it_fails(_score_group, search, own, grown[place], metrics)
-            scored = scored or [_fit(search, candidate, number) for candidate in own]
+            scored = grown and unless_it_fails(_score_group, search, own, grown[place], metrics)
+            scored = scored or [fit_alone(search, candidate, number) for candidate in own]
             for candidate, result in zip(own, scored, strict=True):
                 results[candidate][number] = result
             on_scored(len(own))
 
 
-def _unless_it_fails(function: Callable[..., list[Any]], *arguments: Any) -> list[Any] | None:
+def unless_it_fails(function: Callable[..., Any], *arguments: Any) -> Any:
     """Returns the results of a function, or None where it fails, so that each candidate fails by itself."""
     try:
         return function(*arguments)
@@ -118,8 +118,8 @@ def _unless_it_fails(function: Callable[..., list[Any]], *arguments: Any) -> lis
         return None
 
 
-def _can_share_growth(search: Search) -> bool:
-    """Whether a fit is what jaxtree makes of it, and leaves no trace on others: a generator draws anew for each."""
+def can_share_growth(search: Search) -> bool:
+    """Returns whether fits are what jaxtree makes of them, and leave no trace: a generator draws anew for each."""
     if _overrides(type(search.estimator)):
         return False
     states = [search.estimator.random_state, *(c.get("random_state") for c in search.candidates)]
@@ -267,8 +267,8 @@ def _result(fold: _GrownFold, scores: dict[str, Any], seconds: float) -> dict[st
     return times | {f"{part}_scores": of_part for part, of_part in scores.items()}
 
 
-def _fit(search: Search, candidate: int, number: int) -> dict[str, Any]:
-    """The result of fitting a candidate by itself, as scikit-learn's search does."""
+def fit_alone(search: Search, candidate: int, number: int) -> dict[str, Any]:
+    """Returns the result of fitting a candidate by itself, as scikit-learn's search does."""
     train, test = search.splits[number]
     return _fit_and_score(
         clone(search.estimator), search.X, search.y, scorer=search.scorer, train=train, test=test, verbose=0,

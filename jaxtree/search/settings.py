@@ -11,8 +11,10 @@ from sklearn.base import BaseEstimator
 from jaxtree.errors import InvalidInputError, JaxtreeError
 from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.conventions import check_parameters, key_of
+from jaxtree.estimators.forest_base import BaseForest
 from jaxtree.estimators.prunings import Pruning
 from jaxtree.estimators.sample import PreparedFit
+from jaxtree.growth.inputs import Limits
 from jaxtree.prune.stopping import max_depth, min_gain, min_impurity_decrease, min_samples_split
 from jaxtree.prune.validation import HeldOut
 from jaxtree.tree import Tree
@@ -20,6 +22,7 @@ from jaxtree.tree.paths import stop_at
 
 Parameters = dict[str, Any]
 Configurable = TypeVar("Configurable", bound=BaseEstimator)
+Grown = TypeVar("Grown", BaseTree, BaseForest)
 
 
 def configured(owner: Configurable, parameters: Parameters) -> Configurable:
@@ -49,7 +52,7 @@ def configured(owner: Configurable, parameters: Parameters) -> Configurable:
     return copied
 
 
-def group_by_growth(estimator: BaseTree, candidates: Sequence[Parameters]) -> list[list[int]]:
+def group_by_growth(estimator: BaseTree | BaseForest, candidates: Sequence[Parameters]) -> list[list[int]]:
     """Returns the numbers of the candidates that one growth serves, group by group.
 
     A candidate whose parameters are not allowed stands alone.
@@ -74,7 +77,7 @@ def group_by_tree(estimator: BaseTree, candidates: Sequence[Parameters], group: 
     return list(trees.values())
 
 
-def loosest(estimator: BaseTree, candidates: Sequence[Parameters]) -> BaseTree:
+def loosest(estimator: Grown, candidates: Sequence[Parameters]) -> Grown:
     """Returns the estimator with parameters that grow a tree of which those of all candidates are parts."""
     settings = [configured(estimator, parameters) for parameters in candidates]
     loose = copy.copy(settings[0])
@@ -128,12 +131,26 @@ def limit_masks(settings: Sequence[BaseTree], tree: Tree, start: PreparedFit) ->
     """Returns the inner nodes that growth with the limits of every setting would not have split."""
     encoded = start.encoded
     limits = [setting.growth_limits(encoded.codes.shape[1], encoded.weight) for setting in settings]
-    stops = np.zeros((len(settings), tree.node_count), bool)
+    return masks_of_limits(limits, tree, encoded.recipe.limits, settings[0].split_limit_counts)
+
+
+def masks_of_limits(
+    limits: Sequence[Limits], tree: Tree, kept: Limits, split_limit_counts: str
+) -> Bool[np.ndarray, "setting node"]:
+    """Returns the inner nodes that growth with each of some limits would not have split.
+
+    Args:
+        limits: The limits.
+        tree: A tree that was grown with looser ones, or several in one table.
+        kept: The limits that it was grown with.
+        split_limit_counts: What `min_samples_split` counts: "rows" or "weight".
+    """
+    stops = np.zeros((len(limits), tree.node_count), bool)
     for name, mask_of in _LIMITS.items():
         least = np.array([getattr(limit, name) for limit in limits])
         # A limit that growth has kept is not checked again: growth may have counted with some slack.
-        if np.any(least != getattr(encoded.recipe.limits, name)):
-            stops |= mask_of(tree, least, settings[0].split_limit_counts)
+        if np.any(least != getattr(kept, name)):
+            stops |= mask_of(tree, least, split_limit_counts)
     return stops & ~np.asarray(tree.is_leaf)
 
 
@@ -169,7 +186,7 @@ def _batched(prunings: Sequence[Pruning]) -> Pruning:
     return batch
 
 
-def _growth_of(setting: BaseTree, names: set[str]) -> Hashable:
+def _growth_of(setting: BaseTree | BaseForest, names: set[str]) -> Hashable:
     """Returns a key that settings have in common whose trees are parts of one.
 
     Args:
@@ -180,13 +197,13 @@ def _growth_of(setting: BaseTree, names: set[str]) -> Hashable:
     if not setting.draws_growth():
         masking.add("random_state")
     growing = {name for name in names if name.split("__")[0] not in masking}
-    fraction = None if setting.pruning is None else setting.pruning.validation_fraction
+    fraction = setting.held_out_share()
     if fraction is not None:
         growing.add("random_state")
     return fraction, tuple((name, identity(getattr(setting, name))) for name in sorted(growing))
 
 
-def _is_allowed(setting: BaseTree, parameters: Parameters, checked: dict[Hashable, bool]) -> bool:
+def _is_allowed(setting: BaseTree | BaseForest, parameters: Parameters, checked: dict[Hashable, bool]) -> bool:
     """Whether the parameters are allowed; every value is looked at once."""
     for name in dict.fromkeys(name.split("__")[0] for name in parameters):
         value = getattr(setting, name)
@@ -198,7 +215,7 @@ def _is_allowed(setting: BaseTree, parameters: Parameters, checked: dict[Hashabl
     return True
 
 
-def _passes(setting: BaseTree, name: str) -> bool:
+def _passes(setting: BaseTree | BaseForest, name: str) -> bool:
     try:
         check_parameters(setting, [name])
         if name == "pruning" and setting.pruning is not None:

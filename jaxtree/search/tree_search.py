@@ -15,7 +15,9 @@ from sklearn.utils.validation import _check_method_params
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.conventions import progress_of_trees
+from jaxtree.estimators.forest_base import BaseForest
 from jaxtree.search.evaluation import Results, Search, evaluate
+from jaxtree.search.forest_folds import evaluate_forests
 from jaxtree.search.scoring import even_out
 
 
@@ -26,18 +28,20 @@ class TreeSearchCV(BaseSearchCV):
     only decides whether a split is made (`max_depth`, `min_samples_split`, `min_impurity_decrease`, `min_gain`,
     `max_leaf_nodes`, `ccp_alpha`, `collapse`, `pruning` and all `pruning__...`) never makes another tree grow; others,
     which change splits, do once for each of their values. Of `OptimalTreeClassifier` one search of a fold finds the
-    trees of all values of `leaf_penalty` and `max_leaf_nodes`. The folds are roots of one growth, each encoded by its
-    own training rows. Accuracy, balanced accuracy, log loss, Brier score, ROC AUC of two classes, squared error, R^2
-    and all metrics of labels come from class counts at the nodes; any other scorer, and whatever does not follow from
-    counts (several outputs, rows shared out, subtree raising, a price found by cross-validation), is scored on the
-    rows.
+    trees of all values of `leaf_penalty` and `max_leaf_nodes`.
+
+    The folds of a tree are roots of one growth, each encoded by its own training rows. Accuracy, balanced accuracy, log
+    loss, Brier score, ROC AUC of two classes, squared error, R^2 and all metrics of labels come from class counts at
+    the nodes; any other scorer, and whatever does not follow from counts (several outputs, rows shared out, subtree
+    raising, a price found by cross-validation), is scored on the rows. The trees of a forest are roots of one growth a
+    fold, of which a smaller `n_estimators` takes the first; every setting is scored on the rows.
 
     Fits that fail score `error_score`, as in scikit-learn. A `random_state` that is a generator makes every setting
     grow. `mean_fit_time` is a setting's part of the shared growth. An interrupt (Ctrl-C) leaves `cv_results_`,
     `best_params_` and `best_score_` of the settings that were scored on all folds, and is raised again.
 
     Args:
-        estimator: A tree of jaxtree.
+        estimator: A tree or a forest of jaxtree.
         param_grid: A dict of lists, or a list of such.
         cv: Number of folds, or a splitter of scikit-learn.
         scoring: A name, a scorer, several in a list or dict, a function; the estimator's `score` if None.
@@ -54,7 +58,7 @@ class TreeSearchCV(BaseSearchCV):
         best_index_: Their place in `cv_results_`.
 
     Raises:
-        InvalidInputError: The estimator is no tree of jaxtree.
+        InvalidInputError: The estimator is no tree or forest of jaxtree.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -68,7 +72,7 @@ class TreeSearchCV(BaseSearchCV):
 
     _parameter_constraints: ClassVar[dict] = {
         **{name: BaseSearchCV._parameter_constraints[name] for name in ("scoring", "refit", "cv", "error_score")},
-        "estimator": [BaseTree],
+        "estimator": [BaseTree, BaseForest],
         "param_grid": [dict, list],
         "return_train_score": ["boolean"],
         "progress": ["boolean"],
@@ -102,9 +106,9 @@ class TreeSearchCV(BaseSearchCV):
             **params: Further arguments of `fit`, such as `sample_weight`, split like the rows where they have a value
                 for each; and `groups` for the splitter.
         """
-        if not isinstance(self.estimator, BaseTree):
+        if not isinstance(self.estimator, BaseTree | BaseForest):
             raise InvalidInputError(
-                f"TreeSearchCV searches over trees of jaxtree, got {type(self.estimator).__name__}; "
+                f"TreeSearchCV searches over trees and forests of jaxtree, got {type(self.estimator).__name__}; "
                 "sklearn.model_selection.GridSearchCV searches over anything"
             )
         self._validate_params()
@@ -126,7 +130,8 @@ class TreeSearchCV(BaseSearchCV):
         try:
             total = len(candidates) * len(splits)
             with progress_of_trees(int(self.progress), total, "scoring settings", "scores are done") as report:
-                evaluate(search, results, report or (lambda number: None))
+                fill_in = evaluate_forests if isinstance(self.estimator, BaseForest) else evaluate
+                fill_in(search, results, report or (lambda number: None))
         except KeyboardInterrupt:
             # Whatever is wrong with the results, the interrupt is what the caller is to see.
             with contextlib.suppress(Exception):
@@ -140,7 +145,7 @@ class TreeSearchCV(BaseSearchCV):
     def __sklearn_tags__(self):
         """Returns scikit-learn's tags: tables may hold what the estimator's may."""
         tags = super().__sklearn_tags__()
-        if isinstance(self.estimator, BaseTree):
+        if isinstance(self.estimator, BaseTree | BaseForest):
             tags.input_tags = get_tags(self.estimator).input_tags
         return tags
 

@@ -11,6 +11,7 @@ import jaxtree
 from jaxtree import ID3Classifier, prune, take_tree
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.stopping import chi_squared_test
+from jaxtree.tree.forest import join_trees
 from tests.prune.growths import (
     CLASSES,
     assert_nested,
@@ -176,6 +177,14 @@ def test_min_impurity_decrease_exactly_at_a_split_s():
     decrease = float(tree.gain[0] * tree.weight[0] / tree.weight[0])
     assert not prune.min_impurity_decrease(tree, decrease)[0]
     assert prune.min_impurity_decrease(tree, np.nextafter(decrease, 1))[0]
+
+
+@pytest.mark.parametrize("name", ["max_depth", "min_samples_split", "min_weight", "min_impurity_decrease", "min_gain"])
+def test_rules_of_single_nodes_take_many_trees_in_one_table(name):
+    rule, values, _ = RULES[name]
+    trees = [fitted("weights", seed).tree_ for seed in (0, 1)]
+    together = rule(join_trees(trees).nodes, values)
+    np.testing.assert_array_equal(together, np.concatenate([rule(tree, values) for tree in trees], axis=1))
 
 
 def test_masks_unite():

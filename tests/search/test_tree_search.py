@@ -216,7 +216,7 @@ def test_names_that_are_no_parameters():
 
 
 def test_what_is_not_searched():
-    with pytest.raises(InvalidInputError, match="trees of jaxtree, got RandomForestClassifier"):
+    with pytest.raises(InvalidInputError, match="trees and forests of jaxtree, got RandomForestClassifier"):
         TreeSearchCV(RandomForestClassifier(), DEPTHS).fit(X, Y)
     with pytest.raises(InvalidParameterError, match="'progress' parameter"):
         TreeSearchCV(DecisionTreeClassifier(), DEPTHS, progress="yes").fit(X, Y)

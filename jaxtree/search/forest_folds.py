@@ -1,0 +1,113 @@
+"""Scores of settings of a forest on all folds: the trees of settings that differ in prunings alone grow once a fold.
+
+Such settings differ in limits of growth, in prunings, and in the number of trees: a forest of fewer trees has the first
+ones of a larger one.
+"""
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sklearn.model_selection._validation import _score
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_method_params
+
+from jaxtree.errors import InterruptedFitWarning
+from jaxtree.estimators.forest_base import BaseForest
+from jaxtree.estimators.forest_start import BegunForest
+from jaxtree.estimators.sample import Encoded
+from jaxtree.growth.inputs import Limits
+from jaxtree.search.evaluation import Results, Search, can_share_growth, fit_alone, unless_it_fails
+from jaxtree.search.settings import configured, group_by_growth, loosest, masks_of_limits
+from jaxtree.tree.forest import Forest, take_trees
+
+
+class _GrownForest(NamedTuple):
+    """The trees grown on the training part of a fold with the loosest limits of a group; thresholds are codes."""
+
+    forest: BaseForest
+    begun: BegunForest
+    trees: Forest
+    kept: Limits
+    seconds: float
+
+
+def evaluate_forests(search: Search, results: Results, on_scored: Callable[[int], None]) -> None:
+    """Fills in the results of every candidate and fold, in the form of scikit-learn's `_fit_and_score`.
+
+    Args:
+        search: The task.
+        results: A row for every candidate, with None for every fold.
+        on_scored: Called with the number of further results.
+
+    Raises:
+        KeyboardInterrupt: There was an interrupt, which leaves the results that are known by then.
+    """
+    encodings: dict[Any, Encoded] = {}
+    can_share = can_share_growth(search)
+    for group in group_by_growth(search.estimator, search.candidates):
+        for fold in range(len(search.splits)):
+            grown = unless_it_fails(_grow, search, group, fold, encodings) if can_share else None
+            for candidate in group:
+                scored = grown and unless_it_fails(_score_setting, search, candidate, fold, grown)
+                results[candidate][fold] = scored or _fit_whole(search, candidate, fold)
+                on_scored(1)
+
+
+def _grow(search: Search, group: list[int], fold: int, encodings: dict[Any, Encoded]) -> _GrownForest:
+    """Grows the trees of a fold with limits that suit every candidate of a group."""
+    began = time.perf_counter()
+    train, _ = search.splits[fold]
+    forest = loosest(search.estimator, [search.candidates[candidate] for candidate in group])
+    X, y = _safe_split(forest, search.X, search.y, train)
+    params = _check_method_params(search.X, params=search.fit_params, indices=train)
+    kind = (fold, repr(sorted(vars(forest.blank_tree().make_encoder()).items())))
+    begun = forest.prepare_fit(X, y, **params, encoded=encodings.get(kind))
+    if begun.start.sample.num_rows == len(train):
+        encodings.setdefault(kind, Encoded(begun.blank.encoder_, begun.start.encoded.codes))
+    trees = _uninterrupted(lambda: forest.grow_trees(begun))
+    seconds = (time.perf_counter() - began) / len(group)
+    return _GrownForest(forest, begun, trees, forest.limits_of_trees(begun)[0], seconds)
+
+
+def _score_setting(search: Search, candidate: int, fold: int, grown: _GrownForest) -> dict[str, Any]:
+    """The result of a candidate on a fold whose trees are grown."""
+    began = time.perf_counter()
+    setting = configured(grown.forest, search.candidates[candidate])
+    setting.check_parameters()
+    setting.finish_fit(_within_limits(setting, grown), grown.begun)
+    fitted = time.perf_counter()
+    scores = {}
+    for part, rows in zip(("train", "test"), search.splits[fold], strict=True):
+        if part == "test" or search.return_train_score:
+            X, y = _safe_split(setting, search.X, search.y, rows, search.splits[fold][0])
+            params = _check_method_params(search.X, params=search.score_params, indices=rows)
+            scores[f"{part}_scores"] = _score(setting, X, y, search.scorer, params, search.error_score)
+    times = {"fit_time": grown.seconds + fitted - began, "score_time": time.perf_counter() - fitted}
+    return {"fit_error": None, **times, **scores}
+
+
+def _within_limits(setting: BaseForest, grown: _GrownForest) -> Forest:
+    """The first trees, as they would have grown with the limits of a setting."""
+    trees = grown.trees.first(setting.n_estimators)
+    limits, counts = setting.limits_of_trees(grown.begun)
+    (stops,) = masks_of_limits([limits], trees.nodes, grown.kept, counts)
+    return take_trees(trees.nodes, trees.first_node[:-1], collapsed=stops)
+
+
+def _fit_whole(search: Search, candidate: int, fold: int) -> dict[str, Any]:
+    """The result of fitting a candidate by itself."""
+    return _uninterrupted(lambda: fit_alone(search, candidate, fold))
+
+
+def _uninterrupted(fit: Callable[[], Any]) -> Any:
+    """Calls what fits a forest, and raises the interrupt that left it with fewer trees."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", InterruptedFitWarning)
+        fitted = fit()
+    for own in caught:
+        if issubclass(own.category, InterruptedFitWarning):
+            raise KeyboardInterrupt
+        warnings.warn_explicit(own.message, own.category, own.filename, own.lineno)
+    return fitted

@@ -1,0 +1,137 @@
+"""Searches over forests: the trees of a fold grow once for all settings that limit, prune or number them."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+from jaxtree import (
+    Dropout,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    Pessimistic,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    ReducedError,
+    TreeSearchCV,
+)
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators import forest_base
+from tests.search.beside import FOLDS, ROWS, compare, numbers, targets, weights, words
+
+X, Y = numbers()
+FOREST = RandomForestClassifier(6, random_state=0)
+LIMITS = {
+    "n_estimators": [2, 6],
+    "max_depth": [2, None],
+    "min_samples_split": [2, 12, 0.2],
+    "min_impurity_decrease": [0, 0.02],
+}
+
+
+@pytest.fixture
+def growths(monkeypatch):
+    """The number of trees of every growth."""
+    really, numbers = forest_base.grow_sample, []
+
+    def counted(*arguments, trees, **options):
+        numbers.append(len(trees))
+        return really(*arguments, trees=trees, **options)
+
+    monkeypatch.setattr(forest_base, "grow_sample", counted)
+    return numbers
+
+
+@pytest.mark.parametrize(
+    "forest",
+    [
+        FOREST,
+        RandomForestClassifier(6, random_state=0, class_weight="balanced_subsample", min_samples_leaf=2),
+        ExtraTreesClassifier(6, random_state=0),
+    ],
+    ids=["bootstrap", "balanced", "all rows"],
+)
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_limits_and_numbers_of_trees(forest, is_weighted):
+    params = {"sample_weight": weights()} if is_weighted else {}
+    compare(forest, LIMITS, X, Y, scoring="neg_log_loss", fit_params=params)
+
+
+@pytest.mark.parametrize("forest", [RandomForestRegressor(5, random_state=0), ExtraTreesRegressor(5, random_state=0)])
+def test_numbers(forest):
+    compare(forest, LIMITS | {"min_impurity_decrease": [0, 0.3]}, *targets())
+
+
+def test_prunings():
+    grid = {
+        "pruning": [None, Pessimistic(), ReducedError(), Dropout(0.2), Dropout(0.2, draws=3)],
+        "n_estimators": [2, 3],
+    }
+    compare(FOREST, [grid, {"max_leaf_nodes": [4], "ccp_alpha": [0, 0.02]}], X, Y, return_train_score=True)
+
+
+def test_words_gaps_and_several_outputs():
+    compare(FOREST, LIMITS, *words(missing=True), scoring=["accuracy", "roc_auc"], refit="roc_auc")
+    compare(FOREST, {"max_depth": [1, 3], "n_estimators": [1, 4]}, X, np.stack([Y > 0, Y > 1], axis=1))
+
+
+def test_limits_numbers_and_prunings_never_cause_another_growth(growths):
+    grid = [LIMITS, {"pruning": [Pessimistic()], "ccp_alpha": [0.01], "n_jobs": [1], "oob_score": [True]}]
+    TreeSearchCV(FOREST, grid, cv=FOLDS, refit=False).fit(X, Y)
+    assert growths == [6, 6, 6]
+    TreeSearchCV(FOREST, {"max_features": [1, 2], "random_state": [0, 1], "max_depth": [2]}, cv=FOLDS).fit(X, Y)
+    assert growths[3:] == [6] * 13
+
+
+def test_a_generator_lets_every_setting_grow(growths):
+    forest = RandomForestClassifier(3, random_state=np.random.RandomState(0))
+    TreeSearchCV(forest, {"max_depth": [1, 2]}, cv=FOLDS, refit=False).fit(X, Y)
+    assert growths == [3] * 6
+
+
+def test_settings_that_are_not_allowed_fail_alone():
+    grid = [{"max_depth": [2, -1]}, {"bootstrap": [False], "oob_score": [False, True]}]
+    ours = compare(FOREST, grid, X, Y)
+    assert np.isfinite(ours.cv_results_["mean_test_score"]).tolist() == [True, False, True, False]
+    with pytest.raises(InvalidInputError, match=r"Out of bag.*bootstrap=True"):
+        TreeSearchCV(FOREST, grid[1], cv=FOLDS, error_score="raise").fit(X, Y)
+    with pytest.raises(ValueError, match="Invalid parameter 'deep'"):
+        TreeSearchCV(FOREST, {"deep": [1]}, cv=FOLDS).fit(X, Y)
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_an_interrupted_growth_ends_the_search(shares, monkeypatch):
+    """A forest alone would keep the trees that it has."""
+    really, calls = forest_base.grow_sample, []
+
+    def interrupted(*arguments, trees, **options):
+        calls.append(len(trees))
+        # The second setting is interrupted on the last fold.
+        return really(*arguments, trees=trees[:2] if len(calls) == 6 else trees, **options)
+
+    monkeypatch.setattr(forest_base, "grow_sample", interrupted)
+    forest = FOREST if shares else RandomForestClassifier(6, random_state=np.random.RandomState(0))
+    grid = {"max_features": [1, 2]} if shares else [{"max_depth": [1]}, {"max_features": [1]}]
+    search = TreeSearchCV(forest, grid, cv=FOLDS)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    assert len(search.cv_results_["params"]) == 1 and search.best_index_ == 0 and len(calls) == 6
+
+
+def test_a_warning_of_a_fit_comes_through():
+    y = np.where(np.arange(ROWS) % 2, "a", "b")
+    forest = RandomForestClassifier(2, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TreeSearchCV(forest, {"max_depth": [1]}, cv=FOLDS).fit(X, y)
+    with pytest.warns(UserWarning, match="do not have OOB scores"):
+        TreeSearchCV(forest.set_params(oob_score=True), {"max_depth": [1]}, cv=FOLDS).fit(X, y)
+
+
+def test_the_search_leaves_the_forest_alone_and_predicts_by_the_best():
+    search = TreeSearchCV(FOREST, LIMITS, cv=FOLDS).fit(X, Y)
+    assert not hasattr(FOREST, "forest_")
+    other = GridSearchCV(FOREST, {}, cv=FOLDS).fit(X, Y)
+    assert search.best_score_ >= other.best_score_
+    assert len(search.best_estimator_) == search.best_params_["n_estimators"]
