@@ -80,7 +80,9 @@ def search(
         str | None, typer.Option("--output", "-o", help="Fit the best setting on all rows, and write this model file.")
     ] = None,
     results: Annotated[str | None, typer.Option(help="Scores of all settings: .csv, .parquet or .jsonl.")] = None,
-    algorithm: Annotated[Literal["cart", "c45", "id3", "optimal"], typer.Option("--algorithm", "-a")] = "cart",
+    algorithm: Annotated[
+        Literal["cart", "c45", "id3", "optimal", "forest", "boosting"], typer.Option("--algorithm", "-a")
+    ] = "cart",
     prune: PruneOption = None,
     cv: Annotated[int, typer.Option(min=2, help="The number of folds.")] = 10,
     scoring: Annotated[
@@ -90,7 +92,11 @@ def search(
     columns: ColumnOptions,
     session: TableSession,
 ) -> None:
-    """Scores all combinations of given values, and can fit the best one; a tree grows once per fold."""
+    """Scores all combinations of given values, and can fit the best one.
+
+    Trees and forests grow once per fold for all limits and prunings; boosted trees of a fold are fitted at once.
+    """
+    from jaxtree.search.boost_search import BoostSearchCV
     from jaxtree.search.tree_search import TreeSearchCV
 
     if output is not None:
@@ -101,7 +107,8 @@ def search(
         check_scorer(scoring, training)
     estimator = make_estimator(algorithm, training.task, seed=seed, prunings=prune or ())
     grid, folds = make_grid(estimator, settings), folds_of(training, cv, seed)
-    scored = TreeSearchCV(estimator, grid, cv=folds, scoring=scoring, refit=False, error_score="raise")
+    kind_of_search = BoostSearchCV if algorithm == "boosting" else TreeSearchCV
+    scored = kind_of_search(estimator, grid, cv=folds, scoring=scoring, refit=False, error_score="raise")
     with session.doing("searching"):
         scores = scored.fit(training.X, training.y, sample_weight=training.weight).cv_results_
     print_results(output, _ranking(scores, scoring or training.score_name))

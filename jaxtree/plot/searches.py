@@ -1,4 +1,4 @@
-"""Charts of a search over boosted trees: curves of all settings, parameters that count, shares of an ensemble."""
+"""Charts of a search: curves of all settings, parameters that count, shares of an ensemble."""
 
 from typing import Any
 
@@ -63,11 +63,11 @@ def _draw_curve(ax: Axes, curve: Float[np.ndarray, " round"], was_stopped: bool,
 def plot_parameter_importances(search: Any, metric: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Draws how much each parameter of a search counts, the most important one on top.
 
-    By `BoostSearchCV.parameter_importances`: what a forest that predicts scores from settings loses when the values of
+    By `parameter_importances` of the search: what a forest that predicts scores from settings loses when the values of
     a parameter are shuffled, with standard deviations as lines.
 
     Args:
-        search: A fitted `BoostSearchCV`.
+        search: A fitted `TreeSearchCV` or `BoostSearchCV`.
         metric: The name of the metric; the one that chose if not given.
         ax: Where to draw; a new figure if not given.
 
@@ -140,7 +140,13 @@ def _check(search: Any, attribute: str) -> None:
     """Raises an error unless a search has what is drawn."""
     check_is_fitted(search, "cv_results_")
     if not hasattr(search, attribute):
-        wanted = (
-            'a BoostSearchCV with refit="ensemble"' if attribute == "ensemble_weights_" else "a fitted BoostSearchCV"
-        )
-        raise InvalidInputError(f"what is drawn must be {wanted}, got {type(search).__name__} without {attribute}")
+        name = type(search).__name__
+        raise InvalidInputError(f"what is drawn must be {_WANTED[attribute]}, got {name} without {attribute}")
+
+
+_WANTED = {
+    "learning_curves_": "a fitted BoostSearchCV",
+    "parameter_importances": "a fitted TreeSearchCV or BoostSearchCV",
+    "ensemble_weights_": 'a BoostSearchCV with refit="ensemble"',
+}
+"""The searches that have what is drawn."""

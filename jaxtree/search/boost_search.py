@@ -2,7 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -10,22 +10,22 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float, Int
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import ParameterGrid, ParameterSampler, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_method_params, check_is_fitted
+from sklearn.utils.validation import _check_method_params
 
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.boosted_ensemble import ensemble_of
 from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.conventions import progress_of_trees, whole
 from jaxtree.growth.mesh import check_mesh
+from jaxtree.search.candidates import settings_of
 from jaxtree.search.ensemble import fit_on_folds, given, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.halving import Halving, Standings, fit_settings, with_seeds
 from jaxtree.search.out_of_fold import out_of_fold
-from jaxtree.search.parameter_importances import ParameterImportances, parameter_importances
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import Parameters, configured
 from jaxtree.search.tree_search import TreeSearchCV
@@ -51,7 +51,7 @@ class BoostSearchCV(TreeSearchCV):
         cv: Number of folds, or a splitter of scikit-learn.
         scoring: A name, a scorer, several in a list or dict, a function; the estimator's `score` if None.
         refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses; or
-            "ensemble": settings chosen by their out-of-fold predictions (see
+            "ensemble": settings chosen by their out-of-fold predictions and one score (see
             `jaxtree.search.ensemble.select_with_replacement`), fitted on all rows, whose predictions are averaged:
             a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`; or "fold-ensemble": of every chosen setting the
             models of all folds, averaged, which are those whose out-of-fold predictions were chosen by.
@@ -98,7 +98,7 @@ class BoostSearchCV(TreeSearchCV):
         **{name: BaseSearchCV._parameter_constraints[name] for name in ("scoring", "refit", "cv", "error_score")},
         "estimator": [GradientBoostingClassifier, GradientBoostingRegressor],
         "param_space": [dict, list],
-        "n_iter": [None, int],
+        "n_iter": [None, whole(1)],
         "random_state": ["random_state"],
         "factor": [None, Interval(Real, 1, None, closed="neither")],
         "min_resources": [whole(1)],
@@ -203,39 +203,9 @@ class BoostSearchCV(TreeSearchCV):
         with progress_of_trees(self.verbose, sum(rounds.values()), "fitting settings", "rounds are made") as report:
             yield SearchProgress(report, rounds)
 
-    def parameter_importances(
-        self, metric: str | None = None, *, num_repeats: int = 20, seed: int = 0
-    ) -> ParameterImportances:
-        """Returns how much each parameter counts for the mean scores of the settings.
-
-        A random forest predicts the score from the settings; what counts is the coefficient of determination that it
-        loses when the values of a parameter are shuffled (see `jaxtree.search.parameter_importances`).
-
-        Args:
-            metric: The name of the metric; the one that chose if not given.
-            num_repeats: How often every parameter is shuffled.
-            seed: The seed of the forest and the shuffles.
-
-        Raises:
-            InvalidInputError: There is no such metric, or there are too few settings with scores.
-        """
-        check_is_fitted(self, "cv_results_")
-        chose = self.refit if self.multimetric_ and isinstance(self.refit, str) else "score"
-        return parameter_importances(self.cv_results_, metric or chose, num_repeats=num_repeats, seed=seed)
-
     def _candidates(self) -> list[Parameters]:
         """Returns the settings, after a look at every value."""
-        spaces = [self.param_space] if isinstance(self.param_space, dict) else self.param_space
-        spaces = [{name: _listed(values) for name, values in space.items()} for space in spaces]
-        try:
-            if self.n_iter is None:
-                candidates = list(ParameterGrid(spaces))
-            else:
-                candidates = list(ParameterSampler(spaces, self.n_iter, random_state=self.random_state))
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"param_space: {error}") from error
-        if not candidates:
-            raise InvalidInputError(f"param_space must have one setting or more, got {self.param_space!r}")
+        candidates = settings_of(self.param_space, self.n_iter, self.random_state, "param_space")
         for parameters in candidates:
             configured(self.estimator, parameters).check_parameters()
         return candidates
@@ -244,6 +214,10 @@ class BoostSearchCV(TreeSearchCV):
         """Returns scikit-learn's scorers, and the name of the metric that chooses."""
         if not asks_for_ensemble:
             return self._get_scorers()
+        if isinstance(self.scoring, list | tuple | set | dict):
+            raise InvalidInputError(
+                f"refit={self.refit!r} chooses by one score: scoring must be one, got {self.scoring!r}"
+            )
         kind, self.refit = self.refit, True
         try:
             return self._get_scorers()
@@ -318,11 +292,3 @@ def _warn_of_interrupt(standings: Standings) -> None:
         f" of {standings.num_folds} folds"
     )
     warnings.warn(text, InterruptedFitWarning, stacklevel=3)
-
-
-def _listed(values: Any) -> Any:
-    """A list of one for a single value."""
-    if hasattr(values, "rvs") or isinstance(values, np.ndarray | range):
-        return values
-    is_several = isinstance(values, Sequence) and not isinstance(values, str)
-    return values if is_several else [values]

@@ -6,29 +6,31 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
 from sklearn.utils import get_tags, indexable
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree
-from jaxtree.estimators.conventions import progress_of_trees
+from jaxtree.estimators.conventions import progress_of_trees, whole
 from jaxtree.estimators.forest_base import BaseForest
+from jaxtree.search.candidates import settings_of
 from jaxtree.search.evaluation import Results, Search, evaluate
 from jaxtree.search.forest_folds import evaluate_forests
+from jaxtree.search.parameter_importances import ParameterImportances, parameter_importances
 from jaxtree.search.scoring import even_out
 
 
 class TreeSearchCV(BaseSearchCV):
-    """Cross-validated grid search that grows once a fold and scores every setting as a mask.
+    """Cross-validated search that grows once a fold and scores every setting as a mask.
 
-    The scores and the winner are those of `sklearn.model_selection.GridSearchCV` on the same folds. A parameter that
-    only decides whether a split is made (`max_depth`, `min_samples_split`, `min_impurity_decrease`, `min_gain`,
-    `max_leaf_nodes`, `ccp_alpha`, `collapse`, `pruning` and all `pruning__...`) never makes another tree grow; others,
-    which change splits, do once for each of their values. Of `OptimalTreeClassifier` one search of a fold finds the
-    trees of all values of `leaf_penalty` and `max_leaf_nodes`.
+    The scores and the winner are those of `sklearn.model_selection.GridSearchCV` on the same folds, with `n_iter` those
+    of `RandomizedSearchCV`. A parameter that only decides whether a split is made (`max_depth`, `min_samples_split`,
+    `min_impurity_decrease`, `min_gain`, `max_leaf_nodes`, `ccp_alpha`, `collapse`, `pruning` and all `pruning__...`)
+    never makes another tree grow; others, which change splits, do once for each of their values. Of
+    `OptimalTreeClassifier` one search of a fold finds the trees of all values of `leaf_penalty` and `max_leaf_nodes`.
 
     The folds of a tree are roots of one growth, each encoded by its own training rows. Accuracy, balanced accuracy, log
     loss, Brier score, ROC AUC of two classes, squared error, R^2 and all metrics of labels come from class counts at
@@ -42,13 +44,16 @@ class TreeSearchCV(BaseSearchCV):
 
     Args:
         estimator: A tree or a forest of jaxtree.
-        param_grid: A dict of lists, or a list of such.
+        param_grid: A dict of lists and distributions of `scipy.stats`, or a list of such; a single value stands for a
+            list of one.
         cv: Number of folds, or a splitter of scikit-learn.
         scoring: A name, a scorer, several in a list or dict, a function; the estimator's `score` if None.
         refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses.
         error_score: The score of a fit that fails, or "raise".
         return_train_score: Whether `cv_results_` has scores on the training rows, too.
         progress: Whether to show a progress bar.
+        n_iter: The number of settings that are drawn; all of a grid if None.
+        random_state: The seed of what is drawn from distributions.
 
     Attributes:
         cv_results_: Scores and times as in scikit-learn.
@@ -76,6 +81,8 @@ class TreeSearchCV(BaseSearchCV):
         "param_grid": [dict, list],
         "return_train_score": ["boolean"],
         "progress": ["boolean"],
+        "n_iter": [None, whole(1)],
+        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -89,6 +96,8 @@ class TreeSearchCV(BaseSearchCV):
         error_score: Any = np.nan,
         return_train_score: bool = False,
         progress: bool = False,
+        n_iter: int | None = None,
+        random_state: Any = None,
     ):
         super().__init__(
             estimator, scoring=scoring, refit=refit, cv=cv, error_score=error_score,
@@ -96,6 +105,8 @@ class TreeSearchCV(BaseSearchCV):
         )  # fmt: skip
         self.param_grid = param_grid
         self.progress = progress
+        self.n_iter = n_iter
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Scores every setting, and fits the best one on all rows.
@@ -120,7 +131,7 @@ class TreeSearchCV(BaseSearchCV):
         splitter: Any = check_cv(cv, y, classifier=is_classifier(self.estimator))
         splits = list(splitter.split(X, y, **routed.splitter.split))
         self.n_splits_ = len(splits)
-        candidates = list(ParameterGrid(self.param_grid))
+        candidates = settings_of(self.param_grid, self.n_iter, self.random_state, "param_grid")
         self._check_names(candidates)
         search = Search(
             _cloned(self.estimator), candidates, X, y, splits, scorers, routed.estimator.fit, routed.scorer.score,
@@ -141,6 +152,26 @@ class TreeSearchCV(BaseSearchCV):
         if self.refit:
             self._refit(search)
         return self
+
+    def parameter_importances(
+        self, metric: str | None = None, *, num_repeats: int = 20, seed: int = 0
+    ) -> ParameterImportances:
+        """Returns how much each parameter counts for the mean scores of the settings.
+
+        A random forest predicts the score from the settings; what counts is the coefficient of determination that it
+        loses when the values of a parameter are shuffled (see `jaxtree.search.parameter_importances`).
+
+        Args:
+            metric: The name of the metric; the one that chose if not given.
+            num_repeats: How often every parameter is shuffled.
+            seed: The seed of the forest and the shuffles.
+
+        Raises:
+            InvalidInputError: There is no such metric, or there are too few settings with scores.
+        """
+        check_is_fitted(self, "cv_results_")
+        chose = self.refit if self.multimetric_ and isinstance(self.refit, str) else "score"
+        return parameter_importances(self.cv_results_, metric or chose, num_repeats=num_repeats, seed=seed)
 
     def __sklearn_tags__(self):
         """Returns scikit-learn's tags: tables may hold what the estimator's may."""

@@ -140,6 +140,16 @@ def test_search_ranks_and_fits_the_best(run):
 
 
 @pytest.mark.parametrize(
+    ("algorithm", "setting"), [("forest", "n_estimators=2,4"), ("boosting", "learning_rate=0.1,0.5")]
+)
+def test_a_search_over_many_trees(run, patients, algorithm, setting):
+    done = run("search", patients, "-t", "ill", "-a", algorithm, "--set", setting, "--cv", "2", "-o", "m.jaxtree")
+    assert "2 settings; accuracy" in done.stdout
+    name, _, values = setting.partition("=")
+    assert getattr(jaxtree.load("m.jaxtree"), name) in map(float, values.split(","))
+
+
+@pytest.mark.parametrize(
     ("name", "rows"), [("car", 1728), ("play-tennis", 14), ("contact-lenses", 24), ("watermelon", 17)]
 )
 def test_examples_are_tables(run, name, rows):
