@@ -1,5 +1,7 @@
-"""Many fits of one estimator on parts of a table: cross-validation, learning curves, intervals, importances."""
+"""Many fits of one estimator on parts of a table: cross-validation, learning curves, bags, intervals."""
 
+from jaxtree.resampling.bagging import Bagged as Bagged
+from jaxtree.resampling.bagging import bag as bag
 from jaxtree.resampling.boruta import BorutaSelector as BorutaSelector
 from jaxtree.resampling.conformal import ConformalRegressor as ConformalRegressor
 from jaxtree.resampling.validation import cross_validate as cross_validate

@@ -27,6 +27,7 @@ def cross_validate(
     *,
     cv: Any = 5,
     scoring: Any = None,
+    groups: Any = None,
     fit_params: Mapping[str, Any] | None = None,
     verbose: int = 0,
 ) -> dict[str, Any]:
@@ -40,6 +41,7 @@ def cross_validate(
         y: Its target.
         cv: The number of folds, or a splitter of scikit-learn, or pairs of training and test rows.
         scoring: A name, a scorer, or several in a list or dict; the estimator's `score` if None.
+        groups: The group of every row, for a splitter that keeps groups together, such as `GroupKFold`.
         fit_params: Further arguments of `fit`, such as `sample_weight`, split like the rows.
         verbose: 1 for a progress bar.
 
@@ -56,8 +58,8 @@ def cross_validate(
         >>> len(scores["test_score"]), round(float(scores["test_score"].mean()), 2)
         (20, 0.94)
     """
-    X, y = indexable(X, y)
-    splits = _splits(estimator, X, y, cv)
+    X, y, groups = indexable(X, y, groups)
+    splits = _splits(estimator, X, y, cv, groups)
     began = time.perf_counter()
     with progress_of_trees(verbose, len(splits), "fitting folds", "fits are done") as report:
         fitted = fit_parts(estimator, X, y, [train for train, _ in splits], fit_params, report)
@@ -93,7 +95,8 @@ def learning_curve(
         X: A table.
         y: Its target.
         train_sizes: Numbers of training rows, or fractions of those of the smallest fold if all are at most 1.
-        cv: The number of folds, or a splitter, or pairs of training and test rows.
+        cv: The number of folds, or a splitter, or pairs of training and test rows, such as `GroupKFold().split(X, y,
+            groups)` gives.
         scoring: A name or a scorer; the estimator's `score` if None.
         random_state: The seed of the order in which training rows are taken.
         verbose: 1 for a progress bar.
@@ -127,9 +130,9 @@ def learning_curve(
     return sizes, train_scores.reshape(len(sizes), -1), test_scores.reshape(len(sizes), -1)
 
 
-def _splits(estimator: Any, X: Any, y: Any, cv: Any) -> list[Split]:
+def _splits(estimator: Any, X: Any, y: Any, cv: Any, groups: Any = None) -> list[Split]:
     splitter: Any = check_cv(cv, y, classifier=is_classifier(estimator))
-    return list(splitter.split(X, y))
+    return list(splitter.split(X, y, groups))
 
 
 def _numbers_of_rows(sizes: np.ndarray, most: int) -> Int[np.ndarray, " size"]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
+from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold, ShuffleSplit
 from sklearn.model_selection import cross_validate as sklearn_cross_validate
 from sklearn.model_selection import learning_curve as sklearn_learning_curve
 
@@ -74,6 +74,19 @@ def test_scores_are_those_of_scikit_learn(scoring):
             np.testing.assert_allclose(own[name], beside[name], rtol=1e-12)
     assert own["fit_time"].shape == (6,) and len(own["estimator"]) == 6
     np.testing.assert_array_equal(own["indices"]["train"][2], PARTS[2])
+
+
+def test_groups_stay_together():
+    groups, cv = np.arange(len(X)) % 7, GroupKFold(3)
+    tree = jaxtree.DecisionTreeClassifier(max_depth=3)
+    own = cross_validate(tree, X, WORD, cv=cv, groups=groups)
+    beside = sklearn_cross_validate(tree, X, WORD, cv=cv, groups=groups)
+    np.testing.assert_allclose(own["test_score"], beside["test_score"], rtol=1e-12)
+    for train, test in zip(own["indices"]["train"], own["indices"]["test"], strict=True):
+        assert not set(groups[train]) & set(groups[test])
+    pairs = list(cv.split(X, WORD, groups))
+    curve = learning_curve(tree, X, WORD, cv=pairs, train_sizes=[1.0])
+    assert curve[2].shape == (1, 3)
 
 
 @pytest.mark.parametrize("sizes", [[0.2, 0.5, 1.0], [20, 45]], ids=str)

@@ -1,0 +1,117 @@
+"""Bagging of boosted models: the mean of models that are fitted on samples of the rows (Breiman, 1996)."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.base import is_classifier
+from sklearn.utils import check_random_state, indexable
+from sklearn.utils.metaestimators import _safe_split
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.boosted_ensemble import BoostedEnsemble, ensemble_of
+from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.estimators.conventions import progress_of_trees
+from jaxtree.resampling.parts import fit_parts
+
+
+class Bagged(NamedTuple):
+    """Models on samples of the rows.
+
+    Attributes:
+        model: Their mean, a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`.
+        out_of_bag: Of every row the mean prediction, or probabilities of classes, of the models that have not drawn it;
+            NaN where all have.
+    """
+
+    model: BoostedEnsemble
+    out_of_bag: Float[np.ndarray, "row column"]
+
+
+def bag(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    num_models: int = 10,
+    share: float | None = None,
+    random_state: Any = 0,
+    fit_params: Mapping[str, Any] | None = None,
+    verbose: int = 0,
+) -> Bagged:
+    """Returns the mean of boosted models, each fitted on a sample of the rows of its own, with honest predictions.
+
+    A sample has as many rows as the table, drawn with replacement (Breiman, *Bagging predictors*, 1996), or a share of
+    them without (*subagging*: Buhlmann and Yu, *Analyzing bagging*, 2002). Those of classes are drawn class by class,
+    so that every model knows all. A random forest does this with trees.
+
+    Args:
+        estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`.
+        X: A table.
+        y: Its target.
+        num_models: The number of models.
+        share: The share of the rows of a sample without replacement, above 0 and below 1; None draws with it.
+        random_state: The seed of the samples.
+        fit_params: Further arguments of `fit`, such as `sample_weight`, drawn like the rows.
+        verbose: 1 for a progress bar.
+
+    Raises:
+        InvalidInputError: The estimator is another, or stops early and samples have rows twice, which would judge
+            models that were grown on them; or a number is not allowed.
+
+    Example:
+        >>> from sklearn.datasets import load_diabetes
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> bagged = bag(GradientBoostingRegressor(30, learning_rate=0.2), X, y, num_models=5, share=0.7)
+        >>> known = ~np.isnan(bagged.out_of_bag[:, 0])
+        >>> len(bagged.model.estimators_), bool(np.corrcoef(bagged.out_of_bag[known, 0], y[known])[0, 1] > 0.6)
+        (5, True)
+    """
+    _check(estimator, num_models, share)
+    X, y = indexable(X, y)
+    generator = check_random_state(random_state)
+    target = np.asarray(y)
+    strata = [np.flatnonzero(target == own) for own in np.unique(target)] if is_classifier(estimator) else None
+    strata = strata or [np.arange(len(target))]
+    parts = [np.concatenate([_drawn(rows, share, generator) for rows in strata]) for _ in range(num_models)]
+    with progress_of_trees(verbose, num_models, "fitting models", "fits are done") as report:
+        fitted = fit_parts(estimator, X, y, parts, fit_params, report)
+    return Bagged(ensemble_of(fitted, [1.0] * num_models), _out_of_bag(fitted, X, y, parts))
+
+
+def _check(estimator: Any, num_models: int, share: float | None) -> None:
+    if not isinstance(estimator, GradientBoostingClassifier | GradientBoostingRegressor):
+        raise InvalidInputError(
+            "bag fits a GradientBoostingClassifier or GradientBoostingRegressor, got "
+            f"{type(estimator).__name__}; RandomForestClassifier and RandomForestRegressor are bagged trees"
+        )
+    if num_models < 1:
+        raise InvalidInputError(f"num_models must be at least 1, got {num_models}")
+    if share is not None and not 0 < share < 1:
+        raise InvalidInputError(f"share must be above 0 and below 1, or None, got {share}")
+    if share is None and estimator.early_stopping:
+        raise InvalidInputError(
+            "early_stopping needs samples without replacement, such as share=0.7, got share=None: a row that is drawn "
+            "twice would judge the model that was grown on it"
+        )
+
+
+def _drawn(rows: Int[np.ndarray, " row"], share: float | None, generator: Any) -> Int[np.ndarray, " drawn"]:
+    """A sample of some rows, one at least."""
+    number = len(rows) if share is None else max(1, round(share * len(rows)))
+    return np.sort(generator.choice(rows, number, replace=share is None))
+
+
+def _out_of_bag(fitted: list[Any], X: Any, y: Any, parts: list[np.ndarray]) -> Float[np.ndarray, "row column"]:
+    """The mean predictions of every row by the models that have not drawn it."""
+    total, number = 0.0, np.zeros((len(y), 1))
+    for model, rows in zip(fitted, parts, strict=True):
+        unseen = np.setdiff1d(np.arange(len(y)), rows)
+        own_X, _ = _safe_split(model, X, y, unseen)
+        predicted = model.predict_proba(own_X) if is_classifier(model) else model.predict(own_X)
+        whole = np.zeros((len(y), *np.reshape(predicted, (len(unseen), -1)).shape[1:]))
+        whole[unseen] = np.reshape(predicted, (len(unseen), -1))
+        total = total + whole
+        number[unseen] += 1
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
