@@ -6,6 +6,7 @@ The modules that read tables or compute are imported when the command runs, so t
 import contextlib
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -41,7 +42,15 @@ def tune(
     *,
     data: DataArgument,
     target: TargetOption,
-    output: Annotated[str, typer.Option("--output", "-o", help="The model file to write; - is standard output.")],
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The model file to write; - is standard output.",
+            show_default="NAME.tuned.jaxtree, and the page NAME.tuned.html, of DATA's name",
+        ),
+    ] = None,
     minutes: Annotated[float, typer.Option(min=0.01, help="The time that all of it may take.")] = 5,
     page: Annotated[str | None, typer.Option(help="Write a page about the search; - is standard output.")] = None,
     folds: Annotated[int, typer.Option(min=2, help="The number of folds that settings are scored on.")] = 5,
@@ -63,6 +72,8 @@ def tune(
 
     # The imports take seconds, too.
     budget = Budget(60 * minutes, most_settings, used_before=time.monotonic() - began)
+    if output is None:
+        output, page = _names_by(data, page)
     for path in (output, page):
         if path is not None:
             check_writable(path)
@@ -87,6 +98,14 @@ def tune(
     if tuned.was_interrupted:
         # A shell script sees that it is not what was asked for.
         raise typer.Exit(INTERRUPTED)
+
+
+def _names_by(data: str, page: str | None) -> tuple[str, str]:
+    """The names of a model file, and of a page if it has none, by that of the table."""
+    if data == "-":
+        raise typer.BadParameter("must be given where the table is the standard input", param_hint="--output")
+    name = Path(data).name.removesuffix(".gz").rsplit(".", 1)[0]
+    return f"{name}.tuned.jaxtree", page or f"{name}.tuned.html"
 
 
 def _tuned(session: Session, training: "Labelled", budget: Any, folds: int, metric: str | None, seed: int) -> Any:

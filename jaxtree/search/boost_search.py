@@ -22,16 +22,13 @@ from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoos
 from jaxtree.estimators.conventions import progress_of_trees, whole
 from jaxtree.growth.mesh import check_mesh
 from jaxtree.search.candidates import settings_of
-from jaxtree.search.ensemble import fit_on_folds, given, select_with_replacement
+from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, fit_on_folds, given, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.halving import Halving, Standings, fit_settings, with_seeds
 from jaxtree.search.out_of_fold import out_of_fold
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import Parameters, configured
 from jaxtree.search.tree_search import TreeSearchCV
-
-ENSEMBLE, FOLD_ENSEMBLE = "ensemble", "fold-ensemble"
-"""The values of `refit` that ask for an ensemble of members fitted on all rows, and of the models of the folds."""
 
 
 class BoostSearchCV(TreeSearchCV):

@@ -114,7 +114,7 @@ def fit_folds(
     """
     groups = group_by_program(search.estimator, search.candidates)
     for place, group in enumerate(groups):
-        progress.opened(place + 1, len(groups))
+        progress.opened(place + 1, len(groups), _in_words(search, group[0]))
         for fold in range(len(search.splits)):
             parts_left = (len(groups) - place) * len(search.splits) - fold
             of_fold = _Fold(search, fold, leg, deadline and deadline.of_next(parts_left))
@@ -135,6 +135,14 @@ def fit_folds(
                     left.intersection_update(_fit_together(of_fold, settings, keep, progress))
             for candidate in sorted(left):
                 on_fitted(candidate, fold, _fit_alone(search, candidate, fold))
+
+
+def _in_words(search: Search, candidate: int) -> str:
+    """What a candidate has that those of other programs have not."""
+    names = sorted({name for own in search.candidates for name in own if name not in NUMBERS})
+    settings: list[Any] = [configured(search.estimator, own).get_params() for own in search.candidates]
+    differ = [name for name in names if len({identity(own[name]) for own in settings}) > 1]
+    return ", ".join(f"{name}={settings[candidate][name]!r}" for name in differ)
 
 
 def _shares_program(search: Search, group: Sequence[int]) -> bool:

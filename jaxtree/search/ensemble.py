@@ -13,6 +13,9 @@ from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
 from jaxtree.search.evaluation import Search
 
+ENSEMBLE, FOLD_ENSEMBLE = "ensemble", "fold-ensemble"
+"""The values of `refit` that ask for an ensemble of members fitted on all rows, and of the models of the folds."""
+
 MOST_MEMBERS = 50
 """Members that a selection adds at most, counted as often as they are taken."""
 

@@ -19,8 +19,8 @@ class SearchProgress:
         30 2 models alive
         >>> progress.ended(0, 0, num_made=20)
         80 1 model alive
-        >>> progress.opened(2, 3)
-        0 1 model alive, program 2 of 3
+        >>> progress.opened(2, 3, "max_bins=63")
+        0 1 model alive, program 2 of 3: max_bins=63
     """
 
     def __init__(self, report: Callable[..., Any] | None, num_rounds: Mapping[tuple[int, int], int]):
@@ -29,10 +29,16 @@ class SearchProgress:
         self._left = sum(num_rounds.values())
         self._program = ""
 
-    def opened(self, number: int, total: int) -> None:
-        """Says which program is next: settings that differ in more than numbers do not share one."""
+    def opened(self, number: int, total: int, words: str) -> None:
+        """Says which program is next: settings that differ in more than numbers do not share one.
+
+        Args:
+            number: Its number, from 1 on.
+            total: The number of programs.
+            words: What its settings have that others have not.
+        """
         if total > 1:
-            self._program = f", program {number} of {total}"
+            self._program = f", program {number} of {total}: {words}"
             self._advance(0)
 
     def made(self, number: int) -> None:

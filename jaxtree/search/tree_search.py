@@ -17,6 +17,7 @@ from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.conventions import progress_of_trees, whole
 from jaxtree.estimators.forest_base import BaseForest
 from jaxtree.search.candidates import settings_of
+from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE
 from jaxtree.search.evaluation import Results, Search, evaluate
 from jaxtree.search.forest_folds import evaluate_forests
 from jaxtree.search.parameter_importances import ParameterImportances, parameter_importances
@@ -123,6 +124,8 @@ class TreeSearchCV(BaseSearchCV):
                 "sklearn.model_selection.GridSearchCV searches over anything"
             )
         self._validate_params()
+        if isinstance(self.refit, str) and self.refit in (ENSEMBLE, FOLD_ENSEMBLE):
+            raise InvalidInputError(f"refit={self.refit!r} is for BoostSearchCV: trees are averaged by forests")
         scorers, refit_metric = self._get_scorers()
         X, y = indexable(X, y)
         params = _check_method_params(X, params=params)

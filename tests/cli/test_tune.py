@@ -70,6 +70,21 @@ def test_a_model_and_a_page_come_out(run, table, target, left_out):
     assert {"settings", "progress", "curves", "calibration", "parameters"} <= tags.ids
 
 
+def test_without_an_output_files_have_the_name_of_the_table(run, table, tmp_path):
+    (tmp_path / "in.a.folder").mkdir()
+    where = tmp_path / "in.a.folder" / "few.rows.csv.gz"
+    pl.read_parquet(table).to_pandas().to_csv(where, index=False)
+    options = ["-t", "kind", "--settings", "1", "--folds", "2", "--minutes", "60"]
+    done = run("tune", str(where), *options)
+    assert "model: few.rows.tuned.jaxtree" in done.stdout + done.stderr
+    assert type(jaxtree.load("few.rows.tuned.jaxtree")).__name__ == "BoostedEnsembleClassifier"
+    assert "page: few.rows.tuned.html" in done.stderr and os.path.exists("few.rows.tuned.html")
+    run("tune", table, *options, "--page", "p.html")
+    assert {"t.tuned.jaxtree", "p.html"} <= set(os.listdir()) and "t.tuned.html" not in os.listdir()
+    run("tune", table, *options, "-o", "alone")
+    assert "t.tuned.html" not in os.listdir()
+
+
 def test_the_same_settings_and_seed_give_the_same_model(run, table):
     for name in ("a", "b"):
         run(
@@ -97,6 +112,12 @@ def test_wrong_options_are_refused_before_the_work(run, table, options, status, 
     monkeypatch.setattr("jaxtree.search.tuning.tune", None)
     done = run("tune", table, "-t", "kind", "-o", "m", "--quiet", *options, status=status)
     assert said in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_a_table_of_the_standard_input_has_no_name(run):
+    assert "must be given where the table is the standard input" in " ".join(
+        run("tune", "-", "-t", "y", status=2).stderr.replace("│", " ").split()
+    )
 
 
 def test_a_table_of_few_rows_is_refused_in_words(run):

@@ -43,6 +43,24 @@ def test_scores_are_those_of_scikit_learns_search(load, estimator, scoring):
     assert own.cv_results_["mean_n_rounds"].shape == (5,)
 
 
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_a_search_over_one_setting_is_the_fit(early_stopping):
+    X, y = load_breast_cancer(return_X_y=True)
+    own = {"learning_rate": 0.5, "max_depth": 2, "subsample": 0.8}
+    blank = GradientBoostingClassifier(
+        12, early_stopping=early_stopping, n_iter_no_change=2, validation_fraction=0.2, random_state=0
+    )
+    search = BoostSearchCV(blank, own, cv=3).fit(X, y)
+    for fold, (train, test) in enumerate(StratifiedKFold(3).split(X, y)):
+        lone = clone(blank).set_params(**own).fit(X[train], y[train])
+        np.testing.assert_allclose(search.oof_predictions_[0, test], lone.predict_proba(X[test]), rtol=1e-12)
+        assert search.cv_results_[f"split{fold}_n_rounds"][0] == lone.n_estimators_
+        assert search.cv_results_[f"split{fold}_test_score"][0] == lone.score(X[test], y[test])
+    whole = clone(blank).set_params(**own).fit(X, y)
+    np.testing.assert_array_equal(search.predict_proba(X), whole.predict_proba(X))
+    assert search.best_params_ == own
+
+
 def test_groups_settings_that_fail_and_several_metrics():
     X, y = load_breast_cancer(return_X_y=True)
     grid = {"max_bins": [15, 31], "n_estimators": [3, 5], "drop_rate": [0.0, 0.2], "random_state": [0]}

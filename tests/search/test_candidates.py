@@ -77,6 +77,12 @@ def test_an_ensemble_is_chosen_by_one_score(refit, monkeypatch):
         search.fit(X, Y)
 
 
+def test_trees_make_no_ensembles(monkeypatch):
+    monkeypatch.setattr("jaxtree.search.tree_search.evaluate", None)
+    with pytest.raises(InvalidInputError, match="refit='ensemble' is for BoostSearchCV"):
+        TreeSearchCV(DecisionTreeClassifier(), {}, refit="ensemble").fit(X, Y)
+
+
 def test_parameters_of_a_tree_have_importances():
     space = {"max_depth": [1, 2, 3, 4, 5], "min_samples_split": [2, 3], "criterion": ["gini"]}
     search = TreeSearchCV(DecisionTreeClassifier(), space, cv=FOLDS).fit(X, Y)

@@ -191,4 +191,5 @@ def test_settings_that_do_not_share_a_program_are_told(numbers, capsys):
     X, y = numbers
     for bins in ([63], [15, 63]):
         BoostSearchCV(GradientBoostingRegressor(2), {"max_bins": bins}, cv=2, refit=False, verbose=1).fit(X, y)
-        assert ("program 2 of 2" in capsys.readouterr().err) == (len(bins) == 2)
+        said = capsys.readouterr().err
+        assert all((f"program {n} of 2: max_bins={own}" in said) == (len(bins) == 2) for n, own in enumerate(bins, 1))
