@@ -36,9 +36,10 @@ class BoostSearchCV(TreeSearchCV):
 
     Every model is the one that it would be alone, so that scores are those of `sklearn.model_selection.GridSearchCV` or
     `RandomizedSearchCV` on the same folds and settings. Settings may differ in all numbers (rates, depths, leaves,
-    penalties, parts of rows and columns, rounds, patience) and in weights of classes at no cost; those that differ in
-    anything else, such as `max_bins`, are groups, which are fitted one after another. A model that has stopped gives
-    its place to the next.
+    penalties, parts of rows and columns, rounds, patience, and seeds unless they hold rows out to stop early) and in
+    weights of classes at no cost; those that differ in anything else, such as `max_bins`, are groups, which are fitted
+    one after another. With a generator as `random_state` each setting is fitted by itself. A model that has stopped
+    gives its place to the next.
 
     Args:
         estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`.

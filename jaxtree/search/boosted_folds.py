@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection._validation import _fit_and_score
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
@@ -31,7 +31,7 @@ NUMBERS = (
     *("reg_lambda", "reg_alpha", "gamma", "max_delta_step", "subsample", "top_rate", "other_rate"),
     *("colsample_bytree", "colsample_bylevel", "colsample_bynode", "n_iter_no_change", "tol", "class_weight"),
 )
-"""Parameters in which models of one program may differ."""
+"""Parameters in which models of one program may differ, and so may seeds where no rows are held out by them."""
 
 TEST = "test"
 """The name of the rows of a fold that no tree is grown on."""
@@ -84,6 +84,8 @@ OnFitted = Callable[[int, int, Fitted], Any]
 def group_by_program(estimator: Any, candidates: Sequence[Parameters]) -> list[list[int]]:
     """Returns the numbers of the candidates that share a program on every fold; one that shares none is alone.
 
+    Those that hold rows out to stop early have these in common, and so a seed.
+
     Example:
         >>> from jaxtree import GradientBoostingClassifier
         >>> settings = [{"max_depth": 3}, {"max_bins": 63}, {"max_depth": 5, "subsample": 0.5}, {"drop_rate": 0.1}]
@@ -93,9 +95,10 @@ def group_by_program(estimator: Any, candidates: Sequence[Parameters]) -> list[l
     groups: dict[Hashable, list[int]] = {}
     for number, parameters in enumerate(candidates):
         setting = configured(estimator, parameters)
-        fixed = {name: value for name, value in vars(setting).items() if name not in NUMBERS}
+        numbers = {*NUMBERS} if setting.early_stopping else {*NUMBERS, "random_state"}
+        fixed = {name: value for name, value in vars(setting).items() if name not in numbers}
         kind = tuple((name, identity(value)) for name, value in sorted(fixed.items()))
-        groups.setdefault(number if setting.drop_rate > 0 or setting.warm_start else kind, []).append(number)
+        groups.setdefault(number if _is_alone(setting) else kind, []).append(number)
     return list(groups.values())
 
 
@@ -113,8 +116,8 @@ def fit_folds(
             that they have, and those that have not begun by then are left out.
     """
     groups = group_by_program(search.estimator, search.candidates)
-    for place, group in enumerate(groups):
-        progress.opened(place + 1, len(groups), _in_words(search, group[0]))
+    for place, (group, words) in enumerate(zip(groups, _in_words(search, groups), strict=True)):
+        progress.opened(place + 1, len(groups), words)
         for fold in range(len(search.splits)):
             parts_left = (len(groups) - place) * len(search.splits) - fold
             of_fold = _Fold(search, fold, leg, deadline and deadline.of_next(parts_left))
@@ -137,17 +140,27 @@ def fit_folds(
                 on_fitted(candidate, fold, _fit_alone(search, candidate, fold))
 
 
-def _in_words(search: Search, candidate: int) -> str:
-    """What a candidate has that those of other programs have not."""
+def _in_words(search: Search, groups: Sequence[Sequence[int]]) -> list[str]:
+    """What the candidates of each group have in common that those of other groups have not."""
     names = sorted({name for own in search.candidates for name in own if name not in NUMBERS})
     settings: list[Any] = [configured(search.estimator, own).get_params() for own in search.candidates]
-    differ = [name for name in names if len({identity(own[name]) for own in settings}) > 1]
-    return ", ".join(f"{name}={settings[candidate][name]!r}" for name in differ)
+    values = {name: [identity(own[name]) for own in settings] for name in names}
+    differ = [name for name in names if len(set(values[name])) > 1]
+    words = []
+    for group in groups:
+        common = [name for name in differ if len({values[name][number] for number in group}) == 1]
+        words.append(", ".join(f"{name}={settings[group[0]][name]!r}" for name in common))
+    return words
 
 
 def _shares_program(search: Search, group: Sequence[int]) -> bool:
-    setting: Any = configured(search.estimator, search.candidates[group[0]])
-    return setting.drop_rate == 0 and not setting.warm_start
+    return not _is_alone(configured(search.estimator, search.candidates[group[0]]))
+
+
+def _is_alone(setting: Any) -> bool:
+    """Whether a setting is fitted by itself: one program drops no trees, and a generator begins anew for each fit."""
+    is_seed = setting.random_state is None or isinstance(setting.random_state, int | np.integer)
+    return setting.drop_rate > 0 or setting.warm_start or not is_seed
 
 
 class _Fold(NamedTuple):
@@ -201,6 +214,10 @@ def _open_all(of: _Fold, settings: dict[int, Any]) -> tuple[_Opened, dict[int, O
         other = _open(of, settings[numbers[0]])
         if opened.shares_codes(other):
             rows |= dict.fromkeys(numbers, other.own_rows())
+    if np.any(opened.model.has_statistics(opened.fit.encoded.schema)):
+        # Statistics of categories follow from the seed.
+        seed = opened.model.random_state
+        rows = {number: own for number, own in rows.items() if settings[number].random_state == seed}
     return opened, rows
 
 
@@ -265,8 +282,9 @@ def _fit_together(
 def _fit_alone(search: Search, candidate: int, fold: int) -> Fitted:
     """Fits a candidate by itself, as scikit-learn's search does."""
     train, test = search.splits[fold]
+    estimator: Any = clone(search.estimator)
     result = _fit_and_score(
-        copy.copy(search.estimator), search.X, search.y, scorer=search.scorer, train=train, test=test, verbose=0,
+        estimator, search.X, search.y, scorer=search.scorer, train=train, test=test, verbose=0,
         parameters=search.candidates[candidate], fit_params=search.fit_params, score_params=search.score_params,
         return_train_score=False, return_times=True, error_score=search.error_score, return_estimator=True,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 from jax.sharding import Mesh
 from scipy.stats import loguniform, randint, uniform
@@ -133,6 +134,44 @@ def test_a_mesh_has_one_axis():
     mesh = Mesh(np.array(jax.devices()[:4]).reshape(2, 2), ("models", "rows"))
     with pytest.raises(InvalidInputError, match="mesh must have one axis"):
         BoostSearchCV(GradientBoostingClassifier(3), {"max_depth": [2]}, cv=2).fit(X, y, mesh=mesh)
+
+
+def test_settings_with_other_seeds_share_a_program(monkeypatch):
+    # No setting may be fitted by itself.
+    monkeypatch.delattr(boosted_folds, "_fit_alone")
+    X, y = load_diabetes(return_X_y=True)
+    estimator, grid = GradientBoostingRegressor(6, subsample=0.5), {"random_state": [0, 1, 2], "max_depth": [2, 3]}
+    search = BoostSearchCV(estimator, grid, cv=2, refit=False).fit(X, y)
+    assert group_by_program(estimator, search.cv_results_["params"]) == [[0, 1, 2, 3, 4, 5]]
+    other = GridSearchCV(estimator, grid, cv=2, refit=False).fit(X, y)
+    scores = search.cv_results_["mean_test_score"]
+    np.testing.assert_allclose(scores, other.cv_results_["mean_test_score"], rtol=1e-9)
+    assert len(set(scores.round(6))) == 6
+    stops_early = GradientBoostingRegressor(early_stopping=True)
+    assert sorted(map(len, group_by_program(stops_early, search.cv_results_["params"]))) == [2, 2, 2]
+
+
+def test_a_seed_that_orders_categories_does_not_spoil_others():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"word": rng.choice(list("abcdefgh"), 200), "number": rng.normal(size=200)})
+    y = X["word"].map(ord) % 3 + X["number"] + rng.normal(size=200)
+    estimator = GradientBoostingRegressor(4, subsample=0.5, categorical_splits="ordered", categorical_features=["word"])
+    grid = {"random_state": [0, 1], "max_depth": [2, 3]}
+    search, other = (own(estimator, grid, cv=2, refit=False).fit(X, y) for own in (BoostSearchCV, GridSearchCV))
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_a_generator_begins_anew_for_every_fit(early_stopping):
+    X, y = load_diabetes(return_X_y=True)
+    grid = {"max_depth": [2, 3], "learning_rate": [0.1, 0.2]}
+    scores = []
+    for search in (BoostSearchCV, GridSearchCV):
+        estimator = GradientBoostingRegressor(
+            5, subsample=0.5, early_stopping=early_stopping, random_state=np.random.RandomState(0)
+        )
+        scores.append(search(estimator, grid, cv=2, refit=False).fit(X, y).cv_results_["mean_test_score"])
+    np.testing.assert_allclose(*scores, rtol=1e-9)
 
 
 def test_a_setting_whose_weights_leave_rows_out_is_fitted_by_itself():
