@@ -23,7 +23,7 @@ COMMANDS = {
     "explain": ("apply", "Explains predictions in words, row by row, or by the contribution of every column."),
     "export": ("export", "Writes a model as ONNX, C, SQL, treelite or a program of JAX."),
     "evaluate": ("apply", "Scores a model on a table with known targets."),
-    "search": ("fit", "Scores all combinations of given values, and can fit the best one; a tree grows once per fold."),
+    "search": ("fit", "Scores all combinations of given values, and can fit the best one."),
     "tune": ("tune", "Searches for the best boosted trees in a given time, and writes an ensemble of them."),
     "example": ("output", "Writes one of the embedded tables, its target in the last column."),
 }
