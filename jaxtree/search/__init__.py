@@ -1,1 +1,1 @@
-"""Search over settings of a tree: grow once, score every setting."""
+"""Searches over settings of trees, forests and boosted trees: all settings of a fold in one growth or program."""
