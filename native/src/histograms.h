@@ -125,6 +125,9 @@ class HistogramPool {
   std::vector<int32_t> free_;
 };
 
+// In the loops below what does not change is copied first: a compiler that cannot know that cells are not that would read it
+// again and again.
+
 // Rows that are added to histograms. Of one score `added` has the second derivative and the gradient of each of them; of
 // several a cell for every row of the table.
 struct AddedRows {
@@ -169,16 +172,17 @@ template <int kFeatures, int kWidth, bool kAll>
 inline __attribute__((always_inline)) void AddRows(const HistogramColumns::Column* columns, const AddedRows& rows,
                                                    int32_t* cells) {
   using Cell = CellOf<kWidth>;
+  const AddedRows own_rows = rows;
   const uint8_t* codes[kFeatures];
   int32_t* own[kFeatures];
   for (int feature = 0; feature < kFeatures; ++feature) {
     codes[feature] = columns[feature].codes;
     own[feature] = cells + columns[feature].first * kWidth;
   }
-  for (int64_t at = 0; at < rows.count; ++at) {
+  for (int64_t at = 0; at < own_rows.count; ++at) {
     typename Cell::Lanes added[Cell::kNumLanes];
-    Cell::template Read<kAll>(rows, at, added);
-    const int64_t row = kAll ? at : rows.rows[at];
+    Cell::template Read<kAll>(own_rows, at, added);
+    const int64_t row = kAll ? at : own_rows.rows[at];
 #pragma GCC unroll 4
     for (int feature = 0; feature < kFeatures; ++feature) {
       Cell::Add(added, own[feature] + int64_t{codes[feature][row]} * kWidth);
@@ -191,12 +195,15 @@ template <int kWidth, bool kAll>
 inline __attribute__((always_inline)) void AddRareRows(const HistogramColumns::Column& column, const AddedRows& rows,
                                                        int32_t* cells) {
   using Cell = CellOf<kWidth>;
+  const AddedRows own_rows = rows;
+  const uint8_t* const codes = column.codes;
+  const int32_t usual = column.usual;
   int32_t* const own = cells + column.first * kWidth;
-  for (int64_t at = 0; at < rows.count; ++at) {
-    const int32_t code = column.codes[kAll ? at : rows.rows[at]];
-    if (code == column.usual) continue;
+  for (int64_t at = 0; at < own_rows.count; ++at) {
+    const int32_t code = codes[kAll ? at : own_rows.rows[at]];
+    if (code == usual) continue;
     typename Cell::Lanes added[Cell::kNumLanes];
-    Cell::template Read<kAll>(rows, at, added);
+    Cell::template Read<kAll>(own_rows, at, added);
     Cell::Add(added, own + int64_t{code} * kWidth);
   }
 }
@@ -218,7 +225,7 @@ inline void SumUp(const HistogramColumns::Column& column, int32_t* cells) {
   using Cell = CellOf<kWidth>;
   int32_t* own = cells + column.first * kWidth;
   typename Cell::Lanes sum[Cell::kNumLanes] = {};
-  for (int64_t code = 0; code < column.num_codes; ++code, own += kWidth) {
+  for (const int32_t* const end = own + column.num_codes * kWidth; own < end; own += kWidth) {
     for (int lane = 0; lane < Cell::kNumLanes; ++lane) {
       typename Cell::Lanes alone;
       std::memcpy(&alone, own + Cell::kLength * lane, sizeof(alone));

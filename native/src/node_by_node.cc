@@ -23,6 +23,8 @@ namespace {
 using Code = NodeSearch::Code;
 using Value = NodeSearch::Value;
 
+// A table has room for the nodes of so many leaves at once.
+constexpr int32_t kUsualLeaves = 1 << 8;
 constexpr int32_t kNoLimit = std::numeric_limits<int32_t>::max();
 // With fewer rows to move, another thread costs more to wake than it saves.
 constexpr int64_t kLeastMovedByThreads = 1 << 16;
@@ -59,6 +61,10 @@ class NodeByNode {
         table_(room_.table()), nodes_(level_, growth.limits, growth.open, growth.root_seed, table_),
         space_(WorkspaceOfThread()), search_(pool, level_, space_.of_search), histograms_(space_.of_search.histograms),
         most_leaves_(growth.limits.max_leaf_nodes ? growth.limits.max_leaf_nodes[0] : kNoLimit) {
+    const int64_t most_nodes = most_leaves_ < kUsualLeaves ? 2 * most_leaves_ - 1 : 1;
+    room_.MakeRoomFor(most_nodes);
+    rows_.reserve(most_nodes);
+    found_.reserve(most_nodes);
     // A search is asked for the only slot, by histograms.
     level_.slot = leaf_;
     level_.node = &node_;
@@ -101,9 +107,10 @@ class NodeByNode {
     found_.resize(1);
     nodes_.HandDown(0);
     if (!nodes_.MaySplit(0) || most_leaves_ < 2) return;
-    Open(0, histograms_.Take(), looked_[0]);
-    Fill(looked_[0], true, nullptr);
-    Choose(looked_[0]);
+    Looked& root = space_.of_search.looked[0];
+    Open(0, histograms_.Take(), root);
+    Fill(root, true, nullptr);
+    Choose(root);
   }
 
   // Whether a node comes before another in the order of levels, in which `BestFirst` numbers them.
@@ -169,7 +176,7 @@ class NodeByNode {
     const int32_t whole = std::exchange(found_[node].histogram, kNoHistogram);
     const bool subtracts = looks_at_larger && whole != kNoHistogram;
     if (whole != kNoHistogram && !subtracts) histograms_.Give(whole);
-    Looked &of_smaller = looked_[0], &of_larger = looked_[1];
+    Looked &of_smaller = space_.of_search.looked[0], &of_larger = space_.of_search.looked[1];
     if (looks_at_larger) Open(larger, subtracts ? whole : histograms_.Take(), of_larger);
     if (looks_at_smaller || subtracts) {
       Open(smaller, histograms_.Take(), of_smaller);
@@ -274,7 +281,6 @@ class NodeByNode {
   std::vector<Rows> rows_;        // of every node
   std::vector<Found> found_;      // of every node
   std::vector<int32_t> waiting_;  // nodes whose splits wait, as a heap
-  Looked looked_[2];
   int32_t node_ = 0;              // whose split is chosen
 };
 

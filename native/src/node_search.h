@@ -44,6 +44,7 @@ struct Looked {
 // What a thread keeps from tree to tree, so that its pages are there already.
 struct SearchMemory {
   HistogramPool histograms;
+  Looked looked[2];
   std::vector<int32_t> of_row, added;  // what rows add: all of them, and those of a node
 };
 
@@ -83,7 +84,7 @@ class NodeSearch {
     }
     looked.total[layout_.of_rows] = level_.rows_of_node[node];
     for (int32_t score = num_curvatures(); score < layout_.num_scores; ++score) looked.total[score] = looked.total[0];
-    looked.score.resize(columns_.num_cells);
+    looked.score.resize(std::max<size_t>(looked.score.size(), columns_.num_cells));
     looked.range.resize(columns_.size());
     looked.most.assign(columns_.size(), 0);
   }
@@ -193,7 +194,8 @@ class NodeSearch {
     if (sibling == nullptr) return;
     const auto &begin = columns_.columns[first], &last = columns_.columns[stop - 1];
     int32_t* const whole = memory_.histograms.At(sibling->histogram);
-    for (int64_t at = begin.first * kWidth; at < (last.first + last.num_codes) * kWidth; ++at) whole[at] -= cells[at];
+    const int64_t end = (last.first + last.num_codes) * kWidth;
+    for (int64_t at = begin.first * kWidth; at < end; ++at) whole[at] -= cells[at];
     ScreenColumns<kWidth>(first, stop, *sibling);
   }
 
