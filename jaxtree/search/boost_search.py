@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
@@ -22,10 +22,11 @@ from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoos
 from jaxtree.estimators.conventions import progress_of_trees, whole
 from jaxtree.growth.mesh import check_mesh
 from jaxtree.search.candidates import settings_of
-from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, fit_on_folds, given, select_with_replacement
+from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, fit_on_folds, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.halving import Halving, Standings, fit_settings, with_seeds
 from jaxtree.search.out_of_fold import out_of_fold
+from jaxtree.search.quick_scores import ScoresOfPredictions
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import Parameters, configured
 from jaxtree.search.tree_search import TreeSearchCV
@@ -260,12 +261,8 @@ class BoostSearchCV(TreeSearchCV):
         tested = np.flatnonzero(~np.isnan(self.oof_predictions_[able]).any(axis=(0, 2)))
         predictions = list(self.oof_predictions_[np.ix_(able, tested)])
         y = np.asarray(search.y)[tested]
-        scorer = self.scorer_
         classes = np.unique(np.asarray(search.y)) if is_classifier(self.estimator) else None
-
-        def score(predicted: Float[np.ndarray, "row column"]) -> float:
-            return float(scorer(given(predicted, classes), np.empty((len(y), 1)), y))
-
+        score = ScoresOfPredictions(self.scorer_, y, classes)
         weights = select_with_replacement(predictions, score)
         self.best_score_ = score(np.tensordot(weights, np.array(predictions), 1))
         self.ensemble_weights_ = np.zeros(len(search.candidates))

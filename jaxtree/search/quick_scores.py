@@ -14,6 +14,7 @@ from sklearn import metrics
 from sklearn.base import is_classifier
 from sklearn.model_selection._validation import _score
 
+from jaxtree.search.ensemble import given
 from jaxtree.search.evaluation import Search
 
 
@@ -30,16 +31,47 @@ class ScoresOfRows:
 
     def __init__(self, search: Search, model: Any, X: Any, y: Any, params: dict[str, Any]):
         self._search, self._X, self._y, self._params = search, X, y, params
-        self._quick = None if params else _metric_of(search.scorer, model, y)
-        self._is_checked = False
+        self._quickly = _Checked(None if params else _metric_of(search.scorer, model, y))
 
     def score(self, model: Any, predicted: Float[np.ndarray, "row *column"]) -> Any:
         """Returns the score of a model that predicts these rows so, in the form of scikit-learn's `_score`."""
-        quick = None if self._quick is None or not np.isfinite(predicted).all() else self._quick(predicted)
+        search = self._search
+        slowly = lambda: _score(model, self._X, self._y, search.scorer, self._params, search.error_score)  # noqa: E731
+        return self._quickly(predicted, slowly)
+
+
+class ScoresOfPredictions:
+    """Scores of predictions on rows with a target.
+
+    Args:
+        scorer: A scorer of scikit-learn.
+        y: The target.
+        classes: The classes that predictions are probabilities of; None for numbers.
+    """
+
+    def __init__(self, scorer: Any, y: Any, classes: Any):
+        self._scorer, self._y, self._classes = scorer, y, classes
+        self._quickly = _Checked(_metric_of(scorer, given(np.zeros((len(y), 1)), classes), y))
+
+    def __call__(self, predicted: Float[np.ndarray, "row column"]) -> float:
+        """Returns the score of these predictions."""
+        rows = np.empty((len(self._y), 1))
+        slowly = lambda: float(self._scorer(given(predicted, self._classes), rows, self._y))  # noqa: E731
+        is_column = self._classes is None and predicted.shape[1] == 1
+        return self._quickly(predicted[:, 0] if is_column else predicted, slowly)
+
+
+class _Checked:
+    """A metric that is computed here once scikit-learn has had the same number."""
+
+    def __init__(self, metric: Callable[..., float] | None):
+        self._metric, self._is_checked = metric, False
+
+    def __call__(self, predicted: Float[np.ndarray, "row *column"], slowly: Callable[[], Any]) -> Any:
+        quick = None if self._metric is None or not np.isfinite(predicted).all() else self._metric(predicted)
         if quick is not None and self._is_checked:
             return quick
-        search = self._search
-        scored = _score(model, self._X, self._y, search.scorer, self._params, search.error_score)
+        scored = slowly()
         self._is_checked = quick is not None and quick == scored
         return scored
 
@@ -59,8 +91,10 @@ def _metric_of(scorer: Any, model: Any, y: Any) -> Callable[..., float] | None:
 
 
 def _minus_log_loss(predicted: Float[np.ndarray, "row class"], place: Int[np.ndarray, " row"]) -> float:
-    """The mean logarithm of the share of the true class, clipped as scikit-learn does."""
+    """The mean logarithm of the share of the true class, clipped as scikit-learn does; of two it takes the second."""
     tiny = np.finfo(np.float64).eps
+    if predicted.shape[1] == 2:
+        predicted = np.stack([1 - predicted[:, 1], predicted[:, 1]], axis=1)
     own = predicted[np.arange(len(place)), place]
     return -float(np.average(-np.log(np.clip(own, tiny, 1 - tiny))))
 

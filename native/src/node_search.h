@@ -24,7 +24,7 @@ constexpr double kNotBest = std::numeric_limits<double>::lowest();
 // With fewer cells to add to, another thread costs more to wake than it saves.
 constexpr int64_t kLeastAddedByThreads = 1 << 17;
 // Of fewer rows it is not asked whether nearly all have one code.
-constexpr int64_t kLeastRowsOfUsual = 1 << 11;
+constexpr int64_t kLeastRowsOfUsual = 1 << 10;
 
 struct Range {
   int64_t begin, end;
@@ -147,9 +147,10 @@ class NodeSearch {
   void AppendColumn(int32_t feature) {
     column_of_.push_back(columns_.size());
     if (level_.num_codes[feature] == 0) return;
-    const RareRows rare = level_.num_rows < kLeastRowsOfUsual ? RareRows() : FindRareRows(level_, feature);
     const Code* const codes = level_.codes + feature * level_.num_rows;
-    columns_.Append(codes, level_.num_codes[feature], rare.is_found ? rare.usual : kNoUsual);
+    const bool asks = level_.num_rows >= kLeastRowsOfUsual;
+    const int32_t usual = asks ? UsualOfSome(codes, level_.num_rows, kRowsAsked / kRowsPerRare) : kNoUsual;
+    columns_.Append(codes, level_.num_codes[feature], usual < level_.num_codes[feature] ? usual : kNoUsual);
     feature_of_.push_back(feature);
   }
 

@@ -25,14 +25,14 @@ struct RareRows {
   std::vector<int32_t> rows;
 };
 
-// The code that most of some rows have, or -1 where fewer than half of them do.
+// The code that all but fewer than so many of `kRowsAsked` rows have, at most half of them; -1 if there is none.
 template <typename Code>
-int32_t UsualOfSome(const Code* codes, int64_t num_rows) {
+int32_t UsualOfSome(const Code* codes, int64_t num_rows, int64_t most_others = kRowsAsked / 2) {
   std::array<int32_t, kRowsAsked> some;
   for (int64_t at = 0; at < kRowsAsked; ++at) some[at] = codes[num_rows * at / kRowsAsked];
   std::nth_element(some.begin(), some.begin() + kRowsAsked / 2, some.end());
   const int32_t median = some[kRowsAsked / 2];
-  return 2 * std::count(some.begin(), some.end(), median) > kRowsAsked ? median : -1;
+  return std::count(some.begin(), some.end(), median) > kRowsAsked - most_others ? median : -1;
 }
 
 template <typename Code, typename Value>

@@ -7,8 +7,9 @@ from sklearn.metrics import get_scorer, log_loss, make_scorer
 from sklearn.model_selection._validation import _score
 
 from jaxtree.search import quick_scores
+from jaxtree.search.ensemble import given
 from jaxtree.search.evaluation import Search
-from jaxtree.search.quick_scores import ScoresOfRows
+from jaxtree.search.quick_scores import ScoresOfPredictions, ScoresOfRows
 
 CASES = {
     "two classes": ("neg_log_loss", lambda x: x[:, 0] > 0, 1),
@@ -57,3 +58,25 @@ def test_weights_of_rows_and_predictions_that_are_no_numbers_are_left_to_scikit_
         expected = _score(model, x, x[:, 0], search.scorer, params, np.nan)
         for predicted in (model.predict(x), np.full(50, np.nan)):
             assert scores.score(model, predicted) == expected
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_scores_of_predictions_are_those_of_scikit_learn(case):
+    scoring, target_of, num_asked = CASES[case]
+    y = target_of(np.random.default_rng(0).normal(size=(150, 3)))
+    by_scikit_learn = get_scorer(scoring) if isinstance(scoring, str) else scoring
+    asked = []
+
+    def scorer(*arguments):
+        asked.append(arguments)
+        return by_scikit_learn(*arguments)
+
+    vars(scorer).update(vars(by_scikit_learn))
+    classes = None if y.dtype == np.float64 else np.unique(y)
+    num_columns = 1 if classes is None else len(classes)
+    scores = ScoresOfPredictions(scorer, y, classes)
+    for seed in range(3):
+        predicted = np.random.default_rng(seed).dirichlet(np.ones(max(num_columns, 2)), len(y))[:, :num_columns]
+        expected = by_scikit_learn(given(predicted, classes), np.empty((len(y), 1)), y)
+        assert scores(predicted) == expected
+    assert len(asked) == (1 if case == "a class that no row has" else num_asked)
