@@ -106,7 +106,7 @@ class NodeSearch {
   // The best split of a node that is looked at.
   Split Best(Looked& looked, int64_t slot) {
     search_.Open(slot);
-    least_ = LeastOfBest(*std::max_element(looked.most.begin(), looked.most.end()), layout_.num_scores);
+    least_ = LeastOfBest(Greatest(looked.most.data(), 0, columns_.size()), layout_.num_scores);
     return search_.BestOf([&](int32_t feature) { return OnColumn(column_of_[feature], looked); });
   }
 
