@@ -68,7 +68,7 @@ def tune(
     Ctrl-C ends the search, and what is finished by then is written; the exit status is 130 even so.
     """
     began = time.monotonic()
-    from jaxtree.search.tuning import Budget
+    from jaxtree.search.budget import Budget
 
     # The imports take seconds, too.
     budget = Budget(60 * minutes, most_settings, used_before=time.monotonic() - began)

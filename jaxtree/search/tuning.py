@@ -1,6 +1,5 @@
 """Tuning in a given time: settings in batches until the time is nearly over, and an ensemble of the best of them."""
 
-import dataclasses
 import time
 import warnings
 from collections import deque
@@ -13,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.boosted_ensemble import BoostedEnsemble, ensemble_of
+from jaxtree.search.budget import Budget, Forecast
 from jaxtree.search.evaluation import Search
 from jaxtree.search.halving import Standings, fit_settings
 from jaxtree.search.out_of_fold import Yardstick, out_of_fold, predictions_of_other_choices, scores_of_folds, select
@@ -21,58 +21,8 @@ from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import configured
 from jaxtree.search.spaces import Space
 
-MOST_SETTINGS = 1000
-
-PART_FOR_MEMBERS = 0.25
-"""The most of the time that is kept for the fits of the members on all rows."""
-
-PART_FOR_CHOICE = 0.1
-"""The most of the time that is kept for the choice of the ensemble."""
-
-MEMBERS, LONE_FIT, FIRST_FIT = 10, 2.0, 4.0
-"""What is expected of these fits: their number, the time of one beside that of a fit among many, and the seconds of
-compilation before the first."""
-
 NUM_REPEATS = 20
 """Shuffles of a parameter, by which its importance is measured."""
-
-MARGIN = 0.04
-"""The part of the time that is left for the files, and for a machine that is slower for a while."""
-
-
-@dataclasses.dataclass
-class Budget:
-    """How long a tuning may take.
-
-    Attributes:
-        seconds: The time.
-        settings: The most settings.
-        clock: What tells the time in seconds.
-        used_before: The seconds that are used already.
-        began: The time now, less these seconds.
-    """
-
-    seconds: float
-    settings: int = MOST_SETTINGS
-    clock: Callable[[], float] = time.monotonic
-    used_before: float = 0.0
-    began: float = dataclasses.field(init=False)
-
-    def __post_init__(self) -> None:
-        """Looks at the clock."""
-        self.began = self.clock() - self.used_before
-
-    def used(self) -> float:
-        """Returns the seconds that are used."""
-        return self.clock() - self.began
-
-    def left(self) -> float:
-        """Returns the seconds that are left for work."""
-        return self.seconds * (1 - MARGIN) - self.used()
-
-    def deadline(self, reserve: float) -> Deadline:
-        """Returns when so many seconds are left for other work."""
-        return Deadline(self.began + self.seconds * (1 - MARGIN) - reserve, self.clock)
 
 
 class Tried(NamedTuple):
@@ -160,10 +110,14 @@ def tune(
 ) -> TunedEnsemble:
     """Tries settings of a space while there is time, chooses an ensemble by the folds, and fits it on all rows.
 
-    A batch of settings begins if one like the longest so far ends in time; near the end batches are halved. Where there
-    is no time for all rounds of a batch, its models end with fewer. The first batch is made in any case, and so is the
-    fit of the member of the greatest weight; the others are fitted in the order of their weights while there is time. A
-    member makes as many rounds as its setting did in the mean of the folds.
+    A batch of settings begins if one like the longest so far ends in time. Where there is no time for all rounds of a
+    batch, its models end with fewer. The first batch is made in any case, and so is the fit of the member of the
+    greatest weight; the others are fitted in the order of their weights while there is time. A member makes as many
+    rounds as its setting did in the mean of the folds.
+
+    For these fits time is kept, of which some is left over. While there is enough of it for further settings, these are
+    tried, an ensemble of all settings is chosen, and the members that are new are fitted; if time does not suffice for
+    them, the ensemble stays as it was.
 
     An interrupt (Ctrl-C) ends the search: the ensemble is of the settings that are finished. Another one ends the fits
     of its members.
@@ -181,59 +135,111 @@ def tune(
     """
     report = on_progress or (lambda used, words: None)
     estimator = task.estimator.set_params(**space.fixed, random_state=seed)
-    tried, longest, was_interrupted = _search(task._replace(estimator=estimator), space, budget, seed, report)
-    tests = [np.asarray(test) for _, test in task.splits[: tried.scores.shape[1]]]
-    scored, means = np.concatenate(tests), tried.scores.mean(axis=1)
-    if len(tests) > 1:
-        deadline = budget.deadline(_seconds_of_members(space, task, longest, budget))
-        weights = select(task.yardstick, tried.predicted, means, scored, deadline.of_next(len(tests) + 1).own())
-        predicted = predictions_of_other_choices(task.yardstick, tried.predicted, tried.scores, tests, deadline)
-    else:
+    forecast = Forecast(budget.seconds, space.batch, len(task.splits))
+    search = _SearchInTime(task._replace(estimator=estimator), space.settings(budget.settings, seed), budget, forecast)
+    fits = _FitsOfMembers(task, budget, forecast)
+    if not search.go_on(report):
+        raise KeyboardInterrupt
+    chosen = _chosen(task, search.tried(), budget, forecast)
+    if not fits.go_on(search.tried(), chosen.weights, search.was_interrupted, report):
+        chosen = _chosen_of(task, search.tried(), chosen.weights * fits.are_fitted(chosen.weights), budget)
+    try:
+        while not fits.was_interrupted and search.go_on(report):
+            other = _chosen(task, search.tried(), budget, forecast)
+            if fits.go_on(search.tried(), other.weights, True, report):
+                chosen = other
+    except KeyboardInterrupt:
+        search.was_interrupted = True
+    return _as_found(task, search, fits, chosen)
+
+
+class _Choice(NamedTuple):
+    """The weight of every setting in an ensemble, and what ensembles predict that were chosen on other folds."""
+
+    weights: Float[np.ndarray, " setting"]
+    predicted: Float[np.ndarray, "row column"]
+
+
+def _chosen(task: Task, tried: Tried, budget: Budget, forecast: Forecast) -> _Choice:
+    """Chooses an ensemble of the settings that were tried."""
+    tests, means = _tests(task, tried), tried.scores.mean(axis=1)
+    if len(tests) == 1:
         # Nothing could judge an ensemble.
-        weights = (np.arange(len(means)) == means.argmax()).astype(np.float64)
-        predicted = tried.predicted[means.argmax()]
+        return _Choice((np.arange(len(means)) == means.argmax()).astype(np.float64), tried.predicted[means.argmax()])
+    began, deadline = budget.used(), budget.deadline(forecast.of_members())
+    due = deadline.of_next(len(tests) + 1).own()
+    weights = select(task.yardstick, tried.predicted, means, np.concatenate(tests), due)
+    predicted = predictions_of_other_choices(task.yardstick, tried.predicted, tried.scores, tests, deadline)
+    forecast.choice_takes(budget.used() - began)
+    return _Choice(weights, predicted)
+
+
+def _chosen_of(task: Task, tried: Tried, weights: Float[np.ndarray, " setting"], budget: Budget) -> _Choice:
+    """The ensemble of these weights, judged by choices among its members alone."""
+    of, tests = weights > 0, _tests(task, tried)
+    judged = predictions_of_other_choices(
+        task.yardstick, tried.predicted[of], tried.scores[of], tests, budget.deadline(0.0)
+    )
+    return _Choice(weights / weights.sum(), judged)
+
+
+def _tests(task: Task, tried: Tried) -> list[Int[np.ndarray, " row"]]:
+    """The test rows of the folds that settings were tried on."""
+    return [np.asarray(test) for _, test in task.splits[: tried.scores.shape[1]]]
+
+
+def _as_found(task: Task, search: "_SearchInTime", fits: "_FitsOfMembers", chosen: _Choice) -> TunedEnsemble:
+    """What was found, with all settings, also those that were tried after the last choice."""
+    tried, (weights, predicted) = search.tried(), chosen
+    tests, was_interrupted = _tests(task, tried), search.was_interrupted or fits.was_interrupted
     scores = scores_of_folds(task.yardstick, predicted[None], tests)[0]
-    fitting = _FitOfMembers(task, tried, budget, report)
-    model, weights = fitting.run(weights, was_interrupted)
+    every = np.pad(weights, (0, len(tried.settings) - len(weights)))
     return TunedEnsemble(
-        model, tried, weights, predicted, scores, task.yardstick, tests, was_interrupted or fitting.was_interrupted
+        fits.ensemble(weights), tried, every, predicted, scores, task.yardstick, tests, was_interrupted
     )
 
 
-def _search(task: Task, space: Space, budget: Budget, seed: int, report: OnProgress) -> tuple[Tried, float, bool]:
-    """Tries settings, batch by batch; returns them, the time of the longest batch, and whether it was interrupted."""
-    settings, words = space.settings(budget.settings, seed), task.yardstick.in_words
-    parts: list[Tried] = []
-    tried, longest, of_choice, was_interrupted = 0, 0.0, 0.0, False
-    while tried < len(settings) and not was_interrupted:
-        size, reserve = space.batch, PART_FOR_MEMBERS * budget.seconds
-        if parts:
-            reserve = of_choice + _seconds_of_members(space, task, longest, budget)
-            size = _size_for(budget.left() - reserve, space.batch, longest)
-        if not size:
-            break
-        began = budget.used()
-        part, was_interrupted = _try_batch(task, settings[tried : tried + size], budget, budget.deadline(reserve))
-        tried += size
+class _SearchInTime:
+    """Settings that are tried batch by batch."""
+
+    def __init__(self, task: Task, settings: list[dict[str, Any]], budget: Budget, forecast: Forecast):
+        self._task, self._settings, self._budget, self._forecast = task, settings, budget, forecast
+        self._parts: list[Tried] = []
+        self._begun = 0
+        self.was_interrupted = False
+
+    def tried(self) -> Tried:
+        """Returns the settings that are finished."""
+        return _joined(self._parts)
+
+    def go_on(self, report: OnProgress) -> bool:
+        """Tries settings while there is time; returns whether some were finished."""
+        finished = len(self._parts)
+        while self._begun < len(self._settings) and not self.was_interrupted:
+            size = self._forecast.size_for(self._budget.left())
+            if not size:
+                break
+            self._go_on_by(self._settings[self._begun : self._begun + size])
+            if self._parts:
+                self._tell(report)
+        return len(self._parts) > finished
+
+    def _go_on_by(self, batch: list[dict[str, Any]]) -> None:
+        began = self._budget.used()
+        deadline = self._budget.deadline(self._forecast.reserve())
+        part, self.was_interrupted = _try_batch(self._task, batch, self._budget, deadline)
+        self._begun += len(batch)
         if part is None:
-            break
-        parts.append(part)
-        if len(parts) == 1:
-            of_choice = min(_seconds_of_choice(task, part), PART_FOR_CHOICE * budget.seconds)
-        if size == space.batch:
-            # The first batch also compiles: what it takes tells nothing of the next.
-            longest = max(longest if len(parts) > 2 else 0.0, budget.used() - began)
-        best = max(part.scores.mean(axis=1).max() for part in parts)
-        report(budget.used(), f"{tried} settings, {words} {task.yardstick.shown(best):.4g}")
-    if not parts:
-        raise KeyboardInterrupt
-    return _joined(parts), longest, was_interrupted
+            return
+        self._parts.append(part)
+        if len(self._parts) == 1:
+            self._forecast.choice_takes(_seconds_of_choice(self._task, part))
+        self._forecast.batch_took(len(batch), self._budget.used() - began)
 
-
-def _seconds_of_members(space: Space, task: Task, longest: float, budget: Budget) -> float:
-    """The seconds that the fits of the members are expected to take, after the longest time of a batch."""
-    expected = FIRST_FIT + MEMBERS * LONE_FIT * longest / (space.batch * len(task.splits))
-    return min(PART_FOR_MEMBERS * budget.seconds, expected)
+    def _tell(self, report: OnProgress) -> None:
+        yardstick, means = self._task.yardstick, [part.scores.mean(axis=1).max() for part in self._parts]
+        words = f"{self._begun} settings, {yardstick.in_words} {yardstick.shown(max(means)):.4g}"
+        report(self._budget.used(), words)
 
 
 def _seconds_of_choice(task: Task, tried: Tried) -> float:
@@ -258,23 +264,6 @@ def _joined(parts: Sequence[Tried]) -> Tried:
         np.concatenate([part.seconds for part in parts]),
         np.concatenate([part.was_cut for part in parts]),
     )
-
-
-def _size_for(seconds: float, whole: int, longest: float) -> int:
-    """The number of settings of the next batch; 0 if there is no time for one.
-
-    Args:
-        seconds: The time that is left.
-        whole: The number of settings of a batch. One of another size compiles a program of its own.
-        longest: The time that such a batch took.
-
-    >>> _size_for(10.0, 8, 9.0), _size_for(10.0, 8, 12.0), _size_for(10.0, 8, 200.0)
-    (8, 4, 0)
-    """
-    size = whole
-    while size and longest * size / whole + (FIRST_FIT if size < whole else 0.0) > seconds:
-        size //= 2
-    return size
 
 
 def _try_batch(
@@ -315,46 +304,55 @@ def _no_score(estimator: Any, X: Any, y: Any) -> float:
     return 0.0
 
 
-class _FitOfMembers:
-    """The fits of the members of an ensemble on all rows."""
+class _FitsOfMembers:
+    """The fits of settings on all rows."""
 
-    def __init__(self, task: Task, tried: Tried, budget: Budget, report: OnProgress):
-        self._task, self._tried, self._budget, self._report = task, tried, budget, report
+    def __init__(self, task: Task, budget: Budget, forecast: Forecast):
+        self._task, self._budget, self._forecast = task, budget, forecast
+        self._fitted: dict[int, Any] = {}
         self.was_interrupted = False
 
-    def run(
-        self, weights: Float[np.ndarray, " setting"], was_interrupted: bool
-    ) -> tuple[BoostedEnsemble, Float[np.ndarray, " setting"]]:
-        """Fits members while there is time; returns the ensemble, and the weights that settings have in it.
+    def are_fitted(self, weights: Float[np.ndarray, " setting"]) -> Bool[np.ndarray, " setting"]:
+        """Returns which settings are fitted."""
+        return np.isin(np.arange(len(weights)), list(self._fitted))
+
+    def ensemble(self, weights: Float[np.ndarray, " setting"]) -> BoostedEnsemble:
+        """Returns the ensemble of these weights, whose members are fitted."""
+        order = _by_weight(weights)
+        return ensemble_of([self._fitted[number] for number in order], weights[order].tolist())
+
+    def go_on(self, tried: Tried, weights: Float[np.ndarray, " setting"], may_fail: bool, report: OnProgress) -> bool:
+        """Fits the members that are not fitted yet while there is time; returns whether all are.
 
         Args:
+            tried: The settings.
             weights: The weights that were chosen.
-            was_interrupted: Whether the search was. If it was not, a first interrupt leaves one member.
+            may_fail: Whether an interrupt ends the fits also where none is finished; if not, a first one leaves one.
+            report: Called after every fit.
         """
-        order = [number for number in np.argsort(-weights, kind="stable").tolist() if weights[number] > 0]
-        fitted: list[Any] = []
-        left, longest = deque(order), 0.0
-        while left and not (fitted and (self.was_interrupted or self._budget.left() < longest)):
+        order = _by_weight(weights)
+        left = deque(number for number in order if number not in self._fitted)
+        while left and not self._is_over():
             began = self._budget.used()
             try:
-                fitted.append(self._fit(left[0]))
+                self._fitted[left[0]] = self._fit(tried, left[0])
             except (KeyboardInterrupt, InterruptedFitWarning):
-                if not fitted and (was_interrupted or self.was_interrupted):
+                if not self._fitted and (may_fail or self.was_interrupted):
                     raise KeyboardInterrupt from None
                 self.was_interrupted = True
                 continue
             left.popleft()
-            took = self._budget.used() - began
-            # The first fit also compiles.
-            longest = max(longest, took) if len(fitted) != 2 else took
-            self._report(self._budget.used(), f"{len(fitted)} of {len(order)} members on all rows")
-        kept = np.zeros_like(weights)
-        kept[order[: len(fitted)]] = weights[order[: len(fitted)]]
-        return ensemble_of(fitted, kept[order[: len(fitted)]].tolist()), kept / kept.sum()
+            self._forecast.member_took(self._budget.used() - began)
+            report(self._budget.used(), f"{len(order) - len(left)} of {len(order)} members on all rows")
+        return not left
 
-    def _fit(self, number: int) -> Any:
+    def _is_over(self) -> bool:
+        """Whether no other fit begins; a first one does in any case."""
+        return bool(self._fitted) and (self.was_interrupted or self._budget.left() < self._forecast.of_member())
+
+    def _fit(self, tried: Tried, number: int) -> Any:
         """Fits a setting on all rows, with fewer rounds if there is no time for all."""
-        task, tried, deadline = self._task, self._tried, self._budget.deadline(0.0)
+        task, deadline = self._task, self._budget.deadline(0.0)
         num_rounds = max(1, round(float(tried.num_rounds[number].mean())))
         model = type(task.estimator)(num_rounds, random_state=task.estimator.random_state, **tried.settings[number])
         with warnings.catch_warnings():
@@ -363,3 +361,8 @@ class _FitOfMembers:
             warnings.filterwarnings("ignore", ".*derivatives are no numbers", InterruptedFitWarning)
             ends = [lambda number, measured: deadline.left() <= 0]
             return model.fit(task.X, task.y, task.weight, callbacks=ends)
+
+
+def _by_weight(weights: Float[np.ndarray, " setting"]) -> list[int]:
+    """The numbers of the members, that of the greatest weight first."""
+    return [number for number in np.argsort(-weights, kind="stable").tolist() if weights[number] > 0]
