@@ -10,7 +10,7 @@ from jaxtree.growth.newton import Newton, Penalties
 from jaxtree.growth.prepare import prepare
 from tests.growth.native_trees import MIXED, THRESHOLDS, arguments, assert_same, choose, needs_kernel
 
-ONE, THREE, NINE, MOST = (Newton(number, number, has_noise=True) for number in (1, 3, 9, 31))
+ONE, THREE, EIGHT, SIXTEEN = (Newton(number, number, has_noise=True) for number in (1, 3, 8, 16))
 THREE_OF_ONE = Newton(3, 1, has_noise=True)
 
 CASES = {
@@ -40,8 +40,8 @@ CASES = {
     "three, few leaves": {"kinds": THRESHOLDS, "newton": THREE, "max_leaf_nodes": 15, "num_rare": 4, "num_rows": 4_000},
     "three scores, no penalties": {"kinds": THRESHOLDS, "newton": THREE, "penalties": Penalties(0.0, 0.0)},
     "three scores of one curvature": {"kinds": THRESHOLDS, "newton": THREE_OF_ONE, "max_leaf_nodes": 20},
-    "nine scores": {"kinds": THRESHOLDS, "newton": NINE, "max_leaf_nodes": 20},
-    "as many scores as a cell has": {"kinds": THRESHOLDS, "newton": MOST, "max_leaf_nodes": 20},
+    "eight scores": {"kinds": THRESHOLDS, "newton": EIGHT, "max_leaf_nodes": 20},
+    "sixteen scores": {"kinds": THRESHOLDS, "newton": SIXTEEN, "max_leaf_nodes": 20},
 }  # fmt: skip
 
 
