@@ -290,8 +290,11 @@ class _Batch:
         waiting, ended = deque(numbers), list[tuple[int, BoostedMember, Callable[[], Any] | None]]()
         while (waiting and not self._pace.is_over) or any(self._running):
             is_new = self._fill(waiting)
-            made = self._make_rounds(is_new, self._pace.begin())
-            _keep(ended, done)
+            try:
+                made = self._make_rounds(is_new, self._pace.begin())
+            finally:
+                # Neither an interrupt nor too little memory loses those that are done.
+                _keep(ended, done)
             on_member = self._on_member or (lambda number, member: None)
             ended = [(number, member, on_member(number, member)) for number, member in self._collect(made)]
         _keep(ended, done)

@@ -181,6 +181,27 @@ def test_what_is_left_for_later_is_called_once_while_the_next_rounds_are_made():
     ]
 
 
+def test_an_interrupt_of_the_next_rounds_loses_no_member_that_is_done(monkeypatch):
+    from jaxtree.boosting import many as module
+
+    made = [own._replace(num_rounds=rounds) for own, rounds in zip(members(2), (25, 2), strict=True)]
+    made = [own._replace(shrinkage=own.shrinkage._replace(patience=99)) for own in made]
+    later, really = [], module.make_rounds_of_many
+
+    def interrupted(*arrays, **static):
+        if not arrays[-1].is_new.any():
+            raise KeyboardInterrupt
+        return really(*arrays, **static)
+
+    monkeypatch.setattr(module, "make_rounds_of_many", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        boost_many(
+            data_of(numbers), squared(), BaseLearner(Limits(), SIZES), made,
+            on_member=lambda number, done: lambda: later.append(number),
+        )  # fmt: skip
+    assert later == [1]
+
+
 @pytest.mark.parametrize("case", ["squared", "logistic"])
 def test_a_member_that_pauses_goes_on_as_if_it_had_not(case):
     loss, rows_of = CASES[case]
