@@ -36,14 +36,8 @@ from jaxtree.table import open_source
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.sources import is_source
-from jaxtree.table.target import (
-    ClassTarget,
-    NumberTarget,
-    check_sample_weight,
-    class_weights,
-    encode_classes,
-    encode_numbers,
-)
+from jaxtree.table.target import ClassTarget, NumberTarget, encode_classes, encode_numbers
+from jaxtree.table.weights import check_sample_weight, class_weights
 from jaxtree.tree import Tree, take_tree
 from jaxtree.tree.forest import join_trees
 from jaxtree.tree.model import FittedModel, encode_known_classes, encode_known_numbers

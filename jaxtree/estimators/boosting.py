@@ -16,7 +16,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting_base import BaseBoosting
 from jaxtree.estimators.conventions import Words
 from jaxtree.estimators.parameters import BALANCED
-from jaxtree.estimators.parts import PredictsNumbers, read_arguments, values_of
+from jaxtree.estimators.parts import PredictsNumbers, plain_target, read_arguments
 from jaxtree.estimators.predicting import PredictsClasses
 from jaxtree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -226,7 +226,7 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
             return -self._mean_loss(X, y, sample_weight, extras)
         given = read_arguments(X, y, sample_weight)
         predicted = self.predict(given.X, offset=extras.get("offset"))
-        return r2_score(values_of(given.y), predicted, sample_weight=given.sample_weight)
+        return r2_score(plain_target(given.y), predicted, sample_weight=given.sample_weight)
 
     def _make_loss(self, blank: Any) -> BaseLoss:
         if blank.n_outputs_ == 1 or not isinstance(self.loss, str):

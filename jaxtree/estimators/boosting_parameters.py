@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Bool
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from jaxtree.boosting.booster import BaseLearner
@@ -15,7 +14,7 @@ from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
 from jaxtree.boosting.shrinkage import NO_PATIENCE, Shrinkage
-from jaxtree.estimators.conventions import Words, whole
+from jaxtree.estimators.conventions import Words, generator_of, whole
 from jaxtree.estimators.parameters import AUTO, INTERACTIONS, EncodingParameters
 from jaxtree.estimators.prunings import AT_LEAST_0, PART
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Sizes
@@ -139,7 +138,7 @@ class BoostingParameters(EncodingParameters):
         draws = draws_rows or self.column_fractions != ColumnFractions()
         if self.random_state is None and not draws:
             return 0
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return int(generator_of(self.random_state).randint(2**31 - 1))
 
     def _sample(self) -> Sample:
         """Returns how rows are drawn."""

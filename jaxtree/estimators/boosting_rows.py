@@ -11,13 +11,14 @@ from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree
+from jaxtree.estimators.conventions import generator_of
 from jaxtree.estimators.growing import padded_rows
 from jaxtree.estimators.magnitude import check_sums
 from jaxtree.estimators.parts import read_arguments, values_of
 from jaxtree.estimators.sample import Sample
 from jaxtree.table.sources import is_source, open_source
 from jaxtree.table.summary import read_column
-from jaxtree.table.target import check_sample_weight
+from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree.model import encode_known_classes, encode_known_numbers
 
 
@@ -85,7 +86,9 @@ class RowsWithExtras(NamedTuple):
                     f"validation_fraction {fraction} of {len(np.unique(group))} groups leaves a part without groups; "
                     "pass eval_set, or another fraction"
                 )
-            divide = GroupShuffleSplit(1, test_size=fraction, random_state=seed).split(group, groups=group)
+            divide = GroupShuffleSplit(1, test_size=fraction, random_state=generator_of(seed)).split(
+                group, groups=group
+            )
             parts = next(iter(divide))
         grown_on, held = (self.take(np.sort(part)) for part in parts)
         return grown_on, held

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
+from jaxtree.estimators.conventions import generator_of
 from jaxtree.estimators.growing import grow_tables
 from jaxtree.estimators.prunings import CostComplexity
 from jaxtree.estimators.sample import PreparedFit
@@ -85,7 +86,7 @@ def _splits(estimator: Any, pruning: CostComplexity, start: PreparedFit) -> list
     if isinstance(folds, int | np.integer):
         seed = 0 if estimator.random_state is None else estimator.random_state
         kind = StratifiedKFold if len(sample.num_classes) == 1 else KFold
-        folds = kind(int(folds), shuffle=True, random_state=seed)
+        folds = kind(int(folds), shuffle=True, random_state=generator_of(seed))
     splitter: Any = check_cv(cast(Any, folds))
     return list(splitter.split(np.zeros(sample.num_rows), sample.target[0]))
 

@@ -23,6 +23,9 @@ from sklearn.utils.validation import validate_data
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.reading import default_names, names_apart
 
+SEED = ("random_state", np.random.Generator)
+"""The constraints of a seed: a number, None, or one of NumPy's generators, the older or the newer."""
+
 BATCHED = object()
 """Marks a parameter of which an array makes many masks."""
 
@@ -111,11 +114,21 @@ def allow_tables(tags: Tags) -> Tags:
     return tags
 
 
-def key_of(random_state: int | np.random.RandomState | None) -> PRNGKeyArray:
+def key_of(random_state: Any) -> PRNGKeyArray:
     """Returns `jax.random.key(random_state)`, or a key drawn from a generator."""
     if isinstance(random_state, int | np.integer):
         return jax.random.key(int(random_state))
-    return jax.random.key(check_random_state(random_state).randint(2**31 - 1))
+    return jax.random.key(generator_of(random_state).randint(2**31 - 1))
+
+
+def generator_of(random_state: Any) -> np.random.RandomState:
+    """Returns what scikit-learn draws with, of a seed, of either of NumPy's generators, or of None.
+
+    A `numpy.random.Generator` moves on by one number, so that further fits draw anew.
+    """
+    if isinstance(random_state, np.random.Generator):
+        random_state = int(random_state.integers(2**32))
+    return check_random_state(random_state)
 
 
 @contextlib.contextmanager

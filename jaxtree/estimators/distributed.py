@@ -31,7 +31,8 @@ from jaxtree.growth.mesh import check_mesh
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.summary import Summary, merge_summaries
-from jaxtree.table.target import ClassTarget, NumberTarget, check_sample_weight
+from jaxtree.table.target import ClassTarget, NumberTarget
+from jaxtree.table.weights import check_sample_weight
 
 Done = TypeVar("Done")
 

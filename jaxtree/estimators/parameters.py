@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt
 
 from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.conventions import AnnotatedParameters, Words, whole
+from jaxtree.estimators.conventions import SEED, AnnotatedParameters, Words, whole
 from jaxtree.estimators.prunings import AT_LEAST_0, PART, Pruning
 
 AUTO = Words({"auto"})
@@ -46,7 +46,7 @@ class EncodingParameters(AnnotatedParameters):
     categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
     max_bins: Annotated[int | str | None, whole(2, 65_535), AUTO, None] = "auto"
     max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024
-    random_state: Annotated[Any, "random_state"] = None
+    random_state: Annotated[Any, *SEED] = None
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)

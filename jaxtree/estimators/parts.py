@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.conventions import allow_tables, check_names
 from jaxtree.files.registry import KeptInFiles
-from jaxtree.table.columns import TableColumn, blocks_of_rows
+from jaxtree.table.columns import TableColumn, as_array, blocks_of_rows
 from jaxtree.table.schema import Schema
 from jaxtree.table.sources import is_source, naming, open_source
 from jaxtree.table.summary import read_column
+from jaxtree.table.target import typed
 
 
 class Arguments(NamedTuple):
@@ -76,6 +77,19 @@ def values_of(y: Any) -> Any:
     return y
 
 
+def plain_target(y: Any) -> Any:
+    """Returns a target as scikit-learn's metrics and splitters take it: not as objects where it need not be.
+
+    >>> plain_target(np.array([1.5, 2], object))
+    array([1.5, 2. ])
+    """
+    y = values_of(y)
+    if isinstance(y, list | tuple):
+        y = as_array("y", y)
+    has_objects = getattr(getattr(y, "dtype", None), "kind", None) == "O"  # the types of polars have no kinds
+    return typed(np.asarray(y)) if has_objects else y
+
+
 class ScoresSources:
     """Extends scikit-learn's `score`, of the mixin that follows this class, to sources."""
 
@@ -89,7 +103,7 @@ class ScoresSources:
         """
         given = read_arguments(X, y, sample_weight)
         mixin: Any = super()
-        return mixin.score(given.X, values_of(given.y), given.sample_weight)
+        return mixin.score(given.X, plain_target(given.y), given.sample_weight)
 
 
 def part_by_part(method: Callable) -> Callable:

@@ -20,7 +20,7 @@ from jaxtree.optimal.refine import refined
 from jaxtree.soft.harden import agreement
 from jaxtree.soft.refine import Target, refined_planes
 from jaxtree.table.reading import check_same_length
-from jaxtree.table.target import check_sample_weight
+from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree.model import encode_known_classes, encode_known_numbers
 
 AnyHardTree = TypeVar("AnyHardTree", bound=HardTreeClassifier | HardTreeRegressor)

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float64, Int, Real, UInt
 from sklearn.model_selection import train_test_split
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.conventions import generator_of
 from jaxtree.estimators.growing import EncodedSample
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import take_rows
@@ -70,7 +71,9 @@ class Sample(NamedTuple):
         if len(self.num_classes) == 1:
             fits_all = min(fraction, 1 - fraction) * self.num_rows >= self.num_classes[0]
             strata = self.target[0] if fits_all and np.all(np.bincount(self.target[0]) != 1) else None
-        parts = train_test_split(np.arange(self.num_rows), test_size=num_held, random_state=seed, stratify=strata)
+        parts = train_test_split(
+            np.arange(self.num_rows), test_size=num_held, random_state=generator_of(seed), stratify=strata
+        )
         train, held = map(np.sort, parts)
         return train, held
 

@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.conventions import check_names, check_parameters, key_of, progress_of_trees
+from jaxtree.estimators.conventions import check_names, check_parameters, generator_of, key_of, progress_of_trees
 from jaxtree.estimators.parts import EstimatorOnTables, read_arguments
 from jaxtree.estimators.soft_parameters import (
     AUTO,
@@ -34,7 +34,7 @@ from jaxtree.soft.training import Trained, Validation, train_many
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.sources import is_source, open_source
-from jaxtree.table.target import check_sample_weight
+from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import Tree
 
 PREDICT_FUNCTIONS = {SoftTree: (apply, log_mixture), SoftForest: (apply_forest, forest_log_mixture)}
@@ -336,7 +336,7 @@ def split_sample(sample: SoftSample, fraction: float, seed: Any) -> tuple[SoftSa
         labels = None
     rows = np.arange(len(sample.values))
     try:
-        kept, held = train_test_split(rows, test_size=fraction, random_state=seed, stratify=labels)
+        kept, held = train_test_split(rows, test_size=fraction, random_state=generator_of(seed), stratify=labels)
     except ValueError as error:
         raise InvalidInputError(f"validation_fraction={fraction} of {len(rows)} rows: {error}") from None
     return sample.take(np.sort(kept)), sample.take(np.sort(held))

@@ -9,7 +9,7 @@ import optax
 from sklearn.base import is_classifier
 from sklearn.utils._param_validation import Interval
 
-from jaxtree.estimators.conventions import AnnotatedParameters, Words, whole
+from jaxtree.estimators.conventions import SEED, AnnotatedParameters, Words, whole
 from jaxtree.estimators.prunings import AT_LEAST_0
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
 from jaxtree.soft.inputs import SCALINGS
@@ -54,7 +54,7 @@ class SoftParameters(AnnotatedParameters):
     categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
     max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024
     warm_start: Annotated[bool, "boolean"] = False
-    random_state: Annotated[Any, "random_state"] = None
+    random_state: Annotated[Any, *SEED] = None
     verbose: Annotated[int, "verbose"] = 0
 
 

@@ -17,7 +17,8 @@ from jaxtree.estimators.soft_base import BaseSoft
 from jaxtree.estimators.soft_parameters import BETWEEN_0_AND_1, FROM_0_BELOW_1, POSITIVE
 from jaxtree.soft import losses
 from jaxtree.soft.from_tree import log_shares
-from jaxtree.table.target import check_sample_weight, class_weights, encode_classes, encode_numbers
+from jaxtree.table.target import encode_classes, encode_numbers
+from jaxtree.table.weights import check_sample_weight, class_weights
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import target_means
 

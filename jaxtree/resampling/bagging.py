@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn.base import is_classifier
-from sklearn.utils import check_random_state, indexable
+from sklearn.utils import indexable
 from sklearn.utils.metaestimators import _safe_split
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosted_ensemble import BoostedEnsemble, ensemble_of
 from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.conventions import progress_of_trees
+from jaxtree.estimators.conventions import generator_of, progress_of_trees
+from jaxtree.estimators.parts import plain_target
 from jaxtree.resampling.parts import fit_parts
 
 
@@ -69,8 +70,8 @@ def bag(
         (5, True)
     """
     _check(estimator, num_models, share)
-    X, y = indexable(X, y)
-    generator = check_random_state(random_state)
+    X, y = indexable(X, plain_target(y))
+    generator = generator_of(random_state)
     target = np.asarray(y)
     strata = [np.flatnonzero(target == own) for own in np.unique(target)] if is_classifier(estimator) else None
     strata = strata or [np.arange(len(target))]

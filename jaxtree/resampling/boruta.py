@@ -9,12 +9,19 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats import binom
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import check_array, check_random_state, get_tags
+from sklearn.utils import check_array, get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.conventions import AnnotatedParameters, check_parameters, progress_of_trees, whole
+from jaxtree.estimators.conventions import (
+    SEED,
+    AnnotatedParameters,
+    check_parameters,
+    generator_of,
+    progress_of_trees,
+    whole,
+)
 
 LEAST_SHADOWS = 5
 """Shadows of a round at least: the greatest importance of fewer would be too easy to pass."""
@@ -59,7 +66,7 @@ class BorutaSelector(AnnotatedParameters, SelectorMixin, MetaEstimatorMixin, Bas
     estimator: Annotated[Any, HasMethods(["fit"])]
     max_rounds: Annotated[int, whole(1)]
     alpha: Annotated[float, Interval(Real, 0, 1, closed="neither")]
-    random_state: Annotated[Any, "random_state"]
+    random_state: Annotated[Any, *SEED]
     verbose: Annotated[int, "verbose"]
 
     def __init__(
@@ -89,7 +96,7 @@ class BorutaSelector(AnnotatedParameters, SelectorMixin, MetaEstimatorMixin, Bas
         check_parameters(self)
         table = _columns_of(X)
         num_columns = table.shape[1]
-        generator = check_random_state(self.random_state)
+        generator = generator_of(self.random_state)
         self.hits_, rows = np.zeros(num_columns, int), []
         status, shadows = np.zeros(num_columns, int), []
         with progress_of_trees(self.verbose, self.max_rounds, "selecting columns", "rounds are done") as report:

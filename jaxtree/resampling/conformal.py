@@ -77,7 +77,7 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
             **fit_params: Further arguments of `fit`, split like the rows where they have a value for each.
         """
         check_parameters(self)
-        X, y = indexable(X, column_or_1d(y, warn=True))
+        X, y = indexable(X, column_or_1d(plain_target(y), warn=True))
         splitter: Any = check_cv(self.cv)
         splits = list(splitter.split(X, y))
         number = sum(len(test) for _, test in splits)

@@ -10,11 +10,12 @@ from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.model_selection._validation import _score
-from sklearn.utils import check_random_state, indexable
+from sklearn.utils import indexable
 from sklearn.utils.metaestimators import _safe_split
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.conventions import progress_of_trees
+from jaxtree.estimators.conventions import generator_of, progress_of_trees
+from jaxtree.estimators.parts import plain_target
 from jaxtree.resampling.parts import fit_parts
 
 Split = tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]
@@ -58,7 +59,7 @@ def cross_validate(
         >>> len(scores["test_score"]), round(float(scores["test_score"].mean()), 2)
         (20, 0.94)
     """
-    X, y, groups = indexable(X, y, groups)
+    X, y, groups = indexable(X, plain_target(y), groups)
     splits = _splits(estimator, X, y, cv, groups)
     began = time.perf_counter()
     with progress_of_trees(verbose, len(splits), "fitting folds", "fits are done") as report:
@@ -115,10 +116,10 @@ def learning_curve(
         >>> sizes.tolist(), bool(test[1].mean() > test[0].mean())
         ([50, 400], True)
     """
-    X, y = indexable(X, y)
+    X, y = indexable(X, plain_target(y))
     splits = _splits(estimator, X, y, cv)
     sizes = _numbers_of_rows(np.asarray(train_sizes), min(len(train) for train, _ in splits))
-    generator = check_random_state(random_state)
+    generator = generator_of(random_state)
     shuffled = [(generator.permutation(train), test) for train, test in splits]
     parts = [(train[:size], test) for size in sizes for train, test in shuffled]
     with progress_of_trees(verbose, len(parts), "fitting parts", "fits are done") as report:

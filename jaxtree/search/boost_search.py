@@ -12,14 +12,15 @@ from jaxtyping import Int
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.utils import check_random_state, indexable
+from sklearn.utils import indexable
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_method_params
 
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.boosted_ensemble import ensemble_of
 from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.conventions import progress_of_trees, whole
+from jaxtree.estimators.conventions import SEED, generator_of, progress_of_trees, whole
+from jaxtree.estimators.parts import plain_target
 from jaxtree.growth.mesh import check_mesh
 from jaxtree.search.candidates import settings_of
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, fit_on_folds, select_with_replacement
@@ -98,7 +99,7 @@ class BoostSearchCV(TreeSearchCV):
         "estimator": [GradientBoostingClassifier, GradientBoostingRegressor],
         "param_space": [dict, list],
         "n_iter": [None, whole(1)],
-        "random_state": ["random_state"],
+        "random_state": [*SEED],
         "factor": [None, Interval(Real, 1, None, closed="neither")],
         "min_resources": [whole(1)],
         "verbose": ["verbose"],
@@ -152,7 +153,7 @@ class BoostSearchCV(TreeSearchCV):
         asks_for_ensemble = isinstance(self.refit, str) and self.refit in (ENSEMBLE, FOLD_ENSEMBLE)
         scorers, refit_metric = self._scorers_and_metric(asks_for_ensemble)
         halving = self._halving(refit_metric)
-        X, y = indexable(X, y)
+        X, y = indexable(X, plain_target(y))
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         cv: Any = self.cv
@@ -192,7 +193,7 @@ class BoostSearchCV(TreeSearchCV):
         """Returns the search with models that draw the same whenever they go on, if they may pause."""
         if halving is None:
             return search
-        random_state = check_random_state(self.random_state)
+        random_state = generator_of(self.random_state)
         return search._replace(candidates=with_seeds(search.estimator, search.candidates, random_state))
 
     @contextlib.contextmanager

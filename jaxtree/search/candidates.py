@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.conventions import generator_of
 from jaxtree.search.settings import Parameters
 
 
@@ -35,7 +36,11 @@ def settings_of(space: Any, number: int | None, random_state: Any, name: str) ->
             f"{name} has a distribution of {drawn[0]!r}: n_iter must be the number of settings to draw, got None"
         )
     try:
-        own = ParameterGrid(spaces) if number is None else ParameterSampler(spaces, number, random_state=random_state)
+        own = (
+            ParameterGrid(spaces)
+            if number is None
+            else ParameterSampler(spaces, number, random_state=generator_of(random_state))
+        )
         settings = list(own)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name}: {error}") from error

@@ -14,8 +14,9 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree
-from jaxtree.estimators.conventions import progress_of_trees, whole
+from jaxtree.estimators.conventions import SEED, progress_of_trees, whole
 from jaxtree.estimators.forest_base import BaseForest
+from jaxtree.estimators.parts import plain_target
 from jaxtree.search.candidates import settings_of
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE
 from jaxtree.search.evaluation import Results, Search, evaluate
@@ -83,7 +84,7 @@ class TreeSearchCV(BaseSearchCV):
         "return_train_score": ["boolean"],
         "progress": ["boolean"],
         "n_iter": [None, whole(1)],
-        "random_state": ["random_state"],
+        "random_state": [*SEED],
     }
 
     def __init__(
@@ -127,7 +128,7 @@ class TreeSearchCV(BaseSearchCV):
         if isinstance(self.refit, str) and self.refit in (ENSEMBLE, FOLD_ENSEMBLE):
             raise InvalidInputError(f"refit={self.refit!r} is for BoostSearchCV: trees are averaged by forests")
         scorers, refit_metric = self._get_scorers()
-        X, y = indexable(X, y)
+        X, y = indexable(X, plain_target(y))
         params = _check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         cv: Any = self.cv

@@ -7,6 +7,7 @@ only the reader of a block holds zeros.
 import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -278,7 +279,7 @@ def is_missing(value: Any) -> bool:
     >>> [is_missing(value) for value in (None, float("nan"), 0.0, "")]
     [True, True, False, False]
     """
-    is_number = isinstance(value, (*_FLOATS, np.datetime64, np.timedelta64))
+    is_number = isinstance(value, (*_FLOATS, Decimal, np.datetime64, np.timedelta64))
     return type(value).__name__ in _MISSING_TYPES or (is_number and bool(value != value))
 
 

@@ -1,12 +1,13 @@
-"""Targets, a class or a number for every row, and the weights of rows: each by itself, and each by its class.
+"""Targets: a class or a number for every row.
 
 A target has one *output*, or several side by side in the columns of a matrix or data frame. Each is encoded by itself.
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any
 
 import narwhals as nw
@@ -24,8 +25,10 @@ _COLUMN_WARNING = (  # scikit-learn's words
     "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples, ), for "
     "example using ravel()."
 )
-_ALL_ZERO = "Sample weights must contain at least one non-zero number."  # scikit-learn's words, as others below
 _MOST_COUNTED = 2**16
+
+NUMBERS = (Real, Decimal, np.bool_)
+"""Types of numbers, those of Python's `fractions` among them."""
 
 Values = Shaped[np.ndarray, " row"] | TableColumn
 Output = tuple[Values, tuple | None]
@@ -197,7 +200,7 @@ def _classes_of(y: Values) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray
             return _classes_of_categories(y)
         y = y.items()
     _refuse_missing(y)
-    values: Any = column_or_1d(y)
+    values: Any = column_or_1d(typed(y))
     if values.size and values.dtype.kind in "iu" and values.dtype != np.uint64:
         low, high = int(values.min()), int(values.max())
         if high - low < _MOST_COUNTED:
@@ -247,6 +250,28 @@ def _refuse_missing(y: Shaped[np.ndarray, " row"]) -> None:
         )
 
 
+def typed(values: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
+    """Returns objects without missing values that are all truth values or all numbers as an array of that type.
+
+    Tables leave columns of objects behind where rows with missing values were dropped. Anything else stays as it is,
+    and so do integers of more than 64 bits.
+
+    >>> typed(np.array([True, False], object)), typed(np.array([Decimal("1.5"), 2], object))
+    (array([ True, False]), array([1.5, 2. ]))
+    """
+    if values.dtype != object or not values.size:
+        return values
+    types = set(map(type, values.flat))
+    if all(issubclass(one, bool | np.bool_) for one in types):
+        return values.astype(bool)
+    try:
+        if all(issubclass(one, Integral | np.bool_) for one in types):
+            return values.astype(np.int64)
+        return values.astype(np.float64) if all(issubclass(one, NUMBERS) for one in types) else values
+    except OverflowError:
+        return values
+
+
 def finite_numbers(name: str, values: Shaped[np.ndarray, " row"]) -> Float64[np.ndarray, " row"]:
     """Returns numbers, truth values included, as float64.
 
@@ -276,7 +301,7 @@ def _as_float64(name: str, values: Shaped[np.ndarray, " row"]) -> Float64[np.nda
     for row, value in enumerate(values.tolist()):
         if is_missing(value):
             continue
-        if not isinstance(value, Real | np.bool_):
+        if not isinstance(value, NUMBERS):
             raise InvalidTypeError(
                 f"{name} must be numbers: row {row} has {value!r}, a {type(value).__name__}; turn it into a float"
             )
@@ -285,108 +310,3 @@ def _as_float64(name: str, values: Shaped[np.ndarray, " row"]) -> Float64[np.nda
         except OverflowError:
             numbers[row] = np.inf
     return numbers
-
-
-def check_sample_weight(sample_weight: Any, num_rows: int) -> Float64[np.ndarray, " row"] | None:
-    """Returns the weight of every row, from a vector or from one number for all rows; None stays None.
-
-    Raises:
-        InvalidInputError: If it is not a number or a vector with a weight for every row, or if a weight is missing,
-            infinite or negative, or if all are zero.
-        InvalidTypeError: If a weight is not a number, or an array has no axis.
-
-    >>> check_sample_weight([1, 0, 2], num_rows=3)
-    array([1., 0., 2.])
-    >>> check_sample_weight(0.5, num_rows=2)
-    array([0.5, 0.5])
-    """
-    if sample_weight is None:
-        return None
-    weight = as_array("sample_weight", sample_weight)
-    if weight.ndim == 0 and isinstance(sample_weight, np.ndarray):  # no number, and no vector either
-        shown = weight.astype(np.float64) if weight.dtype.kind in "biuf" else weight
-        raise InvalidTypeError(
-            f"Input should have at least 1 dimension i.e. satisfy `len(x.shape) > 0`, got scalar `{shown!r}` instead. "
-            "Pass sample_weight as a number, or as a vector with one for every row"
-        )
-    if weight.ndim == 0:
-        weight = np.full(num_rows, weight)
-    if weight.shape != (num_rows,):
-        raise InvalidInputError(
-            "Sample weights must be 1D array or scalar, with a weight for every row: sample_weight.shape == "
-            f"{weight.shape}, expected {(num_rows,)}!"
-        )
-    weight = finite_numbers("sample_weight", weight)
-    if (weight < 0).any():
-        row = int((weight < 0).argmax())
-        raise InvalidInputError(f"Negative values in data passed to `sample_weight`: row {row} has {weight[row]}")
-    if not weight.any():
-        raise InvalidInputError(f"{_ALL_ZERO} sample_weight is zero for every row")
-    return weight
-
-
-def class_weights(
-    class_weight: Any, target: ClassTarget, counts: Sequence[Int[np.ndarray, " _class"]] | None = None
-) -> Float64[np.ndarray, " row"] | None:
-    r"""Returns the factor by which the class of every row multiplies its weight; None stays None.
-
-    Args:
-        class_weight: A dict from class to factor, 1 for classes that it leaves out; for several outputs a list with a
-            dict for each, whose factors are multiplied. "balanced": $n / (k\, n_c)$ for a class that $n_c$ of $n$ rows
-            have, of $k$ classes that any row has. As in scikit-learn's trees, rows count once here whatever their
-            sample weight.
-        target: The classes.
-        counts: The rows of every class, an array an output, if the target has a part of the rows only.
-
-    Raises:
-        InvalidInputError: If it is something else, if a dict names a class that the target does not have, if a factor
-            is not a finite number of at least 0, or if all rows' factors are zero.
-
-    >>> from jaxtree.table.target import encode_classes
-    >>> class_weights("balanced", encode_classes(["a", "a", "a", "b"]))
-    array([0.66666667, 0.66666667, 0.66666667, 2.        ])
-    >>> class_weights({"b": 3}, encode_classes(["a", "b"]))
-    array([1., 3.])
-    """
-    if class_weight is None:
-        return None
-    weight = np.ones(target.codes.shape[1])
-    for output, given in enumerate(_by_output(class_weight, len(target.codes))):
-        classes, codes = target.classes[output].tolist(), target.codes[output]
-        count = np.bincount(codes) if counts is None else counts[output]
-        is_balanced = isinstance(given, str)
-        factor = count.sum() / (len(count) * count) if is_balanced else _listed(given, classes, target.absent[output])
-        weight *= factor[codes]
-    if counts is None and not weight.any():
-        raise InvalidInputError(f"{_ALL_ZERO} class_weight is zero for the classes of all rows")
-    return weight
-
-
-def _by_output(class_weight: Any, num_outputs: int) -> Sequence:
-    """Returns "balanced", or a dict, for each output."""
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        return ["balanced"] * num_outputs
-    of_outputs = [class_weight] if num_outputs == 1 else class_weight
-    if not isinstance(of_outputs, list | tuple) or not all(isinstance(given, Mapping) for given in of_outputs):
-        allowed = "a dict" if num_outputs == 1 else "a list of dicts, one for each output"
-        raise InvalidInputError(f"class_weight must be None, 'balanced' or {allowed}, got {class_weight!r}")
-    if len(of_outputs) != num_outputs:
-        raise InvalidInputError(
-            "For multi-output, number of elements in class_weight should match number of outputs. Got "
-            f"{len(of_outputs)} element(s) while having {num_outputs} outputs."
-        )
-    return of_outputs
-
-
-def _listed(given: Mapping, classes: list, absent: tuple) -> Float64[np.ndarray, " class"]:
-    unknown = [name for name in given if name not in classes and name not in absent]
-    if unknown:
-        raise InvalidInputError(
-            f"class_weight has weights for {unknown}, which are no classes of the target: these are "
-            f"{[*classes, *absent]}"
-        )
-    for name, factor in given.items():
-        is_number = isinstance(factor, int | float | np.number | np.bool_) and not np.iscomplexobj(factor)
-        if not (is_number and 0 <= factor < np.inf):
-            raise InvalidInputError(f"class_weight of {name!r} must be a finite number of at least 0, got {factor!r}")
-    return np.array([given.get(name, 1) for name in classes], np.float64)

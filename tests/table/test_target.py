@@ -1,5 +1,6 @@
 """Targets: classes in order, numbers as they are, and what is no target."""
 
+import datetime
 import warnings
 
 import numpy as np
@@ -145,7 +146,7 @@ WRONG_CLASSES = {
     "contains NaN: every row": np.array(["2020-01-01", "NaT"], "datetime64[D]"),
     "missing value .NaT": np.array([pd.NaT, pd.NaT], object),
     "output 1 of y: Input y contains NaN": pl.DataFrame({"u": [1, 2], "v": [1, None]}),
-    "Unknown label type: unknown": np.array([2, 1], object),
+    "Unknown label type: unknown": np.array([datetime.date(2026, 1, 1), datetime.date(2026, 1, 2)], object),
     "every row needs a class": pl.Series(["a", None]),
     "another missing value": pd.Series(pd.Categorical(["a", None])),
     "missing value .None": pa.chunked_array([pa.array(["a", None]).dictionary_encode()]),

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sklearn.utils.class_weight import compute_sample_weight
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.target import check_sample_weight, class_weights, encode_classes
+from jaxtree.table.target import encode_classes
+from jaxtree.table.weights import check_sample_weight, class_weights
 
 NAN = np.nan
 
