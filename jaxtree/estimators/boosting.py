@@ -1,35 +1,26 @@
 """Gradient boosting with scikit-learn's conventions."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float, Shaped
-from sklearn.metrics import r2_score
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.boosting import losses
 from jaxtree.boosting.class_losses import softmax
-from jaxtree.boosting.loss import BaseLoss, Loss
+from jaxtree.boosting.loss import BaseLoss
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting_base import BaseBoosting
 from jaxtree.estimators.conventions import Words
+from jaxtree.estimators.extras import fit_extras
+from jaxtree.estimators.loss_names import LOSSES
 from jaxtree.estimators.parameters import BALANCED
 from jaxtree.estimators.parts import PredictsNumbers, plain_target, read_arguments
 from jaxtree.estimators.predicting import PredictsClasses
 from jaxtree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
-
-LOSSES: dict[str, Callable[[], Loss]] = {
-    "squared_error": losses.squared,
-    "absolute_error": losses.absolute,
-    "huber": losses.huber,
-    "pseudo_huber": losses.pseudo_huber,
-    "poisson": losses.poisson,
-    "gamma": losses.gamma,
-    "tweedie": losses.tweedie,
-}
-"""The losses of numbers that have names."""
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -125,6 +116,19 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         """Returns the probability of every class of `classes_`; see `raw_scores`."""
         return self._predictions(self.raw_scores(X, offset=offset))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
+        """Returns the share of rows that are predicted right.
+
+        Args:
+            X: A table, or a source.
+            y: Its target; of a source also the name of its column.
+            sample_weight: The weight of every row; of a source also the name of a column.
+            offset: What is added to the scores, as in `fit`.
+        """
+        given = read_arguments(X, y, sample_weight)
+        predicted = self.predict(given.X, offset=offset)
+        return float(accuracy_score(plain_target(given.y), predicted, sample_weight=given.sample_weight))
+
     def decision_function(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *class"]:
         """Returns the scores of every row: of two classes the log odds of the second, else a column a class."""
         scores = self.raw_scores(X, offset=offset)
@@ -165,14 +169,15 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
 
     One tree changes all scores of a row where these are several: of several targets (squared errors), or of quantiles
     (`jaxtree.boosting.quantiles`).
-    Survival times are boosted with `loss=cox()` and `fit(X, time, event=event)`, or with
-    `loss=accelerated_failure_time()` and `fit(X, lower, upper=upper)`.
+    Survival times are boosted with `loss="cox"` or `loss="accelerated_failure_time"` and `fit(X, time, event=event)`,
+    or `fit(X, y)` with scikit-survival's structured y; the latter loss also with `fit(X, lower, upper=upper)`.
 
     Args:
         n_estimators: The most rounds, of a tree each; this and all parameters that are not named here are those of a
             `GradientBoostingClassifier`.
-        loss: "squared_error", "absolute_error", "huber", "pseudo_huber", "poisson", "gamma" or "tweedie", or a loss of
-            `jaxtree.boosting`, such as `quantile(0.9)`, or a `jaxtree.boosting.Loss` of one's own.
+        loss: "squared_error", "absolute_error", "huber", "pseudo_huber", "poisson", "gamma", "tweedie", "cox" or
+            "accelerated_failure_time", or a loss of `jaxtree.boosting`, such as `quantile(0.9)`, or a
+            `jaxtree.boosting.Loss` of one's own.
 
     Attributes:
         forest_: The trees in one table of nodes; the other attributes are those of a `GradientBoostingClassifier`, too.
@@ -224,6 +229,7 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
         check_is_fitted(self)
         if self.loss_.needs or self.loss_.num_scores != self.n_outputs_:
             return -self._mean_loss(X, y, sample_weight, extras)
+        fit_extras(self.loss_, np.zeros(0), dict(extras))
         given = read_arguments(X, y, sample_weight)
         predicted = self.predict(given.X, offset=extras.get("offset"))
         return r2_score(plain_target(given.y), predicted, sample_weight=given.sample_weight)

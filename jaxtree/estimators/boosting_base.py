@@ -24,17 +24,12 @@ from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.boosting_evaluations import Judged, mean_loss, metric_of, staged
 from jaxtree.estimators.boosting_kept import FittedBoosting
 from jaxtree.estimators.boosting_parameters import BINS, OF_READING, BoostingParameters
-from jaxtree.estimators.boosting_rows import (
-    RowsWithExtras,
-    check_extras,
-    read_evaluation,
-    read_extras,
-    read_given,
-    read_rows,
-)
+from jaxtree.estimators.boosting_rows import RowsWithExtras, by_name, read_evaluation, read_given, read_rows
 from jaxtree.estimators.boosting_run import BoostingRun, OnProgress, OpenedFit
 from jaxtree.estimators.boosting_together import fit_in_all, read_together
 from jaxtree.estimators.distributed import all_or_none, spans_processes
+from jaxtree.estimators.extras import RoutesExtras, fit_extras, read_extras
+from jaxtree.estimators.loss_names import check_name
 from jaxtree.estimators.monotone import read_monotone
 from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.sample import Encoded
@@ -42,7 +37,7 @@ from jaxtree.table.sources import is_source
 from jaxtree.tree.forest import Forest
 
 
-class BaseBoosting(BoostingParameters, FittedBoosting):
+class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
     """Boosted trees on any table."""
 
     pruning = None
@@ -55,6 +50,12 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = False
         return tags
+
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed."""
+        for parameter in ("loss", "distribution"):
+            check_name(type(self).__name__, parameter, getattr(self, parameter, None), self._named_losses)
+        super().check_parameters()
 
     def fit(
         self,
@@ -144,9 +145,10 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
             message = "A column-vector y was passed when a 1d array was expected"
             warnings.warn(message, DataConversionWarning, stacklevel=3)
         kept = self._kept_trees(blank)
-        if kept is not None and len(kept) == self.n_estimators:
-            return None
         loss, held = self._loss_and_evaluations(blank, rows, eval_set)
+        if kept is not None and len(kept) == self.n_estimators:
+            self._values(X)  # of other columns it raises, as it does where rounds are left
+            return None
         if self.early_stopping and not held:
             if is_source(rows.sample.X):
                 raise InvalidInputError("early_stopping needs eval_set if X is a table in parts: it is not divided")
@@ -207,7 +209,7 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
     ) -> tuple[BaseLoss, dict[str, RowsWithExtras]]:
         """Returns the loss, and the tables that are measured by name, after a check of all rows."""
         loss = self._make_loss(blank)
-        held = {name: read_evaluation(blank, given) for name, given in _by_name(eval_set).items()}
+        held = {name: read_evaluation(blank, given) for name, given in by_name(eval_set).items()}
         self._check_rows(loss, (rows, *held.values()))
         return loss, held
 
@@ -320,6 +322,7 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         model, shifted = copy.copy(self), self._with_offset(scores, rows.extras.get("offset"))
         predictions = functools.cache(lambda: self._predictions(shifted))
         vars(model)["raw_scores"] = lambda X, offset=None: shifted
+        vars(model)["_scores"] = lambda X: scores
         vars(model)["_predictions"] = lambda scores: predictions()
         vars(model).setdefault("_model", None)  # so that it counts as fitted, whose trees nobody asks for
         return Judged(model, self._in_words(rows.target), rows, scores)
@@ -332,14 +335,14 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
     def _check_rows(loss: BaseLoss, tables: Iterable[RowsWithExtras]) -> None:
         """Checks that the loss allows targets and extras."""
         for rows in tables:
-            check_extras(loss, rows.extras)
+            fit_extras(loss, rows.target, rows.extras)
             loss.check(rows.target, rows.extras)
 
     def _mean_loss(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:
         """Returns the mean loss of rows."""
         rows = read_given(self, X, y, sample_weight, extras)
         self._check_rows(self.loss_, [rows])
-        return mean_loss(self.loss_, self.raw_scores(rows.sample.X), rows)
+        return mean_loss(self.loss_, self._scores(rows.sample.X), rows)
 
     def _in_words(self, target: Shaped[np.ndarray, "row *output"]) -> Shaped[np.ndarray, "row *output"]:
         """Returns a target as the user has given it."""
@@ -389,10 +392,3 @@ class BaseBoosting(BoostingParameters, FittedBoosting):
         if len(old) != len(new) or not all(map(np.array_equal, old, new)) or blank.n_outputs_ != self.n_outputs_:
             raise InvalidInputError("warm_start needs the classes, or the number of outputs, of the first fit")
         return self.forest_
-
-
-def _by_name(eval_set: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns the members of `eval_set` by name."""
-    if isinstance(eval_set, Mapping):
-        return dict(eval_set)
-    return {f"validation_{number}": given for number, given in enumerate(eval_set or ())}

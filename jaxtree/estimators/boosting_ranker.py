@@ -16,6 +16,7 @@ from jaxtree.estimators.boosting_evaluations import mean_loss
 from jaxtree.estimators.boosting_rows import read_given
 from jaxtree.estimators.boosting_run import OnProgress
 from jaxtree.estimators.conventions import Words, whole
+from jaxtree.estimators.extras import OTHER_NAMES
 from jaxtree.estimators.trees import DecisionTreeRegressor
 
 RANKING_LOSSES: dict[str, Callable[[], BaseLoss]] = {
@@ -89,7 +90,8 @@ class GradientBoostingRanker(BaseBoosting):
             InvalidInputError: There are no groups, or an argument or a parameter is not allowed.
         """
         if group is None:
-            raise InvalidInputError("a ranker needs group, the group of every row, got None")
+            way = next((f"; {OTHER_NAMES[name]}" for name in extras if name in OTHER_NAMES), "")
+            raise InvalidInputError(f"a ranker needs group, the group of every row, got None{way}")
         given = {"eval_set": eval_set, "eval_metric": eval_metric, "callbacks": callbacks}
         return super().fit(X, y, sample_weight, group=group, **given, **extras)
 

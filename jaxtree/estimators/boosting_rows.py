@@ -1,17 +1,17 @@
 """The rows of a boosted fit: table, target, weights, and the extras that a loss asks for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int, Shaped, UInt
 from sklearn.model_selection import GroupShuffleSplit
 
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.conventions import generator_of
+from jaxtree.estimators.extras import read_extras, split_structured
 from jaxtree.estimators.growing import padded_rows
 from jaxtree.estimators.magnitude import check_sums
 from jaxtree.estimators.parts import read_arguments, values_of
@@ -137,6 +137,13 @@ def learn_rows(blank: BaseTree, given: GivenRows, target: Any, counts: Any = Non
     return RowsWithExtras(sample, read_extras(given.extras, target.num_rows))
 
 
+def by_name(eval_set: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the members of `eval_set` by name."""
+    if isinstance(eval_set, Mapping):
+        return dict(eval_set)
+    return {f"validation_{number}": given for number, given in enumerate(eval_set or ())}
+
+
 def read_evaluation(blank: BaseTree, given: Any) -> RowsWithExtras:
     """Reads a member of `eval_set`: a table and its target, perhaps weights, perhaps a dict of extras.
 
@@ -174,46 +181,11 @@ def read_given(model: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[s
     return RowsWithExtras(sample, read_extras(given.extras, target.shape[1]))
 
 
-def read_extras(extras: Mapping[str, Any], num_rows: int) -> dict[str, Shaped[np.ndarray, "row *part"]]:
-    """Reads extras as arrays; names of groups become whole numbers.
-
-    Raises:
-        InvalidInputError: One has another number of rows.
-    """
-    arrays = {name: np.asarray(values) for name, values in extras.items() if values is not None}
-    for name, values in arrays.items():
-        if values.shape[:1] != (num_rows,):
-            sizes = name == "group" and values.dtype.kind in "iu" and values.sum() == num_rows
-            hint = "; sizes of groups become groups of rows by np.repeat(np.arange(len(sizes)), sizes)" if sizes else ""
-            raise InvalidInputError(
-                f"{name} must have a value for each of {num_rows} rows, got shape {values.shape}{hint}"
-            )
-        if values.dtype == bool:
-            arrays[name] = values.astype(np.int32)
-    if "group" in arrays:
-        arrays["group"] = np.unique(arrays["group"], return_inverse=True)[1].reshape(-1).astype(np.int32)
-    return arrays
-
-
-def check_extras(loss: BaseLoss, extras: Mapping[str, Any]) -> None:
-    """Checks that a loss asks for the extras that it gets.
-
-    Raises:
-        InvalidInputError: It does not know one.
-    """
-    known = ("offset", *loss.needs)
-    for name in extras:
-        if name not in known:
-            raise InvalidInputError(
-                f"{loss} asks for no {name!r}: fit takes {', '.join(map(repr, known))} of every row with it; a loss of "
-                f"one's own names in `needs` what it asks for"
-            )
-
-
 def read_columns(X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> GivenRows:
     """Reads the columns of a source that are no features, and takes them out of it."""
     X, extras, beside = _columns_of_source(X, extras)
     X, y, weight, others = read_arguments(X, y, sample_weight)
+    y, extras = split_structured(y, extras)
     return GivenRows(X, y, weight, extras, (*others, *beside))
 
 

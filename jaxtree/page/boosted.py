@@ -4,6 +4,7 @@ It has no script. A *partial dependence* is the mean score of some rows if a col
 (Friedman, *Greedy function approximation*, 2001, section 8.2).
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,16 @@ MOST_TREES = 3
 MOST_LINES = len(CLASS_COLOURS)
 
 
-def boosted_facts(estimator: Any, tables: list[tuple[str, Any, Any]], tree: int) -> dict[str, Any]:
+def boosted_facts(
+    estimator: Any, tables: list[tuple[str, Any, Any]], tree: int, extras: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
     """Returns what the template of the page is filled with.
 
     Args:
         estimator: Fitted boosted trees.
         tables: Names of tables, the tables and their targets; None for those that are not given.
         tree: The first tree that is shown.
+        extras: What the loss asks for, by names of tables.
 
     Raises:
         InvalidInputError: A table is given without its target, or the other way round; or there is no such tree.
@@ -48,7 +52,7 @@ def boosted_facts(estimator: Any, tables: list[tuple[str, Any, Any]], tree: int)
     shown = range(tree, min(tree + MOST_TREES, num_trees))
     return {
         "summary": _summary(estimator),
-        "scores": [(name, *_score(estimator, X, y)) for name, X, y in given],
+        "scores": [(name, *_score(estimator, X, y, extras[name])) for name, X, y in given],
         "curves": learning_curves(estimator),
         "dependences": dependences(estimator, given[0][1]) if given else [],
         "trees": [(number, small_html(estimator.estimators_[number])) for number in shown],
@@ -143,5 +147,5 @@ def _summary(estimator: Any) -> list[tuple[str, str]]:
     return [("loss", repr(estimator.loss_)), *((name, f"{number:,}") for name, number in [*classes, *facts])]
 
 
-def _score(estimator: Any, X: Any, y: Any) -> tuple[str, float]:
-    return "accuracy" if hasattr(estimator, "classes_") else "R²", float(estimator.score(X, y))
+def _score(estimator: Any, X: Any, y: Any, extras: Mapping[str, Any]) -> tuple[str, float]:
+    return "accuracy" if hasattr(estimator, "classes_") else "R²", float(estimator.score(X, y, **extras))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxtree.errors import import_extra
+from jaxtree.errors import InvalidTypeError, import_extra
 from jaxtree.export.models import exported_model
 from jaxtree.page.boosted import boosted_facts
 from jaxtree.page.columns import PageRows, Subject, page_data, read_rows, subject_of
@@ -27,6 +27,7 @@ def to_html(
     y_val: Any = None,
     title: str | None = None,
     tree: int = 0,
+    **extras: Any,
 ) -> str:
     """Returns one interactive page of a fitted tree, or a page of boosted trees; it needs no network, nor other files.
 
@@ -46,6 +47,8 @@ def to_html(
         y_val: Their target.
         title: The page's; the class of the estimator if not given.
         tree: Which tree of a forest is shown; of boosted trees the first of three.
+        extras: What the loss of boosted trees asks for, such as `event=`, `group=` or `offset=`, of every row of X; and
+            with "_val" behind the names, such as `event_val=`, of every row of X_val.
 
     Raises:
         InvalidInputError: The estimator has several outputs, X or y is given alone or not as in fit, or there is no
@@ -64,7 +67,9 @@ def to_html(
     """
     tables = [("training", X, y), ("validation", X_val, y_val)]
     if exported_model(estimator).link is not None:
-        return _boosted_page(estimator, tables, title, tree)
+        return _boosted_page(estimator, tables, title, tree, extras)
+    if extras:
+        raise InvalidTypeError(f"to_html takes {next(iter(extras))!r} of boosted trees, got {type(estimator).__name__}")
     template = template_of("page.html")
     subject = subject_of(estimator, tree)
     rows = [own for table in tables if (own := read_rows(subject, *table)) is not None]
@@ -87,15 +92,19 @@ def to_html(
     )
 
 
-def _boosted_page(estimator: Any, tables: list[tuple[str, Any, Any]], title: str | None, tree: int) -> str:
+def _boosted_page(
+    estimator: Any, tables: list[tuple[str, Any, Any]], title: str | None, tree: int, extras: dict[str, Any]
+) -> str:
     name = type(estimator).__name__
+    held = {key.removesuffix("_val"): values for key, values in extras.items() if key.endswith("_val")}
+    seen = {key: values for key, values in extras.items() if not key.endswith("_val")}
     return template_of("boosted.html").render(
         title=name if title is None else title,
         estimator=name,
         parameters=parameters(estimator),
         importances=_importances(estimator),
         style=asset("page.css"),
-        **boosted_facts(estimator, tables, tree),
+        **boosted_facts(estimator, tables, tree, {"training": seen, "validation": held}),
     )
 
 

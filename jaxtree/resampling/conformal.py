@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.conventions import AnnotatedParameters, check_parameters, progress_of_trees
+from jaxtree.estimators.parts import plain_target
 from jaxtree.resampling.parts import fit_parts
 
 CELLS_AT_A_TIME = 2**24

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from sklearn.model_selection import check_cv
 from sklearn.model_selection._validation import _score
 from sklearn.utils import indexable
 from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_method_params
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.conventions import generator_of, progress_of_trees
+from jaxtree.estimators.extras import extras_of_scores
 from jaxtree.estimators.parts import plain_target
 from jaxtree.resampling.parts import fit_parts
 
@@ -60,6 +63,7 @@ def cross_validate(
         (20, 0.94)
     """
     X, y, groups = indexable(X, plain_target(y), groups)
+    extras = extras_of_scores(estimator, scoring, fit_params or {})
     splits = _splits(estimator, X, y, cv, groups)
     began = time.perf_counter()
     with progress_of_trees(verbose, len(splits), "fitting folds", "fits are done") as report:
@@ -69,7 +73,8 @@ def cross_validate(
     results["indices"] = {"train": [train for train, _ in splits], "test": [test for _, test in splits]}
     began = time.perf_counter()
     for part, of_part in (("test", 1), ("train", 0)):
-        scores = [_scores(own, X, y, split[of_part], scoring) for own, split in zip(fitted, splits, strict=True)]
+        rows = [split[of_part] for split in splits]
+        scores = [_scores(own, X, y, part, scoring, extras) for own, part in zip(fitted, rows, strict=True)]
         for name in scores[0]:
             results[f"{part}_{name}"] = np.array([own[name] for own in scores])
     results["score_time"] = np.full(len(splits), (time.perf_counter() - began) / len(splits))
@@ -147,8 +152,11 @@ def _numbers_of_rows(sizes: np.ndarray, most: int) -> Int[np.ndarray, " size"]:
     return np.unique(rows.astype(int))
 
 
-def _scores(fitted: Any, X: Any, y: Any, rows: np.ndarray, scoring: Any) -> dict[str, float]:
+def _scores(
+    fitted: Any, X: Any, y: Any, rows: np.ndarray, scoring: Any, extras: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, float]:
     """The scores of a fitted estimator on some rows, by name; "score" if there is one alone."""
     own_X, own_y = _safe_split(fitted, X, y, rows)
-    scores: Any = _score(fitted, own_X, own_y, check_scoring(fitted, scoring), {}, "raise")
+    params = _check_method_params(X, params=extras, indices=rows)
+    scores: Any = _score(fitted, own_X, own_y, check_scoring(fitted, scoring), params, "raise")
     return scores if isinstance(scores, dict) else {"score": scores}

@@ -20,6 +20,7 @@ from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.boosted_ensemble import ensemble_of
 from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.conventions import SEED, generator_of, progress_of_trees, whole
+from jaxtree.estimators.extras import extras_of_scores
 from jaxtree.estimators.parts import plain_target
 from jaxtree.growth.mesh import check_mesh
 from jaxtree.search.candidates import settings_of
@@ -162,7 +163,8 @@ class BoostSearchCV(TreeSearchCV):
         self.n_splits_ = len(splits)
         blank: Any = clone(self.estimator)
         search = Search(
-            blank, candidates, X, y, splits, scorers, routed.estimator.fit, routed.scorer.score,
+            blank, candidates, X, y, splits, scorers, routed.estimator.fit,
+            {**extras_of_scores(blank, self.scoring, routed.estimator.fit), **routed.scorer.score},
             self.error_score, False, mesh,
         )  # fmt: skip
         standings = Standings([configured(blank, own).n_estimators for own in candidates], len(splits))

@@ -198,7 +198,10 @@ def _open(of: _Fold, setting: Any) -> _Opened:
     X, y = _safe_split(model, search.X, search.y, train)
     X_test, y_test = _safe_split(model, search.X, search.y, test, train)
     params = _check_method_params(search.X, params=search.fit_params, indices=train)
-    opened = model.open_fit(X, y, beside={TEST: (X_test, y_test)}, **params)
+    asked = {*search.score_params, *getattr(getattr(model, "loss", None), "needs", ())} - {"sample_weight"}
+    extras = {name: values for name, values in search.fit_params.items() if name in asked}
+    extras = _check_method_params(search.X, params=extras, indices=test)
+    opened = model.open_fit(X, y, beside={TEST: (X_test, y_test, extras)}, **params)
     return _Opened(model, opened, opened.run.data_of_many(opened.encoded, model.seed()))
 
 

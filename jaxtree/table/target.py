@@ -146,6 +146,11 @@ def _read_outputs(y: Any) -> tuple[Sequence[Output], int]:
         outputs = [(as_array("y", one.to_native()), (declared_categories(one) or (None, None))[1]) for one in series]
         return outputs, len(frame.shape)
     values = as_array("y", y)
+    if values.dtype.names is not None:
+        raise InvalidTypeError(
+            f"y has the fields {', '.join(map(repr, values.dtype.names))}: pass one of them; events and times are for "
+            'GradientBoostingRegressor(loss="cox")'
+        )
     if values.ndim == 1:
         categories = getattr(getattr(y, "dtype", None), "categories", None)  # of a bare Categorical of pandas
         return [(values, None if categories is None else tuple(categories.tolist()))], 1

@@ -1,0 +1,75 @@
+"""Losses by name: those that estimators know, and what other libraries call them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jaxtree.boosting import losses
+from jaxtree.boosting.cox import cox
+from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.survival import accelerated_failure_time
+from jaxtree.errors import InvalidInputError
+
+LOSSES: dict[str, Callable[[], BaseLoss]] = {
+    "squared_error": losses.squared,
+    "absolute_error": losses.absolute,
+    "huber": losses.huber,
+    "pseudo_huber": losses.pseudo_huber,
+    "poisson": losses.poisson,
+    "gamma": losses.gamma,
+    "tweedie": losses.tweedie,
+    "cox": cox,
+    "accelerated_failure_time": accelerated_failure_time,
+}
+"""The losses of numbers that have names."""
+
+_QUANTILE = "jaxtree.boosting.quantile(level), such as quantile(0.9)"
+_SYNONYMS = {
+    "'squared_error'": ("ls", "mse", "rmse", "l2", "regression", "squared", "squarederror", "mean_squared_error"),
+    "'absolute_error'": ("lad", "mae", "l1", "absolute", "absoluteerror", "regression_l1", "mean_absolute_error"),
+    "'pseudo_huber'": ("pseudohubererror", "pseudohuber"),
+    "'poisson'": ("count", "poisson_deviance"),
+    "'cox'": ("coxph", "survival", "partial_likelihood"),
+    "'accelerated_failure_time'": ("aft", "survivalaft", "weibull_aft"),
+    _QUANTILE: ("quantile", "pinball", "quantileerror"),
+    "jaxtree.boosting.quantiles(levels), such as quantiles([0.1, 0.9])": ("quantiles", "multiquantile"),
+    "jaxtree.boosting.expectile(level), such as expectile(0.9)": ("expectile",),
+    "a GradientBoostingClassifier": (
+        *("log_loss", "logloss", "logistic", "binary", "deviance", "crossentropy", "cross_entropy", "softmax"),
+        *("multi_class", "multiclass", "softprob", "binary_crossentropy", "exponential"),
+    ),
+    "a GradientBoostingRanker": ("ndcg", "map", "pairwise", "lambdarank", "lambdamart", "rank_xendcg", "yetirank"),
+    "a DistributionBoosting": ("normal", "gaussian", "nll", "crps", "lognormal", "student_t", "laplace"),
+    "'ndcg'": ("lambdarank", "lambdamart", "rank_xendcg", "yetirank"),
+    "'pairwise'": ("ranknet", "pairlogit"),
+    "'normal'": ("gaussian", "norm"),
+    "'student_t'": ("t", "studentt", "student"),
+}
+
+
+def check_name(owner: str, parameter: str, given: Any, known: Mapping[str, Any]) -> None:
+    """Raises InvalidInputError of the name of a loss that is not known, with the way to what it may mean.
+
+    Args:
+        owner: The class of the estimator.
+        parameter: The name of the parameter.
+        given: Its value.
+        known: The losses that have names.
+
+    >>> check_name("GradientBoostingRegressor", "loss", "reg:squarederror", LOSSES)
+    Traceback (most recent call last):
+        ...
+    jaxtree.errors.InvalidInputError: The 'loss' parameter of GradientBoostingRegressor must be a str among
+    {'absolute_error', 'accelerated_failure_time', 'cox', 'gamma', 'huber', 'poisson', 'pseudo_huber', 'squared_error',
+    'tweedie'} or a loss of jaxtree.boosting, got 'reg:squarederror'; that is 'squared_error' here
+    """
+    if not isinstance(given, str) or given in known:
+        return
+    plain = given.lower().rsplit(":", 1)[-1].replace("-", "_").replace(" ", "_")
+    ways = [way for way, names in _SYNONYMS.items() if plain in (*names, way.strip("'"))]
+    fitting = [way for way in ways if way.strip("'") in known]
+    ways = fitting or [way for way in ways if not way.startswith("'") and owner not in way]
+    hint = f"; that is {ways[0]} here" if ways else ""
+    raise InvalidInputError(
+        f"The {parameter!r} parameter of {owner} must be a str among {{{', '.join(map(repr, sorted(known)))}}} or a "
+        f"loss of jaxtree.boosting, got {given!r}{hint}"
+    )
