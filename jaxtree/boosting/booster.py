@@ -13,6 +13,7 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Real
 
 from jaxtree.arrays import AnyArray
+from jaxtree.boosting.checks import check_boosting
 from jaxtree.boosting.dropping import keep_trees, with_shares
 from jaxtree.boosting.ending import Stop
 from jaxtree.boosting.loss import BaseLoss
@@ -21,7 +22,8 @@ from jaxtree.boosting.rounds import BoostState, Made, blank_trees, make_rounds
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
 from jaxtree.buckets import row_bucket
 from jaxtree.errors import InvalidInputError, TrainingError
-from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_sizes
+from jaxtree.growth.checks import check_features, check_limits, check_number, check_rules
+from jaxtree.growth.inputs import NO_LIMIT, Data, Features, Limits, Missing, Rules, Sizes
 from jaxtree.growth.mesh import ROWS, as_rows, check_mesh, devices_of, platform_of
 from jaxtree.growth.newton import NARROW_BITS, Newton, Penalties
 from jaxtree.growth.plan import Plan
@@ -185,6 +187,8 @@ def boost(
         (10, [1.5])
     """
     first = data.earlier.number if data.earlier else 0
+    check_number("seed", seed, 0, 2**32 - 1)
+    check_number("num_rounds", num_rounds, -NO_LIMIT)
     if num_rounds <= first:
         raise InvalidInputError(f"num_rounds must be at least {first + 1}, got {num_rounds}")
     if learner.missing == Missing.FRACTION:
@@ -204,8 +208,9 @@ def open_boosting(
     data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage, mesh: Mesh | None = None
 ) -> tuple["Call", BoostState]:
     """Returns what all calls of the compiled loop are given, and the state before the first; needs 64-bit types."""
-    start, rows = _start(data, loss), data.rows
-    check_sizes(Data(rows.codes, rows.target), learner.sizes)
+    rows = data.rows
+    check_boosting(data, loss, learner, shrinkage)
+    start = _start(data, loss)
     plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
     precision = score_type(data.size)
     place = functools.partial(_placed, mesh=mesh, precision=precision)
@@ -325,6 +330,10 @@ def _prepare(
     if shrinkage.max_leaf_nodes is not None:
         rules = rules._replace(grows_best_first=True)
         limits = limits._replace(max_leaf_nodes=shrinkage.max_leaf_nodes)
+    check_rules(rules)
+    check_limits(limits, objective, learner.sizes.num_roots)
+    if data.features is not None:
+        check_features(data.features, data.rows.codes, rules, learner.sizes.num_bins)
     blank = Data(data.rows.codes, np.zeros((objective.num_outputs, len(data.rows.weight))))
     where = {"platform": platform_of(data.rows.codes, mesh), "devices": devices_of(mesh)}
     plan, prepared = prepare(blank, data.features, limits, rules, learner.sizes, np.zeros(1, np.uint32), **where)

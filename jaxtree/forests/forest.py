@@ -33,7 +33,7 @@ from jaxtree.forests.samples import (
     split_key,
 )
 from jaxtree.growth import costs
-from jaxtree.growth.grow import grow
+from jaxtree.growth.grow import grow_checked
 from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes, has_seeds
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 
@@ -227,7 +227,7 @@ class _ForestGrowth:
             sizes = Sizes(self._rows.num_bins, capacity, num_roots, spread * num_entries)
             # Grown in float64 whatever the user's setting, which every thread has for itself.
             with jax.enable_x64(True):
-                table, complete = grow(data, self._features, limits, self._rules, sizes, key=key)
+                table, complete = grow_checked(data, self._features, limits, self._rules, sizes, key=key)
                 if complete:
                     break
             self._share_of_nodes, self._spread = MORE_NODES * share, 2 * spread

@@ -12,10 +12,11 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.best_first import drop_splits
+from jaxtree.growth.checks import check_bundles
 from jaxtree.growth.frontier import excess_work, fill_slots, slots_of_entries, sort_by_slot
-from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes, check_data, check_sizes
+from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes
 from jaxtree.growth.level import add_children, resolve_missing, split_level
 from jaxtree.growth.mesh import check_mesh, devices_of, divide_rows, on_mesh, platform_of
 from jaxtree.growth.native import grow_nodes
@@ -84,8 +85,9 @@ def grow(
         The tree, with its roots at the nodes 0 to `num_roots - 1`, and whether it is complete.
 
     Raises:
-        InvalidInputError: Shapes do not fit together, or codes or classes are out of range.
-        InvalidTypeError: Classes are not whole numbers.
+        InvalidInputError: A field of a bundle has a shape or a value that is not allowed, or two do not fit together.
+            Values of traced arrays are not known: what is out of range is then brought into it.
+        InvalidTypeError: A field of a bundle is of a type that is not allowed.
 
     Example:
         >>> import jax.numpy as jnp
@@ -95,8 +97,21 @@ def grow(
         >>> int(tree.num_nodes), tree.feature[:3].tolist()
         (7, [0, 1, 1])
     """
-    check_data(data, rules.objective)
-    check_sizes(data, sizes)
+    check_bundles(data, features, limits, rules, sizes)
+    return grow_checked(data, features, limits, rules, sizes, key=key, mesh=mesh)
+
+
+def grow_checked(
+    data: Data,
+    features: Features | None,
+    limits: Limits,
+    rules: Rules,
+    sizes: Sizes,
+    *,
+    key: Key[Array, "..."] | None = None,
+    mesh: Mesh | None = None,
+) -> Growth:
+    """Returns what `grow` does, of bundles that are right: those of estimators, which take care of it themselves."""
     if mesh is not None:
         check_mesh(mesh)
         if data.row is not None:
@@ -116,9 +131,9 @@ def grow(
 def grow_completely(
     data: Data, features: Features | None, limits: Limits, rules: Rules, sizes: Sizes, **options: Any
 ) -> Tree:
-    """Returns the tree of `grow`; grows again with larger tables until they are large enough."""
+    """Returns the tree of `grow_checked`; grows again with larger tables until they are large enough."""
     while True:
-        tree, complete = grow(data, features, limits, rules, sizes, **options)
+        tree, complete = grow_checked(data, features, limits, rules, sizes, **options)
         if complete:
             return tree
         room = sizes.entry_capacity
@@ -134,6 +149,8 @@ def _root_seeds(key: Key[Array, "..."] | None, num_roots: int):
     """A seed for every root: from the key and the root's number, or from its own key, as if it grew alone."""
     if key is None:
         return np.zeros(num_roots, np.uint32)
+    if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        raise InvalidTypeError(f"key must be made by jax.random.key, got an array of {key.dtype}")
     if key.ndim and key.shape != (num_roots,):
         raise InvalidInputError(f"key must be one key, or one for each of {num_roots} roots, got shape {key.shape}")
     return _seeds(key, num_roots=num_roots)

@@ -1,4 +1,4 @@
-"""The inputs of growth: data, features, limits, rules and sizes, and their checks."""
+"""The inputs of growth: data, features, limits, rules and sizes."""
 
 import enum
 from typing import Any, NamedTuple
@@ -10,8 +10,7 @@ from jax.core import Tracer
 from jaxtyping import Bool, Float, Int, Real, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, FloatLike, IntLike, library_of
-from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.growth.objective import COUNTS_ROW, NO_LABEL, Addition, Objective, check_range
+from jaxtree.growth.objective import COUNTS_ROW, NO_LABEL, Addition, Objective
 from jaxtree.tree import SplitKind
 
 NO_LIMIT = 2**31 - 1
@@ -276,30 +275,3 @@ def limits_of_roots(limits: Limits, num_roots: int) -> Limits:
 def is_concrete(*values: Any) -> bool:
     """Whether all values are arrays on the host or on a device, and none is traced."""
     return not any(isinstance(value, Tracer) for value in values)
-
-
-def check_data(data: Data, objective: Objective) -> None:
-    """Raises InvalidInputError or InvalidTypeError if shapes or types do not fit together."""
-    codes, target = data.codes, data.target
-    if codes.ndim != 2 or target.ndim not in (1, 2) or target.shape[-1] != codes.shape[1]:
-        raise InvalidInputError(
-            "codes must have the shape (feature, row) and target the shape (row,) or (output, row), "
-            f"got {codes.shape} and {target.shape}"
-        )
-    num_outputs = len(target) if target.ndim == 2 else 1
-    if num_outputs != objective.num_outputs:
-        raise InvalidInputError(f"target must have {objective.num_outputs} outputs, got {num_outputs}")
-    objective.check_target(target)
-    entry_shape = codes.shape[1:] if data.row is None else data.row.shape
-    for name, value in (("weight", data.weight), ("root", data.root)):
-        if value is not None and value.shape != entry_shape:
-            raise InvalidInputError(f"{name} must have one value an entry, shape {entry_shape}, got {value.shape}")
-    if data.weight is not None and not jnp.issubdtype(data.weight.dtype, jnp.number):
-        raise InvalidTypeError(f"weight must hold numbers, got {data.weight.dtype}")
-
-
-def check_sizes(data: Data, sizes: Sizes) -> None:
-    """Checks sizes that no later error would reveal; codes are checked only on the host."""
-    if sizes.capacity < sizes.num_roots:
-        raise InvalidInputError(f"capacity must be at least num_roots, {sizes.num_roots}, got {sizes.capacity}")
-    check_range("codes", data.codes, sizes.num_bins)

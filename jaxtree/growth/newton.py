@@ -1,13 +1,14 @@
 """The objective of boosting: the derivatives of a loss, scored by the loss that one Newton step saves."""
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Real
 
 from jaxtree.arrays import FloatLike, safe_divide
+from jaxtree.errors import InvalidInputError
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.objective import (
     NO_LABEL,
@@ -18,6 +19,7 @@ from jaxtree.growth.objective import (
     ParentStats,
     Quantised,
     Units,
+    known,
 )
 from jaxtree.growth.whole_numbers import BITS, exponent, unit_of
 
@@ -89,6 +91,34 @@ class Newton(Objective):
         """A row adds its derivatives."""
         return tuple(Addition(NO_LABEL, channel, channel) for channel in range(self.num_channels))
 
+    def __post_init__(self) -> None:
+        """Checks that there is a second derivative for all scores, or one for each."""
+        if self.num_scores < 1 or self.num_curvatures not in (1, self.num_scores):
+            raise InvalidInputError(
+                "num_scores must be 1 or more, and num_curvatures 1 or as many, got "
+                f"{self.num_scores} and {self.num_curvatures}"
+            )
+
+    def check_target(self, target: Any) -> None:
+        """Raises InvalidInputError if targets on the host are no derivatives and noise."""
+        values = known(target)
+        if values is None or not values.size:
+            return
+        curvature, noise = values[: self.num_curvatures], values[self.num_channels :]
+        if not np.all(curvature >= 0):
+            raise InvalidInputError(f"second derivatives must be from 0 on, got {np.min(curvature)}")
+        if not np.all((noise >= 0) & (noise < 1)):
+            raise InvalidInputError(f"noise must be from 0 to below 1, got {noise.min()} to {noise.max()}")
+
+    def check_parameters(self, shape: tuple[int, ...], values: np.ndarray | None) -> None:
+        """Raises InvalidInputError if parameters are no `Penalties`."""
+        if shape[-1] != len(Penalties._fields):
+            raise InvalidInputError(
+                f"parameters must be the {len(Penalties._fields)} numbers of Penalties, got {shape[-1]}"
+            )
+        if values is not None:
+            check_penalties(Penalties(*np.moveaxis(values, -1, 0)))
+
     def quantise(self, target: Real[Array, "output entry"], weights: EntryWeights, devices: Devices) -> Quantised:
         """Rounds the derivatives of all rows of positive weight."""
         noise = target[-1] if self.has_noise else 0.5
@@ -154,6 +184,15 @@ class Newton(Objective):
         steps = [step for _, _, step in self._steps(sums.T, Penalties(*parameters.T), units)]
         target_sum = jnp.stack(steps, axis=1) * weight[:, None]
         return NodeResult(jnp.zeros(len(sums)), jnp.zeros((len(sums), 0)), target_sum)
+
+
+def check_penalties(penalties: Penalties) -> None:
+    """Raises InvalidInputError if a penalty is below 0, infinite or no number, or no step is left."""
+    for name, value in (("l2", penalties.l2), ("l1", penalties.l1)):
+        if not np.all((np.asarray(value) >= 0) & np.isfinite(value)):
+            raise InvalidInputError(f"{name} must be a finite number of at least 0, got {value}")
+    if not np.all(np.asarray(penalties.max_step) > 0):
+        raise InvalidInputError(f"max_step must be above 0, got {penalties.max_step}")
 
 
 def newton_step(

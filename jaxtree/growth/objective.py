@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Real
 
 from jaxtree.arrays import safe_divide
@@ -166,6 +167,9 @@ class Objective(Protocol):
     def check_target(self, target: Any) -> None:
         """Raises InvalidInputError or InvalidTypeError if the objective cannot use the targets."""
 
+    def check_parameters(self, shape: tuple[int, ...], values: np.ndarray | None) -> None:
+        """Raises InvalidInputError if the objective cannot use parameters; values that are not known are None."""
+
     def quantise(self, target: Real[Array, "output entry"], weights: EntryWeights, devices: Devices) -> Quantised:
         """Converts targets and weights to whole numbers."""
         return quantise_numbers(target, weights, devices, is_centred=self.is_centred)
@@ -284,7 +288,15 @@ def _identity(target: Int[Array, "output entry"]) -> Int[Array, "1 entry"]:
     return identity[None]
 
 
+def known(values: Any) -> np.ndarray | None:
+    """The values on the host; None of what is None, traced, or with other processes."""
+    if values is None or isinstance(values, Tracer) or not getattr(values, "is_fully_addressable", True):
+        return None
+    return np.asarray(values)
+
+
 def check_range(name: str, values: Any, limit: int) -> None:
-    """Raises InvalidInputError if an array on the host has values that are not from 0 to below the limit."""
-    if isinstance(values, np.ndarray) and values.size and not (values.min() >= 0 and values.max() < limit):
+    """Raises InvalidInputError if an array that is known has values that are not from 0 to below the limit."""
+    values = known(values)
+    if values is not None and values.size and not (values.min() >= 0 and values.max() < limit):
         raise InvalidInputError(f"{name} must be from 0 to {limit - 1}, got {values.min()} to {values.max()}")

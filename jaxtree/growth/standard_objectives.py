@@ -17,7 +17,7 @@ from jaxtree.criteria import (
     gini,
     squared_error,
 )
-from jaxtree.errors import InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.objective import (
     NO_LABEL,
@@ -30,6 +30,7 @@ from jaxtree.growth.objective import (
     Quantised,
     Units,
     check_range,
+    known,
     quantise_numbers,
     real_weight,
 )
@@ -38,6 +39,11 @@ from jaxtree.growth.objective import (
 def _added(parts: list[Array]) -> Array:
     """The sum of arrays by additions, which XLA vectorises where it does not vectorise a reduction."""
     return functools.reduce(jnp.add, parts)
+
+
+def _check_positive(name: str, value: Any) -> None:
+    if not isinstance(value, int | np.integer) or value < 1:
+        raise InvalidInputError(f"{name} must be a whole number of at least 1, got {value!r}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +82,11 @@ class Classes(Objective):
     def additions(self) -> tuple[Addition, ...]:
         """A row adds its weight to its class in every output."""
         return tuple(Addition(output, output * self.num_classes, 0) for output in range(self.num_outputs))
+
+    def __post_init__(self) -> None:
+        """Checks the numbers of classes and outputs."""
+        _check_positive("num_classes", self.num_classes)
+        _check_positive("num_outputs", self.num_outputs)
 
     def check_target(self, target: Any) -> None:
         """Raises if targets are no classes; the range is checked only on the host."""
@@ -170,6 +181,16 @@ class Numbers(Objective):
     def additions(self) -> tuple[Addition, ...]:
         """A row adds its weight, its weighted targets, and its weighted moment."""
         return tuple(Addition(NO_LABEL, channel, channel) for channel in range(self.num_node_channels))
+
+    def __post_init__(self) -> None:
+        """Checks the number of outputs."""
+        _check_positive("num_outputs", self.num_outputs)
+
+    def check_target(self, target: Any) -> None:
+        """Raises InvalidInputError if a target on the host is below 0, and the criterion is of positive ones."""
+        values = known(target)
+        if self.criterion.needs_positive and values is not None and values.size and not values.min() >= 0:
+            raise InvalidInputError(f"target must be from 0 on for this criterion, got {values.min()}")
 
     def quantise(self, target: Real[Array, "output entry"], weights: EntryWeights, devices: Devices) -> Quantised:
         """Converts targets, centred if they may be negative, and their moments."""

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from jaxtree import Classes, Data, Features, Limits, Rules, Sizes, SplitKind, criteria, grow, take_tree
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.growth.checks import check_data
 from jaxtree.growth.grow import _grow
-from jaxtree.growth.inputs import check_data
 from tests.reference import oracle
 
 NO_LIMITS = Limits()
@@ -252,7 +252,7 @@ def test_a_sweep_of_limits_compiles_one_program():
 @pytest.mark.parametrize(
     ("codes", "label", "weight", "error", "words"),
     [
-        ((2, 3), (4,), None, InvalidInputError, r"got \(2, 3\) and \(4,\)"),
+        ((2, 3), (4,), None, InvalidInputError, r"with 3 rows as the codes have, got \(4,\)"),
         ((2, 3), (3,), np.ones(2, np.int32), InvalidInputError, r"weight must have one value an entry"),
         ((2, 3), (3,), np.array(["a"] * 3), InvalidTypeError, "weight must hold numbers"),
     ],
@@ -260,13 +260,13 @@ def test_a_sweep_of_limits_compiles_one_program():
 def test_shapes_and_types_that_do_not_fit(codes, label, weight, error, words):
     """`grow` itself is checked by its annotations while tests run, so its own check is called."""
     with pytest.raises(error, match=words):
-        check_data(Data(np.zeros(codes, np.uint8), np.zeros(label, np.int32), weight), Classes(2))
+        check_data(Data(np.zeros(codes, np.uint8), np.zeros(label, np.int32), weight), Classes(2), 1)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (dict(codes=np.full((2, 3), 9, np.uint8)), "codes must be from 0 to 1, got 9 to 9"),
+        (dict(codes=np.full((2, 3), 9, np.uint8)), "codes must be from 0 to 1, got 9"),
         (dict(target=np.array([0, 1, 2])), "target must be from 0 to 1, got 0 to 2"),
         (dict(capacity=0), "capacity must be at least num_roots, 1, got 0"),
     ],
