@@ -212,6 +212,11 @@ def open_boosting(
     check_boosting(data, loss, learner, shrinkage)
     start = _start(data, loss)
     plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
+    if plan.rules.has_monotone and not loss.num_ordered:
+        raise InvalidInputError(
+            f"monotone constraints bound one score, quantiles, or a location: {loss} has {loss.num_scores} scores, the "
+            "first of which is none (a loss of one's own says so by has_location=True)"
+        )
     precision = score_type(data.size)
     place = functools.partial(_placed, mesh=mesh, precision=precision)
     rows, evaluations = _divided(rows, place), jax.tree.map(place, data.evaluations)
@@ -305,8 +310,10 @@ def _joined(progress: _Progress, call: Call, earlier: int, stop: Stop) -> Booste
     best_round = int(state.best_round) if call.evaluations else progress.last
     best = forest.first(best_round - earlier)
     if state.kept is not None:
-        best = with_shares(best, state.kept.best_share if call.evaluations else state.kept.share)
-        forest = with_shares(forest, state.kept.share)
+        monotone = call.prepared.features.monotone if call.plan.rules.has_monotone else None
+        shares_of = functools.partial(with_shares, monotone=monotone, num_ordered=call.loss.num_ordered)
+        best = shares_of(best, state.kept.best_share if call.evaluations else state.kept.share)
+        forest = shares_of(forest, state.kept.share)
     return Boosted(forest, call.start, np.concatenate(progress.losses), best_round, best, stop)
 
 

@@ -15,6 +15,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int32, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, FloatLike, mix
+from jaxtree.boosting.leaves import within_bounds
 from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means
@@ -75,10 +76,27 @@ def keep_trees(blank: Tree) -> Kept:
     return Kept(jax.tree.map(np.asarray, blank), share, share)
 
 
-def with_shares(forest: Forest, share: Float[AnyArray, " round"]) -> Forest:
-    """Returns the first trees with their shares of their steps, on the host."""
+def with_shares(
+    forest: Forest,
+    share: Float[AnyArray, " round"],
+    *,
+    monotone: Int32[AnyArray, " feature"] | None = None,
+    num_ordered: int = 1,
+) -> Forest:
+    """Returns the first trees with their shares of their steps, on the host.
+
+    Args:
+        forest: The trees.
+        share: How much of each counts.
+        monotone: The constraint of every feature, which steps keep to the last bit; None for none.
+        num_ordered: How many of the first scores it bounds.
+    """
     of_node = np.asarray(share)[forest.tree_of_node]
     nodes = dataclasses.replace(forest.nodes, target_sum=forest.nodes.target_sum * of_node[:, None])
+    if monotone is not None:
+        tree, sign = jax.tree.map(jnp.asarray, (nodes, monotone))
+        steps = within_bounds(tree, jnp.asarray(target_means(tree).T), sign, num_ordered=num_ordered)
+        nodes = dataclasses.replace(nodes, target_sum=np.asarray((steps * tree.weight).T))
     return Forest(nodes, forest.first_node)
 
 

@@ -16,7 +16,7 @@ from jaxtree.boosting.loss import Derivatives
 from jaxtree.boosting.selection import quantiles_of_groups
 from jaxtree.growth import native_rows
 from jaxtree.growth.mesh import Devices
-from jaxtree.growth.newton import Penalties, newton_step
+from jaxtree.growth.newton import NARROW_BITS, Penalties, newton_step
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
 from jaxtree.tree import SplitKind, Tree
 
@@ -65,45 +65,83 @@ def _solve_steps(
 
 
 def within_bounds(
-    tree: Tree, steps: Float[Array, "1 node"], monotone: Int32[Array, " feature"]
-) -> Float[Array, "1 node"]:
-    """The steps, kept in the order that constraints ask for.
+    tree: Tree, values: Float[Array, "score node"], monotone: Int32[Array, " feature"], *, num_ordered: int
+) -> Float[Array, "score node"]:
+    """The values of nodes, the first scores of which are kept in the order that constraints ask for.
 
-    A constrained split sets a bound half way between the steps of its branches, which those below do not leave.
+    A constrained split sets a bound half way between the values of its branches, which those below do not leave. Bounds
+    have few digits, so that their products with a node's weight are exact: a mean, which is a sum divided by the
+    weight, keeps the bounds to the last bit.
     """
     parent, left = tree.parent, tree.first_child[tree.parent]
     is_threshold = tree.split_kind[parent] == SplitKind.THRESHOLD
     sign = jnp.where(is_threshold & (tree.depth > 0), monotone[tree.feature[parent]], 0)
     is_left = jnp.arange(tree.capacity) == left
+    ordered = values[:num_ordered]
 
     def bound_level(above, bounds):
-        lower, upper = (bound[parent] for bound in bounds)
-        value = jnp.clip(steps[0], lower, upper)
-        middle = (value[left] + value[left + 1]) / 2
+        lower, upper = (bound[:, parent] for bound in bounds)
+        value = jnp.clip(ordered, lower, upper)
+        middle = _of_few_digits((value[:, left] + value[:, left + 1]) / 2)
         is_low = is_left == (sign > 0)
         new = jnp.where((sign != 0) & ~is_low, middle, lower), jnp.where((sign != 0) & is_low, middle, upper)
         is_here = tree.depth == above + 1
         return tuple(jnp.where(is_here, own, bound) for own, bound in zip(new, bounds, strict=True))
 
-    free = jnp.full(tree.capacity, jnp.inf)
+    free = jnp.full(ordered.shape, jnp.inf)
     lower, upper = lax.fori_loop(0, jnp.max(tree.depth), bound_level, (-free, free))
-    return jnp.clip(steps, lower, upper)
+    return jnp.concatenate([jnp.clip(ordered, lower, upper), values[num_ordered:]])
+
+
+def _of_few_digits(bound: Float[Array, "score node"]) -> Float[Array, "score node"]:
+    """Bounds with the digits that a weight, a whole number of `NARROW_BITS`, leaves of a float of 64 bits."""
+    return lax.reduce_precision(bound, exponent_bits=11, mantissa_bits=52 - NARROW_BITS)
 
 
 def quantile_steps(
     leaves: Leaves, residual: Float[Array, "score row"], weight: Float[Array, " row"], levels: tuple[float, ...]
 ) -> Float[Array, "score node"]:
     """The weighted quantile of every leaf's residuals, one level a score: the least with so much weight up to it."""
+    residual, weight = _on_every_device(leaves, residual, weight)
+    return _quantiles(leaves, residual, weight, leaves.devices.gathered(leaves.of_row), levels)
+
+
+def quantile_steps_of_all(
+    leaves: Leaves, residual: Float[Array, "score row"], weight: Float[Array, " row"], levels: tuple[float, ...]
+) -> Float[Array, "score node"]:
+    """The same of all nodes, the inner ones too, of which constraints make bounds."""
+    residual, weight = _on_every_device(leaves, residual, weight)
+    tree, deepest = leaves.tree, jnp.max(leaves.tree.depth)
+
+    def step_of_level(back, carry):
+        steps, node = carry
+        is_here = tree.depth == deepest - back
+        own = _quantiles(leaves, residual, jnp.where(is_here[node], weight, 0), node, levels)
+        return jnp.where(is_here, own, steps), jnp.where(is_here[node], tree.parent[node], node)
+
+    blank = jnp.zeros((len(residual), tree.capacity))
+    return lax.fori_loop(0, deepest + 1, step_of_level, (blank, leaves.devices.gathered(leaves.of_row)))[0]
+
+
+def _on_every_device(
+    leaves: Leaves, residual: Float[Array, "score row"], weight: Float[Array, " row"]
+) -> tuple[Float[Array, "score all_row"], Int64[Array, " all_row"]]:
+    """The residuals of all rows, and their weights as whole numbers, 0 where the tree was not grown on the row."""
     gathered = leaves.devices.gathered
-    weight, residual = gathered(jnp.where(leaves.is_used, weight, 0).astype(jnp.float64)), gathered(residual)
+    weight = gathered(jnp.where(leaves.is_used, weight, 0).astype(jnp.float64))
     unit = unit_of(jnp.sum(gathered(leaves.is_used)), exponent(weight))
-    return quantiles_of_groups(
-        residual.astype(jnp.float64),
-        to_fixed_point(weight, unit),
-        gathered(leaves.of_row),
-        jnp.asarray(levels, jnp.float64),
-        num_groups=leaves.tree.capacity,
-    )
+    return gathered(residual).astype(jnp.float64), to_fixed_point(weight, unit)
+
+
+def _quantiles(
+    leaves: Leaves,
+    residual: Float[Array, "score row"],
+    weight: Int64[Array, " row"],
+    node: Int32[Array, " row"],
+    levels: tuple[float, ...],
+) -> Float[Array, "score node"]:
+    level = jnp.asarray(levels, jnp.float64)
+    return quantiles_of_groups(residual, weight, node, level, num_groups=leaves.tree.capacity)
 
 
 def sums_at_nodes(leaves: Leaves, values: Float[Array, "*value row"]) -> Float[Array, "value node"]:

@@ -83,7 +83,8 @@ class BaseLoss(abc.ABC):
             Newton steps.
         domain: What targets may be.
         needs: Names of extras that every row must have.
-        has_location: Whether an offset of one number a row moves the first score alone, and not all of them.
+        has_location: Whether the first score is a location, which monotone constraints bound and an offset of one
+            number a row moves; if not, it moves all scores.
         joins_rows: Whether the loss of a row depends on other rows.
     """
 
@@ -95,6 +96,13 @@ class BaseLoss(abc.ABC):
     needs: tuple[str, ...]
     has_location: bool = False
     joins_rows: ClassVar[bool] = False
+
+    @property
+    def num_ordered(self) -> int:
+        """How many of the first scores monotone constraints bound: a location, or all quantiles; 0 if none is known."""
+        if self.num_scores == 1 or self.has_location:
+            return 1
+        return 0 if self.renewal is None else self.num_scores
 
     @abc.abstractmethod
     def values(
@@ -184,7 +192,8 @@ class Loss(BaseLoss):
         domain: What targets may be.
         needs: Names of extras that every row must have.
         renewal: Levels of the quantiles of `target - score` that leaves take, one a score; None for Newton steps.
-        has_location: Whether an offset of one number a row moves the first score alone, and not all of them.
+        has_location: Whether the first score is a location, which monotone constraints bound and an offset of one
+            number a row moves; if not, it moves all scores.
         name: Its name in messages; by default the function's.
         parameters: What it was made with, names and values: for messages and files.
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Int32
 
 from jaxtree.boosting.booster import score_type
-from jaxtree.boosting.leaves import Leaves, sums_at_nodes
+from jaxtree.boosting.leaves import Leaves, sums_at_nodes, within_bounds
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.round_tree import ScoredRows, node_steps, row_derivatives
 from jaxtree.boosting.shrinkage import Shrinkage, learning_rates
@@ -91,11 +91,16 @@ def _refit_tree(
     """The sums of a tree whose means are the new steps, and the scores after it."""
     leaves = Leaves(tree, leaf, rows.weight > 0, Devices(1), is_native=False)
     derivatives = row_derivatives(loss, scores, rows)
-    steps = node_steps(leaves, derivatives, rows, scores, numbers.penalties, numbers.monotone, loss)
+    is_bound = numbers.monotone is not None
+    steps = node_steps(leaves, derivatives, rows, scores, numbers.penalties, loss, of_inner_nodes=is_bound)
     old = target_means(tree).T
-    # Leaves alone take quantiles.
+    # Without constraints leaves alone take quantiles.
     ends = jnp.zeros(tree.capacity).at[leaf].add(leaves.is_used)
-    number = ends if loss.renewal is not None else sums_at_nodes(leaves, jnp.ones((1, leaf.size)))[0]
+    of_leaves = loss.renewal is not None and not is_bound
+    number = ends if of_leaves else sums_at_nodes(leaves, jnp.ones((1, leaf.size)))[0]
     new = numbers.keep * old + (1 - numbers.keep) * numbers.learning_rate * steps
     new = jnp.where(number > 0, new, old)
+    if numbers.monotone is not None:
+        # Only now: a node that keeps its old step stands beside others with new ones.
+        new = within_bounds(tree, new, numbers.monotone, num_ordered=loss.num_ordered)
     return (new * tree.weight).T, scores + new[:, leaf].astype(scores.dtype)

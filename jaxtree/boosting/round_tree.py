@@ -14,7 +14,14 @@ from jaxtyping import Array, Bool, Float, Int32, Shaped, UInt, UInt32
 from jaxtree.arrays import AnyArray, mix
 from jaxtree.boosting.columns import draw_columns
 from jaxtree.boosting.dropping import Dropping
-from jaxtree.boosting.leaves import Leaves, exact_sum, newton_steps, quantile_steps, within_bounds
+from jaxtree.boosting.leaves import (
+    Leaves,
+    exact_sum,
+    newton_steps,
+    quantile_steps,
+    quantile_steps_of_all,
+    within_bounds,
+)
 from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
 from jaxtree.boosting.samples import RowsToDraw, Sample
 from jaxtree.growth import native_rows
@@ -120,7 +127,10 @@ def grow_tree(
     monotone = prepared.features.monotone if plan.rules.has_monotone else None
     tree = _split_at_codes(grown.tree, prepared)
     leaves = Leaves(tree, of_row, is_used, plan.devices, plan.is_native)
-    steps = learning_rate * node_steps(leaves, derivatives, rows, scores, rates.penalties, monotone, loss)
+    steps_of = functools.partial(node_steps, of_inner_nodes=monotone is not None)
+    steps = learning_rate * steps_of(leaves, derivatives, rows, scores, rates.penalties, loss)
+    if monotone is not None:
+        steps = within_bounds(tree, steps, monotone, num_ordered=loss.num_ordered)
     tree = dataclasses.replace(tree, target_sum=(steps * tree.weight).T)
     return leaves._replace(tree=tree), is_finite
 
@@ -167,17 +177,22 @@ def _rounded(values: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def node_steps(
-    leaves: Leaves, derivatives: Derivatives, rows: ScoredRows, scores, penalties: Penalties, monotone, loss: BaseLoss
+    leaves: Leaves,
+    derivatives: Derivatives,
+    rows: ScoredRows,
+    scores: Float[Array, "score row"],
+    penalties: Penalties,
+    loss: BaseLoss,
+    *,
+    of_inner_nodes: bool,
 ) -> Float[Array, "score node"]:
-    """The whole steps of all nodes; `monotone` has the constraint of every feature, or is None."""
-    if loss.renewal is not None:
-        shifted, _ = with_offset(scores, rows.extras, loss.has_location)
-        levels = np.broadcast_to(loss.renewal, loss.num_scores).tolist()
-        return quantile_steps(leaves, rows.target - shifted, rows.weight, tuple(levels))
-    steps = newton_steps(leaves, derivatives, penalties)
-    if monotone is not None:
-        steps = within_bounds(leaves.tree, steps, monotone)
-    return steps
+    """The whole steps of leaves, and of inner nodes where they are asked for; constraints are not looked at."""
+    if loss.renewal is None:
+        return newton_steps(leaves, derivatives, penalties)
+    shifted, _ = with_offset(scores, rows.extras, loss.has_location)
+    levels = tuple(np.broadcast_to(loss.renewal, loss.num_scores).tolist())
+    steps = quantile_steps_of_all if of_inner_nodes else quantile_steps
+    return steps(leaves, rows.target - shifted, rows.weight, levels)
 
 
 def _curvatures(derivatives: Derivatives, plan: Plan) -> Float[Array, "curvature row"]:

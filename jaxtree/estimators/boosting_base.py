@@ -30,7 +30,7 @@ from jaxtree.estimators.boosting_together import fit_in_all, read_together
 from jaxtree.estimators.distributed import all_or_none, spans_processes
 from jaxtree.estimators.extras import RoutesExtras, fit_extras, read_extras
 from jaxtree.estimators.loss_names import check_name
-from jaxtree.estimators.monotone import read_monotone
+from jaxtree.estimators.monotone import check_kept_trees, read_monotone
 from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.sample import Encoded
 from jaxtree.table.sources import is_source
@@ -391,4 +391,5 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         old, new = self.class_names(), blank.class_names()
         if len(old) != len(new) or not all(map(np.array_equal, old, new)) or blank.n_outputs_ != self.n_outputs_:
             raise InvalidInputError("warm_start needs the classes, or the number of outputs, of the first fit")
+        check_kept_trees(self.forest_.nodes, self.monotonic_cst, self.schema_, self.loss_.num_ordered)
         return self.forest_

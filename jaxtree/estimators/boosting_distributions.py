@@ -38,6 +38,8 @@ class DistributionBoosting(PredictsNumbers, BaseBoosting):
         distribution: "normal", "lognormal", "laplace", "logistic", "student_t", "gamma", "weibull",
             "negative_binomial" or "beta"; or a `jaxtree.boosting.Distribution`, such as `student_t(3)`, or
             `accelerated_failure_time()` with `fit(X, lower, upper=upper)`.
+        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the location, the first of the
+            parameters that `predict_dist` names, may go as the column rises. The others are free.
 
     Attributes:
         forest_: The trees in one table of nodes; the other attributes are those of a `GradientBoostingClassifier`, too.

@@ -19,6 +19,7 @@ from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.conventions import key_of, progress_of_trees
 from jaxtree.estimators.forest_start import BegunForest, devices_of_trees, number_of_threads, pruning_seeds
 from jaxtree.estimators.growing import Recipe, grow_sample, rows_of
+from jaxtree.estimators.monotone import check_kept_trees
 from jaxtree.estimators.parameters import ForestParameters
 from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.predicting import FittedTrees
@@ -252,6 +253,7 @@ class BaseForest(ForestParameters, FittedTrees):
             raise InvalidInputError(
                 "warm_start needs the columns, categories, classes and first dates of the first fit"
             )
+        check_kept_trees(self.forest_.nodes, self.monotonic_cst, self.schema_)
         return self.forest_
 
     def _sampling(self, start: PreparedFit) -> Sampling:

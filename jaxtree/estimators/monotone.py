@@ -14,6 +14,9 @@ from jaxtree.tree.nodes import children_of, class_shares, target_means
 MOST_STEPS = 8
 """Last bits by which a sum is moved until its quotient keeps a bound; one or two are enough."""
 
+ROUNDING = 1e-9
+"""The part of the greatest value by which rounding may have put two others out of order."""
+
 
 def read_monotone(monotonic_cst: Any, schema: Schema) -> Int[np.ndarray, " feature"] | None:
     """Returns the constraint of every feature: 1 rising, -1 falling, 0 none; None if there is no constraint.
@@ -66,6 +69,41 @@ def clip_to_bounds(tree: Tree, monotone: Int[np.ndarray, " feature"]) -> Tree:
     if tree.num_classes:
         return dataclasses.replace(tree, count=np.stack([tree.weight - above, above], axis=1))
     return dataclasses.replace(tree, target_sum=above[:, None])
+
+
+def check_kept_trees(tree: Tree, monotonic_cst: Any, schema: Schema, num_ordered: int = 1) -> None:
+    """Checks that the trees which a warm start keeps are in the order that constraints ask for.
+
+    Args:
+        tree: The trees in one table.
+        monotonic_cst: The constraints, see `read_monotone`.
+        schema: The columns.
+        num_ordered: How many of the first scores are constrained.
+
+    Raises:
+        InvalidInputError: A tree was grown without these constraints.
+    """
+    monotone = read_monotone(monotonic_cst, schema)
+    if monotone is None:
+        return
+    value = class_shares(tree)[:, 1:2].T if tree.num_classes else target_means(tree)[:, :num_ordered].T
+    least, most, slack = value.copy(), value.copy(), ROUNDING * np.abs(value).max()
+    is_split = ~tree.is_leaf
+    for depth in reversed(range(tree.max_depth)):
+        node = np.flatnonzero((tree.depth == depth) & is_split)
+        children = children_of(tree, node)
+        first = np.cumsum(tree.num_children[node]) - tree.num_children[node]
+        if node.size:
+            least[:, node] = np.minimum.reduceat(least[:, children], first, axis=1)
+            most[:, node] = np.maximum.reduceat(most[:, children], first, axis=1)
+        sign = np.where(tree.split_kind[node] == SplitKind.THRESHOLD, monotone[tree.feature[node]], 0)
+        left = tree.first_child[node[sign != 0]]
+        low, high = np.where(sign[sign != 0] > 0, (left, left + 1), (left + 1, left))
+        if np.any(most[:, low] > least[:, high] + slack):
+            raise InvalidInputError(
+                f"warm_start keeps trees that were grown without monotonic_cst={monotonic_cst!r}, and do not keep to "
+                "it: fit with warm_start=False"
+            )
 
 
 def _rounded_within(

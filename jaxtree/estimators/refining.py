@@ -48,8 +48,8 @@ def refine(
         random_state: Seed of their draws, or a NumPy generator.
 
     Raises:
-        InvalidInputError: The tree has other splits, several targets of classes, or votes; or an argument is not
-            allowed.
+        InvalidInputError: The tree has other splits, several targets of classes, votes, or constraints
+            (`monotonic_cst`, `interaction_cst`); or an argument is not allowed.
         InvalidTypeError: The estimator is no tree.
 
     Example:
@@ -70,6 +70,9 @@ def refine(
             f"refine takes a tree such as DecisionTreeClassifier, or a hardened one, got {type(estimator).__name__}"
         )
     check_is_fitted(estimator)
+    for name in ("monotonic_cst", "interaction_cst"):
+        if getattr(estimator, name, None) is not None:
+            raise InvalidInputError(f"refine chooses splits without a look at {name}={getattr(estimator, name)!r}")
     if is_classifier(estimator) and estimator.n_outputs_ > 1:
         raise InvalidInputError(f"refine takes a tree of one target of classes, got {estimator.n_outputs_}")
     codes, target = estimator.encode(X), estimator.read_target(y)
