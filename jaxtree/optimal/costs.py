@@ -7,6 +7,7 @@ of trees are exact sums, too: trees that are equally good compare as equal, in a
 
 import dataclasses
 import math
+from fractions import Fraction
 from typing import NamedTuple
 
 import jax
@@ -21,6 +22,18 @@ BITS_OF_SUMS = 50
 
 BITS_OF_COSTS = 44
 """Costs that are not whole numbers of weight are rounded to a fraction 2**-44 of the largest term in them."""
+
+BITS_OF_LOSSES = 52
+"""Products of losses with sums of weights have so many bits: float64 adds a penalty to them."""
+
+FEWEST_BITS_OF_LOSSES = 24
+"""Bits of losses where neither these nor weights are multiples of a unit."""
+
+MOST_MULTIPLES = 2**20
+"""The largest multiple of a unit that numbers are written as."""
+
+MOST_DIFFERENT = 64
+"""The most different numbers for which a unit is looked for."""
 
 FORBIDDEN = 2**58
 """The cost of a leaf with too few rows; 16 of them do not overflow."""
@@ -135,34 +148,26 @@ class RowValues(NamedTuple):
     value: Int64[np.ndarray, "value row"]
 
 
-class CostUnits(NamedTuple):
-    """What the whole numbers stand for.
-
-    Attributes:
-        cost: The unit of costs in that of the objective.
-        weight: The unit of weights.
-    """
-
-    cost: float
-    weight: float
-
-
 class CostedTarget(NamedTuple):
     """A target with an objective, in whole numbers.
 
     Attributes:
         cost: The cost of a leaf.
         values: What every row adds to sums.
-        units: The units of both.
+        unit: The unit of costs in that of the objective.
+        weight: The weight of every row.
         moment: What every row adds to the objective whatever the tree is.
         weighted: The target of every row, times its weight; none of classes.
+        loss: The losses before they became whole numbers; only of "cost".
     """
 
     cost: LeafCost
     values: RowValues
-    units: CostUnits
+    unit: float
+    weight: Float64[np.ndarray, " row"]
     moment: Float64[np.ndarray, " row"]
     weighted: Float64[np.ndarray, "target row"]
+    loss: Float64[np.ndarray, "label prediction"]
 
     def sums(self, rows: Int[np.ndarray, " some_row"]) -> Int64[np.ndarray, " channel"]:
         """Returns the sums over some rows."""
@@ -172,6 +177,16 @@ class CostedTarget(NamedTuple):
             np.add.at(sums[:, number], label, value)
         return sums.reshape(-1)
 
+    def weight_of_labels(self, rows: Int[np.ndarray, " some_row"]) -> Float64[np.ndarray, " label"]:
+        """Returns the weight of some rows of every label, the same for rows in any order."""
+        label, weight = self.values.label[rows], self.weight[rows]
+        return np.array([math.fsum(weight[label == number]) for number in range(self.cost.num_labels)])
+
+    @property
+    def whole_weight(self) -> Int64[np.ndarray, " row"]:
+        """The weight of every row as a whole number of one unit: sums are the same for rows in any order."""
+        return whole_weights(self.weight, self.weight.size)[0]
+
     @property
     def free_cost(self) -> LeafCost:
         """The cost of a leaf of any number of rows."""
@@ -179,10 +194,12 @@ class CostedTarget(NamedTuple):
 
     def risk(self, rows: Int[np.ndarray, " some_row"]) -> float:
         """Returns the cost of some rows as one leaf, in units of the objective."""
+        if self.cost.formula == "cost":
+            return float((self.weight_of_labels(rows) @ self.loss).min())
         with jax.enable_x64(True):
             cost = int(self.free_cost(self.sums(rows)))
         is_impossible = cost >= FORBIDDEN
-        return math.fsum(self.moment[rows]) + (0.0 if is_impossible else self.units.cost * cost)
+        return math.fsum(self.moment[rows]) + (0.0 if is_impossible else self.unit * cost)
 
 
 def cost_of_classes(
@@ -203,19 +220,26 @@ def cost_of_classes(
         loss: What predicting a class (columns) costs where another (rows) is true; None is 1 for every error.
         least_rows: The least number of rows of a leaf.
     """
-    whole, unit = whole_weights(weight, label.size)
-    loss, loss_unit = _whole_loss(1 - np.eye(num_classes) if loss is None else np.asarray(loss, np.float64), whole)
+    real = np.ones(label.size) if weight is None else weight
+    of_errors = criterion == "misclassification"
+    if of_errors:
+        real_loss = 1 - np.eye(num_classes) if loss is None else np.asarray(loss, np.float64)
+        whole, whole_loss, unit = _whole_losses(label, weight, real_loss)
+    else:
+        whole, unit = whole_weights(weight, label.size)
+        real_loss, whole_loss = np.zeros((0, 0)), 1 - np.eye(num_classes, dtype=np.int64)
     scale = 1.0
-    if criterion != "misclassification":
-        largest = float(whole.sum()) * (max(math.log2(max(whole.sum(), 2)), 1) if criterion == "entropy" else 1)
-        scale, loss_unit = _scale_for(largest), 1.0
+    if not of_errors:
+        scale = _scale_for(
+            float(whole.sum()) * (max(math.log2(max(whole.sum(), 2)), 1) if criterion == "entropy" else 1)
+        )
     counts = _counts_rows(weight, least_rows)
     value = np.stack([whole, np.ones_like(whole)]) if counts else whole[None]
-    formula = "cost" if criterion == "misclassification" else criterion
-    cost = LeafCost(loss, np.array(scale), np.zeros(0), np.array(least_rows), formula, num_classes, 0, counts)
-    units = CostUnits(unit * loss_unit / scale, unit)
+    formula = "cost" if of_errors else criterion
+    cost = LeafCost(whole_loss, np.array(scale), np.zeros(0), np.array(least_rows), formula, num_classes, 0, counts)
     values = RowValues(label.astype(np.int32), value)
-    return CostedTarget(cost, values, units, np.zeros(label.size), np.zeros((0, label.size)))
+    nothing = np.zeros((0, label.size))
+    return CostedTarget(cost, values, unit / scale, real, np.zeros(label.size), nothing, real_loss)
 
 
 def cost_of_numbers(
@@ -251,8 +275,9 @@ def cost_of_numbers(
     cost = LeafCost(
         np.zeros((1, 1), np.int64), np.array(scale), middle, np.array(least_rows), criterion, 1, num_targets, counts
     )
-    units, values = CostUnits(own_unit / scale / num_targets, unit), RowValues(np.zeros(whole.size, np.int32), value)
-    return CostedTarget(cost, values, units, moment / num_targets, real * target)
+    values = RowValues(np.zeros(whole.size, np.int32), value)
+    unit = own_unit / scale / num_targets
+    return CostedTarget(cost, values, unit, real, moment / num_targets, real * target, np.zeros((0, 0)))
 
 
 def _few_bits(mean: Float64[np.ndarray, " target"], target: Real[np.ndarray, "target row"]):
@@ -271,20 +296,60 @@ def whole_weights(weight: Float64[np.ndarray, " row"] | None, num_rows: int) -> 
     return np.maximum(whole, weight > 0), unit
 
 
-def _whole(values: Float64[np.ndarray, "*shape"]) -> tuple[Int64[np.ndarray, "*shape"], float]:
-    """Values as whole numbers of a unit, of which sums over all have `BITS_OF_SUMS` bits."""
+def _whole(
+    values: Float64[np.ndarray, "*shape"], bits: int = BITS_OF_SUMS
+) -> tuple[Int64[np.ndarray, "*shape"], float]:
+    """Values as whole numbers of a unit, of which sums over all have so many bits."""
     largest = float(np.max(np.abs(values), initial=0.0))
-    unit = 2.0 ** (math.frexp(largest)[1] + values.shape[-1].bit_length() - BITS_OF_SUMS)
+    unit = 2.0 ** (math.frexp(largest)[1] + values.shape[-1].bit_length() - bits)
     return np.round(values / unit).astype(np.int64), unit
 
 
-def _whole_loss(loss, whole) -> tuple[Int64[np.ndarray, "label prediction"], float]:
-    """Losses as whole numbers of a unit, so that their products with sums of weights are far from `FORBIDDEN`."""
-    if np.all(loss == np.floor(loss)) and loss.max(initial=0) * whole.sum() < FORBIDDEN / 16:
-        return loss.astype(np.int64), 1.0
-    bits = 54 - int(whole.sum()).bit_length()
-    unit = 2.0 ** (math.frexp(float(loss.max()))[1] - bits)
-    return np.round(loss / unit).astype(np.int64), unit
+def _whole_losses(
+    label, weight, loss
+) -> tuple[Int64[np.ndarray, " row"], Int64[np.ndarray, "label prediction"], float]:
+    """Weights and losses as whole numbers, and the unit of their products.
+
+    Where the weights of every class are multiples of a unit of its own, as those of `class_weight` are, this becomes a
+    factor of its losses; otherwise weights have the bits that losses leave them.
+    """
+    if weight is None or (np.all(weight == np.floor(weight)) and weight.sum() < 2.0**31):
+        whole, units = whole_weights(weight, label.size)[0], np.ones(len(loss))
+    else:
+        found = [_common_unit(weight[label == number]) for number in range(len(loss))]
+        if all(found):
+            units = np.array(found)
+            whole = np.round(weight / units[label]).astype(np.int64)
+        else:
+            bits = max(_largest_multiple(loss).bit_length(), 1)
+            whole, unit = _whole(weight, min(BITS_OF_SUMS, BITS_OF_LOSSES - bits))
+            whole, units = np.maximum(whole, weight > 0), np.full(len(loss), unit)
+    lost = loss * units[:, None]
+    largest, total = float(lost.max(initial=0.0)), int(whole.sum())
+    unit = _common_unit(lost) or 0.0
+    if not unit or largest / unit * total >= 2.0**BITS_OF_LOSSES:
+        unit = 2.0 ** (math.frexp(largest)[1] - BITS_OF_LOSSES + total.bit_length())
+    return whole, np.round(lost / unit).astype(np.int64), unit
+
+
+def _largest_multiple(loss: Float64[np.ndarray, "label prediction"]) -> int:
+    """The largest loss in units that all are multiples of, or of the bits that others have."""
+    unit = _common_unit(loss)
+    return round(float(loss.max(initial=0.0)) / unit) if unit else 2**FEWEST_BITS_OF_LOSSES - 1
+
+
+def _common_unit(values: Float64[np.ndarray, "*shape"]) -> float | None:
+    """A number of which some numbers, 0 or more, are small multiples but for rounding; None if there is none."""
+    if np.all(values == np.floor(values)) and values.max(initial=0.0) <= MOST_MULTIPLES:
+        return 1.0
+    different = np.unique(values[values > 0])
+    if different.size > MOST_DIFFERENT:
+        return None
+    ratios = [Fraction(own / different[0]).limit_denominator(MOST_MULTIPLES) for own in different.tolist()]
+    unit = float(different[0]) / math.lcm(*(own.denominator for own in ratios))
+    multiples = np.round(different / unit)
+    is_exact = np.all(np.abs(multiples * unit - different) <= 4 * np.spacing(different))
+    return unit if is_exact and multiples[-1] <= MOST_MULTIPLES else None
 
 
 def _scale_for(largest: float) -> float:

@@ -77,7 +77,9 @@ class DeepSearch:
         self._known: dict[tuple[int, bytes], Route] = {}
         self._least = _least_costs(table)
         cost = table.cost
-        self._most_lost = int(np.max(cost.loss)) if cost.formula == "cost" else None
+        self._of_losses = cost.formula == "cost"
+        label, value = table.values
+        self._most_lost = value[0] * (np.max(cost.loss, axis=1)[label] if self._of_losses else 1)
         self._is_monotone = cost.formula in ("cost", "gini", "entropy") and int(cost.least_rows) <= 1
 
     def run(self, depth: int) -> tuple[Fork | None, Route]:
@@ -171,7 +173,7 @@ class DeepSearch:
         """What rows that no split tells apart cost on both sides of every split, and one leaf."""
         least = np.where(rows, self._least, 0)
         inside = self._table.indicators.sums(least)
-        return np.stack([inside, least.sum() - inside]) + self._penalty - float(SLACK * (self._most_lost is None))
+        return np.stack([inside, least.sum() - inside]) + self._penalty - float(SLACK * (not self._of_losses))
 
     def _dividing(self, rows: Members) -> Int64[np.ndarray, " split"]:
         """The indicators that divide some rows."""
@@ -182,13 +184,13 @@ class DeepSearch:
         """Raises the bounds of sides that have all of some rows, whose cost is known, or most of them."""
         if not self._is_monotone:
             return
-        weight = np.where(rows, self._table.values.value[0], 0)
-        inside = self._table.indicators.sums(weight)
-        lacking = np.stack([weight.sum() - inside, inside])
-        if self._most_lost is None:
-            np.maximum(bounds, np.where(lacking == 0, value - SLACK, bounds), out=bounds)
+        lost = np.where(rows, self._most_lost, 0)
+        inside = self._table.indicators.sums(lost)
+        lacking = np.stack([lost.sum() - inside, inside])
+        if self._of_losses:
+            np.maximum(bounds, value - lacking, out=bounds)
         else:
-            np.maximum(bounds, value - self._most_lost * lacking, out=bounds)
+            np.maximum(bounds, np.where(lacking == 0, value - SLACK, bounds), out=bounds)
 
     def _lower(self, rows: Members, value: float, bounds: Bounds, splits: SplitNumbers) -> float:
         """What no tree of some rows is below, given the bounds of the sides of all first splits."""

@@ -26,7 +26,7 @@ def greedy_tree(
     kinds = np.where(table.is_categorical, SplitKind.ONE_VS_REST, SplitKind.THRESHOLD).astype(np.int32)
     num_values = np.asarray(table.num_values, np.int32)
     features = Features(kinds, num_values + 1, num_values)
-    weight = target.values.value[0] * target.units.weight
+    weight = target.weight
     cost, missing = target.cost, Missing.LEARN if learns_missing else Missing.BRANCH
     of_classes = cost.num_targets == 0
     objective = Classes(cost.num_labels) if of_classes else Numbers(num_outputs=cost.num_targets)

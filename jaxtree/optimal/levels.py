@@ -17,10 +17,7 @@ from jaxtree.optimal.nodes import Branching, CodedTable
 from jaxtree.tree import SplitKind
 
 BITS = 50
-"""Bits of the sum of the costs of all rows: float64 adds them exactly."""
-
-BITS_OF_LOSSES = 5
-"""Bits of weights that splits are chosen without where their products with losses would have more than `BITS`."""
+"""Bits of the sum of the squared errors of all rows: float64 adds them exactly."""
 
 Trees = list[Branching | None]
 _Nodes = Int64[np.ndarray, " entry"]
@@ -141,8 +138,6 @@ class LeafLosses:
         cost, (label, value) = target.cost, target.values
         self._label, self._weight = label, value[0]
         if cost.num_targets == 0:
-            if float(np.max(cost.loss)) * float(value[0].sum()) >= 2.0**BITS:
-                self._weight = value[0] >> BITS_OF_LOSSES
             cells = np.bincount(leaf * cost.num_labels + label[row], value[0, row], num_nodes * cost.num_labels)
             loss = np.asarray(cost.loss)
             self._loss = loss[:, (cells.reshape(num_nodes, -1).astype(np.int64) @ loss).argmin(axis=1)]

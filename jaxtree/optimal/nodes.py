@@ -131,9 +131,9 @@ def node_table(tree: Branching | None, table: CodedTable, target: CostedTarget, 
 
 def _filled(nodes, first_child, table: CodedTable, target: CostedTarget, *, learns_missing: bool) -> Tree:
     """The node table of nodes in breadth-first order."""
-    cost, units = target.cost, target.units
-    sums = np.stack([target.sums(node.rows) for node in nodes]).reshape(-1, cost.num_labels, cost.num_values)
-    weight = sums[:, :, 0].sum(axis=1) * units.weight
+    cost = target.cost
+    count = np.stack([target.weight_of_labels(node.rows) for node in nodes])
+    weight = count.sum(axis=1)
     totals = np.array([[math.fsum(own) for own in target.weighted[:, node.rows]] for node in nodes])
     risk = np.array([target.risk(node.rows) for node in nodes])
     parent = np.array([node.parent for node in nodes], np.int32)
@@ -160,7 +160,7 @@ def _filled(nodes, first_child, table: CodedTable, target: CostedTarget, *, lear
         depth=np.array([node.depth for node in nodes], np.int32),
         root=np.zeros(len(nodes), np.int32),
         weight=weight,
-        count=sums[:, :, 0] * units.weight if of_classes else np.zeros((len(nodes), 0)),
+        count=count if of_classes else np.zeros((len(nodes), 0)),
         target_sum=np.zeros((len(nodes), 0)) if of_classes else totals,
         num_rows=np.array([node.rows.size for node in nodes], np.int32),
         impurity=np.maximum(risk / weight, 0),

@@ -96,7 +96,7 @@ def _costs_of(trees: Trees, table: CodedTable, splits: SplitTable) -> Int64[np.n
 def _cuts_for(tree: Branching | None, table: CodedTable, target: CostedTarget) -> list[Int[np.ndarray, " _cut"]]:
     """The codes that splits are chosen from: at quantiles, and those of a tree."""
     whole = all_cuts(table)
-    cuts = spread_cuts(table, whole, max(1, GOOD_NUMBER // max(len(whole), 1)), target.values.value[0])
+    cuts = spread_cuts(table, whole, max(1, GOOD_NUMBER // max(len(whole), 1)), target.whole_weight)
     for own in branchings(tree):
         if own.kind == SplitKind.THRESHOLD and own.code < table.num_values[own.feature] - 1:
             cuts[own.feature] = np.union1d(cuts[own.feature], [own.code])

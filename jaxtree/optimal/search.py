@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.optimal.costs import CostedTarget
+from jaxtree.optimal.costs import BITS_OF_COSTS, BITS_OF_LOSSES, CostedTarget
 from jaxtree.optimal.cuts import Cuts, all_cuts, spread_cuts, zoomed_cuts
 from jaxtree.optimal.deeper import DeepSearch
 from jaxtree.optimal.exact import MOST_EXACT_DEPTH, SplitTable, best_number_of_leaves, exact_frontier, exact_tree
@@ -27,8 +27,8 @@ MOST_INDICATORS = {1: 2**20, 2: 2**13, 3: 2**12, 4: 2**12, 5: 2**12}
 GOOD_NUMBER = {1: 2**16, 2: 2**11, 3: 512, 4: 128, 5: 96}
 """How many thresholds are compared where the caller leaves it open."""
 
-LARGE_PENALTY = 2.0**12
-"""A penalty of so many units is rounded to a whole number of them, a smaller one to this part of one."""
+MOST_LEAVES = 32
+"""Leaves of the deepest trees."""
 
 PATIENCE = 2
 """Rounds of zoom without a better tree after which it ends."""
@@ -101,7 +101,7 @@ def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchL
     """
     whole = all_cuts(table)
     most = _thresholds_of_column(table, whole, limits[0])
-    cuts = spread_cuts(table, whole, most, target.values.value[0])
+    cuts = spread_cuts(table, whole, most, target.whole_weight)
     is_complete = all(own.size == every.size for own, every in zip(cuts, whole, strict=True))
     searches = [_Search(own, cuts, may_zoom=own.zooms and not is_complete) for own in limits]
     while going := [search for search in searches if search.goes_on]:
@@ -204,9 +204,7 @@ def _best_among(splits: SplitTable, table: CodedTable, limits: SearchLimits, dea
         fork = exact_tree(splits, everyone, depth, leaves)
     tree = branching_of(fork, indicators)
     objective = objective_of(tree, table, target) + limits.leaf_penalty * (len(branchings(tree)) + 1)
-    return BestTree(
-        tree, objective, objective - gap * target.units.cost, is_complete=True, is_interrupted=is_interrupted
-    )
+    return BestTree(tree, objective, objective - gap * target.unit, is_complete=True, is_interrupted=is_interrupted)
 
 
 def _in_units(
@@ -216,13 +214,16 @@ def _in_units(
     if report is None:
         return None
     rest = math.fsum(target.moment)
-    return lambda value, lower: report(*(rest + target.units.cost * cost for cost in (value, lower)))
+    return lambda value, lower: report(*(rest + target.unit * cost for cost in (value, lower)))
 
 
 def penalty_in_units(penalty: float, target: CostedTarget) -> float:
-    """Returns a penalty in units of costs, with few bits, so that sums with costs are exact."""
-    own = penalty / target.units.cost
-    return float(round(own)) if own >= LARGE_PENALTY else round(own * LARGE_PENALTY) / LARGE_PENALTY
+    """Returns a penalty in units of costs, with so many bits that sums with costs are exact."""
+    own, cost = penalty / target.unit, target.cost
+    of_losses = cost.formula == "cost"
+    largest = float(target.values.value[0].sum()) * float(np.max(cost.loss)) if of_losses else 2.0**BITS_OF_COSTS
+    grain = 2.0 ** (math.frexp(2 * largest + MOST_LEAVES * own)[1] - BITS_OF_LOSSES)
+    return round(own / grain) * grain
 
 
 def _thresholds_of_column(table: CodedTable, whole: Cuts, limits: SearchLimits) -> int:

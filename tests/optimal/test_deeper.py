@@ -34,7 +34,7 @@ def test_no_tree_of_four_levels_is_better(name):
     for penalty in (0.0, 0.5):
         tree, route = search(table, penalty_in_units(penalty, made))
         expected = min(cost + penalty * leaves for leaves, cost in enumerate(costs, 1))
-        found = made.moment.sum() + made.units.cost * route.value
+        found = made.moment.sum() + made.unit * route.value
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
         assert leaf_costs(table, tree, everyone) + penalty_in_units(penalty, made) * count_leaves(tree) == route.value
         if name == "errors":

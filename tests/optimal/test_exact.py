@@ -14,7 +14,7 @@ def everyone(made):
 
 
 def in_units(costs, made):
-    return np.where(costs >= FORBIDDEN // 2, np.inf, made.moment.sum() + made.units.cost * costs.astype(float))
+    return np.where(costs >= FORBIDDEN // 2, np.inf, made.moment.sum() + made.unit * costs.astype(float))
 
 
 def leaf_costs(table, tree, member):

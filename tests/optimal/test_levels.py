@@ -71,7 +71,7 @@ def test_two_levels_at_the_bottom_are_the_best(name):
     rest = made.moment.sum()
     for tree, depth in zip(better, (2, 1), strict=True):
         least = exact_frontier(splits, np.ones(codes.shape[1], bool), depth)[-1]
-        np.testing.assert_allclose(objective_of(tree, table_of(codes), made), rest + made.units.cost * least)
+        np.testing.assert_allclose(objective_of(tree, table_of(codes), made), rest + made.unit * least)
 
 
 @pytest.mark.parametrize("name", NAMES)
