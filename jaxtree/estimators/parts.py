@@ -84,10 +84,11 @@ def plain_target(y: Any) -> Any:
     array([1.5, 2. ])
     """
     y = values_of(y)
-    if isinstance(y, list | tuple):
-        y = as_array("y", y)
-    has_objects = getattr(getattr(y, "dtype", None), "kind", None) == "O"  # the types of polars have no kinds
-    return typed(np.asarray(y)) if has_objects else y
+    if y is None or scipy.sparse.issparse(y) or getattr(getattr(y, "dtype", None), "kind", "O") != "O":
+        return y
+    values = as_array("y", y)
+    plain = typed(values)
+    return y if plain is values else plain  # strings stay in the type that declares their order
 
 
 class ScoresSources:

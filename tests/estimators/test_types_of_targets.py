@@ -8,6 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.model_selection import StratifiedKFold
 
@@ -39,6 +41,10 @@ AS_CLASSES = {
     "floats": lambda y: y.astype(float).astype(object),
     "decimals": lambda y: np.array([Decimal(int(value)) for value in y], object),
     "a list of decimals": lambda y: [Decimal(int(value)) for value in y],
+    "decimals of polars": lambda y: pl.Series([Decimal(int(value)) for value in y]),
+    "decimals of pyarrow": lambda y: pa.array([Decimal(int(value)) for value in y]),
+    "objects of polars": lambda y: pl.Series(y.tolist(), dtype=pl.Object),
+    "a column of a frame": lambda y: pd.DataFrame({"y": y.astype(object)})["y"],
 }
 AS_NUMBERS = {
     "decimals": lambda y: [Decimal(value) for value in y.tolist()],
