@@ -10,7 +10,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from jaxtree.cli.output import TableFormat, TableOutput, check_writable, kind_of_table, write_bytes, write_table
+from jaxtree.cli.output import (
+    TableFormat,
+    TableOutput,
+    as_output,
+    check_output,
+    kind_of_table,
+    write_bytes,
+    write_table,
+)
 from jaxtree.cli.session import (
     DataArgument,
     FittedTargetOption,
@@ -128,7 +136,9 @@ def show(
     model: ModelArgument,
     style: Annotated[Literal["jaxtree", "weka", "c45", "id3", "simplecart"], typer.Option(help="Layout.")] = "jaxtree",
     tree: Annotated[int | None, typer.Option(min=0, help="Which of many trees to show, from 0.")] = None,
-    html: Annotated[str | None, typer.Option(help="Write an interactive page; - is standard output.")] = None,
+    html: Annotated[
+        str | None, typer.Option(callback=as_output, help="Write an interactive page; - is standard output.")
+    ] = None,
     data: Annotated[str | None, typer.Option(help="Rows for the scores and prunings of the page.")] = None,
     target: FittedTargetOption = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
@@ -141,7 +151,7 @@ def show(
     if html is None and (data is not None or title is not None):
         raise typer.BadParameter("is for --html", param_hint="--data" if data is not None else "--title")
     if html is not None:
-        check_writable(html)
+        check_output(html)
     estimator: Any = jaxtree.load(model)
     if html is None and tree is None and member is None and is_ensemble(estimator):
         print(_members_in_words(estimator))

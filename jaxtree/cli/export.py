@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from jaxtree.cli.output import check_writable, write_bytes
+from jaxtree.cli.output import as_output, check_output, write_bytes
 from jaxtree.cli.session import ModelArgument, Session, command
 from jaxtree.errors import InvalidInputError
 
@@ -14,7 +14,9 @@ def export(
     *,
     model: ModelArgument,
     form: Annotated[Literal["onnx", "c", "sql", "treelite", "jax"], typer.Option("--to", help="The form.")],
-    output: Annotated[str, typer.Option("--output", "-o", help="The file to write; - is standard output.")] = "-",
+    output: Annotated[
+        str, typer.Option("--output", "-o", callback=as_output, help="The file to write; - is standard output.")
+    ] = "-",
     share_of: Annotated[str | None, typer.Option(help="Of SQL: the class whose share is the value.")] = None,
     score: Annotated[int | None, typer.Option(min=0, help="Of SQL: the score of boosted trees, from 0.")] = None,
     no_missing: Annotated[
@@ -25,7 +27,7 @@ def export(
     """Writes a model as ONNX, C, SQL, treelite or a program of JAX."""
     import jaxtree
 
-    check_writable(output)
+    check_output(output)
     for name, value in (("--share-of", share_of), ("--score", score)):
         if form != "sql" and value is not None:
             raise typer.BadParameter("is for --to sql", param_hint=name)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from jaxtree.cli.models import make_estimator, make_grid, make_loss
-from jaxtree.cli.output import check_writable, kind_of_table, write_bytes, write_table
+from jaxtree.cli.output import as_output, check_output, kind_of_table, write_bytes, write_table
 from jaxtree.cli.session import (
     BoostingOptions,
     ColumnOptions,
@@ -46,7 +46,9 @@ def fit(
     *,
     data: DataArgument,
     target: TargetOption,
-    output: Annotated[str, typer.Option("--output", "-o", help="The model file to write; - is standard output.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", callback=as_output, help="The model file to write; - is standard output.")
+    ],
     algorithm: Annotated[
         Literal["cart", "c45", "id3", "optimal", "forest", "boosting", "soft"], typer.Option("--algorithm", "-a")
     ] = "cart",
@@ -60,7 +62,7 @@ def fit(
     session: TableSession,
 ) -> None:
     """Fits a tree, a forest, boosted trees or a soft tree on a table, and writes a model file."""
-    check_writable(output)
+    check_output(output)
     _check_boosting(boosting, algorithm)
     training = read_training(session, data, target, columns)
     settings = [*(settings or ()), *([] if max_depth is None else [f"max_depth={max_depth}"])]
@@ -77,9 +79,14 @@ def search(
     target: TargetOption,
     settings: Annotated[list[str], _set(help="Values: ccp_alpha=0,0.01 or max_depth=2:20,none.")],
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="Fit the best setting on all rows, and write this model file.")
+        str | None,
+        typer.Option(
+            "--output", "-o", callback=as_output, help="Fit the best setting on all rows, and write this model file."
+        ),
     ] = None,
-    results: Annotated[str | None, typer.Option(help="Scores of all settings: .csv, .parquet or .jsonl.")] = None,
+    results: Annotated[
+        str | None, typer.Option(callback=as_output, help="Scores of all settings: .csv, .parquet or .jsonl.")
+    ] = None,
     algorithm: Annotated[
         Literal["cart", "c45", "id3", "optimal", "forest", "boosting"], typer.Option("--algorithm", "-a")
     ] = "cart",
@@ -100,7 +107,7 @@ def search(
     from jaxtree.search.tree_search import TreeSearchCV
 
     if output is not None:
-        check_writable(output)
+        check_output(output)
     kind = None if results is None else kind_of_table(results, None, "--results")
     training = read_training(session, data, target, columns)
     if scoring is not None:

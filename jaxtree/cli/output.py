@@ -1,7 +1,6 @@
 """Results in files, whole or not at all, or on the standard output; and `jaxtree example`, which writes tables."""
 
 import io
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 
 from jaxtree.cli.session import Session, command
 from jaxtree.errors import InvalidInputError
+from jaxtree.files.writing import STANDARD_OUTPUT, check_writable, descriptor_of, write_file
 
 _KIND_OF_SUFFIX = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 _EXAMPLES = {
@@ -20,7 +20,15 @@ _EXAMPLES = {
     "watermelon": "load_watermelon",
 }
 
-TableOutput = Annotated[str, typer.Option("--output", "-o", help="The file to write; - is standard output.")]
+
+def as_output(output: str | None) -> str | None:
+    """Returns the name of a file to write: "-" where it is another name of the standard output."""
+    return "-" if output is not None and descriptor_of(output) == STANDARD_OUTPUT else output
+
+
+TableOutput = Annotated[
+    str, typer.Option("--output", "-o", callback=as_output, help="The file to write; - is standard output.")
+]
 TableFormat = Annotated[
     Literal["csv", "parquet", "jsonl"] | None,
     typer.Option("--format", show_default="as the file's name ends, else csv"),
@@ -49,23 +57,16 @@ def example(
         session.note(f"{len(X)} rows, target {target!r}: {output}")
 
 
-def check_writable(output: str) -> None:
-    """Raises InvalidInputError, before the work, if a file cannot be written."""
-    folder = Path(output).absolute().parent
-    if output == "-" and sys.stdout is None:
+def check_output(output: str) -> None:
+    """Raises InvalidInputError, before the work, if a file or the standard output cannot be written."""
+    if output != "-":
+        check_writable(output)
+    elif sys.stdout is None:
         raise InvalidInputError("the standard output is closed: name a file to write")
-    if output == "-":
-        return
-    if Path(output).is_dir():
-        raise InvalidInputError(f"{output!r} is a folder; name a file in it")
-    if not folder.is_dir():
-        raise InvalidInputError(f"the folder of {output} is not there")
-    if not os.access(folder, os.W_OK):
-        raise InvalidInputError(f"the folder of {output} cannot be written to")
 
 
 def kind_of_table(output: str, given: str | None, option: str = "--output") -> str:
-    """Returns the kind of a table to write: the given one, else that of the name's ending; csv to the standard output.
+    """Returns the kind of a table to write: the given one, else that of the name's ending; csv into pipes and devices.
 
     Args:
         output: The file's name, or "-" for the standard output.
@@ -76,10 +77,13 @@ def kind_of_table(output: str, given: str | None, option: str = "--output") -> s
         InvalidInputError: The file cannot be written.
         typer.BadParameter: The name does not end with a kind.
     """
-    kind = given or _KIND_OF_SUFFIX.get(Path(output).suffix.lower(), "csv" if output == "-" else None)
+    path = Path(output)
+    # A pipe or a device may have any name.
+    is_stream = output == "-" or (path.exists() and not path.is_file() and not path.is_dir())
+    kind = given or _KIND_OF_SUFFIX.get(path.suffix.lower(), "csv" if is_stream else None)
     if kind is None:
         raise typer.BadParameter(f"must end with one of csv, parquet, jsonl, got {output!r}", param_hint=option)
-    check_writable(output)
+    check_output(output)
     return kind
 
 
@@ -99,6 +103,4 @@ def write_bytes(content: bytes, output: str) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
         return
-    from jaxtree.files.container import replace_file
-
-    replace_file(Path(os.path.realpath(output)), content)
+    write_file(output, content)

@@ -24,6 +24,9 @@ from jaxtree.errors import InvalidInputError
 _SEPARATORS = ("\t", ";", "|", ",")
 _GZIP, _PARQUET, _ARROW, _FEATHER_1 = b"\x1f\x8b", b"PAR1", b"ARROW1", b"FEA1"
 
+_MOST_RATIO, _LEAST_UNZIPPED = 100, 2**26
+"""A gzip file may hold so many times its bytes, or so many bytes; files that are made to fill the memory hold 1,000."""
+
 # The marks of UTF-32 come first: one of them begins with one of UTF-16.
 _ENCODINGS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -68,7 +71,7 @@ def read_contents(path: str, options: TextOptions) -> Contents:
         raise InvalidInputError("the standard input is closed: name a file, or send a table to it")
     data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     try:
-        contents = _read(gzip.decompress(data) if data.startswith(_GZIP) else data, name, options)
+        contents = _read(_unzipped(data, name) if data.startswith(_GZIP) else data, name, options)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InvalidInputError(f"{name} is a damaged gzip file: {error}") from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -79,6 +82,18 @@ def read_contents(path: str, options: TextOptions) -> Contents:
     if not contents.frame.height:
         raise InvalidInputError(f"{name} has no rows; its columns are {listed(contents.frame.columns)}")
     return contents
+
+
+def _unzipped(data: bytes, name: str) -> bytes:
+    """What is in a gzip file; raises InvalidInputError if that is out of proportion to the file."""
+    most = max(_LEAST_UNZIPPED, _MOST_RATIO * len(data))
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as opened:
+        unzipped = opened.read(most + 1)
+    if len(unzipped) > most:
+        raise InvalidInputError(
+            f"{name} unzips to more than {_MOST_RATIO} times its size, as no usual table does: unzip it first"
+        )
+    return unzipped
 
 
 def _first_line(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jaxtree.cli.fit import check_scorer, folds_of, print_results, read_training, save_model
-from jaxtree.cli.output import check_writable, write_bytes
+from jaxtree.cli.output import as_output, check_output, write_bytes
 from jaxtree.cli.session import (
     INTERRUPTED,
     ColumnOptions,
@@ -47,12 +47,15 @@ def tune(
         typer.Option(
             "--output",
             "-o",
+            callback=as_output,
             help="The model file to write; - is standard output.",
             show_default="NAME.tuned.jaxtree, and the page NAME.tuned.html, of DATA's name",
         ),
     ] = None,
     minutes: Annotated[float, typer.Option(min=0.01, help="The time that all of it may take.")] = 5,
-    page: Annotated[str | None, typer.Option(help="Write a page about the search; - is standard output.")] = None,
+    page: Annotated[
+        str | None, typer.Option(callback=as_output, help="Write a page about the search; - is standard output.")
+    ] = None,
     folds: Annotated[int, typer.Option(min=2, help="The number of folds that settings are scored on.")] = 5,
     metric: Annotated[
         str | None,
@@ -76,7 +79,7 @@ def tune(
         output, page = _names_by(data, page)
     for path in (output, page):
         if path is not None:
-            check_writable(path)
+            check_output(path)
     if output == page == "-":
         raise typer.BadParameter("and --output cannot both be the standard output", param_hint="--page")
     if page is not None:

@@ -1,5 +1,8 @@
 """What boosted estimators have once they are fitted: files, trees one by one, and models that other rooms take."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Float64
 from sklearn.utils.validation import check_is_fitted
@@ -10,6 +13,8 @@ from jaxtree.boosting.measured import Measured
 from jaxtree.estimators.predicting import FittedTrees
 from jaxtree.estimators.trees import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
+from jaxtree.files.container import shortened
+from jaxtree.files.records import require
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
@@ -24,6 +29,7 @@ class FittedBoosting(FittedTrees):
     loss_: BaseLoss
 
     _trees: list[DecisionTreeRegressor] | None = None
+    _make_loss: Callable[[Any], BaseLoss]
 
     @property
     def estimators_(self) -> list[DecisionTreeRegressor]:
@@ -41,6 +47,9 @@ class FittedBoosting(FittedTrees):
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
         self.check_parameters()
         self.restore_table(state.table)
+        made: BaseLoss = self._make_loss(self)
+        fits = (made.name, made.num_scores) == (state.loss.name, state.loss.num_scores)
+        require(fits, f"its loss is {shortened(state.loss)}, and its parameters and target are of {shortened(made)}")
         self.loss_ = state.loss
         self.take_trees(state.forest(self.schema_), state.start, state.measured)
 

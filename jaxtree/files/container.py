@@ -4,13 +4,10 @@ Reading it executes nothing, and takes memory in proportion to the size of the f
 file with a right checksum holds is still to be checked by those who take it.
 """
 
-import contextlib
 import hashlib
 import json
 import os
-import secrets
 import stat
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +16,7 @@ import safetensors.numpy
 from jaxtyping import Shaped
 
 from jaxtree.errors import InvalidInputError, ModelFileError
+from jaxtree.files.writing import write_file
 
 FORMAT = 2
 """The format that is written, and the only one that is read."""
@@ -50,7 +48,7 @@ class ModelFile(NamedTuple):
 
 
 def write_model_file(path: str | os.PathLike, content: ModelFile) -> None:
-    """Writes a model file at once or not at all: what stood at the path stays until the new file is complete.
+    """Writes a model file at once or not at all, as `jaxtree.files.writing.write_file` does.
 
     Args:
         path: Where to write.
@@ -66,7 +64,7 @@ def write_model_file(path: str | os.PathLike, content: ModelFile) -> None:
         raise InvalidInputError(
             f"names and categories of the model take more than {LONGEST_HEADER // 2**20} MiB, which is the most"
         )
-    replace_file(Path(os.path.realpath(path)), data)
+    write_file(path, data)
 
 
 def read_model_file(path: str | os.PathLike) -> ModelFile:
@@ -76,8 +74,7 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
         ModelFileError: It is damaged, of another format, or no model file at all.
         OSError: It cannot be read.
     """
-    data = _read_bytes(path)
-    metadata = _read_metadata(data)
+    data, metadata = _read(path)
     text = metadata[_HEADER]
     header = _parse(text)
     _check_format(header)
@@ -93,52 +90,56 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
     return ModelFile(header, arrays)
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Writes a file next to the path, and moves it there when it is complete."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        with open(part, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        if isinstance(error, OSError):
-            # The caller has named the path, and not the file next to it.
-            error.filename, error.filename2 = os.fspath(path), None
-        raise
-
-
 def shortened(value: object) -> str:
     """A value of unknown origin for a message, in at most 80 characters."""
     text = str(value) if isinstance(value, str | BaseException) else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _read_bytes(path: str | os.PathLike) -> bytes:
+def _read(path: str | os.PathLike) -> tuple[bytes, dict[str, Any]]:
+    """Reads a file after a look at its beginning: its bytes, and the texts that safetensors keeps with its arrays.
+
+    A file may be much larger than what it takes on the disk, and its arrays are read only where its header names them.
+    """
     # Opened without waiting: a pipe that nobody writes to would block.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as opened:
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ModelFileError("it is no regular file")
-        return opened.read(status.st_size)
+        beginning = opened.read(_LENGTH)
+        length = _header_length(beginning)
+        if len(beginning) < _LENGTH or not 0 < length <= min(status.st_size - _LENGTH, LONGEST_HEADER):
+            raise ModelFileError("it is no model file, or cut short")
+        header = opened.read(length)
+        named = _parse(header)
+        metadata = _metadata(named)
+        _check_format(_parse(metadata[_HEADER]))
+        size = status.st_size - _LENGTH - length
+        if size != _bytes_named(named):
+            raise ModelFileError("its arrays are damaged (their sizes are not those of the file)")
+        return beginning + header + opened.read(size), metadata
 
 
 def _header_length(data: bytes) -> int:
     return int.from_bytes(data[:_LENGTH], "little")
 
 
-def _read_metadata(data: bytes) -> dict[str, Any]:
+def _metadata(named: dict[str, Any]) -> dict[str, Any]:
     """The texts that safetensors keeps with its arrays; among them is our header."""
-    length = _header_length(data)
-    if len(data) < _LENGTH or not 0 < length <= min(len(data) - _LENGTH, LONGEST_HEADER):
-        raise ModelFileError("it is no model file, or cut short")
-    metadata = _parse(data[_LENGTH : _LENGTH + length]).get("__metadata__")
+    metadata = named.get("__metadata__")
     if not isinstance(metadata, dict) or not isinstance(metadata.get(_HEADER), str):
         raise ModelFileError("it is no model file of jaxtree: its header is another")
     return metadata
+
+
+def _bytes_named(named: dict[str, Any]) -> int:
+    """The bytes of all arrays that a header of safetensors names."""
+    ends = [0]
+    for name, described in named.items():
+        match described:
+            case {"data_offsets": [int(), int(end)]} if name != "__metadata__":
+                ends.append(end)
+    return max(ends)
 
 
 def _check_format(header: dict[str, Any]) -> None:

@@ -29,8 +29,8 @@ from jaxtree.errors import InvalidInputError, JaxtreeError, ModelFileError
 from jaxtree.files.container import Arrays, ModelFile, shortened
 
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-_MOST_TEXT = 2**26
-"""Characters of an array of strings, all of which it keeps as long as the longest."""
+_PADDING_OF_STRINGS, _SMALL_TEXT = 16, 2**16
+"""An array of strings may have so many times the characters of its strings, and so many more."""
 
 _KINDS = "biufUO"
 """NumPy's letters for the kinds of arrays that are written: truth values, numbers, strings, and objects of these."""
@@ -311,13 +311,27 @@ def _as_vector(dtype: str, parts: list) -> Shaped[np.ndarray, " value"]:
     width = re.fullmatch(rf"[<|][{_KINDS}](\d{{0,8}})", dtype)
     if width is None or not all(part is None or isinstance(part, bool | int | float | str) for part in parts):
         raise ModelFileError("its header has an array of an unknown type")
-    longest = int(width[1] or 0)
-    if "U" in dtype and (len(parts) * longest > _MOST_TEXT or any(len(str(part)) > longest for part in parts)):
-        raise ModelFileError("its header has an array of too long strings")
+    if "U" in dtype:
+        dtype = _type_of_strings(parts, declared=int(width[1] or 0))
     array = np.array(parts, dtype)
     if repr(array.tolist()) != repr(parts):
         raise ModelFileError("its header has an array whose values are not of its type")
     return array
+
+
+def _type_of_strings(parts: list, *, declared: int) -> str:
+    """The type of an array of strings, all of which such an array keeps as long as the longest may be.
+
+    It is the declared one, a narrower one if that would take much more memory than the strings do, or, of one long
+    string among many short ones, that of objects.
+    """
+    lengths = [len(str(part)) for part in parts]
+    longest, most = max(lengths, default=0), _PADDING_OF_STRINGS * (sum(lengths) + len(parts)) + _SMALL_TEXT
+    if longest > declared:
+        raise ModelFileError("its header has an array of too long strings")
+    if len(parts) * declared <= most:
+        return f"<U{declared}"
+    return f"<U{max(longest, 1)}" if len(parts) * longest <= most else "O"
 
 
 def is_pruning(value: Any) -> bool:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, JaxtreeError, ModelFileError
 from jaxtree.files.container import ModelFile, read_model_file, shortened, write_model_file
+from jaxtree.files.predictions import check_predictions
 from jaxtree.files.records import from_json, read_record, require, to_json, write_record
 from jaxtree.files.trees import FittedTable, OutputClasses
 from jaxtree.table.encoder import Encoder
@@ -105,7 +106,8 @@ class KeptInFiles:
         """Writes the fitted estimator into a file, which `jaxtree.load` reads.
 
         The file has the safetensors format: arrays, and a header of JSON with the parameters and the schema. What
-        stands at the path is replaced when the new file is complete.
+        stands at the path is replaced when the new file is complete, which keeps its permissions; a device or a named
+        pipe is written into.
 
         Args:
             path: Where to write, such as "model.jaxtree".
@@ -185,6 +187,7 @@ def _estimator_of(content: ModelFile, loss: Any) -> Any:
     if loss is not None:
         state = importlib.import_module("jaxtree.files.boosting").with_loss(state, estimator, loss)
     estimator.restore(state)
+    check_predictions(estimator)
     return estimator
 
 

@@ -21,6 +21,8 @@ from jaxtree.table.schema import Schema
 MOST_LEVELS = 16
 """Of the depth of a soft estimator."""
 MOST_TREES = 2**20
+MOST_PARAMETER = 1e15
+"""Of a soft model, so that no sum over its columns and trees leaves the numbers of 32 bits."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -92,7 +94,8 @@ class SoftState:
         fits = fits and all(array.shape == shape.shape for array, shape in zip(arrays, shapes, strict=True))
         require(fits, "its arrays are not of the type and shape that its model has")
         for array in arrays:
-            require(array.dtype.kind == "f" and not np.isnan(array).any(), "an array of its model has NaN")
+            is_number = array.dtype.kind == "f" and (np.abs(array) <= MOST_PARAMETER).all()
+            require(is_number, f"an array of its model has NaN, or what is beyond {MOST_PARAMETER:g}")
         return model
 
 

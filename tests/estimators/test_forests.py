@@ -186,8 +186,8 @@ def test_an_interrupt_keeps_the_trees_that_have_grown(classifier, monkeypatch):
         calls.append(keywords)
         return whole(*arrays, **keywords)
 
-    whole = growing.grow
-    monkeypatch.setattr(growing, "grow", interrupted)
+    whole = growing.grow_checked
+    monkeypatch.setattr(growing, "grow_checked", interrupted)
     monkeypatch.setattr("jaxtree.forests.forest.CPU_LIMITS", BatchLimits(2000, 2**30))
     forest = clone(classifier).set_params(n_jobs=1, oob_score=False)
     with pytest.warns(InterruptedFitWarning, match="fit was interrupted: the forest has 4 of 12 trees"):
@@ -209,8 +209,8 @@ def test_trees_divided_among_devices_are_those_of_one(classifier, monkeypatch):
         used.add(device)
         return whole(data, *others, **keywords)
 
-    whole = growing.grow
-    monkeypatch.setattr(growing, "grow", spy)
+    whole = growing.grow_checked
+    monkeypatch.setattr(growing, "grow_checked", spy)
     devices = jax.devices()[1:4]
     forest = clone(classifier).fit(X[TRAIN], WORD[TRAIN], mesh=jax.sharding.Mesh(devices, ("trees",)))
     assert used == set(devices)
@@ -221,7 +221,7 @@ def test_trees_divided_among_devices_are_those_of_one(classifier, monkeypatch):
 
 def test_threads_keep_to_the_device_that_the_caller_chose(classifier, monkeypatch):
     used = set()
-    whole = growing.grow
+    whole = growing.grow_checked
     monkeypatch.setattr(
         growing, "grow", lambda data, *a, **k: used.update(data.codes.devices()) or whole(data, *a, **k)
     )
@@ -313,7 +313,7 @@ def test_dropout_draws_for_every_tree(classifier):
     ],
 )
 def test_wrong_parameters_are_told_before_work_is_done(parameters, message, monkeypatch):
-    monkeypatch.setattr(growing, "grow", None)
+    monkeypatch.setattr(growing, "grow_checked", None)
     with pytest.raises(InvalidInputError, match=message):
         RandomForestClassifier(**parameters).fit(X, CLASS)
 

@@ -151,8 +151,8 @@ def test_too_little_memory_makes_batches_smaller(grown, monkeypatch):
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 123 bytes")
         return growing_grow(*arrays, **keywords)
 
-    growing_grow = growing.grow
-    monkeypatch.setattr(growing, "grow", grow_if_small)
+    growing_grow = growing.grow_checked
+    monkeypatch.setattr(growing, "grow_checked", grow_if_small)
     assert_same(forest_of(rows), forest, but=() if rows.num_classes else ("impurity", "gain"))
     assert sizes == [7, 3, 1, 1, 1, 1, 1, 1, 1]
 
@@ -168,8 +168,8 @@ def test_too_little_room_for_nodes_is_widened(grown, monkeypatch):
         growth = growing_grow(*others, sizes._replace(capacity=4096, entry_capacity=None), **keywords)
         return growth._replace(complete=growth.complete & (rooms[-1] > 1000))
 
-    growing_grow = growing.grow
-    monkeypatch.setattr(growing, "grow", grow_if_roomy)
+    growing_grow = growing.grow_checked
+    monkeypatch.setattr(growing, "grow_checked", grow_if_roomy)
     monkeypatch.setattr(growing, "capacity_bucket", lambda size: size)
     monkeypatch.setattr(growing, "NODES_PER_ENTRY", 0.1)
     again = forest_of(rows, trees_per_batch=4)
@@ -189,8 +189,8 @@ def test_an_interrupt_leaves_the_trees_before_it(grown, monkeypatch):
         calls.append(keywords)
         return growing_grow(*arrays, **keywords)
 
-    growing_grow = growing.grow
-    monkeypatch.setattr(growing, "grow", grow_twice)
+    growing_grow = growing.grow_checked
+    monkeypatch.setattr(growing, "grow_checked", grow_twice)
     kept = forest_of(rows, trees_per_batch=2)
     assert len(kept) == 4
     for number in range(4):

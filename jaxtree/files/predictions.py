@@ -1,0 +1,42 @@
+"""What loaded trees predict: shares of classes are shares, and numbers are numbers, whatever the row."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxtree.files.records import require
+from jaxtree.tree.model import FittedModel
+from jaxtree.tree.nodes import ALL_BRANCHES
+from jaxtree.tree.paths import sum_over_children
+
+TOLERANCE = 1e-6
+"""How far the sum of shares may be from 1, as they are sums of rounded weights."""
+
+MOST_SCORE = 1e300
+"""The greatest sum over all trees: differences of two such are numbers still."""
+
+
+def check_predictions(estimator: Any) -> None:
+    """Raises ModelFileError if the trees of an estimator, or of the members of an ensemble, predict what none does."""
+    for one in (estimator, *vars(estimator).get("estimators_", ())):
+        if hasattr(type(one), "model_"):
+            _check_model(one.model_)
+
+
+def _check_model(model: FittedModel) -> None:
+    """Checks the values of the nodes, their sums over trees, and how rows are shared out among children."""
+    values, nodes = model.node_value, model.tree
+    require(np.isfinite(values).all(), "a node predicts what is no finite number")
+    if model.classes:
+        are_shares = all(
+            shares.min() >= -TOLERANCE and np.abs(shares.sum(axis=1) - 1).max() <= TOLERANCE
+            for shares in model.by_output(values)
+        )
+        require(are_shares, "the shares of classes at a node are no shares: below 0, or with another sum than 1")
+    with np.errstate(over="ignore"):
+        greatest = np.maximum.reduceat(np.abs(values).max(axis=1), model.forest.first_node[:-1]).sum()
+        weight = np.asarray(nodes.weight, np.float64)
+        is_shared = ~nodes.is_leaf & (nodes.missing_branch == ALL_BRANCHES)
+        whole = sum_over_children(nodes, weight)[is_shared]
+    require(greatest <= MOST_SCORE, "the sum of what its trees predict is no finite number")
+    require((np.isfinite(whole) & (whole > 0)).all(), "a node shares rows out among children without weight")
