@@ -211,14 +211,17 @@ def _scores_of_classes(session: Session, estimator: Any, X: Any, y: Any, given: 
 def _scores_in_words(scores: dict[str, Any]) -> str:
     import pandas as pd
 
+    from jaxtree.export.conditions import weight_in_words
+    from jaxtree.table.numerals import score_in_words
+
     words = {name: "-" if value is None else str(value) for name, value in scores.items()}
-    words |= {name: f"{value:.4f}" for name, value in scores.items() if isinstance(value, float)}
+    words |= {name: score_in_words(value) for name, value in scores.items() if isinstance(value, float)}
     names = [name for name, value in scores.items() if not isinstance(value, list)]
     lines = [f"{name:<{max(map(len, names))}}  {words[name]}" for name in names]
     if "classes" in scores:
         matrix = pd.DataFrame(scores["confusion matrix"], index=scores["classes"], columns=scores["classes"])
         lines += ["", "confusion matrix (a line a true class, a column a predicted one)"]
-        lines += [matrix.to_string(float_format="{:g}".format)]
+        lines += [matrix.to_string(float_format=weight_in_words)]
     return "\n".join(lines)
 
 
@@ -257,8 +260,8 @@ def _reasons(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
 
 def _of_path(why: Any) -> dict[str, Any]:
     """The explanation of a tree's prediction as JSON has it."""
-    from jaxtree.table.schema import value_in_words
     from jaxtree.table.times import Days
+    from jaxtree.table.words import value_in_words
 
     contrast = None if why.contrast is None else why.contrast._asdict()
     if contrast is not None and isinstance(contrast["value"], Days):
@@ -324,9 +327,11 @@ def _members_in_words(ensemble: Any) -> str:
 
 def changed_parameters(estimator: Any) -> str:
     """Returns the parameters that are not as by default, as "name=value"."""
+    from jaxtree.table.words import value_in_words
+
     defaults = type(estimator)().get_params(deep=False)
     given = estimator.get_params(deep=False)
-    words = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in given.items()}
+    words = {name: value_in_words(value) if isinstance(value, float) else str(value) for name, value in given.items()}
     return " ".join(f"{name}={words[name]}" for name, value in given.items() if repr(value) != repr(defaults[name]))
 
 

@@ -263,7 +263,9 @@ def _names_rows(column: Any) -> bool:
 
 def _target_in_words(y: Any, task: str) -> str:
     if task == "regression":
-        return f"numbers from {y.min():g} to {y.max():g}"
+        from jaxtree.table.numerals import decimals_together
+
+        return "numbers from {} to {}".format(*decimals_together([float(y.min()), float(y.max())]))
     counts = y.value_counts().sort_index()
     return f"{len(counts)} classes, " + listed(f"{in_short(label)} {number}" for label, number in counts.items())
 

@@ -8,7 +8,8 @@ from jaxtyping import Float
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import Condition, column_of, condition
-from jaxtree.table.schema import Schema, value_in_words
+from jaxtree.table.schema import Schema
+from jaxtree.table.words import value_in_words
 from jaxtree.tree import Tree
 
 

@@ -11,7 +11,9 @@ from jaxtree.explain.paths import as_table, conditions_on, path_to
 from jaxtree.explain.scores import ScoreExplanation, explain_scores
 from jaxtree.export.conditions import column_of, features_of
 from jaxtree.export.models import exported_model
-from jaxtree.table.schema import Column, Schema, value_in_words
+from jaxtree.table.numerals import SHARE_OF_SPREAD, decimal_near
+from jaxtree.table.schema import Column, Schema
+from jaxtree.table.words import number_at_most, value_in_words
 from jaxtree.tree import Tree
 from jaxtree.tree.model import FittedModel
 
@@ -42,6 +44,7 @@ class Explanation:
         contrast: The smallest change of one column on the path by which the class would be another; nothing for
             numbers, and where no such change is enough. The size of a change of a number is its share of the column's
             range in fit, of an ordered category that of the steps, and of other categories 1.
+        spread: How far apart the numbers are that the tree predicts: one is written to a ten-thousandth of that.
     """
 
     prediction: Any
@@ -49,11 +52,14 @@ class Explanation:
     conditions: tuple[str, ...]
     held_up: str | None
     contrast: Contrast | None
+    spread: float = 0.0
 
     def __str__(self) -> str:
         """The explanation in a few lines."""
         share = "" if self.share is None else f" ({self.share:.0%})"
-        lines = [f"{value_in_words(self.prediction)}{share}"]
+        tolerance = SHARE_OF_SPREAD * self.spread or np.inf
+        number = decimal_near(self.prediction, tolerance) if self.share is None else value_in_words(self.prediction)
+        lines = [f"{number}{share}"]
         lines += [f"{'because' if not number else '    and'} {words}" for number, words in enumerate(self.conditions)]
         if self.held_up is not None:
             lines.append(f"    and {self.held_up} is missing or unseen, so that it goes no single way from there")
@@ -101,7 +107,8 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
     held_up = None if tree.is_leaf[end] else schema.columns[column_of(tree, schema, end)].name
     conditions = conditions_on(tree, schema, path, values[0])
     if not model.classes:
-        return Explanation(float(predicted[0]), None, conditions, held_up, None)
+        spread = float(np.ptp(model.node_value[:, 0]))
+        return Explanation(float(predicted[0]), None, conditions, held_up, None, spread)
     label = int(model.predict_label(values)[0, 0])
     prediction = model.classes[0].tolist()[label]
     contrast = _contrast(model, values, path, prediction)
@@ -130,7 +137,7 @@ def _contrast(
 def _candidates(tree: Tree, schema: Schema, place: int) -> list[float]:
     """A value of a column for every way on which the tree may send it: at every threshold, and just above.
 
-    Just above is the least value of fit above the threshold, if there is one, so that words show another number.
+    At it is a number of few digits that is not above it; just above is the least value of fit there, if there is one.
     """
     column = schema.columns[place]
     if column.bins is None:
@@ -140,7 +147,8 @@ def _candidates(tree: Tree, schema: Schema, place: int) -> list[float]:
     limits, low = limits[np.isfinite(limits)], column.bins.low
     following = np.append(low, np.inf)[np.searchsorted(low, limits, side="right")]
     above = np.where(np.isfinite(following), following, np.nextafter(limits, np.inf))
-    return np.unique([*limits, *above]).tolist() or [float(low[0])]
+    below = [number_at_most(column.bins, column.time, limit) for limit in limits.tolist()]
+    return np.unique([*below, *above]).tolist() or [float(low[0])]
 
 
 def _changed(

@@ -1,5 +1,6 @@
 """What boosted trees predict of one row, in words: what columns contribute to the score, and the strongest trees."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,13 +12,18 @@ from jaxtyping import Float
 from jaxtree.explain.paths import conditions_on, path_to
 from jaxtree.explain.shap import shap_values_of
 from jaxtree.export.conditions import features_of
-from jaxtree.table.schema import Column, value_in_words
+from jaxtree.table.numerals import decimal_near
+from jaxtree.table.schema import Column
+from jaxtree.table.words import value_in_words
 from jaxtree.tree.link import Link, ScoreLink
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
 
 STRONGEST = 3
 """Trees that are told."""
+
+FEWEST_PLACES = 4
+"""Decimals of a score at least; the greatest contribution has three digits at least."""
 
 MOST_SHOWN = 10
 """Columns in words."""
@@ -76,15 +82,23 @@ class ScoreExplanation:
 
     def __str__(self) -> str:
         """The explanation in some lines."""
-        share = "" if self.share is None else f" ({self.share:.0%})"
+        greatest, places = max((abs(part.score) for part in self.contributions), default=0.0), FEWEST_PLACES
+        if np.isfinite(greatest) and greatest > 0:
+            places = max(places, places - 2 - math.floor(math.log10(greatest)))
         name = "score" if self.of_class is None else f"score of {value_in_words(self.of_class)}"
-        lines = [f"{value_in_words(self.prediction)}{share}", f"{name} {self.score:.4f}, of all rows {self.base:.4f}"]
+        lines = [self._predicted(places), f"{name} {self.score:.{places}f}, of all rows {self.base:.{places}f}"]
         shown, others = self.contributions[:MOST_SHOWN], self.contributions[MOST_SHOWN:]
-        lines += [f"    {score:+.4f}  {column} = {value}" for column, value, score in shown]
+        lines += [f"    {score:+.{places}f}  {column} = {value}" for column, value, score in shown]
         if others:
-            lines.append(f"    {sum(part.score for part in others):+.4f}  {len(others)} other columns")
-        lines += [f"tree {tree} {score:+.4f}: {' and '.join(words) or 'all rows'}" for tree, score, words in self.steps]
+            lines.append(f"    {sum(part.score for part in others):+.{places}f}  {len(others)} other columns")
+        steps = [(tree, score, " and ".join(words) or "all rows") for tree, score, words in self.steps]
+        lines += [f"tree {tree} {score:+.{places}f}: {words}" for tree, score, words in steps]
         return "\n".join(lines)
+
+    def _predicted(self, places: int) -> str:
+        if self.share is not None:
+            return f"{value_in_words(self.prediction)} ({self.share:.0%})"
+        return decimal_near(self.prediction, 10.0**-places if self.prediction == self.score else np.inf)
 
 
 def explain_scores(model: FittedModel, link: ScoreLink, values: Float[np.ndarray, "one feature"]) -> ScoreExplanation:
@@ -124,10 +138,7 @@ def explain_scores(model: FittedModel, link: ScoreLink, values: Float[np.ndarray
 def _in_words(model: FittedModel, place: int, values: Float[np.ndarray, " feature"]) -> str:
     """The value of a column in words."""
     column: Column = model.schema.columns[place]
-    value = values[features_of(model.schema, place)[0]]
-    if np.isnan(value):
-        return "missing"
-    return value_in_words(column.number(value) if column.bins is not None else column.categories[int(value)])
+    return column.in_words(float(values[features_of(model.schema, place)[0]]))
 
 
 def _strongest(model: FittedModel, values: Float[np.ndarray, "one feature"], place: int) -> tuple[Step, ...]:

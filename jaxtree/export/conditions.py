@@ -4,16 +4,19 @@ As questions, a split with a branch for every category becomes a chain; a one-ho
 column. Where a row stays at an inner node, that node is an *end* as leaves are.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int
 
-from jaxtree.table.schema import Column, Feature, Schema, value_in_words
+from jaxtree.table.numerals import LEAST_DIGITS, decimal_near, decimals_together
+from jaxtree.table.schema import Column, Feature, Schema
+from jaxtree.table.words import Limit, value_in_words
 from jaxtree.tree import ALL_BRANCHES, SplitKind, Tree
 from jaxtree.tree.model import FittedModel
-from jaxtree.tree.nodes import CODES_PER_WORD, declared_majority
+from jaxtree.tree.nodes import CODES_PER_WORD, declared_majority, target_means
 
 
 class Condition(NamedTuple):
@@ -27,10 +30,13 @@ class Condition(NamedTuple):
         """Writes the condition: "age <= 30", "color in {green, red}".
 
         Args:
-            number: Writes a number that is no date or duration.
+            number: Writes a threshold that is no date or duration, instead of its own words.
             comma: Separates the categories of a set.
         """
-        words = [number(value) if type(value) is float else value_in_words(value) for value in self.values]
+        words = [
+            number(value) if isinstance(value, Limit) and not value.is_time else value_in_words(value)
+            for value in self.values
+        ]
         if self.relation in ("in", "not in"):
             words = [f"{{{comma.join(words)}}}"]
         return " ".join([self.column, self.relation, *words])
@@ -44,6 +50,22 @@ def class_names(model: FittedModel) -> list[list[str]]:
 def node_class(model: FittedModel) -> Int[np.ndarray, "output node"]:
     """The class of every node by its own weights: of equal ones the first declared; of an empty node its parent's."""
     return declared_majority(model.tree, model.class_order)
+
+
+def means_in_words(tree: Tree, least_digits: int = LEAST_DIGITS) -> list[str]:
+    """The means of all targets at every node, in so many digits that they can be told apart."""
+    columns = [decimals_together(column.tolist(), least_digits) for column in target_means(tree).T]
+    return [", ".join(row) for row in zip(*columns, strict=True)]
+
+
+def weight_in_words(weight: float) -> str:
+    """Writes a weight with two decimals, or with three digits that are not 0.
+
+    >>> [weight_in_words(weight) for weight in (4.0, 3.164, 12345678.5, 1 / 3000, 0.0)]
+    ['4', '3.16', '12345678.5', '0.000333', '0']
+    """
+    decimals = max(2, 2 - math.floor(math.log10(weight))) if weight > 0 else 2
+    return decimal_near(round(weight, decimals), 0.0, 3)
 
 
 def child_nodes(tree: Tree, node: int) -> list[int]:
@@ -91,7 +113,7 @@ def _threshold_condition(column: Column, feature: Feature, threshold: float, bra
         return Condition(column.name, "=" if branch else "!=", (value_in_words(feature.category),))
     if feature.kind == "boolean":
         return Condition(column.name, "=", (str(bool(branch)),))
-    limit = column.number(threshold) if column.bins is not None else value_in_words(column.categories[int(threshold)])
+    limit = column.limit(threshold) if column.bins is not None else value_in_words(column.categories[int(threshold)])
     return Condition(column.name, ">" if branch else "<=", (limit,))
 
 

@@ -13,14 +13,24 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.conditions import branch_in_words, child_nodes, class_names, column_of, node_class
+from jaxtree.export.conditions import (
+    branch_in_words,
+    child_nodes,
+    class_names,
+    column_of,
+    means_in_words,
+    node_class,
+    weight_in_words,
+)
 from jaxtree.export.models import drawn_model
-from jaxtree.table.schema import value_in_words
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import output_counts, target_means
 
 CLASS_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 """Those of Okabe and Ito (2008), which colour-blind readers can tell apart; further classes have turned hues."""
+
+DIGITS_OF_MEANS = 4
+"""Significant digits of a mean at least."""
 
 PALEST = 0.12
 """How much of its colour a node keeps at least."""
@@ -72,7 +82,12 @@ def picture(
         hides = bool(children) and depth == max_depth
         shown = () if hides else children
         question = (f"{schema.columns[column_of(tree, schema, node)].name}?",) if shown else ()
-        node_lines = (*question, *lines[node], f"n = {_number(tree.weight[node].item())}", *(["…"] if hides else []))
+        node_lines = (
+            *question,
+            *lines[node],
+            f"n = {weight_in_words(float(tree.weight[node]))}",
+            *(["…"] if hides else []),
+        )
         parent, branch = (int(tree.parent[node]), branch_in_words(tree, schema, node)) if node else (0, "")
         nodes.append(PicturedNode(node, parent, shown, depth, branch, node_lines, colours[node], hides))
         waiting.extend(shown[::-1])
@@ -92,11 +107,7 @@ def _class_lines(model: FittedModel) -> list[list[str]]:
 
 def _mean_lines(model: FittedModel) -> list[list[str]]:
     """The means of all targets at every node."""
-    return [[", ".join(f"{mean:.4g}" for mean in row)] for row in target_means(model.tree).tolist()]
-
-
-def _number(weight: float | int) -> str:
-    return value_in_words(round(weight, 2)).removesuffix(".0")
+    return [[words] for words in means_in_words(model.tree, DIGITS_OF_MEANS)]
 
 
 def _class_colours(model: FittedModel) -> list[str]:

@@ -188,7 +188,7 @@ def _limit(column: Column, limit: float) -> str:
     """A threshold; of dates as a text, which databases compare with their own dates."""
     if column.time is None or column.time.kind == "duration":
         return _literal(limit)
-    return _literal(column.time.literal(limit) + ("+00:00" if column.time.kind == "utc" else ""))
+    return _literal(column.time.limit_of_databases(limit) + ("+00:00" if column.time.kind == "utc" else ""))
 
 
 def _name(column: Column) -> str:

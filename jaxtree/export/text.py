@@ -21,13 +21,16 @@ from jaxtree.export.conditions import (
     column_of,
     condition,
     group_codes,
+    means_in_words,
     node_class,
+    weight_in_words,
 )
 from jaxtree.export.models import drawn_model
-from jaxtree.table.schema import Schema, value_in_words
+from jaxtree.table.schema import Schema
+from jaxtree.table.words import Limit, value_in_words
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.model import FittedModel
-from jaxtree.tree.nodes import output_counts, target_means
+from jaxtree.tree.nodes import output_counts
 
 
 def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, style: str = "jaxtree") -> str:
@@ -36,14 +39,15 @@ def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, s
     A line of jaxtree's own layout ends with the predicted class and, in brackets, the training weight of every
     class there, in the order of `classes_`; several outputs are separated by commas and semicolons. For regression
     it ends with the mean of every target and the weight. "or missing" marks the branch of a missing value, if fit
-    saw one. An oblique tree asks for its planes, as `jaxtree.soft.hard_trees.ObliqueTree.export_text` writes them.
+    saw one. A threshold has as many digits as it takes to separate the rows of fit as the tree does. An oblique tree
+    asks for its planes, as `jaxtree.soft.hard_trees.ObliqueTree.export_text` writes them.
 
     Args:
         estimator: A fitted estimator of one tree with hard splits.
         feature_names: Names of the columns, for a table that had none.
         style: "jaxtree"; or the layout of another program, for a classifier of one output: "weka" that of J48 from
             the first branch to the size, "c45" that of C4.5 Release 8, "id3" and "simplecart" those of Weka's Id3
-            and SimpleCart.
+            and SimpleCart. These print numbers as their programs do, C4.5 with six digits.
 
     Raises:
         InvalidInputError: There is not one name a column; or the style is none of these, or not for such a tree.
@@ -116,15 +120,15 @@ def _classes_in_words(model: FittedModel) -> list[str]:
 
 
 def _weights_in_words(names: list[str], weights: list[float]) -> str:
-    present = [f"{name} {_decimals(weight, 2)}" for name, weight in zip(names, weights, strict=True) if weight]
+    present = [f"{name} {weight_in_words(weight)}" for name, weight in zip(names, weights, strict=True) if weight]
     return ", ".join(present) or "no rows"
 
 
 def _means_in_words(tree: Tree) -> list[str]:
     """The mean of every target and the weight, of every node."""
-    means = [", ".join(map(value_in_words, row)) for row in target_means(tree).tolist()]
     weights = np.asarray(tree.weight, np.float64).tolist()
-    return [f"{mean} (weight {_decimals(weight, 2)})" for mean, weight in zip(means, weights, strict=True)]
+    means = means_in_words(tree)
+    return [f"{mean} (weight {weight_in_words(weight)})" for mean, weight in zip(means, weights, strict=True)]
 
 
 def _decimals(number: float, most: int) -> str:
@@ -222,7 +226,16 @@ def _c45_test(tree: Tree, schema: Schema, node: int) -> str:
         values = tuple(value_in_words(categories[code]) for code in codes)
         asked = asked._replace(relation="=" if len(values) == 1 else "in", values=values)
     is_number = any(isinstance(value, float) for value in asked.values)
-    return asked.in_words(comma=",") + (" " if is_number else "")
+    return asked.in_words(_six_digits, ",") + (" " if is_number else "")
+
+
+def _six_digits(number: float) -> str:
+    """Writes a number as "%g" of C does, with which C4.5 prints: it may not separate what the threshold does.
+
+    >>> _six_digits(20180102.5)
+    '2.01801e+07'
+    """
+    return f"{number + 0.0:g}"
 
 
 def _c45_label(leaf: _Leaf) -> str:
@@ -238,7 +251,7 @@ def _id3_label(leaf: _Leaf) -> str:
 def _simplecart_test(tree: Tree, schema: Schema, node: int) -> str:
     """`petalwidth < 1.75`, `age=(young)|(old)`, `age!=(young)`."""
     asked = condition(tree, schema, node)
-    if asked.relation in ("<=", ">") and type(asked.values[0]) is float:
+    if asked.relation in ("<=", ">") and isinstance(asked.values[0], Limit) and not asked.values[0].is_time:
         return f"{asked.column} {'<' if asked.relation == '<=' else '>='} {_java_double(asked.values[0])}"
     if asked.relation in ("=", "!=", "in", "not in"):
         relation = "=" if asked.relation in ("=", "in") else "!="

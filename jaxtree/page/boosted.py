@@ -14,8 +14,9 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.parts import read_arguments
 from jaxtree.export.conditions import features_of
 from jaxtree.export.pictures import CLASS_COLOURS, small_html
-from jaxtree.page.curves import Chart, Line, make_chart
-from jaxtree.table.schema import Column, value_in_words
+from jaxtree.page.curves import DIGITS_OF_ENDS, Chart, Line, make_chart
+from jaxtree.table.numerals import decimals_together
+from jaxtree.table.schema import Column
 from jaxtree.tree.model import FittedModel
 
 MOST_COLUMNS = 6
@@ -117,9 +118,12 @@ def _dependence(model: FittedModel, rows: Float[np.ndarray, "row feature"], plac
     names = [f"score {score}" for score in range(len(means))] if classes is None else list(map(str, classes))
     lines = [Line(name, colour, own) for name, colour, own in zip(names, CLASS_COLOURS, means, strict=False)]
     if column.bins is None:
-        words = [value_in_words(column.categories[int(code)]) for code in tried]
+        words = [column.in_words(float(code)) for code in tried]
         return make_chart(column.name, np.arange(float(len(tried))), lines, words=words)
-    lowest, highest = (value_in_words(column.number(float(f"{value:.4g}"))) for value in tried[[0, -1]])
+    if column.time is None:
+        lowest, highest = decimals_together(tried[[0, -1]].tolist(), DIGITS_OF_ENDS)
+    else:
+        lowest, highest = map(column.in_words, tried[[0, -1]].tolist())
     return make_chart(column.name, tried, lines, ends=(lowest, highest))
 
 

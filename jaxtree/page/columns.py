@@ -20,13 +20,15 @@ from jaxtree.prune.draws import node_numbers
 from jaxtree.prune.validation import HeldOut, hold_out_rows
 from jaxtree.prune.weakest_links import weakest_links
 from jaxtree.table.reading import check_same_length
-from jaxtree.table.schema import Schema, value_in_words
+from jaxtree.table.schema import Column, Schema
+from jaxtree.table.words import value_in_words
 from jaxtree.tree import Tree
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import ancestors, output_counts, target_means
 
-DIGITS, FEW_DIGITS = 12, 6
-"""Significant digits of a number that is compared or summed, so that sums are right to nine; of one only read."""
+ALL_DIGITS, DIGITS, FEW_DIGITS = 17, 12, 6
+"""Significant digits of a number that lies between others; of one that is summed, so that sums are right to nine; of
+one only read."""
 
 DRAW = 0
 """The seed of the draw of dropout."""
@@ -161,9 +163,9 @@ def node_columns(subject: Subject) -> dict[str, Any]:
     """Returns the node table as the page takes it.
 
     Its columns are `firstChild` and `numChildren`; `column`, the column that a node asks for, -1 at a leaf;
-    `threshold`, where the split is one of a numeric column; `branch`, what the parent's split asks; `rows`, `weight`,
-    `impurity` and `gain`; `price`, the alpha from which on it is collapsed; `number`, its number in the draw of
-    dropout. Of classes `label`, `shares` and `counts`, of numbers `mean`.
+    `threshold`, where the split is one of a numeric column, and `limit`, that in words; `branch`, what the parent's
+    split asks; `rows`, `weight`, `impurity` and `gain`; `price`, the alpha from which on it is collapsed; `number`, its
+    number in the draw of dropout. Of classes `label`, `shares` and `counts`, of numbers `mean`.
     """
     tree, schema = subject.tree, subject.schema
     is_leaf, asked = np.asarray(tree.is_leaf), np.maximum(np.asarray(tree.feature), 0)
@@ -173,18 +175,22 @@ def node_columns(subject: Subject) -> dict[str, Any]:
         "firstChild": compact(tree.first_child),
         "numChildren": compact(tree.num_children),
         "column": np.where(is_leaf, -1, column).tolist(),
-        "threshold": compact(np.where(has_limit, np.asarray(tree.threshold), np.inf), FEW_DIGITS),
+        "threshold": compact(np.where(has_limit, np.asarray(tree.threshold), np.inf), ALL_DIGITS),
+        "limit": [
+            schema.columns[own].limit(limit).words if is_number and np.isfinite(limit) else None
+            for own, limit, is_number in zip(column.tolist(), tree.threshold.tolist(), has_limit.tolist(), strict=True)
+        ],
         "branch": ["", *(branch_in_words(tree, schema, node) for node in range(1, tree.node_count))],
         "rows": compact(tree.num_rows),
         "weight": compact(np.asarray(tree.weight, np.float64)),
         "impurity": compact(np.maximum(tree.impurity, 0.0), FEW_DIGITS),
         "gain": compact(tree.gain, FEW_DIGITS),
-        "price": compact(weakest_links(tree).alpha, 17),
+        "price": compact(weakest_links(tree).alpha, ALL_DIGITS),
         "number": compact(node_numbers(tree, key=jax.random.key(DRAW)).astype(np.int64)),
     }
     value, label = subject.model.node_value, subject.model.node_label
     if label is None:
-        return columns | {"mean": compact(value[:, 0])}
+        return columns | {"mean": compact(value[:, 0], ALL_DIGITS)}
     counts = np.asarray(output_counts(tree), np.float64)
     return columns | {"label": compact(label[0]), "shares": compact_rows(value), "counts": compact_rows(counts)}
 
@@ -225,7 +231,7 @@ def row_columns(subject: Subject, rows: PageRows) -> dict[str, Any]:
     most = max(1, min(MOST_ROWS, MOST_CELLS // len(subject.schema.columns)))
     shown = {
         "end": compact(rows.end[:most]),
-        "target": compact(rows.target[:most]),
+        "target": compact(rows.target[:most], ALL_DIGITS),
         "cells": _cells(subject.schema, rows.values[:most]),
     }
     columns = {"name": rows.name, "size": len(rows.target), "ended": compact_rows(rows.held.ended), "shown": shown}
@@ -250,8 +256,20 @@ def _cells(schema: Schema, values: Float[np.ndarray, "row feature"]) -> list[lis
         if schema.features[own[0]].kind == "onehot":
             is_category = values[:, own] == 1
             cell = np.where(is_category.any(axis=1), is_category.argmax(axis=1), np.nan)
-        cells.append(compact(cell, FEW_DIGITS))
+        cells.append(_cells_of(schema.columns[place], cell))
     return cells
+
+
+def _cells_of(column: Column, cell: Float[np.ndarray, " row"]) -> list[int | float | None]:
+    """The same of a column, in so few digits that each number stays in its bin."""
+    if column.bins is None:
+        return compact(cell)
+    bins = np.searchsorted(column.bins.edges, cell)
+    for digits in (FEW_DIGITS, 9, DIGITS):
+        short = compact(cell, digits)
+        if (np.searchsorted(column.bins.edges, np.array(short, np.float64)) == bins).all():
+            return short
+    return compact(cell, ALL_DIGITS)
 
 
 MOST_BARS, FEWEST_BARS = 16, 4
@@ -283,7 +301,7 @@ def histograms(subject: Subject, rows: PageRows) -> list[dict[str, Any] | None]:
     place = np.floor((value - low[node]) / np.where(width > 0, width, 1.0)[node]).astype(np.int64)
     cell = first[node] + np.minimum(place, number[node] - 1)
     counts = np.bincount(cell * num_stacks + stack[row], minlength=int(number.sum()) * num_stacks)
-    ends = zip(compact(low, FEW_DIGITS), compact(high, FEW_DIGITS), strict=True)
+    ends = zip(compact(low, ALL_DIGITS), compact(high, ALL_DIGITS), strict=True)
     parts = np.split(counts.reshape(-1, num_stacks), first[1:])
     return [
         {"low": start, "high": end, "missing": lacking, "bars": part.tolist()} if len(part) else None

@@ -5,7 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from jaxtree.table.numerals import decimals_together, exact_decimal
+
 WIDTH, HEIGHT = 320.0, 170.0
+DIGITS_OF_ENDS, DIGITS_OF_TICKS = 4, 3
+"""Significant digits at least."""
+
 NUM_TICKS = 5
 LONGEST_WORD = 12
 MOST_WORDS = 10
@@ -89,14 +94,15 @@ def make_chart(
         ]
         path = "".join(f"M{point}h0" for point in points if point) if words is not None else _path(points)
         paths.append((line.name, line.colour, path))
-    across = [(at(x), f"{x:g}") for x in np.unique(np.rint(np.linspace(first, last, NUM_TICKS))).tolist()]
+    across = [(at(x), exact_decimal(x)) for x in np.unique(np.rint(np.linspace(first, last, NUM_TICKS))).tolist()]
     if words is not None:
         step = -(-len(words) // MOST_WORDS)
         letters = min(LONGEST_WORD, int(WIDTH * step / max(len(words) - 1, 1) / LETTER))
         across = [(at(x), _short(word, letters)) for x, word in zip(place.tolist()[::step], words[::step], strict=True)]
     elif ends is not None:
         across = [(at(x), word) for x, word in dict(zip((first, last), ends, strict=True)).items()]
-    up = [(above(y), f"{y:.3g}") for y in np.unique(np.linspace(low, high, NUM_TICKS)).tolist()]
+    ticks = np.unique(np.linspace(low, high, NUM_TICKS)).tolist()
+    up = [(above(y), words) for y, words in zip(ticks, decimals_together(ticks, DIGITS_OF_TICKS), strict=True)]
     return Chart(title, paths, across, up, None if mark is None else at(mark), words is not None)
 
 

@@ -6,8 +6,9 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtree.export.pictures import CLASS_COLOURS
-from jaxtree.page.curves import Chart, Line, make_chart
+from jaxtree.page.curves import DIGITS_OF_ENDS, Chart, Line, make_chart
 from jaxtree.page.page import asset, template_of
+from jaxtree.table.numerals import decimals_together, exact_decimal
 
 MOST_LEADERS = 15
 """Settings in the table, beside the members."""
@@ -79,7 +80,7 @@ def _leaders(tuned: Any) -> list[dict[str, Any]]:
                 "score": f"{yardstick.shown(means[number]):.4f} ± {deviations[number]:.4f}",
                 "rounds": f"{tried.num_rounds[number].mean():.0f}",
                 "weight": f"{weight:.2f}" if weight else "",
-                "values": [f"{value:.4g}" for value in tried.settings[number].values()],
+                "values": [exact_decimal(value) for value in tried.settings[number].values()],
             }
         )
     return rows
@@ -150,4 +151,5 @@ def _of_numbers(predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, 
     place = np.array([predicted[part].mean() for part in parts])
     observed = np.array([target[part].mean() for part in parts])
     lines = [Line("as predicted", GREY, place), Line("mean target", CLASS_COLOURS[0], observed)]
-    return make_chart("mean target", place, lines, ends=(f"{place[0]:.4g}", f"{place[-1]:.4g}"))
+    first, last = decimals_together(place[[0, -1]].tolist(), DIGITS_OF_ENDS)
+    return make_chart("mean target", place, lines, ends=(first, last))

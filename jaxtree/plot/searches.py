@@ -10,9 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.plot.charts import BLUE, GREY, ORANGE, axes_to_draw_in, calm
-
-MOST_PLACES = 4
-"""Digits of a parameter's value in a label."""
+from jaxtree.table.numerals import exact_decimal
 
 
 def plot_search_curves(search: Any, *, ax: Axes | None = None) -> Axes:
@@ -119,7 +117,7 @@ def _words(own: dict[str, Any], settings: list[dict[str, Any]]) -> str:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.{MOST_PLACES}g}" if isinstance(value, float) else str(value)
+    return exact_decimal(value) if isinstance(value, float) else str(value)
 
 
 def _draw_bars(ax: Axes | None, labels: list[str], lengths: Any, spread: Any) -> Axes:

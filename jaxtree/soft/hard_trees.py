@@ -11,13 +11,17 @@ from jaxtyping import Bool, Float, Float64, Int, Shaped
 from jaxtree.soft.inputs import Inputs, Standard
 from jaxtree.soft.model import AxisGate, feature_shares
 from jaxtree.table.binning import Bins
-from jaxtree.table.schema import Schema, value_in_words
+from jaxtree.table.numerals import decimal_near, decimals_together, exact_decimal
+from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.nodes import branch_of
 from jaxtree.tree.paths import Links
 
 MARK = -2
 """The `feature` and `threshold` of a leaf, as in scikit-learn's trees."""
+LARGEST_ERROR = 1e-6
+"""By how much rounding may change a term of a plane in words, as a share of the greatest weight per deviation."""
+
 LEAST_SHARE = 0.01
 """A share of the largest weight of a plane; columns of less weight are left out of its text."""
 
@@ -264,12 +268,13 @@ class ObliqueTree:
         q(name) on that scale; of a category 1 or 0. Columns of less than a hundredth of the greatest weight are left
         out. A line ends with the value of the node, and its rows.
         """
+        columns = [decimals_together(column.tolist()) for column in self.value.T]
+        values = [", ".join(row) for row in zip(*columns, strict=True)]
         lines, stack = [], [0]
         while stack:
             node = stack.pop()
             indent = "|   " * (int(self.depth[node]) - 1) + "|-- " if node else ""
-            value = ", ".join(value_in_words(number) for number in self.value[node].tolist())
-            lines.append(f"{indent}{self.branch_in_words(node)}: {value} (rows {self.num_rows[node]})")
+            lines.append(f"{indent}{self.branch_in_words(node)}: {values[node]} (rows {self.num_rows[node]})")
             if not self.is_leaf[node]:
                 first = int(self.first_child[node])
                 stack += [first + 1, first]
@@ -282,22 +287,25 @@ class ObliqueTree:
         above = int(self.parent[node])
         relation = ">" if node > self.first_child[above] else "<="
         words, limit = self.plane_in_words(above)
-        return f"{words} {relation} {value_in_words(limit)}"
+        return f"{words} {relation} {exact_decimal(limit)}"
 
     def plane_in_words(self, node: int) -> tuple[str, float]:
-        """Returns the sum that a node compares, as `export_text` writes it, and its limit."""
+        """Returns the sum that a node compares, as `export_text` writes it, and its limit, of as few digits."""
         normal, limit = self.normal[node].copy(), -float(self.offset[node])
         shown = np.abs(normal) >= LEAST_SHARE * np.abs(normal).max()
-        names = list(self.inputs.names)
+        names, far = list(self.inputs.names), np.ones(len(normal))
+        error = LARGEST_ERROR * float(np.abs(normal).max())
         for feature, scale in enumerate(self.inputs.scales):
             column = self.inputs.columns_of(feature).start
             if isinstance(scale, Standard):
                 normal[column] /= scale.deviation
                 limit += float(normal[column]) * scale.mean if shown[column] else 0.0
+                far[column] = abs(scale.mean) + scale.deviation
             elif scale is not None:
                 names[column] = f"q({names[column]})"
-        terms = [_term(float(normal[column]), names[column]) for column in np.flatnonzero(shown & (normal != 0))]
-        return " ".join(terms).removeprefix("+ ") or "0", limit
+        columns = np.flatnonzero(shown & (normal != 0)).tolist()
+        terms = [_term(float(normal[column]), names[column], error / far[column]) for column in columns]
+        return " ".join(terms).removeprefix("+ ") or "0", float(decimal_near(limit, error))
 
 
 def walk_rows(
@@ -328,7 +336,7 @@ def above_planes(
     return np.einsum("rc,rc->r", normal[node], x) + offset[node] > 0
 
 
-def _term(weight: float, name: str) -> str:
+def _term(weight: float, name: str, error: float) -> str:
     name = f"[{name}]" if " " in name else name
-    size = value_in_words(abs(weight))
+    size = decimal_near(abs(weight), error)
     return f"{'-' if weight < 0 else '+'} {name if size == '1' else f'{size} {name}'}"

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float64, Int, Int32, UInt
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import Bins, midpoint
 from jaxtree.table.times import Days, TimeScale
+from jaxtree.table.words import Limit, cell_in_words, value_in_words
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,19 @@ class Column:
     def number(self, value: float) -> float:
         """A number of the column that `value_in_words` writes as a date or duration if it is one."""
         return value if self.time is None else Days.of(self.time, value)
+
+    def limit(self, threshold: float) -> Limit:
+        """A threshold of a numeric column with the words that separate its values as it does."""
+        assert self.bins is not None
+        return Limit.of(self.bins, self.time, threshold)
+
+    def in_words(self, value: float) -> str:
+        """Writes what `Encoder.values` has for a cell: a number, or the code of a category; NaN is missing."""
+        if np.isnan(value):
+            return "missing"
+        if self.bins is None:
+            return value_in_words(self.categories[int(value)])
+        return cell_in_words(self.bins, value) if self.time is None else self.time.in_words(value)
 
 
 @dataclass(frozen=True)
@@ -267,7 +281,7 @@ class Schema:
             return f"{column.name} {'=' if branch else '!='} {value_in_words(described.category)}"
         if described.kind == "boolean":
             return f"{column.name} = {bool(branch)}"
-        limit = column.number(threshold) if column.bins is not None else column.categories[int(threshold)]
+        limit = column.limit(threshold) if column.bins is not None else column.categories[int(threshold)]
         return f"{column.name} {'>' if branch else '<='} {value_in_words(limit)}"
 
     def category_in_words(self, feature: int, code: int) -> str:
@@ -303,7 +317,7 @@ class Schema:
         if column.bins is None:
             return value_in_words(column.categories[code])
         if column.bins.exact:
-            return value_in_words(column.number(float(column.bins.low[code])))
+            return column.in_words(float(column.bins.low[code]))
         return _range_in_words(column, column.bins, code, "x")
 
     def check_codes(self, codes: UInt[np.ndarray, "feature row"]) -> None:
@@ -336,21 +350,8 @@ def _features(position: int, column: Column, *, onehot: bool) -> list[Feature]:
     return [Feature(column.name, position, column.kind, None, column.num_values, column.has_missing)]
 
 
-def value_in_words(value: str | int | float | bool | None) -> str:
-    """Writes a category as it is, a number with up to six significant digits, and `Days` as a date or duration.
-
-    >>> [value_in_words(value) for value in (0.38150001, 2.0, 1e6, "sunny", True)]
-    ['0.3815', '2', '1e+06', 'sunny', 'True']
-    """
-    if isinstance(value, Days):
-        return value.scale.in_words(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    return f"{value + 0.0:.6g}"  # + 0.0 turns -0.0 into 0.0
-
-
 def _range_in_words(column: Column, bins: Bins, code: int, symbol: str) -> str:
-    edges = [value_in_words(column.number(edge)) for edge in bins.edges[max(code - 1, 0) : code + 1].tolist()]
+    edges = [column.limit(edge).words for edge in bins.edges[max(code - 1, 0) : code + 1].tolist()]
     if code == 0:
         return f"{symbol} <= {edges[0]}"
     if code == bins.num_bins - 1:

@@ -12,12 +12,14 @@ origin, and microseconds within 280 years.
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64, Shaped
 
 from jaxtree.errors import InvalidTypeError
+from jaxtree.table.numerals import decimal_at_most, exact_decimal
 
 NANOSECONDS = 86_400 * 10**9
 """Of a day."""
@@ -27,7 +29,17 @@ KINDS = {"instant": "dates", "utc": "dates with a time zone", "duration": "durat
 
 _TICKS = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": NANOSECONDS}
 _FINE = ("ps", "fs", "as")
-_UNITS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
+_UNITS = (
+    ("days", NANOSECONDS),
+    ("h", 3600 * 10**9),
+    ("min", 60 * 10**9),
+    ("s", 10**9),
+    ("ms", 10**6),
+    ("us", 10**3),
+    ("ns", 1),
+)
+_ROUND = (10**9, 10**6, 10**3, 1)  # nanoseconds of a second and less
+_MOST_LETTERS = 12
 _MOST_DAYS_OF_NANOSECONDS = 100_000
 _TOLERANCE = 0.25  # of a microsecond, beyond the rounding of days within 280 years of the origin
 
@@ -71,17 +83,30 @@ class TimeScale:
 
     def in_words(self, number: float) -> str:
         """Writes the time of a number: "2020-01-02 12:00", or "6 h"."""
-        if self.kind == "duration":
-            return _duration_in_words(number)
-        return self.literal(number) + (" UTC" if self.kind == "utc" else "")
+        return self._written(self._tick(number))
 
-    def literal(self, number: float) -> str:
-        """Writes an instant in the order of ISO 8601, without its time zone and without zeros at its end."""
-        date, _, clock = str(self._instant(number)).partition("T")
-        hour_and_minute, second = clock[:5], clock[6:].rstrip("0").rstrip(".")
-        if second != "00":
-            return f"{date} {hour_and_minute}:{second}"
-        return date if hour_and_minute == "00:00" else f"{date} {hour_and_minute}"
+    def limit_in_words(self, limit: float, low: float) -> str:
+        """Writes a limit so that times up to `low` lie at or below it, and those of greater numbers than it above it.
+
+        Args:
+            limit: The limit as a number.
+            low: The greatest number of a time at or below it; minus infinity if there is none.
+
+        >>> scale = TimeScale("instant", (18_262, 0))
+        >>> scale.limit_in_words(1.49999, 1.0), scale.limit_in_words(1.5 + 1e-12, 1.5)
+        ('2020-01-02 11:59:59', '2020-01-02 12:00')
+        """
+        return self._written(self._roundest_tick(limit, low))
+
+    def number_at_most(self, limit: float, low: float) -> float:
+        """Returns the number of the time that `limit_in_words` writes."""
+        return self._number(self._roundest_tick(limit, low))
+
+    def limit_of_databases(self, limit: float) -> str:
+        """Writes a limit of instants as the last microsecond at or below it, with all digits, as texts compare."""
+        days, rest = divmod(self._last_tick(limit) // 1000, _TICKS["us"])
+        seconds, microseconds = divmod(rest, 10**6)
+        return f"{_date(days)} {_clock(seconds, 0)}.{microseconds:06d}"
 
     @property
     def unit(self) -> str:
@@ -94,6 +119,53 @@ class TimeScale:
         microseconds = (number - whole) * _TICKS["us"] + self.origin[1] / 1000
         days = np.datetime64(self.origin[0] + int(whole), "D").astype("datetime64[us]")
         return days + np.timedelta64(int(np.floor(microseconds + _TOLERANCE)), "us")
+
+    # A tick is a nanosecond since 1970-01-01, or of a duration; Python's integers have room for those of any year.
+
+    def _number(self, tick: int) -> float:
+        """The number of a tick, as `numbers` has it."""
+        rest = abs(tick) % NANOSECONDS * (-1 if tick < 0 else 1) if self.kind == "duration" else tick % NANOSECONDS
+        return float((tick - rest) // NANOSECONDS - self.origin[0]) + (rest - self.origin[1]) / NANOSECONDS
+
+    def _last_tick(self, number: float) -> int:
+        """The last tick whose number is not above a number."""
+        whole = int(np.floor(number))
+        tick = (self.origin[0] + whole) * NANOSECONDS + self.origin[1] + round((number - whole) * NANOSECONDS)
+        slack = 2 + int(2 * NANOSECONDS * np.spacing(abs(number) + 1.0))
+        low, high = tick - slack, tick + slack
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._number(middle) <= number else (low, middle)
+        return low
+
+    def _tick(self, number: float) -> int:
+        """The tick of a number: of those that have it the roundest; of a number of none, the roundest next to it."""
+        last = self._last_tick(number)
+        slack = 0.0 if self._number(last) == number else np.spacing(abs(number) + 1.0)
+        for unit in _ROUND:
+            tick = (last + unit // 2) // unit * unit
+            if abs(self._number(tick) - number) <= slack:
+                return tick
+        return last
+
+    def _roundest_tick(self, limit: float, low: float) -> int:
+        """The roundest tick at or below a limit that is not below the greatest time there."""
+        last = self._last_tick(limit)
+        first = self._tick(low) if np.isfinite(low) else min(0, 2 * last)
+        if self.kind == "duration":
+            size = _unit_of(last)[1]
+            tick = int(Fraction(decimal_at_most(last / size, first / size)) * size // 1)
+            if first <= tick <= last:
+                return tick
+        return next((at for unit in _ROUND if (at := last // unit * unit) >= first), max(first, last))
+
+    def _written(self, tick: int) -> str:
+        """A tick in words, without zeros at the end."""
+        if self.kind == "duration":
+            return _duration_in_words(tick)
+        days, rest = divmod(tick, NANOSECONDS)
+        clock = f" {_clock(*divmod(rest, 10**9))}".removesuffix(":00") if rest else ""
+        return _date(days) + clock + (" UTC" if self.kind == "utc" else "")
 
 
 class Days(float):
@@ -173,7 +245,25 @@ def _as_numpy(value: Any) -> np.datetime64 | np.timedelta64:
     return np.datetime64(value) if isinstance(value, datetime.date | np.datetime64) else np.timedelta64(value)
 
 
-def _duration_in_words(days: float) -> str:
-    seconds = days * 86_400.0
-    name, size = next(((n, s) for n, s in _UNITS if abs(seconds) >= s * (1 - 1e-9)), _UNITS[-1])
-    return f"{seconds / size + 0.0:.6g} {name}" if seconds else "0 days"
+def _date(days: int) -> str:
+    return str(np.datetime64(days, "D"))
+
+
+def _clock(seconds: int, nanoseconds: int) -> str:
+    fraction = f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{fraction}"
+
+
+def _unit_of(tick: int) -> tuple[str, int]:
+    """The greatest unit of which there is one."""
+    return next(((name, size) for name, size in _UNITS if abs(tick) >= size), _UNITS[0])
+
+
+def _duration_in_words(tick: int) -> str:
+    """A duration as a short number of a unit, or as days and a clock."""
+    name, size = _unit_of(tick)
+    decimal = exact_decimal(tick / size)
+    if len(decimal) <= _MOST_LETTERS and Fraction(decimal) * size == tick:
+        return f"{decimal} {name}"
+    days, rest = divmod(tick, NANOSECONDS)
+    return f"{days} days {'+' * (days < 0)}{_clock(*divmod(rest, 10**9))}"

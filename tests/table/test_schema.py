@@ -203,7 +203,7 @@ def test_codes_and_values_fall_on_the_same_side_of_a_value(values, max_bins, fit
     ("feature", "threshold", "branches"),
     [
         (0, 0.38150001, ("density <= 0.3815", "density > 0.3815")),
-        (0, 1e6, ("density <= 1e+06", "density > 1e+06")),
+        (0, 1e6, ("density <= 1000000", "density > 1000000")),
         (0, -0.0, ("density <= 0", "density > 0")),
         (0, INF, ("density is known", "density is missing")),
         (2, 0.5, ("size <= small", "size > small")),

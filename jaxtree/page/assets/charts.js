@@ -80,9 +80,9 @@ function drawPredictions(canvas, tree, set, pruned) {
     pen.lineTo(left + side, 10 + side - at);
     pen.stroke();
     pen.textAlign = "center";
-    pen.fillText(inWords(low + part * (high - low), 3), left + at, 24 + side);
+    pen.fillText(inWords(low + part * (high - low), digitsBetween(low, high, 3)), left + at, 24 + side);
     pen.textAlign = "right";
-    pen.fillText(inWords(low + part * (high - low), 3), left - 5, 14 + side - at);
+    pen.fillText(inWords(low + part * (high - low), digitsBetween(low, high, 3)), left - 5, 14 + side - at);
   }
   pen.strokeStyle = themeColour("--soft");
   pen.beginPath();

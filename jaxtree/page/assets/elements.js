@@ -34,9 +34,15 @@ document.addEventListener("pointerover", ({ target }) => {
 function inWords(number, digits = 4) {
   if (number === null || !Number.isFinite(number)) return "–";
   const size = Math.abs(number);
-  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return number.toExponential(2);
+  if (size !== 0 && (size < 1e-4 || size >= 1e21)) return number.toExponential(Math.max(2, digits - 1)).replace("-", "−");
   const options = Number.isInteger(number) ? {} : { maximumSignificantDigits: Math.max(digits, Math.ceil(Math.log10(size + 1))) };
   return number.toLocaleString("en", options).replace("-", "−");
+}
+
+/** How many digits tell numbers between two ends apart, if so many are enough where one end is 0. */
+function digitsBetween(low, high, digits = 4) {
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  return high > low ? Math.min(17, digits + Math.max(0, Math.floor(Math.log10(size / (high - low))))) : digits;
 }
 
 const percent = (share) => `${(100 * share).toFixed(share > 0.9995 || share < 0.0005 ? 0 : 1)}%`;

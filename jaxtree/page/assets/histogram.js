@@ -38,10 +38,11 @@ function histogramFigure(tree, node) {
   if (!picture) return null;
   const { categories } = tree.columns[tree.nodes.column[node]];
   const names = categories && histogram.bars.length === categories.length && categories.length <= FEW_CATEGORIES ? categories : null;
-  const end = (value, shift) => (categories ? categories[Math.round(value + shift)] : inWords(value));
-  const threshold = tree.nodes.threshold[node];
+  const digits = digitsBetween(histogram.low, histogram.high);
+  const end = (value, shift) => (categories ? categories[Math.round(value + shift)] : inWords(value, digits));
+  const limit = tree.nodes.limit[node];
   const ends = [end(histogram.low, 0.5), end(histogram.high, -0.5)];
-  const middle = threshold === null ? "" : `split at ${inWords(threshold, 6)}`;
+  const middle = limit === null ? "" : `split at ${limit}`;
   const missing = histogram.missing ? ` ${inWords(histogram.missing)} missing.` : "";
   return make(
     "figure", { class: "histogram" },

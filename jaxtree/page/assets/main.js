@@ -132,7 +132,7 @@ function shownRows() {
 function cellWords(column, cell) {
   if (cell === null) return "missing";
   const { categories } = tree.columns[column];
-  return categories ? categories[cell] : inWords(cell, 6);
+  return categories ? categories[cell] : inWords(cell, 17);
 }
 
 function followRow() {
@@ -149,7 +149,7 @@ function followRow() {
   outline.reveal(nodes.at(-1), { focus: false });
   const end = state.pruned.shown(tree, nodes.at(-1));
   const target = rows.target[row];
-  const truth = tree.isOfClasses ? (target < 0 ? "a class not seen in fit" : tree.classes[target]) : inWords(target);
+  const truth = tree.isOfClasses ? (target < 0 ? "a class not seen in fit" : tree.classes[target]) : inWords(target, tree.digits);
   const stays = state.pruned.stops(tree, end) ? "" : ` It goes no single way from there: ${words(end)}.`;
   say(`Row ${row}: predicted ${tree.says(end)}, truth ${truth}, after ${tree.depth[end]} splits.${stays}`);
   byId("followed").textContent = byId("status").textContent;

@@ -20,6 +20,7 @@ class Tree {
     const means = data.nodes.mean ?? [];
     this.lowest = means.reduce((a, b) => Math.min(a, b), Infinity);
     this.highest = means.reduce((a, b) => Math.max(a, b), -Infinity);
+    this.digits = digitsBetween(this.lowest, this.highest);
   }
 
   get isOfClasses() {
@@ -60,7 +61,7 @@ class Tree {
 
   /** What a node predicts, in words. */
   says(node) {
-    if (!this.isOfClasses) return inWords(this.nodes.mean[node]);
+    if (!this.isOfClasses) return inWords(this.nodes.mean[node], this.digits);
     const label = this.nodes.label[node];
     return `${this.classes[label]} ${percent(this.share(node, label))}`;
   }
