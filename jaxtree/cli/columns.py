@@ -1,10 +1,11 @@
 """Columns of a file with types: for a fit those that follow from their cells, for a prediction those of the fit.
 
-A column has numbers if all its known cells are numbers, truth values if they are true and false, dates if all are dates
-of ISO 8601, else words. *Known* rows are those whose target is not missing.
+A column of text has numbers if all its known cells are numbers and none is an identifier as 01234, truth values if they
+are true and false, dates if all are dates of ISO 8601, else words. Columns of a file with types stay what they are.
+*Known* rows are those whose target is not missing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,35 +15,22 @@ import typer
 from jaxtyping import Float, Int, Shaped
 from sklearn.base import is_classifier
 
+from jaxtree.cli.conversion import are_whole, cast, check_exact, converted_or_none, with_twins
 from jaxtree.cli.reading import Contents, read_contents
 from jaxtree.cli.session import ColumnOptions, Names, TableSession, in_short, listed
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.columns import LARGEST_EXACT_INTEGER
-from jaxtree.table.schema import Column, value_in_words
+from jaxtree.table.cells import Cells, categories_of
+from jaxtree.table.schema import Column
 
 MOST_CLASSES = 10
 """A target of at most so many distinct whole numbers has classes."""
-
-_KINDS = {
-    "words": "words",
-    "categories": "its declared categories",
-    "numbers": "numbers",
-    "whole": "whole numbers",
-    "truth": "true and false",
-    "instant": "dates, as 2020-01-31 or 2020-01-31 12:00:00",
-    "utc": "dates with a time zone, as 2020-01-31T12:00:00Z",
-    "duration": "durations",
-}
-"""How a column can be read, and how messages call its cells; dates and durations as in `jaxtree.table.times`."""
 
 _OF_FEATURES = ("numbers", "truth", "instant", "utc", "words")
 _OF_TARGETS = ("whole", "numbers", "truth", "words")
 """Kinds of columns of text; the first one that all cells are of is the column's."""
 
-_DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
-_DATES = {"instant": rf"{_DATE})?$", "utc": rf"{_DATE}(Z|[+-]\d{{2}}:\d{{2}}))$"}
-"""Dates of ISO 8601 that can be read in one way alone: year, month, day; without a time zone, and with one."""
-_TRUTH = {"true": True, "false": False}
+_UNSEEN = -1
+"""The place of a value that is no category of the fit."""
 
 
 class Labelled(NamedTuple):
@@ -55,6 +43,7 @@ class Labelled(NamedTuple):
         task: "classification" or "regression".
         other_columns: The names of the target, and of the column of the weights if there is one.
         num_left_out: How many rows were left out, because their target is missing.
+        cells: How cells became values, of the features that were text or were made words.
     """
 
     X: pd.DataFrame
@@ -63,6 +52,7 @@ class Labelled(NamedTuple):
     task: str
     other_columns: tuple[str, ...]
     num_left_out: int
+    cells: dict[str, Cells]
 
     @property
     def score_name(self) -> str:
@@ -101,13 +91,18 @@ def read_labelled(contents: Contents, target: str, options: ColumnOptions) -> La
     kinds = {**dict.fromkeys(words, "words"), **dict.fromkeys(numbers, "numbers")}
     y: Any = _in_pandas(kept, {target: _target(kept, target, kinds.get(target), options.task)})[target]
     has_numbers = y.dtype.kind == "f" or (y.dtype.kind in "iu" and y.nunique() > MOST_CLASSES)
+    features = {name: _typed(kept, name, kinds.get(name)) for name in names}
+    for name, feature in features.items():
+        if feature.dtype.is_numeric():
+            check_exact(kept.cells(name), name)
     return Labelled(
-        X=_in_pandas(kept, {name: _typed(kept, name, kinds.get(name)) for name in names}),
+        X=_in_pandas(kept, features),
         y=y,
         weight=weights_of(kept, options.weight),
         task=options.task or ("regression" if has_numbers else "classification"),
         other_columns=(target,) if options.weight is None else (target, options.weight),
         num_left_out=contents.frame.height - len(rows),
+        cells=_cells_of(contents, names, words),
     )
 
 
@@ -116,7 +111,7 @@ def weights_of(contents: Contents, name: str | None) -> Float[np.ndarray, " row"
     if name is None:
         return None
     check_columns(contents, (name,))
-    weight = _cast(contents, name, "numbers")
+    weight = cast(contents, name, "numbers")
     if weight.has_nulls():
         raise InvalidInputError(f"weight {name!r} has no value in row {weight.is_null().arg_true()[0] + 1}")
     return weight.to_numpy()
@@ -134,25 +129,20 @@ def read_features(session: TableSession, estimator: Any, data: str) -> tuple[pd.
     """Returns the features of a fitted estimator from a file, with their types in the fit; and all of the file."""
     contents = read_contents(data, session)
     columns = estimator.schema_.columns
-    X = features_like(contents, columns, are_named=hasattr(estimator, "feature_names_in_"))
-    for name, column in zip(X.columns, columns, strict=True):
-        if column.bins is None and column.kind != "boolean":
-            unseen: Any = X[name][X[name].notna() & ~X[name].isin(list(column.categories))]
-            if len(unseen):
-                session.note(
-                    f"{in_short(name)}: {len(unseen)} rows have a word that the fit has not seen, such as "
-                    f"{in_short(repr(value_in_words(unseen.iloc[0])))}; it counts as missing"
-                )
-    return X, contents
+    are_named = hasattr(estimator, "feature_names_in_")
+    return features_like(contents, columns, are_named=are_named, note=session.note), contents
 
 
-def features_like(contents: Contents, columns: tuple[Column, ...], *, are_named: bool) -> pd.DataFrame:
+def features_like(
+    contents: Contents, columns: tuple[Column, ...], *, are_named: bool, note: Callable[[str], object] | None = None
+) -> pd.DataFrame:
     """Returns the columns of a fit, with their types then, from a file that may have others, too.
 
     Args:
         contents: The file.
         columns: The columns of the fit.
         are_named: Whether they had names; if they had not and the file has as many columns, these are taken in order.
+        note: What takes a text about words that the fit has not seen.
 
     Raises:
         InvalidInputError: A column is not there, or has words where it had numbers.
@@ -161,8 +151,82 @@ def features_like(contents: Contents, columns: tuple[Column, ...], *, are_named:
     if not are_named and not set(names) <= set(present) and len(present) == len(names):
         names = present
     check_columns(contents, names)
-    kinds = map(_kind_in_fit, columns)
-    return _in_pandas(contents, {n: _cast(contents, n, kind) for n, kind in zip(names, kinds, strict=True)})
+    contents = contents._replace(missing=_missing_of_fit(contents, dict(zip(names, columns, strict=True))))
+    features = {}
+    for name, column in zip(names, columns, strict=True):
+        kind = _kind_in_fit(column)
+        if kind != "words":
+            twins = contents._replace(frame=pl.DataFrame({name: with_twins(contents.cells(name), kind)}))
+            features[name] = cast(twins._replace(missing={}), name, kind)
+            if kind == "numbers":
+                check_exact(contents.cells(name), name)
+            continue
+        features[name], unseen = _like_categories(contents, name, column)
+        if unseen and note is not None:
+            note(
+                f"{in_short(name)}: {len(unseen)} rows have a word that the fit has not seen, such as "
+                f"{in_short(repr(unseen[0]))}; it counts as missing"
+            )
+    typed = _in_pandas(contents, {name: column for name, column in features.items() if isinstance(column, pl.Series)})
+    return pd.DataFrame({name: typed[name] if name in typed else features[name] for name in names})
+
+
+def _missing_of_fit(contents: Contents, columns: Mapping[str, Column]) -> dict[str, tuple[str, ...]]:
+    """The words of missing cells of the columns of a fit: those of the fit, unless the user gives others now."""
+    missing = dict(contents.missing)
+    for name, column in columns.items():
+        if column.cells is None or (contents.is_chosen and name in missing):
+            continue
+        if name in missing or (contents.frame[name].dtype == pl.String and _kind_in_fit(column) != "words"):
+            missing[name] = column.cells.missing
+    return missing
+
+
+def _kind_in_fit(column: Column) -> str:
+    if column.time is not None:
+        return column.time.kind
+    if column.bins is not None:
+        return "numbers"
+    return "truth" if column.kind == "boolean" else "words"
+
+
+def _like_categories(contents: Contents, name: str, column: Column) -> tuple[pl.Series | pd.Series, list]:
+    """A column with the categories of the fit, and the values of rows that are none of these."""
+    series, is_text, categories = contents.frame[name], name in contents.missing, column.categories
+    by_words = column.cells is not None or (is_text and not all(isinstance(one, str) for one in categories))
+    if is_text and "" in categories and not column.has_missing:
+        series = series.fill_null("")
+    missing = {*contents.missing.get(name, ()), *(column.cells.missing if column.cells is not None else ())}
+    values, places = _places(series, categories, missing, is_text=is_text, by_words=by_words)
+    unseen = [value for value, place in zip(values, places, strict=True) if place == _UNSEEN]
+    if not is_text and not by_words:
+        # Values that keep their types are for the encoder.
+        return series, unseen
+    words = [None if place in (None, _UNSEEN) else categories[place] for place in places]
+    return pd.Series(words, dtype=object), unseen
+
+
+def _places(
+    series: pl.Series, categories: tuple, missing: Set[str], *, is_text: bool, by_words: bool
+) -> tuple[list, list[int | None]]:
+    """The values of rows, text without spaces around it, and which of the categories each is.
+
+    The place is None where a value is missing, and -1 where it is no category.
+
+    A category is never missing, whatever its word.
+    """
+    if series.dtype in (pl.Categorical, pl.Enum):
+        series = series.cast(pl.String)
+    values = (series.fill_nan(None) if series.dtype.is_float() else series).to_list()
+    distinct = [value for value in dict.fromkeys(values) if value is not None]
+    texts = [value.strip() for value in distinct] if is_text else distinct
+    as_written, as_text = (categories_of(own, categories, by_words=by_words) for own in (distinct, texts))
+    found: dict[Any, int | None] = {None: None}
+    for value, text, *places in zip(distinct, texts, as_written, as_text, strict=True):
+        known = [place for place in places if place is not None]
+        found[value] = known[0] if known else None if text in missing else _UNSEEN
+    text_of = dict(zip(distinct, texts, strict=True))
+    return list(map(text_of.get, values)), [found[value] for value in values]
 
 
 def read_labels(
@@ -183,18 +247,26 @@ def read_labels(
         raise InvalidInputError("the model's file does not name its target: --target names it")
     target = given or names[0]
     check_columns(contents, (target,))
-    kept, rows = _known(contents, target)
+    is_text = target in contents.missing
+    of_fit = {word for column in estimator.schema_.columns if column.cells for word in column.cells.missing}
+    if is_text and of_fit and not contents.is_chosen:
+        contents = contents._replace(missing={target: tuple(of_fit)})
     if not is_classifier(estimator):
-        return rows, _cast(kept, target, "numbers").to_numpy()
+        kept, rows = _known(contents, target)
+        return rows, cast(kept, target, "numbers").to_numpy()
     classes = np.asarray(estimator.classes_)
-    y = _typed(kept, target, "words" if classes.dtype.kind in "OUT" else None, _OF_TARGETS).to_numpy()
-    known = set(classes.tolist())
-    is_class = [label in known for label in y.tolist()]
-    if not any(is_class):
+    names, missing = tuple(classes.tolist()), {*contents.missing.get(target, ())}
+    values, places = _places(contents.frame[target], names, missing, is_text=is_text, by_words=True)
+    rows = [row for row, place in enumerate(places) if place is not None]
+    labels = [names[places[row]] if places[row] != _UNSEEN else values[row] for row in rows]
+    if not rows:
+        raise InvalidInputError(f"target {target!r} has no value in any row")
+    if all(places[row] == _UNSEEN for row in rows):
         raise InvalidInputError(
-            f"no value of target {target!r}, such as {y[0]!r}, is a class of the model: {listed(classes)}"
+            f"no value of target {target!r}, such as {labels[0]!r}, is a class of the model: {listed(classes)}"
         )
-    return rows, y.astype(classes.dtype) if y.dtype.kind == "f" and all(is_class) else y
+    are_known = _UNSEEN not in places
+    return np.array(rows), np.array(labels, classes.dtype if are_known else object)
 
 
 def _split(names: Names, columns: list[str]) -> list[str]:
@@ -204,10 +276,17 @@ def _split(names: Names, columns: list[str]) -> list[str]:
 
 def _known(contents: Contents, target: str) -> tuple[Contents, Int[np.ndarray, " known"]]:
     """The rows with a target, and their numbers."""
-    is_known = contents.frame[target].is_not_null()
+    is_known = contents.cells(target).is_not_null()
     if not is_known.any():
         raise InvalidInputError(f"target {target!r} has no value in any row")
     return contents._replace(frame=contents.frame.filter(is_known)), np.flatnonzero(is_known.to_numpy())
+
+
+def _cells_of(contents: Contents, names: Iterable[str], words: Iterable[str]) -> dict[str, Cells]:
+    """How features became values: those of text, and those of other types that were made words."""
+    has_strings = {name: contents.frame[name].dtype in (pl.String, pl.Categorical, pl.Enum) for name in words}
+    made = {name: Cells(()) for name in names if not has_strings.get(name, True)}
+    return made | {name: Cells(contents.missing[name]) for name in names if name in contents.missing}
 
 
 def _in_pandas(contents: Contents, columns: Mapping[str, pl.Series]) -> pd.DataFrame:
@@ -222,11 +301,11 @@ def _in_pandas(contents: Contents, columns: Mapping[str, pl.Series]) -> pd.DataF
 
 def _target(contents: Contents, name: str, kind: str | None, task: str | None) -> pl.Series:
     if task == "regression":
-        return _cast(contents, name, "numbers")
+        return cast(contents, name, "numbers")
     series = _typed(contents, name, kind, _OF_TARGETS)
     if not series.dtype.is_float():
         return series
-    is_whole = _are_whole(series)
+    is_whole = are_whole(series)
     if is_whole.all():
         return series.cast(pl.Int64)
     if task == "classification":
@@ -239,80 +318,23 @@ def _target(contents: Contents, name: str, kind: str | None, task: str | None) -
 
 def _typed(contents: Contents, name: str, kind: str | None, kinds_of_text: Sequence[str] = _OF_FEATURES) -> pl.Series:
     """A column as of a kind; if none is given, of the type that it has, declares or that its cells have."""
-    series, declared = contents.frame[name], contents.declared.get(name)
+    series, declared = contents.cells(name), contents.declared.get(name)
     dtype = series.dtype
-    if dtype == pl.String and kind != "words" and not declared:
+    if name in contents.missing and kind != "words" and not declared:
         must_be_numbers = kind == "numbers" or declared is not None
         for kind in [k for k in kinds_of_text if k in ("whole", "numbers") or not must_be_numbers]:
-            column = _converted(series, kind)
-            if column.null_count() == series.null_count():
+            column = converted_or_none(series, kind, is_forced=must_be_numbers)
+            if column is not None:
                 return column
-    if kind is None and (declared or dtype == pl.Categorical):
+    if kind is None and (declared or dtype in (pl.String, pl.Categorical)):
         kind = "categories" if declared else "words"
     # NumPy has no whole numbers of 128 bits.
     is_whole = dtype.is_integer() and not str(dtype).endswith("128") and not series.has_nulls()
     if kind is None and (is_whole or dtype in (pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Duration)):
         return series
-    if kind is None and dtype != pl.Null and (not dtype.is_numeric() or dtype.is_decimal()):
+    if kind is None and dtype != pl.Null and not dtype.is_numeric():
         raise InvalidTypeError(
             f"column {name!r} of {contents.name} has type {dtype}, which trees do not read: leave it out with "
             f"--ignore {name}, or turn it into numbers or words"
         )
-    return _cast(contents, name, kind or "numbers")
-
-
-def _kind_in_fit(column: Column) -> str:
-    if column.time is not None:
-        return column.time.kind
-    if column.bins is None and column.kind == "boolean":
-        return "truth"
-    return "words" if column.bins is None and all(isinstance(one, str) for one in column.categories) else "numbers"
-
-
-def _cast(contents: Contents, name: str, kind: str) -> pl.Series:
-    """A column as of a kind; raises InvalidInputError if a cell is not of it."""
-    series, declared = contents.frame[name], contents.declared.get(name, ())
-    try:
-        column = _converted(series, kind, declared)
-    except pl.exceptions.PolarsError:
-        raise InvalidTypeError(
-            f"column {name!r} of {contents.name} has type {series.dtype} instead of {_KINDS[kind]}"
-        ) from None
-    wrong = (column.is_null() & series.is_not_null()).arg_true()
-    if len(wrong):
-        allowed = f" {listed(declared)}" if kind == "categories" else ""
-        raise InvalidInputError(
-            f"column {name!r} of {contents.name} must have {_KINDS[kind]}{allowed}, and has {series[wrong[0]]!r} in "
-            f"row {wrong[0] + 1} (--missing names words that mean that a value is missing)"
-        )
-    return column
-
-
-def _converted(series: pl.Series, kind: str, categories: Sequence[str] = ()) -> pl.Series:
-    """Cells as of a kind, null where one is not of it."""
-    dtype = series.dtype
-    if kind in ("words", "categories"):
-        # Whole numbers are written without a point.
-        is_whole = dtype.is_float() and bool(_are_whole(series.drop_nulls()).all())
-        words = (series.cast(pl.Int64) if is_whole else series).cast(pl.String)
-        return words if kind == "words" else words.cast(pl.Enum(categories), strict=False)
-    if kind == "truth":
-        if dtype != pl.String:
-            return series.cast(pl.Boolean)
-        return series.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=pl.Boolean)
-    if kind in _DATES and dtype == pl.String:
-        cells = series.str.extract(_DATES[kind], 0)
-        if cells.null_count() > series.null_count():
-            return cells
-        dates = pd.Series(cells.to_list(), dtype=object)
-        return pl.from_pandas(pd.to_datetime(dates, format="ISO8601", utc=kind == "utc", errors="coerce"))
-    if kind in (*_DATES, "duration"):
-        # A duration is written in no one way, so that no text is one.
-        return series if dtype.is_temporal() else pl.repeat(None, len(series), dtype=pl.Float64, eager=True)
-    cells = series if dtype.is_numeric() or dtype in (pl.Boolean, pl.Null) else series.cast(pl.String)
-    return cells.cast(pl.Int64 if kind == "whole" else pl.Float64, strict=False)
-
-
-def _are_whole(numbers: pl.Series) -> pl.Series:
-    """Which numbers are whole ones below 2**53, of which float64 has every one."""
-    return (numbers % 1 == 0) & (numbers.abs() < LARGEST_EXACT_INTEGER)
+    return cast(contents, name, kind or "numbers")

@@ -4,6 +4,7 @@ The modules that read tables or compute are imported when a command runs, so tha
 """
 
 import contextlib
+import dataclasses
 import functools
 import sys
 import tempfile
@@ -153,11 +154,21 @@ def fit_and_save(session: Session, estimator: Any, training: "Labelled", output:
     """Fits an estimator, writes it, and prints results, the size of the model and its score."""
     with _fitting(session, estimator):
         estimator.fit(training.X, training.y, sample_weight=training.weight)
-    # The file keeps which columns of the table are no features.
-    estimator.other_columns_ = training.other_columns
+    keep_reading(estimator, training)
     score = estimator.score(training.X, training.y, sample_weight=training.weight)
     print_results(output, [*results, _shape(estimator), f"on the rows of the fit: {training.score_name} {score:.4f}"])
     save_model(estimator, output)
+
+
+def keep_reading(estimator: Any, training: "Labelled") -> None:
+    """Makes the model, and its file, keep which columns of the table are no features, and how cells became values."""
+    estimator.other_columns_ = training.other_columns
+    # The members of an ensemble are models of their own.
+    members = estimator.estimators_ if hasattr(estimator, "weights_") else []
+    for encoder in {id(model.encoder_): model.encoder_ for model in (estimator, *members)}.values():
+        schema = encoder.schema_
+        columns = (dataclasses.replace(column, cells=training.cells.get(column.name)) for column in schema.columns)
+        encoder.schema_ = dataclasses.replace(schema, columns=tuple(columns))
 
 
 def save_model(estimator: Any, output: str) -> None:

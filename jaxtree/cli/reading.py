@@ -50,13 +50,26 @@ class Contents(NamedTuple):
 
     Attributes:
         name: The name of the file in messages.
-        frame: The columns; those of text are strings without spaces around them, and null where one is missing.
+        frame: The columns: cells of text as they are written, null where one is empty; else values of the file's types.
         declared: The categories that columns declare, by name; none of columns that are declared to be numbers.
+        missing: The words of every column of text that mean that a value is missing; a file with types has none.
+        is_chosen: Whether the user has given these words.
     """
 
     name: str
     frame: pl.DataFrame
     declared: dict[str, tuple[str, ...]]
+    missing: dict[str, tuple[str, ...]]
+    is_chosen: bool
+
+    def cells(self, name: str) -> pl.Series:
+        """Returns a column, null where a value is missing; cells of text have no spaces around them."""
+        series = self.frame[name]
+        if name in self.missing:
+            text = series.str.strip_chars()
+            is_missing = text.is_in(list(self.missing[name]))
+            return pl.select(pl.when(is_missing).then(None).otherwise(text)).to_series()
+        return series.fill_nan(None) if series.dtype.is_float() else series
 
 
 def read_contents(path: str, options: TextOptions) -> Contents:
@@ -105,7 +118,7 @@ def _read(data: bytes, name: str, options: TextOptions) -> Contents:
         raise InvalidInputError(f"{name} is a Feather file of version 1, which is not read: write version 2")
     if data.startswith((_PARQUET, _ARROW)):
         frame = (pl.read_parquet if data.startswith(_PARQUET) else pl.read_ipc)(io.BytesIO(data))
-        return Contents(name, _tidy(frame, options.missing_words), {})
+        return Contents(name, frame, {}, {}, options.missing is not None)
     text = _decoded(data, name)
     if not text.strip():
         raise InvalidInputError(f"{name} is empty")
@@ -149,7 +162,8 @@ def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
     _check_unique(names, f"the names of the columns of {name}")
     frame = frame.slice(int(options.header))
     frame.columns = names
-    return Contents(name, _tidy(frame, options.missing_words), {})
+    missing = dict.fromkeys(names, options.missing_words)
+    return Contents(name, frame, {}, missing, options.missing is not None)
 
 
 def _separator(line: str) -> str:
@@ -164,18 +178,9 @@ def _check_unique(names: Sequence[str], meaning: str) -> None:
         raise InvalidInputError(f"{meaning} must be unique, and {in_short(repr(twice))} stands there twice")
 
 
-def _tidy(frame: pl.DataFrame, missing_words: Sequence[str]) -> pl.DataFrame:
-    """Columns of text without spaces around words, and null where a word or number is missing."""
-    text = pl.col(pl.String).str.strip_chars()
-    return frame.with_columns(
-        pl.when(text.is_in(list(missing_words))).then(None).otherwise(text).name.keep(),
-        pl.col(pl.Float32, pl.Float64).fill_nan(None),
-    )
-
-
 def _from_arff(text: str, name: str, options: TextOptions) -> Contents:
     attributes: dict[str, tuple[str, ...] | None] = {}
-    rows: list[list[str]] = []
+    rows: list[list[str | None]] = []
     lines = (line for line in map(str.strip, text.split("\n")) if line and not line.startswith("%"))
     try:
         for line in lines:
@@ -187,13 +192,20 @@ def _from_arff(text: str, name: str, options: TextOptions) -> Contents:
                 attributes[column] = categories
         else:
             raise InvalidInputError("the ARFF file has no @data")
-        rows = [_arff_row(line, len(attributes)) for line in lines]
+        rows = [_arff_row(line, list(attributes.values())) for line in lines]
     except InvalidInputError as error:
         raise InvalidInputError(f"{name} cannot be read: {error}") from None
     declared = {column: categories for column, categories in attributes.items() if categories is not None}
-    missing = {*options.missing_words, "?"}.difference(*declared.values())
     frame = pl.DataFrame(rows, schema=dict.fromkeys(attributes, pl.String), orient="row")
-    return Contents(name, _tidy(frame, sorted(missing)), declared)
+    missing = {column: _missing_words(categories, options) for column, categories in attributes.items()}
+    return Contents(name, frame, declared, missing, options.missing is not None)
+
+
+def _missing_words(categories: tuple[str, ...] | None, options: TextOptions) -> tuple[str, ...]:
+    """The words of missing cells of an attribute, by what it declares: no category is one; any word may be a string."""
+    if categories is None:
+        return tuple(options.missing or ())
+    return tuple(word for word in options.missing_words if word not in categories)
 
 
 def _attribute(line: str) -> tuple[str, tuple[str, ...] | None]:
@@ -211,28 +223,33 @@ def _attribute(line: str) -> tuple[str, tuple[str, ...] | None]:
         return name, None if kind.lower() == "string" else ()
     if not kind[1:-1].strip():
         raise InvalidInputError(f"attribute {name!r} must declare its categories, as {{a,b}}, and declares none")
-    categories = _arff_cells(kind[1:-1])
+    categories = [_unquoted(cell) for cell in _arff_cells(kind[1:-1])]
     _check_unique(categories, f"the categories of attribute {name!r}")
     return name, tuple(categories)
 
 
-def _arff_row(line: str, num_columns: int) -> list[str]:
+def _arff_row(line: str, attributes: Sequence[tuple[str, ...] | None]) -> list[str | None]:
+    """The cells of a row: null for ? without quotes and for nothing, unless the attribute declares it as a category."""
     if line.startswith("{"):
         raise InvalidInputError("the ARFF file has sparse rows, which are not read: write all cells")
     cells = _arff_cells(line)
-    if len(cells) != num_columns:
-        raise InvalidInputError(f"a row of the ARFF file has {len(cells)} cells instead of {num_columns}: {line!r}")
-    return cells
+    if len(cells) != len(attributes):
+        raise InvalidInputError(f"a row of the ARFF file has {len(cells)} cells instead of {len(attributes)}: {line!r}")
+    return [
+        None if cell in ("?", "") and cell not in (categories or ()) else _unquoted(cell)
+        for cell, categories in zip(cells, attributes, strict=True)
+    ]
 
 
 def _arff_cells(line: str) -> list[str]:
+    """The cells of a line with the quotes around them."""
     if "'" not in line and '"' not in line:
         return [cell.strip() for cell in line.split(",")]
     # Every cell ends with a comma, also the last.
     cells = _CELL.findall(f"{line},")
     if cells[-1][1]:
         raise InvalidInputError(f"a cell of the ARFF file has a quote that is not closed, or text after it: {line!r}")
-    return [_unquoted(cell.strip()) for cell, _ in cells]
+    return [cell.strip() for cell, _ in cells]
 
 
 def _unquoted(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jaxtree.cli.fit import check_scorer, folds_of, print_results, read_training, save_model
+from jaxtree.cli.fit import check_scorer, folds_of, keep_reading, print_results, read_training, save_model
 from jaxtree.cli.output import as_output, check_output, write_bytes
 from jaxtree.cli.session import (
     INTERRUPTED,
@@ -89,7 +89,7 @@ def tune(
     if metric is not None:
         check_scorer(metric, training, "--metric")
     tuned = _tuned(session, training, budget, folds, metric, seed)
-    tuned.model.other_columns_ = training.other_columns
+    keep_reading(tuned.model, training)
     print_results("-" if "-" in (output, page) else output, _results(tuned, budget))
     save_model(tuned.model, output)
     if page is not None:

@@ -14,6 +14,7 @@ from jaxtyping import Float64, Int32, Int64, PRNGKeyArray, Real, Shaped, UInt32
 from jaxtree.errors import ModelFileError
 from jaxtree.files.records import check, is_pruning, require, require_finite
 from jaxtree.table.binning import Bins
+from jaxtree.table.cells import Cells
 from jaxtree.table.columns import MAX_CODES
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import default_names
@@ -322,6 +323,11 @@ def _(column: Column) -> None:
     fits = fits and all(map(_is_category, categories)) and len(set(categories)) == len(categories)
     fits = fits and (column.kind != "boolean" or categories == (False, True))
     require(fits, f"column {column.name[:40]!r} has bins or categories that do not fit its kind")
+
+
+@check.register
+def _(cells: Cells) -> None:
+    require(all(isinstance(word, str) for word in cells.missing), "the words of missing cells are none")
 
 
 def _is_category(value: Any) -> bool:

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float, Int, Num, Shaped
 
 from jaxtree.blocks import blocks_of, in_threads, threads_for
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table.cells import categories_of
 from jaxtree.table.times import KINDS, as_times, in_ticks
 
 KINDS_IN_WORDS = {
@@ -42,7 +43,7 @@ _KINDS_OF_VALUES = {  # in this order: NumPy's durations are integers, and so ar
     "integers": _INTEGERS,
     "numbers": _FLOATS,
 }
-_BEYOND_EXACT = (
+BEYOND_EXACT = (
     "column {} holds integers beyond 2**53, which float64 cannot tell apart: subtract an offset, or pass strings"
 )
 
@@ -193,7 +194,7 @@ def check_numbers(X: Shaped[np.ndarray, "row column"], names: Sequence[str]) -> 
         _refuse(np.isinf(X), names, "Input X contains infinity in column {}: replace it, or make it NaN")
         return np.any(np.isnan(X), axis=0)
     if X.size and X.dtype.itemsize == 8 and (X.max() > LARGEST_EXACT_INTEGER or X.min() < -LARGEST_EXACT_INTEGER):
-        _refuse((X > LARGEST_EXACT_INTEGER) | (X < -LARGEST_EXACT_INTEGER), names, _BEYOND_EXACT)
+        _refuse((X > LARGEST_EXACT_INTEGER) | (X < -LARGEST_EXACT_INTEGER), names, BEYOND_EXACT)
     return no_column
 
 
@@ -256,7 +257,7 @@ def column_of_values(name: str, values: list) -> TableColumn:
             "(or all dates, or all durations), where not missing"
         )
     if any(abs(int(value)) > LARGEST_EXACT_INTEGER for value in values if isinstance(value, _INTEGERS)):
-        raise InvalidInputError(_BEYOND_EXACT.format(repr(name)))
+        raise InvalidInputError(BEYOND_EXACT.format(repr(name)))
     numbers = [value if isinstance(value, _INTEGERS + _FLOATS) else np.nan for value in values]
     return column_of_array(name, np.array(numbers, np.float64))
 
@@ -316,10 +317,14 @@ def as_categorical(column: TableColumn) -> TableColumn:
     )
 
 
-def recoded(column: TableColumn, categories: tuple) -> TableColumn:
-    """Returns a column of categories as one of other categories; a value that is none of them is missing."""
-    position, missing = {category: code for code, category in enumerate(categories)}, len(categories)
-    code_of = np.array([*(position.get(category, missing) for category in column.categories), missing], np.int32)
+def recoded(column: TableColumn, categories: tuple, *, by_words: bool = False) -> TableColumn:
+    """Returns a column of categories as one of other categories; a value that is none of them is missing.
+
+    By words, a value is the category that has its word (see `categories_of`).
+    """
+    missing = len(categories)
+    places = categories_of(column.categories, categories, by_words=by_words)
+    code_of = np.array([*(missing if place is None else place for place in places), missing], np.int32)
     codes = code_of[np.asarray(column.values)]
     return replace(column, values=codes, has_missing=bool((codes == missing).any()), categories=categories)
 

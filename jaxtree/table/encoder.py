@@ -14,7 +14,8 @@ from jaxtree.buckets import Codes, empty_codes
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import MAX_EXACT_ROWS, NUM_BINS_OF_LONG_TABLE, Bins, bin_columns, midpoint
 from jaxtree.table.columns import MAX_CODES, TableColumn, check_numbers
-from jaxtree.table.reading import Table, match_columns, read_table, with_categorical
+from jaxtree.table.matching import match_columns
+from jaxtree.table.reading import Table, read_table, with_categorical
 from jaxtree.table.schema import Column, Feature, Schema
 from jaxtree.table.sources import Piece, Source, is_source, naming, open_source
 from jaxtree.table.summary import Summary, fit_schema, summarise_tables

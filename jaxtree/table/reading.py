@@ -1,12 +1,11 @@
 """Any table, read into columns: NumPy arrays, lists of rows, and every data frame that narwhals reads.
 
 Mistakes in a table itself are found here, before any work is done. Kinds of columns follow from their dtypes, and for
-Python objects from the values. A table that is not the fitted one is then matched with the columns of the schema.
+Python objects from the values.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -16,7 +15,6 @@ from scipy.sparse import issparse
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.columns import (
-    KINDS_IN_WORDS,
     TableColumn,
     as_array,
     as_categorical,
@@ -24,13 +22,10 @@ from jaxtree.table.columns import (
     column_of_array,
     column_of_categories,
     column_of_values,
-    recoded,
     sparse_vectors,
 )
-from jaxtree.table.schema import Column, Schema, value_in_words
 from jaxtree.table.sources import as_frame, is_source
 
-_NAMES_SHOWN = 5
 _ROW_TYPES = (list, tuple, np.ndarray)
 _UNREADABLE = (nw.Int128, nw.UInt128, nw.Binary)
 
@@ -304,97 +299,3 @@ def _is_listed(names: tuple[str, ...], listed: Any) -> list[bool]:
             f"{unknown}"
         )
     return [column in values for column in columns]
-
-
-def match_columns(table: Table, schema: Schema, *, unseen: str) -> Table:
-    """Returns the table with its columns as the schema has them: numbers, or the schema's categories.
-
-    Args:
-        table: A table with the columns of the fitted one.
-        schema: The schema of the fitted table.
-        unseen: The fate of a category that is not in the schema: "missing", or an "error".
-
-    Raises InvalidInputError if the table has other columns than the schema, or an unseen category that is an error, and
-    InvalidTypeError if a column has values of another kind than in fit.
-    """
-    _check_names(table, schema.column_names)
-    return replace(table, columns=tuple(map(partial(_match, unseen=unseen), table.columns, schema.columns)))
-
-
-def _check_names(table: Table, fitted: tuple[str, ...]) -> None:
-    """Compares the names where both tables have some, else the number of columns; scikit-learn's words for both."""
-    if table.is_named and fitted != default_names(len(fitted)) and table.names != fitted:
-        unseen, lost = sorted(set(table.names) - set(fitted)), sorted(set(fitted) - set(table.names))
-        raise InvalidInputError(
-            "The feature names should match those that were passed during fit.\n"
-            + (f"Feature names unseen at fit time:\n{_list_names(unseen)}" if unseen else "")
-            + (f"Feature names seen at fit time, yet now missing:\n{_list_names(lost)}" if lost else "")
-            + ("" if unseen or lost else "Feature names must be in the same order as they were in fit.\n")
-        )
-    if len(table.columns) != len(fitted):
-        raise InvalidInputError(
-            f"X has {len(table.columns)} features, but Encoder is expecting {len(fitted)} features as input."
-        )
-
-
-def _list_names(names: Sequence[str]) -> str:
-    return "".join(f"- {name}\n" for name in _first_few(names))
-
-
-def _first_few(names: Sequence[str]) -> list[str]:
-    return [*names[:_NAMES_SHOWN], *(["..."] if len(names) > _NAMES_SHOWN else [])]
-
-
-def _match(column: TableColumn, fitted: Column, unseen: str) -> TableColumn:
-    kind = fitted.kind if fitted.time is None else fitted.time.kind
-    if fitted.bins is None or not fitted.num_values:
-        if column.is_time:
-            _refuse_values(column, fitted, kind)
-            column = _all_missing(column)
-        return _match_categories(column, fitted, unseen)
-    if fitted.time is not None and column.kind == kind:
-        return TableColumn(column.name, "numeric", fitted.time.numbers(np.asarray(column.values)), column.has_missing)
-    if fitted.time is None and column.kind in ("numeric", "boolean"):
-        is_number = column.kind == "numeric"
-        return column if is_number else TableColumn(column.name, "numeric", column.numbers(), column.has_missing)
-    _refuse_values(column, fitted, kind)
-    return _all_missing(column)
-
-
-def _all_missing(column: TableColumn) -> TableColumn:
-    return TableColumn(column.name, "numeric", np.full(len(column), np.nan), True)
-
-
-def _refuse_values(column: TableColumn, fitted: Column, kind: str) -> None:
-    """Raises InvalidTypeError if the fitted column has values, and this one has some, which are of another kind."""
-    known = column.known()
-    if not len(known) or not fitted.num_values:
-        return
-    had = KINDS_IN_WORDS[kind] + (f" such as {fitted.categories[0]!r}" if fitted.categories else "")
-    has = KINDS_IN_WORDS[column.kind]
-    if not column.is_time:
-        has += f" such as {column.categories[known[0]] if column.categories else float(known[0])!r}"
-    raise InvalidTypeError(f"column {fitted.name!r} had {had} in fit, and now has {has}: turn them into what they were")
-
-
-def _match_categories(column: TableColumn, fitted: Column, unseen: str) -> TableColumn:
-    found, wanted = as_categorical(column), fitted.categories
-    own = found.categories
-    if own == wanted:
-        return found
-    if own and wanted and _has_strings(own) != _has_strings(wanted):
-        _refuse_values(column, fitted, fitted.kind)
-    codes = np.asarray(found.values)
-    if unseen == "error":
-        present = (own[code] for code in np.unique(codes) if code < len(own))
-        refused = [value_in_words(category) for category in present if category not in wanted]
-        if refused:
-            raise InvalidInputError(
-                f"column {fitted.name!r} has values never seen in fit: {', '.join(_first_few(refused))}; "
-                "unseen='missing' reads them as missing"
-            )
-    return recoded(found, wanted)
-
-
-def _has_strings(categories: tuple) -> bool:
-    return any(isinstance(category, str) for category in categories)

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float64, Int, Int32, UInt
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import Bins, midpoint
+from jaxtree.table.cells import Cells
 from jaxtree.table.times import Days, TimeScale
 from jaxtree.table.words import Limit, cell_in_words, value_in_words
 
@@ -32,6 +33,8 @@ class Column:
         bins: The bins of a numeric column.
         has_missing: Whether a value was missing in fit.
         time: How dates or durations become the numbers of a numeric column; None if it had numbers in fit.
+        cells: How its cells were read in fit if they were text, or were made words; else None. Later tables are read
+            alike: their values are categories by their words.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Column:
     bins: Bins | None
     has_missing: bool
     time: TimeScale | None = None
+    cells: Cells | None = None
 
     @property
     def num_values(self) -> int:

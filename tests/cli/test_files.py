@@ -240,3 +240,80 @@ def test_arff_reads_quotes_of_both_kinds_and_names_with_commas(tmp_path):
     )
     contents = read_contents(str(tmp_path / "t"), TextOptions())
     assert contents.frame.rows() == [("it's", "y z")] and contents.frame.columns == ["a,b", "c"]
+
+
+NO_NUMBERS = {
+    "ids beyond 2**53": ("9007199254740993", "9007199254740995"),
+    "nanoseconds": ("1577836800000000001", "1577836800000000002"),
+    "an id with a sign": ("-9007199254740993", "+9007199254740993"),
+    "a thousand digits": ("9" * 1000, "8" * 1000),
+}
+
+
+@pytest.mark.parametrize("cells", NO_NUMBERS.values(), ids=NO_NUMBERS)
+def test_integers_that_float64_cannot_tell_apart_are_no_numbers(run, tmp_path, cells):
+    (tmp_path / "t.csv").write_text("id,y\n" + "".join(f"{cell},{y}\n" for cell, y in zip(cells, "ab", strict=True)))
+    fit = ["fit", "t.csv", "-t", "y", "-o", "m.jaxtree"]
+    for options in ([], ["--numeric", "id"]):
+        assert "'id' holds integers beyond 2**53" in run(*fit, *options, status=1).stderr
+    run(*fit, "--categorical", "id")
+    assert run("evaluate", "m.jaxtree", "t.csv").stdout.split()[3] == "1.0000"
+    (tmp_path / "new.csv").write_text("id,y\n1,a\n2,b\n")
+    run("fit", "new.csv", "-t", "y", "-o", "m.jaxtree")
+    assert "'id' holds integers beyond 2**53" in run("predict", "m.jaxtree", "t.csv", status=1).stderr
+
+
+def test_integers_beyond_2_53_with_missing_ones_are_refused_in_files_with_types(run, tmp_path):
+    frame = pl.DataFrame({"id": [2**53 + 1, None, 2**53 + 3], "y": ["a", "b", "b"]})
+    for kind in (pl.Int64, pl.UInt64, pl.Decimal(20, 0), pl.Int128):
+        frame.with_columns(pl.col("id").cast(kind)).write_ipc(tmp_path / "t.arrow")
+        assert "'id' holds integers" in run("fit", "t.arrow", "-t", "y", "-o", "m", status=1).stderr
+        run("fit", "t.arrow", "-t", "y", "-o", "m.jaxtree", "--categorical", "id")
+        assert run("evaluate", "m.jaxtree", "t.arrow").stdout.split()[3] == "1.0000"
+
+
+def test_floats_may_be_large(tmp_path):
+    (tmp_path / "t.csv").write_text("size,y\n9007199254740993.0,a\n1e300,b\n9007199254740992,b\n")
+    rows = read_labelled(read_contents(str(tmp_path / "t.csv"), TextOptions()), "y", ColumnOptions())
+    assert rows.X["size"].tolist() == [2.0**53, 1e300, 2.0**53]
+
+
+def test_identifiers_are_words(run, tmp_path):
+    (tmp_path / "t.csv").write_text("zip,share,y\n01234,0.5,a\n1234,0,b\n12,-0.5,b\n")
+    rows = read_labelled(read_contents(str(tmp_path / "t.csv"), TextOptions()), "y", ColumnOptions())
+    assert rows.X["zip"].tolist() == ["01234", "1234", "12"] and rows.X["share"].tolist() == [0.5, 0, -0.5]
+    assert (
+        read_labelled(read_contents(str(tmp_path / "t.csv"), TextOptions()), "zip", ColumnOptions()).y.dtype.kind == "O"
+    )
+    rows = read_labelled(read_contents(str(tmp_path / "t.csv"), TextOptions()), "y", ColumnOptions(numeric=["zip"]))
+    assert rows.X["zip"].tolist() == [1234, 1234, 12]
+
+
+ARFF_OF_STRANGE_WORDS = """@relation r
+@attribute size real
+@attribute sure {?, yes}
+@attribute colour {red, NA}
+@attribute note string
+@attribute y {a,b,c,d}
+@data
+?,?,NA,NA,a
+1,yes,red,'?',b
+NA,yes,?,?,c
+2,yes,red,"",d
+"""
+
+
+def test_what_is_missing_in_arff_follows_from_what_a_column_declares(run, tmp_path):
+    (tmp_path / "t.arff").write_text(ARFF_OF_STRANGE_WORDS)
+    rows = read_labelled(read_contents(str(tmp_path / "t.arff"), TextOptions()), "y", ColumnOptions())
+    known = {name: column.astype(object).where(column.notna(), None).tolist() for name, column in rows.X.items()}
+    assert known == {
+        "size": [None, 1, None, 2],
+        "sure": ["?", "yes", "yes", "yes"],
+        "colour": ["NA", "red", None, "red"],
+        "note": ["NA", "?", None, ""],
+    }
+    run("fit", "t.arff", "-t", "y", "-o", "m.jaxtree")
+    assert run("evaluate", "m.jaxtree", "t.arff").stdout.split()[3] == "1.0000"
+    rows.X.assign(y=list("abcd")).to_parquet(tmp_path / "t.parquet")
+    assert run("evaluate", "m.jaxtree", "t.parquet").stdout.split()[3] == "1.0000"
