@@ -13,7 +13,7 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Real
 
 from jaxtree.arrays import AnyArray
-from jaxtree.boosting.checks import check_boosting
+from jaxtree.boosting.checks import check_boosting, check_ordered
 from jaxtree.boosting.dropping import keep_trees, with_shares
 from jaxtree.boosting.ending import Stop
 from jaxtree.boosting.loss import BaseLoss
@@ -191,10 +191,6 @@ def boost(
     check_number("num_rounds", num_rounds, -NO_LIMIT)
     if num_rounds <= first:
         raise InvalidInputError(f"num_rounds must be at least {first + 1}, got {num_rounds}")
-    if learner.missing == Missing.FRACTION:
-        raise InvalidInputError("boosting does not share rows out among branches: missing must be LEARN or BRANCH")
-    if shrinkage.dropping is not None and first:
-        raise InvalidInputError("boosting that drops trees cannot go on from earlier rounds: their trees would change")
     if mesh is not None:
         check_mesh(mesh)
         if loss.joins_rows:
@@ -212,11 +208,8 @@ def open_boosting(
     check_boosting(data, loss, learner, shrinkage)
     start = _start(data, loss)
     plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
-    if plan.rules.has_monotone and not loss.num_ordered:
-        raise InvalidInputError(
-            f"monotone constraints bound one score, quantiles, or a location: {loss} has {loss.num_scores} scores, the "
-            "first of which is none (a loss of one's own says so by has_location=True)"
-        )
+    if plan.rules.has_monotone:
+        check_ordered(loss)
     precision = score_type(data.size)
     place = functools.partial(_placed, mesh=mesh, precision=precision)
     rows, evaluations = _divided(rows, place), jax.tree.map(place, data.evaluations)

@@ -14,6 +14,7 @@ from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.checks import check_array, check_codes, check_number, check_sizes, check_weight
+from jaxtree.growth.inputs import Missing
 from jaxtree.growth.objective import known
 
 
@@ -26,6 +27,10 @@ def check_boosting(data: Any, loss: BaseLoss, learner: Any, shrinkage: Shrinkage
         learner: A `BaseLearner`.
         shrinkage: How the boosting holds back.
     """
+    if learner.missing == Missing.FRACTION:
+        raise InvalidInputError("boosting does not share rows out among branches: missing must be LEARN or BRANCH")
+    if shrinkage.dropping is not None and data.earlier:
+        raise InvalidInputError("boosting that drops trees cannot go on from earlier rounds: their trees would change")
     check_sizes(learner.sizes)
     if learner.sizes.num_roots != 1:
         raise InvalidInputError(f"num_roots must be 1, as a round has one tree, got {learner.sizes.num_roots}")
@@ -33,6 +38,15 @@ def check_boosting(data: Any, loss: BaseLoss, learner: Any, shrinkage: Shrinkage
     check_evaluations(data.evaluations, data.rows, learner.sizes.num_bins)
     check_start(data.start, data.earlier, loss, (data.rows, *data.evaluations))
     check_shrinkage(shrinkage)
+
+
+def check_ordered(loss: BaseLoss) -> None:
+    """Checks that the scores of a loss have an order that monotone constraints can keep."""
+    if not loss.num_ordered:
+        raise InvalidInputError(
+            f"monotone constraints bound one score, quantiles, or a location: {loss} has {loss.num_scores} scores, the "
+            "first of which is none (a loss of one's own says so by has_location=True)"
+        )
 
 
 def check_rows(rows: ScoredRows, num_bins: int, what: str = "rows") -> None:
