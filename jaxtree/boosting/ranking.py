@@ -5,6 +5,10 @@ not stand together. Scores order the rows of a group and mean nothing across gro
 relevant row is pushed up and the other one down, by $\Delta / (1 + e^d)$, where $d$ is how far the first one is above
 the other and $\Delta$ what a measure of the order changes by if the two change places (LambdaMART; Burges, 2010). Time
 is proportional to rows and to the size of the largest group, memory to rows.
+
+Rows of a group with equal scores are *tied*. They have no order, so measures and what they change by are means over all
+orders of tied rows (McSherry and Najork, *Computing information retrieval performance measures efficiently in the
+presence of tied scores*, ECIR 2008): nothing depends on the order of the rows of a table.
 """
 
 import abc
@@ -14,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxtree.arrays import AnyArray, safe_divide
 from jaxtree.boosting.domain import NUMBERS, Domain
@@ -29,9 +33,12 @@ MOST_RELEVANT = 31
 class _Ranked(NamedTuple):
     """Rows by group, and in groups by falling scores; rows of weight 0 come last.
 
+    Tied rows stand by relevance and weight, so that sums over them have the same bits in any order of the table.
+
     Attributes:
         order: The rows.
         groups: The groups.
+        ties: Rows of a group with the same score.
         score: The scores.
         relevance: The targets.
         weight: The weights.
@@ -39,20 +46,41 @@ class _Ranked(NamedTuple):
 
     order: Int[Array, " row"]
     groups: Segments
+    ties: Segments
     score: Float[Array, " row"]
     relevance: Shaped[Array, " row"]
     weight: Float[Array, " row"]
+
+    @property
+    def place(self) -> Float[Array, " row"]:
+        """The places in groups, from 1, as if tied rows stood in the order in which they are here."""
+        return self.groups.position.astype(self.score.dtype) + 1
+
+    @property
+    def tied_place(self) -> Float[Array, " row"]:
+        """The same among tied rows."""
+        return self.ties.position.astype(self.score.dtype) + 1
+
+    @property
+    def num_tied(self) -> Float[Array, " row"]:
+        """How many rows have the score of a row, itself included."""
+        return self.ties.size.astype(self.score.dtype)
+
+    def means_of_tied(self, *values: Float[Array, " row"]) -> Float[Array, "value row"]:
+        """The means over all tied rows, for each of them; by one scan, whose program is long."""
+        return jax.vmap(self.ties.sums)(jnp.stack(values)) / self.num_tied
 
 
 def _rank(scores: Any, target: Any, weight: Any, extras: Extras) -> _Ranked:
     shifted, extras = with_offset(scores, extras)
     target, weight, group = jnp.asarray(target), jnp.asarray(weight), extras["group"]
     is_out = weight <= 0
-    order = jnp.lexsort((-shifted[0], group, is_out))
-    differs = [key[order][1:] != key[order][:-1] for key in (group, is_out)]
-    groups = segments_of(jnp.append(True, differs[0] | differs[1]))
+    order = jnp.lexsort((weight, -target.astype(shifted.dtype), -shifted[0], group, is_out))
+    of_group, is_out_too, of_score = (key[order][1:] != key[order][:-1] for key in (group, is_out, shifted[0]))
+    is_first = jnp.append(True, of_group | is_out_too)
+    groups, ties = segments_of(is_first), segments_of(is_first | jnp.append(True, of_score))
     weight = jnp.where(is_out, 0, weight).astype(shifted.dtype)
-    return _Ranked(order, groups, shifted[0, order], target[order], weight[order])
+    return _Ranked(order, groups, ties, shifted[0, order], target[order], weight[order])
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -73,7 +101,10 @@ class Ranking(BaseLoss):
     def change(
         self, above: dict[str, Shaped[Array, " row"]], below: dict[str, Shaped[Array, " row"]]
     ) -> Float[Array, " row"]:
-        """Returns how much the measure changes, up or down, if two rows of different relevance change places."""
+        """Returns how much the measure changes, up or down, if two rows of different relevance change places.
+
+        Of tied rows it is the mean size of the change over all their orders.
+        """
 
     @abc.abstractmethod
     def shortfall(self, ranked: _Ranked) -> Float[Array, " row"]:
@@ -159,30 +190,52 @@ class DiscountedGain(Ranking):
     domain: ClassVar[Domain] = Domain(0, MOST_RELEVANT, is_whole=True)
 
     def numbers(self, ranked: _Ranked) -> dict[str, Float[Array, " row"]]:
-        """Returns gains as parts of the best sum, and discounts."""
-        gain, discount, best = self._gains(ranked)
-        return {"gain": safe_divide(gain, best), "discount": discount}
+        """Returns gains as parts of the best sum, discounts, and how far those of two tied rows are apart."""
+        (gain, best), discount, number = self._gains(ranked), self._discounts(ranked), ranked.num_tied
+        # The mean difference of falling numbers, of which each is above those behind it and below those before it.
+        times = number + 1 - 2 * ranked.tied_place
+        mean, apart = ranked.means_of_tied(discount, times * discount)
+        return {"gain": safe_divide(gain, best), "discount": mean, "apart": safe_divide(apart, (number - 1) / 2)}
 
     def change(
         self, above: dict[str, Shaped[Array, " row"]], below: dict[str, Shaped[Array, " row"]]
     ) -> Float[Array, " row"]:
         """Returns how much the measure changes, up or down, if two rows of different relevance change places."""
-        return (above["gain"] - below["gain"]) * (above["discount"] - below["discount"])
+        is_tied = above["score"] == below["score"]
+        apart = jnp.where(is_tied, above["apart"], above["discount"] - below["discount"])
+        return (above["gain"] - below["gain"]) * apart
 
     def shortfall(self, ranked: _Ranked) -> Float[Array, " row"]:
         """Returns by how much the measure of a row's group is below 1; 0 where no row is relevant."""
-        gain, discount, best = self._gains(ranked)
-        return safe_divide(best - ranked.groups.sums(gain * discount), best)
+        (gain, best), (mean,) = self._gains(ranked), ranked.means_of_tied(self._discounts(ranked))
+        return safe_divide(best - ranked.groups.sums(gain * mean), best)
 
-    def _gains(self, ranked: _Ranked) -> tuple[Float[Array, " row"], Float[Array, " row"], Float[Array, " row"]]:
-        """Gains, discounts, and the sum of gains times discounts in the best order."""
-        place = ranked.groups.position
+    def _gains(self, ranked: _Ranked) -> tuple[Float[Array, " row"], Float[Array, " row"]]:
+        """Gains, and the sum of gains times discounts in the best order."""
         gain = jnp.exp2(ranked.relevance.astype(ranked.score.dtype)) - 1
-        discount = 1 / jnp.log2(place.astype(ranked.score.dtype) + 2)
-        if self.top is not None:
-            discount = jnp.where(place < self.top, discount, 0)
         best_first = jnp.lexsort((-gain, ranked.groups.first))
-        return gain, discount, ranked.groups.sums(gain[best_first] * discount)
+        return gain, ranked.groups.sums(gain[best_first] * self._discounts(ranked))
+
+    def _discounts(self, ranked: _Ranked) -> Float[Array, " row"]:
+        """The discounts of places; 0 of those below the top."""
+        discount = 1 / jnp.log2(ranked.place + 1)
+        return discount if self.top is None else jnp.where(ranked.place <= self.top, discount, 0)
+
+
+class _Hits(NamedTuple):
+    """The relevant rows of a measure of hits.
+
+    Attributes:
+        is_hit: Whether a row is relevant.
+        above: How many are among those of higher scores.
+        tied: How many are among those of the same score, the row itself included.
+        total: How many are in the group.
+    """
+
+    is_hit: Bool[Array, " row"]
+    above: Float[Array, " row"]
+    tied: Float[Array, " row"]
+    total: Float[Array, " row"]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -193,13 +246,26 @@ class AveragePrecision(Ranking):
     domain: ClassVar[Domain] = Domain(0, 1, is_whole=True)
 
     def numbers(self, ranked: _Ranked) -> dict[str, Float[Array, " row"]]:
-        """Returns of every place the precision, the part of the measure in one row, and the sum of it above hits."""
-        is_hit, number, place = self._hits(ranked)
-        share = safe_divide(1 / place, number[ranked.groups.last])
+        """Returns of every place the precision, the part of the measure in one row, and the sum of it above hits.
+
+        Of tied rows these are means over all places that a row may have, and `change` is that of two of them.
+        """
+        hits, number, place = self._hits(ranked), ranked.num_tied, ranked.place
+        share = safe_divide(1.0, hits.total)
+        own = hits.is_hit.astype(place.dtype)
+        # Of the other tied rows so many are hits.
+        rate = safe_divide(hits.tied - own, number - 1)
+        before = ranked.tied_place - 1
+        inverse, further, behind, change = ranked.means_of_tied(
+            1 / place, before / place, (number - before - 1) / place, self._changes(ranked, hits)
+        )
+        of_place = hits.tied / number / place
+        above_tied = (ranked.groups.running_sums(of_place) - of_place)[ranked.ties.first]
         return {
-            "precision": number * share,
-            "inverse": share,
-            "hits_above": ranked.groups.running_sums(jnp.where(is_hit, share, 0)),
+            "precision": ((hits.above + own) * inverse + rate * further) * share,
+            "inverse": inverse * share,
+            "hits_above": (above_tied + rate * behind + own * inverse) * share,
+            "change": safe_divide(change, (number - 1) / 2) * share,
         }
 
     def change(
@@ -210,18 +276,37 @@ class AveragePrecision(Ranking):
         # Hits between the two get one hit more, or one less, above them.
         between = below["hits_above"] - above["hits_above"] - jnp.where(is_hit, 0, below["inverse"])
         further = below["precision"] - above["precision"] - between
-        return jnp.where(is_hit, further, above["inverse"] - further)
+        is_tied = above["score"] == below["score"]
+        return jnp.where(is_tied, above["change"], jnp.where(is_hit, further, above["inverse"] - further))
 
     def shortfall(self, ranked: _Ranked) -> Float[Array, " row"]:
         """Returns by how much the measure of a row's group is below 1; 0 where no row is relevant."""
-        is_hit, number, place = self._hits(ranked)
-        total = number[ranked.groups.last]
-        return safe_divide(total - ranked.groups.sums(jnp.where(is_hit, number / place, 0)), total)
+        hits, number = self._hits(ranked), ranked.num_tied
+        rate = safe_divide(hits.tied - 1, number - 1)
+        precision = (hits.above + 1 + (ranked.tied_place - 1) * rate) / ranked.place
+        return safe_divide(hits.total - ranked.groups.sums(hits.tied / number * precision), hits.total)
 
-    def _hits(self, ranked: _Ranked) -> tuple[Shaped[Array, " row"], Float[Array, " row"], Float[Array, " row"]]:
-        """Whether a row is relevant, how many are up to it, and its place, from 1."""
-        is_hit, dtype = ranked.relevance > 0, ranked.score.dtype
-        return is_hit, ranked.groups.running_counts(is_hit).astype(dtype), ranked.groups.position.astype(dtype) + 1
+    @staticmethod
+    def _changes(ranked: _Ranked, hits: _Hits) -> Float[Array, " row"]:
+        """What places add to the sizes of changes, times all hits, of all pairs of tied rows of which one is a hit.
+
+        With the hit i-th of the tied rows and the other one j-th, or the other way round, the change is the precision
+        at i with it, less that at j, and the inverse places of the hits between them.
+        """
+        number, own, place = ranked.num_tied, ranked.tied_place, ranked.place
+        rate = safe_divide(hits.tied - 1, number - 2)
+        as_first = (number - own) * (hits.above + 1 + rate * (own - 1))
+        as_second = (own - 1) * (hits.above + 1 + rate * (own - 2))
+        between = rate * (own - 1) * (number - own)
+        return (as_first - as_second + between) / place
+
+    @staticmethod
+    def _hits(ranked: _Ranked) -> _Hits:
+        """The hits above and among tied rows, and in groups."""
+        is_hit, ties = ranked.relevance > 0, ranked.ties
+        number = ranked.groups.running_counts(is_hit).astype(ranked.score.dtype)
+        above = number[ties.first] - is_hit[ties.first]
+        return _Hits(is_hit, above, number[ties.last] - above, number[ranked.groups.last])
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -261,7 +346,7 @@ def ndcg(top: int | None = None) -> DiscountedGain:
     r"""1 less the normalised discounted cumulative gain, $\sum_i (2^{y_i} - 1) / \log_2(1 + r_i)$ over its best value.
 
     The target $y$ is a degree of relevance, $r$ a row's place in its group (Järvelin and Kekäläinen, 2002). A group
-    in which no row is relevant has no loss. Of equal scores the first row of the table comes first.
+    in which no row is relevant has no loss. Of equal scores it is the mean over all their orders.
 
     Args:
         top: How many rows of a group count, 1 or more; None counts all.
@@ -282,7 +367,8 @@ def ndcg(top: int | None = None) -> DiscountedGain:
 def average_precision() -> AveragePrecision:
     r"""1 less the mean, over the relevant rows of a group, of the part of rows down to it that are relevant.
 
-    The target is 1 or 0 (Donmez, Svore and Burges, 2009). A group in which no row is relevant has no loss.
+    The target is 1 or 0 (Donmez, Svore and Burges, 2009). A group in which no row is relevant has no loss. Of equal
+    scores it is the mean over all their orders.
 
     Example: the one relevant row of three stands second.
         >>> extras = {"group": np.array([7, 7, 7])}

@@ -102,7 +102,8 @@ class GradientBoostingRanker(BaseBoosting):
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, group: Any = None, offset: Any = None) -> float:
         """Returns the mean over groups of the normalised discounted cumulative gain of their first `top` rows.
 
-        A group in which no row is relevant counts as 1.
+        A group in which no row is relevant counts as 1. Rows of equal scores count with the mean over all their orders,
+        as in scikit-learn's `ndcg_score`, so that the order of the table does not matter.
 
         Args:
             X: A table, or a source.

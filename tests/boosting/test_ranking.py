@@ -1,5 +1,7 @@
 """Losses of order, beside slow loops over all pairs of every group."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -101,6 +103,85 @@ def test_measures_are_those_of_scikit_learn():
     values = evaluate(average_precision(), SCORES, HITS, {"group": GROUP})
     other = sklearn.metrics.average_precision_score(HITS[rows], SCORES[0, rows])
     np.testing.assert_allclose(1 - np.asarray(values)[rows], other, rtol=1e-5)
+
+
+def orders_of(score):
+    """All orders by falling scores; rows of equal scores stand in every order."""
+    parts = [np.flatnonzero(score == value) for value in np.unique(score)[::-1]]
+    for orders in itertools.product(*map(itertools.permutations, parts)):
+        yield np.concatenate([np.array(order, int) for order in orders])
+
+
+def mean_over_orders(name, score, target, exchanged=()):
+    """The mean of a measure over all orders of a group, or of the size of its change if two rows are exchanged."""
+    _, _, measure, top = CASES[name]
+    found = []
+    for order in orders_of(score):
+        places = np.empty(len(order))
+        places[order] = -np.arange(len(order))
+        value = measure(places, target, top)
+        if len(exchanged):
+            one, other = exchanged
+            places[[one, other]] = places[[other, one]]
+            value = abs(measure(places, target, top) - value)
+        found.append(value)
+    return np.mean(found)
+
+
+TIED_GROUP = np.repeat([4, 1, 9, 2, 7], [5, 4, 5, 6, 1])
+TIED_SCORES = np.array([[0, 0, 0, 0, 0, 2, 1, 1, 0, 3, 3, 2, 2, 2, 1, 0, 1, 0, 0, -1, 5]]) / 2
+TIED_DEGREES = np.array([2, 0, 1, 0, 3, 0, 1, 0, 1, 0, 2, 1, 0, 2, 0, 1, 0, 2, 0, 1, 1])
+
+
+def tied_case(name):
+    return CASES[name][0], TIED_DEGREES if "ndcg" in name else (TIED_DEGREES > 0).astype(int)
+
+
+@pytest.mark.parametrize("name", OF_MEASURES)
+def test_measures_of_tied_rows_are_means_over_all_their_orders(name):
+    loss, target = tied_case(name)
+    with jax.enable_x64(True):
+        values = np.asarray(evaluate(loss, TIED_SCORES, target, {"group": TIED_GROUP}))
+    for group in np.unique(TIED_GROUP):
+        rows = group == TIED_GROUP
+        expected = mean_over_orders(name, TIED_SCORES[0, rows], target[rows])
+        np.testing.assert_allclose(1 - values[rows], expected, rtol=1e-12)
+        if "ndcg" in name and rows.sum() > 1:
+            other = sklearn.metrics.ndcg_score([2.0 ** target[rows] - 1], TIED_SCORES[:, rows], k=loss.top)
+            assert other == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", OF_MEASURES)
+def test_pairs_push_by_the_mean_change_over_all_orders_of_tied_rows(name):
+    loss, target = tied_case(name)
+    expected, score = np.zeros(len(target)), TIED_SCORES[0]
+    for better, worse in itertools.permutations(range(len(target)), 2):
+        if TIED_GROUP[better] != TIED_GROUP[worse] or target[better] <= target[worse]:
+            continue
+        rows = np.flatnonzero(TIED_GROUP[better] == TIED_GROUP)
+        change = mean_over_orders(name, score[rows], target[rows], np.searchsorted(rows, [better, worse]))
+        push = change / (1 + np.exp(score[better] - score[worse]))
+        expected[better] -= push
+        expected[worse] += push
+    with jax.enable_x64(True):
+        found = derive(loss, TIED_SCORES, target, np.ones(len(target)), {"group": TIED_GROUP})
+    np.testing.assert_allclose(found.gradient[0], expected, rtol=1e-12, atol=1e-14)
+    assert np.abs(expected[TIED_GROUP == 4]).min() > 0, "all scores of this group are equal, and yet it learns"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_any_order_of_the_table_gives_the_same_numbers(name):
+    loss, target = tied_case(name)
+    weight = 1 + (TIED_GROUP % 3) / 2
+    with jax.enable_x64(True):
+        mean = mean_of(loss, TIED_SCORES, target, weight, {"group": TIED_GROUP})
+        found = derive(loss, TIED_SCORES, target, weight, {"group": TIED_GROUP})
+        for seed in range(5):
+            order = np.random.default_rng(seed).permutation(len(target))
+            given = TIED_SCORES[:, order], target[order], weight[order], {"group": TIED_GROUP[order]}
+            assert mean_of(loss, *given) == mean
+            for own, other in zip(derive(loss, *given), found, strict=True):
+                np.testing.assert_allclose(own, other[:, order], rtol=1e-12, atol=1e-15)
 
 
 def test_pairwise_derivatives_are_those_of_its_values():
