@@ -87,7 +87,7 @@ def evaluate(
     from jaxtree.cli.columns import read_features, read_labels, weights_of
 
     estimator: Any = jaxtree.load(model)
-    X, contents = read_features(session, estimator, data)
+    X, contents = read_features(session, estimator, data, target)
     rows, y = read_labels(estimator, contents, target)
     if len(rows) < len(X):
         session.note(f"{len(X) - len(rows)} rows without a target are left out")
@@ -166,7 +166,7 @@ def show(
 
     X = y = None
     if data is not None:
-        X, contents = read_features(session, estimator, data)
+        X, contents = read_features(session, estimator, data, target)
         known, y = read_labels(estimator, contents, target)
         X = X.iloc[known]
     with session.doing("drawing"):

@@ -20,6 +20,7 @@ from jaxtree.cli.reading import Contents, read_contents
 from jaxtree.cli.session import ColumnOptions, Names, TableSession, in_short, listed
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.cells import Cells, categories_of
+from jaxtree.table.names import are_shuffled_places
 from jaxtree.table.schema import Column
 
 MOST_CLASSES = 10
@@ -84,7 +85,8 @@ def read_labelled(contents: Contents, target: str, options: ColumnOptions) -> La
     check_columns(contents, (target, *words, *numbers, *left_out))
     if target in (options.weight, *left_out):
         raise InvalidInputError(f"target {target!r} must be another column than the weights and those left out")
-    names = [name for name in columns if name not in (target, options.weight, *left_out)]
+    index = {*contents.index} - {*words, *numbers}
+    names = [name for name in columns if name not in (target, options.weight, *left_out, *index)]
     if not names:
         raise InvalidInputError(f"{contents.name} has no columns except the target, the weights and those left out")
     kept, rows = _known(contents, target)
@@ -125,31 +127,43 @@ def check_columns(contents: Contents, names: Iterable[str]) -> None:
             raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}")
 
 
-def read_features(session: TableSession, estimator: Any, data: str) -> tuple[pd.DataFrame, Contents]:
-    """Returns the features of a fitted estimator from a file, with their types in the fit; and all of the file."""
+def read_features(
+    session: TableSession, estimator: Any, data: str, target: str | None = None
+) -> tuple[pd.DataFrame, Contents]:
+    """Returns the features of a fitted estimator from a file, with their types in the fit; and all of the file.
+
+    The target is given if the command reads one.
+    """
     contents = read_contents(data, session)
-    columns = estimator.schema_.columns
+    others = {*contents.index, *getattr(estimator, "other_columns_", ()), target}
+    in_order = [name for name in contents.frame.columns if name not in others]
     are_named = hasattr(estimator, "feature_names_in_")
-    return features_like(contents, columns, are_named=are_named, note=session.note), contents
+    columns = estimator.schema_.columns
+    return features_like(contents, columns, in_order=None if are_named else in_order, note=session.note), contents
 
 
 def features_like(
-    contents: Contents, columns: tuple[Column, ...], *, are_named: bool, note: Callable[[str], object] | None = None
+    contents: Contents,
+    columns: tuple[Column, ...],
+    *,
+    in_order: Sequence[str] | None = None,
+    note: Callable[[str], object] | None = None,
 ) -> pd.DataFrame:
     """Returns the columns of a fit, with their types then, from a file that may have others, too.
 
     Args:
         contents: The file.
         columns: The columns of the fit.
-        are_named: Whether they had names; if they had not and the file has as many columns, these are taken in order.
+        in_order: Columns of the file that are taken in order if the fit had no names and as many columns.
         note: What takes a text about words that the fit has not seen.
 
     Raises:
         InvalidInputError: A column is not there, or has words where it had numbers.
     """
-    present, names = contents.frame.columns, [column.name for column in columns]
-    if not are_named and not set(names) <= set(present) and len(present) == len(names):
-        names = present
+    names = [column.name for column in columns]
+    if in_order is not None and len(in_order) == len(names) and not set(names) <= set(contents.frame.columns):
+        # 0, 1, ... are names, in whatever order.
+        names = [str(place) for place in range(len(names))] if are_shuffled_places(in_order) else list(in_order)
     check_columns(contents, names)
     contents = contents._replace(missing=_missing_of_fit(contents, dict(zip(names, columns, strict=True))))
     features = {}

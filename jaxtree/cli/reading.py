@@ -6,6 +6,7 @@ their categories; attributes of dates and relations, and sparse rows, are refuse
 """
 
 import codecs
+import contextlib
 import gzip
 import io
 import re
@@ -14,12 +15,13 @@ import zlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from jaxtree.cli.session import TextOptions, in_short, listed
 from jaxtree.errors import InvalidInputError
+from jaxtree.table.names import kept_names
 
 _SEPARATORS = ("\t", ";", "|", ",")
 _GZIP, _PARQUET, _ARROW, _FEATHER_1 = b"\x1f\x8b", b"PAR1", b"ARROW1", b"FEA1"
@@ -54,6 +56,7 @@ class Contents(NamedTuple):
         declared: The categories that columns declare, by name; none of columns that are declared to be numbers.
         missing: The words of every column of text that mean that a value is missing; a file with types has none.
         is_chosen: Whether the user has given these words.
+        index: Columns that are the index of a saved table, and no features unless they are asked for by name.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Contents(NamedTuple):
     declared: dict[str, tuple[str, ...]]
     missing: dict[str, tuple[str, ...]]
     is_chosen: bool
+    index: tuple[str, ...] = ()
 
     def cells(self, name: str) -> pl.Series:
         """Returns a column, null where a value is missing; cells of text have no spaces around them."""
@@ -118,13 +122,27 @@ def _read(data: bytes, name: str, options: TextOptions) -> Contents:
         raise InvalidInputError(f"{name} is a Feather file of version 1, which is not read: write version 2")
     if data.startswith((_PARQUET, _ARROW)):
         frame = (pl.read_parquet if data.startswith(_PARQUET) else pl.read_ipc)(io.BytesIO(data))
-        return Contents(name, frame, {}, {}, options.missing is not None)
+        kept = _kept_names(data, frame.columns)
+        index = tuple(column for column in frame.columns if column not in kept)
+        return Contents(name, frame.rename(kept), {}, {}, options.missing is not None, index)
     text = _decoded(data, name)
     if not text.strip():
         raise InvalidInputError(f"{name} is empty")
     head = (line.strip() for line in text[:65536].split("\n"))
     first = next((line for line in head if line and not line.startswith("%")), "")
     return (_from_arff if first.lower().startswith("@relation") else _from_lines)(text, name, options)
+
+
+def _kept_names(data: bytes, columns: Sequence[str]) -> dict[str, str]:
+    """The names of columns, as pandas had them if it wrote the file, without those of its index."""
+    import pyarrow
+    from pyarrow import ipc, parquet
+
+    metadata = None
+    with contextlib.suppress(pyarrow.ArrowException, OSError, ValueError):
+        schema: Any = parquet.read_schema(io.BytesIO(data)) if data.startswith(_PARQUET) else None
+        metadata = (schema or ipc.open_file(pyarrow.py_buffer(data)).schema).pandas_metadata
+    return kept_names(columns, metadata)
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -163,7 +181,10 @@ def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
     frame = frame.slice(int(options.header))
     frame.columns = names
     missing = dict.fromkeys(names, options.missing_words)
-    return Contents(name, frame, {}, missing, options.missing is not None)
+    # So pandas and R write the names of rows.
+    blank = [place for place, head in enumerate(heads) if not (head or "").strip()]
+    index = tuple(names[:1]) if options.header and blank == [0] and len(names) > 1 else ()
+    return Contents(name, frame, {}, missing, options.missing is not None, index)
 
 
 def _separator(line: str) -> str:

@@ -22,6 +22,7 @@ from jaxtree.estimators.conventions import (
     progress_of_trees,
     whole,
 )
+from jaxtree.table.sources import as_frame
 
 LEAST_SHADOWS = 5
 """Shadows of a round at least: the greatest importance of fewer would be too easy to pass."""
@@ -139,7 +140,7 @@ class BorutaSelector(AnnotatedParameters, SelectorMixin, MetaEstimatorMixin, Bas
 
 def _columns_of(X: Any) -> Any:
     """The table as a frame of narwhals or an array."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
         return frame
     keep: Any = None  # of the type of its cells; scikit-learn annotates it too narrowly

@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.columns import KINDS_IN_WORDS, TableColumn, as_categorical, recoded
+from jaxtree.table.names import are_shuffled_places
 from jaxtree.table.reading import Table, default_names
 from jaxtree.table.schema import Column, Schema, value_in_words
 
@@ -34,9 +35,17 @@ def match_columns(table: Table, schema: Schema, *, unseen: str) -> Table:
 
 
 def _check_names(table: Table, fitted: tuple[str, ...]) -> None:
-    """Compares the names where both tables have some, else the number of columns; scikit-learn's words for both."""
-    if table.is_named and fitted != default_names(len(fitted)) and table.names != fitted:
-        unseen, lost = sorted(set(table.names) - set(fitted)), sorted(set(fitted) - set(table.names))
+    """Compares the names where both tables have some, else the number of columns; scikit-learn's words for both.
+
+    The numbers that pandas gives to the columns of a bare array are names where the other table has them in disorder.
+    """
+    places = tuple(map(str, range(len(fitted))))
+    names = places if table.is_numbered and are_shuffled_places(fitted) else table.names
+    have_names = table.is_named and fitted != default_names(len(fitted))
+    if table.is_named and are_shuffled_places(names) and not have_names:
+        fitted, have_names = places, True
+    if (have_names or names is places) and names != fitted:
+        unseen, lost = sorted(set(names) - set(fitted)), sorted(set(fitted) - set(names))
         raise InvalidInputError(
             "The feature names should match those that were passed during fit.\n"
             + (f"Feature names unseen at fit time:\n{_list_names(unseen)}" if unseen else "")

@@ -24,6 +24,7 @@ from jaxtree.table.columns import (
     column_of_values,
     sparse_vectors,
 )
+from jaxtree.table.names import are_places, kept_names
 from jaxtree.table.sources import as_frame, is_source
 
 _ROW_TYPES = (list, tuple, np.ndarray)
@@ -37,6 +38,7 @@ class Table:
     columns: tuple[TableColumn, ...]
     is_named: bool  # the names came with the table
     matrix: Num[np.ndarray, "row column"] | None = None  # the array that was read, if it was one of numbers
+    is_numbered: bool = False  # the names were 0, 1, ..., which pandas gives to the columns of a bare array
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -142,7 +144,7 @@ def check_same_length(num_rows: int, y: Any) -> None:
 
 
 def names_apart(X: Any) -> tuple[str, ...] | None:
-    """Returns the names of the columns of a table whose names scikit-learn does not see; None for any other.
+    """Returns the names of the columns of a table if scikit-learn sees others, or none; None for any other table.
 
     >>> names_apart(np.zeros(2, [("age", float), ("size", float)])), names_apart(np.zeros((2, 2)))
     (('age', 'size'), None)
@@ -150,7 +152,12 @@ def names_apart(X: Any) -> tuple[str, ...] | None:
     if _is_structured(X):
         return X.dtype.names
     frame = nw.from_native(X, pass_through=True)
-    return tuple(frame.collect_schema().names()) if isinstance(frame, nw.LazyFrame) else None
+    if isinstance(frame, nw.LazyFrame):
+        return tuple(kept_names(frame.collect_schema().names()))
+    if not isinstance(frame, nw.DataFrame) or are_places(frame.columns):
+        return None
+    names = tuple(as_frame(X).columns)
+    return None if names == tuple(frame.columns) else names
 
 
 def check_shape(shape: tuple[int, ...]) -> None:
@@ -217,12 +224,9 @@ def _read_rows(X: Sequence) -> Table:
 
 def _read_frame(frame: nw.DataFrame) -> Table:
     check_shape(frame.shape)
-    names, is_named = tuple(frame.columns), True
-    if not any(isinstance(name, str) for name in names):  # pandas numbers the columns of a bare array
-        names, is_named = default_names(len(names)), False
-    if not all(isinstance(name, str) for name in names):
-        raise InvalidTypeError(f"the names of X's columns must all be strings, got {names}")
-    return Table(tuple(map(_read_series, names, frame.iter_columns())), is_named)
+    names, is_numbered = tuple(frame.columns), are_places(frame.columns)
+    names = default_names(len(names)) if is_numbered else names
+    return Table(tuple(map(_read_series, names, frame.iter_columns())), not is_numbered, is_numbered=is_numbered)
 
 
 def _read_series(name: str, series: nw.Series) -> TableColumn:

@@ -21,6 +21,7 @@ from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
+from jaxtree.table.names import kept_names, with_names_of_strings
 
 ROWS_AT_A_TIME = 2**17
 """Rows that are read at a time from a file or data set."""
@@ -156,13 +157,15 @@ def naming(label: str) -> Iterator[None]:
 def as_frame(X: Any) -> Any:
     """Returns X as a data frame or series of narwhals, or X itself if it is neither; a lazy frame is collected.
 
+    A data frame has strings as names, unless pandas has numbered the columns of a bare array, and no stored index.
     Raises InvalidInputError if two columns have one name.
     """
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
     except DuplicateError as error:
         raise InvalidInputError(f"the names of X's columns must be unique: {error}") from error
-    return frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    return with_names_of_strings(frame) if isinstance(frame, nw.DataFrame) else frame
 
 
 def is_source(X: Any) -> bool:
@@ -277,14 +280,14 @@ def _pieces_of_path(path: str | os.PathLike) -> list[Piece]:
 def _pieces_of_file(open_file: Callable, label: str, constants: dict[str, Any]) -> Iterator[Piece]:
     """The row groups of a file, which is closed between them: a data set may have more files than can be open."""
     pyarrow, file = _import("pyarrow"), open_file()
-    index = (file.schema_arrow.pandas_metadata or {}).get("index_columns") or ()
-    own = tuple(name for name in file.schema_arrow.names if name not in index)
+    own = {name: stored for stored, name in kept_names_of(file.schema_arrow).items()}
     open_again = partial(open_file, metadata=file.metadata, pre_buffer=False, buffer_size=2**18)
 
     def load(number: int, wanted: Names | None) -> Iterator[Any]:
         columns, added = ([name for name in names if wanted is None or name in wanted] for names in (own, constants))
-        for batch in open_again().iter_batches(ROWS_AT_A_TIME, row_groups=[number], columns=columns):
-            arrays = {name: batch[name] for name in columns}
+        stored = [own[name] for name in columns]
+        for batch in open_again().iter_batches(ROWS_AT_A_TIME, row_groups=[number], columns=stored):
+            arrays = {name: batch[own[name]] for name in columns}
             yield pyarrow.table(arrays | {name: pyarrow.repeat(constants[name], batch.num_rows) for name in added})
 
     sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
@@ -309,8 +312,19 @@ def _piece_of_dataset(dataset: Any) -> Piece:
                     "one schema"
                 )
     scan = partial(dataset.to_batches, batch_size=ROWS_AT_A_TIME, batch_readahead=1, fragment_readahead=1)
-    load = lambda names: map(_table_of_batch, scan(columns=None if names is None else list(names)))  # noqa: E731
-    return Piece("the data set", dataset.count_rows(), tuple(dataset.schema.names), load)
+    own = {name: stored for stored, name in kept_names_of(dataset.schema).items()}
+
+    def load(wanted: Names | None) -> Iterator[Any]:
+        columns = [name for name in own if wanted is None or name in wanted]
+        for batch in scan(columns=[own[name] for name in columns]):
+            yield _import("pyarrow").table({name: batch[own[name]] for name in columns})
+
+    return Piece("the data set", dataset.count_rows(), tuple(own), load)
+
+
+def kept_names_of(schema: Any) -> dict[str, str]:
+    """Returns the names of the columns of a schema of pyarrow by those in the store, see `kept_names`."""
+    return kept_names(schema.names, schema.pandas_metadata)
 
 
 def _pieces_of_tables(tables: Iterable[Any]) -> Iterator[Piece]:

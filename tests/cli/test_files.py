@@ -5,6 +5,8 @@ import gzip
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.feather
 import pytest
 
 import jaxtree
@@ -200,12 +202,12 @@ def test_dates_of_binary_files(tmp_path):
     schema = jaxtree.Encoder().fit(X).schema_
     np.testing.assert_array_equal(jaxtree.Encoder().fit_transform(X), jaxtree.Encoder().fit_transform(frame))
     (tmp_path / "new.csv").write_text("day,at,span\n2020-02-01,2020-01-31T00:00:00+02:00,?\n")
-    like = features_like(read_contents(str(tmp_path / "new.csv"), TextOptions()), schema.columns, are_named=True)
+    like = features_like(read_contents(str(tmp_path / "new.csv"), TextOptions()), schema.columns)
     encoder = jaxtree.Encoder().fit(X)
     np.testing.assert_allclose(encoder.values(like), [[1.0, -1 / 12, np.nan]])
     (tmp_path / "bad.csv").write_text("day,at,span\nyesterday,2020-01-31T00:00:00Z,?\n")
     with pytest.raises(InvalidInputError, match=r"column 'day' of bad.csv must have dates, .* and has 'yesterday'"):
-        features_like(read_contents(str(tmp_path / "bad.csv"), TextOptions()), schema.columns, are_named=True)
+        features_like(read_contents(str(tmp_path / "bad.csv"), TextOptions()), schema.columns)
 
 
 def read_target(path, values, task):
@@ -317,3 +319,55 @@ def test_what_is_missing_in_arff_follows_from_what_a_column_declares(run, tmp_pa
     assert run("evaluate", "m.jaxtree", "t.arff").stdout.split()[3] == "1.0000"
     rows.X.assign(y=list("abcd")).to_parquet(tmp_path / "t.parquet")
     assert run("evaluate", "m.jaxtree", "t.parquet").stdout.split()[3] == "1.0000"
+
+
+INDEXES = {
+    "numbers in disorder": pd.Index(range(39, -1, -1)),
+    "names": pd.Index([f"row {row}" for row in range(40)], name="row"),
+    "numbers": pd.RangeIndex(40),
+    "numbers with a name": pd.Index(range(40), name="id"),
+    "dates": pd.date_range("2020-01-01", periods=40, name="day"),
+    "two levels": pd.MultiIndex.from_product([range(20), ["a", "b"]], names=[None, "half"]),
+}
+
+
+def write_feather(frame, path):
+    pyarrow.feather.write_feather(pa.Table.from_pandas(frame), path)
+
+
+SAVED = {"t.parquet": pd.DataFrame.to_parquet, "t.feather": write_feather}
+
+
+@pytest.mark.parametrize("name", SAVED)
+@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+def test_a_saved_index_is_no_feature(tmp_path, index, name):
+    frame = pd.DataFrame({"x": range(40), "y": ["a", "b"] * 20}).set_index(index)
+    SAVED[name](frame, tmp_path / name)
+    contents = read_contents(str(tmp_path / name), TextOptions())
+    assert list(read_labelled(contents, "y", ColumnOptions()).X) == ["x"]
+    if contents.index:  # it is one if it is asked for
+        own = read_labelled(contents, "y", ColumnOptions(categorical=[contents.index[-1]])).X
+        assert list(own) == ["x", contents.index[-1]]
+
+
+def test_the_names_of_rows_in_text_are_no_feature(tmp_path):
+    frame = pd.DataFrame({"x": range(3), "y": list("aba")}, index=[7, 8, 9])
+    frame.to_csv(tmp_path / "t.csv")
+    contents = read_contents(str(tmp_path / "t.csv"), TextOptions())
+    assert list(read_labelled(contents, "y", ColumnOptions()).X) == ["x"]
+    assert list(read_labelled(contents, "y", ColumnOptions(numeric=["x0"])).X) == ["x0", "x"]
+
+
+def test_names_of_several_levels_are_those_that_pandas_had(run, tmp_path):
+    frame = pd.DataFrame([[1.0, 5.0], [5.0, 1.0]] * 3, columns=pd.MultiIndex.from_tuples([("pay", 5), ("age", "")]))
+    jaxtree.DecisionTreeClassifier().fit(frame, ["a", "b"] * 3).save("m.jaxtree")
+    frame[frame.columns[::-1]].to_parquet("t.parquet")
+    assert run("predict", "m.jaxtree", "t.parquet").stdout.split()[1:] == ["a", "b"] * 3
+
+
+def test_columns_of_a_model_without_names_are_taken_in_order(run, tmp_path):
+    jaxtree.DecisionTreeClassifier().fit([[1.0, 5.0], [5.0, 1.0]], ["a", "b"]).save("m.jaxtree")
+    (tmp_path / "t.csv").write_text("u,y,v\n1,a,5\n5,b,1\n")
+    assert run("evaluate", "m.jaxtree", "t.csv", "-t", "y").stdout.split()[3] == "1.0000"
+    (tmp_path / "t.csv").write_text("1,0\n5,1\n1,5\n")
+    assert run("predict", "m.jaxtree", "t.csv").stdout.split()[1:] == ["a", "b"]

@@ -1,0 +1,100 @@
+"""Names of columns as strings, whatever they are in a data frame, and which columns are no features.
+
+pandas writes an index into files as a column, and says in the file's metadata which one it is; of an index without a
+name the column's name says so.
+"""
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+
+from jaxtree.errors import InvalidInputError
+
+_INDEX = re.compile(r"__index_level_\d+__")
+
+
+def name_in_words(name: Any) -> str:
+    """Returns the name of a column as a string; the levels of a tuple stand one after the other.
+
+    >>> [name_in_words(name) for name in ("pay", 5, ("pay", 5), ("age", ""))]
+    ['pay', '5', 'pay, 5', 'age']
+    """
+    if isinstance(name, tuple):
+        return ", ".join(level for level in map(str, name) if level)
+    return str(name)
+
+
+def are_places(names: Sequence) -> bool:
+    """Returns whether names are 0, 1, ..., as pandas numbers the columns of a bare array.
+
+    >>> are_places([0, 1]), are_places([1, 0]), are_places(["0", "1"])
+    (True, False, False)
+    """
+    return all(not isinstance(name, str) and name == place for place, name in enumerate(names))
+
+
+def are_shuffled_places(names: Sequence[str]) -> bool:
+    """Returns whether names are the numbers 0, 1, ... in another order.
+
+    >>> are_shuffled_places(["1", "0"]), are_shuffled_places(["0", "1"]), are_shuffled_places(["1", "2"])
+    (True, False, False)
+    """
+    places = [str(place) for place in range(len(names))]
+    return list(names) != places and sorted(names) == sorted(places)
+
+
+def kept_names(names: Iterable, metadata: Mapping[str, Any] | None = None) -> dict:
+    """Returns the names of a stored table's columns by their names in the store, without those of an index.
+
+    Args:
+        names: The names in the store, or in a data frame.
+        metadata: What pandas says of the table, if it wrote it.
+
+    >>> kept_names(["a", "id"], {"index_columns": ["id"]}), kept_names(["a", "__index_level_0__"])
+    ({'a': 'a'}, {'a': 'a'})
+    >>> kept_names(["('pay', '5')"], {"column_indexes": [{}, {}]})
+    {"('pay', '5')": 'pay, 5'}
+    """
+    described = metadata or {}
+    index, num_levels = described.get("index_columns") or (), len(described.get("column_indexes") or ())
+    # An index that is a range is described, and no column.
+    index = {name for name in index if isinstance(name, str)}
+    kept = [name for name in names if name not in index and not (isinstance(name, str) and _INDEX.fullmatch(name))]
+    return {name: _name_of_levels(name) if num_levels > 1 else name for name in kept}
+
+
+def _name_of_levels(name: str) -> str:
+    """The name of a column of several levels, which pandas wrote as Python writes a tuple."""
+    try:
+        return name_in_words(ast.literal_eval(name))
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return name
+
+
+def with_names_of_strings(frame: nw.DataFrame) -> nw.DataFrame:
+    """Returns a data frame without a stored index, and with strings as names; 0, 1, ... of a bare array stay.
+
+    Raises InvalidInputError if two columns have one name then.
+    """
+    native: Any = frame.to_native()
+    metadata = getattr(getattr(native, "schema", None), "pandas_metadata", None)
+    kept = kept_names(frame.columns, metadata)
+    names = list(kept.values())
+    if not (are_places(names) or all(isinstance(name, str) for name in names)):
+        names = [name_in_words(name) for name in names]
+    if names == frame.columns:
+        return frame
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidInputError(f"the names of X's columns must be unique, and {twice!r} stands there twice")
+    if len(kept) < len(frame.columns):
+        frame = frame.drop([name for name in frame.columns if name not in kept])
+    if names == frame.columns:
+        return frame
+    if all(isinstance(name, str) for name in frame.columns):
+        return frame.rename(dict(zip(frame.columns, names, strict=True)))
+    renamed: Any = frame.to_native()
+    return nw.from_native(renamed.set_axis(names, axis=1), eager_only=True)
