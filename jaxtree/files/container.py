@@ -24,6 +24,9 @@ FORMAT = 3
 LONGEST_HEADER = 32 * 2**20
 """Bytes of the header of a file, which holds names and categories; a parsed one takes some thirty times as much."""
 
+_SMALL_FILE, _MOST_HOLES, _BLOCK = 2**24, 100, 512
+"""A longer file may be so many times as long as what it takes on the disk, which is counted in blocks."""
+
 _LENGTH = 8
 """Bytes before the header that hold its length."""
 
@@ -106,6 +109,10 @@ def _read(path: str | os.PathLike) -> tuple[bytes, dict[str, Any]]:
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ModelFileError("it is no regular file")
+        # Not known everywhere; a file system that compresses does not do so by as much.
+        on_disk = getattr(status, "st_blocks", 0) * _BLOCK
+        if on_disk and status.st_size > max(_SMALL_FILE, _MOST_HOLES * on_disk):
+            raise ModelFileError("it has hardly any content for its length")
         beginning = opened.read(_LENGTH)
         length = _header_length(beginning)
         if len(beginning) < _LENGTH or not 0 < length <= min(status.st_size - _LENGTH, LONGEST_HEADER):

@@ -10,6 +10,7 @@ import pyarrow.feather
 import pytest
 
 import jaxtree
+from jaxtree.cli import reading
 from jaxtree.cli.columns import features_like, read_labelled
 from jaxtree.cli.reading import read_contents
 from jaxtree.cli.session import ColumnOptions, TextOptions
@@ -52,6 +53,15 @@ def written(path, kind):
         case "feather of categories":
             FRAME.with_columns(pl.col("colour").cast(pl.Categorical)).write_ipc(path, compression="lz4")
     return str(path)
+
+
+def test_a_gzip_file_that_is_made_to_fill_the_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_LEAST_UNZIPPED", 10_000)
+    (tmp_path / "bomb").write_bytes(gzip.compress(CSV.encode() + b"1,red,a\n" * 100_000))
+    with pytest.raises(InvalidInputError, match="bomb unzips to more than 100 times its size"):
+        read_contents(str(tmp_path / "bomb"), TextOptions())
+    (tmp_path / "small").write_bytes(gzip.compress(CSV.encode() + b"1,red,a\n" * 1_000))
+    assert read_contents(str(tmp_path / "small"), TextOptions()).frame.height == 1_003
 
 
 KINDS = [

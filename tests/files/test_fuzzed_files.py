@@ -13,6 +13,7 @@ import pytest
 import jaxtree
 from jaxtree.errors import JaxtreeError, ModelFileError
 from jaxtree.files.container import ModelFile, read_model_file, write_model_file
+from jaxtree.files.records import from_json
 from tests.examples import example, rows_of, unfitted
 
 MOST_MEMORY = 16 * 2**20
@@ -45,9 +46,11 @@ def try_to_load(path, rows):
         assert peak < MOST_MEMORY
     for name in ("predict", "apply", "predict_proba"):
         try:
-            getattr(estimator, name, estimator.predict)(rows)
+            predicted = getattr(estimator, name, estimator.predict)(rows)
         except JaxtreeError:  # the rows are not such as this model knows
             continue
+        if name == "predict_proba" and hasattr(estimator, "classes_"):
+            check_shares(predicted)
     if isinstance(estimator, jaxtree.HardTreeClassifier | jaxtree.HardTreeRegressor):
         assert estimator.export_text()
     elif hasattr(estimator, "tree_"):
@@ -55,6 +58,13 @@ def try_to_load(path, rows):
     if hasattr(estimator, "feature_importances_"):
         assert estimator.feature_importances_.shape == (estimator.n_features_in_,)
     return False
+
+
+def check_shares(predicted):
+    """Shares of classes, of every output, are from 0 to 1 and add up to 1."""
+    for shares in predicted if isinstance(predicted, list) else [predicted]:
+        assert (shares >= 0).all() and (shares <= 1 + 1e-9).all()
+        np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-6)
 
 
 def damage_bytes(data, draw):
@@ -191,6 +201,115 @@ def test_cycles_are_refused(tmp_path, name):
             arrays[f"nodes.{name}"][node] = value
             write_model_file(tmp_path / "file", ModelFile(content.header, arrays))
             assert try_to_load(tmp_path / "file", None)
+
+
+EXTREMES = [0, -1, 3, 1e300, 1e308, -1e308, np.nan, np.inf]
+FEW = ("cart_vote", "cart", "cart_fraction", "forest", "hardened", "boosted", "regression", "boosted_regression")
+"""Estimators whose files have all kinds of arrays."""
+
+
+def with_extremes(content):
+    """The content with an extreme number in the first place, or in all, of one array of floats after the other."""
+    for name, array in content.arrays.items():
+        for value in EXTREMES if array.dtype.kind == "f" and array.size else []:
+            for place in (0, slice(None)):
+                changed = array.copy()
+                changed[place] = value
+                yield content._replace(arrays={**content.arrays, name: changed})
+
+
+def load_with_extremes(tmp_path, names):
+    path = tmp_path / "file"
+    for name in names:
+        for content in with_extremes(saved(tmp_path, name)[1]):
+            write_model_file(path, content)
+            try_to_load(path, rows_of(name))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_shares_are_shares_whatever_the_arrays_hold(tmp_path):
+    load_with_extremes(tmp_path, FEW[:1])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_shares_are_shares_in_all_kinds_of_files(tmp_path):
+    load_with_extremes(tmp_path, FEW[1:])
+
+
+@pytest.mark.parametrize(
+    ("example", "array", "value"),
+    [
+        ("cart", "nodes.count", 0),
+        ("cart", "nodes.count", 1e308),
+        ("cart", "nodes.weight", 0.5),
+        ("cart_vote", "votes", 2.0),
+        ("cart_vote", "votes", -0.5),
+        ("regression", "nodes.target_sum", 1e308),
+        ("boosted", "start", 1e308),
+        ("boosted_regression", "nodes.weight", 1e-308),
+    ],
+)
+def test_values_that_no_model_has_are_refused(tmp_path, example, array, value):
+    content = saved(tmp_path, example)[1]
+    content.arrays[array] = np.full_like(content.arrays[array], value, np.float64)
+    write_model_file(tmp_path / "file", content)
+    assert try_to_load(tmp_path / "file", None)
+
+
+@pytest.mark.parametrize(
+    ("example", "loss"),
+    [
+        ("boosted", {"loss": ["squared", {}]}),
+        ("boosted", {"loss": ["poisson", {}]}),
+        ("boosted_regression", {"loss": ["logistic", {}]}),
+        ("boosted_regression", {"loss": ["gamma", {}]}),
+    ],
+)
+def test_a_loss_of_another_class_is_refused(tmp_path, example, loss):
+    """Its scores are as many, and its predictions are other numbers: shares of classes below 0."""
+    content = saved(tmp_path, example)[1]
+    content.header["fitted"]["loss"] = loss
+    write_model_file(tmp_path / "file", content)
+    with pytest.raises(ModelFileError, match=r"its loss is \w+\(\), and its parameters and target are of"):
+        jaxtree.load(tmp_path / "file")
+
+
+@pytest.mark.parametrize("width", [9, 100, 60_000_000, 99_999_999])
+def test_declared_widths_of_strings_take_no_memory(tmp_path, width):
+    content = saved(tmp_path, "cart")[1]
+    names = content.header["fitted"]["table"]["outputs"][0]["names"]
+    names["array"][0] = f"<U{width}"
+    write_model_file(tmp_path / "file", content)
+    assert not try_to_load(tmp_path / "file", rows_of("cart"))
+    loaded = jaxtree.load(tmp_path / "file")
+    assert loaded.classes_.tolist() == names["array"][1]
+    assert loaded.classes_.dtype == (f"<U{width}" if width < 1000 else "<U6")
+    np.testing.assert_array_equal(loaded.predict(rows_of("cart")), example("cart").predict(rows_of("cart")))
+
+
+def test_one_long_class_among_many_short_ones_takes_no_memory():
+    names = ["x" * 100_000, *map(str, range(5000))]
+    tracemalloc.start()
+    array = from_json({"array": ["<U100000", names]})
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert array.tolist() == names and peak < MOST_MEMORY
+
+
+@pytest.mark.parametrize("keeps_beginning", [False, True])
+def test_a_file_of_holes_is_not_read(tmp_path, keeps_beginning):
+    """Of gigabytes, which take nothing on the disk."""
+    path = tmp_path / "file"
+    path.write_bytes(saved(tmp_path, "cart")[0] if keeps_beginning else b"")
+    os.truncate(path, 6 * 2**30)
+    assert try_to_load(path, None)
+
+
+def test_a_header_that_names_other_sizes_is_refused_before_the_rest_is_read(tmp_path):
+    data = saved(tmp_path, "cart")[0]
+    (tmp_path / "file").write_bytes(data + bytes(2**25))
+    assert try_to_load(tmp_path / "file", None)
 
 
 def test_long_strings_in_many_classes_are_refused(tmp_path):
