@@ -39,3 +39,19 @@ def find_walk() -> Any:
         walk.argtypes = [pointer, *values, *results, whole]
         walk.restype = None
     return walk
+
+
+@functools.cache
+def find_best_thresholds() -> Any:
+    """Returns the function that finds the best tree of all thresholds, with the types of its arguments, or None.
+
+    These are the sizes; the codes of groups, their first indicators and whether they are nested; what rows cost with
+    every prediction, and at most; the penalty of a leaf and the cost to be beaten; the budget, and the splits to be
+    written.
+    """
+    search = getattr(load(), "jaxtree_best_thresholds", None)
+    if search is not None:
+        whole, pointer = ctypes.c_int64, ctypes.c_void_p
+        search.argtypes = [pointer, pointer, pointer, pointer, pointer, pointer, whole, whole, pointer, pointer]
+        search.restype = whole
+    return search

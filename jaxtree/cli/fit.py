@@ -285,11 +285,20 @@ def _shape(estimator: Any) -> str:
     name = type(estimator).__name__
     if hasattr(estimator, "tree_"):
         tree = estimator.tree_
-        return f"{name}: {tree.node_count} nodes, {tree.n_leaves} leaves, depth {tree.max_depth}"
+        shape = f"{name}: {tree.node_count} nodes, {tree.n_leaves} leaves, depth {tree.max_depth}"
+        return f"{shape}{_optimality(estimator)}"
     if hasattr(estimator, "forest_"):
         most = f" of at most {estimator.n_estimators}" if getattr(estimator, "early_stopping", False) else ""
         return f"{name}: {len(estimator.forest_)} trees{most}, {len(estimator.forest_.nodes.feature)} nodes"
     return f"{name}: depth {estimator.depth_}"
+
+
+def _optimality(estimator: Any) -> str:
+    """What is known of the best tree of so many levels, behind a comma; nothing of trees that greed grows."""
+    known = getattr(estimator, "optimality_", None)
+    if known is None:
+        return ""
+    return f", {known}" if isinstance(known, str) else f", another may cost {known:.1%} less at most"
 
 
 def _ranking(scores: dict[str, Any], name: str) -> list[str]:

@@ -159,7 +159,10 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
     the rest. Missing values go to the branch where they cost least.
 
     A column of many values has too many thresholds to compare all with all others. Then `max_thresholds` of them are
-    compared, at quantiles, and with `zoom` again those around the chosen ones, as long as the tree gets better.
+    compared, at quantiles, and with `zoom` again those around the chosen ones, as long as the tree gets better. Where
+    this is left open and rows have a loss (criterion "misclassification", `min_samples_leaf=1`), all distinct
+    thresholds of tables of up to some thousand rows are searched thereafter, by bounds from the thresholds next to each
+    (Brita et al., AAAI 2025); this needs the kernel.
 
     Args:
         criterion: "misclassification", "gini", "entropy" or "log_loss".
@@ -186,7 +189,7 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
 
     Attributes:
         tree_: The fitted `jaxtree.Tree`.
-        optimality_: "proven" if no tree of the limits is better, "among thresholds" if some thresholds were left out;
+        optimality_: "proven" if no tree of the limits is better, "proven on bins" if some thresholds were left out;
             where the search of four or five levels ended early, the share of the objective that another tree may save.
         objective_: The sum of the costs and penalties of the leaves before pruning.
         schema_: Columns and features in words.
@@ -281,7 +284,7 @@ class OptimalTreeRegressor(RegressionParameters, _Optimal, BaseTreeRegressor):
 
     Attributes:
         tree_: The fitted `jaxtree.Tree`.
-        optimality_: "proven" if no tree of the limits is better, "among thresholds" if some thresholds were left out;
+        optimality_: "proven" if no tree of the limits is better, "proven on bins" if some thresholds were left out;
             where the search of four or five levels ended early, the share of the objective that another tree may save.
         objective_: The sum of the costs and penalties of the leaves before pruning.
         schema_: Columns and features in words.

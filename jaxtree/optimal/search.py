@@ -2,6 +2,7 @@
 
 A column with many values has too many thresholds for all to be compared with all others at once. Then some are, at
 quantiles; and again, with thresholds between those next to the ones of the best tree, until that is no better (*zoom*).
+Where bounds allow it, all thresholds are searched thereafter, see `jaxtree.optimal.thresholds`.
 """
 
 import math
@@ -20,6 +21,13 @@ from jaxtree.optimal.greedy import greedy_tree, without_dear_splits
 from jaxtree.optimal.indicators import make_indicators
 from jaxtree.optimal.nodes import Branching, CodedTable, branching_of, branchings, objective_of
 from jaxtree.optimal.refine import can_refine, refined
+from jaxtree.optimal.thresholds import (
+    CELLS_OF_SECOND,
+    MOST_CELLS,
+    can_search,
+    improved_among_all,
+    indicators_of_all,
+)
 
 MOST_INDICATORS = {1: 2**20, 2: 2**13, 3: 2**12, 4: 2**12, 5: 2**12}
 """The most indicators that are compared, by the depth of the tree."""
@@ -57,6 +65,12 @@ class SearchLimits(NamedTuple):
     time_limit: float = math.inf
     report: Callable[[float, float], None] | None = None
 
+    @property
+    def leaves_thresholds_open(self) -> bool:
+        """Whether all thresholds may be compared, for trees of any number of leaves that their depth allows."""
+        is_whole = self.max_leaf_nodes is None or self.max_leaf_nodes >= 2**self.max_depth
+        return self.max_thresholds is None and self.zooms and is_whole
+
 
 class BestTree(NamedTuple):
     """The tree that was found.
@@ -77,10 +91,10 @@ class BestTree(NamedTuple):
 
     @property
     def optimality(self) -> str | float:
-        """Returns "proven", "among thresholds", or the share of the objective that another tree may save."""
+        """Returns "proven", "proven on bins", or the share of the objective that another tree may save."""
         if self.bound < self.objective:
             return (self.objective - self.bound) / self.objective
-        return "proven" if self.is_complete else "among thresholds"
+        return "proven" if self.is_complete else "proven on bins"
 
 
 def find_tree(table: CodedTable, target: CostedTarget, limits: SearchLimits) -> BestTree:
@@ -115,7 +129,34 @@ def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchL
                 if search.goes_on:
                     search.cuts = zoomed_cuts(search.cuts, whole, search.best.tree, table, most)
     found = [search.best._replace(is_complete=is_complete) for search in searches]
-    return [_at_least_greedy(own, table, target, best) for own, best in zip(limits, found, strict=True)]
+    found = [_at_least_greedy(own, table, target, best) for own, best in zip(limits, found, strict=True)]
+    return _among_all_thresholds(limits, table, target, found)
+
+
+def _among_all_thresholds(
+    limits: Sequence[SearchLimits], table: CodedTable, target: CostedTarget, found: list[BestTree]
+) -> list[BestTree]:
+    """The best trees of all thresholds where these are few enough, or those that were found."""
+    common = limits[0]
+    is_open = [
+        best.optimality != "proven" and not best.is_interrupted and own.leaves_thresholds_open
+        for own, best in zip(limits, found, strict=True)
+    ]
+    if not any(is_open) or not can_search(table, target, common.max_depth):
+        return found
+    indicators = indicators_of_all(table, learns_missing=common.learns_missing)
+    cells = int(min(MOST_CELLS, CELLS_OF_SECOND * common.time_limit))
+    for number in np.flatnonzero(is_open).tolist():
+        best, penalty = found[number], penalty_in_units(limits[number].leaf_penalty, target)
+        better = improved_among_all(
+            best.tree, indicators, table, target, depth=common.max_depth, penalty=penalty, cells=cells
+        )
+        cells = better.cells_left
+        objective = _objective(better.tree, table, target, limits[number].leaf_penalty)
+        bound = objective if better.is_proven else min(best.bound, objective)
+        is_complete = best.is_complete or better.is_proven
+        found[number] = BestTree(better.tree, objective, bound, is_complete=is_complete)
+    return found
 
 
 def _at_least_greedy(limits: SearchLimits, table: CodedTable, target: CostedTarget, best: BestTree) -> BestTree:
@@ -128,7 +169,7 @@ def _at_least_greedy(limits: SearchLimits, table: CodedTable, target: CostedTarg
         trees += [refined(tree, table, target) for tree in (greedy, best.tree)]
     for tree in trees:
         smaller = without_dear_splits(tree, table, target, limits.leaf_penalty)
-        objective = objective_of(smaller, table, target) + limits.leaf_penalty * (len(branchings(smaller)) + 1)
+        objective = _objective(smaller, table, target, limits.leaf_penalty)
         if objective < best.objective:
             best = best._replace(tree=smaller, objective=objective, bound=min(best.bound, objective))
     return best
@@ -203,8 +244,13 @@ def _best_among(splits: SplitTable, table: CodedTable, limits: SearchLimits, dea
         leaves = best_number_of_leaves(frontier, penalty, limits.max_leaf_nodes)
         fork = exact_tree(splits, everyone, depth, leaves)
     tree = branching_of(fork, indicators)
-    objective = objective_of(tree, table, target) + limits.leaf_penalty * (len(branchings(tree)) + 1)
+    objective = _objective(tree, table, target, limits.leaf_penalty)
     return BestTree(tree, objective, objective - gap * target.unit, is_complete=True, is_interrupted=is_interrupted)
+
+
+def _objective(tree: Branching | None, table: CodedTable, target: CostedTarget, penalty: float) -> float:
+    """The objective of a tree with the penalties of its leaves."""
+    return objective_of(tree, table, target) + penalty * (len(branchings(tree)) + 1)
 
 
 def _in_units(

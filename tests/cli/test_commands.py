@@ -41,6 +41,12 @@ def test_every_algorithm_goes_into_a_file_and_predicts(run, patients, algorithm,
     assert lines[0] == "prediction" and len(lines) == 9 and set(lines[1:]) <= {"yes", "no"}
 
 
+def test_an_optimal_tree_says_among_what_it_is_the_best(run, patients):
+    ask = ("fit", patients, "-t", "ill", "-a", "optimal", "-o", "m.jaxtree", "--max-depth", "1")
+    assert "depth 1, proven\n" in run(*ask).stdout
+    assert "depth 1, proven on bins\n" in run(*ask, "--set", "max_thresholds=1", "--set", "zoom=false").stdout
+
+
 def test_too_deep_an_optimal_tree_is_an_error_with_the_depths(run, patients):
     done = run("fit", patients, "-t", "ill", "-a", "optimal", "--max-depth", "7", "-o", "m.jaxtree", status=1)
     assert "range [1, 5]. Got 7" in done.stderr.splitlines()[-1]

@@ -1,0 +1,130 @@
+"""The best tree among all thresholds of a table, which sums over pairs of thresholds are too many for.
+
+Along the thresholds of a column the rows on one side only grow, and so does what their best tree costs: two thresholds
+whose trees are known bound all between them, and a threshold next to one saves no more than the rows between both can
+cost (Brita et al., *Optimal classification trees for continuous feature data using dynamic programming with
+branch-and-bound*, AAAI 2025). This holds for losses of rows, so that other criteria are searched on bins. The kernel
+does the search, see native/src/optimal_thresholds.cc.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Int, Int32
+
+from jaxtree import kernel
+from jaxtree.optimal.costs import CostedTarget
+from jaxtree.optimal.cuts import all_cuts
+from jaxtree.optimal.exact import Fork
+from jaxtree.optimal.indicators import Indicators, make_indicators
+from jaxtree.optimal.nodes import Branching, CodedTable, branching_of, branchings
+
+MOST_CELLS = 2**32
+"""Cells of rows and columns that are looked at before the search ends without a proof: about ten seconds."""
+
+CELLS_OF_SECOND = 2**28
+"""Cells that are looked at in a second at least."""
+
+THRESHOLDS_OF_COLUMN = 8
+"""How many thresholds of a column are looked at below every node, by experience."""
+
+MOST_INDICATORS = 2**16
+"""The most indicators for which a search begins."""
+
+BITS = 60
+"""Bits of the cost of all rows with all penalties, in parts of a unit."""
+
+
+class Improved(NamedTuple):
+    """What a search among all thresholds found.
+
+    Attributes:
+        tree: A better tree than the one in hand, or this.
+        is_proven: Whether no tree is better.
+        cells_left: What is left of the cells that may be looked at.
+    """
+
+    tree: Branching | None
+    is_proven: bool
+    cells_left: int
+
+
+def can_search(table: CodedTable, target: CostedTarget, depth: int) -> bool:
+    """Whether the kernel is there, rows cost something of their own, and the search is likely to end in seconds."""
+    if kernel.find_best_thresholds() is None or target.cost.formula != "cost" or int(target.cost.least_rows) > 1:
+        return False
+    columns = len(table.codes)
+    cells = table.num_rows * columns * (float(THRESHOLDS_OF_COLUMN) * columns) ** (depth - 1)
+    return cells <= MOST_CELLS and int(table.num_values.sum()) <= MOST_INDICATORS
+
+
+def indicators_of_all(table: CodedTable, *, learns_missing: bool) -> Indicators:
+    """Returns the indicators of all thresholds and categories."""
+    return make_indicators(*table, all_cuts(table), learns_missing=learns_missing)
+
+
+def improved_among_all(
+    tree: Branching | None,
+    indicators: Indicators,
+    table: CodedTable,
+    target: CostedTarget,
+    *,
+    depth: int,
+    penalty: float,
+    cells: int,
+) -> Improved:
+    """Returns the best tree among all thresholds, or a tree in hand that is as good and has no more leaves.
+
+    Args:
+        tree: The tree in hand.
+        indicators: All indicators.
+        table: The rows.
+        target: Their target, with costs by losses of classes.
+        depth: The largest depth of a leaf.
+        penalty: What a leaf adds to the cost, in units.
+        cells: How many cells of rows and columns may be looked at.
+    """
+    label, weight = target.values.label, target.values.value[0]
+    loss = np.asarray(target.cost.loss)
+    most = weight * loss.max(axis=1)[label]
+    # One part of a unit more for a leaf: of equally good trees that of the fewest leaves is the best.
+    shift = BITS - max(math.frexp(float(most.sum()) + 2.0 ** (depth + 1) * penalty)[1], 20)
+    of_leaf = round(math.ldexp(penalty, shift)) + 1
+    in_hand = (_units_of(tree, table, target, np.arange(table.num_rows)) << shift) + of_leaf * (
+        len(branchings(tree)) + 1
+    )
+    cost = np.ascontiguousarray((weight[:, None] * loss[label]) << shift)
+    arrays = [
+        np.array([len(indicators.codes), table.num_rows, loss.shape[1], depth], np.int64),
+        np.ascontiguousarray(indicators.codes),
+        np.ascontiguousarray(indicators.first),
+        np.ascontiguousarray(indicators.is_nested),
+        cost,
+        most << shift,
+    ]
+    left, splits = np.array([cells], np.int64), np.full(2**depth - 1, -1, np.int32)
+    search = kernel.find_best_thresholds()
+    found = search(*(own.ctypes.data for own in arrays), of_leaf, in_hand, left.ctypes.data, splits.ctypes.data)
+    if found < in_hand:
+        tree = branching_of(_fork(splits, 0), indicators)
+    return Improved(tree, bool(left[0] >= 0), max(int(left[0]), 0))
+
+
+def _units_of(
+    tree: Branching | None, table: CodedTable, target: CostedTarget, rows: Int[np.ndarray, " node_row"]
+) -> int:
+    """The cost of the leaves of a tree, in units."""
+    if tree is None:
+        with jax.enable_x64(True):
+            return int(target.cost(target.sums(rows)))
+    second = tree.takes_second(table, rows)
+    return _units_of(tree.first, table, target, rows[~second]) + _units_of(tree.second, table, target, rows[second])
+
+
+def _fork(splits: Int32[np.ndarray, " inner_node"], node: int) -> Fork | None:
+    """The tree below a node of a heap."""
+    if node >= splits.size or splits[node] < 0:
+        return None
+    return Fork(int(splits[node]), _fork(splits, 2 * node + 1), _fork(splits, 2 * node + 2))

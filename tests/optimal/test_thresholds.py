@@ -1,0 +1,82 @@
+"""The search among all thresholds, by bounds, against sums over all pairs of them."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_wine
+
+from jaxtree import OptimalTreeClassifier, kernel
+from jaxtree.optimal.costs import cost_of_classes
+from jaxtree.optimal.nodes import CodedTable, branchings, objective_of
+from jaxtree.optimal.search import SearchLimits, find_tree, penalty_in_units
+from jaxtree.optimal.thresholds import can_search, improved_among_all, indicators_of_all
+from tests.optimal.tables import IS_CATEGORICAL, LOSS
+
+NUM_VALUES = np.array([9, 4, 5, 12], np.int32)
+needs_kernel = pytest.mark.skipif(kernel.find_best_thresholds() is None, reason="the kernel is not installed")
+
+
+def table_of(seed, rows=48):
+    """Codes with missing values and categories, and classes that depend on them."""
+    rng = np.random.default_rng(seed)
+    codes = np.stack([rng.integers(0, values, rows) for values in NUM_VALUES]).astype(np.uint8)
+    score = codes[0] / 4 + 2 * (codes[2] == 1) * (codes[3] > 5) + rng.normal(size=rows) / 2
+    for feature in (0, 2):
+        codes[feature, rng.random(rows) < 0.1] = NUM_VALUES[feature]
+    return CodedTable(codes, NUM_VALUES, IS_CATEGORICAL), np.digitize(score, [1.0, 2.5]), rng
+
+
+@needs_kernel
+@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("kind", ["errors", "losses", "weights", "two_classes"])
+@pytest.mark.parametrize("penalty", [0.0, 0.7, 2.0])
+def test_bounds_leave_out_no_better_tree(depth, kind, penalty):
+    table, label, rng = table_of([depth, len(kind)])
+    label = np.minimum(label, 1) if kind == "two_classes" else label
+    weight = rng.random(label.size) + 0.1 if kind == "weights" else None
+    loss = LOSS if kind == "losses" else None
+    made = cost_of_classes(label, int(label.max()) + 1, weight, loss=loss)
+    for learns_missing in (True, False):
+        limits = SearchLimits(depth, leaf_penalty=penalty, learns_missing=learns_missing)
+        best = find_tree(table, made, limits)
+        assert best.optimality == "proven"
+        indicators = indicators_of_all(table, learns_missing=learns_missing)
+        own = penalty_in_units(penalty, made)
+        found = improved_among_all(None, indicators, table, made, depth=depth, penalty=own, cells=2**40)
+        assert found.is_proven
+        leaves = len(branchings(found.tree)) + 1
+        assert objective_of(found.tree, table, made) + penalty * leaves == pytest.approx(best.objective, rel=1e-9)
+        assert leaves == len(branchings(best.tree)) + 1
+        # A tree in hand that is the best stays.
+        again = improved_among_all(best.tree, indicators, table, made, depth=depth, penalty=own, cells=2**40)
+        assert again.tree == best.tree and again.is_proven
+
+
+@needs_kernel
+def test_a_search_that_ends_early_keeps_the_tree_in_hand_and_proves_nothing():
+    table, label, _ = table_of(3)
+    made = cost_of_classes(label, 3, None)
+    assert can_search(table, made, 3)
+    indicators = indicators_of_all(table, learns_missing=True)
+    best = find_tree(table, made, SearchLimits(3))
+    for cells in (0, 1_000, 20_000):
+        found = improved_among_all(best.tree, indicators, table, made, depth=3, penalty=0.0, cells=cells)
+        assert found.tree == best.tree and not found.is_proven
+        alone = improved_among_all(None, indicators, table, made, depth=3, penalty=0.0, cells=cells)
+        assert objective_of(alone.tree, table, made) >= best.objective
+
+
+@needs_kernel
+@pytest.mark.parametrize(("load", "depth", "errors"), [(load_breast_cancer, 2, 22), (load_wine, 3, 0)])
+def test_small_tables_of_many_values_have_proven_trees(load, depth, errors):
+    """The errors are those of sums over all pairs of 15,131 and 1,259 thresholds; of wine none can be fewer."""
+    X, y = load(return_X_y=True)
+    best = OptimalTreeClassifier(max_depth=depth).fit(X, y)
+    assert (best.objective_, best.optimality_) == (errors, "proven")
+    assert (best.predict(X) != y).sum() == errors
+
+
+def test_what_is_not_searched_among_all_thresholds_says_so():
+    X, y = load_breast_cancer(return_X_y=True)
+    for options in ({}, {"zoom": False}, {"criterion": "gini"}, {"min_samples_leaf": 5}):
+        model = OptimalTreeClassifier(max_depth=2, max_thresholds=4).set_params(**options)
+        assert model.fit(X, y).optimality_ == "proven on bins"
