@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Real
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.checks import check_boosting, check_ordered
 from jaxtree.boosting.dropping import keep_trees, with_shares
-from jaxtree.boosting.ending import Stop
+from jaxtree.boosting.ending import NO_NUMBERS, Stop
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import BoostState, Made, blank_trees, make_rounds
@@ -174,7 +174,7 @@ def boost(
     Raises:
         InvalidInputError: A target or an extra is not one that the loss allows, or shapes do not fit; or a mesh is
             given and the rows of the loss depend on one another.
-        TrainingError: The first derivatives are no numbers.
+        TrainingError: The first derivatives are no numbers, or too large, or their steps lead to such scores.
         KeyboardInterrupt: An interrupt came before the first rounds were made; later ones end the boosting.
 
     Example:
@@ -279,11 +279,11 @@ def _run(
             own = np.resize(rates.learning_rate[first : first + at_a_time], at_a_time)
             arguments = (call.prepared, call.rows, call.evaluations, rates._replace(learning_rate=own), progress.state)
             state, made = make_rounds(*arguments, plan=call.plan, loss=call.loss, mesh=call.mesh)
-            # The tree of derivatives that are no numbers is worth nothing.
+            # The tree of a round that leaves the numbers is worth nothing.
             last = int(state.round) if state.is_finite else int(state.round) - 1
             if last == earlier:
                 scores = f"after round {earlier}" if earlier else f"of the start, {call.start.tolist()},"
-                raise TrainingError(f"{call.loss}: derivatives at the scores {scores} are no numbers")
+                raise TrainingError(f"{call.loss}: derivatives at the scores {scores} are {NO_NUMBERS}")
             stop = reason_to_stop(state, shrinkage, num_rounds, bool(call.evaluations))
             if last > first:
                 progress = progress.then(state, last, made)

@@ -53,6 +53,10 @@ class Kept(NamedTuple):
     share: Float[AnyArray, " round"]
     best_share: Float[AnyArray, " round"]
 
+    def with_round(self, is_worth: Bool[Array, ""], before: Float[AnyArray, " round"]) -> "Kept":
+        """The same after a round that is worth something; else with the shares that the trees had before it."""
+        return self._replace(share=jnp.where(is_worth, self.share, before))
+
     def with_best(self, is_better: Bool[Array, ""]) -> "Kept":
         """The same after a round, which may have been the best."""
         return self._replace(best_share=jnp.where(is_better, self.share, self.best_share))

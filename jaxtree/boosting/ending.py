@@ -5,13 +5,20 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+NO_NUMBERS = "no numbers, or too large, or lead to such scores"
+"""What is said of derivatives where boosting leaves the numbers."""
+
+
+KEPT = "; its trees are kept"
+"""What is said then of a model that has rounds."""
+
 
 class Stop(enum.Enum):
     """Why boosting has ended: all rounds made, no better loss, no numbers, a wish, no time, or Ctrl-C."""
 
     ALL_ROUNDS = "all rounds"
     NO_BETTER_LOSS = "no better loss"
-    NOT_FINITE = "derivatives that are no numbers"
+    NOT_FINITE = "numbers that are infinite, none or too large"
     ASKED = "asked to"
     NO_TIME = "no time left"
     INTERRUPTED = "interrupted"

@@ -361,7 +361,7 @@ class _Batch:
             if running is None:
                 continue
             state = jax.tree.map(lambda own, slot=slot: own[slot], states)
-            # The tree of derivatives that are no numbers is worth nothing.
+            # The tree of a round that leaves the numbers is worth nothing.
             last = int(state.round) if state.is_finite else int(state.round) - 1
             number = last - running.last
             num_made += number

@@ -34,7 +34,7 @@ class ManyStates(NamedTuple):
     """What the rounds of a batch change; every array has a slot for each model.
 
     Attributes:
-        own: The states of the models. Scores of a model whose derivatives are no numbers are those of no model.
+        own: The states of the models. Scores of a model that has left the numbers are those of no model.
         kept: The scores of every evaluation by the model as it will be: after its best round, if it stops for the first
             evaluation, and after its last one if it does not.
     """

@@ -30,10 +30,16 @@ from jaxtree.growth.inputs import Limits
 from jaxtree.growth.newton import Newton, Penalties
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared
+from jaxtree.growth.whole_numbers import are_within
 from jaxtree.tree import SplitKind, Tree
 
 DIGITS = 23
 """Binary digits of a derivative after the first one: those of numbers of 32 bits."""
+
+
+MOST_SIZE = 2.0**479
+"""The greatest size of a derivative or a score. Sums over 2**31 rows of such derivatives have squares that are numbers,
+so that gains are; and so have predictions that are such scores."""
 
 
 class ScoredRows(NamedTuple):
@@ -97,11 +103,11 @@ def grow_tree(
 
     Returns:
         The tree, whose means are the changes of scores, with the leaves of rows, and whether all derivatives are
-        numbers.
+        numbers of at most `MOST_SIZE`.
     """
     derivatives = row_derivatives(loss, scores, rows)
-    are_finite = native_rows.are_finite if plan.is_native else lambda part: jnp.all(jnp.isfinite(part))
-    strange = [(~are_finite(part)).astype(jnp.int32) for part in derivatives]
+    within = native_rows.are_within if plan.is_native else are_within
+    strange = [(~within(part, MOST_SIZE)).astype(jnp.int32) for part in derivatives]
     is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
     noise, number = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
     drawn_from = RowsToDraw(rows.weight > 0, number, derivatives, rates.penalties.l2, plan.devices)

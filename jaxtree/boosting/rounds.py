@@ -3,12 +3,14 @@
 Nothing goes to the host from round to round. A call makes some rounds, so that the host can say how far they are.
 """
 
+import contextlib
 import dataclasses
 import functools
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.custom_batching import sequential_vmap
 from jax.sharding import Mesh
@@ -19,13 +21,14 @@ from jaxtree.arrays import AnyArray, mix, safe_divide
 from jaxtree.boosting.dropping import Kept, put_back, take_out
 from jaxtree.boosting.leaves import exact_sum
 from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.round_tree import Rates, ScoredRows, grow_tree
+from jaxtree.boosting.round_tree import MOST_SIZE, Rates, ScoredRows, grow_tree
 from jaxtree.compilation import compiled, quick_options
 from jaxtree.growth import native_rows
 from jaxtree.growth.mesh import ROWS, Devices, as_rows
 from jaxtree.growth.newton import Newton
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared
+from jaxtree.growth.whole_numbers import are_within
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply
@@ -40,7 +43,8 @@ class BoostState(NamedTuple):
         evaluated: The scores of the rows of every evaluation.
         best: The least loss of the first evaluation.
         best_round: The number of rounds that it was reached with.
-        is_finite: Whether all derivatives were numbers; if not, the last tree is worth nothing.
+        is_finite: Whether all derivatives were numbers, and scores and predictions are; if not, the last tree is worth
+            nothing.
         kept: The trees of all rounds, where trees are dropped.
     """
 
@@ -155,6 +159,7 @@ def make_round(
     """
     seed = mix(rates.seed + state.round.astype(jnp.uint32))
     grow = functools.partial(grow_tree, plan=plan, loss=loss)
+    before = state.kept
     if rates.dropping is None:
         leaves, is_finite = grow(prepared, rows, state.scores, rates, learning_rate, seed)
         tree = counted = leaves.tree
@@ -171,8 +176,25 @@ def make_round(
     pairs = zip(evaluated, evaluations, strict=True)
     losses = [_mean_loss(loss, scores, own, is_native=plan.is_native) for scores, own in pairs]
     scores = add_steps(state.scores, steps, leaves.of_row)
+    is_finite &= _are_usable(loss, scores, plan.devices)
+    for own in evaluated:
+        is_finite &= _are_usable(loss, own, Devices(1))
+    if state.kept is not None and before is not None:
+        state = state._replace(kept=state.kept.with_round(is_finite, before.share))
     state = state._replace(round=state.round + 1, scores=scores, evaluated=evaluated, is_finite=is_finite)
     return _with_best(state, losses, rates), Made(tree, jnp.array(losses, jnp.float64))
+
+
+def _are_usable(loss: BaseLoss, scores: Float[Array, "score row"], devices: Devices) -> Bool[Array, ""]:
+    """Whether the scores of all rows have sizes up to `MOST_SIZE`, and the extreme ones predictions that are numbers.
+
+    The predictions of a loss of one's own need not be traceable; then scores alone are looked at.
+    """
+    extremes = jnp.stack([jnp.min(scores, axis=1), jnp.max(scores, axis=1)], axis=1)
+    is_usable = are_within(extremes, MOST_SIZE)
+    with contextlib.suppress(jax.errors.JAXTypeError):
+        is_usable &= jnp.all(jnp.isfinite(loss.predict(extremes.astype(jnp.float64))))
+    return devices.total((~is_usable).astype(jnp.int32)) == 0
 
 
 def _mean_loss(
@@ -184,8 +206,8 @@ def _mean_loss(
     is_there, exact = rows.weight > 0, functools.partial(exact_sum, devices=Devices(1), is_native=is_native)
     values = lax.optimization_barrier(loss.values(lax.optimization_barrier(scores), rows.target, rows.extras))
     values = lax.optimization_barrier(jnp.where(is_there, rows.weight * values, 0))
-    are_finite = native_rows.are_finite(values) if is_native else jnp.all(jnp.isfinite(values))
-    total = jnp.where(are_finite, exact(values[None], is_there), jnp.nan)
+    within = native_rows.are_within if is_native else are_within
+    total = jnp.where(within(values, np.inf), exact(values[None], is_there), jnp.nan)
     # A product, as XLA would make one of the quotients of many models by one number.
     inverse = lax.optimization_barrier(safe_divide(1.0, exact(rows.weight[None], is_there)))
     return (total * inverse).astype(scores.dtype)
@@ -212,7 +234,7 @@ def _with_best(state: BoostState, losses: list[Float[Array, ""]], rates: Rates) 
     """The state, after the losses of its last round."""
     if not losses:
         return state
-    is_better = losses[0] < state.best - rates.tolerance
+    is_better = (losses[0] < state.best - rates.tolerance) & state.is_finite
     return state._replace(
         best=jnp.where(is_better, losses[0], state.best),
         best_round=jnp.where(is_better, state.round, state.best_round),

@@ -101,7 +101,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
             DistributedError: Another process is gone.
             InvalidInputError: The table, the target, the weights, an extra or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
-            TrainingError: The derivatives of the loss are no numbers at the start.
+            TrainingError: The derivatives of the loss at the start are no numbers, or too large.
         """
         self.check_parameters()
         if mesh is not None and spans_processes(mesh):

@@ -10,7 +10,7 @@ from jaxtyping import Float, UInt
 
 from jaxtree import buckets
 from jaxtree.boosting.booster import BaseLearner, BoostData, Boosted, Earlier, NewRounds, boost, score_type
-from jaxtree.boosting.ending import Stop
+from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.measured import Measured
 from jaxtree.boosting.round_tree import ScoredRows
@@ -216,7 +216,7 @@ def _warn_if_cut_short(boosted: Boosted, loss: BaseLoss, earlier: int, wanted: i
     """Warns where rounds are missing that nobody has asked to leave out."""
     number = earlier + len(boosted.forest)
     if boosted.stop == Stop.NOT_FINITE:
-        text = f"{loss}: derivatives are no numbers after round {number}; its trees are kept"
+        text = f"{loss}: derivatives after round {number} are {NO_NUMBERS}{KEPT}"
     elif boosted.stop == Stop.INTERRUPTED:
         text = f"fit was interrupted: the model has been made in {number} of {wanted} rounds"
     else:

@@ -76,7 +76,8 @@ class Judge(NamedTuple):
         objective, outside = self.rules.objective, total - inside
         kept = objective.risk(inside, parent, self.units) + objective.risk(outside, parent, self.units)
         gain = (parent.risk - kept) / jnp.where(parent.weight > 0, parent.weight, 1)
-        admissible = self.is_enough(inside) & self.is_enough(outside)
+        # A gain that is infinite, or no number, is none.
+        admissible = jnp.isfinite(gain) & self.is_enough(inside) & self.is_enough(outside)
         admissible &= objective.is_defined(inside) & objective.is_defined(outside)
         if self.rules.has_monotone:
             values = (objective.monotone_value(side, parent.parameters, self.units) for side in (inside, outside))
@@ -195,7 +196,7 @@ def multiway_candidates(judge: Judge, feature: FeatureContext, known: Sides, mis
     if rules.is_c45:
         unknown = judge.weight(missing) if rules.shares_missing else jnp.zeros_like(weight[:1])
         information = judge.split_information(jnp.concatenate([weight, unknown])[:, None])[0]
-    gain = jnp.where(admissible, gain, -jnp.inf)
+    gain = jnp.where(admissible & jnp.isfinite(gain), gain, -jnp.inf)
     return Candidates(*(_for_all(value, used) for value in (gain, branch.astype(jnp.int32), information)))
 
 

@@ -27,7 +27,7 @@ HANDLERS = (
     "jaxtree_quantise",
     "jaxtree_sum_at_nodes",
     "jaxtree_sum",
-    "jaxtree_are_finite",
+    "jaxtree_are_within",
     "jaxtree_add_steps",
     "jaxtree_walk_codes",
 )

@@ -50,9 +50,9 @@ def sum_of_rows(values: Float[Array, "value row"], is_used: Bool[Array, " row"])
     return _call("jaxtree_sum", _real(1), values, is_used)[0]
 
 
-def are_finite(values: Float[Array, "*value row"]) -> Bool[Array, ""]:
-    """Whether all values are numbers."""
-    return _call("jaxtree_are_finite", jax.ShapeDtypeStruct((1,), jnp.bool_), values)[0]
+def are_within(values: Float[Array, "*value row"], most: float) -> Bool[Array, ""]:
+    """Whether all values are numbers of at most this size: `whole_numbers.are_within`."""
+    return _call("jaxtree_are_within", jax.ShapeDtypeStruct((1,), jnp.bool_), values, most=np.float64(most))[0]
 
 
 def add_steps(

@@ -9,7 +9,7 @@ the targets' range: 41 bits for a million rows, 51 for a thousand. Whole-number 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int, Int32, Int64, UInt32
+from jaxtyping import Array, Bool, Float, Int, Int32, Int64, UInt32
 
 from jaxtree.arrays import IntLike
 
@@ -47,6 +47,11 @@ def _powers_of_two() -> Float[Array, " exponent"]:
 def to_fixed_point(values: Float[Array, "*shape"], unit: Float[Array, ""]) -> Int64[Array, "*shape"]:
     """The values as whole numbers of units, rounded to the nearest."""
     return jnp.round(values / unit).astype(jnp.int64)
+
+
+def are_within(values: Float[Array, "..."], most: float) -> Bool[Array, ""]:
+    """Whether all values are numbers of at most this size, and no infinite ones of their type."""
+    return jnp.all(jnp.abs(values) <= min(most, float(jnp.finfo(values.dtype).max)))
 
 
 def cumulative_sum(values: Int[Array, "channel place"]) -> Int[Array, "channel place"]:

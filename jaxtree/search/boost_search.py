@@ -16,7 +16,7 @@ from sklearn.utils import indexable
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_method_params
 
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.estimators.boosted_ensemble import ensemble_of
 from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.conventions import SEED, generator_of, progress_of_trees, whole
@@ -255,8 +255,13 @@ class BoostSearchCV(TreeSearchCV):
     def _able_numbers(self) -> Int[np.ndarray, " able"]:
         """Returns the numbers of the settings that went on to the end and did not fail."""
         rung = self.cv_results_.get("iter", np.zeros(len(self.oof_predictions_)))
-        has_failed = np.isnan(self.oof_predictions_).all(axis=(1, 2))
-        return np.flatnonzero((rung == rung.max()) & ~has_failed)
+        is_missing = np.asarray(np.isnan(self.oof_predictions_).any(axis=2))
+        # Of a fold that no setting has been fitted on there is nothing to choose by.
+        has_failed = (is_missing & ~is_missing.all(axis=0)).any(axis=1)
+        able = np.flatnonzero((rung == rung.max()) & ~has_failed)
+        if not len(able):
+            raise TrainingError(f"refit={self.refit!r} needs a setting whose fits failed on no fold, got none")
+        return able
 
     def _fit_ensemble(self, search: Search) -> None:
         """Chooses settings by their out-of-fold predictions, and fits them on all rows."""

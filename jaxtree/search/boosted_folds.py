@@ -4,7 +4,8 @@ import contextlib
 import copy
 import functools
 import time
-from collections.abc import Callable, Hashable, Sequence
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +16,11 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
 from jaxtree.boosting.booster import BoostData
-from jaxtree.boosting.ending import Deadline, Stop
+from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Deadline, Stop
 from jaxtree.boosting.many import BoostedMember, Bounds, Member, boost_many
 from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.boosting.paused import Paused
-from jaxtree.errors import TrainingError
+from jaxtree.errors import InterruptedFitWarning, TrainingError
 from jaxtree.estimators.boosting_run import OpenedFit
 from jaxtree.search.evaluation import Search
 from jaxtree.search.quick_scores import ScoresOfRows
@@ -33,6 +34,9 @@ NUMBERS = (
 )
 """Parameters in which models of one program may differ, and so may seeds where no rows are held out by them."""
 
+LEFT_THE_NUMBERS = ".*derivatives after round"
+"""The warning of a fit that has left the numbers, and keeps the rounds before."""
+
 TEST = "test"
 """The name of the rows of a fold that no tree is grown on."""
 
@@ -44,7 +48,7 @@ class Fitted(NamedTuple):
         result: Scores and times, in the form of scikit-learn's `_fit_and_score`.
         num_rounds: The number of rounds of the model; NaN if it was fitted by itself.
         curve: The loss of the rows of the test part after every round.
-        predicted: Probabilities or predictions of these rows.
+        predicted: Probabilities or predictions of these rows; None where the fit failed.
         was_cut: Whether it ended for lack of time.
     """
 
@@ -137,7 +141,7 @@ def fit_folds(
                 with contextlib.suppress(ValueError, ArithmeticError, TypeError):
                     left.intersection_update(_fit_together(of_fold, settings, keep, progress))
             for candidate in sorted(left):
-                on_fitted(candidate, fold, _fit_alone(search, candidate, fold))
+                on_fitted(candidate, fold, fit_alone(search, candidate, fold))
 
 
 def _in_words(search: Search, groups: Sequence[Sequence[int]]) -> list[str]:
@@ -257,13 +261,17 @@ def _fit_together(
 
     def on_member(place: int, member: BoostedMember) -> Callable[[], None]:
         nonlocal began
-        if member.stop == Stop.NOT_FINITE and not len(member.losses):
-            raise TrainingError(f"{model.loss_}: derivatives at the start are no numbers")
+        if member.stop == Stop.NOT_FINITE:
+            return functools.partial(fail, numbers[place], member)
         fit_time, began = time.perf_counter() - began, time.perf_counter()
         judged = model.judge(rows, member.scores[-1][:, : len(test)].T.astype(np.float64)).model
         # A program of JAX makes the predictions, which the scorer asks for again.
         predicted = (judged.predict_proba if is_classifier(judged) else judged.predict)(X_test)
         return functools.partial(score, numbers[place], member, judged, predicted, fit_time)
+
+    def fail(number: int, member: BoostedMember) -> None:
+        text = f"{model.loss_}: derivatives after round {len(member.losses)} are {NO_NUMBERS}"
+        keep(number, _failed(search, TrainingError(text), member.losses[:, -1]))
 
     def score(number: int, member: BoostedMember, judged: Any, predicted: Any, fit_time: float) -> None:
         fitted = time.perf_counter()
@@ -282,15 +290,46 @@ def _fit_together(
     return apart
 
 
-def _fit_alone(search: Search, candidate: int, fold: int) -> Fitted:
+def _failed(search: Search, error: TrainingError, curve: Float[np.ndarray, " round"]) -> Fitted:
+    """A fit that failed, scored as scikit-learn's search does it.
+
+    Raises:
+        TrainingError: The search raises errors.
+    """
+    if search.error_score == "raise":
+        raise error
+    names = getattr(search.scorer, "_scorers", None)
+    scores = search.error_score if names is None else dict.fromkeys(names, search.error_score)
+    result = {
+        "fit_error": f"{type(error).__name__}: {error}",
+        "fit_time": 0.0,
+        "score_time": 0.0,
+        "test_scores": scores,
+    }
+    return Fitted(result, np.nan, curve, None)
+
+
+@contextlib.contextmanager
+def _as_training_error() -> Iterator[None]:
+    """Raises the error that a fit which has left the numbers is, in place of its warning."""
+    try:
+        yield
+    except InterruptedFitWarning as warning:
+        raise TrainingError(str(warning).removesuffix(KEPT)) from None
+
+
+def fit_alone(search: Search, candidate: int, fold: int) -> Fitted:
     """Fits a candidate by itself, as scikit-learn's search does."""
     train, test = search.splits[fold]
     estimator: Any = clone(search.estimator)
-    result = _fit_and_score(
-        estimator, search.X, search.y, scorer=search.scorer, train=train, test=test, verbose=0,
-        parameters=search.candidates[candidate], fit_params=search.fit_params, score_params=search.score_params,
-        return_train_score=False, return_times=True, error_score=search.error_score, return_estimator=True,
-    )  # fmt: skip
+    with warnings.catch_warnings(), _as_training_error():
+        # A model that has left the numbers would be scored.
+        warnings.filterwarnings("error", LEFT_THE_NUMBERS, InterruptedFitWarning)
+        result = _fit_and_score(
+            estimator, search.X, search.y, scorer=search.scorer, train=train, test=test, verbose=0,
+            parameters=search.candidates[candidate], fit_params=search.fit_params, score_params=search.score_params,
+            return_train_score=False, return_times=True, error_score=search.error_score, return_estimator=True,
+        )  # fmt: skip
     model = result.pop("estimator")
     if result["fit_error"] is not None:
         return Fitted(result, np.nan, np.zeros(0), None)

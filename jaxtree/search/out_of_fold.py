@@ -41,7 +41,9 @@ class Yardstick(NamedTuple):
         return -score if self.name.startswith("neg_") else score
 
     def score(self, predicted: Float[np.ndarray, "row column"], rows: Int[np.ndarray, " row"]) -> float:
-        """Returns the score of predictions of some rows."""
+        """Returns the score of predictions of some rows; the least of all where some are no numbers."""
+        if not np.isfinite(predicted).all():
+            return -np.inf
         target: Any = self.target[rows]
         if self.name in _QUICK:
             return _QUICK[self.name](predicted, target)
@@ -139,7 +141,9 @@ def predictions_of_other_choices(
         others = np.concatenate([own for number, own in enumerate(tests) if number != fold])
         due = deadline and deadline.of_next(len(tests) - fold).own()
         weights = select(yardstick, predicted, np.delete(scores, fold, axis=1).mean(axis=1), others, due)
-        result[rows] = np.tensordot(weights, predicted[:, rows], 1)
+        # Settings that failed on some fold have no weight, and no numbers.
+        chosen = np.flatnonzero(weights)
+        result[rows] = np.tensordot(weights[chosen], predicted[chosen][:, rows], 1)
     return result
 
 

@@ -1,5 +1,6 @@
 """Tuning in a given time: settings in batches until the time is nearly over, and an ensemble of the best of them."""
 
+import contextlib
 import time
 import warnings
 from collections import deque
@@ -10,8 +11,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from jaxtree.boosting.ending import Deadline
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.estimators.boosted_ensemble import BoostedEnsemble, ensemble_of
+from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS, Fitted, fit_alone
 from jaxtree.search.budget import Budget, Forecast
 from jaxtree.search.evaluation import Search
 from jaxtree.search.halving import Standings, fit_settings
@@ -48,7 +50,8 @@ class Tried(NamedTuple):
 
     def parameter_importances(self) -> list[tuple[str, float]]:
         """Returns parameters by how much they count, the greatest first; none where there are too few settings."""
-        results = {"params": self.settings, "mean_test_score": self.scores.mean(axis=1)}
+        means = self.scores.mean(axis=1)
+        results = {"params": self.settings, "mean_test_score": np.where(np.isfinite(means), means, np.nan)}
         try:
             found = parameter_importances(results, "score", num_repeats=NUM_REPEATS, seed=0)
         except InvalidInputError:
@@ -131,6 +134,7 @@ def tune(
 
     Raises:
         InvalidInputError: An argument is not allowed.
+        TrainingError: No setting predicts finite numbers on every fold.
         KeyboardInterrupt: There was an interrupt before any setting was finished, or before any member was.
     """
     report = on_progress or (lambda used, words: None)
@@ -163,6 +167,8 @@ class _Choice(NamedTuple):
 def _chosen(task: Task, tried: Tried, budget: Budget, forecast: Forecast) -> _Choice:
     """Chooses an ensemble of the settings that were tried."""
     tests, means = _tests(task, tried), tried.scores.mean(axis=1)
+    if not np.isfinite(means).any():
+        raise TrainingError(f"none of {len(means)} settings predicts finite numbers on every fold")
     if len(tests) == 1:
         # Nothing could judge an ensemble.
         return _Choice((np.arange(len(means)) == means.argmax()).astype(np.float64), tried.predicted[means.argmax()])
@@ -272,7 +278,7 @@ def _try_batch(
     """Fits some settings on all folds; returns what is finished, None if nothing is, and whether it was interrupted."""
     fit_params = {} if task.weight is None else {"sample_weight": task.weight}
     X, y, splits = task.X, task.y, task.splits
-    search = Search(task.estimator, batch, X, y, splits, _no_score, fit_params, {}, "raise", False)
+    search = Search(task.estimator, batch, X, y, splits, _no_score, fit_params, {}, np.nan, False)
     standings = Standings([configured(task.estimator, own).n_estimators for own in batch], len(splits))
     was_interrupted = False
     try:
@@ -285,6 +291,8 @@ def _try_batch(
     if not numbers:
         return None, was_interrupted
     fits = [standings.row(number, num_folds) for number in numbers]
+    if all(any(own.predicted is None for own in row) for row in fits):
+        _raise_as_alone(search, numbers[0], fits[0])
     predicted = out_of_fold(search._replace(splits=splits[:num_folds]), fits)
     tests = [np.asarray(test) for _, test in splits[:num_folds]]
     tried = Tried(
@@ -297,6 +305,13 @@ def _try_batch(
         np.array([any(own.was_cut for own in row) for row in fits]),
     )
     return tried, was_interrupted
+
+
+def _raise_as_alone(search: Search, number: int, fits: Sequence[Fitted]) -> None:
+    """Raises what the fit of a setting raises that has failed on some fold, unless it has left the numbers."""
+    fold = next(fold for fold, own in enumerate(fits) if own.predicted is None)
+    with contextlib.suppress(TrainingError):
+        fit_alone(search._replace(error_score="raise"), number, fold)
 
 
 def _no_score(estimator: Any, X: Any, y: Any) -> float:
@@ -358,7 +373,7 @@ class _FitsOfMembers:
         with warnings.catch_warnings():
             # A model that is interrupted would be kept with the rounds that it has.
             warnings.filterwarnings("error", "fit was interrupted", InterruptedFitWarning)
-            warnings.filterwarnings("ignore", ".*derivatives are no numbers", InterruptedFitWarning)
+            warnings.filterwarnings("ignore", LEFT_THE_NUMBERS, InterruptedFitWarning)
             ends = [lambda number, measured: deadline.left() <= 0]
             return model.fit(task.X, task.y, task.weight, callbacks=ends)
 

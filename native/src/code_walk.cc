@@ -16,6 +16,26 @@ namespace ffi = xla::ffi;
 namespace jaxtree {
 namespace {
 
+// Has the table read copies of its numbers where one of them would lead a walk out of the arrays, or in a circle: children
+// come after their parents. A node whose children are not there is a leaf.
+std::vector<int32_t> HeldNodes(NodeTable<int32_t>& table, int64_t capacity, int64_t num_features) {
+  const auto fits = [&](int64_t node) {
+    if (table.num_children[node] == 0) return true;
+    const int64_t first = table.first_child[node], number = table.num_children[node];
+    if (number < 0 || first <= node || first + number > capacity) return false;
+    if (table.kind[node] == kSubset && table.num_words == 0) return false;
+    return table.feature[node] >= 0 && table.feature[node] < num_features;
+  };
+  std::vector<int32_t> own;
+  for (int64_t node = 0; node < capacity; ++node) {
+    if (fits(node)) continue;
+    if (own.empty()) own.assign(table.num_children, table.num_children + capacity);
+    own[node] = 0;
+  }
+  if (!own.empty()) table.num_children = own.data();
+  return own;
+}
+
 // The branch that a walk takes; a number of no branch where it ends.
 int32_t BranchAt(const NodeTable<int32_t>& table, int32_t node, int32_t code) {
   if (code == table.missing_code[node]) return table.missing_branch[node];
@@ -115,6 +135,7 @@ ffi::Error WalkHandler(ffi::ThreadPool pool, ffi::AnyBuffer codes, ffi::AnyBuffe
       }
       table.subset = words.As<uint32_t>();
       table.num_words = words.dimensions[1];
+      const std::vector<int32_t> own = HeldNodes(table, capacity, of_rows.dimensions[0]);
       Walk(threads, table, of_rows.As<const Code>(), of_rows.dimensions[1], capacity,
            models.Of(*end, model).template As<int32_t>());
     });

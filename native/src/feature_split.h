@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -158,9 +160,12 @@ class FeatureSplitter {
     if (codes.size() < 2) return {};
     const Gains gains = newton_gains_.Of(codes, histogram.cells, codes.size() - 1);
     if (gains.first == gains.stop) return {};
-    const double best = gains.Best(), least = best - judge_.Tolerance(best);
+    const double best = gains.Best();
+    if (best == kNoGain) return {};
+    const double least = judge_.LeastOfEquals(best);
     int64_t at = gains.first;
     while (at + 1 < gains.stop && gains.gain[at] < least) ++at;
+    assert(gains.gain[at] >= least);
     return {judge_.Rounded(best), feature.number, codes[at], codes[at + 1], rules_.DefaultBranch(1), 0, {}};
   }
 
@@ -214,15 +219,19 @@ class FeatureSplitter {
     }
     if (!(num_enough >= 2 && (is_c45() || num_enough == num_used))) return {};
     int32_t branch = rules_.DefaultBranch(feature.missing_code);
+    if (has_any_missing_) kept += least_more;
+    const double gain = judge_.GainOfRisks(kept);
+    if (gain == kNoGain) return {};
     if (has_any_missing_) {
-      kept += least_more;
-      branch = std::find_if(more_.begin(), more_.end(), [&](const auto& more) {
-                 return more.first <= least_more + judge_.RiskTolerance();
-               })->second;
+      const auto host = std::find_if(more_.begin(), more_.end(), [&](const auto& more) {
+        return more.first <= least_more + judge_.RiskTolerance();
+      });
+      assert(host != more_.end());
+      branch = host->second;
     }
     const double information = is_c45() ? judge_.SplitInformation(weights_) : 0;
     const int32_t next = histogram.codes.size() > 1 ? histogram.codes[1] : kNoCode;
-    return {judge_.Rounded(judge_.GainOfRisks(kept)), feature.number, histogram.codes[0], next, branch, information, {}};
+    return {judge_.Rounded(gain), feature.number, histogram.codes[0], next, branch, information, {}};
   }
 
   // C4.5 ranks one code against the rest by the gain ratio.
@@ -235,10 +244,11 @@ class FeatureSplitter {
     double best = kNoGain;
     for (const Candidate& candidate : candidates_) best = std::max(best, RankOf(feature, candidate));
     if (best == kNoGain) return {};
-    const double least = best - judge_.Tolerance(best);
+    const double least = judge_.LeastOfEquals(best);
     const auto chosen = std::find_if(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {
       return RankOf(feature, candidate) >= least;
     });
+    assert(chosen != candidates_.end());
     const auto next = std::upper_bound(histogram.codes.begin(), histogram.codes.end(), chosen->code);
     double gain = judge_.Rounded(best);
     if (is_c45() && feature.kind == kThreshold) {
@@ -278,7 +288,9 @@ class FeatureSplitter {
     order_.clear();
     for (const int32_t code : histogram.codes) {
       const Value* cells = CellsOf(histogram, code);
-      order_.push_back({static_cast<double>(cells[channel]) / static_cast<double>(judge_.WeightOf(cells)), code});
+      const double share = static_cast<double>(cells[channel]) / static_cast<double>(judge_.WeightOf(cells));
+      // What is no number has no place in an order: it comes last.
+      order_.push_back({std::isnan(share) ? std::numeric_limits<double>::infinity() : share, code});
     }
     std::sort(order_.begin(), order_.end());
   }
@@ -334,11 +346,12 @@ class FeatureSplitter {
     double best = kNoGain;
     for (const Candidate& candidate : candidates_) best = std::max(best, candidate.gain);
     if (best == kNoGain) return {};
-    const double least = best - judge_.Tolerance(best);
+    const double least = judge_.LeastOfEquals(best);
     int32_t chosen = kNoCode;
     for (const Candidate& candidate : candidates_) {
       if (candidate.gain >= least) chosen = std::min(chosen, candidate.code);
     }
+    assert(chosen < kNoCode);
     all ? ReadSubset(histogram, chosen) : ReadCut(histogram, chosen);
     SumLower(histogram);
     return SplitOff(feature, histogram, best);
@@ -351,6 +364,8 @@ class FeatureSplitter {
     const double information = InformationOf(judge_.WeightOf(sums_.data()));
     Split split{judge_.Rounded(best), feature.number, 0, 0, branch, information, {}};
     split.subset.assign(rules_.num_words, 0);
+    assert(histogram.codes.empty() || histogram.codes.back() < rules_.num_words * kCodesPerWord);
+    assert(rules_.num_bins <= rules_.num_words * kCodesPerWord);
     for (int32_t code = 0; code < rules_.num_bins && upper_is_heavier; ++code) {
       split.subset[code / kCodesPerWord] |= uint32_t{1} << code % kCodesPerWord;
     }

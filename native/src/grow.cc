@@ -12,6 +12,7 @@
 #include "models.h"
 #include "node_by_node.h"
 #include "types.h"
+#include "wide.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
@@ -64,6 +65,9 @@ class Results {
 
   int64_t LastDimension() const { return Peek().dimensions.back(); }
 
+  // The number of nodes that the next buffer has room for.
+  int64_t Capacity() const { return Peek().size; }
+
  private:
   Array Peek() const {
     ffi::Result<ffi::AnyBuffer> buffer = buffers_.get<ffi::AnyBuffer>(at_).value();
@@ -107,6 +111,48 @@ bool LooksAtFew(const Level<Code, Value>& level, int64_t num_roots) {
 
 struct Attributes {
   ffi::Span<const int32_t> additions, node_additions, rules;
+};
+
+// Whole numbers that are indices, held within bounds: those that are handed over, or a copy where one is out of them.
+class Indices {
+ public:
+  const int32_t* Held(const int32_t* given, int64_t size, int32_t least, int32_t most) {
+    int64_t number = 0;
+    WithWidest([&] {
+      for (int64_t at = 0; at < size; ++at) number += (given[at] >= least) & (given[at] <= most);
+    });
+    if (number == size) return given;
+    own_.resize(size);
+    for (int64_t at = 0; at < size; ++at) own_[at] = std::clamp(given[at], least, most);
+    return own_.data();
+  }
+
+ private:
+  std::vector<int32_t> own_;
+};
+
+// The features as growth reads them: no feature has more codes than the table, or than a subset has bits.
+class HeldFeatures {
+ public:
+  template <typename Code, typename Value>
+  void Hold(Level<Code, Value>& level, int32_t subset_codes) {
+    const int64_t size = level.num_features;
+    level.kind = kind_.Held(level.kind, size, kThreshold, subset_codes > 0 ? kSubset : kOneVsRest);
+    const auto most = static_cast<int32_t>(level.num_bins);
+    level.num_codes = num_codes_.Held(level.num_codes, size, 0, most);
+    level.missing_code = missing_code_.Held(level.missing_code, size, 0, most);
+    const bool is_subset = std::count(level.kind, level.kind + size, kSubset) > 0;
+    if (!is_subset || subset_codes >= most) return;
+    fitting_.assign(level.num_codes, level.num_codes + size);
+    for (int64_t feature = 0; feature < size; ++feature) {
+      if (level.kind[feature] == kSubset) fitting_[feature] = std::min(fitting_[feature], subset_codes);
+    }
+    level.num_codes = fitting_.data();
+  }
+
+ private:
+  Indices kind_, num_codes_, missing_code_;
+  std::vector<int32_t> fitting_;
 };
 
 template <typename Value>
@@ -191,6 +237,15 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
 
   NodeTable<Value> table = ReadTable<Value>(results, max_depth.size, rules[15]);
   level.num_bins = rules[0];
+  HeldFeatures features;
+  features.Hold(level, static_cast<int32_t>(std::min<int64_t>(rules[9], table.num_words * kCodesPerWord)));
+  open.num_codes = level.num_codes;
+  Indices rows, labels;
+  if (entries.row != nullptr) entries.row = rows.Held(entries.row, entries.size, 0, level.num_rows - 1);
+  if (entries.label != nullptr) {
+    const int32_t most = std::max(rules[2], 1) - 1;
+    entries.label = labels.Held(entries.label, entries.num_labels * entries.size, 0, most);
+  }
   const auto selection = static_cast<Selection>(rules[16]);
   level.objective = {static_cast<Formula>(rules[1]), rules[2], rules[3], rules[4], rules[5] != 0, rules[6] != 0,
                      selection != kGain, units[0], units[1]};
@@ -220,6 +275,28 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   end[1] = is_complete;
 }
 
+// What is wrong with the shapes of a growth, which no array of a right shape leads out of; null if nothing is.
+const char* WrongShapes(Arguments in, const Results& results, int64_t leaf_size, ffi::Span<const int32_t> rules) {
+  const Array codes = in.Next(), row = in.Next();
+  in.Next(), in.Next();
+  const Array value = in.Next();
+  for (int32_t passed = 0; passed < 5; ++passed) in.Next();
+  const Array apart = in.Next(), position = in.Next();
+  for (int32_t passed = 0; passed < 14; ++passed) in.Next();
+  const Array parameters = in.Next();
+  const int64_t num_rows = codes.dimensions[1], num_entries = value.dimensions[1], num_bins = rules[0];
+  const bool are_rows = row.size == 0 || rules[13] != 0 || leaf_size > 0;
+  if (are_rows && num_entries > num_rows) return "entries that are rows must not be more than these";
+  if (num_entries > 0 && num_rows < 1) return "entries need a row";
+  const int64_t num_apart = apart.dimensions.back(), num_positions = position.dimensions.back();
+  if (num_apart > 0 && num_apart < num_bins) return "first_apart must have a number for every code";
+  if (rules[11] != 0 && num_positions < num_bins) return "position must have a number for every code";
+  if (static_cast<Formula>(rules[1]) == Formula::kNewton && parameters.dimensions.back() < 3) {
+    return "Newton steps need three parameters";
+  }
+  return results.Capacity() < rules[15] ? "the table must have room for the nodes" : nullptr;
+}
+
 ffi::Error Grow(ffi::ThreadPool pool, ffi::RemainingArgs in, ffi::RemainingRets results,
                 ffi::Span<const int32_t> additions, ffi::Span<const int32_t> node_additions,
                 ffi::Span<const int32_t> rules) {
@@ -227,6 +304,9 @@ ffi::Error Grow(ffi::ThreadPool pool, ffi::RemainingArgs in, ffi::RemainingRets 
   const ffi::AnyBuffer codes = *in.get<ffi::AnyBuffer>(0), value = *in.get<ffi::AnyBuffer>(4);
   ffi::Result<ffi::AnyBuffer> of_nodes = *results.get<ffi::AnyBuffer>(0);
   const Models models(*of_nodes, 1);
+  ffi::Result<ffi::AnyBuffer> leaf = *results.get<ffi::AnyBuffer>(results.size() - 2);
+  const char* const wrong = WrongShapes({in, models, 0}, {results, models, 0}, models.Of(*leaf, 0).size, rules);
+  if (wrong != nullptr) return ffi::Error::InvalidArgument(wrong);
   return ForCodes(codes, [&](auto code) {
     return ForValues(value, [&](auto number) {
       ForEachModel(pool, models, [&](Threads& threads, int64_t model) {

@@ -4,6 +4,7 @@
 #define JAXTREE_NATIVE_GROWING_NODES_H_
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -59,12 +60,15 @@ class GrowingNodes {
 
   int32_t BranchesOf(int32_t feature) const {
     if (level_.kind[feature] != kMultiway) return 2;
-    return level_.rules.sets_missing_apart() ? level_.missing_code[feature] : level_.num_codes[feature];
+    return std::max(level_.rules.sets_missing_apart() ? level_.missing_code[feature] : level_.num_codes[feature], 1);
   }
 
   // Stores a split, and appends the children, for which the table must have room.
   void Record(int32_t node, const Split& split) {
     const int32_t num_branches = BranchesOf(split.feature);
+    assert(0 <= node && node < table_.num_nodes && table_.num_nodes + num_branches <= table_.capacity);
+    assert(0 <= split.feature && split.feature < level_.num_features);
+    assert(static_cast<int64_t>(split.subset.size()) <= table_.num_words);
     table_.feature[node] = split.feature;
     table_.code[node] = split.code;
     table_.next_code[node] = split.next_code;
@@ -113,7 +117,9 @@ class GrowingNodes {
     if (table_.Compares()) return table_.low[node] < table_.high[node];
     if (level_.objective.IsNewton()) return WeightOf(node) > 0;
     const int32_t num_classes = level_.objective.num_classes;
-    const double slack = level_.objective.is_c45 ? std::floor(kC45Tolerance / level_.objective.weight_unit) : 0;
+    const double most = static_cast<double>(std::numeric_limits<Value>::max() / 2);
+    const double slack =
+        level_.objective.is_c45 ? Held(std::floor(kC45Tolerance / level_.objective.weight_unit), 0, most) : 0;
     const Value* sums = table_.SumsOf(node);
     for (int32_t output = 0; output < level_.objective.num_outputs; ++output, sums += num_classes) {
       Value total = 0;

@@ -7,6 +7,7 @@
 #define JAXTREE_NATIVE_HISTOGRAMS_H_
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -113,7 +114,10 @@ class HistogramPool {
     return static_cast<int64_t>((all_.size() - free_.size()) * size_ * sizeof(int32_t)) > kBytesOfHistograms;
   }
 
-  int32_t* At(int32_t histogram) const { return all_[histogram].get(); }
+  int32_t* At(int32_t histogram) const {
+    assert(0 <= histogram && histogram < static_cast<int64_t>(all_.size()));
+    return all_[histogram].get();
+  }
 
  private:
   struct Delete {
@@ -176,6 +180,7 @@ inline __attribute__((always_inline)) void AddRows(const HistogramColumns::Colum
   const uint8_t* codes[kFeatures];
   int32_t* own[kFeatures];
   for (int feature = 0; feature < kFeatures; ++feature) {
+    assert(columns[feature].num_codes <= kMostCodes);
     codes[feature] = columns[feature].codes;
     own[feature] = cells + columns[feature].first * kWidth;
   }

@@ -14,6 +14,8 @@
 namespace jaxtree {
 
 constexpr double kNoGain = -std::numeric_limits<double>::infinity();
+// The least gain of a split that there is.
+constexpr double kLeastGain = std::numeric_limits<double>::lowest() / 2;
 constexpr double kTieTolerance = 1e-9;
 constexpr double kC45Tolerance = 1e-6, kC45Share = 0.1, kC45Most = 25;
 // Up to this number, classes are added in their order, as `criteria.py` does; above it, in four sums.
@@ -37,6 +39,9 @@ struct Objective {
   bool IsCentred() const { return formula == Formula::kSquaredError && !is_scaled; }
   int32_t num_class_channels() const { return num_outputs * num_classes; }
 };
+
+// A number held within bounds, so that it can be made a whole one; what is no number becomes the least.
+inline double Held(double number, double least, double most) { return number > least ? std::min(number, most) : least; }
 
 inline double SafeDivide(double numerator, double denominator) { return denominator > 0 ? numerator / denominator : 0; }
 
@@ -72,7 +77,8 @@ class Judge {
     mdl_correction_ = mdl_correction;
     const double mean = kC45Share * weight_ / num_declared_classes;
     const auto in_units = [this](double weight) {
-      return std::ceil((weight - kC45Tolerance) / objective_.weight_unit);
+      const double most = static_cast<double>(std::numeric_limits<Value>::max() / 2);
+      return Held(std::ceil((weight - kC45Tolerance) / objective_.weight_unit), -most, most);
     };
     const bool least_is_enough = in_units(mean) <= static_cast<double>(least_weight_);
     threshold_least_weight_ =
@@ -117,8 +123,12 @@ class Judge {
     return Gain(inside, objective_.is_c45 ? threshold_least_weight_ : least_weight_);
   }
 
-  // The same of more branches, from the sum of their risks.
-  double GainOfRisks(double kept) const { return (risk_ - kept) * inverse_weight_; }
+  // The same of more branches, from the sum of their risks. A gain that is infinite, or no number, is none: every choice
+  // below compares gains, of which `kNoGain` alone may be infinite.
+  double GainOfRisks(double kept) const {
+    const double gain = (risk_ - kept) * inverse_weight_;
+    return std::isfinite(gain) ? gain : kNoGain;
+  }
 
   // Weight times impurity of a branch.
   double RiskOf(const Value* sums) const {
@@ -157,6 +167,11 @@ class Judge {
   double Tolerance(double best) const {
     if (objective_.is_c45) return kC45Tolerance;
     return objective_.IsOfNumbers() ? kTieTolerance * std::max(best, 0.0) : kTieTolerance * SafeDivide(risk_, weight_);
+  }
+
+  // The least gain that counts as equal to the best one: some gain is at least that, and `kNoGain` never is.
+  double LeastOfEquals(double best) const {
+    return std::min(best, std::max(kLeastGain, best - Tolerance(best)));
   }
 
   // The best gain, 0 within the tolerance; the risk of numbers cannot rise, but penalties may.

@@ -187,7 +187,11 @@ struct LeafCost {
   }
 
  private:
-  int64_t Rounded(double cost) const { return static_cast<int64_t>(std::nearbyint(cost * scale)); }
+  // A cost that is no number, or too great for one, is forbidden.
+  int64_t Rounded(double cost) const {
+    const double whole = std::nearbyint(cost * scale), most = static_cast<double>(Forbidden<int64_t>());
+    return std::abs(whole) < most ? static_cast<int64_t>(whole) : Forbidden<int64_t>();
+  }
 
   template <typename Sum>
   int64_t Lost(const Sum* sums) const {

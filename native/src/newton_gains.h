@@ -52,7 +52,9 @@ inline __attribute__((always_inline)) void ScoreLanes(const BlockOfThresholds<Va
       curvatures = block.total[of_curvature] - curvatures;
     }
   }
-  const Reals gains = (block.risk - (kept[0] + kept[1])) * block.inverse_weight;
+  // `Judge::GainOfRisks`: the difference of what is infinite, or no number, from itself is no number.
+  const Reals all = (block.risk - (kept[0] + kept[1])) * block.inverse_weight;
+  const Reals gains = all - all == 0 ? all : zero + kNoGain;
   std::memcpy(gain + at, &gains, sizeof(gains));
 }
 

@@ -60,7 +60,7 @@ class NodeByNode {
       : pool_(pool), level_(growth.level), entries_(growth.entries), leaf_(growth.leaf), result_(result), room_(result),
         table_(room_.table()), nodes_(level_, growth.limits, growth.open, growth.root_seed, table_),
         space_(WorkspaceOfThread()), search_(pool, level_, space_.of_search), histograms_(space_.of_search.histograms),
-        most_leaves_(growth.limits.max_leaf_nodes ? growth.limits.max_leaf_nodes[0] : kNoLimit) {
+        most_leaves_(growth.limits.max_leaf_nodes ? std::max(growth.limits.max_leaf_nodes[0], 1) : kNoLimit) {
     const int64_t most_nodes = most_leaves_ < kUsualLeaves ? 2 * most_leaves_ - 1 : 1;
     room_.MakeRoomFor(most_nodes);
     rows_.reserve(most_nodes);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -77,6 +78,7 @@ class NodeSearch {
   void Open(int32_t node, int32_t histogram, Looked& looked) const {
     looked.node = node;
     looked.histogram = histogram;
+    assert(node >= 0 && histogram >= 0);
     looked.total.assign(layout_.width, 0);
     const int64_t num_channels = level_.num_node_channels;
     for (int64_t channel = 0; channel < num_channels; ++channel) {
@@ -125,8 +127,10 @@ class NodeSearch {
   // A cell with the sums of branch 0 of a split.
   std::vector<int32_t> SumsOfLeft(const Split& split, const Looked& looked) const {
     const int64_t column = column_of_[split.feature], width = layout_.width;
+    assert(column < columns_.size() && feature_of_[column] == split.feature);
     const int32_t* const cells = CellsOf(looked, column);
     const int64_t num_codes = columns_.columns[column].num_codes;
+    assert(level_.kind[split.feature] != kThreshold || (0 <= split.code && split.code < num_codes));
     if (level_.kind[split.feature] == kThreshold && !HasCode(cells, level_.missing_code[split.feature], num_codes)) {
       return {cells + split.code * width, cells + (split.code + 1) * width};
     }
@@ -296,8 +300,12 @@ class NodeSearch {
       near_.push_back({judge.GainOfThreshold(SumsUpTo(cells, code)), code});
       best = std::max(best, near_.back().first);
     }
-    const double least = best - judge.Tolerance(best);
-    split.code = std::find_if(near_.begin(), near_.end(), [=](const auto& near) { return near.first >= least; })->second;
+    // Where sums of second derivatives fall, no threshold may be left.
+    if (best == kNoGain) return {};
+    const double least = judge.LeastOfEquals(best);
+    const auto chosen = std::find_if(near_.begin(), near_.end(), [=](const auto& near) { return near.first >= least; });
+    assert(chosen != near_.end());
+    split.code = chosen->second;
     split.gain = judge.Rounded(best);
     split.next_code = split.code + 1;
     while (split.next_code + 1 < num_codes && !HasCode(cells, split.next_code, num_codes)) ++split.next_code;

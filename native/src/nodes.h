@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -90,14 +91,16 @@ struct NodeTable {
     }
   }
 
+  // A branch that a node with children has, for any code: of an array on a device codes are not checked before growth.
   int32_t BranchOf(int32_t node, int32_t value) const {
+    assert(num_children[node] > 0);
     if (value == missing_code[node]) return std::clamp(missing_branch[node], 0, num_children[node] - 1);
     switch (kind[node]) {
       case kThreshold: return value > code[node];
-      case kMultiway: return std::min(value, num_children[node] - 1);
+      case kMultiway: return std::clamp(value, 0, num_children[node] - 1);
       case kSubset: {
-        const int64_t word = std::min<int64_t>(value / kCodesPerWord, num_words - 1);
-        return subset[node * num_words + word] >> (value % kCodesPerWord) & 1;
+        const uint32_t own = std::clamp<int64_t>(value, 0, kCodesPerWord * num_words - 1);
+        return subset[node * num_words + own / kCodesPerWord] >> (own % kCodesPerWord) & 1;
       }
       default: return value == code[node];
     }

@@ -90,6 +90,9 @@ struct Extent {
   int64_t num_used = 0;
 };
 
+// The number of a node of a table. No array that is handed over is trusted to have no other.
+int64_t Within(int32_t node, int64_t num_nodes) { return std::clamp<int64_t>(node, 0, num_nodes - 1); }
+
 // The greatest size of the values of used rows, which are ordered as the bits of their sizes are.
 template <typename Real>
 Real MostOf(const Real* values, const bool* is_used, int64_t begin, int64_t end) {
@@ -158,7 +161,7 @@ void AddRows(const Values<Real>& values, const int32_t* node, double inverse, co
     for (int64_t first = begin; node && first < end; first += kAtATime) {
       const int64_t number = std::min(kAtATime, end - first);
       for (int64_t at = 0; at < number; ++at) whole[at] = of_row(first + at);
-      for (int64_t at = 0; at < number; ++at) to[node[first + at]] += whole[at];
+      for (int64_t at = 0; at < number; ++at) to[Within(node[first + at], num_nodes)] += whole[at];
     }
     to[0] += total;
   }
@@ -206,7 +209,7 @@ void SumAtNodes(Threads& pool, const Values<Real>& values, const int32_t* leaf, 
     int64_t* const own = sums.data() + value * num_nodes;
     // Children come after their parents.
     for (int64_t node = num_nodes - 1; node > 0; --node) {
-      if (depth[node] > 0) own[parent[node]] += own[node];
+      if (depth[node] > 0) own[Within(parent[node], num_nodes)] += own[node];
     }
     for (int64_t node = 0; node < num_nodes; ++node) results[value * num_nodes + node] = static_cast<double>(own[node]) * unit;
   }
@@ -246,8 +249,9 @@ Kind<Real> KindOf(Threads& pool, const Values<Real>& values, int64_t terms_of_ro
   const Extent extent = ExtentOf(pool, values);
   const int64_t exponent = ExponentOf(extent.most);
   const double unit = UnitOf(static_cast<double>(extent.num_used) * terms_of_row, exponent, bits);
-  const double most = std::ldexp(1.0, static_cast<int>(exponent)) / unit - 1;
-  return {values, static_cast<int64_t>(std::min(most, 0x1p62)), unit};
+  // Sums have so few bits that all numbers up to the limit fit, though two to the exponent may be no float.
+  const int64_t digits = std::clamp<int64_t>(exponent - std::ilogb(unit), 0, bits);
+  return {values, static_cast<int64_t>(std::ldexp(1.0, static_cast<int>(digits)) - 1), unit};
 }
 
 // The derivatives as whole numbers: first second derivatives, and then gradients.
@@ -269,11 +273,13 @@ void Quantise(Threads& pool, const Values<Real>& curvatures, const Values<Real>&
   });
 }
 
+// Whether all are numbers, of at most a size.
 template <typename Real>
-bool AreFinite(const Real* values, int64_t size) {
+bool AreWithin(const Real* values, int64_t size, double most) {
+  const auto held = static_cast<Real>(std::min<double>(most, std::numeric_limits<Real>::max()));
   int64_t number = 0;
   WithWidest([&] {
-    for (int64_t at = 0; at < size; ++at) number += std::abs(values[at]) <= std::numeric_limits<Real>::max();
+    for (int64_t at = 0; at < size; ++at) number += std::abs(values[at]) <= held;
   });
   return number == size;
 }
@@ -286,7 +292,7 @@ void AddSteps(Threads& pool, const Real* scores, const Real* steps, const int32_
       for (int64_t score = 0; score < num_scores; ++score) {
         const Real *const step = steps + score * num_nodes, *const from = scores + score * num_rows;
         Real* const to = moved + score * num_rows;
-        for (int64_t row = begin; row < end; ++row) to[row] = from[row] + step[leaf[row]];
+        for (int64_t row = begin; row < end; ++row) to[row] = from[row] + step[Within(leaf[row], num_nodes)];
       }
     });
   });
@@ -361,12 +367,13 @@ ffi::Error QuantiseHandler(ffi::ThreadPool pool, ffi::AnyBuffer curvatures, ffi:
   });
 }
 
-ffi::Error AreFiniteHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::Result<ffi::AnyBuffer> are_finite) {
-  const Models models(*are_finite, 1);
+ffi::Error AreWithinHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::Result<ffi::AnyBuffer> are_within,
+                            double most) {
+  const Models models(*are_within, 1);
   return ForReals(values, [&](auto real) {
     ForEachModel(pool, models, [&](Threads&, int64_t model) {
       const Array own = models.Of(values, model);
-      *models.Of(*are_finite, model).template As<bool>() = AreFinite(own.As<decltype(real)>(), own.size);
+      *models.Of(*are_within, model).template As<bool>() = AreWithin(own.As<decltype(real)>(), own.size, most);
     });
   });
 }
@@ -414,11 +421,12 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_quantise, jaxtree::QuantiseHandler,
                                   .Ret<ffi::AnyBuffer>()
                                   .Ret<ffi::AnyBuffer>()   // units of second derivatives and of gradients
                                   .Attr<int32_t>("bits"));
-XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_are_finite, jaxtree::AreFiniteHandler,
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_are_within, jaxtree::AreWithinHandler,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
                                   .Arg<ffi::AnyBuffer>()  // values of rows
-                                  .Ret<ffi::AnyBuffer>());
+                                  .Ret<ffi::AnyBuffer>()
+                                  .Attr<double>("most"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_add_steps, jaxtree::AddStepsHandler,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()

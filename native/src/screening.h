@@ -22,6 +22,9 @@ namespace jaxtree {
 // Above that sums of derivatives would lose their digits beside it.
 constexpr double kMostL2 = 1e12;
 
+// Gains that may be greater are computed one by one, as some may be infinite.
+constexpr double kMostScreened = 0x1p1000;
+
 // The score of a threshold whose error may be greater than the bound.
 constexpr float kUncertain = 0x1p100f;
 
@@ -33,8 +36,12 @@ struct ScreenedPenalties {
 
   static ScreenedPenalties Of(const Objective& objective, const double* penalties) {
     const double l2 = penalties[0] / objective.weight_unit, most = std::numeric_limits<int32_t>::max();
-    const auto l1 = static_cast<int32_t>(std::min(std::round(penalties[1] / objective.target_unit), most));
-    return {std::isinf(penalties[2]) && l2 < kMostL2, static_cast<float>(l2), l1};
+    const auto l1 = static_cast<int32_t>(Held(std::round(penalties[1] / objective.target_unit), 0, most));
+    // The greatest gain that there may be: of no threshold is it infinite.
+    const double gradient = most * objective.target_unit, weight = objective.weight_unit;
+    const double gain = objective.num_outputs * (gradient * gradient / weight) / weight;
+    const bool are_screened = std::isinf(penalties[2]) && l2 >= 0 && l2 < kMostL2 && gain < kMostScreened;
+    return {are_screened, static_cast<float>(are_screened ? l2 : 0), l1};
   }
 };
 

@@ -7,6 +7,7 @@
 #define JAXTREE_NATIVE_SEARCH_H_
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -77,6 +78,7 @@ struct Level {
 
   // Adds an entry to the sums of a code.
   void Add(int64_t entry, Value* sums) const {
+    assert(0 <= entry && entry < num_entries);
     if (adds_one_label) {
       sums[label[entry]] += value[entry];
       return;
@@ -113,10 +115,14 @@ class Search {
 
   void Open(int64_t slot) {
     const int32_t node = level_.node[slot], root = level_.root[node];
+    assert(node >= 0 && root >= 0 && root <= node);
     node_ = node;
     seed_ = level_.seed ? level_.seed[node] : 0;
     most_features_ = level_.most_features[root];
-    if (level_.slot == nullptr) begin_ = level_.start[slot], end_ = level_.stop[slot];
+    if (level_.slot == nullptr) {
+      begin_ = level_.start[slot], end_ = level_.stop[slot];
+      assert(0 <= begin_ && begin_ <= end_ && end_ <= level_.num_entries);
+    }
     judge_.SetParameters(level_.ParametersOf(root));
     judge_.Open(level_.sums + node * level_.num_node_channels, level_.rows_of_node[node], level_.leaf_weight[root],
                 level_.leaf_rows[root]);
@@ -295,7 +301,9 @@ class Search {
     double threshold = low + share * (high - low);
     // Between adjacent floats the sum may round to the greatest value, above which there is no row.
     if (threshold >= high) threshold = low;
-    return static_cast<int32_t>(std::upper_bound(position + least, position + greatest + 1, threshold) - position) - 1;
+    const double* const above = std::upper_bound(position + least, position + greatest + 1, threshold);
+    // Positions that do not rise, or are no numbers, may have none that is not above.
+    return std::max(static_cast<int32_t>(above - position) - 1, least);
   }
 
   // Looks at random features until `most_features` are seen and one of all seen has a split.
@@ -364,7 +372,7 @@ class Search {
     double best = kNoGain;
     for (const Split& split : found_) best = std::max(best, split.gain);
     if (best == kNoGain) return {};
-    const double least = level_.objective.is_c45 ? kNoGain : best - judge_.Tolerance(best);
+    const double least = level_.objective.is_c45 ? std::min(best, kLeastGain) : judge_.LeastOfEquals(best);
     Split* winner = nullptr;
     uint32_t first_place = 0;
     for (Split& split : found_) {
@@ -374,6 +382,7 @@ class Search {
       winner = &split;
       first_place = place;
     }
+    assert(winner != nullptr);
     return std::move(*winner);
   }
 

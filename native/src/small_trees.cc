@@ -26,6 +26,30 @@ int64_t SizeOfSums(const IndicatorTable& table) {
   return static_cast<int64_t>(std::min(most, 0x1p62));
 }
 
+// What is wrong with a table of indicators, or with the nodes of its rows; null if nothing is.
+const char* WrongNumbers(const IndicatorTable& table, const ffi::Buffer<ffi::U16>& codes, const ffi::Buffer<ffi::S32>& first,
+                         const ffi::Buffer<ffi::S64>& value, const ffi::Buffer<ffi::S32>& node, int64_t num_nodes,
+                         int64_t room) {
+  const int64_t groups = table.num_groups, rows = table.num_rows, values = table.num_values;
+  if (groups < 0 || rows < 0 || values < 1 || num_nodes < 0 || table.num_labels < 1) return "sizes must not be negative";
+  const auto size = [](const auto& array) { return static_cast<int64_t>(array.element_count()); };
+  const bool have_room = size(codes) >= groups * rows && size(first) > groups && size(value) >= values * rows;
+  if (!have_room || size(node) < rows) return "arrays must be as long as the sizes say";
+  if (table.first[0] != 0) return "groups must begin at the first indicator";
+  for (int64_t group = 0; group < groups; ++group) {
+    const int64_t most = table.Size(group);
+    if (most < 0) return "indicators must follow one another";
+    const uint16_t* const own = table.codes + group * rows;
+    if (rows > 0 && *std::max_element(own, own + rows) > most) return "codes must be those of their group";
+  }
+  if (room < table.NumIndicators()) return "there must be room for the costs of all indicators";
+  for (int64_t row = 0; row < rows; ++row) {
+    if (node.typed_data()[row] >= num_nodes) return "rows must be at nodes";
+    if (table.label[row] < 0 || table.label[row] >= table.num_labels) return "labels must be those of the loss";
+  }
+  return nullptr;
+}
+
 // Fills the least costs of every node: [node, side, leaves, indicator]. `node` is that of a row, negative for none.
 //
 // `sizes` are the numbers of groups, rows, values and nodes; all arrays but those of the cost may be longer, so that
@@ -47,6 +71,10 @@ ffi::Error Handle(ffi::ThreadPool pool, ffi::Buffer<ffi::S64> sizes, ffi::Buffer
   const LeafCost cost{static_cast<LeafFormula>(formula), loss.typed_data(), loss.dimensions()[1], num_labels,
                       table.num_values, scale.typed_data()[0], mean.typed_data(), least_rows.typed_data()[0], counts_rows};
   const int64_t num_nodes = sizes.typed_data()[3];
+  const int64_t per_indicator = 2 * (int64_t{1} << (depth - 1)) * std::max<int64_t>(num_nodes, 1);
+  const int64_t room = static_cast<int64_t>(sides->element_count()) / per_indicator;
+  const char* const wrong = WrongNumbers(table, codes, first, value, node, num_nodes, room);
+  if (wrong != nullptr) return ffi::Error::InvalidArgument(wrong);
   std::vector<std::vector<int64_t>> rows(num_nodes);
   for (int64_t row = 0; row < table.num_rows; ++row) {
     if (node.typed_data()[row] >= 0) rows[node.typed_data()[row]].push_back(row);
