@@ -8,6 +8,8 @@ import importlib
 import pathlib
 from typing import Any
 
+from jaxtree import forks as _forks  # noqa: F401  it notices forks from now on, whatever is loaded later
+
 __version__ = "0.1.0"
 
 _IMPORTS = [line.split() for line in pathlib.Path(__file__).with_suffix(".pyi").read_text().splitlines()]

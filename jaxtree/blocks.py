@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from jaxtree import forks
+
 Result = TypeVar("Result")
 
 ROWS_AT_A_TIME = 32_768
@@ -58,7 +60,7 @@ def for_blocks(work: Callable[[slice], None], num_rows: int, size: int) -> None:
 
 
 def is_cpu() -> bool:
-    """Whether JAX computes on the processor by default."""
+    """Whether JAX computes on the processor by default; a process that it does not compute in has nothing else."""
     import jax  # which tables do without
 
-    return jax.default_backend() == "cpu"
+    return forks.is_cut_off() or jax.default_backend() == "cpu"

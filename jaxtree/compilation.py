@@ -21,6 +21,8 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from jaxtree import forks
+
 __all__ = ["enable_compilation_cache"]
 
 LOGGER = logging.getLogger("jaxtree")
@@ -172,6 +174,7 @@ class Compiled:
 
     def __call__(self, *arrays: Any, **keywords: Any) -> Any:
         """Runs the function, compiled if it is not yet."""
+        forks.check_is_whole("a compiled program")
         static = {name: keywords.pop(name) for name in self.static}
         leaves, structure = jax.tree.flatten((arrays, keywords))
         is_traced = any(isinstance(leaf, Tracer) for leaf in leaves)

@@ -16,6 +16,7 @@ from typing import Any
 
 __all__ = [
     "DistributedError",
+    "ForkedProcessError",
     "InterruptedFitWarning",
     "InvalidInputError",
     "InvalidTypeError",
@@ -44,6 +45,10 @@ class MissingExtraError(JaxtreeError, ImportError):
 
 class DistributedError(JaxtreeError, RuntimeError):
     """A process of several that work together is gone, or does not do what the others do."""
+
+
+class ForkedProcessError(JaxtreeError, RuntimeError):
+    """A process that was forked after JAX had started lacks JAX's threads, which what is asked of it needs."""
 
 
 class ModelFileError(JaxtreeError, ValueError):

@@ -15,7 +15,9 @@ import jaxtree
 PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
-    {"arrays", "blocks", "errors", "buckets", "compilation", "kernel"},
+    {"arrays", "errors", "buckets", "kernel"},
+    {"either", "forks"},
+    {"blocks", "compilation"},
     {"table", "datasets", "criteria"},
     {"tree"},
     {"growth", "prune", "export"},

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxtree import forks
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
@@ -27,6 +28,7 @@ def check_boosting(data: Any, loss: BaseLoss, learner: Any, shrinkage: Shrinkage
         learner: A `BaseLearner`.
         shrinkage: How the boosting holds back.
     """
+    forks.check_is_whole("boosting")
     if learner.missing == Missing.FRACTION:
         raise InvalidInputError("boosting does not share rows out among branches: missing must be LEARN or BRANCH")
     if shrinkage.dropping is not None and data.earlier:

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Shaped
 
-from jaxtree.arrays import AnyArray
+from jaxtree.arrays import AnyArray, library_of
 from jaxtree.boosting.domain import Domain
 from jaxtree.boosting.loss import Loss, given
 from jaxtree.boosting.losses import LEAST_SHARE, Row, Target, require
@@ -108,6 +108,10 @@ def _log_shares(
     return logarithm - logarithm.mean()
 
 
-def class_probability(scores: Float[AnyArray, "score row"]) -> Float[Array, "score row"]:
+def class_probability(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row"]:
     """The probabilities of classes, which are in proportion to the exponentials of scores."""
-    return jax.nn.softmax(scores, axis=0)
+    if library_of(scores) is jnp:
+        return jax.nn.softmax(scores, axis=0)
+    exponential = np.exp(scores - scores.max(axis=0))
+    # A running sum adds the classes in one order, however many rows there are.
+    return exponential / np.add.accumulate(exponential, axis=0)[-1]

@@ -114,7 +114,7 @@ class Cox(BaseLoss):
         dtype = jnp.asarray(scores).dtype
         return Derivatives(*(_in_old_order(part, risks.order)[None].astype(dtype) for part in (gradient, hessian)))
 
-    def predict(self, scores: Float[AnyArray, "score row"]) -> Float[Array, "score row"]:
+    def predict(self, scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row"]:
         """Returns hazards, relative to that of a row of score 0."""
         return exp_link(scores)
 

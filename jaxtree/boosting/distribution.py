@@ -5,6 +5,7 @@ distributions take scores with the score first, of one row or of many, and work 
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from jaxtree.arrays import AnyArray, FloatLike
+from jaxtree import either
+from jaxtree.arrays import AnyArray, FloatLike, library_of
 from jaxtree.boosting.loss import Loss, given
 from jaxtree.boosting.losses import growth, require
 from jaxtree.errors import InvalidInputError
@@ -26,8 +28,8 @@ MOST_LOG_SHAPE = 10.0
 
 HALVINGS = 60
 
-Numbers = Float[Array, "*row"]
-Scores = Float[Array, "score *row"]
+Numbers = Float[AnyArray, "*row"]
+Scores = Float[AnyArray, "score *row"]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -53,18 +55,19 @@ class Distribution(Loss):
     inverse: Callable[..., Any] | None = None
     ranked_score: Callable[..., Any] | None = None
 
-    def cdf(self, scores: Float[AnyArray, "score row"], y: Real[AnyArray, " row"]) -> Float[Array, " row"]:
+    def cdf(self, scores: Float[AnyArray, "score row"], y: Real[AnyArray, " row"]) -> Float[AnyArray, " row"]:
         r"""Returns $P(Y \le y)$ for every row: uniform, if a distribution of densities is the true one."""
-        return self._function("distribution_function")(jnp.asarray(scores), jnp.asarray(y))
+        library = library_of(scores, y)
+        return self._function("distribution_function")(library.asarray(scores), library.asarray(y))
 
-    def quantile(self, scores: Float[AnyArray, "score row"], level: FloatLike) -> Float[Array, " row"]:
+    def quantile(self, scores: Float[AnyArray, "score row"], level: FloatLike) -> Float[AnyArray, " row"]:
         """Returns the quantile of a level for every row: two of them are the ends of a prediction interval.
 
         Raises:
             InvalidInputError: The level is not between 0 and 1.
         """
         require(0 < level < 1, "a level must be between 0 and 1, without these", level)
-        return self._function("inverse")(jnp.asarray(scores), level)
+        return self._function("inverse")(scores, level)
 
     def crps(self, scores: Float[AnyArray, "score row"], y: Real[AnyArray, " row"]) -> Float[Array, " row"]:
         r"""Returns the continuous ranked probability score, $\int (F(x) - [y \le x])^2 dx$, in the target's unit.
@@ -121,9 +124,9 @@ def location_scale(standard: StandardForm, *, has_crps: bool = True, **attribute
     )
 
 
-def first_score(scores: Float[AnyArray, "score row"]) -> Float[Array, "1 row"]:
+def first_score(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "1 row"]:
     """The first score, where it is the mean."""
-    return jnp.asarray(scores)[:1]
+    return scores[:1]
 
 
 def scale_of(score: Numbers) -> Numbers:
@@ -136,7 +139,7 @@ def shape_of(score: Numbers) -> Numbers:
     return growth(score, MOST_LOG_SHAPE)
 
 
-def standardised(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
+def standardised(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
     """How many scales a number is above the location."""
     return (y - scores[0]) * scale_of(-scores[1])
 
@@ -151,12 +154,12 @@ def location_scale_information(scores: Scores, extras: Any, standard: StandardFo
     return matrix((of_location * scale_of(-scores[1]) ** 2, 0.0), (0.0, of_scale))
 
 
-def _cdf(scores: Scores, y: Real[Array, "*row"], standard: StandardForm) -> Numbers:
+def _cdf(scores: Scores, y: Real[AnyArray, "*row"], standard: StandardForm) -> Numbers:
     return standard.cdf(standardised(scores, y))
 
 
 def _quantile(scores: Scores, level: FloatLike, standard: StandardForm) -> Numbers:
-    return scores[0] + scale_of(scores[1]) * standard.quantile(jnp.asarray(level, scores.dtype))
+    return scores[0] + scale_of(scores[1]) * standard.quantile(either.full_like(scores[0], level))
 
 
 def _crps(scores: Scores, y: Real[Array, "*row"], standard: StandardForm) -> Numbers:
@@ -170,7 +173,7 @@ def matrix(*rows: tuple[Any, ...]) -> Float[Array, "score score"]:
 
 def root(
     cdf: Callable[[Numbers], Numbers], level: FloatLike, ends: tuple[float, float], like: Numbers
-) -> Float[Array, "*row"]:
+) -> Float[AnyArray, "*row"]:
     """Returns where a distribution function reaches a level, by halving an interval.
 
     Args:
@@ -184,9 +187,11 @@ def root(
         low, high = interval
         middle = (low + high) / 2
         is_below = cdf(middle) < level
-        return jnp.where(is_below, middle, low), jnp.where(is_below, high, middle)
+        return either.where(is_below, middle, low), either.where(is_below, high, middle)
 
-    low, high = (jnp.full_like(like, end) for end in ends)
+    low, high = (either.full_like(like, end) for end in ends)
+    if library_of(like) is np:
+        return functools.reduce(lambda interval, number: halve(number, interval), range(HALVINGS), (low, high))[1]
     return jax.lax.fori_loop(0, HALVINGS, halve, (low, high))[1]
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import betainc, ndtr, ndtri
+from jax.scipy.special import ndtr
 from jaxtyping import Array, Float, Real
 
+from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.boosting.distribution import (
     Distribution,
@@ -62,7 +63,7 @@ def _normal_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
     return np.array([mean, np.log(variance) / 2])
 
 
-_NORMAL = StandardForm(_normal_density, ndtr, ndtri, _normal_crps, (1.0, 2.0))
+_NORMAL = StandardForm(_normal_density, either.ndtr, either.ndtri, _normal_crps, (1.0, 2.0))
 
 
 def normal() -> Distribution:
@@ -84,12 +85,12 @@ def _laplace_density(z: Numbers) -> Numbers:
 
 
 def _laplace_cdf(z: Numbers) -> Numbers:
-    tail = jnp.exp(-jnp.abs(z)) / 2
-    return jnp.where(z > 0, 1 - tail, tail)
+    tail = either.exp(-abs(z)) / 2
+    return either.where(z > 0, 1 - tail, tail)
 
 
 def _laplace_quantile(level: Numbers) -> Numbers:
-    return jnp.where(level > 0.5, -jnp.log(2 * (1 - level)), jnp.log(2 * level))
+    return either.where(level > 0.5, -either.log(2 * (1 - level)), either.log(2 * level))
 
 
 def _laplace_crps(z: Numbers) -> Numbers:
@@ -123,7 +124,7 @@ def _logistic_density(z: Numbers) -> Numbers:
 
 
 def _logistic_quantile(level: Numbers) -> Numbers:
-    return jnp.log(level) - jnp.log1p(-level)
+    return either.log(level) - either.log1p(-level)
 
 
 def _logistic_crps(z: Numbers) -> Numbers:
@@ -136,7 +137,7 @@ def _logistic_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
 
 
 _LOGISTIC = StandardForm(
-    _logistic_density, jax.nn.sigmoid, _logistic_quantile, _logistic_crps, (1 / 3, (3 + math.pi**2) / 9)
+    _logistic_density, either.sigmoid, _logistic_quantile, _logistic_crps, (1 / 3, (3 + math.pi**2) / 9)
 )
 
 
@@ -162,15 +163,15 @@ def _student_density(z: Numbers, degrees: float) -> Numbers:
 def _student_cdf(z: Numbers, degrees: float) -> Numbers:
     square = z**2
     # Of the two forms each is exact where the other is not.
-    outside = betainc(degrees / 2, 0.5, degrees / (degrees + square)) / 2
-    inside = betainc(0.5, degrees / 2, square / (degrees + square)) / 2
-    above = jnp.where(square < degrees, 0.5 - inside, outside)
-    return jnp.where(z > 0, 1 - above, above)
+    outside = either.betainc(degrees / 2, 0.5, degrees / (degrees + square)) / 2
+    inside = either.betainc(0.5, degrees / 2, square / (degrees + square)) / 2
+    above = either.where(square < degrees, 0.5 - inside, outside)
+    return either.where(z > 0, 1 - above, above)
 
 
 def _student_quantile(level: Numbers, degrees: float) -> Numbers:
     # Far tails are far indeed: the interval is halved on a scale that is logarithmic there.
-    return jnp.sinh(root(lambda at: _student_cdf(jnp.sinh(at), degrees), level, (-40.0, 40.0), level))
+    return either.sinh(root(lambda at: _student_cdf(either.sinh(at), degrees), level, (-40.0, 40.0), level))
 
 
 def _student_crps(z: Numbers, degrees: float) -> Numbers:
@@ -232,16 +233,16 @@ def _lognormal_information(scores: Scores, extras: Any) -> Float[Array, "score s
     return location_scale_information(scores, extras, _NORMAL)
 
 
-def _lognormal_mean(scores: Float[AnyArray, "score row"]) -> Float[Array, "1 row"]:
-    return jnp.exp(scores[0] + scale_of(scores[1]) ** 2 / 2)[None]
+def _lognormal_mean(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "1 row"]:
+    return either.exp(scores[0] + scale_of(scores[1]) ** 2 / 2)[None]
 
 
-def _lognormal_cdf(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
-    return ndtr(standardised(scores, jnp.log(y)))
+def _lognormal_cdf(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
+    return either.ndtr(standardised(scores, either.log(y)))
 
 
 def _lognormal_quantile(scores: Scores, level: FloatLike) -> Numbers:
-    return jnp.exp(scores[0] + scale_of(scores[1]) * ndtri(jnp.asarray(level, scores.dtype)))
+    return either.exp(scores[0] + scale_of(scores[1]) * either.ndtri(either.full_like(scores[0], level)))
 
 
 def _lognormal_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:

@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Float, Shaped
 
+from jaxtree import forks
 from jaxtree.boosting.class_losses import class_probability
 from jaxtree.boosting.cox import Cox
 from jaxtree.boosting.distribution import first_score
-from jaxtree.boosting.loss import BaseLoss, Loss, identity
+from jaxtree.boosting.loss import BaseLoss, Given, Loss, identity
 from jaxtree.boosting.losses import exp_link, sigmoid
 from jaxtree.boosting.shaped_distributions import exp_of_first
 from jaxtree.boosting.survival import time_of
@@ -47,6 +50,31 @@ def name_of_link(loss: BaseLoss) -> str | None:
     elif type(loss).predict is BaseLoss.predict:
         function = identity
     return next((name for name, (own, _) in LINKS.items() if own is function), None)
+
+
+def predictions_of(loss: BaseLoss, scores: Float[np.ndarray, "score row"]) -> Float[np.ndarray, "prediction row"]:
+    """Returns what a loss predicts, on the host: by NumPy, and by JAX if the link is one of the user's own.
+
+    Args:
+        loss: The loss.
+        scores: Scores, to which offsets have been added.
+
+    Raises:
+        ForkedProcessError: JAX is needed, and cannot compute in this process.
+    """
+    if is_own(loss.link if isinstance(loss, Loss) else type(loss).predict):
+        with np.errstate(all="ignore"):
+            return loss.predict(np.ascontiguousarray(scores))
+    forks.check_is_whole(f"the link of {loss}")
+    with jax.enable_x64(True):
+        return np.asarray(loss.predict(jnp.asarray(scores)))
+
+
+def is_own(function: Any) -> bool:
+    """Whether a function is of jaxtree, which computes predictions in either library; those of users are in JAX."""
+    while isinstance(function, Given):
+        function = function.function
+    return function is None or getattr(function, "__module__", "").partition(".")[0] == "jaxtree"
 
 
 def link_of(loss: BaseLoss, classes: Shaped[np.ndarray, " class"] | None) -> ScoreLink:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Shaped
 
-from jaxtree.arrays import AnyArray, safe_divide
+from jaxtree.arrays import AnyArray, library_of, safe_divide
 from jaxtree.boosting.domain import NUMBERS, Domain
 from jaxtree.boosting.start import best_constant, weighted_quantile
 from jaxtree.errors import InvalidInputError
@@ -64,9 +64,9 @@ def given(function: Callable[..., Any], **keywords: Any) -> Given:
     return Given(function, tuple(keywords.items()))
 
 
-def identity(scores: Float[AnyArray, "score row"]) -> Float[Array, "score row"]:
+def identity(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row"]:
     """The scores themselves, where they are the predictions."""
-    return jnp.asarray(scores)
+    return scores
 
 
 class BaseLoss(abc.ABC):
@@ -131,9 +131,9 @@ class BaseLoss(abc.ABC):
         value = jnp.where(weight > 0, weight * self.values(scores, target, extras), 0)
         return safe_divide(jnp.sum(value), jnp.sum(weight)).astype(jnp.asarray(scores).dtype)
 
-    def predict(self, scores: Float[AnyArray, "score row"]) -> Float[Array, "prediction row"]:
-        """Returns predictions from raw scores, to which offsets have been added."""
-        return jnp.asarray(scores)
+    def predict(self, scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "prediction row"]:
+        """Returns predictions from raw scores, to which offsets have been added, in the library of the scores."""
+        return scores
 
     def start(
         self,
@@ -185,7 +185,7 @@ class Loss(BaseLoss):
             $E_y \nabla^2 \ell$, which is positive semi-definite; or to its diagonal. `"fisher"` needs it; `"full"` and
             `"diagonal"` may have it where Hessians do not depend on targets, to save the second derivatives.
         is_convex: Whether Hessians are positive semi-definite as they are.
-        link: The function from scores, an array `[num_scores, row]`, to predictions `[prediction, row]`.
+        link: The function from scores, an array of JAX `[num_scores, row]`, to predictions `[prediction, row]`.
         constant: The function `(target, weight)` to the best scores that all rows share, where they are known; by
             default Newton steps from 0 find them.
         is_guess: Whether `constant` is only close to the best, and Newton steps go on from there.
@@ -217,7 +217,7 @@ class Loss(BaseLoss):
     hessian: str = "full"
     information: Callable[..., Float[Array, "*score_score"]] | None = None
     is_convex: bool = False
-    link: Callable[..., Float[Array, "prediction row"]] = identity
+    link: Callable[..., Float[AnyArray, "prediction row"]] = identity
     constant: Callable[..., Any] | None = None
     is_guess: bool = False
     domain: Domain = NUMBERS
@@ -255,7 +255,7 @@ class Loss(BaseLoss):
                 f"{np.shape(target)[1:]}, got {value}"
             )
 
-    def predict(self, scores: Float[AnyArray, "score row"]) -> Float[Array, "prediction row"]:
+    def predict(self, scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "prediction row"]:
         """Returns predictions from raw scores, to which offsets have been added."""
         return self.link(scores)
 
@@ -343,9 +343,17 @@ def with_offset(
     others = {name: jnp.asarray(values) for name, values in extras.items() if name != "offset"}
     if "offset" not in extras:
         return scores, others
-    offset = jnp.asarray(extras["offset"]).T
-    is_for_first = has_location and offset.ndim == 1
-    return jnp.concatenate([scores[:1] + offset, scores[1:]]) if is_for_first else scores + offset, others
+    return shifted(scores, jnp.asarray(extras["offset"]), has_location), others
+
+
+def shifted(
+    scores: Float[AnyArray, "score row"], offset: Shaped[AnyArray, "row *score"], has_location: bool
+) -> Float[AnyArray, "score row"]:
+    """Adds offsets to scores, in the library of the scores; see `with_offset`."""
+    offset = offset.T
+    if has_location and offset.ndim == 1:
+        return library_of(scores).concatenate([scores[:1] + offset, scores[1:]])
+    return scores + offset
 
 
 def weighted(

@@ -13,7 +13,8 @@ import numpy as np
 from jax.scipy.special import xlogy
 from jaxtyping import Array, Float, Real, Shaped
 
-from jaxtree.arrays import AnyArray, FloatLike
+from jaxtree import either
+from jaxtree.arrays import AnyArray, FloatLike, library_of
 from jaxtree.boosting.domain import Domain
 from jaxtree.boosting.loss import Loss, given
 from jaxtree.errors import InvalidInputError
@@ -28,27 +29,31 @@ Row = Float[Array, " score"]
 Target = Real[Array, ""]
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
-def bounded(number: Float[Array, "*shape"], limit: float) -> Float[Array, "*shape"]:
+def bounded(number: Float[AnyArray, "*shape"], limit: float) -> Float[AnyArray, "*shape"]:
     """The closest number between minus a limit and the limit; its derivative is 1 everywhere.
 
     Newton steps from beyond the limit thus come back.
     """
+    return np.clip(number, -limit, limit) if library_of(number) is np else _bounded(number, limit)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _bounded(number: Float[Array, "*shape"], limit: float) -> Float[Array, "*shape"]:
     return jnp.clip(number, -limit, limit)
 
 
-@bounded.defjvp
+@_bounded.defjvp
 def _bounded_jvp(limit: float, primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
-    return bounded(*primals, limit), tangents[0]
+    return _bounded(*primals, limit), tangents[0]
 
 
-def growth(exponent: Float[Array, "*shape"], limit: float = MOST_EXPONENT) -> Float[Array, "*shape"]:
+def growth(exponent: Float[AnyArray, "*shape"], limit: float = MOST_EXPONENT) -> Float[AnyArray, "*shape"]:
     r"""$e^x$ where $|x|$ is up to a limit, and beyond it what it is there; its derivative is itself everywhere.
 
     >>> float(growth(jnp.array(1000.0))) == float(jnp.exp(jnp.array(50.0)))
     True
     """
-    return jnp.exp(bounded(exponent, limit))
+    return either.exp(bounded(exponent, limit))
 
 
 def require(is_allowed: Any, message: str, value: object) -> None:
@@ -69,9 +74,9 @@ def log_of_mean(target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, "
     return np.log(np.maximum(weighted_mean(target, weight), LEAST_SHARE))
 
 
-def exp_link(scores: Float[AnyArray, "score row"]) -> Float[Array, "score row"]:
+def exp_link(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row"]:
     """Predictions that are exponentials of scores."""
-    return jnp.exp(scores)
+    return either.exp(scores)
 
 
 def _squared(scores: Row, target: Real[Array, "*output"], extras: Any) -> Row:
@@ -333,9 +338,9 @@ def _log_odds(target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " r
     return np.log(share) - np.log1p(-share)
 
 
-def sigmoid(scores: Float[AnyArray, "score row"]) -> Float[Array, "score row"]:
+def sigmoid(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row"]:
     """The probability of class 1, of which scores are the log odds."""
-    return jax.nn.sigmoid(scores)
+    return either.sigmoid(scores)
 
 
 def logistic() -> Loss:

@@ -9,21 +9,23 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Real
 
+from jaxtree import either, forks
 from jaxtree.arrays import FloatLike
 from jaxtree.boosting.distribution import Distribution, scale_of, shape_of
+from jaxtree.boosting.links import is_own, predictions_of
 from jaxtree.boosting.losses import growth, require
 
 PARAMETERS: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
-    "normal": (("mean", jnp.asarray), ("scale", scale_of)),
-    "laplace": (("median", jnp.asarray), ("scale", scale_of)),
-    "logistic": (("mean", jnp.asarray), ("scale", scale_of)),
-    "student_t": (("location", jnp.asarray), ("scale", scale_of)),
-    "lognormal": (("location", jnp.asarray), ("scale", scale_of)),
+    "normal": (("mean", either.asarray), ("scale", scale_of)),
+    "laplace": (("median", either.asarray), ("scale", scale_of)),
+    "logistic": (("mean", either.asarray), ("scale", scale_of)),
+    "student_t": (("location", either.asarray), ("scale", scale_of)),
+    "lognormal": (("location", either.asarray), ("scale", scale_of)),
     "gamma": (("mean", growth), ("shape", shape_of)),
     "weibull": (("scale", growth), ("shape", shape_of)),
     "negative_binomial": (("mean", growth), ("size", shape_of)),
-    "beta": (("mean", jax.nn.sigmoid), ("precision", shape_of)),
-    "accelerated_failure_time": (("location", jnp.asarray), ("scale", jnp.exp)),
+    "beta": (("mean", either.sigmoid), ("precision", shape_of)),
+    "accelerated_failure_time": (("location", either.asarray), ("scale", either.exp)),
 }
 """What the scores of a distribution are, by its name: the name of each, and the function from the score."""
 
@@ -52,14 +54,15 @@ class PredictedDistribution:
     def parameters(self) -> dict[str, Float[np.ndarray, " row"]]:
         """The parameters of every row by name; of a distribution of one's own its scores."""
         known = PARAMETERS.get(self.family.name, ())
-        named = [*known, *((f"score_{number}", jnp.asarray) for number in range(len(known), self.scores.shape[1]))]
+        named = [*known, *((f"score_{number}", either.asarray) for number in range(len(known), self.scores.shape[1]))]
         pairs = zip(named, self.scores.T, strict=False)
-        return {name: self._in_double(function, score) for (name, function), score in pairs}
+        with np.errstate(all="ignore"):
+            return {name: function(np.ascontiguousarray(score)) for (name, function), score in pairs}
 
     @property
     def mean(self) -> Float[np.ndarray, " row"]:
         """What is predicted: means, of failure times the time that `accelerated_failure_time` predicts."""
-        return self._in_double(self.family.predict, self.scores.T)[0]
+        return predictions_of(self.family, self.scores.T)[0]
 
     def quantile(self, levels: Any) -> Float[np.ndarray, "row *level"]:
         """Returns the quantiles of a level, or of each of several levels in a column.
@@ -69,7 +72,7 @@ class PredictedDistribution:
         """
         several = np.asarray(levels, np.float64)
         require(several.ndim <= 1, "levels must be a number or a list of numbers", levels)
-        columns = [self._in_double(self.family.quantile, self.scores.T, float(level)) for level in several.reshape(-1)]
+        columns = [self._on_host("inverse", self.family.quantile, float(level)) for level in several.reshape(-1)]
         return np.stack(columns, axis=1) if several.ndim else columns[0]
 
     def interval(self, share: FloatLike = 0.9) -> Float[np.ndarray, "row 2"]:
@@ -79,7 +82,7 @@ class PredictedDistribution:
 
     def cdf(self, y: Any) -> Float[np.ndarray, " row"]:
         r"""Returns $P(Y \le y)$ for every row, of one number or one for each row."""
-        return self._in_double(self.family.cdf, self.scores.T, self._of_rows(y))
+        return self._on_host("distribution_function", self.family.cdf, self._of_rows(y))
 
     def log_prob(self, y: Any, **extras: Any) -> Float[np.ndarray, " row"]:
         """Returns the logarithm of the density, or of the probability, in nats.
@@ -89,7 +92,7 @@ class PredictedDistribution:
             extras: What the distribution asks for beside, such as `upper` of failure times.
         """
         arrays = {name: self._of_rows(values) for name, values in extras.items()}
-        return -self._in_double(self.family.values, self.scores.T, self._of_rows(y), arrays)
+        return -self._in_jax(self.family.values, self._of_rows(y), arrays)
 
     def crps(self, y: Any) -> Float[np.ndarray, " row"]:
         """Returns the continuous ranked probability score, in the target's unit.
@@ -97,7 +100,7 @@ class PredictedDistribution:
         Raises:
             InvalidInputError: The distribution has none in closed form.
         """
-        return self._in_double(self.family.crps, self.scores.T, self._of_rows(y))
+        return self._in_jax(self.family.crps, self._of_rows(y))
 
     def _of_rows(self, y: Any) -> Real[np.ndarray, " row"]:
         values = np.asarray(y)
@@ -105,9 +108,17 @@ class PredictedDistribution:
         require(values.shape in ((), wanted), f"numbers must be one, or one for each of {wanted[0]} rows", values.shape)
         return np.broadcast_to(values, wanted)
 
-    def _in_double(self, function: Callable[..., Any], *arguments: Any) -> Float[np.ndarray, "*shape"]:
+    def _on_host(self, name: str, function: Callable[..., Any], argument: Any) -> Float[np.ndarray, " row"]:
+        """What a function of the family gives, in NumPy unless the part of it with that name is the user's own."""
+        if not is_own(getattr(self.family, name)):
+            return self._in_jax(function, argument)
+        with np.errstate(all="ignore"):
+            return function(np.ascontiguousarray(self.scores.T), argument)
+
+    def _in_jax(self, function: Callable[..., Any], *arguments: Any) -> Float[np.ndarray, " row"]:
+        forks.check_is_whole(f"a function of {self.family} in JAX")
         with jax.enable_x64(True):
-            return np.asarray(function(*jax.tree.map(_on_device, arguments)))
+            return np.asarray(function(*jax.tree.map(_on_device, (self.scores.T, *arguments))))
 
 
 def _on_device(value: Any) -> Any:

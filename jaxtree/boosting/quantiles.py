@@ -6,6 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
+from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.boosting.loss import Loss, given
 from jaxtree.boosting.losses import require, require_level
@@ -21,8 +22,8 @@ def _pinball(
     return jnp.maximum(level * above, (level - 1) * above)
 
 
-def _in_order(scores: Float[AnyArray, "score row"]) -> Float[Array, "score row"]:
-    return jnp.sort(jnp.asarray(scores), axis=0)
+def _in_order(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row"]:
+    return either.sort(scores, axis=0)
 
 
 def quantiles(levels: Sequence[FloatLike]) -> Loss:

@@ -6,12 +6,12 @@ They stand in `jaxtree.boosting.distributions`, beside those of a location and a
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import betainc, betaln, gammainc, gammaln
 from jaxtyping import Array, Float, Real
 
+from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.boosting.distribution import (
     MOST_LOG_SHAPE,
@@ -35,9 +35,9 @@ LOGARITHMS = (-200.0, 20.0)
 """Between which lie logarithms of quantiles, divided by the mean."""
 
 
-def exp_of_first(scores: Float[AnyArray, "score row"]) -> Float[Array, "1 row"]:
+def exp_of_first(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "1 row"]:
     """Means whose logarithm is the first score."""
-    return growth(jnp.asarray(scores)[:1])
+    return growth(scores[:1])
 
 
 def _log_shape(shape: float) -> float:
@@ -56,15 +56,15 @@ def _gamma_information(scores: Scores, extras: Any) -> Float[Array, "score score
     return matrix((shape, 0.0), (0.0, trigamma_excess(shape)))
 
 
-def _gamma_cdf(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
+def _gamma_cdf(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
     shape = shape_of(scores[1])
-    return gammainc(shape, shape * y * growth(-scores[0]))
+    return either.gammainc(shape, shape * y * growth(-scores[0]))
 
 
 def _gamma_quantile(scores: Scores, level: FloatLike) -> Numbers:
     shape = shape_of(scores[1])
-    found = root(lambda at: gammainc(shape, shape * jnp.exp(at)), level, LOGARITHMS, shape)
-    return growth(scores[0]) * jnp.exp(found)
+    found = root(lambda at: either.gammainc(shape, shape * either.exp(at)), level, LOGARITHMS, shape)
+    return growth(scores[0]) * either.exp(found)
 
 
 def _gamma_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
@@ -108,9 +108,9 @@ def gamma() -> Distribution:
     )
 
 
-def _weibull_exponent(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
+def _weibull_exponent(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
     r"""The logarithm of $(y / \lambda)^k$."""
-    return shape_of(scores[1]) * (jnp.log(y) - scores[0])
+    return shape_of(scores[1]) * (either.log(y) - scores[0])
 
 
 def _weibull_density(scores: Scores, y: Real[Array, "*row"], extras: Any) -> Numbers:
@@ -124,18 +124,17 @@ def _weibull_information(scores: Scores, extras: Any) -> Float[Array, "score sco
     return matrix((shape**2, across), (across, math.pi**2 / 6 + (1 - np.euler_gamma) ** 2))
 
 
-def _weibull_mean(scores: Float[AnyArray, "score row"]) -> Float[Array, "1 row"]:
-    scores = jnp.asarray(scores)
-    return jnp.exp(scores[:1] + gammaln(1 + 1 / shape_of(scores[1:])))
+def _weibull_mean(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "1 row"]:
+    return either.exp(scores[:1] + either.gammaln(1 + 1 / shape_of(scores[1:])))
 
 
-def _weibull_cdf(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
-    return -jnp.expm1(-growth(_weibull_exponent(scores, y)))
+def _weibull_cdf(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
+    return -either.expm1(-growth(_weibull_exponent(scores, y)))
 
 
 def _weibull_quantile(scores: Scores, level: FloatLike) -> Numbers:
-    exponent = jnp.log(-jnp.log1p(-jnp.asarray(level, scores.dtype)))
-    return jnp.exp(scores[0] + exponent / shape_of(scores[1]))
+    exponent = either.log(-either.log1p(-either.full_like(scores[0], level)))
+    return either.exp(scores[0] + exponent / shape_of(scores[1]))
 
 
 def _weibull_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
@@ -187,23 +186,23 @@ def _counts_density(scores: Scores, y: Real[Array, "*row"], extras: Any) -> Numb
     return size * (both - log_size) + y * (both - scores[0]) - arrangements
 
 
-def _counts_cdf(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
+def _counts_cdf(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
     size = shape_of(scores[1])
-    at = betainc(size, jnp.maximum(jnp.floor(y) + 1, 1), size / (size + growth(scores[0])))
-    return jnp.where(y < 0, 0, at)
+    at = either.betainc(size, either.maximum(either.floor(y) + 1, 1), size / (size + growth(scores[0])))
+    return either.where(y < 0, 0, at)
 
 
 def _counts_quantile(scores: Scores, level: FloatLike) -> Numbers:
     size, mean = shape_of(scores[1]), growth(scores[0])
 
     def smooth_cdf(at: Numbers) -> Numbers:
-        return betainc(size, (1 + mean) * jnp.exp(at) + 1, size / (size + mean))
+        return either.betainc(size, (1 + mean) * either.exp(at) + 1, size / (size + mean))
 
-    found = jnp.floor((1 + mean) * jnp.exp(root(smooth_cdf, level, LOGARITHMS, mean)))
+    found = either.floor((1 + mean) * either.exp(root(smooth_cdf, level, LOGARITHMS, mean)))
     # The root is a little above or below a whole number where that one is the quantile.
-    smallest = jnp.maximum(found - 1, 0)
+    smallest = either.maximum(found - 1, 0)
     for count in (smallest, smallest + 1):
-        smallest = jnp.where(_counts_cdf(scores, smallest) < level, count + 1, smallest)
+        smallest = either.where(_counts_cdf(scores, smallest) < level, count + 1, smallest)
     return smallest
 
 
@@ -240,7 +239,7 @@ def negative_binomial() -> Distribution:
 
 def _beta_shapes(scores: Scores) -> tuple[Numbers, Numbers]:
     logit, precision = bounded(scores[0], MOST_LOG_SHAPE), shape_of(scores[1])
-    return precision * jax.nn.sigmoid(logit), precision * jax.nn.sigmoid(-logit)
+    return precision * either.sigmoid(logit), precision * either.sigmoid(-logit)
 
 
 def _beta_density(scores: Scores, y: Real[Array, "*row"], extras: Any) -> Numbers:
@@ -256,17 +255,17 @@ def _beta_information(scores: Scores, extras: Any) -> Float[Array, "score score"
     return matrix(((a + b) * mean * rest + rest**2 * of_a + mean**2 * of_b, across), (across, of_a + of_b - of_both))
 
 
-def _beta_mean(scores: Float[AnyArray, "score row"]) -> Float[Array, "1 row"]:
-    return jax.nn.sigmoid(bounded(jnp.asarray(scores)[:1], MOST_LOG_SHAPE))
+def _beta_mean(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "1 row"]:
+    return either.sigmoid(bounded(scores[:1], MOST_LOG_SHAPE))
 
 
-def _beta_cdf(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
-    return betainc(*_beta_shapes(scores), y)
+def _beta_cdf(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
+    return either.betainc(*_beta_shapes(scores), y)
 
 
 def _beta_quantile(scores: Scores, level: FloatLike) -> Numbers:
     a, b = _beta_shapes(scores)
-    return jax.nn.sigmoid(root(lambda at: betainc(a, b, jax.nn.sigmoid(at)), level, (-80.0, 40.0), a))
+    return either.sigmoid(root(lambda at: either.betainc(a, b, either.sigmoid(at)), level, (-80.0, 40.0), a))
 
 
 def _beta_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:

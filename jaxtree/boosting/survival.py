@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import log_ndtr, ndtr, ndtri
+from jax.scipy.special import log_ndtr
 from jaxtyping import Array, Bool, Float, Real, Shaped
 
+from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.boosting.cox import cox as cox
 from jaxtree.boosting.distribution import Distribution, Numbers, Scores, moments
@@ -106,7 +107,7 @@ def _logistic_above(z: Numbers) -> Numbers:
 
 
 def _logistic_quantile(level: Numbers) -> Numbers:
-    return jnp.log(level) - jnp.log1p(-level)
+    return either.log(level) - either.log1p(-level)
 
 
 def _extreme(z: Numbers) -> Numbers:
@@ -122,17 +123,17 @@ def _extreme_below(z: Numbers) -> Numbers:
 
 
 def _extreme_cdf(z: Numbers) -> Numbers:
-    return -jnp.expm1(-jnp.exp(z))
+    return -either.expm1(-either.exp(z))
 
 
 def _extreme_quantile(level: Numbers) -> Numbers:
-    return jnp.log(-jnp.log1p(-level))
+    return either.log(-either.log1p(-level))
 
 
 TAILS = {
-    "normal": Tails(_normal, _normal_above, _normal_below, ndtr, ndtri, True, 0.0, 300.0),
+    "normal": Tails(_normal, _normal_above, _normal_below, either.ndtr, either.ndtri, True, 0.0, 300.0),
     "logistic": Tails(
-        _logistic, _logistic_above, jax.nn.log_sigmoid, jax.nn.sigmoid, _logistic_quantile, True, 0.0, 300.0
+        _logistic, _logistic_above, jax.nn.log_sigmoid, either.sigmoid, _logistic_quantile, True, 0.0, 300.0
     ),
     "extreme": Tails(_extreme, _extreme_above, _extreme_below, _extreme_cdf, _extreme_quantile, False, -2.5, 27.5),
 }
@@ -153,7 +154,7 @@ def _log_between(low: Numbers, high: Numbers, tails: Tails) -> Numbers:
 
 
 def _log_scale(scores: Scores, scale: float | None) -> Any:
-    return bounded(scores[1], MOST_LOG_SCALE) if scale is None else jnp.asarray(math.log(scale), scores.dtype)
+    return bounded(scores[1], MOST_LOG_SCALE) if scale is None else either.full_like(scores[0], math.log(scale))
 
 
 def _within_bounds(
@@ -181,18 +182,18 @@ def _within_bounds(
     return jnp.where(is_exact, exact, jnp.where(is_between, between, beyond))
 
 
-def _cdf(scores: Scores, y: Real[Array, "*row"], tails: Tails, scale: float | None) -> Numbers:
-    return tails.cdf((jnp.log(y) - scores[0]) * jnp.exp(-_log_scale(scores, scale)))
+def _cdf(scores: Scores, y: Real[AnyArray, "*row"], tails: Tails, scale: float | None) -> Numbers:
+    return tails.cdf((either.log(y) - scores[0]) * either.exp(-_log_scale(scores, scale)))
 
 
 def _quantile(scores: Scores, level: FloatLike, tails: Tails, scale: float | None) -> Numbers:
-    z = tails.quantile(jnp.asarray(level, scores.dtype))
-    return jnp.exp(scores[0] + jnp.exp(_log_scale(scores, scale)) * z)
+    z = tails.quantile(either.full_like(scores[0], level))
+    return either.exp(scores[0] + either.exp(_log_scale(scores, scale)) * z)
 
 
-def time_of(scores: Float[AnyArray, "score row"]) -> Float[Array, "1 row"]:
+def time_of(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "1 row"]:
     """Times whose logarithm is the first score."""
-    return exp_link(jnp.asarray(scores)[:1])
+    return exp_link(scores[:1])
 
 
 def _guess(

@@ -13,6 +13,7 @@ import sklearn.tree
 from jax.sharding import Mesh
 from jaxtyping import Bool, Float, Int, Real
 
+from jaxtree import forks
 from jaxtree.buckets import class_bucket
 from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA, Criterion
 from jaxtree.errors import InvalidInputError
@@ -171,6 +172,7 @@ class BaseTree(TableParameters, FittedTree):
             y_val: Their target.
             encoded: The codes of the table, if they are there, with the encoder that made them.
         """
+        forks.check_is_whole("fit")
         self.check_parameters()
         X, y, sample_weight, self.other_columns_ = read_arguments(X, y, sample_weight)
         target = self.encode_target(y)

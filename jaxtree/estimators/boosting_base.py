@@ -7,16 +7,15 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float, Int, Shaped
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree import buckets
-from jaxtree.boosting.loss import BaseLoss, with_offset
+from jaxtree import buckets, forks
+from jaxtree.boosting.links import predictions_of
+from jaxtree.boosting.loss import BaseLoss, shifted
 from jaxtree.boosting.measured import Measured
 from jaxtree.boosting.refit import refit
 from jaxtree.errors import InvalidInputError
@@ -139,6 +138,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
             beside: Further tables by name, which never decide when to stop.
             extras: What the loss asks for.
         """
+        forks.check_is_whole("fit")
         blank = self._blank_tree()
         rows = read_rows(blank, X, y, sample_weight, extras).without_weightless_rows()
         if not blank.class_names() and len(getattr(y, "shape", ())) == 2 and blank.n_outputs_ == 1:
@@ -271,6 +271,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         Raises:
             InvalidInputError: An argument is not allowed, or trees were dropped in the fit.
         """
+        forks.check_is_whole("refit")
         check_is_fitted(self)
         if not 0 <= decay_rate <= 1:
             raise InvalidInputError(f"decay_rate must be from 0 to 1, got {decay_rate}")
@@ -358,13 +359,11 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         extras = read_extras({"offset": offset}, len(scores))
         if extras["offset"].shape[1:] not in ((), scores.shape[1:]):
             raise InvalidInputError(f"offset must have 1 or {scores.shape[1]} columns, got {extras['offset'].shape[1]}")
-        with jax.enable_x64(True):
-            return np.asarray(with_offset(jnp.asarray(scores.T), extras, self.loss_.has_location)[0]).T
+        return shifted(scores.T, extras["offset"], self.loss_.has_location).T
 
     def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row column"]:
         """Returns what the loss predicts from scores."""
-        with jax.enable_x64(True):
-            return np.asarray(self.loss_.predict(jnp.asarray(scores.T))).T
+        return predictions_of(self.loss_, scores.T).T
 
     def _blank_tree(self) -> Any:
         """Returns a tree that reads the table as this estimator wants it, and does not grow."""

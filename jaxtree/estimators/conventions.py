@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import validate_data
 
+from jaxtree import forks
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.reading import default_names, names_apart
 
@@ -116,6 +117,7 @@ def allow_tables(tags: Tags) -> Tags:
 
 def key_of(random_state: Any) -> PRNGKeyArray:
     """Returns `jax.random.key(random_state)`, or a key drawn from a generator."""
+    forks.check_is_whole("a random key")
     if isinstance(random_state, int | np.integer):
         return jax.random.key(int(random_state))
     return jax.random.key(generator_of(random_state).randint(2**31 - 1))

@@ -13,6 +13,7 @@ from jaxtyping import Float, Float64, Int
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree import forks
 from jaxtree.arrays import Device
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.base import BaseTree
@@ -67,12 +68,13 @@ class BaseForest(ForestParameters, FittedTrees):
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
         """
+        forks.check_is_whole("fit")
         self.check_parameters()
         devices = devices_of_trees(mesh)
         begun = self._read(X, y, sample_weight)
         old = self._kept_trees(begun.blank)
         if old is None:
-            self._key = key_of(self.random_state)
+            self._key = RandomKey.of(key_of(self.random_state))
             forest = self._pruned(self.grow_trees(begun, devices=devices), begun)
         elif len(old) == self.n_estimators:
             warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=2)
@@ -94,8 +96,9 @@ class BaseForest(ForestParameters, FittedTrees):
             sample_weight: The weight of every row.
             encoded: The codes of the table, if they are there, with the encoder that made them.
         """
+        forks.check_is_whole("fit")
         self.check_parameters()
-        self._key = key_of(self.random_state)
+        self._key = RandomKey.of(key_of(self.random_state))
         return self._read(X, y, sample_weight, encoded)
 
     def finish_fit(self, grown: Forest, begun: BegunForest) -> Self:
@@ -177,7 +180,7 @@ class BaseForest(ForestParameters, FittedTrees):
         outputs = outputs[0] if outputs and isinstance(outputs[0], list) else outputs
         score = float(self.oob_score_) if hasattr(self, "oob_score_") else None
         trees = TreeState.of(self.fitted_table(), self.model_, None)
-        return ForestState(**vars(trees), key=RandomKey.of(self._key), oob_score=score, oob_outputs=tuple(outputs))
+        return ForestState(**vars(trees), key=self._key, oob_score=score, oob_outputs=tuple(outputs))
 
     def restore(self, state: ForestState) -> None:
         """Takes what `fitted_state` of another forest of these parameters returned; see `KeptInFiles.restore`."""
@@ -186,7 +189,7 @@ class BaseForest(ForestParameters, FittedTrees):
         blank.restore_table(state.table)
         blank.pruning = blank.pruning_ = self.pruning
         self._learn_from(blank)
-        self._key = state.key.key()
+        self._key = state.key
         votes = self.pruning is not None and self.pruning.votes
         self._settle(state.forest(self.schema_, votes=votes), blank, state.votes)
         if state.oob_score is not None:
@@ -269,7 +272,9 @@ class BaseForest(ForestParameters, FittedTrees):
 
     def _drawing_of(self, start: PreparedFit) -> Drawing | None:
         num_draws = self._sampling(start).num_draws
-        return None if num_draws is None else drawing_of(rows_of(start.encoded), num_draws, split_key(self._key)[0])
+        return (
+            None if num_draws is None else drawing_of(rows_of(start.encoded), num_draws, split_key(self._key.key())[0])
+        )
 
     def grow_trees(self, begun: BegunForest, first_tree: int = 0, devices: tuple[Device, ...] = ()) -> Forest:
         """Returns the trees from a number on before they are pruned; thresholds are codes.
@@ -280,7 +285,7 @@ class BaseForest(ForestParameters, FittedTrees):
         trees = range(first_tree, self.n_estimators)
         with progress_of_trees(self.verbose, len(trees)) as on_grown:
             course = Course(number_of_threads(self.n_jobs), devices, on_grown=on_grown)
-            sampling, key = self._sampling(begun.start), split_key(self._key)[0]
+            sampling, key = self._sampling(begun.start), split_key(self._key.key())[0]
             grown = grow_sample(encoded, sampling, key=key, trees=trees, course=course)
         if len(grown) < len(trees):
             warnings.warn(
@@ -351,7 +356,9 @@ class BaseForest(ForestParameters, FittedTrees):
     def _members(self, blank: BaseTree, first_tree: int, num_trees: int) -> list[Any]:
         """Returns trees before they have grown, each with the seed of what its pruning draws."""
         members = [copy.copy(blank) for _ in range(num_trees)]
-        for member, seed in zip(members, pruning_seeds(split_key(self._key)[1], first_tree, num_trees), strict=True):
+        for member, seed in zip(
+            members, pruning_seeds(split_key(self._key.key())[1], first_tree, num_trees), strict=True
+        ):
             member.random_state = int(seed)
         return members
 

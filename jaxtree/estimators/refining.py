@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, PRNGKeyArray, Real
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree import forks
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.conventions import key_of
@@ -60,6 +61,7 @@ def refine(
         >>> round(tree.score(X, y), 3), round(refine(tree, X, y).score(X, y), 3)
         (0.979, 0.981)
     """
+    forks.check_is_whole("refine")
     if isinstance(restarts, bool) or not isinstance(restarts, Integral) or restarts < 0:
         raise InvalidInputError(f"restarts must be an integer >= 0, got {restarts!r}")
     key = key_of(random_state) if restarts else None

@@ -10,7 +10,9 @@ from jaxtyping import Array, Float, Key, Real
 from sklearn.base import is_classifier
 from sklearn.model_selection import train_test_split
 
+from jaxtree import forks
 from jaxtree.arrays import AnyArray
+from jaxtree.blocks import is_cpu
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.conventions import check_names, check_parameters, generator_of, key_of, progress_of_trees
 from jaxtree.estimators.parts import EstimatorOnTables, read_arguments
@@ -30,6 +32,7 @@ from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, pr
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
 from jaxtree.soft.model import SoftForm, SoftTree, apply, log_mixture
+from jaxtree.soft.on_host import outputs_on_host
 from jaxtree.soft.training import Trained, Validation, train_many
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
@@ -128,6 +131,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             InvalidTypeError: The table holds what cannot be read.
             TrainingError: The loss has become infinite or not a number.
         """
+        forks.check_is_whole("fit")
         check_parameters(self)
         sample = self._read_sample(X, y, sample_weight)
         if (X_val is None) != (y_val is None):
@@ -150,6 +154,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
         """Goes over some further rows once, at the last temperature and with rates that do not fall."""
+        forks.check_is_whole("partial_fit")
         check_parameters(self)
         earlier = []
         if not hasattr(self, "soft_model_"):
@@ -159,7 +164,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             sample, earlier = self._read_sample(X, y, sample_weight, is_known=True), self.history_["loss"]
             # An estimator from a file has no progress.
             models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)
-            self._key = jax.random.fold_in(self._key, 0)
+            self._key = RandomKey.of(jax.random.fold_in(self._key.key(), 0))
         self._train(models, sample, self._loss(), num_epochs=1, goes_on=True)
         self.history_["loss"] = [*earlier, *self.history_["loss"]]
         self.best_epoch_ = len(self.history_["loss"])
@@ -167,7 +172,8 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
 
     def _begin(self, sample: SoftSample) -> Any:
         """Learns the inputs, and returns the models to begin with."""
-        key, self._key = jax.random.split(key_of(self.random_state))
+        key, own = jax.random.split(key_of(self.random_state))
+        self._key = RandomKey.of(own)
         old = getattr(self, "soft_model_", None) if self.warm_start else None
         if old is None:
             self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
@@ -224,7 +230,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             trained = train_many(
                 models,
                 _training_rows(sample, self.inputs_),
-                keys=jax.random.split(self._key, jax.tree.leaves(models)[0].shape[0]),
+                keys=jax.random.split(self._key.key(), jax.tree.leaves(models)[0].shape[0]),
                 num_epochs=num_epochs,
                 config=config,
                 hyperparameters=numbers,
@@ -246,7 +252,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             self.fitted_table(),
             InputsState.of(self.inputs_),
             self.soft_model_,
-            RandomKey.of(self._key),
+            self._key,
             self.history_,
             self.best_epoch_,
             np.asarray(getattr(self, "_mean", []), np.float64),
@@ -260,7 +266,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         self.inputs_ = state.inputs.inputs(self.schema_)
         is_mixed_so = mixture_of(state.model) == getattr(self, "mixture", None)
         require(is_mixed_so, "its trees are mixed in another way than by its parameters")
-        self.soft_model_, self._key = state.model_of(self.inputs_), state.key.key()
+        self.soft_model_, self._key = state.model_of(self.inputs_), state.key
         self.history_, self.best_epoch_ = state.history, state.best_epoch
         self._mean, self._deviation = state.mean, state.deviation
 
@@ -317,6 +323,8 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
     def _outputs_of(self, values: Real[np.ndarray, "row value"]) -> Float[np.ndarray, "row output"]:
         """The outputs of the model."""
         model, x = self.soft_model_, self.inputs_.transform(values)
+        if is_cpu():
+            return outputs_on_host(model, x, float(self.last_temperature), of_classes=is_classifier(self))
         return predict_in_blocks(self._predict_function(model), model, x, float(self.last_temperature))
 
 

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Key
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree import forks
 from jaxtree.arrays import AnyArray
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, InvalidTypeError
@@ -63,6 +64,7 @@ class OfOneTree(BaseSoft):
             InvalidInputError: The estimator was loaded from a file or a pickle, which has no rows; or other arguments
                 are not allowed.
         """
+        forks.check_is_whole("harden")
         check_is_fitted(self)
         if X is not None:
             sample = self._read_sample(X, y, sample_weight, is_known=True)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float64
 
+from jaxtree import forks
 from jaxtree.blocks import for_blocks
 from jaxtree.explain.edges import Edges, edges_of
 from jaxtree.explain.kernel import Rule, sum_shap_interactions, sum_shap_values
@@ -178,6 +179,7 @@ def _sum_up(
         columns: The number of columns, once or for pairs twice.
         factor: The factor of the program's sums.
     """
+    forks.check_is_whole("an explanation by Shapley values")
     result = np.zeros((len(values), *columns, edges.base.size))
     if not edges.levels or not len(values):
         return result

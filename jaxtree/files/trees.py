@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float64, Int32, Int64, PRNGKeyArray, Real, Shaped, UInt32
 
-from jaxtree.errors import ModelFileError
 from jaxtree.files.records import check, is_pruning, require, require_finite
 from jaxtree.table.binning import Bins
 from jaxtree.table.cells import Cells
@@ -124,8 +123,12 @@ class TreeArrays:
         return Forest(trees, first_node)
 
 
+NUMBERS_OF_KEY = {"threefry2x32": 2, "rbg": 4, "unsafe_rbg": 4}
+"""How many numbers a random key of JAX has, by its kind."""
+
+
 class RandomKey(NamedTuple):
-    """A random key of JAX."""
+    """A random key of JAX, on the host: models come by files and pickles to processes in which JAX cannot compute."""
 
     kind: Literal["threefry2x32", "rbg", "unsafe_rbg"]
     numbers: UInt32[np.ndarray, " number"]
@@ -283,10 +286,7 @@ def _(encoder: Encoder) -> None:
 
 @check.register
 def _(key: RandomKey) -> None:
-    try:
-        key.key()
-    except (TypeError, ValueError):
-        raise ModelFileError("its random key is none") from None
+    require(key.numbers.shape == (NUMBERS_OF_KEY[key.kind],), "its random key is none")
 
 
 @check.register

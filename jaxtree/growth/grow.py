@@ -11,6 +11,7 @@ from jax import lax
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Int32, Key, UInt32
 
+from jaxtree import forks
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.best_first import drop_splits
@@ -112,6 +113,7 @@ def grow_checked(
     mesh: Mesh | None = None,
 ) -> Growth:
     """Returns what `grow` does, of bundles that are right: those of estimators, which take care of it themselves."""
+    forks.check_is_whole("grow")
     if mesh is not None:
         check_mesh(mesh)
         if data.row is not None:

@@ -16,6 +16,7 @@ from sklearn.utils import indexable
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_method_params
 
+from jaxtree import forks
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.estimators.boosted_ensemble import ensemble_of
 from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
@@ -142,6 +143,7 @@ class BoostSearchCV(TreeSearchCV):
             **params: Further arguments of `fit`, such as `sample_weight`, split like the rows where they have a value
                 for each; and `groups` for the splitter.
         """
+        forks.check_is_whole("a search")
         if not isinstance(self.estimator, GradientBoostingClassifier | GradientBoostingRegressor):
             raise InvalidInputError(
                 f"BoostSearchCV searches over GradientBoostingClassifier and GradientBoostingRegressor, got "

@@ -12,6 +12,7 @@ from sklearn.model_selection._validation import _insert_error_scores, _warn_or_r
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
+from jaxtree import forks
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.conventions import SEED, progress_of_trees, whole
@@ -119,6 +120,7 @@ class TreeSearchCV(BaseSearchCV):
             **params: Further arguments of `fit`, such as `sample_weight`, split like the rows where they have a value
                 for each; and `groups` for the splitter.
         """
+        forks.check_is_whole("a search")
         if not isinstance(self.estimator, BaseTree | BaseForest):
             raise InvalidInputError(
                 f"TreeSearchCV searches over trees and forests of jaxtree, got {type(self.estimator).__name__}; "

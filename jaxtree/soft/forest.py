@@ -46,6 +46,10 @@ class SoftForest:
         """The number of trees."""
         return self.trees.leaf.value.shape[0]
 
+    def tree(self, number: int) -> SoftTree:
+        """Returns one of the trees."""
+        return jax.tree.map(lambda part: part[number], self.trees)
+
 
 def init_forest(form: SoftForm, *, num_trees: int, mixture: str = "mean", key: PRNGKeyArray) -> SoftForest:
     """Returns a forest to train from.

@@ -204,7 +204,7 @@ def apply(
         temperature: Divides the values of the gates; towards 0 they become hard.
     """
     x = jnp.asarray(x, tree.leaf.value.dtype)
-    return _reach(tree, x, temperature).T @ jnp.take(tree.leaf.value, _ends_in_place(tree.form), axis=0)
+    return _reach(tree, x, temperature).T @ jnp.take(tree.leaf.value, ends_in_place(tree.form), axis=0)
 
 
 def log_mixture(
@@ -230,7 +230,7 @@ def node_probability(
 ) -> Float[Array, "row end"]:
     """Returns the probability that a row ends at each end."""
     reach = _reach(tree, jnp.asarray(x, tree.leaf.value.dtype), temperature)
-    return reach[np.argsort(_ends_in_place(tree.form))].T
+    return reach[np.argsort(ends_in_place(tree.form))].T
 
 
 def with_dropout(tree: SoftTree, p: FloatLike, q: FloatLike = 0.0) -> SoftTree:
@@ -320,8 +320,7 @@ def _reach(tree: SoftTree, x: Float[Array, "row feature"], temperature: FloatLik
     numbers as there are levels lose nothing that a sum of their logarithms would keep, once they are added up.
     """
     depth = tree.form.depth
-    places = _places(depth)
-    inner = np.concatenate([places[0][:0], *places[:depth]])
+    inner = inner_in_place(depth)
     planes = jax.tree.map(lambda part: part[inner], planes_of(tree, temperature))
     right = jax.nn.sigmoid(plane_values(planes, x))
     stop = None if tree.leaf.stop is None else jnp.asarray(tree.leaf.stop)[inner]
@@ -345,7 +344,13 @@ def _places(depth: int) -> tuple[Int[np.ndarray, " _"], ...]:
     return tuple(places)
 
 
-def _ends_in_place(form: SoftForm) -> Int[np.ndarray, " end"]:
+def inner_in_place(depth: int) -> Int[np.ndarray, " inner"]:
+    """The inner nodes in the order in which `_reach` has them."""
+    places = _places(depth)
+    return np.concatenate([places[0][:0], *places[:depth]])
+
+
+def ends_in_place(form: SoftForm) -> Int[np.ndarray, " end"]:
     """The ends in the order in which `_reach` has them."""
     places = _places(form.depth)
     return np.concatenate(places) if form.stops else places[-1] - form.num_inner

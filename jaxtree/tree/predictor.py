@@ -1,8 +1,9 @@
 """Rows of values walked through the trees of a forest, and predicted by the nodes where they end.
 
 The kernel in C++ walks them on a CPU through trees of thresholds. Without it, few rows are walked on the host, where a
-call costs less than that of a program, and all others go to JAX in blocks. A row's prediction depends on none of this:
-sums over trees are made tree after tree, in float64.
+call costs less than that of a program, and all others go to JAX in blocks; where JAX cannot compute (`jaxtree.forks`),
+all are walked on the host. A row's prediction depends on none of this: sums over trees are made tree after tree, in
+float64.
 
 A row whose value is missing may be shared out among all branches of a node. Its parts, *fractional instances*, end in
 several leaves, each with a weight, and the row is predicted by their weighted mean (Quinlan, *C4.5*, 1993, chapter 3).
@@ -17,6 +18,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Float64, Int, Int32, Int64
 
+from jaxtree import forks
 from jaxtree.blocks import blocks_of, for_blocks, is_cpu
 from jaxtree.buckets import pad_to, row_bucket
 from jaxtree.compilation import compiled
@@ -119,8 +121,8 @@ class Predictor:
         if start is None and self._is_native(values):
             return self._native_trees(values.dtype).ends(values)[:, 0]
         start = np.full(len(values), self._roots[0]) if start is None else start.astype(np.int32)
-        if len(values) <= FEW_ROWS:
-            return self._walk_on_the_host(values, np.arange(len(values)), start)
+        if _is_for_the_host(values):
+            return self._walk_on_the_host(values, start[:, None])[:, 0]
         (steps, _), depth = self._tables(values.dtype), self._depths.max()
 
         def walk_block(rows, start):
@@ -132,10 +134,8 @@ class Predictor:
         """The nodes where the walks of every row end, in all trees."""
         if self._is_native(values):
             return self._native_trees(values.dtype).ends(values)
-        if len(values) <= FEW_ROWS:
-            row = np.repeat(np.arange(len(values)), self.num_trees)
-            ends = self._walk_on_the_host(values, row, np.tile(self._roots, len(values)))
-            return ends.reshape(-1, self.num_trees)
+        if _is_for_the_host(values):
+            return self._walk_on_the_host(values, np.broadcast_to(self._roots, (len(values), self.num_trees)))
         tables = self._tables(values.dtype)
         result = np.empty((len(values), self.num_trees), np.int64)
 
@@ -161,7 +161,7 @@ class Predictor:
         if self._is_native(values):
             return self._native_trees(values.dtype).means(values, node_value)
         total = np.zeros((len(values), node_value.shape[1]))
-        if len(values) > FEW_ROWS and not self._shares_any:
+        if not (_is_for_the_host(values) or self._shares_any):
             tables = self._tables(values.dtype)
             with jax.enable_x64(True):
                 padded = jnp.asarray(pad_to_bucket(node_value.astype(np.float64)))
@@ -223,13 +223,21 @@ class Predictor:
         return Instances(held.row[source[some]], child[some], share[some])
 
     def _walk_on_the_host(
-        self, values: Float[np.ndarray, "row feature"], row: Int[np.ndarray, " walk"], node: Int[np.ndarray, " walk"]
-    ) -> Int64[np.ndarray, " walk"]:
-        """Where walks of some rows from some nodes end."""
+        self, values: Float[np.ndarray, "row feature"], start: Int[np.ndarray, "row walk"]
+    ) -> Int64[np.ndarray, "row walk"]:
+        """Where walks of every row from some nodes end."""
         steps, has_missing = self._host_steps(values.dtype), bool(np.isnan(values).any())
-        for _ in range(self._depths.max()):
-            node = next_node(steps, node, lambda feature: values[row, feature], has_missing=has_missing)
-        return node.astype(np.int64)
+        ends, num_walks = np.empty(start.shape, np.int64), start.shape[1]
+
+        def walk_block(block: slice) -> None:
+            rows, node = values[block], start[block].reshape(-1)
+            row = np.repeat(np.arange(len(rows)), num_walks)
+            for _ in range(self._depths.max()):
+                node = next_node(steps, node, lambda feature: rows[row, feature], has_missing=has_missing)
+            ends[block] = node.reshape(-1, num_walks)
+
+        for_blocks(walk_block, len(values), max(FEW_ROWS, ROWS_FOR_FEW_TREES // num_walks))
+        return ends
 
     def _host_steps(self, dtype: np.dtype) -> Steps:
         if dtype not in self._steps:
@@ -255,6 +263,11 @@ class Predictor:
             with jax.enable_x64(True):
                 self._on_device[dtype] = jax.tree.map(jnp.asarray, (steps, roots))
         return self._on_device[dtype]
+
+
+def _is_for_the_host(values: Float[np.ndarray, "row feature"]) -> bool:
+    """Whether NumPy walks these rows, if the kernel does not."""
+    return len(values) <= FEW_ROWS or forks.is_cut_off()
 
 
 def rows_at_a_time(num_trees: int, num_features: int) -> int:

@@ -10,6 +10,7 @@ from benchmarks.suite.contenders.base import Contender, Timing, timed
 from jaxtree.estimators.growing import grow_tables
 from jaxtree.estimators.sample import Encoded as TableInCodes
 from jaxtree.estimators.sample import PreparedFit
+from jaxtree.files.trees import RandomKey
 
 SEED = 0
 
@@ -44,7 +45,7 @@ class JaxTree(Contender):
         estimator, tree, start = encoded
         if not self.task.is_forest:
             return grow_tables([start.encoded])
-        estimator._key = jax.random.key(SEED)
+        estimator._key = RandomKey.of(jax.random.key(SEED))
         return estimator._grow(tree, start, 0)
 
     def predict(self, model: Any, X: Any) -> np.ndarray:

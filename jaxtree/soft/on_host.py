@@ -1,0 +1,130 @@
+"""What soft trees and forests predict, in NumPy: as `apply`, `log_mixture` and those of forests, but without JAX.
+
+Sums are of float64 and what is between them of float32, so that no output depends on the rows beside it.
+"""
+
+import contextlib
+import functools
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float, Float32, Float64
+from scipy.special import log_softmax, softmax
+from threadpoolctl import ThreadpoolController
+
+from jaxtree.blocks import for_blocks
+from jaxtree.soft.forest import SoftForest
+from jaxtree.soft.model import LEAST_PROBABILITY, AxisGate, GatePlanes, SoftTree, ends_in_place, inner_in_place
+
+NUMBERS_OF_BLOCK = 2**18
+"""Probabilities of gates that are computed at a time: they stay in the caches of a core."""
+
+
+def outputs_on_host(
+    model: SoftTree | SoftForest, x: Float[np.ndarray, "row feature"], temperature: float, *, of_classes: bool
+) -> Float32[np.ndarray, "row output"]:
+    """Returns the outputs of a model on the host: logarithms of the shares of classes, or numbers.
+
+    Args:
+        model: The model; its arrays are NumPy's.
+        x: Rows without missing values.
+        temperature: Of the gates.
+        of_classes: Whether the values of leaves are logits of classes.
+
+    Example:
+        >>> from jaxtree import SoftTreeClassifier
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+        >>> soft = SoftTreeClassifier(1, max_epochs=20, random_state=0).fit(X, y)
+        >>> rows = soft.inputs_.transform(soft.encoder_.values(X))
+        >>> np.exp(outputs_on_host(soft.soft_model_, rows, 0.1, of_classes=True)).sum(axis=1).round(5).tolist()
+        [1.0, 1.0, 1.0, 1.0]
+    """
+    trees = [model] if isinstance(model, SoftTree) else [model.tree(number) for number in range(model.num_trees)]
+    walks = [_tree_on_host(tree, temperature, of_classes=of_classes) for tree in trees]
+    form = trees[0].form
+    result = np.empty((len(x), form.num_outputs), np.float32)
+
+    def fill_block(block: slice) -> None:
+        rows = np.asarray(x[block], np.float64)
+        weights = _tree_weights(model, rows)
+        total = sum(weights[:, tree, None] * walk(rows) for tree, walk in enumerate(walks))
+        result[block] = np.log(total + LEAST_PROBABILITY) if of_classes else total
+
+    size = max(32, NUMBERS_OF_BLOCK // form.num_ends)
+    # Products of matrices have threads of their own, which would wait for those of the blocks.
+    with _libraries().limit(limits=1, user_api="blas") if len(x) > size else contextlib.nullcontext():
+        for_blocks(fill_block, len(x), size)
+    return result
+
+
+@functools.cache
+def _libraries() -> ThreadpoolController:
+    """The libraries of the process that have threads; to look for them takes milliseconds."""
+    return ThreadpoolController()
+
+
+def _tree_weights(
+    model: SoftTree | SoftForest, x: Float64[np.ndarray, "row feature"]
+) -> Float64[np.ndarray, "row tree"]:
+    """The weight of every tree for every row; the weights of a row sum to 1."""
+    if isinstance(model, SoftTree):
+        return np.ones((len(x), 1))
+    if model.mixing is None:
+        return np.full((len(x), model.num_trees), 1 / model.num_trees)
+    return np.exp(log_softmax(x @ np.asarray(model.mixing.weight, np.float64) + model.mixing.bias, axis=1))
+
+
+def _tree_on_host(
+    tree: SoftTree, temperature: float, *, of_classes: bool
+) -> Callable[[Float64[np.ndarray, "row feature"]], Float64[np.ndarray, "row output"]]:
+    """Returns the function of rows to a tree's outputs, of classes to their shares."""
+    depth, inner = tree.form.depth, inner_in_place(tree.form.depth)
+    planes = GatePlanes(*(None if part is None else part[inner] for part in _planes_on_host(tree, temperature)))
+    value = np.asarray(tree.leaf.value, np.float64)[ends_in_place(tree.form)]
+    value = softmax(value, axis=1) if of_classes else value
+    stop = None if tree.leaf.stop is None else np.asarray(tree.leaf.stop, np.float32)[inner]
+
+    def outputs(x: Float64[np.ndarray, "row feature"]) -> Float64[np.ndarray, "row output"]:
+        right = _sigmoid(_plane_values(planes, x).astype(np.float32))
+        reach, ends = np.ones((1, len(x)), np.float32), []
+        for level in range(depth):
+            nodes = slice(2**level - 1, 2 ** (level + 1) - 1)
+            if stop is not None:
+                ends.append(reach * stop[nodes, None])
+                reach = reach - ends[-1]
+            to_the_right = reach * right[nodes]
+            reach = np.concatenate([reach - to_the_right, to_the_right])
+        return np.concatenate([*ends, reach]).T.astype(np.float64) @ value
+
+    return outputs
+
+
+def _planes_on_host(tree: SoftTree, temperature: float) -> GatePlanes:
+    """The gates as planes; see `jaxtree.soft.model.planes_of`."""
+    gate, indicated = tree.gate, tree.form.missing
+    if not isinstance(gate, AxisGate):
+        bias = np.asarray(gate.bias, np.float64)
+        missing = None if gate.missing is None else np.asarray(gate.missing, np.float64)
+        return GatePlanes(np.asarray(gate.weight, np.float64), bias, np.full_like(bias, 1 / temperature), missing)
+    share = softmax(np.asarray(gate.selection, np.float64) / temperature, axis=1)
+    threshold, scale = np.asarray(gate.threshold, np.float64), np.exp(np.asarray(gate.log_sharpness, np.float64))
+    if not indicated:
+        return GatePlanes(share, -threshold, scale / temperature, None)
+    share_missing = np.stack([share[:, list(features)].sum(axis=1) for features in indicated], axis=1)
+    assert gate.missing is not None
+    weight = share.copy()
+    weight[:, -len(indicated) :] += share_missing * threshold[:, None]
+    return GatePlanes(weight, -threshold, scale / temperature, gate.missing * share_missing)
+
+
+def _plane_values(planes: GatePlanes, x: Float64[np.ndarray, "row feature"]) -> Float64[np.ndarray, "node row"]:
+    """The values of all gates for all rows; see `jaxtree.soft.model.plane_values`."""
+    value = (planes.weight @ x.T + planes.bias[:, None]) * planes.scale[:, None]
+    if planes.missing is None:
+        return value
+    return value + planes.missing @ x[:, x.shape[1] - planes.missing.shape[1] :].T
+
+
+def _sigmoid(value: Float32[np.ndarray, "node row"]) -> Float32[np.ndarray, "node row"]:
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-value))

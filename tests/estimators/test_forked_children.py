@@ -1,0 +1,209 @@
+"""A child that is forked after JAX has started predicts as its parent does, and says at once what it cannot do."""
+
+import functools
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import jaxtree
+from jaxtree.boosting import Loss
+from jaxtree.errors import ForkedProcessError
+from tests.estimators.forking import in_forked_child
+from tests.examples import example, predictions, rows_of, unfitted
+
+REPEATED = 12
+"""Times that rows stand in a table of so many that a parent has JAX walk them."""
+
+METHODS = ("decision_function", "predict_log_proba", "raw_scores")
+STAGED = ("staged_predict", "staged_predict_proba")
+
+
+def everything(estimator, X):
+    """All predictions of rows, by name."""
+    found = predictions(estimator, X)
+    found |= {name: getattr(estimator, name)(X) for name in METHODS if hasattr(estimator, name)}
+    found |= {name: np.array(list(getattr(estimator, name)(X))) for name in STAGED if hasattr(estimator, name)}
+    if hasattr(estimator, "predict_dist"):
+        predicted = estimator.predict_dist(X)
+        found |= predicted.parameters | {"interval": predicted.interval(0.8), "cdf": predicted.cdf(1.0)}
+    return found
+
+
+def tables(name):
+    """The rows of an example, and many of them."""
+    X = rows_of(name)
+    join = pd.concat if isinstance(X, pd.DataFrame) else np.concatenate
+    return X, join([X] * REPEATED)
+
+
+def predicted_by_a_child(estimator, X):
+    found, error = in_forked_child(everything, estimator, X)
+    assert error is None, error
+    return found
+
+
+@pytest.mark.parametrize("name", list(unfitted()))
+def test_a_child_predicts_what_its_parent_does(name):
+    estimator = example(name)
+    for X in tables(name):
+        of_parent, of_child = everything(estimator, X), predicted_by_a_child(estimator, X)
+        assert of_parent.keys() == of_child.keys()
+        for what, values in of_parent.items():
+            pairs = zip(values, of_child[what], strict=True) if isinstance(values, list) else [(values, of_child[what])]
+            for one, other in pairs:
+                np.testing.assert_array_equal(other, one, what)
+
+
+def test_a_child_predicts_with_estimators_that_hold_others():
+    X, y = np.sin(np.arange(90.0)).reshape(30, 3), np.arange(30) % 7
+    few = {"max_depth": 2}
+    search = jaxtree.TreeSearchCV(jaxtree.DecisionTreeRegressor(), {"max_depth": [1, 2]}, cv=2).fit(X, y)
+    conformal = jaxtree.resampling.ConformalRegressor(jaxtree.DecisionTreeRegressor(**few), cv=2).fit(X, y)
+    leaves = jaxtree.LeafEncoder(jaxtree.DecisionTreeClassifier(**few), sparse_output=False).fit(X, y)
+
+    def work():
+        return search.predict(X), search.predict(X[:1]), conformal.predict_interval(X), leaves.transform(X)
+
+    found, error = in_forked_child(work)
+    assert error is None, error
+    for of_child, of_parent in zip(found, work(), strict=True):
+        np.testing.assert_array_equal(of_child, of_parent)
+
+
+def test_links_of_ones_own_are_an_error_in_a_child():
+    """They are written in JAX, and their models need it to predict."""
+    loss = Loss(lambda scores, target, extras: (scores[0] - target) ** 2, link=lambda scores: 2 * scores)
+    X, y = rows_of("boosted_counts"), np.arange(60.0)
+    model = jaxtree.GradientBoostingRegressor(n_estimators=4, max_depth=2, min_samples_leaf=4, loss=loss).fit(X, y)
+    found, error = in_forked_child(errors_of({"predict": lambda: model.predict(X)}))
+    assert error is None, error
+    assert type(found["predict"]) is ForkedProcessError
+
+
+NEVER_COMPUTED = """
+import os, sys
+import numpy as np
+import jaxtree
+from jaxtree import DecisionTreeClassifier, errors, search  # loads much, and computes nothing
+
+X, y = np.arange(8.0)[:, None], np.arange(8) % 2
+child = os.fork()
+if child == 0:
+    score = DecisionTreeClassifier().fit(X, y).score(X, y)
+    if (grandchild := os.fork()) == 0:
+        try:
+            DecisionTreeClassifier().fit(X, y)
+        except errors.ForkedProcessError:
+            os._exit(7)
+        os._exit(1)
+    _, status = os.waitpid(grandchild, 0)
+    os._exit(5 if score == 1 and os.waitstatus_to_exitcode(status) == 7 else 1)
+_, status = os.waitpid(child, 0)
+sys.exit(0 if os.waitstatus_to_exitcode(status) == 5 and DecisionTreeClassifier().fit(X, y).score(X, y) == 1 else 1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_child_of_a_parent_that_has_not_computed_does_all():
+    """It starts JAX for itself, and so does the parent afterwards; a child of that child is cut off."""
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", NEVER_COMPUTED], timeout=120).returncode == 0
+
+
+def of_bytes(method, path, X):
+    """What a model predicts that comes into a process as a pickle or as a file."""
+    model = pickle.loads(path.read_bytes()) if method == "pickle" else jaxtree.load(path)
+    return everything(model, X)
+
+
+@pytest.mark.parametrize("method", ["pickle", "file"])
+@pytest.mark.parametrize("name", ["forest", "soft_forest", "soft", "boosted_classes", "cart_vote"])
+def test_a_child_loads_models(name, method, tmp_path):
+    estimator, path = example(name), tmp_path / "model"
+    if method == "pickle":
+        path.write_bytes(pickle.dumps(estimator))
+    else:
+        estimator.save(path)
+    found, error = in_forked_child(of_bytes, method, path, rows_of(name))
+    assert error is None, error
+    for what, values in everything(estimator, rows_of(name)).items():
+        np.testing.assert_array_equal(found[what], values, what)
+
+
+def fits():
+    """What needs JAX, by name."""
+    X, y = np.arange(12.0)[:, None], np.arange(12) % 2
+    few = {"n_estimators": 2}
+    unfitted = {
+        "tree": jaxtree.DecisionTreeClassifier(),
+        "c45": jaxtree.C45Classifier(),
+        "optimal": jaxtree.OptimalTreeClassifier(),
+        "forest": jaxtree.RandomForestRegressor(**few),
+        "boosting": jaxtree.GradientBoostingClassifier(**few),
+        "distribution": jaxtree.DistributionBoosting(**few),
+        "soft": jaxtree.SoftTreeClassifier(max_epochs=1),
+        "leaves": jaxtree.LeafEncoder(jaxtree.DecisionTreeClassifier()),
+        "search": jaxtree.TreeSearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2]}),
+        "boost_search": jaxtree.BoostSearchCV(jaxtree.GradientBoostingClassifier(), {"learning_rate": [0.1, 0.2]}),
+        "conformal": jaxtree.resampling.ConformalRegressor(jaxtree.DecisionTreeRegressor()),
+    }
+    return {name: functools.partial(model.fit, X, y) for name, model in unfitted.items()}
+
+
+def other_work():
+    """What else does, on estimators that are fitted."""
+    tree, boosted, soft = example("cart_plain"), example("boosted_counts"), example("soft")
+    distribution, rows = example("boosted_distribution"), rows_of("boosted_distribution")
+    X, y = rows_of("boosted_counts"), np.ones(60)
+    codes = tree.encode(rows_of("cart_plain"))
+    loss = jaxtree.boosting.losses.squared()
+    return {
+        "partial_fit": lambda: soft.partial_fit(rows_of("soft"), unfitted()["soft"][2]),
+        "harden": lambda: soft.harden(),
+        "refit": lambda: boosted.refit(X, y),
+        "refine": lambda: jaxtree.refine(tree, rows_of("cart_plain"), unfitted()["cart_plain"][2], restarts=1),
+        "score": lambda: distribution.score(rows, y),
+        "density": lambda: distribution.predict_dist(rows).log_prob(y),
+        "interactions": lambda: jaxtree.explain.shap_interaction_values(boosted, X[:3]),
+        "apply": lambda: jaxtree.apply(tree.tree_, codes),
+        "dropout": lambda: jaxtree.tune_dropout(tree, rows_of("cart_plain"), unfitted()["cart_plain"][2]),
+        "boost": lambda: jaxtree.boosting.boost(
+            jaxtree.boosting.BoostData(jaxtree.boosting.ScoredRows(codes, np.ones(60), np.ones(60), {})),
+            loss,
+            jaxtree.boosting.BaseLearner(jaxtree.Limits(), jaxtree.Sizes(num_bins=8, capacity=8)),
+            jaxtree.boosting.Shrinkage(0.1),
+            num_rounds=1,
+        ),
+    }
+
+
+def errors_of(works):
+    """The errors of functions, by name."""
+
+    def errors():
+        found = {}
+        for name, work in works.items():
+            try:
+                work()
+            except Exception as error:
+                found[name] = error
+        return found
+
+    return errors
+
+
+@pytest.mark.parametrize("make", [fits, other_work])
+def test_what_needs_jax_is_an_error_at_once(make):
+    jaxtree.DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
+    works = make()
+    found, error = in_forked_child(errors_of(works))
+    assert error is None, error
+    assert set(found) == set(works)
+    for name, error in found.items():
+        assert type(error) is ForkedProcessError, (name, error)
+        assert "JAX" in str(error)
+        assert "spawn" in str(error)
