@@ -201,7 +201,8 @@ class BaseForest(ForestParameters, FittedTrees):
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
         super().check_parameters()
-        number_of_threads(self.n_jobs)
+        if self.n_jobs == 0:
+            raise InvalidInputError("n_jobs must be None, an integer >= 1, or a negative one (-1: all cores), got 0")
         if not self.bootstrap and self.max_samples is not None:
             raise InvalidInputError(
                 "`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set "

@@ -55,13 +55,7 @@ def devices_of_trees(mesh: Mesh | None) -> tuple[Device, ...]:
 
 
 def number_of_threads(n_jobs: int | None) -> int:
-    """Returns how many batches grow at the same time: one a core, or as many as asked; one on an accelerator.
-
-    Raises:
-        InvalidInputError: 0 was asked for.
-    """
-    if n_jobs == 0:
-        raise InvalidInputError("n_jobs must be None, an integer >= 1, or a negative one (-1: all cores), got 0")
+    """Returns how many batches grow at the same time: one a core, or as many as asked; one on an accelerator."""
     if jax.default_backend() != "cpu":
         return 1
     if n_jobs is not None and n_jobs > 0:

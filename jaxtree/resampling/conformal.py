@@ -16,9 +16,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.conventions import AnnotatedParameters, check_parameters, progress_of_trees
 from jaxtree.estimators.parts import plain_target
 from jaxtree.resampling.parts import fit_parts
-
-CELLS_AT_A_TIME = 2**24
-"""Ends of intervals that are looked at at a time."""
+from jaxtree.resampling.sorted_lists import SortedLists
 
 
 class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
@@ -119,16 +117,10 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
         if not 0 < coverage < 1:
             raise InvalidInputError(f"coverage must be above 0 and below 1, got {coverage}")
         center = np.stack([own.predict(X) for own in self.estimators_], axis=1)
-        at_a_time = max(1, CELLS_AT_A_TIME // len(self.residuals_))
-        blocks = [self._ends(center[i : i + at_a_time], coverage) for i in range(0, len(center), at_a_time)]
-        return np.concatenate(blocks)
-
-    def _ends(self, center: Float[np.ndarray, "row fold"], coverage: float) -> Float[np.ndarray, "row 2"]:
         number = len(self.residuals_)
         place = math.ceil(round(coverage * (number + 1), 9))
         if place > number:
             return np.tile([-np.inf, np.inf], (len(center), 1))
-        own = center[:, self.fold_]
-        upper = np.partition(own + self.residuals_, place - 1, axis=1)[:, place - 1]
-        lower = -np.partition(self.residuals_ - own, place - 1, axis=1)[:, place - 1]
-        return np.stack([lower, upper], axis=1)
+        lists = SortedLists.of(self.residuals_, self.fold_, center.shape[1])
+        # An end of minus the interval is a sum, too: that of a residual and minus the center.
+        return np.stack([-lists.smallest_sums(-center, place), lists.smallest_sums(center, place)], axis=1)

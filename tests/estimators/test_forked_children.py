@@ -207,3 +207,22 @@ def test_what_needs_jax_is_an_error_at_once(make):
         assert type(error) is ForkedProcessError, (name, error)
         assert "JAX" in str(error)
         assert "spawn" in str(error)
+
+
+LOADED = """
+import sys
+import jaxtree
+from jax._src import xla_bridge
+
+models = [jaxtree.load(path) for path in sys.argv[1:]]
+sys.exit(xla_bridge.backends_are_initialized())
+"""
+
+
+def test_loading_a_model_does_not_start_jax(tmp_path):
+    """So that children of a server that has loaded its models can do all."""
+    names = ("cart_vote", "c45", "forest", "soft", "soft_forest", "hardened", "boosted_classes", "ensemble")
+    for name in names:
+        example(name).save(tmp_path / name)
+    command = [sys.executable, "-c", LOADED, *(str(tmp_path / name) for name in names)]
+    assert subprocess.run(command, timeout=120).returncode == 0
