@@ -290,8 +290,8 @@ def _contributions(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
         parts = dict(zip(names, of_row.tolist(), strict=True))
         ranked = sorted((name for name, value in parts.items() if value), key=lambda name: -abs(parts[name]))
         width = max(map(len, ranked), default=0)
-        lines = [f"{prediction}", f"    {'base':<{width}}  {from_base:.4f}"]
-        words = "\n".join([*lines, *(f"    {name:<{width}} {parts[name]:+.4f}" for name in ranked)])
+        lines = [f"{prediction}", f"    {'base':<{width}}  {from_base:z.4f}"]
+        words = "\n".join([*lines, *(f"    {name:<{width}} {parts[name]:+z.4f}" for name in ranked)])
         contributions.append((words, {"prediction": prediction, "base": float(from_base), "shap": parts}))
     return contributions
 

@@ -156,7 +156,7 @@ def fit_and_save(session: Session, estimator: Any, training: "Labelled", output:
         estimator.fit(training.X, training.y, sample_weight=training.weight)
     keep_reading(estimator, training)
     score = estimator.score(training.X, training.y, sample_weight=training.weight)
-    print_results(output, [*results, _shape(estimator), f"on the rows of the fit: {training.score_name} {score:.4f}"])
+    print_results(output, [*results, _shape(estimator), f"on the rows of the fit: {training.score_name} {score:z.4f}"])
     save_model(estimator, output)
 
 
@@ -251,7 +251,7 @@ def _cross_validated(session: Session, estimator: Any, training: "Labelled", fol
             fold: Any = clone(estimator)
             fold.fit(fitted.X, fitted.y, sample_weight=fitted.weight)
             scores.append(fold.score(scored.X, scored.y, sample_weight=scored.weight))
-    return f"{folds}-fold cross-validation: {training.score_name} {np.mean(scores):.4f} ± {np.std(scores):.4f}"
+    return f"{folds}-fold cross-validation: {training.score_name} {np.mean(scores):z.4f} ± {np.std(scores):z.4f}"
 
 
 def _kinds(X: Any) -> dict[str, list[str]]:
@@ -309,7 +309,7 @@ def _ranking(scores: dict[str, Any], name: str) -> list[str]:
         rank, mean, deviation = (scores[f"{figure}_test_score"][place] for figure in ("rank", "mean", "std"))
         setting = scores["params"][place].items()
         words = " ".join(f"{parameter}={'none' if value is None else value}" for parameter, value in setting)
-        lines.append(f"{rank:>4}  {mean:.4f} ± {deviation:.4f}  {words}")
+        lines.append(f"{rank:>4}  {mean:z.4f} ± {deviation:z.4f}  {words}")
     return lines
 
 

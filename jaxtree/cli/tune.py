@@ -157,6 +157,6 @@ def _results(tuned: Any, budget: Any) -> list[str]:
     if tried.was_cut.any():
         lines += [f"{tried.was_cut.sum()} of them ended with fewer rounds for lack of time: give more --minutes"]
     lines += [f"{yardstick.in_words}, mean ± deviation over folds"]
-    lines += [f"  {name:<12}  {yardstick.shown(scores.mean()):.4f} ± {scores.std():.4f}" for name, scores in rows]
+    lines += [f"  {name:<12}  {yardstick.shown(scores.mean()):z.4f} ± {scores.std():z.4f}" for name, scores in rows]
     plural = "s" if members > 1 else ""
     return [*lines, f"{type(tuned.model).__name__}: {members} member{plural}, fitted on all rows"]

@@ -168,7 +168,7 @@ class Recorder:
     def words(self) -> str:
         """The last numbers, in words."""
         last = self.values[-1][-1] if self.values else ()
-        return ", ".join(f"{own.evaluation} {own.metric} {x:.5g}" for own, x in zip(self.measures, last, strict=False))
+        return ", ".join(f"{own.evaluation} {own.metric} {x:z.5g}" for own, x in zip(self.measures, last, strict=False))
 
     def add(self, trees: Forest, losses: Float[np.ndarray, "round evaluation"]) -> None:
         """Measures new rounds.

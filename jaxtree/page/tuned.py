@@ -59,7 +59,7 @@ def _summary(tuned: Any, num_rows: int) -> list[tuple[str, str]]:
     yardstick, tried = tuned.yardstick, tuned.tried
     means = tried.scores.mean(axis=1)
     scores = [("ensemble", tuned.scores.mean()), ("best setting", means.max()), ("defaults", means[0])]
-    facts = [(f"{name}: {yardstick.in_words}", f"{yardstick.shown(score):.4f}") for name, score in scores]
+    facts = [(f"{name}: {yardstick.in_words}", f"{yardstick.shown(score):z.4f}") for name, score in scores]
     sizes = [("rows", num_rows), ("columns", tuned.model.n_features_in_), ("folds", len(tuned.tests))]
     sizes += [("settings", len(means)), ("members", len(tuned.model.estimators_))]
     return [*facts, *((name, f"{size:,}") for name, size in sizes)]
@@ -77,9 +77,9 @@ def _leaders(tuned: Any) -> list[dict[str, Any]]:
         rows.append(
             {
                 "rank": rank,
-                "score": f"{yardstick.shown(means[number]):.4f} ± {deviations[number]:.4f}",
+                "score": f"{yardstick.shown(means[number]):z.4f} ± {deviations[number]:z.4f}",
                 "rounds": f"{tried.num_rounds[number].mean():.0f}",
-                "weight": f"{weight:.2f}" if weight else "",
+                "weight": f"{weight:z.2f}" if weight else "",
                 "values": [exact_decimal(value) for value in tried.settings[number].values()],
             }
         )
@@ -132,7 +132,7 @@ def _calibration(tuned: Any) -> list[tuple[str, str, str, Chart]]:
     for place in shown:
         observed = _shares_come_true(predicted[:, place], target == place)
         lines.append(Line(str(yardstick.classes[place]), CLASS_COLOURS[place], observed))
-    chart = make_chart("share of rows", middle, lines, ends=(f"{middle[0]:.2f}", f"{middle[-1]:.2f}"))
+    chart = make_chart("share of rows", middle, lines, ends=(f"{middle[0]:z.2f}", f"{middle[-1]:z.2f}"))
     hint = "Share of the rows that have a class, by its predicted probability."
     return [("calibration", "Calibration", hint, chart)]
 

@@ -37,8 +37,8 @@ class Yardstick(NamedTuple):
         return self.name.removeprefix("neg_").replace("_", " ")
 
     def shown(self, score: Any) -> Any:
-        """Returns scores as they are shown: of a loss the loss."""
-        return -score if self.name.startswith("neg_") else score
+        """Returns scores as they are shown: of a loss the loss, and never minus 0."""
+        return 0 - score if self.name.startswith("neg_") else score
 
     def score(self, predicted: Float[np.ndarray, "row column"], rows: Int[np.ndarray, " row"]) -> float:
         """Returns the score of predictions of some rows; the least of all where some are no numbers."""
