@@ -17,6 +17,7 @@ from jaxtree.boosting.checks import check_boosting, check_ordered
 from jaxtree.boosting.dropping import keep_trees, with_shares
 from jaxtree.boosting.ending import NO_NUMBERS, Stop
 from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import BoostState, Made, blank_trees, make_rounds
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
@@ -39,9 +40,6 @@ NODES_AT_A_TIME = 2**20
 
 LEAST_BITS = 8
 """Rows whose derivatives would have fewer bits are summed in 64."""
-
-MOST_ROWS_IN_DOUBLE = 2**17
-"""Rows whose scores have 64 bits; of more rows they have 32, for speed."""
 
 
 class NewRounds(NamedTuple):
@@ -96,7 +94,7 @@ class BoostData(NamedTuple):
     """The data of a boosting.
 
     Attributes:
-        rows: The rows that trees are grown on. Scores have 64 bits; those of very many rows have 32.
+        rows: The rows that trees are grown on. Scores have 64 bits; those of very many rows have 32, see `score_type`.
         features: How the features may be split; by thresholds if None.
         evaluations: Other rows, whose loss is recorded; the first decide when to stop.
         start: The scores before the first tree; those that are best for all rows together if not given. Rows of which
@@ -210,17 +208,12 @@ def open_boosting(
     plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
     if plan.rules.has_monotone:
         check_ordered(loss)
-    precision = score_type(data.size)
+    precision = score_type(rows, data.size)
     place = functools.partial(_placed, mesh=mesh, precision=precision)
     rows, evaluations = _divided(rows, place), jax.tree.map(place, data.evaluations)
     start = np.asarray(start, precision)
     call = Call(prepared._replace(codes=rows.codes), plan, loss, rows, evaluations, start.astype(np.float64), mesh)
     return call, _open(start, call, data.earlier)
-
-
-def score_type(num_rows: int) -> type[np.floating]:
-    """The type of scores that are made with so many rows, padding included."""
-    return np.float64 if num_rows <= MOST_ROWS_IN_DOUBLE else np.float32
 
 
 def _start(data: BoostData, loss: BaseLoss) -> Float[np.ndarray, " score"]:
@@ -267,7 +260,7 @@ def _run(
     call: Call, shrinkage: Shrinkage, state: BoostState, num_rounds: int, seed: int, on_rounds: OnRounds | None
 ) -> Boosted:
     """Calls the compiled loop until it ends or is interrupted, and joins the trees."""
-    rates = rates_of(shrinkage, call.prepared, num_rounds, seed)
+    rates = rates_of(shrinkage, call.prepared, num_rounds, seed)._replace(units=call.loss.units(call.start))
     earlier = int(state.round)
     if shrinkage.dropping is not None:
         state = state._replace(kept=keep_trees(blank_trees(call.plan, num_rounds)))

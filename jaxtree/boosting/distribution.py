@@ -17,11 +17,12 @@ from jaxtyping import Array, Float, Real
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike, library_of
 from jaxtree.boosting.loss import Loss, given
-from jaxtree.boosting.losses import growth, require
+from jaxtree.boosting.losses import bounded, of_precision, require
 from jaxtree.errors import InvalidInputError
 
-MOST_LOG_SCALE = 25.0
-"""Scales are from $e^{-25}$ to $e^{25}$: squares of what they divide stay within float32."""
+MOST_LOG_SCALE, MOST_LOG_SCALE_IN_DOUBLE = 25.0, 300.0
+"""Scales are from $e^{-25}$ to $e^{25}$: squares of what they divide stay within float32; in float64 up to
+$e^{300}$."""
 
 MOST_LOG_SHAPE = 10.0
 """Shapes and precisions are from $e^{-10}$ to $e^{10}$: beyond, logarithms of gamma functions lose all their digits."""
@@ -75,7 +76,10 @@ class Distribution(Loss):
         Raises:
             InvalidInputError: The distribution has none in closed form.
         """
-        return self._function("ranked_score")(jnp.asarray(scores), jnp.asarray(y))
+        y = jnp.asarray(y)
+        # A number that cannot be is as far from all that can as from the closest of these, and farther.
+        closest = jnp.clip(y, self.domain.lowest, self.domain.highest)
+        return self._function("ranked_score")(jnp.asarray(scores), closest) + jnp.abs(y - closest)
 
     def _function(self, name: str) -> Callable[..., Any]:
         function = getattr(self, name)
@@ -117,11 +121,18 @@ def location_scale(standard: StandardForm, *, has_crps: bool = True, **attribute
         hessian="fisher",
         link=first_score,
         has_location=True,
+        units_at=location_scale_units,
         distribution_function=given(_cdf, standard=standard),
         inverse=given(_quantile, standard=standard),
         ranked_score=given(_crps, standard=standard) if has_crps else None,
         **attributes,
     )
+
+
+def location_scale_units(start: Float[np.ndarray, "2"]) -> Float[np.ndarray, "2"]:
+    """The units of steps: locations move by scales, of which the start has the logarithm."""
+    limit = MOST_LOG_SCALE_IN_DOUBLE
+    return np.array([np.exp(np.clip(start[1], -limit, limit)), 1.0])
 
 
 def first_score(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "1 row"]:
@@ -131,12 +142,12 @@ def first_score(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "1 row"
 
 def scale_of(score: Numbers) -> Numbers:
     """A scale from its logarithm, within bounds."""
-    return growth(score, MOST_LOG_SCALE)
+    return either.exp(bounded(score, of_precision(score, MOST_LOG_SCALE, MOST_LOG_SCALE_IN_DOUBLE)))
 
 
 def shape_of(score: Numbers) -> Numbers:
     """A shape or precision from its logarithm, within bounds."""
-    return growth(score, MOST_LOG_SHAPE)
+    return either.exp(bounded(score, MOST_LOG_SHAPE))
 
 
 def standardised(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
@@ -164,6 +175,11 @@ def _quantile(scores: Scores, level: FloatLike, standard: StandardForm) -> Numbe
 
 def _crps(scores: Scores, y: Real[Array, "*row"], standard: StandardForm) -> Numbers:
     return scale_of(scores[1]) * standard.crps(standardised(scores, y))
+
+
+def log_or_none(y: Real[AnyArray, "*row"]) -> Numbers:
+    r"""The logarithm of a positive number, of others $-\infty$: distributions of positive numbers have none there."""
+    return either.where(y > 0, either.log(either.where(y > 0, y, 1.0)), -np.inf)
 
 
 def matrix(*rows: tuple[Any, ...]) -> Float[Array, "score score"]:
@@ -212,7 +228,21 @@ def trigamma_excess(k: Numbers) -> Numbers:
 
 
 def moments(values: Float[np.ndarray, " row"], weight: Float[np.ndarray, " row"]) -> tuple[float, float]:
-    """The weighted mean and variance; the variance of equal values is not quite 0."""
+    """The weighted mean and standard deviation; that of equal numbers is not quite 0, see `or_small`."""
     mean = float(np.average(values, weights=weight))
-    variance = float(np.average((values - mean) ** 2, weights=weight))
-    return mean, max(variance, 1e-12 * mean**2, 1e-20)
+    apart = np.where(weight > 0, values - mean, 0)
+    # Divided before they are squared, as squares of very small numbers are 0.
+    largest = np.max(np.abs(apart))
+    unit = largest if largest > 0 else 1.0
+    return mean, or_small(unit * float(np.sqrt(np.average((apart / unit) ** 2, weights=weight))), mean)
+
+
+def or_small(spread: float, location: float) -> float:
+    """A spread of numbers, or where rounding alone has made it, a millionth of where they lie; 1e-10 at 0.
+
+    >>> or_small(1e-9, 1e-3), or_small(0.0, 2.0)
+    (1e-09, 2e-06)
+    """
+    if spread > 8 * np.finfo(np.float64).eps * abs(location):
+        return spread
+    return 1e-6 * abs(location) or 1e-10

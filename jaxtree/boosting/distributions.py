@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtr
+from jax.scipy.special import log_ndtr, ndtr
 from jaxtyping import Array, Float, Real
 
 from jaxtree import either
@@ -22,14 +22,16 @@ from jaxtree.boosting.distribution import (
     StandardForm,
     location_scale,
     location_scale_information,
+    log_or_none,
     moments,
+    or_small,
     root,
     scale_of,
     standardised,
 )
 from jaxtree.boosting.domain import Domain
 from jaxtree.boosting.loss import given
-from jaxtree.boosting.losses import require
+from jaxtree.boosting.losses import of_precision, require
 from jaxtree.boosting.shaped_distributions import beta as beta
 from jaxtree.boosting.shaped_distributions import gamma as gamma
 from jaxtree.boosting.shaped_distributions import negative_binomial as negative_binomial
@@ -48,6 +50,12 @@ __all__ = [
     "weibull",
 ]
 
+MANY_DEGREES = 1e4
+"""Of more degrees of freedom Student's distribution is had from the normal one."""
+
+NARROW, TAIL = 1e-2, 12.0
+"""Lognormal distributions of smaller scales are narrow, and in their tails nothing is left beyond so many of them."""
+
 
 def _normal_density(z: Numbers) -> Numbers:
     return z**2 / 2 + math.log(2 * math.pi) / 2
@@ -59,8 +67,8 @@ def _normal_crps(z: Numbers) -> Numbers:
 
 
 def _normal_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
-    mean, variance = moments(target, weight)
-    return np.array([mean, np.log(variance) / 2])
+    mean, deviation = moments(target, weight)
+    return np.array([mean, np.log(deviation)])
 
 
 _NORMAL = StandardForm(_normal_density, either.ndtr, either.ndtri, _normal_crps, (1.0, 2.0))
@@ -99,8 +107,13 @@ def _laplace_crps(z: Numbers) -> Numbers:
 
 def _laplace_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
     median = weighted_quantile(target, weight, 0.5)
-    spread = np.average(np.abs(target - median), weights=weight)
-    return np.array([median, np.log(max(spread, 1e-10))])
+    return np.array([median, np.log(_mean_distance(target, weight, median))])
+
+
+def _mean_distance(target: Any, weight: Any, middle: float) -> float:
+    """How far numbers are from their middle in the mean."""
+    distance = np.where(weight > 0, np.abs(target - middle), 0)
+    return or_small(float(np.average(distance, weights=weight)), middle)
 
 
 _LAPLACE = StandardForm(_laplace_density, _laplace_cdf, _laplace_quantile, _laplace_crps, (1.0, 1.0))
@@ -132,8 +145,8 @@ def _logistic_crps(z: Numbers) -> Numbers:
 
 
 def _logistic_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
-    mean, variance = moments(target, weight)
-    return np.array([mean, np.log(3 * variance / math.pi**2) / 2])
+    mean, deviation = moments(target, weight)
+    return np.array([mean, np.log(math.sqrt(3) / math.pi * deviation)])
 
 
 _LOGISTIC = StandardForm(
@@ -155,28 +168,46 @@ def logistic() -> Distribution:
     return location_scale(_LOGISTIC, constant=_logistic_start, is_guess=True, name="logistic")
 
 
+def _log_ratio_of_gammas(k: float) -> float:
+    r"""$\log \Gamma(k + \frac12) - \log \Gamma(k)$ without a loss of digits (Abramowitz and Stegun, 1964, 6.1.47)."""
+    if k < 50:
+        return math.lgamma(k + 0.5) - math.lgamma(k)
+    return math.log(k) / 2 - (1 / 8 - (1 / 192 - 1 / 640 / k**2) / k**2) / k
+
+
 def _student_density(z: Numbers, degrees: float) -> Numbers:
-    constant = math.lgamma(degrees / 2) - math.lgamma((degrees + 1) / 2) + math.log(degrees * math.pi) / 2
+    constant = math.log(degrees * math.pi) / 2 - _log_ratio_of_gammas(degrees / 2)
     return (degrees + 1) / 2 * jnp.log1p(z**2 / degrees) + constant
 
 
 def _student_cdf(z: Numbers, degrees: float) -> Numbers:
+    if degrees > MANY_DEGREES:
+        return either.ndtr(_as_normal(z, degrees))
     square = z**2
     # Of the two forms each is exact where the other is not.
     outside = either.betainc(degrees / 2, 0.5, degrees / (degrees + square)) / 2
     inside = either.betainc(0.5, degrees / 2, square / (degrees + square)) / 2
-    above = either.where(square < degrees, 0.5 - inside, outside)
+    above = either.where(square < min(degrees, 1), 0.5 - inside, outside)
     return either.where(z > 0, 1 - above, above)
+
+
+def _as_normal(z: Numbers, degrees: float) -> Numbers:
+    """A number of the normal distribution with as much below it (Hill, 1970)."""
+    rest = degrees - 0.5
+    square, far = rest * either.log1p(z**2 / degrees), 48 * rest**2
+    correction = (((-0.4 * square - 3.3) * square - 24) * square - 85.5) / (0.8 * square**2 + 100 + far)
+    return either.sign(z) * either.sqrt(square) * (1 + (correction + square + 3) / far)
 
 
 def _student_quantile(level: Numbers, degrees: float) -> Numbers:
     # Far tails are far indeed: the interval is halved on a scale that is logarithmic there.
-    return either.sinh(root(lambda at: _student_cdf(either.sinh(at), degrees), level, (-40.0, 40.0), level))
+    end = of_precision(level, 40.0, 350.0)
+    return either.sinh(root(lambda at: _student_cdf(either.sinh(at), degrees), level, (-end, end), level))
 
 
 def _student_crps(z: Numbers, degrees: float) -> Numbers:
-    log_beta = lambda a, b: math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)  # noqa: E731
-    ratio = math.exp(log_beta(0.5, degrees - 0.5) - 2 * log_beta(0.5, degrees / 2))
+    log_beta = lambda b: math.log(math.pi) / 2 - _log_ratio_of_gammas(b)  # noqa: E731
+    ratio = math.exp(log_beta(degrees - 0.5) - 2 * log_beta(degrees / 2))
     density = jnp.exp(-_student_density(z, degrees))
     pairs = 2 * math.sqrt(degrees) / (degrees - 1) * ratio
     return z * (2 * _student_cdf(z, degrees) - 1) + 2 * density * (degrees + z**2) / (degrees - 1) - pairs
@@ -184,7 +215,8 @@ def _student_crps(z: Numbers, degrees: float) -> Numbers:
 
 def _student_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
     low, middle, high = (weighted_quantile(target, weight, level) for level in (0.25, 0.5, 0.75))
-    return np.array([middle, np.log(max(high - low, 1e-10) / 1.4)])
+    scale = (high - low) / 1.4 if high > low else _mean_distance(target, weight, middle)
+    return np.array([middle, np.log(or_small(scale, middle))])
 
 
 def student_t(degrees: FloatLike = 5.0) -> Distribution:
@@ -238,7 +270,7 @@ def _lognormal_mean(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "1 
 
 
 def _lognormal_cdf(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
-    return either.ndtr(standardised(scores, either.log(y)))
+    return either.ndtr(standardised(scores, log_or_none(y)))
 
 
 def _lognormal_quantile(scores: Scores, level: FloatLike) -> Numbers:
@@ -246,9 +278,24 @@ def _lognormal_quantile(scores: Scores, level: FloatLike) -> Numbers:
 
 
 def _lognormal_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
-    z, scale = standardised(scores, jnp.log(y)), scale_of(scores[1])
-    below = ndtr(z - scale) + ndtr(scale / math.sqrt(2)) - 1
-    return y * (2 * ndtr(z) - 1) - 2 * _lognormal_mean(scores)[0] * below
+    z, scale = standardised(scores, log_or_none(y)), scale_of(scores[1])
+    z = jnp.where(y > 0, z, -jnp.inf)
+    log_mean = scores[0] + scale**2 / 2
+    # Of wide distributions products of what is huge and what is tiny.
+    parts = jnp.exp(log_mean + log_ndtr(-scale / math.sqrt(2))) - jnp.exp(log_mean + log_ndtr(z - scale))
+    wide = y * (2 * ndtr(z) - 1) + 2 * parts
+    return jnp.where(scale < NARROW, _narrow_lognormal_crps(log_mean, scale, jnp.clip(z, -TAIL, TAIL), y), wide)
+
+
+def _narrow_lognormal_crps(log_mean: Numbers, scale: Numbers, z: Numbers, y: Numbers) -> Numbers:
+    """The same score as a sum of differences that are known themselves; beyond tails, of numbers at their ends."""
+    half = lambda at: jax.scipy.special.erf(at / math.sqrt(2)) / 2  # noqa: E731
+    middle, at_z = z - scale / 2, jnp.exp(log_mean + scale * z - scale**2 / 2)
+    # The part of the normal distribution from z - scale to z, by the derivatives of its density in between.
+    correction = (middle**4 - 6 * middle**2 + 3) * scale**4 / 1920
+    between = scale * jnp.exp(-_normal_density(middle)) * (1 + (middle**2 - 1) * scale**2 / 24 + correction)
+    within = between + jnp.expm1(scale * z - scale**2 / 2) * half(z) - half(scale / math.sqrt(2))
+    return 2 * jnp.exp(log_mean) * within + jnp.abs(y - at_z) * (jnp.abs(z) >= TAIL)
 
 
 def _lognormal_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:

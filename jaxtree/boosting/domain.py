@@ -1,10 +1,10 @@
 """What the targets of a loss may be, and the message that says so."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Bool, Shaped
 
 from jaxtree.errors import InvalidInputError
 
@@ -60,14 +60,21 @@ class Domain(NamedTuple):
         """
         if values.dtype.kind not in "biuf":
             raise InvalidInputError(f"{what} must be {self.words}, got an array of {values.dtype}")
-        inside = (values > self.lowest) & (values < self.highest) if self.is_open else self._within(values)
-        allowed = np.isfinite(values) & inside
-        if self.is_whole:
-            allowed &= values == np.floor(values)
+        allowed = self.allows(values)
         if not allowed.all():
             raise InvalidInputError(f"{what} must be {self.words}, got {values[~allowed][0]}")
         if self.has_positive and not (values > 0).any():
             raise InvalidInputError(f"{what} of some row must be above 0, got 0 in all {len(values)} rows")
+
+    def allows(self, values: Shaped[np.ndarray, "row *output"]) -> Bool[np.ndarray, "row *output"]:
+        """Returns which numbers are allowed.
+
+        >>> Domain(0, is_open=True).allows(np.array([-1.0, 0.0, 1.0])).tolist()
+        [False, False, True]
+        """
+        inside = (values > self.lowest) & (values < self.highest) if self.is_open else self._within(values)
+        allowed = np.isfinite(values) & inside
+        return allowed & (values == np.floor(values)) if self.is_whole else allowed
 
     def _within(self, values: Shaped[np.ndarray, "row *output"]) -> Shaped[np.ndarray, "row *output"]:
         return (values >= self.lowest) & (values <= self.highest)
@@ -75,3 +82,9 @@ class Domain(NamedTuple):
 
 NUMBERS = Domain()
 """Any finite number."""
+
+
+def require(is_allowed: Any, message: str, value: object) -> None:
+    """Raises `InvalidInputError` with the message and the value given, unless it is allowed."""
+    if not is_allowed:
+        raise InvalidInputError(f"{message}, got {value}")

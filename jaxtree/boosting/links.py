@@ -27,10 +27,7 @@ LINKS: dict[str, tuple[Callable[..., Any], Link]] = {
     "sigmoid": (sigmoid, Link.LOGISTIC),
     "class_probability": (class_probability, Link.SOFTMAX),
 }
-"""Functions from scores to predictions, each with what other programs know it as.
-
-`exp_of_first` grows no further where the mean is $e^{50}$, in other programs it does.
-"""
+"""Functions from scores to predictions, each with what other programs know it as."""
 
 _OF_FIRST = ("first_score", "exp_of_first", "time")
 

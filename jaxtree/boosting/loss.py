@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Shaped
 
 from jaxtree.arrays import AnyArray, library_of, safe_divide
 from jaxtree.boosting.domain import NUMBERS, Domain
-from jaxtree.boosting.start import best_constant, weighted_quantile
+from jaxtree.boosting.start import best_constant, guesses, weighted_quantile
 from jaxtree.errors import InvalidInputError
 
 Extras: TypeAlias = Mapping[str, AnyArray]
@@ -144,6 +144,14 @@ class BaseLoss(abc.ABC):
         """Returns scores that all rows start from, in float64: 0, where scores are compared with one another alone."""
         return np.zeros(self.num_scores)
 
+    def units(self, start: Float[np.ndarray, " score"]) -> Float[np.ndarray, " score"] | None:
+        """Returns the units that the scores' steps are measured in by penalties and limits, None for 1 of each.
+
+        Args:
+            start: The scores that all rows start from, from which the units follow.
+        """
+        return None
+
     def check(self, target: Shaped[np.ndarray, "row *output"], extras: Extras) -> None:
         """Checks targets and extras, on the host.
 
@@ -187,13 +195,14 @@ class Loss(BaseLoss):
         is_convex: Whether Hessians are positive semi-definite as they are.
         link: The function from scores, an array of JAX `[num_scores, row]`, to predictions `[prediction, row]`.
         constant: The function `(target, weight)` to the best scores that all rows share, where they are known; by
-            default Newton steps from 0 find them.
+            default Newton steps find them, from 0 or where most targets lie.
         is_guess: Whether `constant` is only close to the best, and Newton steps go on from there.
         domain: What targets may be.
         needs: Names of extras that every row must have.
         renewal: Levels of the quantiles of `target - score` that leaves take, one a score; None for Newton steps.
         has_location: Whether the first score is a location, which monotone constraints bound and an offset of one
             number a row moves; if not, it moves all scores.
+        units_at: The function from the start to the units of scores, see `BaseLoss.units`; by default all are 1.
         name: Its name in messages; by default the function's.
         parameters: What it was made with, names and values: for messages and files.
 
@@ -224,6 +233,7 @@ class Loss(BaseLoss):
     needs: tuple[str, ...] = ()
     renewal: float | tuple[float, ...] | None = None
     has_location: bool = False
+    units_at: Callable[..., Float[np.ndarray, " score"]] | None = None
     name: str = ""
     parameters: tuple[tuple[str, Any], ...] = ()
 
@@ -278,6 +288,10 @@ class Loss(BaseLoss):
         of_rows = jax.vmap(self._derivatives_of_row, in_axes=(1, 0, 0), out_axes=-1)
         return weighted(of_rows(shifted, target, extras), weight, jnp.asarray(scores).dtype)
 
+    def units(self, start: Float[np.ndarray, " score"]) -> Float[np.ndarray, " score"] | None:
+        """Returns the units that the scores' steps are measured in, None for 1 of each."""
+        return None if self.units_at is None else self.units_at(start)
+
     def start(
         self,
         target: Shaped[AnyArray, "row *output"],
@@ -295,14 +309,12 @@ class Loss(BaseLoss):
                     for part, level in zip(residuals, levels, strict=True)
                 ]
             )
-        first = np.zeros(self.num_scores)
-        if self.constant is not None:
-            first = np.asarray(
-                self.constant(np.asarray(target, np.float64), np.asarray(weight, np.float64)), np.float64
-            )
-            if not self.is_guess and "offset" not in extras:
-                return first
-        return best_constant(self, target, weight, extras, first)
+        if self.constant is None:
+            return best_constant(self, target, weight, extras, guesses(target, weight, self.num_scores))
+        first = np.asarray(self.constant(np.asarray(target, np.float64), np.asarray(weight, np.float64)), np.float64)
+        if not self.is_guess and "offset" not in extras:
+            return first
+        return best_constant(self, target, weight, extras, first[None])
 
     def _row(self, scores: Float[Array, " score"], target: Any, extras: Any) -> Float[Array, ""]:
         return jnp.sum(self.function(scores, target, extras))

@@ -16,14 +16,17 @@ from jaxtyping import Array, Float, Real, Shaped
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike, library_of
 from jaxtree.boosting.domain import Domain
+from jaxtree.boosting.domain import require as require
 from jaxtree.boosting.loss import Loss, given
-from jaxtree.errors import InvalidInputError
+from jaxtree.boosting.robust_losses import huber as huber
+from jaxtree.boosting.robust_losses import pseudo_huber as pseudo_huber
 
-MOST_EXPONENT = 50.0
-"""Beyond this exponent `growth` is constant: sums of $e^{50}$ over any table stay far within float32."""
+MOST_EXPONENT, MOST_EXPONENT_IN_DOUBLE = 50.0, 300.0
+"""Beyond these exponents `growth` is constant: sums of $e^{50}$ over any table stay far within float32, squares of
+$e^{300}$ within float64."""
 
 LEAST_SHARE = 2.0**-52
-"""Of a class that no row has, and of a mean of 0, so that scores are finite."""
+"""Of a class that no row has, so that scores are finite."""
 
 Row = Float[Array, " score"]
 Target = Real[Array, ""]
@@ -47,19 +50,21 @@ def _bounded_jvp(limit: float, primals: tuple[Any], tangents: tuple[Any]) -> tup
     return _bounded(*primals, limit), tangents[0]
 
 
-def growth(exponent: Float[AnyArray, "*shape"], limit: float = MOST_EXPONENT) -> Float[AnyArray, "*shape"]:
+def growth(exponent: Float[AnyArray, "*shape"]) -> Float[AnyArray, "*shape"]:
     r"""$e^x$ where $|x|$ is up to a limit, and beyond it what it is there; its derivative is itself everywhere.
+
+    The limit is 50, and 300 in float64.
 
     >>> float(growth(jnp.array(1000.0))) == float(jnp.exp(jnp.array(50.0)))
     True
     """
-    return either.exp(bounded(exponent, limit))
+    return either.exp(bounded(exponent, of_precision(exponent, MOST_EXPONENT, MOST_EXPONENT_IN_DOUBLE)))
 
 
-def require(is_allowed: Any, message: str, value: object) -> None:
-    """Raises `InvalidInputError` with the message and the value given, unless it is allowed."""
-    if not is_allowed:
-        raise InvalidInputError(f"{message}, got {value}")
+def of_precision(numbers: FloatLike, single: float, double: float) -> float:
+    """One number for what has fewer than 64 bits, and another for float64."""
+    dtype = getattr(numbers, "dtype", None) or jax.dtypes.canonicalize_dtype(np.float64)
+    return double if dtype == np.float64 else single
 
 
 def weighted_mean(
@@ -71,7 +76,7 @@ def weighted_mean(
 
 def log_of_mean(target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"]) -> Float[np.ndarray, "1"]:
     """The logarithm of the mean of targets, as the one score."""
-    return np.log(np.maximum(weighted_mean(target, weight), LEAST_SHARE))
+    return np.log(np.maximum(weighted_mean(target, weight), np.finfo(np.float64).tiny))
 
 
 def exp_link(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row"]:
@@ -120,62 +125,6 @@ def absolute() -> Loss:
         [2.0]
     """
     return Loss(_absolute, hessian="one", is_convex=True, renewal=0.5, name="absolute")
-
-
-def _huber(scores: Row, target: Target, extras: Any, delta: float) -> Row:
-    error = jnp.abs(scores - target)
-    return jnp.where(error <= delta, error**2 / 2, delta * (error - delta / 2))
-
-
-def huber(delta: FloatLike = 1.0) -> Loss:
-    r"""$r^2 / 2$ where $|r| \le \delta$ and $\delta (|r| - \delta / 2)$ elsewhere, $r = s - y$ (Huber, 1964).
-
-    In place of its Hessian, which is 0 for far targets, stands its bound 1: a Newton step never raises the loss.
-
-    Args:
-        delta: Where squares end, above 0, in the target's unit.
-
-    Raises:
-        InvalidInputError: It is not above 0.
-
-    Example:
-        >>> huber(2.0).values(jnp.array([[1.0, 5.0]]), jnp.zeros(2), {}).tolist()
-        [0.5, 8.0]
-    """
-    _require_delta(delta, "huber")
-    function = given(_huber, delta=float(delta))
-    return Loss(function, hessian="one", is_convex=True, name="huber", parameters=function.keywords)
-
-
-def _pseudo_huber(scores: Row, target: Target, extras: Any, delta: float) -> Row:
-    error = scores - target
-    # Not the difference of the root and 1, in which the digits of small errors are lost.
-    return error**2 / (1 + jnp.sqrt(1 + (error / delta) ** 2))
-
-
-def pseudo_huber(delta: FloatLike = 1.0) -> Loss:
-    r"""$\delta^2 (\sqrt{1 + (r / \delta)^2} - 1)$, $r = s - y$: a smooth `huber` (Charbonnier et al., 1997).
-
-    Its Hessian is $(1 + (r / \delta)^2)^{-3/2}$.
-
-    Args:
-        delta: Where squares go over into absolute values, above 0, in the target's unit.
-
-    Raises:
-        InvalidInputError: It is not above 0.
-
-    Example:
-        >>> pseudo_huber(4.0).values(jnp.array([[3.0]]), jnp.zeros(1), {}).tolist()
-        [4.0]
-    """
-    _require_delta(delta, "pseudo_huber")
-    function = given(_pseudo_huber, delta=float(delta))
-    # Far from the target it is convex, but rounding may leave the Hessian a little below 0.
-    return Loss(function, name="pseudo_huber", parameters=function.keywords)
-
-
-def _require_delta(delta: FloatLike, name: str) -> None:
-    require(0 < delta < np.inf, f"delta of {name} must be a number above 0", delta)
 
 
 def require_level(level: FloatLike, name: str) -> None:

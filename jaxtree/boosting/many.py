@@ -221,6 +221,8 @@ def _rates(call: Call, members: Sequence[Member]) -> list[Rates]:
         prepared = call.prepared._replace(limits=limits_of_roots(limits, 1))
         prepared = prepared._replace(limits=own.column_fractions.limits(prepared))
         rates = rates_of(own, prepared, member.num_rounds, member.seed)._replace(end=np.int32(member.end))
+        start = call.start if member.own is None else np.asarray(member.own.start, np.float64)
+        rates = rates._replace(units=call.loss.units(start))
         if draws_columns and rates.num_columns is None:
             rates = rates._replace(num_columns=np.int32(len(call.prepared.num_codes)))
         all_rates.append(rates)

@@ -13,7 +13,7 @@ from jaxtree import either, forks
 from jaxtree.arrays import FloatLike
 from jaxtree.boosting.distribution import Distribution, scale_of, shape_of
 from jaxtree.boosting.links import is_own, predictions_of
-from jaxtree.boosting.losses import growth, require
+from jaxtree.boosting.losses import require
 
 PARAMETERS: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
     "normal": (("mean", either.asarray), ("scale", scale_of)),
@@ -21,9 +21,9 @@ PARAMETERS: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
     "logistic": (("mean", either.asarray), ("scale", scale_of)),
     "student_t": (("location", either.asarray), ("scale", scale_of)),
     "lognormal": (("location", either.asarray), ("scale", scale_of)),
-    "gamma": (("mean", growth), ("shape", shape_of)),
-    "weibull": (("scale", growth), ("shape", shape_of)),
-    "negative_binomial": (("mean", growth), ("size", shape_of)),
+    "gamma": (("mean", either.exp), ("shape", shape_of)),
+    "weibull": (("scale", either.exp), ("shape", shape_of)),
+    "negative_binomial": (("mean", either.exp), ("size", shape_of)),
     "beta": (("mean", either.sigmoid), ("precision", shape_of)),
     "accelerated_failure_time": (("location", either.asarray), ("scale", either.exp)),
 }
@@ -85,14 +85,15 @@ class PredictedDistribution:
         return self._on_host("distribution_function", self.family.cdf, self._of_rows(y))
 
     def log_prob(self, y: Any, **extras: Any) -> Float[np.ndarray, " row"]:
-        """Returns the logarithm of the density, or of the probability, in nats.
+        r"""Returns the logarithm of the density, or of the probability, in nats; $-\infty$ of what cannot be.
 
         Args:
             y: One number, or one for each row.
             extras: What the distribution asks for beside, such as `upper` of failure times.
         """
-        arrays = {name: self._of_rows(values) for name, values in extras.items()}
-        return -self._in_jax(self.family.values, self._of_rows(y), arrays)
+        arrays, values = {name: self._of_rows(own) for name, own in extras.items()}, self._of_rows(y)
+        loss = self._in_jax(self.family.values, values, arrays)
+        return np.where(self.family.domain.allows(values), -loss, -np.inf)
 
     def crps(self, y: Any) -> Float[np.ndarray, " row"]:
         """Returns the continuous ranked probability score, in the target's unit.

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Int32
 
-from jaxtree.boosting.booster import score_type
 from jaxtree.boosting.leaves import Leaves, sums_at_nodes, within_bounds
 from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows, node_steps, row_derivatives
 from jaxtree.boosting.shrinkage import Shrinkage, learning_rates
 from jaxtree.buckets import pad_to
@@ -30,12 +30,14 @@ class Refitting(NamedTuple):
         keep: The part of the old step that stays.
         penalties: The penalties of steps.
         monotone: The constraint of every feature, or None.
+        units: The units of the scores' steps, or None.
     """
 
     learning_rate: Float[Any, ""]
     keep: Float[Any, ""]
     penalties: Penalties
     monotone: Int32[Any, " feature"] | None
+    units: Float[Any, " score"] | None
 
 
 def refit(
@@ -64,14 +66,15 @@ def refit(
         monotone: The constraint of every feature, or None.
     """
     with jax.enable_x64(True):
-        precision, num_rows = score_type(len(rows.weight)), len(rows.weight)
+        num_rows, units = len(rows.weight), loss.units(start)
+        precision = score_type(rows, num_rows)
         rows = jax.tree.map(lambda x: jnp.asarray(x, precision if x.dtype.kind == "f" else None), rows)
         rates = learning_rates(shrinkage.learning_rate, len(forest))
         penalties = Penalties(*(np.float64(x) for x in (shrinkage.l2, shrinkage.l1, shrinkage.max_step)))
         scores = jnp.tile(jnp.asarray(start, precision)[:, None], (1, num_rows))
         sums = []
         for number, tree in enumerate(forest):
-            numbers = Refitting(rates[number], np.float64(keep), penalties, monotone)
+            numbers = Refitting(rates[number], np.float64(keep), penalties, monotone, units)
             leaf = pad_to(ends[:, number].astype(np.int32), num_rows)
             new, scores = _refit_tree(pad_nodes(tree), leaf, rows, scores, numbers, loss=loss)
             sums.append(np.asarray(new)[: tree.node_count])
@@ -90,9 +93,10 @@ def _refit_tree(
 ) -> tuple[Float[Array, "node score"], Float[Array, "score row"]]:
     """The sums of a tree whose means are the new steps, and the scores after it."""
     leaves = Leaves(tree, leaf, rows.weight > 0, Devices(1), is_native=False)
-    derivatives = row_derivatives(loss, scores, rows)
+    derivatives = row_derivatives(loss, scores, rows, numbers.units)
     is_bound = numbers.monotone is not None
     steps = node_steps(leaves, derivatives, rows, scores, numbers.penalties, loss, of_inner_nodes=is_bound)
+    steps = steps if numbers.units is None else steps * numbers.units[:, None]
     old = target_means(tree).T
     # Without constraints leaves alone take quantiles.
     ends = jnp.zeros(tree.capacity).at[leaf].add(leaves.is_used)

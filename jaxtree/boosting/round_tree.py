@@ -11,7 +11,7 @@ from jax import lax
 from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Bool, Float, Int32, Shaped, UInt, UInt32
 
-from jaxtree.arrays import AnyArray, mix
+from jaxtree.arrays import AnyArray, FloatLike, mix, safe_divide
 from jaxtree.boosting.columns import draw_columns
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.leaves import (
@@ -22,8 +22,8 @@ from jaxtree.boosting.leaves import (
     quantile_steps_of_all,
     within_bounds,
 )
-from jaxtree.boosting.loss import BaseLoss, Derivatives, with_offset
-from jaxtree.boosting.samples import RowsToDraw, Sample
+from jaxtree.boosting.loss import BaseLoss, Derivatives, identity, with_offset
+from jaxtree.boosting.samples import MinimalVariance, RowsToDraw, Sample
 from jaxtree.growth import native_rows
 from jaxtree.growth.grow import grow_to_leaves
 from jaxtree.growth.inputs import Limits
@@ -73,6 +73,7 @@ class Rates(NamedTuple):
         penalties: The penalties of steps.
         limits: The limits of the trees.
         num_columns: The number of columns that a tree draws; None for all.
+        units: The units of the scores' steps, see `BaseLoss.units`; None where all are 1.
     """
 
     learning_rate: Float[AnyArray, " made"]
@@ -86,6 +87,7 @@ class Rates(NamedTuple):
     penalties: Penalties
     limits: Limits
     num_columns: Int32[AnyArray, ""] | None
+    units: Float[AnyArray, " score"] | None = None
 
 
 def grow_tree(
@@ -105,12 +107,13 @@ def grow_tree(
         The tree, whose means are the changes of scores, with the leaves of rows, and whether all derivatives are
         numbers of at most `MOST_SIZE`.
     """
-    derivatives = row_derivatives(loss, scores, rows)
+    derivatives = row_derivatives(loss, scores, rows, rates.units)
     within = native_rows.are_within if plan.is_native else are_within
     strange = [(~within(part, MOST_SIZE)).astype(jnp.int32) for part in derivatives]
     is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
     noise, number = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
-    drawn_from = RowsToDraw(rows.weight > 0, number, derivatives, rates.penalties.l2, plan.devices)
+    l2 = _penalty_of_draws(derivatives, rows, rates, plan, loss)
+    drawn_from = RowsToDraw(rows.weight > 0, number, derivatives, l2, plan.devices)
     is_used, factor = rates.sample.draw(drawn_from)
     if factor is not None:
         factor = lax.optimization_barrier(factor.astype(rows.weight.dtype))
@@ -135,10 +138,25 @@ def grow_tree(
     leaves = Leaves(tree, of_row, is_used, plan.devices, plan.is_native)
     steps_of = functools.partial(node_steps, of_inner_nodes=monotone is not None)
     steps = learning_rate * steps_of(leaves, derivatives, rows, scores, rates.penalties, loss)
+    steps = steps if rates.units is None else steps * rates.units[:, None]
     if monotone is not None:
         steps = within_bounds(tree, steps, monotone, num_ordered=loss.num_ordered)
     tree = dataclasses.replace(tree, target_sum=(steps * tree.weight).T)
     return leaves._replace(tree=tree), is_finite
+
+
+def _penalty_of_draws(
+    derivatives: Derivatives, rows: ScoredRows, rates: Rates, plan: Plan, loss: BaseLoss
+) -> FloatLike:
+    """The penalty of squared steps that rows are drawn by: of scores in the target's unit in units of usual steps."""
+    if not isinstance(rates.sample, MinimalVariance) or getattr(loss, "link", None) is not identity:
+        return rates.penalties.l2
+    curvature = _curvatures(derivatives, plan)
+    squares = [
+        exact_sum(jnp.square(part.astype(jnp.float64)), rows.weight > 0, plan.devices, is_native=plan.is_native)
+        for part in (derivatives.gradient, curvature)
+    ]
+    return rates.penalties.l2 * safe_divide(*squares)
 
 
 def _split_at_codes(tree: Tree, prepared: Prepared) -> Tree:
@@ -157,8 +175,10 @@ def _split_at_codes(tree: Tree, prepared: Prepared) -> Tree:
     )
 
 
-def row_derivatives(loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows) -> Derivatives:
-    """The derivatives of all rows.
+def row_derivatives(
+    loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows, units: Float[Array, " score"] | None = None
+) -> Derivatives:
+    """The derivatives of all rows, by scores in their units.
 
     Between barriers XLA does not fuse them with what is around them, which would change their last bits. Of many
     models at once those whose rows depend on one another are made one model after another, for the same reason.
@@ -170,9 +190,18 @@ def row_derivatives(loss: BaseLoss, scores: Float[Array, "score row"], rows: Sco
     derive = sequential_vmap(loss.derivatives) if loss.joins_rows else loss.derivatives
     scores = lax.optimization_barrier(scores)
     derivatives = derive(scores, rows.target, rows.weight, rows.extras)
+    if units is not None:
+        derivatives = _in_units(lax.optimization_barrier(derivatives), units.astype(scores.dtype))
     if scores.dtype == jnp.float64:
         derivatives = jax.tree.map(_rounded, derivatives)
     return lax.optimization_barrier(derivatives)
+
+
+def _in_units(derivatives: Derivatives, units: Float[Array, " score"]) -> Derivatives:
+    """Derivatives by scores that are measured in units."""
+    gradient, hessian = derivatives
+    of_hessian = jnp.outer(units, units) if hessian.ndim == 3 else units**2
+    return Derivatives(gradient * units[:, None], hessian * of_hessian[..., None])
 
 
 def _rounded(values: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -109,7 +109,8 @@ class MinimalVariance(NamedTuple):
 
     The chance of a row is $\min(1, s / \mu)$ with its size $s = \sqrt{\lVert g \rVert^2 + \lambda \lVert h \rVert^2}$,
     where $\lambda$ is the penalty of squared steps, as in XGBoost, and $\mu$ makes the expected number of rows the one
-    asked for.
+    asked for. Where scores are in the target's unit, boosting gives it in units of $\sum g^2 / \sum h^2$, so that draws
+    do not depend on that unit.
 
     Attributes:
         fraction: The part of the rows.

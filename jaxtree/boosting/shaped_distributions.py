@@ -6,9 +6,10 @@ They stand in `jaxtree.boosting.distributions`, beside those of a location and a
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import betainc, betaln, gammainc, gammaln
+from jax.scipy.special import betainc, gammainc, gammaln
 from jaxtyping import Array, Float, Real
 
 from jaxtree import either
@@ -18,6 +19,7 @@ from jaxtree.boosting.distribution import (
     Distribution,
     Numbers,
     Scores,
+    log_or_none,
     matrix,
     moments,
     root,
@@ -31,13 +33,22 @@ POSITIVE = Domain(0, is_open=True)
 COUNTS = Domain(0, is_whole=True, has_positive=True)
 SHARES = Domain(0, 1, is_open=True)
 
-LOGARITHMS = (-200.0, 20.0)
+LOGARITHMS = (-800.0, 20.0)
 """Between which lie logarithms of quantiles, divided by the mean."""
+
+FAR = 16.0
+"""Above it logarithms of gamma functions are those of Stirling's series."""
+
+MANY_COUNTS = 1e4
+"""Counts above so many sizes are as good as numbers."""
+
+TINIEST = 1e-280
+"""Shares below it are had by the first terms of their series."""
 
 
 def exp_of_first(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "1 row"]:
     """Means whose logarithm is the first score."""
-    return growth(scores[:1])
+    return either.exp(scores[:1])
 
 
 def _log_shape(shape: float) -> float:
@@ -45,10 +56,33 @@ def _log_shape(shape: float) -> float:
     return float(np.clip(np.log(max(shape, 1e-300)), -MOST_LOG_SHAPE, MOST_LOG_SHAPE))
 
 
+def _stirling(shape: Numbers) -> Numbers:
+    r"""$\log \Gamma(k) - (k - \frac12) \log k + k - \frac12 \log 2 \pi$ (Abramowitz and Stegun, 1964, 6.1.41).
+
+    >>> round(float(_stirling(jnp.array(1.0))), 4)
+    0.0811
+    """
+    far = jnp.maximum(shape, FAR)
+    series = (1 / 12 - (1 / 360 - (1 / 1260 - 1 / (1680 * far**2)) / far**2) / far**2) / far
+    near = jnp.minimum(shape, FAR)
+    direct = gammaln(near) - (near - 0.5) * jnp.log(near) + near - math.log(2 * math.pi) / 2
+    return jnp.where(shape > FAR, series, direct)
+
+
+def _log_beta(a: Numbers, b: Numbers) -> Numbers:
+    """The logarithm of the beta function, without a loss of digits.
+
+    >>> round(float(_log_beta(jnp.array(1.0), jnp.array(4.0))), 4) == round(-math.log(4), 4)
+    True
+    """
+    main = (math.log(2 * math.pi) + jnp.log(1 / a + 1 / b)) / 2 - a * jnp.log1p(b / a) - b * jnp.log1p(a / b)
+    return main + _stirling(a) + _stirling(b) - _stirling(a + b)
+
+
 def _gamma_density(scores: Scores, y: Real[Array, "*row"], extras: Any) -> Numbers:
-    shape, logarithm = shape_of(scores[1]), jnp.log(y)
-    deviance = y * growth(-scores[0]) - 1 - logarithm + scores[0]
-    return shape * deviance + logarithm + gammaln(shape) - shape * jnp.log(shape) + shape
+    log_shape, logarithm = bounded(scores[1], MOST_LOG_SHAPE), jnp.log(y)
+    shape, above = jnp.exp(log_shape), logarithm - scores[0]
+    return shape * (growth(above) - 1 - above) + logarithm + _stirling(shape) + (math.log(2 * math.pi) - log_shape) / 2
 
 
 def _gamma_information(scores: Scores, extras: Any) -> Float[Array, "score score"]:
@@ -57,26 +91,29 @@ def _gamma_information(scores: Scores, extras: Any) -> Float[Array, "score score
 
 
 def _gamma_cdf(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
-    shape = shape_of(scores[1])
-    return either.gammainc(shape, shape * y * growth(-scores[0]))
+    return either.gammainc(shape_of(scores[1]), _gamma_ratio(scores, y))
+
+
+def _gamma_ratio(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
+    """A number in scales of the distribution; none is below 0."""
+    return shape_of(scores[1]) * either.exp(log_or_none(y) - scores[0])
 
 
 def _gamma_quantile(scores: Scores, level: FloatLike) -> Numbers:
     shape = shape_of(scores[1])
     found = root(lambda at: either.gammainc(shape, shape * either.exp(at)), level, LOGARITHMS, shape)
-    return growth(scores[0]) * either.exp(found)
+    return either.exp(scores[0] + found)
 
 
 def _gamma_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
-    shape, mean = shape_of(scores[1]), growth(scores[0])
-    at = shape * y / mean
-    pairs = jnp.exp(-betaln(0.5, shape)) / shape
+    shape, mean, at = shape_of(scores[1]), jnp.exp(scores[0]), _gamma_ratio(scores, y)
+    pairs = jnp.exp(-_log_beta(jnp.full_like(shape, 0.5), shape)) / shape
     return y * (2 * gammainc(shape, at) - 1) - mean * (2 * gammainc(shape + 1, at) - 1 + pairs)
 
 
 def _gamma_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
-    mean, variance = moments(target, weight)
-    return np.array([np.log(mean), _log_shape(mean**2 / variance)])
+    mean, deviation = moments(target, weight)
+    return np.array([np.log(mean), _log_shape((mean / deviation) ** 2)])
 
 
 def gamma() -> Distribution:
@@ -110,7 +147,7 @@ def gamma() -> Distribution:
 
 def _weibull_exponent(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
     r"""The logarithm of $(y / \lambda)^k$."""
-    return shape_of(scores[1]) * (either.log(y) - scores[0])
+    return shape_of(scores[1]) * (log_or_none(y) - scores[0])
 
 
 def _weibull_density(scores: Scores, y: Real[Array, "*row"], extras: Any) -> Numbers:
@@ -129,7 +166,7 @@ def _weibull_mean(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "1 ro
 
 
 def _weibull_cdf(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
-    return -either.expm1(-growth(_weibull_exponent(scores, y)))
+    return -either.expm1(-either.exp(_weibull_exponent(scores, y)))
 
 
 def _weibull_quantile(scores: Scores, level: FloatLike) -> Numbers:
@@ -138,15 +175,20 @@ def _weibull_quantile(scores: Scores, level: FloatLike) -> Numbers:
 
 
 def _weibull_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
-    at, inverse = growth(_weibull_exponent(scores, y)), 1 / shape_of(scores[1])
-    mean = jnp.exp(scores[0] + gammaln(1 + inverse))
+    at, inverse = jnp.exp(_weibull_exponent(scores, y)), 1 / shape_of(scores[1])
+    log_mean = scores[0] + gammaln(1 + inverse)
     below = gammainc(1 + inverse, at)
-    return y * (1 - 2 * jnp.exp(-at)) + mean * (2.0**-inverse - 2 * below)
+    # Of wide distributions products of what is huge and what is tiny; where that is no number, the first terms of its
+    # series.
+    is_tiny, terms = below < TINIEST, 1 + at / (2 + inverse) * (1 + at / (3 + inverse) * (1 + at / (4 + inverse)))
+    series = y * jnp.where(is_tiny, at * jnp.exp(-at) / (1 + inverse) * terms, 0)
+    of_below = jnp.where(is_tiny, series, jnp.exp(log_mean + jnp.log(jnp.where(is_tiny, 1, below))))
+    return y * (1 - 2 * jnp.exp(-at)) + jnp.exp(log_mean - math.log(2) * inverse) - 2 * of_below
 
 
 def _weibull_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
-    mean, variance = moments(np.log(np.where(weight > 0, target, 1.0)), weight)
-    shape = math.pi / math.sqrt(6 * variance)
+    mean, deviation = moments(np.log(np.where(weight > 0, target, 1.0)), weight)
+    shape = math.pi / (math.sqrt(6) * deviation)
     return np.array([mean + np.euler_gamma / shape, _log_shape(shape)])
 
 
@@ -179,24 +221,41 @@ def weibull() -> Distribution:
     )
 
 
+def _log_arrangements(y: Real[Array, "*row"], size: Numbers) -> Numbers:
+    r"""$\log \Gamma(y + r) - \log \Gamma(y + 1)$, of large counts by Stirling's series without a loss of digits."""
+    y = y.astype(size.dtype)
+    near = jnp.minimum(y, FAR)
+    low, more = jnp.maximum(y, FAR) + 1, size - 1
+    high = low + more
+    far = (low - 0.5) * jnp.log1p(more / low) + more * (jnp.log(high) - 1) + _stirling(high) - _stirling(low)
+    return jnp.where(y > FAR, far, gammaln(near + size) - gammaln(near + 1))
+
+
 def _counts_density(scores: Scores, y: Real[Array, "*row"], extras: Any) -> Numbers:
     log_size = bounded(scores[1], MOST_LOG_SHAPE)
-    size, both = jnp.exp(log_size), jnp.logaddexp(scores[0], log_size)
-    arrangements = gammaln(y + size) - gammaln(size) - gammaln(y + 1)
-    return size * (both - log_size) + y * (both - scores[0]) - arrangements
+    size, above = jnp.exp(log_size), scores[0] - log_size
+    arrangements = _log_arrangements(y, size) - gammaln(size)
+    return size * jax.nn.softplus(above) + y * jax.nn.softplus(-above) - arrangements
 
 
 def _counts_cdf(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
-    size = shape_of(scores[1])
-    at = either.betainc(size, either.maximum(either.floor(y) + 1, 1), size / (size + growth(scores[0])))
+    at = _smooth_counts_cdf(shape_of(scores[1]), either.exp(scores[0]), either.maximum(either.floor(y), 0.0))
     return either.where(y < 0, 0, at)
 
 
+def _smooth_counts_cdf(size: Numbers, mean: Numbers, y: Real[AnyArray, "*row"]) -> Numbers:
+    """The distribution function, of large counts that of a gamma distribution (Temme, 1987)."""
+    is_large = y > MANY_COUNTS * either.maximum(size, 1)
+    exact = either.betainc(size, either.where(is_large, 1.0, y + 1), size / (size + mean))
+    far = either.gammainc(size, (y + 1 + (size - 1) / 2) * either.log1p(size / mean))
+    return either.where(is_large, far, exact)
+
+
 def _counts_quantile(scores: Scores, level: FloatLike) -> Numbers:
-    size, mean = shape_of(scores[1]), growth(scores[0])
+    size, mean = shape_of(scores[1]), either.exp(scores[0])
 
     def smooth_cdf(at: Numbers) -> Numbers:
-        return either.betainc(size, (1 + mean) * either.exp(at) + 1, size / (size + mean))
+        return _smooth_counts_cdf(size, mean, (1 + mean) * either.exp(at))
 
     found = either.floor((1 + mean) * either.exp(root(smooth_cdf, level, LOGARITHMS, mean)))
     # The root is a little above or below a whole number where that one is the quantile.
@@ -207,8 +266,8 @@ def _counts_quantile(scores: Scores, level: FloatLike) -> Numbers:
 
 
 def _counts_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
-    mean, variance = moments(target, weight)
-    return np.array([np.log(mean), _log_shape(mean**2 / max(variance - mean, 1e-10 * mean))])
+    mean, deviation = moments(target, weight)
+    return np.array([np.log(mean), _log_shape(mean**2 / max(deviation**2 - mean, 1e-10 * mean))])
 
 
 def negative_binomial() -> Distribution:
@@ -244,7 +303,7 @@ def _beta_shapes(scores: Scores) -> tuple[Numbers, Numbers]:
 
 def _beta_density(scores: Scores, y: Real[Array, "*row"], extras: Any) -> Numbers:
     a, b = _beta_shapes(scores)
-    return gammaln(a) + gammaln(b) - gammaln(a + b) - (a - 1) * jnp.log(y) - (b - 1) * jnp.log1p(-y)
+    return _log_beta(a, b) - (a - 1) * jnp.log(y) - (b - 1) * jnp.log1p(-y)
 
 
 def _beta_information(scores: Scores, extras: Any) -> Float[Array, "score score"]:
@@ -260,23 +319,23 @@ def _beta_mean(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "1 row"]
 
 
 def _beta_cdf(scores: Scores, y: Real[AnyArray, "*row"]) -> Numbers:
-    return either.betainc(*_beta_shapes(scores), y)
+    return either.betainc(*_beta_shapes(scores), either.clip(y, 0, 1))
 
 
 def _beta_quantile(scores: Scores, level: FloatLike) -> Numbers:
     a, b = _beta_shapes(scores)
-    return either.sigmoid(root(lambda at: either.betainc(a, b, either.sigmoid(at)), level, (-80.0, 40.0), a))
+    return either.sigmoid(root(lambda at: either.betainc(a, b, either.sigmoid(at)), level, (-800.0, 40.0), a))
 
 
 def _beta_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
     a, b = _beta_shapes(scores)
-    pairs = 2 * jnp.exp(betaln(2 * a, 2 * b) - 2 * betaln(a, b)) / a
+    pairs = 2 * jnp.exp(_log_beta(2 * a, 2 * b) - 2 * _log_beta(a, b)) / a
     return y * (2 * betainc(a, b, y) - 1) + a / (a + b) * (1 - 2 * betainc(a + 1, b, y) - pairs)
 
 
 def _beta_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
-    mean, variance = moments(target, weight)
-    return np.array([np.log(mean) - np.log1p(-mean), _log_shape(mean * (1 - mean) / variance - 1)])
+    mean, deviation = moments(target, weight)
+    return np.array([np.log(mean) - np.log1p(-mean), _log_shape(mean * (1 - mean) / deviation**2 - 1)])
 
 
 def beta() -> Distribution:

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Real, Shaped
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.boosting.cox import cox as cox
-from jaxtree.boosting.distribution import Distribution, Numbers, Scores, moments
+from jaxtree.boosting.distribution import Distribution, Numbers, Scores, log_or_none, moments
 from jaxtree.boosting.domain import Domain
 from jaxtree.boosting.loss import Extras, given
 from jaxtree.boosting.losses import bounded, exp_link, require
@@ -183,7 +183,7 @@ def _within_bounds(
 
 
 def _cdf(scores: Scores, y: Real[AnyArray, "*row"], tails: Tails, scale: float | None) -> Numbers:
-    return tails.cdf((either.log(y) - scores[0]) * either.exp(-_log_scale(scores, scale)))
+    return tails.cdf((log_or_none(y) - scores[0]) * either.exp(-_log_scale(scores, scale)))
 
 
 def _quantile(scores: Scores, level: FloatLike, tails: Tails, scale: float | None) -> Numbers:
@@ -202,8 +202,8 @@ def _guess(
     is_known = (target > 0) & (weight > 0)
     if not is_known.any():
         return np.zeros(num_scores)
-    mean, variance = moments(np.log(target[is_known]), weight[is_known])
-    return np.array([mean, max(np.log(variance) / 2, -3.0)])[:num_scores]
+    mean, deviation = moments(np.log(target[is_known]), weight[is_known])
+    return np.array([mean, max(np.log(deviation), -3.0)])[:num_scores]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

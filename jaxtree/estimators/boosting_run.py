@@ -9,10 +9,11 @@ from jax.sharding import Mesh
 from jaxtyping import Float, UInt
 
 from jaxtree import buckets
-from jaxtree.boosting.booster import BaseLearner, BoostData, Boosted, Earlier, NewRounds, boost, score_type
+from jaxtree.boosting.booster import BaseLearner, BoostData, Boosted, Earlier, NewRounds, boost
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.measured import Measured
+from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.shrinkage import NO_PATIENCE
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
@@ -127,7 +128,7 @@ class BoostingRun:
         if self._kept is None:
             return BoostData(rows, features, tuple(evaluated), start)
         tables = [model.encoder_.values(self._rows.sample.X), *(own.values for own in self._evaluations)]
-        first = start.astype(score_type(codes.shape[1]))
+        first = start.astype(score_type(rows, codes.shape[1]))
         scores = [
             padded_rows(self._scores_before(values, first).T, codes.shape[1])
             for values, codes in zip(tables, (codes, *own_codes), strict=True)
@@ -153,7 +154,7 @@ class BoostingRun:
         if self._kept is not None:
             return self._model.start_
         start = self._model.loss_.start(rows.target, rows.weight, rows.extras)
-        return start.astype(score_type(len(rows.weight))).astype(np.float64)
+        return start.astype(score_type(rows, len(rows.weight))).astype(np.float64)
 
     def _codes(self, X: Any) -> UInt[np.ndarray, "feature row"]:
         """Returns the codes of other rows as growth has them, padded to buckets."""

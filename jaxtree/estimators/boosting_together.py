@@ -14,8 +14,9 @@ from jax.sharding import Mesh
 from jaxtyping import Shaped
 from sklearn.base import clone
 
-from jaxtree.boosting.booster import BoostData, score_type
+from jaxtree.boosting.booster import BoostData
 from jaxtree.boosting.loss import BaseLoss
+from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.buckets import pad_to, row_bucket
 from jaxtree.errors import InvalidInputError
@@ -107,7 +108,7 @@ def join_parts(data: BoostData, num_rows: int, loss: BaseLoss, seed: int, mesh: 
     # Padded as one process pads them, so that the start has the bits of its.
     number = len(weight)
     of_all = jax.tree.map(lambda own: pad_to(own, row_bucket(number)), (target, weight, extras))
-    precision = score_type(row_bucket(number))
+    precision = score_type(ScoredRows(given.codes, *of_all), row_bucket(number))
     start = loss.start(*of_all).astype(precision).astype(np.float64)
 
     def place(values: Shaped[np.ndarray, "row *part"]) -> jax.Array:

@@ -1,8 +1,8 @@
 """Small sums of one number a list and a number of that list, without a look at all of them.
 
 A sum rises with the number of the list, rounded as it is; so of every list there is a range of places where the sum
-that is looked for may be. A *pivot*, a sum from the middle of the longest range, cuts the ranges of all lists: into sums
-below it, equal to it and above it.
+that is looked for may be. A *pivot*, a sum from the middle of the longest range, cuts the ranges of all lists: into
+sums below it, equal to it and above it.
 """
 
 from typing import NamedTuple
