@@ -11,13 +11,16 @@ from jax.sharding import Mesh
 from jaxtyping import Float64, Int, Int32, PRNGKeyArray, Real, UInt, UInt32
 
 from jaxtree import buckets
+from jaxtree.estimators.exact_sums import are_far_apart, values_of_codes, with_exact_sums
 from jaxtree.estimators.magnitude import Magnitude
-from jaxtree.forests.forest import Course, Rows, Sampling, grow_forest
+from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_forest
+from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.grow import grow_completely
 from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes
+from jaxtree.growth.standard_objectives import Numbers
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree, take_tree
-from jaxtree.tree.forest import Forest
+from jaxtree.tree.forest import Forest, join_trees
 
 MOST_WHOLE_WEIGHT = 2**31 - 1
 """Whole-number weights up to this sum are added as they are, others in fixed point."""
@@ -114,7 +117,16 @@ def grow_tables(samples: Sequence[EncodedSample], mesh: Mesh | None = None) -> l
         own = [samples[number] for number in members]
         search = own[0].recipe.search
         trees.update(zip(members, search.find(own) if search else _grow_alike(own, mesh), strict=True))
-    return [trees[number] for number in range(len(samples))]
+    return [_with_exact_sums(trees[number], sample) for number, sample in enumerate(samples)]
+
+
+def _with_exact_sums(tree: Tree, sample: EncodedSample) -> Tree:
+    """Returns the tree of a sample, of targets that are far apart with exact sums."""
+    objective = sample.recipe.rules.objective
+    if not isinstance(objective, Numbers) or not are_far_apart(sample.target):
+        return tree
+    weight = np.ones(sample.target.shape[1]) if sample.weight is None else sample.weight
+    return with_exact_sums(tree, values_of_codes(sample.codes, sample.schema), sample.target, weight, objective)
 
 
 def _grow_alike(samples: Sequence[EncodedSample], mesh: Mesh | None) -> list[Tree]:
@@ -196,7 +208,17 @@ def grow_sample(
         trees=trees,
         course=course,
     )
-    return Forest(_trimmed(magnitude.restore(forest.nodes), encoded.num_classes), forest.first_node)
+    grown = Forest(_trimmed(magnitude.restore(forest.nodes), encoded.num_classes), forest.first_node)
+    if not isinstance(recipe.rules.objective, Numbers) or not are_far_apart(encoded.target):
+        return grown
+    drawing = None if sampling.num_draws is None else drawing_of(rows, sampling.num_draws, key)
+    weight = np.ones(rows.num_rows) if encoded.weight is None else encoded.weight
+    values = values_of_codes(encoded.codes, encoded.schema)
+    exact = []
+    for number, tree in zip(trees, grown, strict=False):
+        drawn = weight if drawing is None else draw_counts(drawing, number, 1)[0]
+        exact.append(with_exact_sums(tree, values, encoded.target, drawn, recipe.rules.objective))
+    return join_trees(exact)
 
 
 def rows_of(encoded: EncodedSample) -> Rows:

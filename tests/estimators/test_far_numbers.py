@@ -1,5 +1,7 @@
 """Targets and columns at the ends of float64, trees without a split, and what forests say of themselves."""
 
+import math
+
 import numpy as np
 import pytest
 import sklearn.tree
@@ -8,6 +10,7 @@ from jaxtree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesRegressor,
+    OptimalTreeRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -125,3 +128,51 @@ def test_monotone_shares_keep_their_order_to_the_last_bit():
             moved[:, column] = np.repeat(np.linspace(-4, 4, 12), 200)
             steps = np.diff(model.predict_proba(moved).reshape(12, 200, 2), axis=0)
             assert steps[..., 1].min() >= 0 and steps[..., 0].max() <= 0
+
+
+def lone_outlier(rng):
+    """Targets of three sizes, the largest of them one alone."""
+    values = rng.normal(size=(300, 3))
+    target = np.where(rng.random(300) < 0.5, 1e-3, 1.0) * (values[:, 0] + rng.normal(size=300))
+    target[17] = 1e9
+    return values, target
+
+
+@pytest.mark.parametrize("wanted", ["rows", "weights", "missing"])
+def test_leaves_beside_one_far_target_are_means_of_their_own_rows(wanted):
+    """In one unit for all rows their digits would end at 1e-6. Means and variances by sums without rounding."""
+    rng = np.random.default_rng(0)
+    values, target = lone_outlier(rng)
+    weight = rng.uniform(0.5, 2, 300) if wanted == "weights" else np.ones(300)
+    if wanted == "missing":
+        values[rng.random(values.shape) < 0.2] = np.nan
+    for model in (DecisionTreeRegressor(max_depth=6, min_samples_leaf=5), OptimalTreeRegressor(max_depth=2)):
+        tree = model.fit(values, target, sample_weight=weight).tree_
+        leaf = model.apply(values)
+        for node in np.unique(leaf):
+            own, share = target[leaf == node], weight[leaf == node]
+            mean = math.fsum(own * share) / math.fsum(share)
+            variance = math.fsum(share * (own - mean) ** 2) / math.fsum(share)
+            np.testing.assert_allclose(tree.target_sum[node, 0] / tree.weight[node], mean, rtol=1e-13)
+            np.testing.assert_allclose(tree.impurity[node], variance, rtol=1e-10, atol=1e-25 * mean**2)
+        inner = ~tree.is_leaf
+        children = [tree.first_child[inner], tree.first_child[inner] + 1]
+        np.testing.assert_allclose(tree.target_sum[inner], sum(tree.target_sum[child] for child in children), rtol=1e-9)
+
+
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_leaves_of_forests_beside_one_far_target(bootstrap):
+    values, target = lone_outlier(np.random.default_rng(1))
+    forest = RandomForestRegressor(3, random_state=0, max_depth=4, bootstrap=bootstrap).fit(values, target)
+    for tree, rows in zip(forest, forest.estimators_samples_, strict=True):
+        leaf = tree.apply(values)[rows]
+        for node in np.unique(leaf):
+            mean = math.fsum(target[rows][leaf == node]) / np.sum(leaf == node)
+            np.testing.assert_allclose(tree.tree_.target_sum[node, 0] / tree.tree_.weight[node], mean, rtol=1e-13)
+
+
+def test_a_tree_beside_a_far_target_depends_on_no_order():
+    values, target = lone_outlier(np.random.default_rng(2))
+    order = np.random.default_rng(3).permutation(300)
+    one, other = (DecisionTreeRegressor(max_depth=5).fit(values[rows], target[rows]) for rows in (order, slice(None)))
+    np.testing.assert_array_equal(one.predict(values), other.predict(values))
