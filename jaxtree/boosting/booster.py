@@ -223,7 +223,7 @@ def _start(data: BoostData, loss: BaseLoss) -> Float[np.ndarray, " score"]:
         if data.start is None:
             raise InvalidInputError("rows of which other processes have a part need start, got None")
         return data.start
-    loss.check(np.asarray(rows.target)[np.asarray(rows.weight) > 0], _present(rows))
+    loss.check_fit(np.asarray(rows.target)[np.asarray(rows.weight) > 0], _present(rows))
     if data.start is not None:
         return data.start
     return loss.start(np.asarray(rows.target), np.asarray(rows.weight), rows.extras)

@@ -9,12 +9,15 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Shaped
 
 from jaxtree.arrays import AnyArray, safe_divide
-from jaxtree.boosting.domain import Domain
+from jaxtree.boosting.domain import NUMBERS, Domain
 from jaxtree.boosting.loss import BaseLoss, Derivatives, Extras, with_offset
 from jaxtree.boosting.losses import exp_link, require
 from jaxtree.boosting.segments import Segments, segments_of
 
 TIES = ("efron", "breslow")
+
+EVENTS = Domain(0, 1, is_whole=True, has_positive=True)
+"""1 of rows with the event, 0 of others."""
 
 
 class _Risks(NamedTuple):
@@ -119,11 +122,14 @@ class Cox(BaseLoss):
         return exp_link(scores)
 
     def check_extra(self, extra: str, values: Shaped[np.ndarray, "row *output"]) -> None:
-        """Checks that events are 0 or 1, and that there is one."""
-        if extra == "event":
-            Domain(0, 1, is_whole=True, has_positive=True).check(values, f"{self}: the extra 'event'")
-        else:
-            super().check_extra(extra, values)
+        """Checks that events are 0 or 1."""
+        domain = EVENTS if extra == "event" else NUMBERS
+        domain.check(values, f"{self}: the extra {extra!r}")
+
+    def check_fit(self, target: Shaped[np.ndarray, "row *output"], extras: Extras) -> None:
+        """Checks targets and extras, and that there is an event."""
+        super().check_fit(target, extras)
+        EVENTS.check_together(np.asarray(extras["event"]), f"{self}: the extra 'event'")
 
     def _risks(self, scores: Any, target: Any, weight: Any, extras: Extras) -> _Risks:
         """All that depends on the order of times; rows of weight 0 are never at risk."""

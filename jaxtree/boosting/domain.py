@@ -17,7 +17,7 @@ class Domain(NamedTuple):
         highest: The end above.
         is_open: Whether the ends themselves are not allowed.
         is_whole: Whether numbers must be whole.
-        has_positive: Whether one of them must be above 0.
+        has_positive: Whether one of those that a model is fitted to must be above 0; of measured ones none need be.
 
     Example:
         >>> Domain(0, is_open=True).words
@@ -49,7 +49,7 @@ class Domain(NamedTuple):
         return f"from {self.lowest:g} to {self.highest:g}"
 
     def check(self, values: Shaped[np.ndarray, "row *output"], what: str) -> None:
-        """Raises if a number is not allowed.
+        """Raises if a number is not allowed, whatever the others are.
 
         Args:
             values: The numbers.
@@ -63,6 +63,9 @@ class Domain(NamedTuple):
         allowed = self.allows(values)
         if not allowed.all():
             raise InvalidInputError(f"{what} must be {self.words}, got {values[~allowed][0]}")
+
+    def check_together(self, values: Shaped[np.ndarray, "row *output"], what: str) -> None:
+        """Raises if a model cannot be fitted to the numbers, each of which is allowed; see `check`."""
         if self.has_positive and not (values > 0).any():
             raise InvalidInputError(f"{what} of some row must be above 0, got 0 in all {len(values)} rows")
 

@@ -17,6 +17,8 @@ import numpy as np
 from jaxtyping import Array, Float, Shaped
 
 from jaxtree.arrays import AnyArray, library_of, safe_divide
+from jaxtree.boosting.binding import Given as Given
+from jaxtree.boosting.binding import given as given
 from jaxtree.boosting.domain import NUMBERS, Domain
 from jaxtree.boosting.start import best_constant, guesses, weighted_quantile
 from jaxtree.errors import InvalidInputError
@@ -36,32 +38,6 @@ class Derivatives(NamedTuple):
 
     gradient: Float[Array, "score row"]
     hessian: Float[Array, "*score_score row"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Given:
-    """A function whose keywords are given. Unlike those of `functools.partial`, equal ones compare equal.
-
-    Attributes:
-        function: A function.
-        keywords: Names and values, in order.
-
-    Example:
-        >>> Given(round, (("ndigits", 1),))(0.123)
-        0.1
-    """
-
-    function: Callable[..., Any]
-    keywords: tuple[tuple[str, Any], ...]
-
-    def __call__(self, *arguments: Any) -> Any:
-        """Calls the function with these arguments and the keywords given."""
-        return self.function(*arguments, **dict(self.keywords))
-
-
-def given(function: Callable[..., Any], **keywords: Any) -> Given:
-    """Gives a function its keywords."""
-    return Given(function, tuple(keywords.items()))
 
 
 def identity(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row"]:
@@ -153,7 +129,7 @@ class BaseLoss(abc.ABC):
         return None
 
     def check(self, target: Shaped[np.ndarray, "row *output"], extras: Extras) -> None:
-        """Checks targets and extras, on the host.
+        """Checks targets and extras of rows that are measured, or that a model is fitted to, on the host.
 
         Raises:
             InvalidInputError: A target or an extra is not one that the loss allows, or an extra is missing.
@@ -169,6 +145,15 @@ class BaseLoss(abc.ABC):
             if shape not in ((len(target),), (len(target), self.num_scores)):
                 wanted = f"({len(target)},) or ({len(target)}, {self.num_scores})"
                 raise InvalidInputError(f"{self}: the extra 'offset' must be an array of shape {wanted}, got {shape}")
+
+    def check_fit(self, target: Shaped[np.ndarray, "row *output"], extras: Extras) -> None:
+        """Checks the same of rows that a model is fitted to, and that these have what it can learn from.
+
+        Raises:
+            InvalidInputError: A target or an extra is not one that the loss allows, or none is above 0 where one must.
+        """
+        self.check(target, extras)
+        self.domain.check_together(np.asarray(target), f"{self}: a target")
 
     def check_extra(self, extra: str, values: Shaped[np.ndarray, "row *output"]) -> None:
         """Checks the values of one extra: as a rule, these are any finite numbers."""

@@ -197,7 +197,7 @@ def _check_own_rows(call: Call, members: Sequence[Member]) -> None:
             raise InvalidInputError(f"rows of member {number} must have the shapes {wanted}, got {shapes}")
         is_there = np.asarray(member.own.weight[0]) > 0
         extras = {name: np.asarray(values)[is_there] for name, values in call.rows.extras.items()}
-        call.loss.check(np.asarray(member.own.target[0])[is_there], extras)
+        call.loss.check_fit(np.asarray(member.own.target[0])[is_there], extras)
 
 
 def _loosest(members: Sequence[Member]) -> Shrinkage:

@@ -23,7 +23,13 @@ from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.boosting_evaluations import Judged, mean_loss, metric_of, staged
 from jaxtree.estimators.boosting_kept import FittedBoosting
 from jaxtree.estimators.boosting_parameters import BINS, OF_READING, BoostingParameters
-from jaxtree.estimators.boosting_rows import RowsWithExtras, by_name, read_evaluation, read_given, read_rows
+from jaxtree.estimators.boosting_rows import (
+    RowsWithExtras,
+    evaluations_by_name,
+    read_evaluation,
+    read_given,
+    read_rows,
+)
 from jaxtree.estimators.boosting_run import BoostingRun, OnProgress, OpenedFit
 from jaxtree.estimators.boosting_together import fit_in_all, read_together
 from jaxtree.estimators.distributed import all_or_none, spans_processes
@@ -209,8 +215,10 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
     ) -> tuple[BaseLoss, dict[str, RowsWithExtras]]:
         """Returns the loss, and the tables that are measured by name, after a check of all rows."""
         loss = self._make_loss(blank)
-        held = {name: read_evaluation(blank, given) for name, given in by_name(eval_set).items()}
-        self._check_rows(loss, (rows, *held.values()))
+        held = {name: read_evaluation(blank, given) for name, given in evaluations_by_name(eval_set).items()}
+        fit_extras(loss, rows.target, rows.extras)
+        loss.check_fit(rows.target, rows.extras)
+        self._check_rows(loss, held.values())
         return loss, held
 
     def _begin(
@@ -228,22 +236,6 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
         metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
         return BoostingRun(self, rows, held, metrics, kept)
-
-    @property
-    def n_estimators_(self) -> int:
-        """The number of trees, which early stopping may have made smaller than `n_estimators`."""
-        return len(self.model_.forest)
-
-    @property
-    def evals_result_(self) -> dict[str, dict[str, list[float]]]:
-        """What was measured after every round, by names of evaluation and metric, as LightGBM and XGBoost have it."""
-        return self.measured_.as_dict()
-
-    @property
-    def feature_importances_(self) -> Float[np.ndarray, " column"]:
-        """Share of the loss saved by all splits that those on each column save."""
-        saved = self._gains().sum(axis=0)
-        return saved / saved.sum() if saved.sum() > 0 else saved
 
     def first(self, number: int) -> Self:
         """Returns the model of the first rounds, as a fit of so many would have made it.
@@ -334,7 +326,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
 
     @staticmethod
     def _check_rows(loss: BaseLoss, tables: Iterable[RowsWithExtras]) -> None:
-        """Checks that the loss allows targets and extras."""
+        """Checks that the loss allows targets and extras of rows that no tree is grown on."""
         for rows in tables:
             fit_extras(loss, rows.target, rows.extras)
             loss.check(rows.target, rows.extras)
@@ -367,8 +359,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
 
     def _blank_tree(self) -> Any:
         """Returns a tree that reads the table as this estimator wants it, and does not grow."""
-        names = [name for name in OF_READING if hasattr(self, name)]
-        given: dict[str, Any] = {name: getattr(self, name) for name in names}
+        given: dict[str, Any] = {name: getattr(self, name) for name in OF_READING if hasattr(self, name)}
         if self.max_bins == "auto":
             given["max_bins"] = BINS
         given["categorical_splits"] = self.native_splits

@@ -39,6 +39,22 @@ class FittedBoosting(FittedTrees):
             self._trees = [self._tree_of_round(number) for number in range(len(self.forest_))]
         return self._trees
 
+    @property
+    def n_estimators_(self) -> int:
+        """The number of trees, which early stopping may have made smaller than `n_estimators`."""
+        return len(self.model_.forest)
+
+    @property
+    def evals_result_(self) -> dict[str, dict[str, list[float]]]:
+        """What was measured after every round, by names of evaluation and metric, as LightGBM and XGBoost have it."""
+        return self.measured_.as_dict()
+
+    @property
+    def feature_importances_(self) -> Float[np.ndarray, " column"]:
+        """Share of the loss saved by all splits that those on each column save."""
+        saved = self._gains().sum(axis=0)
+        return saved / saved.sum() if saved.sum() > 0 else saved
+
     def fitted_state(self) -> BoostedState:
         """Returns what fitting has learned: what a model file keeps."""
         return BoostedState.of(self.fitted_table(), self.forest_, self.start_, self.measured_, self.loss_)

@@ -137,7 +137,7 @@ def learn_rows(blank: BaseTree, given: GivenRows, target: Any, counts: Any = Non
     return RowsWithExtras(sample, read_extras(given.extras, target.num_rows))
 
 
-def by_name(eval_set: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:
+def evaluations_by_name(eval_set: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the members of `eval_set` by name."""
     if isinstance(eval_set, Mapping):
         return dict(eval_set)

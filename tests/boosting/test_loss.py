@@ -208,7 +208,7 @@ def test_a_wrong_attribute_is_named(wrong, message):
 def test_a_wrong_target_is_named_with_what_is_allowed(domain, wrong, message):
     loss = Loss(lopsided, domain=domain, name="of_mine")
     with pytest.raises(InvalidInputError, match=r"of_mine\(\): a target") as caught:
-        loss.check(np.array([wrong]), {})
+        loss.check_fit(np.array([wrong]), {})
     assert message in str(caught.value)
 
 

@@ -201,7 +201,7 @@ def test_far_times_give_numbers(distribution, scale):
 )
 def test_wrong_rows_are_named(loss, target, extras, message):
     with pytest.raises(InvalidInputError, match=message):
-        loss.check(np.array(target), {name: np.array(values) for name, values in extras.items()})
+        loss.check_fit(np.array(target), {name: np.array(values) for name, values in extras.items()})
 
 
 def test_wrong_parameters_are_named():
