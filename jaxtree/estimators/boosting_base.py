@@ -93,7 +93,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
             eval_metric: What `evals_result_` has of them beside the loss, one or a list: the name of a loss or of a
                 scorer of scikit-learn ("roc_auc"), a loss of `jaxtree.boosting`, a scorer, or a function of targets and
                 predictions, which is better if smaller unless its name ends in "_score". The first of them decides
-                when to stop, in place of the loss.
+                when to stop, in place of the loss. They get the weights of rows if they take `sample_weight`.
             callbacks: Functions called about every 25 rounds with the number of rounds and `evals_result_`; a true
                 result ends the fit.
             mesh: Devices in one axis to divide the rows among; see `jaxtree.boosting.boost`. If these belong to several
@@ -215,7 +215,8 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
     ) -> tuple[BaseLoss, dict[str, RowsWithExtras]]:
         """Returns the loss, and the tables that are measured by name, after a check of all rows."""
         loss = self._make_loss(blank)
-        held = {name: read_evaluation(blank, given) for name, given in evaluations_by_name(eval_set).items()}
+        given = evaluations_by_name(eval_set)
+        held = {name: read_evaluation(blank, own).without_weightless_rows() for name, own in given.items()}
         fit_extras(loss, rows.target, rows.extras)
         loss.check_fit(rows.target, rows.extras)
         self._check_rows(loss, held.values())

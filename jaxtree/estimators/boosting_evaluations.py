@@ -7,13 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
-from sklearn.metrics import get_scorer
 
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.measured import Measure, Measured
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting_rows import RowsWithExtras
+from jaxtree.estimators.scorers import of_all_classes, scorer_named, weighted_if_taken
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.predictor import Predictor
@@ -66,13 +66,13 @@ def metric_of(given: Any, named_losses: Mapping[str, Callable[[], BaseLoss]]) ->
         return Metric(name_of(given), _mean_of(given), False)
     if isinstance(given, str):
         try:
-            return Metric(given, _scored_by(get_scorer(given)), True)
+            return Metric(given, _scored_by(scorer_named(given)), True)
         except ValueError as error:
             raise InvalidInputError(f"eval_metric {given!r} is no loss with a name and no scorer: {error}") from None
     if not callable(given):
         raise InvalidInputError(f"eval_metric must be names, losses, scorers or functions, got {given!r}")
     if hasattr(given, "set_score_request"):  # as scorers of scikit-learn have
-        return Metric(str(given), _scored_by(given), True)
+        return Metric(str(given), _scored_by(of_all_classes(given)), True)
     name = getattr(given, "__name__", type(given).__name__)
     return Metric(name, _function_of_predictions(given), name.endswith("_score"))
 
@@ -99,18 +99,16 @@ def _mean_loss(scores: Any, target: Any, weight: Any, extras: Any, *, loss: Base
 
 def _scored_by(scorer: Callable[..., Any]) -> Callable[[Judged], Any]:
     def score(judged: Judged) -> Any:
-        weight = judged.rows.sample.weight
-        weighted = {} if weight is None else {"sample_weight": weight}
-        return scorer(judged.model, np.empty((len(judged.scores), 1)), judged.target, **weighted)
+        own = weighted_if_taken(scorer, judged.rows.sample.weight)
+        return own(judged.model, np.empty((len(judged.scores), 1)), judged.target)
 
     return score
 
 
 def _function_of_predictions(function: Callable[..., Any]) -> Callable[[Judged], Any]:
     def value(judged: Judged) -> Any:
-        weight = judged.rows.sample.weight
-        weighted = {} if weight is None else {"sample_weight": weight}
-        return function(judged.target, judged.model.predict(np.empty((len(judged.scores), 1))), **weighted)
+        own = weighted_if_taken(function, judged.rows.sample.weight)
+        return own(judged.target, judged.model.predict(np.empty((len(judged.scores), 1))))
 
     return value
 

@@ -19,6 +19,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.conventions import generator_of, progress_of_trees
 from jaxtree.estimators.extras import extras_of_scores
 from jaxtree.estimators.parts import plain_target
+from jaxtree.estimators.scorers import of_all_classes
 from jaxtree.resampling.parts import fit_parts
 
 Split = tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]
@@ -158,5 +159,5 @@ def _scores(
     """The scores of a fitted estimator on some rows, by name; "score" if there is one alone."""
     own_X, own_y = _safe_split(fitted, X, y, rows)
     params = _check_method_params(X, params=extras, indices=rows)
-    scores: Any = _score(fitted, own_X, own_y, check_scoring(fitted, scoring), params, "raise")
+    scores: Any = _score(fitted, own_X, own_y, of_all_classes(check_scoring(fitted, scoring)), params, "raise")
     return scores if isinstance(scores, dict) else {"score": scores}

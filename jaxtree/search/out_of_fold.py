@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn.base import is_classifier
-from sklearn.metrics import get_scorer
 
 from jaxtree.boosting.ending import Deadline
+from jaxtree.estimators.scorers import scorer_named
 from jaxtree.search.ensemble import given, select_with_replacement
 from jaxtree.search.evaluation import Search
 
@@ -48,7 +48,7 @@ class Yardstick(NamedTuple):
         if self.name in _QUICK:
             return _QUICK[self.name](predicted, target)
         named = target if self.classes is None else self.classes[target]
-        return float(get_scorer(self.name)(given(predicted, self.classes), np.empty((len(rows), 1)), named))
+        return float(scorer_named(self.name)(given(predicted, self.classes), np.empty((len(rows), 1)), named))
 
 
 def make_yardstick(name: str | None, y: Any, *, of_classes: bool) -> Yardstick:

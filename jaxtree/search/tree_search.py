@@ -18,6 +18,7 @@ from jaxtree.estimators.base import BaseTree
 from jaxtree.estimators.conventions import SEED, progress_of_trees, whole
 from jaxtree.estimators.forest_base import BaseForest
 from jaxtree.estimators.parts import plain_target
+from jaxtree.estimators.scorers import of_all_classes
 from jaxtree.search.candidates import settings_of
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE
 from jaxtree.search.evaluation import Results, Search, evaluate
@@ -110,6 +111,11 @@ class TreeSearchCV(BaseSearchCV):
         self.progress = progress
         self.n_iter = n_iter
         self.random_state = random_state
+
+    def _get_scorers(self) -> tuple[Any, Any]:
+        """Returns scikit-learn's scorers, which score parts without a class too, and the metric that chooses."""
+        scorers, refit_metric = super()._get_scorers()
+        return of_all_classes(scorers), refit_metric
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Scores every setting, and fits the best one on all rows.

@@ -1,0 +1,92 @@
+"""Scorers of scikit-learn, and functions of targets and predictions, on rows with weights or without some class."""
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import get_scorer
+from sklearn.metrics._scorer import _MultimetricScorer, _Scorer
+
+
+class ScorerOfAllClasses(_Scorer):
+    """A scorer of probabilities that is told the classes of the estimator where rows have not all of them."""
+
+    def _score(self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any) -> Any:
+        """Scores rows; scikit-learn's log loss, say, refuses them if it is not told the classes."""
+        classes = getattr(estimator, "classes_", None)
+        if isinstance(classes, np.ndarray) and np.ndim(y_true) == 1:
+            present = np.unique(np.asarray(y_true))
+            # Of a class that the estimator does not know nothing is said here: it has no probability.
+            if len(present) < len(classes) and np.isin(present, classes).all():
+                kwargs = {"labels": classes, **kwargs}
+        return super()._score(method_caller, estimator, X, y_true, **kwargs)
+
+
+def of_all_classes(scorer: Any) -> Any:
+    """Returns a scorer, or several, that score rows on which a class is absent; those that do anyway are as they were.
+
+    Example:
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> tree = DecisionTreeClassifier().fit([[0.0], [1.0]], ["no", "yes"])
+        >>> round(of_all_classes(get_scorer("neg_log_loss"))(tree, [[1.0]], ["yes"]), 3)
+        -0.0
+    """
+    if isinstance(scorer, _MultimetricScorer):
+        several = copy.copy(scorer)
+        vars(several)["_scorers"] = {name: of_all_classes(own) for name, own in vars(scorer)["_scorers"].items()}
+        return several
+    if type(scorer) is not _Scorer:
+        return scorer
+    known = vars(scorer)
+    methods = known["_response_method"]
+    of_labels = "predict" in ((methods,) if isinstance(methods, str) else methods)
+    if of_labels or "labels" in known["_kwargs"] or not takes(known["_score_func"], "labels"):
+        return scorer
+    wide = copy.copy(scorer)
+    wide.__class__ = ScorerOfAllClasses
+    return wide
+
+
+def scorer_named(name: str) -> Any:
+    """Returns a scorer by its name.
+
+    Raises:
+        ValueError: There is none.
+    """
+    return of_all_classes(get_scorer(name))
+
+
+def weighted_if_taken(scores: Callable[..., Any], weight: Any) -> Callable[..., Any]:
+    """Returns a scorer, or a function of targets and predictions, with the weights of rows if it takes any.
+
+    Args:
+        scores: What scores.
+        weight: The weights; None for none.
+
+    Example:
+        >>> weighted_if_taken(lambda target, predicted: len(target), np.ones(2))([1, 0], [1, 1])
+        2
+    """
+    function = vars(scores).get("_score_func", scores) if isinstance(scores, _Scorer) else scores
+    if weight is None or not takes(function, "sample_weight"):
+        return scores
+    return functools.partial(scores, sample_weight=weight)
+
+
+def takes(function: Callable[..., Any], name: str) -> bool:
+    """Returns whether a function has a keyword; one that does not tell has none.
+
+    >>> takes(sorted, "key"), takes(sorted, "weight")
+    (True, False)
+    """
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+    own = parameters.get(name)
+    if own is not None:
+        return own.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return any(parameter.kind == inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())

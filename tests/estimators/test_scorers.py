@@ -1,0 +1,143 @@
+"""Scorers and metrics on rows with weights, and on rows without some class."""
+
+import functools
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.metrics import get_scorer, get_scorer_names, log_loss, make_scorer, max_error
+from sklearn.model_selection import KFold
+
+from jaxtree import (
+    BoostSearchCV,
+    DecisionTreeClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    TreeSearchCV,
+)
+from jaxtree.estimators.scorers import scorer_named
+from jaxtree.resampling import cross_validate
+
+ROWS = 90
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(ROWS, 2))
+CLASS = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + RNG.normal(size=ROWS), [-0.5, 0.5])]
+NUMBER = X[:, 0] + RNG.normal(size=ROWS)
+WEIGHT = np.where(np.arange(ROWS) % 5 == 0, 0.0, RNG.uniform(0.5, 2, ROWS))
+FEW: dict = {"n_estimators": 2, "max_depth": 2}
+
+
+def largest(target, predicted):
+    """A function of two arguments."""
+    return float(np.max(np.abs(target - predicted)))
+
+
+def wrong(target, predicted):
+    """The same for classes."""
+    return float(np.mean(target != predicted))
+
+
+def weighted(target, predicted, sample_weight=None):
+    """One that takes weights."""
+    return float(np.average(np.abs(target - predicted), weights=sample_weight))
+
+
+class Largest:
+    """One that is an object."""
+
+    def __call__(self, target, predicted):
+        return largest(target, predicted)
+
+
+METRICS = [
+    largest,
+    functools.partial(largest),
+    lambda target, predicted: largest(target, predicted),
+    Largest(),
+    make_scorer(largest, greater_is_better=False),
+    make_scorer(max_error, greater_is_better=False),
+    "neg_max_error",
+]
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=str)
+def test_metrics_that_take_no_weights_measure_the_rows_that_have_some(metric):
+    model = GradientBoostingRegressor(**FEW)
+    model.fit(X, NUMBER, WEIGHT, eval_set=[(X, NUMBER, WEIGHT)], eval_metric=metric)
+    _, values = model.evals_result_["validation_0"].values()
+    is_there = WEIGHT > 0
+    assert abs(values[-1]) == pytest.approx(largest(NUMBER[is_there], model.predict(X[is_there])))
+
+
+@pytest.mark.parametrize("metric", [weighted, make_scorer(weighted, greater_is_better=False)], ids=str)
+def test_metrics_that_take_weights_get_them(metric):
+    model = GradientBoostingRegressor(**FEW)
+    model.fit(X, NUMBER, WEIGHT, eval_set=[(X, NUMBER, WEIGHT)], eval_metric=metric)
+    _, values = model.evals_result_["validation_0"].values()
+    assert abs(values[-1]) == pytest.approx(weighted(NUMBER, model.predict(X), WEIGHT))
+
+
+@pytest.mark.parametrize("metric", [wrong, make_scorer(wrong, greater_is_better=False)], ids=str)
+def test_weights_of_classes_are_no_hindrance_either(metric):
+    model = GradientBoostingClassifier(**FEW, class_weight="balanced", early_stopping=True, random_state=0)
+    model.fit(X, CLASS, eval_metric=metric)
+    _, values = model.evals_result_["validation_0"].values()
+    assert 0 <= abs(values[-1]) < 1
+
+
+TWO_OF_THREE = np.flatnonzero(CLASS != "b")[:20]
+
+
+@pytest.mark.parametrize("of_two", [False, True])
+def test_every_scorer_of_probabilities_scores_rows_without_a_class(of_two):
+    y = (CLASS == "a").astype(int) if of_two else CLASS
+    part = np.flatnonzero(y == 1)[:9] if of_two else TWO_OF_THREE
+    model = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    shares, scored = model.predict_proba(X[part]), set()
+    for name in get_scorer_names():
+        scorer = scorer_named(name)
+        if type(scorer) is type(get_scorer(name)) or (name == "roc_auc" and not of_two):
+            continue
+        with warnings.catch_warnings():
+            # scikit-learn has no AUC of a class that is not there: it warns, and gives NaN.
+            warnings.simplefilter("ignore")
+            scorer(model, X[part], y[part])
+        assert scorer(model, X, y) == get_scorer(name)(model, X, y)
+        scored.add(name)
+    assert {"neg_log_loss", "neg_brier_score", "top_k_accuracy"} <= scored
+    expected = -log_loss(y[part], shares, labels=model.classes_)
+    assert scorer_named("neg_log_loss")(model, X[part], y[part]) == pytest.approx(expected)
+
+
+def test_evaluations_without_a_class_have_a_log_loss():
+    model = GradientBoostingClassifier(**FEW)
+    model.fit(X, CLASS, eval_set=[(X[TWO_OF_THREE], CLASS[TWO_OF_THREE])], eval_metric="neg_log_loss")
+    losses, scores = model.evals_result_["validation_0"].values()
+    np.testing.assert_allclose(scores, -np.array(losses))
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        BoostSearchCV(GradientBoostingClassifier(**FEW, class_weight="balanced"), {"max_depth": [1, 2]}),
+        TreeSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]}),
+        TreeSearchCV(RandomForestClassifier(2, random_state=0), {"max_depth": [1, 2]}),
+    ],
+    ids=lambda search: type(search.estimator).__name__,
+)
+@pytest.mark.parametrize("scoring", ["neg_log_loss", ["neg_log_loss", "accuracy"]], ids=str)
+def test_searches_score_folds_without_a_class(search, scoring):
+    order = np.argsort(CLASS, kind="stable")
+    order = np.concatenate([order[::2], order[1::2]])
+    search.set_params(scoring=scoring, cv=KFold(4), refit=False).fit(X[order], CLASS[order])
+    name = "score" if isinstance(scoring, str) else "neg_log_loss"
+    assert np.isfinite(search.cv_results_[f"mean_test_{name}"]).all()
+
+
+def test_cross_validation_scores_folds_without_a_class():
+    order = np.argsort(CLASS, kind="stable")
+    order = np.concatenate([order[::2], order[1::2]])
+    tree = DecisionTreeClassifier(max_depth=2)
+    scores = cross_validate(tree, X[order], CLASS[order], cv=KFold(4), scoring="neg_log_loss")
+    assert np.isfinite(scores["test_score"]).all()
