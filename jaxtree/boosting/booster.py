@@ -19,7 +19,7 @@ from jaxtree.boosting.ending import NO_NUMBERS, Stop
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows
-from jaxtree.boosting.rounds import BoostState, Made, blank_trees, make_rounds
+from jaxtree.boosting.rounds import BoostState, Made, blank_trees, loss_before, make_rounds
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
 from jaxtree.buckets import row_bucket
 from jaxtree.errors import InvalidInputError, TrainingError
@@ -123,8 +123,8 @@ class Boosted(NamedTuple):
         forest: A tree a new round; the means of its nodes are the changes of the scores. Thresholds are codes.
         start: The scores before the first tree.
         losses: The mean loss of every evaluation after each new round.
-        best_round: The number of rounds of the least loss of the first evaluation; all without any. Rounds that were
-            made before count, though not their losses.
+        best_round: The number of rounds of the least loss of the first evaluation; all without any. Of rounds that were
+            made before, the last counts.
         best: The trees of these rounds, as they were then: later rounds may have dropped some.
         stop: Why it ended.
     """
@@ -364,14 +364,17 @@ def _objective(loss: BaseLoss, num_rows: int) -> Newton:
 
 
 def _open(start: Float[np.ndarray, " score"], call: Call, earlier: Earlier | None) -> BoostState:
-    """Before the first round: the same scores for all rows, or those of earlier rounds; divided as the rows are."""
+    """Before the first round: the same scores for all rows, or those of earlier rounds, the last of which is best."""
+    best = np.asarray(np.inf, start.dtype)
+    if earlier is not None and call.evaluations:
+        best = loss_before(earlier.evaluated[0], call.evaluations[0], best, call.loss, is_native=call.plan.is_native)
     if earlier is None:
         spread = lambda own: start[:, None] + jnp.zeros_like(own.weight)  # noqa: E731
         earlier = Earlier(0, spread(call.rows), tuple(map(spread, call.evaluations)))
     place = functools.partial(_placed, mesh=call.mesh, precision=start.dtype)
     return BoostState(
         round=np.int32(earlier.number), scores=place(earlier.scores, axis=1),
-        evaluated=tuple(map(place, earlier.evaluated)), best=np.asarray(np.inf, start.dtype),
+        evaluated=tuple(map(place, earlier.evaluated)), best=best,
         best_round=np.int32(earlier.number), is_finite=np.bool_(True),
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ from jaxtree.boosting.dropping import Kept, put_back, take_out
 from jaxtree.boosting.leaves import exact_sum
 from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.round_tree import MOST_SIZE, Rates, ScoredRows, grow_tree
-from jaxtree.compilation import compiled, quick_options
+from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.growth import native_rows
 from jaxtree.growth.mesh import ROWS, Devices, as_rows
 from jaxtree.growth.newton import Newton
@@ -195,6 +195,28 @@ def _are_usable(loss: BaseLoss, scores: Float[Array, "score row"], devices: Devi
     with contextlib.suppress(jax.errors.JAXTypeError):
         is_usable &= jnp.all(jnp.isfinite(loss.predict(extremes.astype(jnp.float64))))
     return devices.total((~is_usable).astype(jnp.int32)) == 0
+
+
+def loss_before(
+    scores: Float[AnyArray, "score row"],
+    rows: ScoredRows,
+    worst: Float[np.ndarray, ""],
+    loss: BaseLoss,
+    *,
+    is_native: bool,
+) -> Float[np.ndarray, ""]:
+    """Returns the mean loss of rows after earlier rounds, with the bits that these had; the worst if it is NaN."""
+    # On one device, whatever mesh the rows are on.
+    given, rows = np.asarray(scores, worst.dtype), jax.tree.map(np.asarray, rows)
+    found = np.asarray(_mean_loss_alone(given, rows, loss=loss, is_native=is_native))
+    return worst if np.isnan(found) else found
+
+
+@compiled("loss", "is_native", what=lambda *_, loss, **__: f"the mean of {loss}", options=options_of_small_programs)
+def _mean_loss_alone(
+    scores: Float[AnyArray, "score row"], rows: ScoredRows, *, loss: BaseLoss, is_native: bool
+) -> Float[Array, ""]:
+    return _mean_loss(loss, scores, rows, is_native=is_native)
 
 
 def _mean_loss(

@@ -78,7 +78,8 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
 
         With `warm_start` the rounds of the last fit are kept, and those up to `n_estimators` are made with the codes of
         that fit: on the same table they are the rounds that one longer fit makes, bit for bit, unless categories are
-        "ordered". After an interrupt the rounds made so far are kept, with a warning.
+        "ordered". With early stopping they are kept up to the best, and none if all are worse than the last one was.
+        After an interrupt the rounds made so far are kept, with a warning.
 
         Args:
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.

@@ -208,19 +208,22 @@ def staged(
         yield scores
 
 
-def best_and_last(values: Float[np.ndarray, " round"], patience: int, tolerance: float) -> tuple[int, int]:
+def best_and_last(
+    values: Float[np.ndarray, " round"], patience: int, tolerance: float, before: float = np.inf
+) -> tuple[int, int]:
     """Returns the number of rounds of the least value, and that after which boosting stops.
 
     Args:
         values: The values after each round; NaN is never better.
         patience: Rounds without a better value.
         tolerance: How much less a value must be to be better.
+        before: The value before the first round, which 0 rounds have; NaN is never the best.
 
     Example:
         >>> best_and_last(np.array([3.0, 2.0, 2.0, 2.5, 1.0]), patience=2, tolerance=0.0)
         (2, 4)
     """
-    best, best_round = np.inf, 0
+    best, best_round = np.inf if np.isnan(before) else before, 0
     for number, value in enumerate(values, 1):
         if value < best - tolerance:
             best, best_round = value, number

@@ -68,6 +68,7 @@ class BoostingRun:
         if metrics and model.drop_rate > 0:
             raise InvalidInputError("eval_metric is for drop_rate=0: later rounds change the trees that are measured")
         self._model, self._rows, self._metrics, self._kept = model, rows, metrics, kept
+        self._value_before: float | None = None
         values_of = model.encoder_.values
         self._evaluations = [Evaluation(name, own, values_of(own.sample.X), model.judge) for name, own in held.items()]
 
@@ -80,6 +81,9 @@ class BoostingRun:
             data, is_asked = join_parts(data, encoded.codes.shape[1], model.loss_, seed, mesh), any_in_all
         assert data.start is not None
         before = [self._scores_before(own.values, data.start) for own in self._evaluations]
+        if self._kept is not None and self._metrics and self._evaluations:
+            own = self._evaluations[0]
+            self._value_before = float(self._metrics[0].of(own.judge(own.rows, before[0])))
         recorder = Recorder(self._evaluations, name_of(model.loss_), self._metrics, before)
         with progress_of_trees(model.verbose, model.n_estimators - earlier, "boosting", "rounds are done") as on_grown:
 
@@ -177,7 +181,8 @@ class BoostingRun:
     def _decision(self, measured: Measured) -> tuple[int, int]:
         """Returns the rounds of the best value of the metric that decides, and those at which it stops."""
         sign = -1 if self._metrics[0].is_better_if_greater else 1
-        return best_and_last(sign * measured.values[:, 1], self._model.n_iter_no_change, self._model.tol)
+        before = np.inf if self._value_before is None else sign * self._value_before
+        return best_and_last(sign * measured.values[:, 1], self._model.n_iter_no_change, self._model.tol, before)
 
     def _with_earlier(self, measured: Measured) -> Measured:
         """Returns what was measured in all rounds; NaN where earlier rounds were measured otherwise."""

@@ -145,6 +145,44 @@ def test_a_refit_learns_from_other_rows_and_keeps_splits():
         model.refit(X, y, decay_rate=2)
 
 
+STOPPED = {
+    "loss": ("numbers", None, 0.0),
+    "metric": ("numbers", "neg_mean_absolute_error", 0.0),
+    "metric of classes": ("three classes", "accuracy", 0.0),
+    "tolerance": ("two classes", None, 1e-3),
+}
+
+
+@pytest.mark.parametrize("name", STOPPED)
+def test_fits_that_go_on_stop_where_one_longer_fit_does(name):
+    """The best round so far is known: further fits end there, whatever number of rounds they are allowed."""
+    kind, metric, tol = STOPPED[name]
+    make, rows, parameters = MODELS[kind]
+    X, y = rows()[:2]
+    given: dict = {**FEW, **parameters, "early_stopping": True, "n_iter_no_change": 5, "learning_rate": 0.5, "tol": tol}
+    held = {"eval_set": [rows(seed=1, num_rows=100)[:2]], "eval_metric": metric}
+    whole = make(**given | {"n_estimators": 200}).fit(X, y, **held)
+    parts, numbers_of_rounds = make(**given, warm_start=True), []
+    for most in (1, 3, 200, 201, 202):
+        parts.set_params(n_estimators=max(most, getattr(parts, "n_estimators_", 0))).fit(X, y, **held)
+        numbers_of_rounds.append(parts.n_estimators_)
+    assert numbers_of_rounds[2:] == [whole.n_estimators_] * 3 and 1 <= whole.n_estimators_ < 190
+    same_trees(parts, whole)
+    np.testing.assert_array_equal(parts.measured_.values, whole.measured_.values)
+
+
+def test_a_warm_start_without_a_better_round_keeps_what_it_has():
+    """Also where the first fit did not stop early, and its last round was not its best."""
+    X, y, _ = numbers()
+    held = {"eval_set": [numbers(seed=1)[:2]]}
+    model = GradientBoostingRegressor(60, learning_rate=1.0, warm_start=True).fit(X, y, **held)
+    (before,) = model.evals_result_["validation_0"].values()
+    assert before[-1] > min(before)
+    again = model.set_params(early_stopping=True, n_estimators=100).fit(X, y, **held)
+    (after,) = again.evals_result_["validation_0"].values()
+    assert after[again.n_estimators_ - 1] <= before[-1] and again.n_estimators_ >= 60
+
+
 def test_a_warm_start_that_does_not_fit_is_named():
     X, y = classes()
     warm = GradientBoostingClassifier(5, warm_start=True).fit(X, y)
