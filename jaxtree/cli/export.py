@@ -17,6 +17,10 @@ def export(
     output: Annotated[
         str, typer.Option("--output", "-o", callback=as_output, help="The file to write; - is standard output.")
     ] = "-",
+    dialect: Annotated[
+        Literal["sqlite", "postgresql", "duckdb", "mysql", "bigquery"] | None,
+        typer.Option(help="Of SQL: the database.", show_default="sqlite"),
+    ] = None,
     share_of: Annotated[str | None, typer.Option(help="Of SQL: the class whose share is the value.")] = None,
     score: Annotated[int | None, typer.Option(min=0, help="Of SQL: the score of boosted trees, from 0.")] = None,
     no_missing: Annotated[
@@ -28,13 +32,14 @@ def export(
     import jaxtree
 
     check_output(output)
-    for name, value in (("--share-of", share_of), ("--score", score)):
+    for name, value in (("--dialect", dialect), ("--share-of", share_of), ("--score", score)):
         if form != "sql" and value is not None:
             raise typer.BadParameter("is for --to sql", param_hint=name)
     estimator: Any = jaxtree.load(model)
     if form == "sql":
         label = None if share_of is None else _class_named(estimator, share_of)
-        content = jaxtree.to_sql(estimator, share_of=label, score=score, no_missing=no_missing).encode() + b"\n"
+        options: dict[str, Any] = {"dialect": dialect or "sqlite", "share_of": label, "score": score}
+        content = jaxtree.to_sql(estimator, **options, no_missing=no_missing).encode() + b"\n"
     elif form == "c":
         content = jaxtree.to_c(estimator, no_missing=no_missing).encode()
     elif form == "onnx":

@@ -218,7 +218,7 @@ def _column_lines(schema: Schema) -> Iterable[str]:
 def _comment(text: str) -> str:
     """A text that does not end a comment, nor begin one, nor break a line."""
     printable = "".join(letter if letter.isprintable() and letter != "\\" else "?" for letter in text)
-    return printable.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+    return re.sub(r"\?(?=\?)", "? ", printable.replace("*/", "* /").replace("/*", "/ *"))
 
 
 def _arrays(model: FittedModel, planes: Planes | None, schema: Schema, name: str) -> Iterable[str]:

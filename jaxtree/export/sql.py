@@ -1,33 +1,45 @@
 """A tree as an expression of SQL."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import Question, questions_of_forest
+from jaxtree.export.dialects import Dialect, check_words, dialect_named
 from jaxtree.export.models import Planes, TermKind, exported_with_planes
 from jaxtree.table.schema import Column, Schema
 from jaxtree.tree.link import Link, ScoreLink
 from jaxtree.tree.model import FittedModel
 
 
-def to_sql(estimator: Any, *, share_of: Any = None, score: int | None = None, no_missing: bool = False) -> str:
+def to_sql(
+    estimator: Any,
+    *,
+    dialect: str = "sqlite",
+    share_of: Any = None,
+    score: int | None = None,
+    no_missing: bool = False,
+) -> str:
     """Returns what a fitted estimator predicts as an expression of SQL: `CASE WHEN ... THEN ... ELSE ... END`.
 
-    Names of columns are quoted, and so are words. A missing value is NULL (a NaN is to be made one), and so is a word
-    that fit has not seen. Numbers compare as the database compares doubles; truth values as TRUE and FALSE; dates as
-    the database compares its own with a text such as '2020-01-02 12:00', to the microsecond; durations as numbers of
-    days. The expression is standard SQL, as SQLite, PostgreSQL, MySQL, DuckDB and others read it. However deep a tree
-    is, the CASEs of one with n leaves are nested at most log2(n) times; SQLite reads some fifteen. The planes of an
-    oblique tree are sums of doubles, where jaxtree's terms are of float32: a row very near to one may fall on its other
-    side; they add no dates. Probabilities of boosted trees, and predictions that are exponentials, need the function
-    EXP; where the link of a loss is none of identity, exponential, logistic and softmax, the expression is the score.
+    Names of columns are quoted, and so are words, by the rules of the database. A missing value is NULL, or NaN where
+    the database has it, and so is a word that fit has not seen. Numbers compare as the database compares doubles; truth
+    values as TRUE and FALSE; dates to the microsecond, in SQLite as texts such as '2020-01-02 12:00:00'; durations as
+    numbers of days. MySQL compares words as the collation of their column does, as a rule without regard to case, and
+    by bytes where fit has seen words that differ in nothing else.
+
+    However deep a tree is, the CASEs of one with n leaves are nested at most log2(n) times; SQLite reads some fifteen.
+    The planes of an oblique tree are sums of doubles, where jaxtree's terms are of float32: a row very near to one may
+    fall on its other side; they add no dates. Probabilities of boosted trees, and predictions that are exponentials,
+    need the function EXP; where the link of a loss is none of identity, exponential, logistic and softmax, the
+    expression is the score.
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.
+        dialect: The database: "sqlite", "postgresql", "duckdb", "mysql" or "bigquery".
         share_of: A class, for its share in the place of the predicted class. A forest of classes, or boosted trees of
             more than two, have shares alone.
         score: The number of a score of boosted trees, from 0, in the place of what is predicted from it.
@@ -36,7 +48,7 @@ def to_sql(estimator: Any, *, share_of: Any = None, score: int | None = None, no
 
     Raises:
         InvalidInputError: It has no such expression: it has several outputs, shares out rows with missing values, or
-            is a forest of classes and no share is asked for; or there is no such class or score.
+            is a forest of classes and no share is asked for; or there is no such class, score or dialect.
         InvalidTypeError: It is no tree or forest of jaxtree with hard splits.
 
     Example:
@@ -49,19 +61,52 @@ def to_sql(estimator: Any, *, share_of: Any = None, score: int | None = None, no
         WHEN "outlook" IN ('sunny') THEN 'no'
         ELSE 'yes' END
     """
+    written = dialect_named(dialect)
     model, planes = exported_with_planes(estimator, no_missing=no_missing)
     if score is not None and model.link is None:
         raise InvalidInputError(f"score is for boosted trees, got {type(estimator).__name__}")
+    (_check_asked if model.link is None else _check_asked_of_scores)(model, share_of, score)
+    schema = model.schema if planes is None else planes.schema
+    check_words(written, schema.columns, _classes_of(model))
+    _check_planes(planes)
     questions, roots = questions_of_forest(model)
-    nesting = _nesting(questions)
+    text = _Text(written, questions, _nesting(questions), model.schema, planes)
 
     def sum_of_trees(said: list[str]) -> str:
-        trees = [_expression(questions, nesting, root, said, model.schema, planes) for root in roots]
-        return "(" + "\n+ ".join(trees) + f") / {float(len(trees))!r}" if model.averages_trees else trees[0]
+        trees = [text.tree(root, said) for root in roots]
+        number = written.literal(float(len(trees)))
+        return "(" + "\n+ ".join(trees) + f") / {number}" if model.averages_trees else trees[0]
 
     if model.link is None:
-        return sum_of_trees(_predicted(model, share_of))
-    return _from_scores(model.node_value, model.link, sum_of_trees, score, share_of)
+        return sum_of_trees([written.literal(value) for value in _predicted(model, share_of)])
+    return _from_scores(model.node_value, model.link, sum_of_trees, score, share_of, written)
+
+
+def _classes_of(model: FittedModel) -> list[Any]:
+    """The classes; none of numbers."""
+    if model.link is None:
+        return model.classes[0].tolist() if model.classes else []
+    return [] if model.link.classes is None else model.link.classes.tolist()
+
+
+def _check_asked(model: FittedModel, share_of: Any, score: int | None) -> None:
+    """Raises InvalidInputError if a tree or forest has no such share, or no prediction of one class."""
+    _check_share(share_of, _classes_of(model))
+    if share_of is None and model.classes and model.node_label is None:
+        raise InvalidInputError("of a forest of classes only shares are an expression: give share_of=<class>")
+
+
+def _check_asked_of_scores(model: FittedModel, share_of: Any, score: int | None) -> None:
+    """Raises InvalidInputError if boosted trees have no such share or score, or several predictions."""
+    link, num_scores, names = model.link, model.node_value.shape[1], _classes_of(model)
+    assert link is not None
+    _check_share(share_of, names)
+    if score is not None:
+        if share_of is not None or type(score) is not int or not 0 <= score < num_scores:
+            raise InvalidInputError(f"score must be from 0 to {num_scores - 1}, and stands alone, got {score!r}")
+    elif share_of is None and (link.kind == Link.SOFTMAX or (not names and _has_several(link, num_scores))):
+        given = "share_of=<class>" if names else f"score=<number from 0 to {num_scores - 1}>"
+        raise InvalidInputError(f"of these boosted trees one prediction is an expression: give {given}")
 
 
 def _from_scores(
@@ -70,30 +115,27 @@ def _from_scores(
     sum_of_trees: Callable[[list[str]], str],
     score: int | None,
     share_of: Any,
+    dialect: Dialect,
 ) -> str:
     """The prediction of boosted trees, of which `sum_of_trees` writes sums of literals of nodes."""
 
     def sum_of(values: Float64[np.ndarray, " node"]) -> str:
-        return sum_of_trees([_literal(value) for value in values.tolist()])
+        return sum_of_trees([dialect.literal(value) for value in values.tolist()])
 
     num_scores, names = steps.shape[1], [] if link.classes is None else link.classes.tolist()
-    _check_share(share_of, names)
+    one = dialect.literal(1.0)
     if score is not None:
-        if share_of is not None or type(score) is not int or not 0 <= score < num_scores:
-            raise InvalidInputError(f"score must be from 0 to {num_scores - 1}, and stands alone, got {score!r}")
         return sum_of(steps[:, score])
-    if share_of is None and (link.kind == Link.SOFTMAX or (not names and _has_several(link, num_scores))):
-        given = "share_of=<class>" if names else f"score=<number from 0 to {num_scores - 1}>"
-        raise InvalidInputError(f"of these boosted trees one prediction is an expression: give {given}")
     if link.kind == Link.SOFTMAX:
         place = names.index(share_of)
         others = [f"EXP({sum_of(steps[:, other] - steps[:, place])})" for other in range(num_scores) if other != place]
-        return "1.0 / (1.0 + " + "\n+ ".join(others) + ")"
+        return f"{one} / ({one} + " + "\n+ ".join(others) + ")"
     if names and share_of is None:
-        return f"CASE WHEN {sum_of(steps[:, 0])} > 0 THEN {_literal(names[1])} ELSE {_literal(names[0])} END"
+        first, second = map(dialect.literal, names)
+        return f"CASE WHEN {sum_of(steps[:, 0])} > 0 THEN {second} ELSE {first} END"
     if link.kind == Link.LOGISTIC:
         is_first = bool(names) and share_of == names[0]
-        return f"1.0 / (1.0 + EXP({sum_of(steps[:, 0] if is_first else -steps[:, 0])}))"
+        return f"{one} / ({one} + EXP({sum_of(steps[:, 0] if is_first else -steps[:, 0])}))"
     return f"EXP({sum_of(steps[:, 0])})" if link.kind == Link.EXP else sum_of(steps[:, 0])
 
 
@@ -108,47 +150,46 @@ def _check_share(share_of: Any, names: list[Any]) -> None:
         raise InvalidInputError(f"share_of must be a class of the estimator ({classes}), got {share_of!r}")
 
 
-def _predicted(model: FittedModel, share_of: Any) -> list[str]:
-    """The prediction at every node as a literal: the class, the share of a class, or the number."""
-    names = model.classes[0].tolist() if model.classes else []
-    _check_share(share_of, names)
+def _predicted(model: FittedModel, share_of: Any) -> list[Any]:
+    """The prediction at every node: the class, the share of a class, or the number."""
+    names = _classes_of(model)
     if share_of is not None or not names:
-        shares = model.node_value[:, names.index(share_of) if names else 0]
-        return [_literal(share) for share in shares.tolist()]
-    if model.node_label is None:
-        raise InvalidInputError("of a forest of classes only shares are an expression: give share_of=<class>")
-    return [_literal(names[label]) for label in model.node_label[0].tolist()]
+        return model.node_value[:, names.index(share_of) if names else 0].tolist()
+    assert model.node_label is not None
+    return [names[label] for label in model.node_label[0].tolist()]
 
 
-def _expression(
-    questions: list[Question],
-    nesting: list[int],
-    root: int,
-    predicted: list[str],
-    schema: Schema,
-    planes: Planes | None,
-) -> str:
-    """The expression of one tree, written from the front to the back without recursion.
+class _Text(NamedTuple):
+    """Trees as expressions of a dialect."""
 
-    A CASE goes on with the last branch of every question, and nests its first.
-    """
-    parts: list[str] = []
-    waiting = [(root, True)]
-    while waiting:
-        place, begins = waiting.pop()
-        asked = questions[place]
-        if asked.is_end:
-            parts.append(predicted[asked.node] if begins else f"\nELSE {predicted[asked.node]} END")
-            continue
-        # Missing values are simplest in the last branch, unless that costs a level.
-        last_is_yes = asked.missing_is_yes
-        if nesting[asked.yes] != nesting[asked.no]:
-            last_is_yes = nesting[asked.yes] > nesting[asked.no]
-        first, last = (asked.no, asked.yes) if last_is_yes else (asked.yes, asked.no)
-        condition = _condition(schema, planes, asked, is_yes=not last_is_yes)
-        parts.append(f"{'CASE ' if begins else chr(10)}WHEN {condition} THEN ")
-        waiting += [(last, False), (first, True)]
-    return "".join(parts)
+    dialect: Dialect
+    questions: list[Question]
+    nesting: list[int]
+    schema: Schema
+    planes: Planes | None
+
+    def tree(self, root: int, predicted: list[str]) -> str:
+        """The expression of one tree, written from the front to the back without recursion.
+
+        A CASE goes on with the last branch of every question, and nests its first.
+        """
+        parts: list[str] = []
+        waiting = [(root, True)]
+        while waiting:
+            place, begins = waiting.pop()
+            asked = self.questions[place]
+            if asked.is_end:
+                parts.append(predicted[asked.node] if begins else f"\nELSE {predicted[asked.node]} END")
+                continue
+            # Missing values are simplest in the last branch, unless that costs a level.
+            last_is_yes = asked.missing_is_yes
+            if self.nesting[asked.yes] != self.nesting[asked.no]:
+                last_is_yes = self.nesting[asked.yes] > self.nesting[asked.no]
+            first, last = (asked.no, asked.yes) if last_is_yes else (asked.yes, asked.no)
+            condition = _condition(self, asked, is_yes=not last_is_yes)
+            parts.append(f"{'CASE ' if begins else chr(10)}WHEN {condition} THEN ")
+            waiting += [(last, False), (first, True)]
+        return "".join(parts)
 
 
 def _nesting(questions: list[Question]) -> list[int]:
@@ -162,63 +203,60 @@ def _nesting(questions: list[Question]) -> list[int]:
     return nesting
 
 
-def _condition(schema: Schema, planes: Planes | None, asked: Question, *, is_yes: bool) -> str:
+def _condition(text: _Text, asked: Question, *, is_yes: bool) -> str:
     """The condition of the rows that go to yes, or to no; an unseen word counts as NULL, and stands in no list."""
-    if planes is not None:
-        return f"{_plane(planes, asked.column)} {'<=' if is_yes else '>'} 0"
-    column = schema.columns[asked.column]
-    name, takes_missing = _name(column), asked.missing_is_yes == is_yes
+    dialect = text.dialect
+    if text.planes is not None:
+        return f"{_plane(dialect, text.planes, asked.column)} {'<=' if is_yes else '>'} 0"
+    column = text.schema.columns[asked.column]
+    takes_missing = asked.missing_is_yes == is_yes
     if column.kind == "numeric":
         if asked.limit < np.inf:
-            known = f"{name} {'<=' if is_yes else '>'} {_limit(column, asked.limit)}"
-            return f"{known} OR {name} IS NULL" if takes_missing else known
+            return dialect.compared(column, asked.limit, is_above=not is_yes, takes_missing=takes_missing)
         if is_yes:
-            return "1 = 1" if takes_missing else f"{name} IS NOT NULL"
-        return f"{name} IS NULL" if takes_missing else "1 = 0"
+            return "1 = 1" if takes_missing else dialect.is_known(column)
+        return dialect.is_missing(column) if takes_missing else "1 = 0"
     all_codes = range(len(column.categories))
     yes = set(all_codes if asked.limit == np.inf else asked.codes)
     listed = [code for code in all_codes if (code in yes) == (is_yes != takes_missing)]
-    values = ", ".join(_literal(column.categories[code]) for code in listed)
+    values = ", ".join(dialect.literal(column.categories[code]) for code in listed)
     if takes_missing:
-        return f"{name} NOT IN ({values}) OR {name} IS NULL" if listed else "1 = 1"
-    return f"{name} IN ({values})" if listed else "1 = 0"
+        return f"{dialect.words_of(column)} NOT IN ({values}) OR {dialect.is_missing(column)}" if listed else "1 = 1"
+    return f"{dialect.words_of(column)} IN ({values})" if listed else "1 = 0"
 
 
-def _limit(column: Column, limit: float) -> str:
-    """A threshold; of dates as a text, which databases compare with their own dates."""
-    if column.time is None or column.time.kind == "duration":
-        return _literal(limit)
-    return _literal(column.time.limit_of_databases(limit) + ("+00:00" if column.time.kind == "utc" else ""))
-
-
-def _name(column: Column) -> str:
-    return '"' + column.name.replace('"', '""') + '"'
-
-
-def _plane(planes: Planes, plane: int) -> str:
-    """The sum of a plane, a column after the other; it is never NULL."""
-    parts = [_literal(float(planes.offset[plane]))]
-    weight = planes.weight[plane]
-    for place, column in enumerate(planes.schema.columns):
+def _check_planes(planes: Planes | None) -> None:
+    """Raises InvalidInputError if a plane sums dates."""
+    for column in () if planes is None else planes.schema.columns:
         if column.time is not None and column.time.kind != "duration":
             raise InvalidInputError(f"a plane sums column {column.name!r}, whose dates SQL does not add to numbers")
-        name = _name(column)
+
+
+def _plane(dialect: Dialect, planes: Planes, plane: int) -> str:
+    """The sum of a plane, a column after the other; it is never NULL."""
+    literal, weight = dialect.literal, planes.weight[plane]
+    parts = [literal(float(planes.offset[plane]))]
+    for place, column in enumerate(planes.schema.columns):
         terms = [term for term in np.flatnonzero(planes.column == place).tolist() if weight[term]]
         numbers = [term for term in terms if planes.kind[term] == TermKind.NUMBER]
-        missing = _literal(float(sum(weight[term] for term in terms if planes.kind[term] == TermKind.MISSING)))
+        missing = literal(float(sum(weight[term] for term in terms if planes.kind[term] == TermKind.MISSING)))
         if column.kind == "numeric" and numbers:
             (term,) = numbers
-            middle, unit = (_literal(float(part[term])) for part in (planes.middle, planes.unit))
-            parts.append(f"COALESCE(({name} - {middle}) / {unit} * {_literal(float(weight[term]))}, {missing})")
+            middle, unit, factor = (literal(float(of[term])) for of in (planes.middle, planes.unit, weight))
+            parts.append(f"COALESCE(({dialect.number(column)} - {middle}) / {unit} * {factor}, {missing})")
         elif column.kind == "numeric" and terms:
-            parts.append(f"CASE WHEN {name} IS NULL THEN {missing} ELSE 0.0 END")
+            parts.append(f"CASE WHEN {dialect.is_missing(column)} THEN {missing} ELSE {literal(0.0)} END")
         elif terms:
-            parts.append(f"CASE {name}{_worth_of_words(planes, weight, terms, column)} ELSE {missing} END")
+            worth = _worth_of_words(planes, weight, terms, column)
+            cases = (f" WHEN {literal(word)} THEN {literal(value)}" for word, value in worth)
+            parts.append(f"CASE {dialect.words_of(column)}{''.join(cases)} ELSE {missing} END")
     return " + ".join(parts)
 
 
-def _worth_of_words(planes: Planes, weight: Float64[np.ndarray, " term"], terms: list[int], column: Column) -> str:
-    """The number that every word of a column adds to a plane."""
+def _worth_of_words(
+    planes: Planes, weight: Float64[np.ndarray, " term"], terms: list[int], column: Column
+) -> list[tuple[Any, float]]:
+    """The words of a column, with the number that each adds to a plane."""
     worth = np.zeros(len(column.categories))
     codes = np.arange(len(worth))
     for term in terms:
@@ -226,23 +264,4 @@ def _worth_of_words(planes: Planes, weight: Float64[np.ndarray, " term"], terms:
             worth += weight[term] * ((codes - planes.middle[term]) / planes.unit[term])
         elif planes.kind[term] == TermKind.CATEGORY:
             worth += weight[term] * (codes == planes.middle[term])
-    return "".join(
-        f" WHEN {_literal(word)} THEN {_literal(value)}"
-        for word, value in zip(column.categories, worth.tolist(), strict=True)
-    )
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        if not np.isfinite(value):
-            raise InvalidInputError("the tree has a threshold or value that is infinite, for which SQL has no literal")
-        text = repr(value)
-        return text if any(letter in text for letter in ".e") else text + ".0"
-    text = str(value)
-    if "\0" in text:
-        raise InvalidInputError(f"the word {text!r} has a zero character, which SQL has not")
-    return "'" + text.replace("'", "''") + "'"
+    return list(zip(column.categories, worth.tolist(), strict=True))

@@ -84,13 +84,24 @@ def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, s
         has = f"{num_outputs} outputs" if num_outputs else "numbers as targets"
         raise InvalidInputError(f"style {style!r} is for classes of one output, the tree has {has}")
     if style == "jaxtree":
-        return "\n".join(_own_lines(model))
+        return "\n".join(map(_one_line, _own_lines(model)))
     layout = _LAYOUTS[style]
     tests_one = np.any((np.asarray(model.tree.split_kind) == SplitKind.ONE_VS_REST) & ~np.asarray(model.tree.is_leaf))
     # J48 writes all digits of a threshold, as in "10.0", where it may test one category against the others.
     if style == "weka" and (tests_one or getattr(estimator, "binary_splits", False)):
         layout = layout._replace(test=partial(_plain_test, number=_java_double))
-    return "\n".join(_lines(model, layout))
+    return "\n".join(map(_one_line, _lines(model, layout)))
+
+
+def _one_line(line: str) -> str:
+    r"""A line whose names and words do not break it.
+
+    >>> print(_one_line("outlook = no\nsun"))
+    outlook = no\nsun
+    """
+    if line.splitlines() == [line]:
+        return line
+    return "".join(sign if sign.splitlines() == [sign] else repr(sign)[1:-1] for sign in line)
 
 
 def _own_lines(model: FittedModel) -> list[str]:

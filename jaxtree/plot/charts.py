@@ -48,6 +48,12 @@ def calm(ax: Axes, *, grid: bool = True) -> None:
         ax.set_axisbelow(True)
 
 
+def draw_legend(ax: Axes, **options: Any) -> None:
+    """Draws the legend; names are as they are, where Matplotlib would read "$" as the beginning of a formula."""
+    for text in ax.legend(**options).get_texts():
+        text.set_parse_math(False)
+
+
 def draw_scale(ax: Axes, drawn: Any, label: str) -> None:
     """Draws the scale of the colours next to the axes."""
     figure: Any = ax.figure
@@ -92,7 +98,7 @@ def plot_importances(estimator: Any, importances: Any = None, *, max_columns: in
     ax = axes_to_draw_in(ax, (6.0, 1.0 + 0.32 * order.size))
     errors = None if spread is None else spread[order]
     ax.barh(place, value[order], xerr=errors, color=BLUE, height=0.7, error_kw={"ecolor": GREY, "capsize": 2})
-    ax.set_yticks(place, [names[column] for column in order])
+    ax.set_yticks(place, [names[column] for column in order], parse_math=False)
     ax.invert_yaxis()
     ax.set_xlabel(label)
     ax.xaxis.set_major_locator(MaxNLocator(5))
@@ -143,7 +149,7 @@ def plot_learning_curve(estimator: Any, *, ax: Axes | None = None) -> Axes:
     ax.axvline(estimator.best_epoch_, color=GREY, linestyle=":", linewidth=1.2, label="kept")
     ax.set(xlabel="epoch", ylabel="loss")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.legend(frameon=False)
+    draw_legend(ax, frameon=False)
     calm(ax)
     return ax
 

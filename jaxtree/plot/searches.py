@@ -125,7 +125,7 @@ def _draw_bars(ax: Axes | None, labels: list[str], lengths: Any, spread: Any) ->
     ax = axes_to_draw_in(ax, (6.0, 1.0 + 0.32 * len(labels)))
     place = np.arange(len(labels))
     ax.barh(place, lengths, xerr=spread, color=BLUE, height=0.7, error_kw={"ecolor": GREY, "capsize": 2})
-    ax.set_yticks(place, labels)
+    ax.set_yticks(place, labels, parse_math=False)
     ax.invert_yaxis()
     ax.xaxis.set_major_locator(MaxNLocator(5))
     calm(ax)

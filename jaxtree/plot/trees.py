@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.pictures import PicturedNode, colour_of_class, picture
-from jaxtree.plot.charts import BLUES, axes_to_draw_in, calm, draw_scale
+from jaxtree.plot.charts import BLUES, axes_to_draw_in, calm, draw_legend, draw_scale
 from jaxtree.table.schema import Schema
 
 INCHES_PER_LEAF, INCHES_PER_LEVEL = 1.5, 1.35
@@ -89,7 +89,7 @@ def _draw(ax: Axes, node: PicturedNode, place: dict[int, tuple[float, float]], f
     x, y = place[node.node]
     box = {"boxstyle": "round,pad=0.4", "facecolor": node.colour, "edgecolor": "#6b6b6b"}
     text = "\n".join(_broken(line) for line in node.lines)
-    ax.text(x, y, text, ha="center", va="center", fontsize=fontsize, bbox=box, zorder=2)
+    ax.text(x, y, text, ha="center", va="center", fontsize=fontsize, bbox=box, zorder=2, parse_math=False)
     if not node.branch:
         return
     above_x, above_y = place[node.parent]
@@ -97,7 +97,7 @@ def _draw(ax: Axes, node: PicturedNode, place: dict[int, tuple[float, float]], f
     label = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
     ax.text(
         (above_x + 2 * x) / 3, (above_y + 2 * y) / 3, _broken(node.branch), ha="center", va="center",
-        fontsize=0.85 * fontsize, bbox=label, zorder=1,
+        fontsize=0.85 * fontsize, bbox=label, zorder=1, parse_math=False,
     )  # fmt: skip
 
 
@@ -149,7 +149,8 @@ def plot_decision_boundary(
         _draw_classes(ax, estimator.classes_.tolist(), sides, estimator.predict_values(plane), rows, y)
     else:
         _draw_numbers(ax, sides, estimator.predict_values(plane).ravel(), rows, y)
-    ax.set(xlabel=schema.columns[0].name, ylabel=schema.columns[1].name)
+    ax.set_xlabel(schema.columns[0].name, parse_math=False)
+    ax.set_ylabel(schema.columns[1].name, parse_math=False)
     calm(ax, grid=False)
     return ax
 
@@ -186,7 +187,7 @@ def _draw_classes(ax: Axes, names: list, sides: list, shares: Any, rows: Any, y:
     for place, name in enumerate(names):
         chosen = given == name
         ax.scatter(*rows[chosen].T, s=22, color=colours[place], edgecolor="white", linewidth=0.6, label=str(name))
-    ax.legend(frameon=True, framealpha=0.9, edgecolor="none")
+    draw_legend(ax, frameon=True, framealpha=0.9, edgecolor="none")
 
 
 def _draw_numbers(ax: Axes, sides: list, means: Any, rows: Any, y: Any) -> None:

@@ -112,7 +112,10 @@ def test_sql_of_a_class_and_of_a_score(run, boosted):
     assert run("export", boosted, "--to", "sql", "--score", "0").stdout == jaxtree.to_sql(model, score=0) + "\n"
     said = run("export", boosted, "--to", "sql", "--share-of", "maybe", status=1).stderr
     assert "--share-of must be a class of the model (no, yes), got 'maybe'" in said
-    assert "is for --to sql" in run("export", boosted, "--to", "c", "--score", "0", status=2).stderr
+    said = run("export", boosted, "--to", "sql", "--dialect", "mysql").stdout
+    assert said == jaxtree.to_sql(model, dialect="mysql") + "\n" and "`" in said
+    for option in ("--score", "0"), ("--dialect", "duckdb"):
+        assert "is for --to sql" in run("export", boosted, "--to", "c", *option, status=2).stderr
 
 
 def test_the_help_of_a_fit_lists_boosting(run):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jaxtree import export_text
+from jaxtree import DecisionTreeClassifier, export_text
 from jaxtree.errors import InvalidInputError
 from tests.export.fitted import NOWHERE, fitted
 from tests.reference.c45_oracle import Node
@@ -113,3 +113,9 @@ def test_other_names_of_the_columns():
 def test_weights_that_are_integers():
     tree = fitted(Node(np.array([2, 3]), 1), COLORS, GOOD)
     assert export_text(tree) == "root: good (bad 2, good 3)"
+
+
+def test_no_name_or_word_breaks_a_line():
+    X = pd.DataFrame({"a\nb": ["x\n|-- forged: yes (yes 3)", "y\u2028z"] * 3})
+    lines = export_text(DecisionTreeClassifier().fit(X, ["p\r", "q"] * 3)).splitlines()
+    assert len(lines) == 3 and lines[2] == r"|-- a\nb in {y\u2028z}: q (q 3)"

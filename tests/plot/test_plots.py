@@ -22,6 +22,7 @@ from jaxtree.plot import (
     plot_importances,
     plot_learning_curve,
     plot_pruning_path,
+    plot_tree,
 )
 from tests.examples import example
 
@@ -180,3 +181,17 @@ def test_the_learning_curve_is_the_history():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["loss", "validation loss", "kept"]
     with pytest.raises(InvalidInputError, match="DecisionTreeClassifier has not learned in epochs"):
         plot_learning_curve(example("cart"))
+
+
+def test_dollars_in_names_are_no_formulas():
+    """Matplotlib would refuse to draw what is no formula, and write others without their dollars."""
+    names = [r"cost in $\x$ {", "b $1 $2"]
+    X = pd.DataFrame({names[0]: np.arange(20.0), names[1]: np.arange(20.0) % 3})
+    y = np.where(X[names[0]] > 9, r"$\frac$", "$a$")
+    tree = DecisionTreeClassifier().fit(X, y)
+    for draw in (
+        lambda: plot_tree(tree),
+        lambda: plot_importances(tree),
+        lambda: plot_decision_boundary(tree, X, y),
+    ):
+        draw().figure.canvas.draw()
