@@ -179,8 +179,12 @@ def show(
 def _scores_of_numbers(session: Session, estimator: Any, X: Any, y: Any, given: dict[str, Any]) -> dict[str, Any]:
     from sklearn import metrics
 
+    own = estimator.score_name_
+    scores = {} if own == "R²" else {own: float(estimator.score(X, y, **given))}
     pair = y, estimator.predict(X)
-    return {
+    if pair[1].ndim > 1:  # of quantiles no single one is close to the targets
+        return scores
+    return scores | {
         "R²": float(metrics.r2_score(*pair, **given)) if len(X) > 1 else None,
         "mean absolute error": float(metrics.mean_absolute_error(*pair, **given)),
         "root mean squared error": float(metrics.root_mean_squared_error(*pair, **given)),

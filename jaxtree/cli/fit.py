@@ -154,9 +154,12 @@ def fit_and_save(session: Session, estimator: Any, training: "Labelled", output:
     """Fits an estimator, writes it, and prints results, the size of the model and its score."""
     with _fitting(session, estimator):
         estimator.fit(training.X, training.y, sample_weight=training.weight)
+    from jaxtree.table.numerals import score_in_words
+
     keep_reading(estimator, training)
     score = estimator.score(training.X, training.y, sample_weight=training.weight)
-    print_results(output, [*results, _shape(estimator), f"on the rows of the fit: {training.score_name} {score:z.4f}"])
+    words = f"on the rows of the fit: {estimator.score_name_} {score_in_words(score)}"
+    print_results(output, [*results, _shape(estimator), words])
     save_model(estimator, output)
 
 
@@ -244,14 +247,22 @@ def _cross_validated(session: Session, estimator: Any, training: "Labelled", fol
     import numpy as np
     from sklearn.base import clone
 
-    scores = []
+    scores, name = [], ""
     with progress_bar(quiet=session.quiet) as progress:
         for rows, others in progress.track(folds_of(training, folds, seed), description=f"{folds} folds"):
             fitted, scored = training.take(rows), training.take(others)
             fold: Any = clone(estimator)
             fold.fit(fitted.X, fitted.y, sample_weight=fitted.weight)
             scores.append(fold.score(scored.X, scored.y, sample_weight=scored.weight))
-    return f"{folds}-fold cross-validation: {training.score_name} {np.mean(scores):z.4f} ± {np.std(scores):z.4f}"
+            name = fold.score_name_
+    return f"{folds}-fold cross-validation: {name} {mean_and_deviation(np.mean(scores), np.std(scores))}"
+
+
+def mean_and_deviation(mean: Any, deviation: Any) -> str:
+    """Returns a score over folds in words."""
+    from jaxtree.table.numerals import score_in_words
+
+    return f"{score_in_words(float(mean))} ± {score_in_words(float(deviation))}"
 
 
 def _kinds(X: Any) -> dict[str, list[str]]:
@@ -309,7 +320,7 @@ def _ranking(scores: dict[str, Any], name: str) -> list[str]:
         rank, mean, deviation = (scores[f"{figure}_test_score"][place] for figure in ("rank", "mean", "std"))
         setting = scores["params"][place].items()
         words = " ".join(f"{parameter}={'none' if value is None else value}" for parameter, value in setting)
-        lines.append(f"{rank:>4}  {mean:z.4f} ± {deviation:z.4f}  {words}")
+        lines.append(f"{rank:>4}  {mean_and_deviation(mean, deviation)}  {words}")
     return lines
 
 

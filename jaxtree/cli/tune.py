@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jaxtree.cli.fit import check_scorer, folds_of, keep_reading, print_results, read_training, save_model
+from jaxtree.cli.fit import (
+    check_scorer,
+    folds_of,
+    keep_reading,
+    mean_and_deviation,
+    print_results,
+    read_training,
+    save_model,
+)
 from jaxtree.cli.output import as_output, check_output, write_bytes
 from jaxtree.cli.session import (
     INTERRUPTED,
@@ -157,6 +165,8 @@ def _results(tuned: Any, budget: Any) -> list[str]:
     if tried.was_cut.any():
         lines += [f"{tried.was_cut.sum()} of them ended with fewer rounds for lack of time: give more --minutes"]
     lines += [f"{yardstick.in_words}, mean ± deviation over folds"]
-    lines += [f"  {name:<12}  {yardstick.shown(scores.mean()):z.4f} ± {scores.std():z.4f}" for name, scores in rows]
+    lines += [
+        f"  {name:<12}  {mean_and_deviation(yardstick.shown(scores.mean()), scores.std())}" for name, scores in rows
+    ]
     plural = "s" if members > 1 else ""
     return [*lines, f"{type(tuned.model).__name__}: {members} member{plural}, fitted on all rows"]

@@ -214,6 +214,16 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
         """Yields the predictions of every row after each round."""
         return (self._as_given(self._predictions(scores)) for scores in self.staged_scores(X, offset=offset))
 
+    @property
+    def score_name_(self) -> str:
+        """What `score` returns: "R²", or minus the mean of the loss, such as "minus mean cox()"."""
+        return f"minus mean {self.loss_}" if self._scores_by_loss else "R²"
+
+    @property
+    def _scores_by_loss(self) -> bool:
+        """Whether predictions are no numbers close to the targets."""
+        return bool(self.loss_.needs) or self.loss_.num_scores != self.n_outputs_
+
     def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:
         """Returns the coefficient of determination, or minus the mean loss.
 
@@ -227,7 +237,7 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
             extras: What the loss asks for, as in `fit`.
         """
         check_is_fitted(self)
-        if self.loss_.needs or self.loss_.num_scores != self.n_outputs_:
+        if self._scores_by_loss:
             return -self._mean_loss(X, y, sample_weight, extras)
         fit_extras(self.loss_, np.zeros(0), dict(extras))
         given = read_arguments(X, y, sample_weight)

@@ -89,6 +89,11 @@ class DistributionBoosting(PredictsNumbers, BaseBoosting):
         """
         return self.predict_dist(X, offset=offset).quantile(levels)
 
+    @property
+    def score_name_(self) -> str:
+        """What `score` returns."""
+        return "mean log likelihood"
+
     def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:
         """Returns the mean log likelihood of rows, in nats.
 

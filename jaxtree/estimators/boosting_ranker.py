@@ -99,6 +99,11 @@ class GradientBoostingRanker(BaseBoosting):
         """Returns the score of every row: within a group the most relevant rows have the highest."""
         return self.raw_scores(X, offset=offset)[:, 0]
 
+    @property
+    def score_name_(self) -> str:
+        """What `score` returns: "NDCG", or "NDCG of the first 5"."""
+        return "NDCG" if self.top is None else f"NDCG of the first {self.top}"
+
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, group: Any = None, offset: Any = None) -> float:
         """Returns the mean over groups of the normalised discounted cumulative gain of their first `top` rows.
 

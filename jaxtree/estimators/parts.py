@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
@@ -93,6 +93,11 @@ def plain_target(y: Any) -> Any:
 
 class ScoresSources:
     """Extends scikit-learn's `score`, of the mixin that follows this class, to sources."""
+
+    @property
+    def score_name_(self) -> str:
+        """What `score` returns, as pages and commands call it: "accuracy", or of numbers "R²"."""
+        return "accuracy" if isinstance(self, ClassifierMixin) else "R²"
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Returns the share of rows that are predicted right; of numbers the coefficient of determination.

@@ -15,7 +15,7 @@ from jaxtree.estimators.parts import read_arguments
 from jaxtree.export.conditions import features_of
 from jaxtree.export.pictures import CLASS_COLOURS, small_html
 from jaxtree.page.curves import DIGITS_OF_ENDS, Chart, Line, make_chart
-from jaxtree.table.numerals import decimals_together
+from jaxtree.table.numerals import decimals_together, score_in_words
 from jaxtree.table.schema import Column
 from jaxtree.tree.model import FittedModel
 
@@ -151,5 +151,5 @@ def _summary(estimator: Any) -> list[tuple[str, str]]:
     return [("loss", repr(estimator.loss_)), *((name, f"{number:,}") for name, number in [*classes, *facts])]
 
 
-def _score(estimator: Any, X: Any, y: Any, extras: Mapping[str, Any]) -> tuple[str, float]:
-    return "accuracy" if hasattr(estimator, "classes_") else "R²", float(estimator.score(X, y, **extras))
+def _score(estimator: Any, X: Any, y: Any, extras: Mapping[str, Any]) -> tuple[str, str]:
+    return estimator.score_name_, score_in_words(estimator.score(X, y, **extras))

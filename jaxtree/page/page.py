@@ -13,6 +13,7 @@ from jaxtree.errors import InvalidTypeError, import_extra
 from jaxtree.export.models import exported_model
 from jaxtree.page.boosted import boosted_facts
 from jaxtree.page.columns import PageRows, Subject, page_data, read_rows, subject_of
+from jaxtree.table.numerals import score_in_words
 
 SCRIPTS = ("elements", "tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
 """The parts of the page's one script, in their order."""
@@ -173,9 +174,10 @@ def _importances(estimator: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _scores_of_forest(subject: Subject, tables: list[tuple[str, Any, Any]]) -> list[tuple[str, float]]:
-    """The scores of a forest by itself: accuracy, or the coefficient of determination; none for a tree."""
+def _scores_of_forest(subject: Subject, tables: list[tuple[str, Any, Any]]) -> list[tuple[str, str]]:
+    """The scores of a forest by itself: with their names; none for a tree."""
     if subject.number is None:
         return []
-    measure = "accuracy" if subject.classes else "R²"
-    return [(f"{name} {measure}", float(subject.estimator.score(X, y))) for name, X, y in tables if X is not None]
+    estimator = subject.estimator
+    given = [(name, X, y) for name, X, y in tables if X is not None]
+    return [(f"{name} {estimator.score_name_}", score_in_words(estimator.score(X, y))) for name, X, y in given]

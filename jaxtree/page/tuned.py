@@ -8,7 +8,7 @@ from jaxtyping import Float
 from jaxtree.export.pictures import CLASS_COLOURS
 from jaxtree.page.curves import DIGITS_OF_ENDS, Chart, Line, make_chart
 from jaxtree.page.page import asset, template_of
-from jaxtree.table.numerals import decimals_together, exact_decimal
+from jaxtree.table.numerals import decimals_together, exact_decimal, score_in_words
 
 MOST_LEADERS = 15
 """Settings in the table, beside the members."""
@@ -59,7 +59,7 @@ def _summary(tuned: Any, num_rows: int) -> list[tuple[str, str]]:
     yardstick, tried = tuned.yardstick, tuned.tried
     means = tried.scores.mean(axis=1)
     scores = [("ensemble", tuned.scores.mean()), ("best setting", means.max()), ("defaults", means[0])]
-    facts = [(f"{name}: {yardstick.in_words}", f"{yardstick.shown(score):z.4f}") for name, score in scores]
+    facts = [(f"{name}: {yardstick.in_words}", score_in_words(yardstick.shown(float(score)))) for name, score in scores]
     sizes = [("rows", num_rows), ("columns", tuned.model.n_features_in_), ("folds", len(tuned.tests))]
     sizes += [("settings", len(means)), ("members", len(tuned.model.estimators_))]
     return [*facts, *((name, f"{size:,}") for name, size in sizes)]
@@ -77,7 +77,7 @@ def _leaders(tuned: Any) -> list[dict[str, Any]]:
         rows.append(
             {
                 "rank": rank,
-                "score": f"{yardstick.shown(means[number]):z.4f} ± {deviations[number]:z.4f}",
+                "score": " ± ".join(map(score_in_words, (yardstick.shown(means[number]), deviations[number]))),
                 "rounds": f"{tried.num_rounds[number].mean():.0f}",
                 "weight": f"{weight:z.2f}" if weight else "",
                 "values": [exact_decimal(value) for value in tried.settings[number].values()],

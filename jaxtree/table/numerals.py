@@ -95,7 +95,7 @@ def score_in_words(value: float) -> str:
     >>> score_in_words(0.98765), score_in_words(-12.5), score_in_words(1.23456e-9)
     ('0.9877', '-12.5000', '1.235e-09')
     """
-    return f"{value:.4g}" if 0 < abs(value) < SMALLEST_SCORE else f"{value:.4f}"
+    return f"{value:.4g}" if 0 < abs(value) < SMALLEST_SCORE else f"{value:z.4f}"
 
 
 def decimals_together(values: Sequence[float], least_digits: int = LEAST_DIGITS) -> list[str]:

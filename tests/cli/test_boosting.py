@@ -3,8 +3,10 @@
 import json
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
+from sklearn.metrics import r2_score
 
 import jaxtree
 from jaxtree.boosting import quantile
@@ -121,3 +123,15 @@ def test_sql_of_a_class_and_of_a_score(run, boosted):
 def test_the_help_of_a_fit_lists_boosting(run):
     said = run("fit", "--help").stdout
     assert "--learning-rate" in said and "Boosting" in said
+
+
+def test_a_log_likelihood_is_not_called_r2(run):
+    """Of a model of a distribution, which only Python fits."""
+    x = np.linspace(0, 1, 40)
+    table = pd.DataFrame({"x": x, "y": x + np.sin(40 * x)})
+    table.to_csv("rows.csv", index=False)
+    model = jaxtree.DistributionBoosting(n_estimators=2, max_depth=2).fit(table[["x"]], table["y"])
+    model.save("model")
+    said = json.loads(run("evaluate", "model", "rows.csv", "--target", "y", "--json").stdout)
+    assert said["mean log likelihood"] == pytest.approx(model.score(table[["x"]], table["y"]))
+    assert said["R²"] == pytest.approx(r2_score(table["y"], model.predict(table[["x"]])))
