@@ -16,6 +16,7 @@ from jaxtyping import Float, Int, Shaped
 from sklearn.base import is_classifier
 
 from jaxtree.cli.conversion import are_whole, cast, check_exact, converted_or_none, with_twins
+from jaxtree.cli.lines import has_cells_for_names, with_decimal_points
 from jaxtree.cli.reading import Contents, read_contents
 from jaxtree.cli.session import ColumnOptions, Names, TableSession, in_short, listed
 from jaxtree.errors import InvalidInputError, InvalidTypeError
@@ -124,7 +125,9 @@ def check_columns(contents: Contents, names: Iterable[str]) -> None:
     columns = contents.frame.columns
     for name in names:
         if name not in columns:
-            raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}")
+            is_row = contents.missing and has_cells_for_names(contents.frame)
+            hint = " (--no-header reads the first line as a row, and calls the columns x0, x1, ...)" if is_row else ""
+            raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}{hint}")
 
 
 def read_features(
@@ -165,7 +168,7 @@ def features_like(
         # 0, 1, ... are names, in whatever order.
         names = [str(place) for place in range(len(names))] if are_shuffled_places(in_order) else list(in_order)
     check_columns(contents, names)
-    contents = contents._replace(missing=_missing_of_fit(contents, dict(zip(names, columns, strict=True))))
+    contents = _read_as_in_fit(contents, dict(zip(names, columns, strict=True)))
     features = {}
     for name, column in zip(names, columns, strict=True):
         kind = _kind_in_fit(column)
@@ -185,15 +188,18 @@ def features_like(
     return pd.DataFrame({name: typed[name] if name in typed else features[name] for name in names})
 
 
-def _missing_of_fit(contents: Contents, columns: Mapping[str, Column]) -> dict[str, tuple[str, ...]]:
-    """The words of missing cells of the columns of a fit: those of the fit, unless the user gives others now."""
-    missing = dict(contents.missing)
+def _read_as_in_fit(contents: Contents, columns: Mapping[str, Column]) -> Contents:
+    """The file with the words of missing cells and the decimals of the fit, unless the user gives others now."""
+    missing, decimals = dict(contents.missing), []
     for name, column in columns.items():
-        if column.cells is None or (contents.is_chosen and name in missing):
+        if column.cells is None:
             continue
-        if name in missing or (contents.frame[name].dtype == pl.String and _kind_in_fit(column) != "words"):
+        if name in missing and column.cells.decimal != contents.decimal:
+            decimals.append(with_decimal_points(contents.frame[name]))
+        must_be_text = contents.frame[name].dtype == pl.String and _kind_in_fit(column) != "words"
+        if (name in missing and not contents.is_chosen) or (name not in missing and must_be_text):
             missing[name] = column.cells.missing
-    return missing
+    return contents._replace(frame=contents.frame.with_columns(decimals), missing=missing)
 
 
 def _kind_in_fit(column: Column) -> str:
@@ -261,10 +267,12 @@ def read_labels(
         raise InvalidInputError("the model's file does not name its target: --target names it")
     target = given or names[0]
     check_columns(contents, (target,))
-    is_text = target in contents.missing
-    of_fit = {word for column in estimator.schema_.columns if column.cells for word in column.cells.missing}
-    if is_text and of_fit and not contents.is_chosen:
-        contents = contents._replace(missing={target: tuple(of_fit)})
+    is_text, of_fit = target in contents.missing, [column.cells for column in estimator.schema_.columns if column.cells]
+    words = tuple(word for cells in of_fit for word in cells.missing)
+    if is_text and words and not contents.is_chosen:
+        contents = contents._replace(missing={target: words})
+    if is_text and any(cells.decimal == "," for cells in of_fit):
+        contents = contents._replace(frame=contents.frame.with_columns(with_decimal_points(contents.frame[target])))
     if not is_classifier(estimator):
         kept, rows = _known(contents, target)
         return rows, cast(kept, target, "numbers").to_numpy()
@@ -300,7 +308,7 @@ def _cells_of(contents: Contents, names: Iterable[str], words: Iterable[str]) ->
     """How features became values: those of text, and those of other types that were made words."""
     has_strings = {name: contents.frame[name].dtype in (pl.String, pl.Categorical, pl.Enum) for name in words}
     made = {name: Cells(()) for name in names if not has_strings.get(name, True)}
-    return made | {name: Cells(contents.missing[name]) for name in names if name in contents.missing}
+    return made | {name: Cells(contents.missing[name], contents.decimal) for name in names if name in contents.missing}
 
 
 def _in_pandas(contents: Contents, columns: Mapping[str, pl.Series]) -> pd.DataFrame:

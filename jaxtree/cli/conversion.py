@@ -3,11 +3,13 @@
 Text becomes the values that it is written as; values of a file with types are cast, or become their words.
 """
 
+import re
 from collections.abc import Sequence
 
 import pandas as pd
 import polars as pl
 
+from jaxtree.cli.lines import COMMA_DECIMAL
 from jaxtree.cli.reading import Contents
 from jaxtree.cli.session import listed
 from jaxtree.errors import InvalidInputError, InvalidTypeError
@@ -63,9 +65,12 @@ def cast(contents: Contents, name: str, kind: str) -> pl.Series:
     wrong = (column.is_null() & series.is_not_null()).arg_true()
     if len(wrong):
         allowed = f" {listed(declared)}" if kind == "categories" else ""
+        has_comma = kind == "numbers" and re.fullmatch(COMMA_DECIMAL, str(series[wrong[0]]))
+        missing = "--missing names words that mean that a value is missing"
+        hint = "--decimal , reads decimal commas" if has_comma else missing
         raise InvalidInputError(
             f"column {name!r} of {contents.name} must have {KINDS[kind]}{allowed}, and has {series[wrong[0]]!r} in "
-            f"row {wrong[0] + 1} (--missing names words that mean that a value is missing)"
+            f"row {wrong[0] + 1} ({hint})"
         )
     return column
 

@@ -130,6 +130,7 @@ def search(
 def read_training(session: TableSession, data: str, target: str, columns: ColumnOptions) -> "Labelled":
     """Reads the rows of a fit, and notes the kinds of the columns and the task."""
     from jaxtree.cli.columns import read_labelled
+    from jaxtree.cli.lines import has_decimal_commas
     from jaxtree.cli.reading import read_contents
 
     contents = read_contents(data, session)
@@ -143,6 +144,9 @@ def read_training(session: TableSession, data: str, target: str, columns: Column
         session.note(f"  {rows.num_left_out} rows without a target are left out")
     why = "" if columns.task else f", so {rows.task} (--task overrides)"
     session.note(f"  target {in_short(target)}: {_target_in_words(rows.y, rows.task)}{why}")
+    text = [name for name in (*rows.X, target) if name in contents.missing and contents.decimal == "."]
+    if commas := [name for name in text if has_decimal_commas(contents.cells(name))]:
+        session.note(f"  {listed(commas)}: words that are numbers with decimal commas, which --decimal , reads")
     for name in [in_short(name) for name, column in rows.X.items() if _names_rows(column)]:
         session.note(f"  {name} has another value in every row: if it is a name or number of rows, --ignore {name}")
     if rows.task == "classification" and rows.y.nunique() < 2:

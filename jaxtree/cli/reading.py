@@ -19,15 +19,38 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from jaxtree.cli.lines import separator_of, with_decimal_points
 from jaxtree.cli.session import TextOptions, in_short, listed
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.names import kept_names
 
-_SEPARATORS = ("\t", ";", "|", ",")
 _GZIP, _PARQUET, _ARROW, _FEATHER_1 = b"\x1f\x8b", b"PAR1", b"ARROW1", b"FEA1"
 
 _MOST_RATIO, _LEAST_UNZIPPED = 100, 2**26
 """A gzip file may hold so many times its bytes, or so many bytes; files that are made to fill the memory hold 1,000."""
+
+_OFFICE = {
+    b"xl/workbook": "an Excel workbook: save it as CSV",
+    b"opendocument.spreadsheet": "an OpenDocument spreadsheet: save it as CSV",
+}
+_OTHERS = {
+    b"PK\x03\x04": "a zip archive: unpack it first",
+    b"BZh": "a bzip2 file: unpack it first, or pack it with gzip",
+    b"\xfd7zXZ\0": "an xz file: unpack it first, or pack it with gzip",
+    b"(\xb5/\xfd": "a Zstandard file: unpack it first, or pack it with gzip",
+    b"\x04\x22M\x18": "an LZ4 file: unpack it first, or pack it with gzip",
+    b"7z\xbc\xaf'\x1c": "a 7-Zip archive: unpack it first",
+    b"Rar!": "a RAR archive: unpack it first",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an old Excel workbook, or another Office file: save it as CSV",
+    b"SQLite format 3\0": "an SQLite database: write its table as CSV or Parquet",
+    b"\x89HDF\r\n\x1a\n": "an HDF5 file: write its table as CSV or Parquet",
+    b"\x93NUMPY": "an array of NumPy: write it as CSV or Parquet",
+    b"ORC": "an ORC file: write it as Parquet",
+    b"Obj\x01": "an Avro file: write it as Parquet",
+    b"%PDF-": "a PDF document",
+    _FEATHER_1: "a Feather file of version 1, which is not read: write version 2",
+}
+"""The first bytes of files that are not read, and what to do about them."""
 
 # The marks of UTF-32 come first: one of them begins with one of UTF-16.
 _ENCODINGS = {
@@ -57,6 +80,7 @@ class Contents(NamedTuple):
         missing: The words of every column of text that mean that a value is missing; a file with types has none.
         is_chosen: Whether the user has given these words.
         index: Columns that are the index of a saved table, and no features unless they are asked for by name.
+        decimal: The character that was before decimals in the file; in cells of numbers it is a point now.
     """
 
     name: str
@@ -65,6 +89,7 @@ class Contents(NamedTuple):
     missing: dict[str, tuple[str, ...]]
     is_chosen: bool
     index: tuple[str, ...] = ()
+    decimal: str = "."
 
     def cells(self, name: str) -> pl.Series:
         """Returns a column, null where a value is missing; cells of text have no spaces around them."""
@@ -118,8 +143,11 @@ def _first_line(error: BaseException) -> str:
 
 
 def _read(data: bytes, name: str, options: TextOptions) -> Contents:
-    if data.startswith(_FEATHER_1):
-        raise InvalidInputError(f"{name} is a Feather file of version 1, which is not read: write version 2")
+    # An Office file is a zip archive, whose names of files are not packed.
+    marks = (mark for mark in (*_OFFICE, *_OTHERS) if data.startswith(mark) or (data[:2] == b"PK" and mark in data))
+    other = next(marks, None)
+    if other is not None:
+        raise InvalidInputError(f"{name} is {(_OFFICE | _OTHERS)[other]}")
     if data.startswith((_PARQUET, _ARROW)):
         frame = (pl.read_parquet if data.startswith(_PARQUET) else pl.read_ipc)(io.BytesIO(data))
         kept = _kept_names(data, frame.columns)
@@ -164,7 +192,7 @@ def _decoded(data: bytes, name: str) -> str:
 
 def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
     text = text.strip("\n")
-    separator = options.cell_separator or _separator(text.split("\n", 1)[0])
+    separator = options.cell_separator or separator_of(text, name)
     if f"{separator} " in text and '"' in text:
         # A quote opens a cell for polars only where no space is before it.
         text = re.sub(f'(?<={re.escape(separator)}) +"', '"', text)
@@ -177,26 +205,23 @@ def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
         ) from error
     heads = frame.row(0) if options.header else (None,) * frame.width
     names = [(head or "").strip() or f"x{place}" for place, head in enumerate(heads)]
-    _check_unique(names, f"the names of the columns of {name}")
+    hint = ": --no-header reads the first line as a row" if options.header else ""
+    _check_unique(names, f"the names of the columns of {name}", hint)
     frame = frame.slice(int(options.header))
     frame.columns = names
+    if options.decimal == ",":
+        frame = frame.with_columns(with_decimal_points(frame[column]) for column in names)
     missing = dict.fromkeys(names, options.missing_words)
     # So pandas and R write the names of rows.
     blank = [place for place, head in enumerate(heads) if not (head or "").strip()]
     index = tuple(names[:1]) if options.header and blank == [0] and len(names) > 1 else ()
-    return Contents(name, frame, {}, missing, options.missing is not None, index)
+    return Contents(name, frame, {}, missing, options.missing is not None, index, options.decimal)
 
 
-def _separator(line: str) -> str:
-    """The separator that stands most often in a line, outside quotes; a comma if there is none."""
-    bare = "".join(line.split('"')[::2])
-    return max(_SEPARATORS, key=lambda separator: (bare.count(separator), separator == ","))
-
-
-def _check_unique(names: Sequence[str], meaning: str) -> None:
+def _check_unique(names: Sequence[str], meaning: str, hint: str = "") -> None:
     twice = next((name for name, number in Counter(names).items() if number > 1), None)
     if twice is not None:
-        raise InvalidInputError(f"{meaning} must be unique, and {in_short(repr(twice))} stands there twice")
+        raise InvalidInputError(f"{meaning} must be unique, and {in_short(repr(twice))} stands there twice{hint}")
 
 
 def _from_arff(text: str, name: str, options: TextOptions) -> Contents:

@@ -97,8 +97,9 @@ class TextOptions:
         ),
     ] = None
     separator: Annotated[
-        str | None, _file(help="The character between cells.", show_default="follows from the first line")
+        str | None, _file(help="The character between cells.", show_default="follows from the first lines")
     ] = None
+    decimal: Annotated[Literal[".", ","], _file(help="The character before the decimals of numbers.")] = "."
     header: Annotated[
         bool, _file("--header/--no-header", help="Whether the first line has names; if not, they are x0, x1, ...")
     ] = True

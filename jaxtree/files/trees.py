@@ -327,7 +327,8 @@ def _(column: Column) -> None:
 
 @check.register
 def _(cells: Cells) -> None:
-    require(all(isinstance(word, str) for word in cells.missing), "the words of missing cells are none")
+    is_known = all(isinstance(word, str) for word in cells.missing) and cells.decimal in (".", ",")
+    require(is_known, "a column has cells that are read in no way")
 
 
 def _is_category(value: Any) -> bool:

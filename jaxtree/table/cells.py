@@ -28,9 +28,11 @@ class Cells:
 
     Attributes:
         missing: The words that mean that a value is missing; none of a file whose cells have types.
+        decimal: The character before the decimals of numbers, "." or ",".
     """
 
     missing: tuple[str, ...]
+    decimal: str = "."
 
 
 def word_of(value: Any) -> str:

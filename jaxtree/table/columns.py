@@ -8,6 +8,7 @@ import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -34,6 +35,7 @@ CELLS_AT_A_TIME = 2**23
 
 _INTEGERS = (int, np.integer)
 _FLOATS = (float, np.floating)
+_EXACT = (Decimal, Fraction)
 _MISSING_TYPES = ("NoneType", "NAType", "NaTType", "MaskedConstant")  # by name, so that pandas need not be installed
 _KINDS_OF_VALUES = {  # in this order: NumPy's durations are integers, and so are truth values
     "strings": str,
@@ -41,7 +43,7 @@ _KINDS_OF_VALUES = {  # in this order: NumPy's durations are integers, and so ar
     "durations": (datetime.timedelta, np.timedelta64),
     "booleans": (bool, np.bool_),
     "integers": _INTEGERS,
-    "numbers": _FLOATS,
+    "numbers": _FLOATS + _EXACT,
 }
 BEYOND_EXACT = (
     "column {} holds integers beyond 2**53, which float64 cannot tell apart: subtract an offset, or pass strings"
@@ -240,7 +242,7 @@ def column_of_values(name: str, values: list) -> TableColumn:
     A column without any known value is one of numbers. Strings become categories in ascending order.
     """
     kinds = {_kind_of_type(name, value_type) for value_type in set(map(type, values))} - {"missing"}
-    if len(kinds) > 1 and all(np.isnan(value) for value in values if isinstance(value, _FLOATS)):
+    if len(kinds) > 1 and all(value != value for value in values if isinstance(value, _FLOATS + _EXACT)):
         kinds.discard("numbers")  # NaN may stand for a missing value of any kind
     if kinds == {"strings"}:
         categories = {str(value) for value in set(values) if isinstance(value, str)}
@@ -256,10 +258,16 @@ def column_of_values(name: str, values: list) -> TableColumn:
             f"column {name!r} mixes {' and '.join(sorted(kinds))}: make it all numbers, all booleans or all strings "
             "(or all dates, or all durations), where not missing"
         )
-    if any(abs(int(value)) > LARGEST_EXACT_INTEGER for value in values if isinstance(value, _INTEGERS)):
+    if any(_is_beyond_exact(value) for value in values if isinstance(value, _INTEGERS + _EXACT)):
         raise InvalidInputError(BEYOND_EXACT.format(repr(name)))
-    numbers = [value if isinstance(value, _INTEGERS + _FLOATS) else np.nan for value in values]
+    numbers = [float(value) if isinstance(value, _INTEGERS + _FLOATS + _EXACT) else np.nan for value in values]
     return column_of_array(name, np.array(numbers, np.float64))
+
+
+def _is_beyond_exact(value: Any) -> bool:
+    """Whether an integer, Decimal or Fraction is a whole number that float64 cannot tell from others."""
+    is_finite = value.is_finite() if isinstance(value, Decimal) else True
+    return bool(is_finite and abs(value) > LARGEST_EXACT_INTEGER and value == int(value))
 
 
 def _kind_of_type(name: str, value_type: type) -> str:

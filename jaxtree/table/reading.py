@@ -233,10 +233,10 @@ def _read_series(name: str, series: nw.Series) -> TableColumn:
     dtype, is_whole = series.dtype, not series.null_count()
     if dtype in (nw.Date, nw.Datetime, nw.Duration):
         return _read_times(name, series)
-    if dtype.is_temporal() or dtype.is_decimal() or dtype.is_nested() or dtype in _UNREADABLE:
+    if dtype.is_temporal() or dtype.is_nested() or dtype in _UNREADABLE:
         raise InvalidTypeError(
             f"column {name!r} has dtype {dtype}, which is not read: turn times of day into numbers (such as hours), "
-            "decimals and wide integers into floats, anything else into strings"
+            "wide integers into floats, anything else into strings"
         )
     if dtype.is_float() or (is_whole and (dtype.is_integer() or dtype.is_boolean())):
         return column_of_array(name, series.to_numpy())

@@ -1,6 +1,11 @@
 """Files of all kinds become the same columns, with the same types at predict as at fit."""
 
+import bz2
+import decimal
 import gzip
+import io
+import lzma
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -381,3 +386,91 @@ def test_columns_of_a_model_without_names_are_taken_in_order(run, tmp_path):
     assert run("evaluate", "m.jaxtree", "t.csv", "-t", "y").stdout.split()[3] == "1.0000"
     (tmp_path / "t.csv").write_text("1,0\n5,1\n1,5\n")
     assert run("predict", "m.jaxtree", "t.csv").stdout.split()[1:] == ["a", "b"]
+
+
+SEPARATED = {
+    "names with commas": ("t.csv", "length, cm\twidth, cm\ty\n1.5\t2\ta\n2.5\t3\tb\n"),
+    "cells with commas": ("t.csv", "town\tname\ty\nBerlin, A, B, C\tx, y\ta\nRoma\tz\tb\n"),
+    "one row, and the name of the file": ("t.tsv", "l, cm, mm\tw, cm\ty\n1, 2, 3\t2, 4\ta\n"),
+    "decimal commas": ("t.csv", "l;w;y\n1,5;2,5;a\n2,5;3,25;b\n"),
+    "names with semicolons": ("t.csv", "l;w;h,w;x,y\n1,2,a\n2,3,b\n"),
+    "cells in quotes": ("t.csv", 'l,w,y\n"1;2;3;4\n;5",2,a\n"3;4;5;6",3,b\n'),
+    "bars": ("t.txt", "a, b, c, d|w|y\n1|2|a\n2|3|b\n"),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), SEPARATED.values(), ids=SEPARATED)
+def test_separators_cut_all_lines_alike(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert read_contents(str(tmp_path / name), TextOptions()).frame.width == 3
+
+
+HEADLESS = {
+    "numbers": "5.1,3.5,a\n4.9,3.0,b\n4.7,3.2,a\n",
+    "numbers that repeat": "1,1,a\n2,1,b\n",
+    "words": "x,s,n\nx,s,y\nb,s,n\n",
+}
+
+
+@pytest.mark.parametrize("text", HEADLESS.values(), ids=HEADLESS)
+def test_a_table_without_a_header_is_told_how_to_say_so(run, tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    assert "--no-header" in run("fit", "t.csv", "-t", "species", "-o", "m.jaxtree", status=1).stderr
+    run("fit", "t.csv", "-t", "x2", "-o", "m.jaxtree", "--no-header")
+    (tmp_path / "t.csv").write_text(CSV)
+    assert "--no-header" not in run("fit", "t.csv", "-t", "species", "-o", "m.jaxtree", status=1).stderr
+
+
+def zipped(name):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, CSV)
+    return data.getvalue()
+
+
+OTHERS = {
+    "is a zip archive": zipped("t.csv"),
+    "is an Excel workbook: save it as CSV": zipped("xl/workbook.xml"),
+    "is a bzip2 file": bz2.compress(CSV.encode()),
+    "is an xz file": lzma.compress(CSV.encode()),
+    "is a Zstandard file": b"(\xb5/\xfd" + bytes(9),
+    "is an old Excel workbook": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(9),
+    "is an SQLite database": b"SQLite format 3\0" + bytes(9),
+}
+
+
+@pytest.mark.parametrize(("said", "content"), OTHERS.items(), ids=OTHERS)
+def test_files_of_other_kinds_are_called_by_their_names(tmp_path, said, content):
+    for data in (content, gzip.compress(content)):
+        (tmp_path / "t.csv").write_bytes(data)
+        with pytest.raises(InvalidInputError, match=said):
+            read_contents(str(tmp_path / "t.csv"), TextOptions())
+
+
+def test_decimal_commas(run, tmp_path):
+    """They are pointed out, read on demand, and known to the model."""
+    rows = [f"{i % 2 + 0.5};{i % 3};{i % 2 + 0.25}" for i in range(12)]
+    (tmp_path / "points.csv").write_text("a;b;y\n" + "\n".join(rows))
+    (tmp_path / "t.csv").write_text("a;b;y\n" + "\n".join(rows).replace(".", ","))
+    fit = ["fit", "t.csv", "-t", "y", "-o", "m.jaxtree"]
+    assert "a, y: words that are numbers with decimal commas, which --decimal , reads" in run(*fit).stderr
+    assert "--decimal , reads decimal commas" in run(*fit, "--numeric", "a", status=1).stderr
+    done = run(*fit, "--decimal", ",")
+    assert "numbers: a, b" in done.stderr and "numbers from 0.25 to 1.25" in done.stderr
+    for name in ("t.csv", "points.csv"):
+        assert "R²                       1.0000" in run("evaluate", "m.jaxtree", name).stdout
+    run("fit", "points.csv", "-t", "y", "-o", "m.jaxtree")
+    assert "--decimal , reads" in run("predict", "m.jaxtree", "t.csv", status=1).stderr
+    assert "R²                       1.0000" in run("evaluate", "m.jaxtree", "t.csv", "--decimal", ",").stdout
+    (tmp_path / "t.csv").write_text("a;y\n1.234,5;b\n1.500;c\n0,5;b\n")
+    assert "words: a" in run(*fit).stderr
+    assert "with a comma, as '0,5', and with a point, as '1.500'" in run(*fit, "--decimal", ",", status=1).stderr
+
+
+def test_decimals_are_numbers(run, tmp_path):
+    prices = [decimal.Decimal("1.5"), None, decimal.Decimal("2.25")]
+    frame = pl.DataFrame({"price": prices, "y": ["a", "b", "c"]}, schema_overrides={"price": pl.Decimal(9, 2)})
+    frame.write_parquet(tmp_path / "t.parquet")
+    rows = read_labelled(read_contents(str(tmp_path / "t.parquet"), TextOptions()), "y", ColumnOptions())
+    np.testing.assert_array_equal(rows.X["price"], [1.5, np.nan, 2.25])
+    run("fit", "t.parquet", "-t", "price", "-o", "m.jaxtree")

@@ -1,6 +1,8 @@
 """Reading tables: every kind of table says the same, and what is wrong with one is said at once."""
 
 import datetime
+from decimal import Decimal
+from fractions import Fraction
 
 import jax.numpy as jnp
 import numpy as np
@@ -63,6 +65,18 @@ NUMBER_TABLES = {
     "polars lazy": polars_column([1.5, None, 3.0]).lazy(),
     "pyarrow": pa.table({"x": pa.array([1.5, None, 3])}),
     "pyarrow chunks": pa.concat_tables([pa.table({"x": pa.array([1.5, None])}), pa.table({"x": pa.array([3.0])})]),
+}
+
+
+DECIMALS = [Decimal("1.5"), None, Decimal(3)]
+NUMBER_TABLES |= {
+    "decimals": [[value] for value in DECIMALS],
+    "decimals that are none": [[Decimal("1.5")], [Decimal("NaN")], [3.0]],
+    "fractions": [[Fraction(3, 2)], [None], [Fraction(3)]],
+    "pandas decimals": pd.DataFrame({"x": DECIMALS}),
+    "pandas arrow decimals": pandas_column(DECIMALS, dtype=pd.ArrowDtype(pa.decimal128(9, 2))),
+    "polars decimals": polars_column(DECIMALS, pl.Decimal(9, 2)),
+    "pyarrow decimals": pa.table({"x": pa.array(DECIMALS, pa.decimal128(9, 2))}),
 }
 
 
@@ -367,6 +381,8 @@ WRONG_VALUES = {
     "'x0' holds integers": [[10**30]],
     "'a' holds integers beyond": pl.DataFrame({"a": [2**53 + 1, None]}),
     "'a' holds integers": pd.DataFrame({"a": pd.array([2**53 + 1, None], dtype="Int64")}),
+    "'d' holds integers": pl.DataFrame({"d": [Decimal(2**53 + 1)]}, schema={"d": pl.Decimal(20, 0)}),
+    "column 'x0' holds integers": [[Fraction(2**53 + 1)]],
     "column 'x0' holds": np.ma.array([[2**53 + 1], [0]], mask=[[0], [1]]),
     "Complex data not supported": np.array([[1j]]),
     "Complex data not supported: X has dtype": scipy.sparse.csr_array(np.array([[1j]])),
@@ -394,7 +410,6 @@ WRONG_TYPES = {
     "X has dtype .S1": np.array([[b"a"]]),
     "X has dtype float128|X has dtype": np.ones((1, 1), np.longdouble),
     "column 'b' has dtype Time": pl.DataFrame({"a": [1], "b": [datetime.time(1)]}),
-    "column 'b' has dtype Decimal": pl.DataFrame({"a": [1], "b": [1]}, schema_overrides={"b": pl.Decimal(9, 2)}),
     "column 'b' has dtype List": pl.DataFrame({"a": [1], "b": [[1]]}),
     "column 'b' has dtype Binary": pa.table({"a": [1], "b": [b"1"]}),
     "column 'b' has dtype Int128": pl.DataFrame({"b": [1]}, schema={"b": pl.Int128}),

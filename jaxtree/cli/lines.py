@@ -1,0 +1,97 @@
+"""Lines of cells: what is between the cells, what is before decimals, and whether the first line has names."""
+
+import itertools
+from collections.abc import Iterator
+
+import polars as pl
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.table.cells import is_scalar_word
+
+_SEPARATORS = ("\t", ";", "|", ",")
+_SEPARATOR_OF_NAME = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
+_LOOKED_AT = 2**16
+"""Characters of a text from which the separator follows."""
+_MOST_LINES = 200
+_LONGEST_RECORD = 20
+"""Lines that a cell in quotes may go over."""
+
+COMMA_DECIMAL = r"^[+-]?\d*,\d+([eE][+-]?\d+)?$"
+_POINT_DECIMAL = r"^[+-]?\d*\.\d+([eE][+-]?\d+)?$"
+
+
+def separator_of(text: str, name: str) -> str:
+    r"""Returns the character between the cells of a text: the one that cuts all its lines into equally many cells.
+
+    Of several it is the one that the name of the file stands for, or else that makes the most cells. Separators in
+    quotes are none. A text of one cell a line has commas.
+
+    >>> separator_of("length, cm\twidth, cm\n1.5\t2\n2\t3", "t.csv"), separator_of("a;b\n1,5;2", "t.csv")
+    ('\t', ';')
+    """
+    lines = list(itertools.islice(_records(text), _MOST_LINES))
+    named = next((own for end, own in _SEPARATOR_OF_NAME.items() if name.lower().removesuffix(".gz").endswith(end)), "")
+
+    def fit(separator: str) -> tuple:
+        counts = [line.count(separator) for line in lines]
+        agree = sum(count == counts[0] for count in counts) / len(counts) if counts[0] else 0
+        return (agree == 1 and separator == named, agree, counts[0], separator == ",")
+
+    return max(_SEPARATORS, key=fit)
+
+
+def _records(text: str) -> Iterator[str]:
+    """The first lines of a text without what is in quotes, where line ends are none."""
+    lines = text[:_LOOKED_AT].split("\n")
+    if len(text) > _LOOKED_AT and len(lines) > 1:
+        # The last one is cut.
+        lines.pop()
+    pending: list[str] = []
+    for line in lines:
+        pending.append(line)
+        whole = "\n".join(pending)
+        if whole.count('"') % 2 and len(pending) < _LONGEST_RECORD:
+            continue
+        pending = []
+        if whole.strip():
+            yield "".join(whole.split('"')[::2])
+    if pending and not "".join(pending).isspace():
+        yield from (line for line in pending if line.strip())
+
+
+def has_cells_for_names(frame: pl.DataFrame) -> bool:
+    """Returns whether the names of a table of text look like cells: one is a number, or most stand in their columns."""
+    names = frame.columns
+    in_column = sum(bool((frame[name].head(_MOST_LINES).str.strip_chars() == name).any()) for name in names)
+    return any(map(is_scalar_word, names)) or 2 * in_column > len(names)
+
+
+def has_decimal_commas(cells: pl.Series) -> bool:
+    """Returns whether all cells of text are numbers if their commas are before decimals.
+
+    >>> has_decimal_commas(pl.Series(["1,5", None, "2"])), has_decimal_commas(pl.Series(["1,5", "a"]))
+    (True, False)
+    """
+    is_decimal = cells.str.contains(COMMA_DECIMAL)
+    return bool(is_decimal.any()) and bool((is_decimal | cells.str.contains(r"^[+-]?\d+$")).all())
+
+
+def with_decimal_points(cells: pl.Series) -> pl.Series:
+    """Returns cells of text, of which numbers with a comma before their decimals have a point there.
+
+    Raises InvalidInputError if others have a point there: it may stand between thousands.
+    """
+    is_decimal = cells.str.strip_chars().str.contains(COMMA_DECIMAL).fill_null(False)
+    if not is_decimal.any():
+        return cells
+    with_point = cells.filter(cells.str.strip_chars().str.contains(_POINT_DECIMAL).fill_null(False))
+    if len(with_point):
+        raise InvalidInputError(
+            f"column {cells.name!r} has numbers with a comma, as {cells.filter(is_decimal)[0]!r}, and with a point, as "
+            f"{with_point[0]!r}: one of them must be before the decimals of all, and none between thousands"
+        )
+    return (
+        pl.select(pl.when(is_decimal).then(cells.str.replace(",", ".", literal=True)).otherwise(cells))
+        .to_series()
+        .alias(cells.name)
+    )
