@@ -277,7 +277,7 @@ def read_labels(
         kept, rows = _known(contents, target)
         return rows, cast(kept, target, "numbers").to_numpy()
     classes = np.asarray(estimator.classes_)
-    names, missing = tuple(classes.tolist()), {*contents.missing.get(target, ())}
+    names, missing = tuple(classes.tolist()), {*contents.missing.get(target, words)}
     values, places = _places(contents.frame[target], names, missing, is_text=is_text, by_words=True)
     rows = [row for row, place in enumerate(places) if place is not None]
     labels = [names[places[row]] if places[row] != _UNSEEN else values[row] for row in rows]

@@ -29,7 +29,7 @@ KINDS = {
 """How a column can be read, and how messages call its cells; dates and durations as in `jaxtree.table.times`."""
 
 _DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
-_DATES = {"instant": rf"{_DATE})?$", "utc": rf"{_DATE}(Z|[+-]\d{{2}}:\d{{2}}))$"}
+_DATES = {"instant": rf"{_DATE})?$", "utc": rf"{_DATE}(Z|[+-]\d{{2}}(:?\d{{2}})?))$"}
 """Dates of ISO 8601 that can be read in one way alone: year, month, day; without a time zone, and with one."""
 _TRUTH = {"true": True, "false": False}
 _TWINS = {"numbers": {"true": "1", "false": "0"}, "truth": {"1": "true", "1.0": "true", "0": "false", "0.0": "false"}}

@@ -1,5 +1,6 @@
 """A table says the same whatever way it comes in: to a fit, and to the predictions of a model fitted another way."""
 
+import datetime
 import io
 
 import numpy as np
@@ -91,13 +92,57 @@ def predicted(way, model, features, run):
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize("fit", WAYS)
+SLOW = ["polars", "pyarrow", "fields", "parts", "t.feather"]
+
+
+@pytest.mark.parametrize("fit", [pytest.param(way, marks=[pytest.mark.slow] * (way in SLOW)) for way in WAYS])
 def test_fit_and_predict_agree_through_any_two_ways_in(fit, run):
     model = fitted(fit, FRAME, run)
     features = FRAME.drop(TARGET)
     assert {way: predicted(way, model, features, run) for way in WAYS} == dict.fromkeys(WAYS, Y)
     few = features[::-1][:5]  # the words of a row do not depend on the other rows
     assert {way: predicted(way, model, few, run) for way in WAYS} == dict.fromkeys(WAYS, Y[::-1][:5])
+
+
+DATES = pl.DataFrame(
+    {
+        "day": [datetime.date(2020, 1, 1), *[datetime.date(2020, 1, 2)] * 3, None],
+        "at": [datetime.datetime(2020, 1, 1, 12)] * 2 + [datetime.datetime(2020, 1, 1, 12, 0, 0, 1)] * 3,
+        "zone": [datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)] * 3
+        + [datetime.datetime(2020, 1, 1, 1, tzinfo=datetime.UTC)] * 2,
+        "y": list("abcde"),
+    }
+)
+
+
+@pytest.mark.parametrize("fit", ["objects", "t.csv", "t.parquet"])
+def test_dates_are_the_same_through_any_two_ways_in(fit, run):
+    model, features = fitted(fit, DATES, run, columns=[]), DATES.drop(TARGET)
+    assert {way: predicted(way, model, features, run) for way in WAYS} == {way: list("abcde") for way in WAYS}
+
+
+TARGETS = {
+    "truth values": [True, False, True, False],
+    "integers": [0, 1, 1, 0],
+    "whole floats": [0.0, 1.0, 2.0, 1.0],
+    "words": ["a", "NA", "?", "a b"],
+    "words like numbers": ["1", "0", "01", "1"],
+    "words like truth values": ["True", "true", "x", "x"],
+}
+
+
+@pytest.mark.parametrize("classes", TARGETS.values(), ids=TARGETS)
+def test_classes_are_the_same_through_any_two_ways_in(classes, run):
+    frame = pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], TARGET: classes})
+    for fit in ("objects", "t.csv", "t.parquet"):
+        if fit == "objects":
+            jaxtree.DecisionTreeClassifier().fit(frame[["x"]].to_numpy(), classes).save("m.jaxtree")
+        else:
+            options = ["--task", "classification", "--missing", "-"]
+            run("fit", write(frame, fit), "-t", TARGET, "-o", "m.jaxtree", *options)
+        for name in ("pandas.csv", "t.parquet"):
+            printed = run("evaluate", "m.jaxtree", write(frame, name), "-t", TARGET).stdout
+            assert printed.startswith("rows               4\naccuracy           1.0000"), (fit, name)
 
 
 def test_what_is_missing_is_kept_with_the_model(run):
