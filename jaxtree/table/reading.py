@@ -4,7 +4,7 @@ Mistakes in a table itself are found here, before any work is done. Kinds of col
 Python objects from the values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from jaxtree.table.columns import (
     column_of_values,
     sparse_vectors,
 )
-from jaxtree.table.names import are_places, kept_names
+from jaxtree.table.names import are_places, kept_names, name_in_words
 from jaxtree.table.sources import as_frame, is_source
 
 _ROW_TYPES = (list, tuple, np.ndarray)
@@ -55,8 +55,9 @@ def read_table(X: Any) -> Table:
 
     Args:
         X: A two-dimensional NumPy array (also masked), a structured array of one axis, whose fields are columns, a
-            list of rows, a pandas, polars or pyarrow table, a sparse matrix or array of scipy in any format, or
-            anything else that narwhals or `numpy.asarray` understands.
+            list of rows, which may be dicts from names to values, a pandas, polars or pyarrow table, a sparse matrix or
+            array of scipy in any format, or anything else that narwhals or `numpy.asarray` understands. An index that
+            pandas has stored is no column, and names that are no strings become strings.
 
     Raises:
         InvalidInputError: If the shape is not (rows, columns), both at least 1, if names repeat, if a number is
@@ -74,6 +75,8 @@ def read_table(X: Any) -> Table:
         return _read_frame(frame)
     if isinstance(frame, nw.Series):
         check_shape(frame.shape)
+    if _are_records(X):
+        return _read_records(X)
     if isinstance(X, list | tuple):
         return _read_rows(X)
     if _is_structured(X):
@@ -151,6 +154,8 @@ def names_apart(X: Any) -> tuple[str, ...] | None:
     """
     if _is_structured(X):
         return X.dtype.names
+    if _are_records(X):
+        return tuple(map(name_in_words, X[0]))
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         return tuple(kept_names(frame.collect_schema().names()))
@@ -207,6 +212,21 @@ def _read_structured(X: np.ndarray) -> Table:
                 "every number a field"
             )
     return Table(tuple(_read_array(X[name][:, None], (name,)).columns[0] for name in names), True)
+
+
+def _are_records(X: Any) -> bool:
+    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(row, Mapping) for row in X)
+
+
+def _read_records(X: Sequence[Mapping]) -> Table:
+    """Reads rows that name their values; one that a row does not have is missing."""
+    check_shape((len(X), len(X[0])))
+    for place, row in enumerate(X):
+        if not row.keys() <= X[0].keys():
+            name = next(name for name in row if name not in X[0])
+            raise InvalidInputError(f"row {place} of X has a value {name!r}, which the first row does not have")
+    columns = {name_in_words(name): [row.get(name) for row in X] for name in X[0]}
+    return Table(tuple(map(column_of_values, columns, columns.values())), True)
 
 
 def _read_rows(X: Sequence) -> Table:

@@ -51,11 +51,14 @@ IN_PYTHON = {
     "objects": as_objects,
     "fields": as_fields,
     "rows": lambda frame: [list(row) for row in frame.rows()],
+    "records": lambda frame: frame.to_dicts(),
     "path": lambda frame: write(frame, "t.parquet"),
     "parts": lambda frame: [frame[:5], frame[5:]],
 }
 FILES = ["t.csv", "t.parquet", "t.feather", "pandas.csv"]
 WAYS = [*IN_PYTHON, *FILES]
+SLOW = ["polars", "pyarrow", "fields", "records", "parts", "t.feather"]
+"""Ways of which fits are tested by hand and by the whole suite."""
 
 
 def write(frame, name):
@@ -92,9 +95,6 @@ def predicted(way, model, features, run):
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-SLOW = ["polars", "pyarrow", "fields", "parts", "t.feather"]
-
-
 @pytest.mark.parametrize("fit", [pytest.param(way, marks=[pytest.mark.slow] * (way in SLOW)) for way in WAYS])
 def test_fit_and_predict_agree_through_any_two_ways_in(fit, run):
     model = fitted(fit, FRAME, run)

@@ -312,6 +312,14 @@ def test_names_that_become_one_are_refused():
         read_table(pd.DataFrame([[1, 2]], columns=[1, "1"]))
 
 
+def test_rows_may_name_their_values():
+    table = read_table([{"size": 1.5, ("pay", 5): "a"}, {("pay", 5): "b"}])
+    assert table.names == ("size", "pay, 5") and table.is_named
+    np.testing.assert_array_equal(table.columns[0].values, [1.5, NAN])
+    with pytest.raises(InvalidInputError, match="row 1 of X has a value 'b', which the first row does not have"):
+        read_table([{"a": 1}, {"b": 1}])
+
+
 SAVED = pd.DataFrame({"x": [1.0, 2.0]}, index=pd.Index([7, 8], name="id"))
 WITH_INDEX = {
     "pyarrow": pa.Table.from_pandas(SAVED),
