@@ -1,0 +1,154 @@
+"""What the kernel reads out of traced arrays never leads out of its own, as sanitizers see (see `.ci/run`)."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxtree import Missing, criteria, grow
+from jaxtree.growth import native_rows
+from jaxtree.growth.newton import Newton, Penalties
+from jaxtree.optimal import native as optimal_native
+from jaxtree.optimal.costs import LeafCost, RowValues
+from jaxtree.optimal.indicators import Indicators
+from jaxtree.tree import SplitKind
+from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, arguments, needs_kernel
+
+ANY = np.array([-(2**31), -7, -1, 0, 1, 5, 70, 1000, 2**31 - 1], np.int32)
+FLOATS = np.array([-np.inf, -1e308, -1.0, -0.0, 0.0, 1e-308, 1.0, 1e308, np.inf, np.nan])
+SIZE = {"num_rows": 120, "num_bins": 32, "num_categories": 6}
+
+NEWTON = {"newton": Newton(has_noise=True), "penalties": Penalties(1.0, 0.0, np.inf)}
+CASES = {
+    "classes": {"kinds": MIXED},
+    "branches": {"kinds": BRANCHES, "num_classes": 3},
+    "numbers": {"kinds": MIXED, "of_numbers": True, "num_roots": 3},
+    "drawn": {"kinds": THRESHOLDS, "draws_thresholds": True, "is_apart": True, "max_features": 3},
+    "newton": {"kinds": THRESHOLDS, **NEWTON},
+    "words": {"kinds": MIXED, **NEWTON, "missing": Missing.BRANCH, "sets": [[0, 1, 5], [1, 2, 6]]},
+    "best first": {"kinds": THRESHOLDS, **NEWTON, "max_leaf_nodes": 9},
+    "leaves": {"kinds": MIXED, "max_leaf_nodes": 9, "criterion": criteria.entropy, "level_features": 4},
+    "monotone": {"kinds": THRESHOLDS, **NEWTON, "monotone": (1, -1, 0, 0, 1, 0, 0, 0)},
+}
+FIELDS = {
+    "data": ("codes", "row", "root", "weight"),
+    "features": ("split_kind", "num_codes", "num_values", "monotone", "first_apart", "position", "sets"),
+    "limits": ("max_depth", "max_features", "level_features", "max_leaf_nodes", "min_samples_leaf", "parameters"),
+}
+
+
+def spoilt(values, rng):
+    """An array of the same shape and type, with any numbers in it."""
+    values = np.asarray(values)
+    if np.issubdtype(values.dtype, np.floating):
+        return rng.choice(FLOATS, values.shape)
+    number = rng.choice(ANY, values.shape)
+    few = np.where(rng.random(values.shape) < 0.5, number, values) if values.ndim else number
+    return few.astype(values.dtype)
+
+
+@needs_kernel
+@pytest.mark.parametrize("name", CASES)
+def test_growth(name):
+    data, features, limits, rules, sizes = arguments(**SIZE, **CASES[name])
+    sizes = sizes._replace(capacity=256 * sizes.num_roots)
+    limits = limits._replace(parameters=np.array(limits.parameters, np.float64))
+    whole = {"data": data, "features": features, "limits": limits}
+    kinds = tuple(SplitKind(kind) for kind in np.unique(features.split_kind))
+
+    @jax.jit
+    def grown(whole):
+        own = rules._replace(kinds=kinds)
+        return grow(whole["data"], whole["features"], whole["limits"], own, sizes, key=jax.random.key(0)).tree
+
+    with jax.enable_x64(True):
+        traced = jax.tree.map(jnp.asarray, whole)
+        for seed in range(2):
+            for of, fields in FIELDS.items():
+                for field in fields:
+                    values = getattr(whole[of], field)
+                    if values is None or np.size(values) == 0:
+                        continue
+                    rng = np.random.default_rng(seed)
+                    same = getattr(traced[of], field)
+                    wrong = jax.tree.map(lambda own, rng=rng: jnp.asarray(spoilt(own, rng), own.dtype), same)
+                    tree = grown({**traced, of: traced[of]._replace(**{field: wrong})})
+                    number = int(tree.num_nodes)
+                    assert 0 < number <= sizes.capacity, field
+                    children = np.asarray(tree.first_child + tree.num_children)[:number]
+                    assert (np.asarray(tree.num_children)[:number] >= 0).all() and (children <= number).all(), field
+
+
+@needs_kernel
+@pytest.mark.parametrize(("name", "field"), [("drawn", "first_apart"), ("drawn", "position")])
+def test_narrow_arrays_are_refused(name, field):
+    data, features, limits, rules, sizes = arguments(**SIZE, **CASES[name])
+    narrow = features._replace(**{field: getattr(features, field)[:, :5]})
+    run = jax.jit(lambda own: grow(data, own, limits, rules._replace(kinds=(SplitKind.THRESHOLD,)), sizes).tree)
+    with jax.enable_x64(True), pytest.raises(Exception, match=field):
+        jax.block_until_ready(run(narrow))
+
+
+@needs_kernel
+def test_rows_at_nodes_that_are_not_there():
+    data, features, limits, rules, sizes = arguments(**SIZE, kinds=THRESHOLDS)
+    with jax.enable_x64(True):
+        tree = jax.tree.map(jnp.asarray, grow(data, features, limits, rules, sizes._replace(capacity=256)).tree)
+        values = jnp.ones((2, SIZE["num_rows"]))
+        leaf = jnp.asarray(np.resize(ANY, SIZE["num_rows"]))
+        is_used = jnp.ones(SIZE["num_rows"], bool)
+        for wrong in (tree, tree.__class__(**{**vars(tree), "parent": jnp.full_like(tree.parent, 2**31 - 1)})):
+            sums = jax.jit(native_rows.sum_at_nodes)(wrong, leaf, is_used, values)
+            assert np.isfinite(sums).all()
+        steps = jnp.ones((2, tree.capacity))
+        assert (jax.jit(native_rows.add_steps)(values, steps, leaf) == 2).all()
+
+
+@needs_kernel
+def test_walks_of_trees_that_are_none():
+    data, features, limits, rules, sizes = arguments(**SIZE, kinds=BRANCHES)
+    tree = grow(data, features, limits, rules, sizes._replace(capacity=256)).tree
+    with jax.enable_x64(True):
+        walk = jax.jit(native_rows.walk)
+        for seed in range(2):
+            for field in (
+                "feature",
+                "code",
+                "split_kind",
+                "missing_code",
+                "missing_branch",
+                "first_child",
+                "num_children",
+            ):
+                wrong = vars(tree) | {field: spoilt(getattr(tree, field), np.random.default_rng(seed))}
+                end = walk(jax.tree.map(jnp.asarray, tree.__class__(**wrong)), data.codes)
+                assert (np.asarray(end) >= 0).all() and (np.asarray(end) < 256).all()
+
+
+@needs_kernel
+@pytest.mark.parametrize("field", ["codes", "label", "node", None])
+def test_small_trees_of_codes_that_are_none(field):
+    rng = np.random.default_rng(0)
+    arrays = {
+        "codes": rng.integers(0, 3, (4, 90)).astype(np.uint16),
+        "label": rng.integers(0, 2, 90).astype(np.int32),
+        "node": rng.integers(-1, 2, 90).astype(np.int32),
+    }
+    if field is not None:
+        arrays[field][..., 7] = 99
+    of_indicators = np.zeros(8, np.int32)
+    indicators = Indicators(
+        arrays["codes"], np.arange(0, 9, 2, dtype=np.int32), np.ones(4, bool), *(of_indicators,) * 4
+    )
+    loss = np.array([[0, 1], [1, 0]])
+    cost = LeafCost(
+        loss, np.asarray(1.0), np.ones(1), np.asarray(1), "cost", num_labels=2, num_targets=0, counts_rows=False
+    )
+    assert optimal_native.is_available()
+    with jax.enable_x64(True):
+        table = optimal_native.KernelTable(indicators, RowValues(arrays["label"], np.ones((1, 90), np.int64)), cost)
+        if field is None:
+            assert (table.best_sides(arrays["node"], 2, num_nodes=2) >= 0).all()
+            return
+        with pytest.raises(Exception, match=r"(codes|labels|rows) must be"):
+            table.best_sides(arrays["node"], 2, num_nodes=2)
