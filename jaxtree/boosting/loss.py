@@ -19,6 +19,7 @@ from jaxtyping import Array, Float, Shaped
 from jaxtree.arrays import AnyArray, library_of, safe_divide
 from jaxtree.boosting.binding import Given as Given
 from jaxtree.boosting.binding import given as given
+from jaxtree.boosting.binding import identity as identity
 from jaxtree.boosting.domain import NUMBERS, Domain
 from jaxtree.boosting.start import best_constant, guesses, weighted_quantile
 from jaxtree.errors import InvalidInputError
@@ -38,11 +39,6 @@ class Derivatives(NamedTuple):
 
     gradient: Float[Array, "score row"]
     hessian: Float[Array, "*score_score row"]
-
-
-def identity(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row"]:
-    """The scores themselves, where they are the predictions."""
-    return scores
 
 
 class BaseLoss(abc.ABC):
