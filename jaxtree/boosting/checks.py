@@ -17,6 +17,7 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.checks import check_array, check_codes, check_number, check_sizes, check_weight
 from jaxtree.growth.inputs import Missing
 from jaxtree.growth.objective import known
+from jaxtree.tree.checks import known
 
 
 def check_boosting(data: Any, loss: BaseLoss, learner: Any, shrinkage: Shrinkage) -> None:

@@ -33,6 +33,7 @@ from jaxtree.forests.samples import (
     split_key,
 )
 from jaxtree.growth import costs
+from jaxtree.growth.checks import check_codes, check_data, check_features, check_limits, check_rules
 from jaxtree.growth.grow import grow_checked
 from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes, has_seeds
 from jaxtree.tree.forest import Forest, join_forests, take_trees
@@ -131,6 +132,8 @@ def grow_forest(
         The trees; after an interrupt (Ctrl-C) those that come before the first that was not grown.
 
     Raises:
+        InvalidInputError: An array has a shape or a value that is not allowed, or two do not fit together.
+        InvalidTypeError: An array is of a type that is not allowed.
         KeyboardInterrupt: An interrupt came before the first batch was done.
         MemoryError: There is not enough memory for one tree; or JAX's own error of the kind.
 
@@ -143,6 +146,7 @@ def grow_forest(
         >>> len(forest), [int(tree.count[0].sum()) for tree in forest]
         (3, [4, 4, 4])
     """
+    _check(rows, features, limits, rules, len(trees))
     drawing = None if sampling.num_draws is None else drawing_of(rows, sampling.num_draws, key)
     growth = _ForestGrowth(rows, sampling, drawing, features, limits, rules, split_key(key)[1], trees.start)
     # A thread does not see the device that its caller has chosen in a context.
@@ -151,6 +155,15 @@ def grow_forest(
     batches = make_batches(len(trees), growth.size_of_tree, len(devices), course.trees_per_batch, batch_limits)
     workers = [functools.partial(growth, device=device) for device in devices]
     return join_forests(run_batches(batches, workers, on_grown=course.on_grown))
+
+
+def _check(rows: Rows, features: Features, limits: Limits, rules: Rules, num_trees: int) -> None:
+    """Checks what a forest is given, once for all its trees."""
+    check_rules(rules)
+    check_codes(rows.codes, rows.num_bins)
+    check_data(Data(rows.codes, rows.target, rows.weight), rules.objective, 1)
+    check_features(features, rows.codes, rules, rows.num_bins)
+    check_limits(limits, rules.objective, num_trees)
 
 
 def drawing_of(rows: Rows, num_draws: int, key: PRNGKeyArray) -> Drawing:

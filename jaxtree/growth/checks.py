@@ -13,9 +13,10 @@ from jax.core import Tracer
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.inputs import LIMIT_TYPES, NO_LIMIT, Data, Features, Limits, Missing, Rules, Selection, Sizes
-from jaxtree.growth.objective import Objective, check_range, known
+from jaxtree.growth.objective import Objective
 from jaxtree.growth.standard_objectives import Classes
 from jaxtree.tree import SplitKind
+from jaxtree.tree.checks import check_range, known
 
 MOST_BINS = 2**16
 """The most codes of a feature: those of 16 bits."""
@@ -232,18 +233,14 @@ def _check_of_features(name: str, values: Any, num_features: int) -> None:
 
 
 def _check_num_codes(num_codes: Any, codes: Any) -> None:
-    """Checks that no feature has a code past its own, and that features without codes come last."""
+    """Checks that no feature has a code past its own; one that has none is not looked at."""
     number, codes = known(num_codes), known(codes)
     if number is None:
         return
-    is_there = number > 0
-    if np.any(is_there[1:] & ~is_there[:-1]):
-        feature = int(np.argmin(is_there))
-        raise InvalidInputError(f"features without codes must come last, got num_codes 0 for feature {feature}")
     if codes is None or not codes.size:
         return
     greatest = codes.max(axis=1)
-    wrong = np.flatnonzero(is_there & (greatest >= number))
+    wrong = np.flatnonzero((number > 0) & (greatest >= number))
     if wrong.size:
         feature = int(wrong[0])
         raise InvalidInputError(

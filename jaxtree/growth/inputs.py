@@ -40,7 +40,7 @@ class Features(NamedTuple):
 
     Attributes:
         split_kind: A `SplitKind` for every feature.
-        num_codes: The number of codes of a feature, including that of a missing value; 0 for padding, which comes last.
+        num_codes: The number of codes of a feature, including that of a missing value; 0 for padding.
         num_values: The number of known codes, which is the code of a missing value; `num_codes` if not given.
         monotone: 1 if the value (the mean, or the share of class 1) may only rise with the code of a threshold
             feature, -1 if it may only fall, 0 otherwise.

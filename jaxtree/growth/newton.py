@@ -19,9 +19,9 @@ from jaxtree.growth.objective import (
     ParentStats,
     Quantised,
     Units,
-    known,
 )
 from jaxtree.growth.whole_numbers import BITS, exponent, unit_of
+from jaxtree.tree.checks import known
 
 NARROW_BITS = 31
 """Bits of a sum that a 32-bit integer holds without its sign."""

@@ -13,11 +13,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Real
 
 from jaxtree.arrays import safe_divide
-from jaxtree.errors import InvalidInputError
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
 
@@ -286,17 +284,3 @@ def _identity(target: Int[Array, "output entry"]) -> Int[Array, "1 entry"]:
     for other in target[1:]:
         identity = identity * jnp.int64(6364136223846793005) + other
     return identity[None]
-
-
-def known(values: Any) -> np.ndarray | None:
-    """The values on the host; None of what is None, traced, or with other processes."""
-    if values is None or isinstance(values, Tracer) or not getattr(values, "is_fully_addressable", True):
-        return None
-    return np.asarray(values)
-
-
-def check_range(name: str, values: Any, limit: int) -> None:
-    """Raises InvalidInputError if an array that is known has values that are not from 0 to below the limit."""
-    values = known(values)
-    if values is not None and values.size and not (values.min() >= 0 and values.max() < limit):
-        raise InvalidInputError(f"{name} must be from 0 to {limit - 1}, got {values.min()} to {values.max()}")

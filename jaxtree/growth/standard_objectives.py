@@ -29,11 +29,10 @@ from jaxtree.growth.objective import (
     ParentStats,
     Quantised,
     Units,
-    check_range,
-    known,
     quantise_numbers,
     real_weight,
 )
+from jaxtree.tree.checks import check_range, known
 
 
 def _added(parts: list[Array]) -> Array:

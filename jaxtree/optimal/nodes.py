@@ -31,6 +31,22 @@ class CodedTable(NamedTuple):
         """The number of rows."""
         return self.codes.shape[1]
 
+    def check(self) -> None:
+        """Raises InvalidInputError if a code is none of its feature, or something does not have one value a feature."""
+        shape = self.codes.shape[:1]
+        if not self.num_values.shape == self.is_categorical.shape == shape:
+            raise InvalidInputError(
+                f"num_values and is_categorical must have one value a feature, shape {shape}, got "
+                f"{self.num_values.shape} and {self.is_categorical.shape}"
+            )
+        wrong = np.flatnonzero(self.codes.max(axis=1, initial=0) > self.num_values)
+        if wrong.size:
+            feature = int(wrong[0])
+            raise InvalidInputError(
+                f"codes of feature {feature} must be from 0 to {self.num_values[feature]}, got "
+                f"{self.codes[feature].max()}"
+            )
+
 
 class Branching(NamedTuple):
     """A node that splits its rows in two; None in its place is a leaf.

@@ -113,6 +113,7 @@ def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchL
 
     Raises InvalidInputError if there are too many columns or categories.
     """
+    table.check()
     whole = all_cuts(table)
     most = _thresholds_of_column(table, whole, limits[0])
     cuts = spread_cuts(table, whole, most, target.whole_weight)

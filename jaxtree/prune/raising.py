@@ -17,6 +17,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.prune.inputs import check_classes
 from jaxtree.prune.training_errors import SAME, SLACK, added_errors, check_confidence
 from jaxtree.tree import SplitKind, Tree, take_tree
+from jaxtree.tree.checks import check_codes_of, check_range, check_weights
 from jaxtree.tree.nodes import branch_of_code
 
 Impurity = Callable[[Float[np.ndarray, "node class"]], Float[np.ndarray, " node"]]
@@ -306,7 +307,6 @@ def _check_rows(tree: Tree, codes, target, weight) -> None:
     shapes = [values.shape for values in (codes, target, weight) if values is not None]
     if len({shape[-1] for shape in shapes}) > 1:
         raise InvalidInputError(f"codes, target and weight must be of the same rows, got the shapes {shapes}")
-    if np.max(tree.feature) >= len(codes):
-        raise InvalidInputError(
-            f"the tree splits on feature {np.max(tree.feature)}, got codes of {len(codes)} features"
-        )
+    check_codes_of(tree, codes)
+    check_range("target", target, tree.num_classes[0])
+    check_weights("weight", weight)

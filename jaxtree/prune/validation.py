@@ -15,6 +15,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.prune.bottom_up import collapse_to_cheapest
 from jaxtree.prune.inputs import SLACK
 from jaxtree.tree import SplitKind, Tree, apply
+from jaxtree.tree.checks import check_weights
 from jaxtree.tree.nodes import declared_majority, target_means
 from jaxtree.tree.paths import sum_over_children, sum_subtrees
 from jaxtree.tree.predictor import Predictor
@@ -65,6 +66,7 @@ def hold_out(
         ([[1.0, 2.0], [1.0, 1.0], [0.0, 1.0]], [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     """
     _check_visits(tree, node, target, weight)
+    check_weights("weight", weight)
     weight = np.ones(node.size) if weight is None else np.asarray(weight, np.float64)
     sums = _sum_classes if tree.num_classes else _sum_numbers
     ended = sums(tree, node, target, weight)
@@ -273,6 +275,8 @@ def _check_visits(tree: Tree, node, target, weight) -> None:
         )
     if node.size and not (node.min() >= 0 and node.max() < tree.depth.size):
         raise InvalidInputError(f"node must be from 0 to {tree.depth.size - 1}, got {node.min()} to {node.max()}")
+    if not tree.num_classes and not np.isfinite(target).all():
+        raise InvalidInputError(f"target must be finite, got {target[~np.isfinite(target)][0]}")
     for classes, size in zip(target, tree.num_classes, strict=False):
         if target.dtype.kind not in "iu" or (node.size and classes.max() >= size):
             raise InvalidInputError(f"target must hold whole numbers below {size}, the number of classes")

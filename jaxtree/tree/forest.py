@@ -11,6 +11,8 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Int, Int64
 
+from jaxtree.errors import InvalidInputError
+from jaxtree.tree.checks import check_mask
 from jaxtree.tree.nodes import children_of
 from jaxtree.tree.tree import Tree
 
@@ -120,7 +122,15 @@ def take_tree(tree: Tree, *, root: int = 0, collapsed: Bool[np.ndarray, " node"]
     """Returns one tree alone, on the host: without padding, other trees and what is below collapsed nodes.
 
     Its nodes stand in breadth-first order, whatever order they were made in.
+
+    Raises:
+        InvalidInputError: There is no such node, or `collapsed` does not have one value a node.
+        InvalidTypeError: `collapsed` holds no booleans.
     """
+    if not isinstance(root, int | np.integer) or not 0 <= root < int(tree.num_nodes):
+        raise InvalidInputError(f"root must be one of {int(tree.num_nodes)} nodes, got {root!r}")
+    if collapsed is not None:
+        check_mask(tree, collapsed)
     return take_trees(tree, np.array([root]), collapsed=collapsed).nodes
 
 

@@ -9,6 +9,7 @@ import scipy.sparse
 from jaxtyping import Float, Int, UInt8
 
 from jaxtree.buckets import pad_to, row_bucket
+from jaxtree.errors import InvalidInputError
 from jaxtree.tree.nodes import NodeFields, SplitKind, ancestors, class_shares, target_means
 from jaxtree.tree.walk import apply_to_values
 
@@ -144,8 +145,15 @@ class Tree(NodeFields):
 
         Args:
             X: Numbers of shape (rows, features): an array, or a sparse matrix of scipy.
+
+        Raises:
+            InvalidInputError: X has another shape, or other features than the tree's.
         """
         values = np.asarray(X.toarray() if scipy.sparse.issparse(X) else X, np.float64)
+        if self.num_features and values.ndim == 2 and values.shape[1] != self.num_features:
+            raise InvalidInputError(f"X must have {self.num_features} features, as in fit, got {values.shape[1]}")
+        if values.ndim != 2:
+            raise InvalidInputError(f"X must have the shape (row, feature), got {values.shape}")
         ends = apply_to_values(self, pad_to(values, row_bucket(len(values))))
         return np.asarray(ends)[: len(values)].astype(np.int64)
 

@@ -18,6 +18,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, Real, Shaped, UInt
 from jaxtree.arrays import AnyArray, IntLike, OptionalArray, is_traced, library_of
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
+from jaxtree.tree.checks import check_codes_of, check_features_of, check_mask, known
 from jaxtree.tree.nodes import NodeFields, SplitKind, branch_of, class_shares, pad_nodes, where
 
 Read = Callable[[Int[AnyArray, " row"]], Real[AnyArray, " row"]]
@@ -36,18 +37,20 @@ def apply(
 
     A walk ends at a leaf, at a collapsed node, or where the split has no branch for the row's code.
 
-    Raises InvalidInputError if the tree splits on a feature that the codes do not have.
+    Raises:
+        InvalidInputError: The tree splits on a feature that the codes do not have, or `collapsed` does not have one
+            value a node.
+        InvalidTypeError: Codes are no whole numbers, or `collapsed` holds no booleans.
     """
+    check_codes_of(tree, codes)
+    if collapsed is not None:
+        check_mask(tree, collapsed)
     padded = pad_nodes(tree)
-    if isinstance(padded.feature, np.ndarray) and np.max(padded.feature) >= len(codes):
-        raise InvalidInputError(
-            f"the tree splits on feature {np.max(padded.feature)}, got codes of {len(codes)} features"
-        )
     stops = padded.is_leaf
     if collapsed is not None:
         stops = stops | library_of(collapsed).pad(collapsed, (0, padded.feature.size - collapsed.size))
     steps = _make_steps(padded, padded.code.astype(np.int32), stops, padded.missing_code.astype(np.int32))
-    return _walk_codes(steps, padded.depth.max().astype(np.int32), codes)
+    return _walk_codes(steps, _most_steps(padded), codes)
 
 
 def predict_proba(
@@ -80,7 +83,7 @@ def predict_proba(
         array([[1.  , 0.  ],
                [0.33, 0.67]])
     """
-    if not 0 <= output < len(tree.num_classes):
+    if not isinstance(output, int | np.integer) or not 0 <= output < len(tree.num_classes):
         raise InvalidInputError(f"output must be one of {len(tree.num_classes)} outputs of classes, got {output}")
     shares, end = class_shares(tree, output), apply(tree, codes, collapsed)
     return jnp.asarray(shares, float)[end] if is_traced(end) else shares[np.asarray(end)]
@@ -92,12 +95,20 @@ def apply_to_values(tree: NodeFields, values: Float[AnyArray, "row feature"]) ->
     Args:
         tree: A tree whose thresholds are of the values' type.
         values: Numbers, or the codes of categorical features; NaN is a missing value.
+
+    Raises:
+        InvalidInputError: The tree splits on a feature that the values do not have.
     """
+    if values.ndim != 2:
+        raise InvalidInputError(f"values must have the shape (row, feature), got {values.shape}")
+    feature, is_leaf = known(tree.feature), known(tree.is_leaf)
+    if feature is not None and is_leaf is not None:
+        check_features_of(feature, is_leaf, values.shape[1], "values")
     start = np.zeros(values.shape[0], np.int32)
     padded = pad_nodes(tree)
     with jax.enable_x64(values.dtype == np.float64):
         steps = steps_over_values(padded, padded.threshold)
-        return walk_values(steps, padded.depth.max().astype(np.int32), values, start)
+        return walk_values(steps, _most_steps(padded), values, start)
 
 
 class OtherSplits(NamedTuple):
@@ -162,6 +173,11 @@ def _make_steps(
         missing_code=None if missing_code is None else library.where(stops, -1, missing_code),
         other=None if is_plain else OtherSplits(*(column.astype(np.int32) for column in other), subset=tree.subset),
     )
+
+
+def _most_steps(tree: NodeFields) -> IntLike:
+    """The depth of a tree: steps after which every walk has ended, whatever a traced table holds."""
+    return tree.depth.max().clip(max=tree.depth.size).astype(np.int32)
 
 
 def _all_thresholds(tree: NodeFields) -> bool:

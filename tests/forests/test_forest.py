@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxtree.forests.forest as growing
+from jaxtree.errors import InvalidInputError
 from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_forest
 from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.grow import grow_completely
@@ -195,3 +196,23 @@ def test_an_interrupt_leaves_the_trees_before_it(grown, monkeypatch):
     assert len(kept) == 4
     for number in range(4):
         assert np.array_equal(kept[number].code, forest[number].code)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (dict(codes=CODES + 1), "codes must be from 0 to 7, got 8"),
+        (dict(target=CLASSES.target[:, 1:]), "target must have the shape"),
+        (dict(target=CLASSES.target + 1), "target must be from 0 to 1"),
+        (dict(weight=-np.ones(NUM_ROWS)), "weight must be from 0 on"),
+        (dict(weight=np.ones(3)), "weight must have one value an entry"),
+    ],
+)
+def test_rows_are_checked_once_a_forest(changed, words):
+    with pytest.raises(InvalidInputError, match=words):
+        forest_of(CLASSES._replace(**changed))
+
+
+def test_limits_of_another_number_of_trees_are_named():
+    with pytest.raises(InvalidInputError, match="max_depth must be one number or one for each of 7 roots"):
+        forest_of(CLASSES, limits=LIMITS._replace(max_depth=np.full(3, 2)))

@@ -2,9 +2,11 @@ import jax
 import numpy as np
 import pytest
 
+from jaxtree.errors import InvalidInputError
 from jaxtree.optimal import gram
 from jaxtree.optimal.costs import FORBIDDEN
 from jaxtree.optimal.exact import SplitTable, best_number_of_leaves, count_leaves, exact_frontier, exact_tree
+from jaxtree.optimal.nodes import CodedTable
 from tests.optimal.tables import CASES, IS_CATEGORICAL, NUM_VALUES, case_of, indicators_of, table_of
 from tests.reference.optimal_oracle import all_splits, best_costs
 
@@ -83,3 +85,16 @@ def test_chunks_of_rows_do_not_change_sums(monkeypatch):
         np.testing.assert_array_equal(gram.pair_sums(rows, member, num_labels=1, num_limbs=7), whole)
     column = indicators.column(0)
     np.testing.assert_array_equal(whole[:, 0, 0], made.values.value[:, column].sum(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (dict(codes=np.array([[0, 3]], np.uint8)), "codes of feature 0 must be from 0 to 2, got 3"),
+        (dict(num_values=np.array([2, 2])), r"one value a feature, shape \(1,\), got \(2,\)"),
+    ],
+)
+def test_a_table_whose_parts_do_not_fit_is_named(changed, words):
+    table = CodedTable(np.array([[0, 1]], np.uint8), np.array([2]), np.array([False]))
+    with pytest.raises(InvalidInputError, match=words):
+        table._replace(**changed).check()
