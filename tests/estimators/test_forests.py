@@ -223,7 +223,7 @@ def test_threads_keep_to_the_device_that_the_caller_chose(classifier, monkeypatc
     used = set()
     whole = growing.grow_checked
     monkeypatch.setattr(
-        growing, "grow", lambda data, *a, **k: used.update(data.codes.devices()) or whole(data, *a, **k)
+        growing, "grow_checked", lambda data, *a, **k: used.update(data.codes.devices()) or whole(data, *a, **k)
     )
     with jax.default_device(jax.devices()[2]):
         clone(classifier).set_params(n_jobs=2, oob_score=False).fit(X[TRAIN], WORD[TRAIN])
