@@ -20,9 +20,9 @@ from jaxtree.boosting.loss import Loss, given
 from jaxtree.boosting.losses import bounded, of_precision, require
 from jaxtree.errors import InvalidInputError
 
-MOST_LOG_SCALE, MOST_LOG_SCALE_IN_DOUBLE = 25.0, 300.0
+MOST_LOG_SCALE, MOST_LOG_SCALE_IN_DOUBLE = 25.0, 350.0
 """Scales are from $e^{-25}$ to $e^{25}$: squares of what they divide stay within float32; in float64 up to
-$e^{300}$."""
+$e^{350}$."""
 
 MOST_LOG_SHAPE = 10.0
 """Shapes and precisions are from $e^{-10}$ to $e^{10}$: beyond, logarithms of gamma functions lose all their digits."""

@@ -196,7 +196,7 @@ def poisson() -> Loss:
     r"""$e^s - y + y (\log y - s)$: half the deviance of counts of mean $e^s$ (Nelder and Wedderburn, 1972).
 
     Predictions are means $e^s$; the gradient is $e^s - y$, the Hessian $e^s$. The extra `offset` is the logarithm of a
-    row's exposure.
+    row's exposure. The unit matters, as it does to counts: the variance is the mean.
 
     Example: two claims in half a year, and one in two years.
         >>> exposure = {"offset": np.log([0.5, 2.0])}
@@ -237,7 +237,7 @@ def tweedie(power: FloatLike = 1.5) -> Loss:
 
     A target is a sum of a Poisson number of gamma variables, 0 where there are none, such as all claims of a year; its
     variance is proportional to the power $p$ of the mean $e^s$ (Jørgensen, 1987). Predictions are means; the gradient
-    is $e^{(2-p)s} - y e^{(1-p)s}$.
+    is $e^{(2-p)s} - y e^{(1-p)s}$. Penalties of steps count less in a smaller unit of the target.
 
     Args:
         power: Between 1 (`poisson`) and 2 (`gamma`).

@@ -167,6 +167,11 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
     Every round grows one tree on the derivatives of the loss at the present scores. Leaves of "absolute_error" and
     `jaxtree.boosting.quantile` take exact weighted quantiles of what is left, those of all others Newton steps.
 
+    Predictions of targets in another unit, or counted from another origin, are the same in that unit, but for "poisson"
+    and "tweedie": their variances are powers of means that belong to one unit, in which penalties count, too. "huber"
+    and "pseudo_huber" take what is a large error from the errors, nine tenths of which are smaller, as scikit-learn
+    does. `gamma`, `reg_alpha`, `max_delta_step` and `tol` are numbers in the unit.
+
     One tree changes all scores of a row where these are several: of several targets (squared errors), or of quantiles
     (`jaxtree.boosting.quantiles`).
     Survival times are boosted with `loss="cox"` or `loss="accelerated_failure_time"` and `fit(X, time, event=event)`,

@@ -30,7 +30,9 @@ class DistributionBoosting(PredictsNumbers, BaseBoosting):
 
     The scores of a row are the parameters of a distribution, and one tree changes all of them. Steps divide by the
     Fisher information where it is known, which makes them those of natural gradients (Duan et al., *NGBoost*, ICML
-    2020).
+    2020). Locations move by scales of the start, in which penalties and limits such as `reg_lambda`, `min_child_weight`
+    and `max_delta_step` are: so predictions are the same in any unit of the target, and from any origin where targets
+    may be negative.
 
     Args:
         n_estimators: The most rounds, of a tree each; this and all parameters that are not named here are those of a

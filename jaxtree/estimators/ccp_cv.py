@@ -49,7 +49,7 @@ def find_alpha(estimator: Any, pruning: CostComplexity, tree: Tree, start: Prepa
         start: The rows.
     """
     steps = np.unique(cost_complexity_path(tree, cost=pruning.cost).ccp_alphas)
-    prices = np.append(np.sqrt(steps[1:] * steps[:-1]), steps[-1])
+    prices = np.append(np.sqrt(steps[1:]) * np.sqrt(steps[:-1]), steps[-1])
     folds = _grow_folds(estimator, pruning, start)
     weight = np.sum([fold.weight.sum() for fold in folds])
     error = np.sum([_errors(fold, prices, pruning.cost) for fold in folds], axis=0) / weight
@@ -109,8 +109,11 @@ def _standard_error(folds: list[_HeldOutFold], price: float, cost: str) -> float
     """Returns the standard error of the mean error at one price, over all rows left out."""
     losses = np.concatenate([_losses(fold, price, cost) for fold in folds])
     weight = np.concatenate([fold.weight for fold in folds])
+    # Squares of squared errors are no numbers where these still are.
+    unit = np.max(losses) or 1.0
+    losses = losses / unit
     mean = np.average(losses, weights=weight)
-    return float(np.sqrt(np.average((losses - mean) ** 2, weights=weight) / losses.size))
+    return unit * float(np.sqrt(np.average((losses - mean) ** 2, weights=weight) / losses.size))
 
 
 def _losses(fold: _HeldOutFold, price: float, cost: str) -> Float[np.ndarray, " row"]:
