@@ -10,8 +10,11 @@ from jaxtree.boosting.round_tree import ScoredRows
 MOST_ROWS_IN_DOUBLE = 2**17
 """Rows whose scores have 64 bits; of more rows they have 32, for speed, where these are enough for the targets."""
 
-FAR, FARTHEST = 2.0**14, 2.0**60
-"""Targets farther from 0 than so many of their standard deviations, or than that, need 64 bits."""
+FAR = 2.0**14
+"""Targets farther from 0 than so many of their standard deviations need 64 bits."""
+
+LARGEST, CLOSEST = 2.0**36, 2.0**-26
+"""So do targets farther from 0 than this, and those with so small a standard deviation: scales of 32 bits end there."""
 
 
 def score_type(rows: ScoredRows, num_rows: int) -> type[np.floating]:
@@ -36,5 +39,5 @@ def score_type(rows: ScoredRows, num_rows: int) -> type[np.floating]:
         columns += [offset, columns[0] - offset[:, :1]]
     largest = max(np.max(np.abs(column)) for column in columns)
     spread = min((own for column in columns for own in column.std(axis=0) if own > 0), default=1.0)
-    is_far = largest > FAR * spread or not 1 / FARTHEST < largest < FARTHEST
+    is_far = largest > min(FAR * spread, LARGEST) or spread < CLOSEST
     return np.float64 if is_far else np.float32

@@ -13,6 +13,7 @@ import pytest
 from jaxtree import (
     BoostedEnsembleRegressor,
     BoostSearchCV,
+    CostComplexity,
     DecisionTreeRegressor,
     DistributionBoosting,
     ExtraTreesRegressor,
@@ -23,7 +24,7 @@ from jaxtree import (
     TreeSearchCV,
     load,
 )
-from jaxtree.boosting import Loss, expectile, losses, quantile, quantiles
+from jaxtree.boosting import Loss, accelerated_failure_time, cox, expectile, losses, quantile, quantiles
 from jaxtree.boosting.precision import MOST_ROWS_IN_DOUBLE
 
 RNG = np.random.default_rng(0)
@@ -96,6 +97,26 @@ def test_losses_of_counts_have_a_unit_and_no_end(loss):
     free = {**FEW, "reg_lambda": 0.0, "min_child_weight": 0.0, "loss": loss}
     for scale in (1e-30, 1e30):
         check(GradientBoostingRegressor(**free), POSITIVE, scale, 0.0)
+
+
+def test_small_counts_are_predicted_by_their_mean():
+    """Their second derivatives are far below penalties."""
+    model = GradientBoostingRegressor(**FEW, loss="poisson").fit(X, 1e-30 * POSITIVE)
+    np.testing.assert_allclose(model.predict(X), 1e-30 * POSITIVE.mean(), rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_failure_times_and_hazards():
+    """Times have the unit, and hazards, which are compared with one another, have none."""
+    times, event = POSITIVE[:, None] * [1.0, 1e9], Y > -1
+    found = []
+    for time in times.T:
+        upper = np.where(event, time, np.inf)
+        of_times = DistributionBoosting(**FEW, distribution=accelerated_failure_time("normal", None))
+        of_hazards = GradientBoostingRegressor(**FEW, loss=cox())
+        found.append((of_times.fit(X, time, upper=upper).predict(X), of_hazards.fit(X, time, event=event).predict(X)))
+    np.testing.assert_allclose(found[1][0], 1e9 * found[0][0], rtol=1e-6)
+    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-12)
 
 
 VARIANTS = {
@@ -213,6 +234,19 @@ TREES = {
 def test_trees(kind):
     for scale, shift in ((1e-30, 0.0), (1e-6, 0.0), (3.0, 0.0), (1e30, 0.0), (1.0, 1e6), (1e-3, 1e3)):
         check(TREES[kind], Y, scale, shift)
+
+
+@pytest.mark.parametrize("kind", ["tree", "forest", "optimal"])
+def test_weights_of_trees_have_no_unit(kind):
+    weight = RNG.uniform(0.5, 2, size=200)
+    usual = TREES[kind].fit(X, Y, sample_weight=weight).predict(X)
+    for scale in (1e-12, 1e-6, 3.0, 1e6):
+        np.testing.assert_allclose(TREES[kind].fit(X, Y, sample_weight=scale * weight).predict(X), usual, rtol=1e-9)
+
+
+def test_pruning_by_its_own_validation():
+    for scale in (1e-120, 1e120):
+        check(DecisionTreeRegressor(pruning=CostComplexity(), random_state=0), Y, scale, 0.0)
 
 
 def test_poisson_trees():
