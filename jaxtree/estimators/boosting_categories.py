@@ -91,7 +91,11 @@ class OrderedCategories:
             at = np.flatnonzero(~tree.is_leaf & (tree.feature == feature))
             subset[at] = _categories_above(own, num_words)[tree.code[at]]
             is_moved[at] = True
-        feature = np.where(tree.is_leaf, tree.feature, self._place[tree.feature]).astype(np.int32)
+        feature = tree.feature.astype(np.int32)
+        # Leaves have no feature of the table.
+        feature[~tree.is_leaf] = self._place[feature[~tree.is_leaf]]
+        missing_code = tree.missing_code.astype(np.int32)
+        missing_code[is_moved] = self._table.num_values[feature[is_moved]]
         return dataclasses.replace(
             tree,
             feature=feature,
@@ -100,7 +104,7 @@ class OrderedCategories:
             code=np.where(is_moved, 0, tree.code).astype(np.int32),
             next_code=np.where(is_moved, 0, tree.next_code).astype(np.int32),
             threshold=np.where(is_moved, 0.0, tree.threshold),
-            missing_code=np.where(is_moved, self._table.num_values[feature], tree.missing_code).astype(np.int32),
+            missing_code=missing_code,
             num_features=self._table.num_features,
         )
 

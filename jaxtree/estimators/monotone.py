@@ -58,8 +58,11 @@ def clip_to_bounds(tree: Tree, monotone: Int[np.ndarray, " feature"]) -> Tree:
     """Returns the tree with the values of nodes clipped to the bounds that the constrained splits above them set.
 
     A split on a constrained feature lets the middle of its branches' values bound both (scikit-learn's rule); a
-    later split on another feature may leave those bounds, and is brought back to them here.
+    later split on another feature may leave those bounds, and is brought back to them here. One class has nothing that
+    could rise or fall.
     """
+    if tree.num_classes == (1,):
+        return tree
     value = class_shares(tree)[:, 1] if tree.num_classes else target_means(tree)[:, 0]
     lower, upper = _bounds(tree, monotone, value)
     within = np.clip(value, lower, upper)

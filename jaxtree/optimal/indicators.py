@@ -166,7 +166,7 @@ def _fingerprints(group: _Group, keys) -> Int64[np.ndarray, "place piece"]:
 def _places(group: _Group) -> Int64[np.ndarray, " row"]:
     """The code of every row in its group: the first indicator that is 1 there, or the number of all."""
     place = np.searchsorted(group.split, group.codes)
-    if group.is_nested:
+    if group.is_nested or group.split.size == 0:
         return place
     found = group.split[np.minimum(place, group.split.size - 1)] == group.codes
     return np.where(found, place, group.split.size)
