@@ -119,6 +119,7 @@ def explain(
     import jaxtree
     from jaxtree.cli.columns import read_features
 
+    check_rows(rows)
     estimator: Any = _member_of(jaxtree.load(model), member)
     X, _ = read_features(session, estimator, data)
     chosen = chosen_rows(rows, len(X))
@@ -227,6 +228,13 @@ def _scores_in_words(scores: dict[str, Any]) -> str:
         lines += ["", "confusion matrix (a line a true class, a column a predicted one)"]
         lines += [matrix.to_string(float_format=weight_in_words)]
     return "\n".join(lines)
+
+
+def check_rows(text: str | None) -> None:
+    """Raises InvalidInputError if places of rows are not written as they are, before the table is read."""
+    for part in () if text in (None, "all") else text.split(","):
+        if not _PLACES.fullmatch(part.strip()):
+            raise InvalidInputError(f"--rows must be rows, as 3 or 1:5,9, or all, got {text!r}")
 
 
 def chosen_rows(text: str | None, num_rows: int) -> list[int]:

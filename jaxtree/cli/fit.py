@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from jaxtree.cli.models import make_estimator, make_grid, make_loss
+from jaxtree.cli.models import check_early, make_estimator, make_grid, make_loss
 from jaxtree.cli.output import as_output, check_output, kind_of_table, write_bytes, write_table
 from jaxtree.cli.session import (
     BoostingOptions,
@@ -65,10 +65,16 @@ def fit(
     """Fits a tree, a forest, boosted trees or a soft tree on a table, and writes a model file."""
     check_output(output)
     _check_boosting(boosting, algorithm)
-    training = read_training(session, data, target, columns)
     settings = [*(settings or ()), *([] if max_depth is None else [f"max_depth={max_depth}"])]
-    estimator = make_estimator(algorithm, training.task, seed=seed, settings=settings, prunings=prune or ())
-    _set_boosting(estimator, boosting)
+
+    def make(task: str) -> Any:
+        made = make_estimator(algorithm, task, seed=seed, settings=settings, prunings=prune or ())
+        _set_boosting(made, boosting)
+        return made
+
+    check_early(columns.task, make)
+    training = read_training(session, data, target, columns)
+    estimator = make(training.task)
     scores = [] if cv is None else [_cross_validated(session, estimator, training, cv, seed)]
     fit_and_save(session, estimator, training, output, scores)
 
@@ -110,10 +116,20 @@ def search(
     if output is not None:
         check_output(output)
     kind = None if results is None else kind_of_table(results, None, "--results")
+    if scoring is not None:
+        check_scorer_name(scoring)
+    make = functools.partial(make_estimator, algorithm, seed=seed, prunings=prune or ())
+
+    def with_grid(task: str) -> Any:
+        made = make(task)
+        make_grid(made, settings)
+        return made
+
+    check_early(columns.task, with_grid)
     training = read_training(session, data, target, columns)
     if scoring is not None:
         check_scorer(scoring, training)
-    estimator = make_estimator(algorithm, training.task, seed=seed, prunings=prune or ())
+    estimator = make(training.task)
     grid, folds = make_grid(estimator, settings), folds_of(training, cv, seed)
     kind_of_search = BoostSearchCV if algorithm == "boosting" else TreeSearchCV
     scored = kind_of_search(estimator, grid, cv=folds, scoring=scoring, refit=False, error_score="raise")
@@ -338,14 +354,21 @@ def _all_scores(scores: dict[str, Any]) -> dict[str, Any]:
     return words | {name: scores[name].tolist() for name in ("mean_test_score", "std_test_score", "rank_test_score")}
 
 
-def check_scorer(scoring: str, training: "Labelled", option: str = "--scoring") -> None:
-    """Raises, before the work, if a scorer cannot score even a model that predicts a constant."""
-    from sklearn.dummy import DummyClassifier, DummyRegressor
-    from sklearn.metrics import get_scorer, get_scorer_names
+def check_scorer_name(scoring: str, option: str = "--scoring") -> None:
+    """Raises BadParameter if scikit-learn has no such scorer."""
+    from sklearn.metrics import get_scorer_names
 
     if scoring not in get_scorer_names():
         message = f"must be a scorer of scikit-learn, such as accuracy, got {scoring!r}"
         raise typer.BadParameter(message, param_hint=option)
+
+
+def check_scorer(scoring: str, training: "Labelled", option: str = "--scoring") -> None:
+    """Raises, before the work, if a scorer cannot score even a model that predicts a constant."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.metrics import get_scorer
+
+    check_scorer_name(scoring, option)
     model = DummyClassifier() if training.task == "classification" else DummyRegressor()
     try:
         get_scorer(scoring)(model.fit(training.X, training.y), training.X, training.y)

@@ -5,12 +5,12 @@ import functools
 import math
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
 
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, InvalidTypeError
 
 ALGORITHMS = {
     "cart": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
@@ -76,6 +76,31 @@ def make_estimator(
     if prunings:
         _set_pruning(estimator, prunings)
     return estimator
+
+
+def check_early(task: str | None, make: Callable[[str], Any]) -> None:
+    """Raises, before a table is read, what making an estimator will raise whatever the task of the target is.
+
+    Args:
+        task: "classification" or "regression"; None if it will follow from the target.
+        make: Returns an estimator for a task.
+
+    Raises:
+        InvalidInputError: A parameter has a value that it cannot have.
+        typer.BadParameter: There is no such parameter, or no such pruning.
+    """
+    from jaxtree.estimators.conventions import check_parameters
+
+    found: Exception | None = None
+    for own in ("classification", "regression") if task is None else (task,):
+        try:
+            check_parameters(make(own))
+        except (InvalidInputError, InvalidTypeError, typer.BadParameter) as error:
+            found = found or error
+        else:
+            return
+    if found is not None:
+        raise found
 
 
 def make_loss(text: str) -> Any:

@@ -13,6 +13,7 @@ import typer
 
 from jaxtree.cli.fit import (
     check_scorer,
+    check_scorer_name,
     folds_of,
     keep_reading,
     mean_and_deviation,
@@ -93,6 +94,8 @@ def tune(
     if page is not None:
         # Before the work, so that no minutes are lost where it is missing.
         import_extra("jinja2", "--page", "plot")
+    if metric is not None:
+        check_scorer_name(metric, "--metric")
     training = read_training(session, data, target, columns)
     if metric is not None:
         check_scorer(metric, training, "--metric")

@@ -63,15 +63,17 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
         raise InvalidInputError(f"dtype must be float32 or float64, got {number}")
     model, planes = exported_with_planes(estimator, no_missing=no_missing)
     schema = model.schema if planes is None else planes.schema
+    for name in schema.column_names:
+        if name in ("label", "probabilities", "variable", "scores") or name.startswith("jaxtree/"):
+            raise InvalidInputError(f"a column is named {name!r}, which is the name of an output: rename it")
+    for names in (*model.classes, *([] if model.link is None or model.link.classes is None else [model.link.classes])):
+        _classes(names)  # refuses classes that are neither integers nor words
     graph = _Graph(onnx, number)
     values = _read_columns(graph, schema)
     if planes is not None:
         values = _sum_planes(graph, values, planes)
         graph.dtype = np.dtype(np.float64)
     _predict(graph, model, _walk(graph, values, model))
-    for name in schema.column_names:
-        if name in ("label", "probabilities", "variable", "scores") or name.startswith("jaxtree/"):
-            raise InvalidInputError(f"a column is named {name!r}, which is the name of an output: rename it")
     made = onnx.helper.make_graph(graph.nodes, "jaxtree", graph.inputs, graph.outputs, graph.tables)
     opsets = [onnx.helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
     proto = onnx.helper.make_model(made, opset_imports=opsets, producer_name="jaxtree", ir_version=10)

@@ -50,12 +50,12 @@ def to_dataframe(estimator: Any, *, backend: str = "pandas") -> Any:
     """
     if backend not in BACKENDS:
         raise InvalidInputError(f"backend must be one of {', '.join(map(repr, BACKENDS))}, got {backend!r}")
-    columns = _columns(exported_model(estimator))
+    model = exported_model(estimator)
     try:
-        frame = nw.from_dict(columns, backend=backend)
+        nw.from_dict({"node": [0]}, backend=backend)  # before the work
     except ModuleNotFoundError as error:
         raise MissingExtraError(f'a frame of {backend} needs it installed: pip install "jaxtree[frames]"') from error
-    return frame.to_native()
+    return nw.from_dict(_columns(model), backend=backend).to_native()
 
 
 def _columns(model: FittedModel) -> dict[str, list]:

@@ -223,10 +223,13 @@ def _comment(text: str) -> str:
 
 def _arrays(model: FittedModel, planes: Planes | None, schema: Schema, name: str) -> Iterable[str]:
     """The definitions of all arrays of the file."""
+    words = [
+        [_string(str(word)) for word in column.categories] if column.kind != "numeric" else []
+        for column in schema.columns
+    ]  # which may refuse a word, before the work
     questions, roots = questions_of_forest(model)
     is_end = np.array([asked.is_end for asked in questions])
     ends = [asked.node for asked in questions if asked.is_end]
-    words = [[str(word) for word in column.categories] if column.kind != "numeric" else [] for column in schema.columns]
     first_word = np.cumsum([0, *(len(part) for part in words)])
     first_bits, bits = [], []
     for asked in questions:
@@ -236,7 +239,7 @@ def _arrays(model: FittedModel, planes: Planes | None, schema: Schema, name: str
             places = range(0, model.schema.columns[asked.column].num_values + 1, 32)
             bits += [f"{members >> place & 0xFFFFFFFF}u" for place in places]
     arrays = {
-        "const char *const @word": [_string(word) for part in words for word in part],
+        "const char *const @word": [word for part in words for word in part],
         "const int @first_word": first_word.tolist(),
         "const int @num_codes": np.diff(first_word).tolist(),
         "const int @root": roots,
@@ -302,7 +305,8 @@ def to_jax_export(
         no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values.
 
     Raises:
-        InvalidInputError: The estimator has several outputs, or shares out rows with missing values.
+        InvalidInputError: The estimator has several outputs, or shares out rows with missing values; or there is no
+            such platform or number of rows.
         InvalidTypeError: It is no tree or forest of jaxtree.
 
     Example:
@@ -314,11 +318,20 @@ def to_jax_export(
         >>> place.tolist(), shares.shape
         ([0, 0, 0], (3, 3))
     """
+    _check_sizes(num_rows, platforms)
     model = exported_model(estimator, no_missing=no_missing)
     most = (2**31 - 1) // model.schema.num_features
     rows = (num_rows,) if num_rows is not None else export.symbolic_shape("rows", constraints=[f"rows <= {most}"])
     table = jax.ShapeDtypeStruct((*rows, model.schema.num_features), jnp.float32)
     return export.export(jax.jit(_function(model)), platforms=list(platforms))(table)
+
+
+def _check_sizes(num_rows: Any, platforms: Any) -> None:
+    if num_rows is not None and (type(num_rows) is not int or num_rows < 1):
+        raise InvalidInputError(f"num_rows must be None or an integer >= 1, got {num_rows!r}")
+    if isinstance(platforms, str) or not platforms or not set(platforms) <= {*PLATFORMS, "rocm"}:
+        allowed = ", ".join(map(repr, (*PLATFORMS, "rocm")))
+        raise InvalidInputError(f"platforms must be a list of some of {allowed}, got {platforms!r}")
 
 
 def _function(model: FittedModel) -> Callable[[Float32[Array, "row feature"]], Any]:

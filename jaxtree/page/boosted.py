@@ -44,12 +44,12 @@ def boosted_facts(
         extras: What the loss asks for, by names of tables.
 
     Raises:
-        InvalidInputError: A table is given without its target, or the other way round; or there is no such tree.
+        InvalidInputError: There is no such tree.
     """
-    given = [(name, *read_arguments(X, y)[:2]) for name, X, y in tables if _is_given(X, y)]
     num_trees = len(estimator.forest_)
     if not isinstance(tree, int | np.integer) or not 0 <= tree < num_trees:
         raise InvalidInputError(f"tree must be a whole number from 0 to {num_trees - 1}, got {tree!r}")
+    given = [(name, *read_arguments(X, y)[:2]) for name, X, y in tables if X is not None]
     shown = range(tree, min(tree + MOST_TREES, num_trees))
     return {
         "summary": _summary(estimator),
@@ -135,12 +135,6 @@ def _values_to_try(column: Column, present: Float[np.ndarray, " row"]) -> Float[
     if not len(known):
         return np.zeros(1)
     return np.unique(np.quantile(known, np.linspace(0, 1, MOST_VALUES), method="nearest"))
-
-
-def _is_given(X: Any, y: Any) -> bool:
-    if (X is None) != (y is None):
-        raise InvalidInputError("a table and its target go together, got one of them alone")
-    return X is not None
 
 
 def _summary(estimator: Any) -> list[tuple[str, str]]:

@@ -202,16 +202,13 @@ def read_rows(subject: Subject, name: str, X: Any, y: Any) -> PageRows | None:
         subject: The tree.
         name: "training" or "validation".
         X: A table as in fit, or a source.
-        y: Its target, or the name of its column.
+        y: Its target, or the name of its column; None with X.
 
     Raises:
-        InvalidInputError: One of X and y is given alone, or they are not as in fit.
+        InvalidInputError: They are not as in fit.
     """
-    names = ("X", "y") if name == "training" else ("X_val", "y_val")
-    if X is None and y is None:
+    if X is None:
         return None
-    if X is None or y is None:
-        raise InvalidInputError(f"{names[0]} and {names[1]} go together, got one of them alone")
     X, y, _, _ = read_arguments(X, y)
     model = subject.model
     target = model.encode_target(y)

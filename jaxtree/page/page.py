@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxtree.errors import InvalidTypeError, import_extra
+from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
 from jaxtree.export.models import exported_model
 from jaxtree.page.boosted import boosted_facts
 from jaxtree.page.columns import PageRows, Subject, page_data, read_rows, subject_of
@@ -67,6 +67,9 @@ def to_html(
         ('<!doctype html>', False)
     """
     tables = [("training", X, y), ("validation", X_val, y_val)]
+    for names, table, target in (("X and y", X, y), ("X_val and y_val", X_val, y_val)):
+        if (table is None) != (target is None):
+            raise InvalidInputError(f"{names} go together, got one of them alone")
     if exported_model(estimator).link is not None:
         return _boosted_page(estimator, tables, title, tree, extras)
     if extras:

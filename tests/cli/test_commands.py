@@ -4,8 +4,10 @@ import json
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import jaxtree
+from jaxtree.cli import app
 from tests.cli.conftest import PATIENTS
 
 
@@ -238,3 +240,27 @@ def test_an_interrupted_training_ends_the_command(run, patients, tmp_path, monke
     done = run("fit", patients, "-t", "ill", "-o", "m.jaxtree", "-a", "soft", "--set", "depth=2", status=130)
     assert done.stderr.splitlines()[-1] == "interrupted; nothing was written"
     assert [path.name for path in tmp_path.iterdir()] == ["patients.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "T", "-t", "y", "-o", "m", "--set", "max_dept=3"], "max_dept"),
+        (["fit", "T", "-t", "y", "-o", "m", "--set", "max_depth=-3"], "max_depth"),
+        (["fit", "T", "-t", "y", "-o", "m", "--prune", "nothing"], "nothing"),
+        (["fit", "T", "-t", "y", "-o", "m", "-a", "boosting", "--learning-rate", "-1"], "learning_rate"),
+        (["fit", "T", "-t", "y", "-o", "m", "-a", "c45", "--task", "regression"], "c45 predicts classes"),
+        (["search", "T", "-t", "y", "--set", "max_dept=3,4"], "max_dept"),
+        (["search", "T", "-t", "y", "--set", "max_depth=3", "--scoring", "best"], "must be a scorer"),
+        (["tune", "T", "-t", "y", "--metric", "best"], "must be a scorer"),
+        (["explain", "M", "T", "--rows", "first"], "--rows must be rows"),
+        (["export", "M", "--to", "c", "--dialect", "mysql"], "is for --to sql"),
+        (["predict", "M", "T", "-o", "out.docx"], "out.docx"),
+    ],
+)
+def test_options_are_checked_before_a_table_is_read(model, arguments, message):
+    """The table is not there, and yet it is not what the error is about."""
+    given = [{"T": "nowhere.csv", "M": model}.get(own, own) for own in arguments]
+    done = CliRunner().invoke(app, given, env={"COLUMNS": "300"})
+    assert done.exit_code in (1, 2) and message in done.stderr
+    assert "nowhere" not in done.stderr
