@@ -93,13 +93,18 @@ def read_labelled(contents: Contents, target: str, options: ColumnOptions) -> La
     kept, rows = _known(contents, target)
     kinds = {**dict.fromkeys(words, "words"), **dict.fromkeys(numbers, "numbers")}
     y: Any = _in_pandas(kept, {target: _target(kept, target, kinds.get(target), options.task)})[target]
-    has_numbers = y.dtype.kind == "f" or (y.dtype.kind in "iu" and y.nunique() > MOST_CLASSES)
+    has_numbers = target not in contents.categories and (
+        y.dtype.kind == "f" or (y.dtype.kind in "iu" and y.nunique() > MOST_CLASSES)
+    )
     features = {name: _typed(kept, name, kinds.get(name)) for name in names}
     for name, feature in features.items():
-        if feature.dtype.is_numeric():
+        if feature.dtype.is_numeric() and name not in contents.categories:
             check_exact(kept.cells(name), name)
+    X = _in_pandas(kept, features)
+    for name in [name for name in names if name in contents.categories and name not in kinds]:
+        X[name] = pd.Categorical(features[name].to_list(), dtype=contents.categories[name])
     return Labelled(
-        X=_in_pandas(kept, features),
+        X=X,
         y=y,
         weight=weights_of(kept, options.weight),
         task=options.task or ("regression" if has_numbers else "classification"),

@@ -6,25 +6,26 @@ their categories; attributes of dates and relations, and sparse rows, are refuse
 """
 
 import codecs
-import contextlib
 import gzip
 import io
 import re
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple
 
+import pandas as pd
 import polars as pl
 
 from jaxtree.cli.lines import separator_of, with_decimal_points
 from jaxtree.cli.session import TextOptions, in_short, listed
+from jaxtree.cli.typed import ARROW, PARQUET, read_typed
 from jaxtree.errors import InvalidInputError
-from jaxtree.table.names import kept_names
 
-_GZIP, _PARQUET, _ARROW, _FEATHER_1 = b"\x1f\x8b", b"PAR1", b"ARROW1", b"FEA1"
+_GZIP, _FEATHER_1 = b"\x1f\x8b", b"FEA1"
 
 _MOST_RATIO, _LEAST_UNZIPPED = 100, 2**26
 """A gzip file may hold so many times its bytes, or so many bytes; files that are made to fill the memory hold 1,000."""
@@ -81,6 +82,7 @@ class Contents(NamedTuple):
         is_chosen: Whether the user has given these words.
         index: Columns that are the index of a saved table, and no features unless they are asked for by name.
         decimal: The character that was before decimals in the file; in cells of numbers it is a point now.
+        categories: The categories that columns of a file with types declare.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Contents(NamedTuple):
     is_chosen: bool
     index: tuple[str, ...] = ()
     decimal: str = "."
+    categories: Mapping[str, pd.CategoricalDtype] = MappingProxyType({})
 
     def cells(self, name: str) -> pl.Series:
         """Returns a column, null where a value is missing; cells of text have no spaces around them."""
@@ -148,29 +151,15 @@ def _read(data: bytes, name: str, options: TextOptions) -> Contents:
     other = next(marks, None)
     if other is not None:
         raise InvalidInputError(f"{name} is {(_OFFICE | _OTHERS)[other]}")
-    if data.startswith((_PARQUET, _ARROW)):
-        frame = (pl.read_parquet if data.startswith(_PARQUET) else pl.read_ipc)(io.BytesIO(data))
-        kept = _kept_names(data, frame.columns)
-        index = tuple(column for column in frame.columns if column not in kept)
-        return Contents(name, frame.rename(kept), {}, {}, options.missing is not None, index)
+    if data.startswith((PARQUET, ARROW)):
+        table, is_chosen = read_typed(data), options.missing is not None
+        return Contents(name, table.frame, {}, {}, is_chosen, table.index, categories=table.categories)
     text = _decoded(data, name)
     if not text.strip():
         raise InvalidInputError(f"{name} is empty")
     head = (line.strip() for line in text[:65536].split("\n"))
     first = next((line for line in head if line and not line.startswith("%")), "")
     return (_from_arff if first.lower().startswith("@relation") else _from_lines)(text, name, options)
-
-
-def _kept_names(data: bytes, columns: Sequence[str]) -> dict[str, str]:
-    """The names of columns, as pandas had them if it wrote the file, without those of its index."""
-    import pyarrow
-    from pyarrow import ipc, parquet
-
-    metadata = None
-    with contextlib.suppress(pyarrow.ArrowException, OSError, ValueError):
-        schema: Any = parquet.read_schema(io.BytesIO(data)) if data.startswith(_PARQUET) else None
-        metadata = (schema or ipc.open_file(pyarrow.py_buffer(data)).schema).pandas_metadata
-    return kept_names(columns, metadata)
 
 
 def _decoded(data: bytes, name: str) -> str:

@@ -474,3 +474,27 @@ def test_decimals_are_numbers(run, tmp_path):
     rows = read_labelled(read_contents(str(tmp_path / "t.parquet"), TextOptions()), "y", ColumnOptions())
     np.testing.assert_array_equal(rows.X["price"], [1.5, np.nan, 2.25])
     run("fit", "t.parquet", "-t", "price", "-o", "m.jaxtree")
+
+
+def test_categories_that_a_file_declares_are_those_of_a_frame(run, tmp_path):
+    """Numbers, too, which polars reads as such and of which Parquet keeps no categories; and their order."""
+    frame = pd.DataFrame(
+        {
+            "code": pd.Categorical([10, 2, None, 2]),
+            "size": pd.Categorical(["small", "big", "small", None], ["small", "medium", "big"], ordered=True),
+            "share": pd.Categorical([0.5, None, 1.0, 0.5], [1.0, 0.5, 0.25]),
+            "y": list("abcd"),
+        }
+    )
+    for name, save in SAVED.items():
+        save(frame, tmp_path / name)
+        again = (pd.read_parquet if name == "t.parquet" else pd.read_feather)(tmp_path / name)
+        schema = jaxtree.Encoder().fit(again.drop(columns="y")).schema_
+        contents = read_contents(str(tmp_path / name), TextOptions())
+        assert jaxtree.Encoder().fit(read_labelled(contents, "y", ColumnOptions()).X).schema_ == schema
+        run("fit", name, "-t", "y", "-o", "m.jaxtree")
+        assert run("evaluate", "m.jaxtree", name).stdout.split()[3] == "1.0000"
+        assert jaxtree.load("m.jaxtree").score(again.drop(columns="y"), again["y"]) == 1
+        assert read_labelled(contents, "size", ColumnOptions()).task == "classification"
+        numbers = read_labelled(contents, "y", ColumnOptions(numeric=["code"])).X["code"]
+        np.testing.assert_array_equal(numbers, [10, 2, np.nan, 2])
