@@ -16,7 +16,6 @@ from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.checks import check_array, check_codes, check_number, check_sizes, check_weight
 from jaxtree.growth.inputs import Missing
-from jaxtree.growth.objective import known
 from jaxtree.tree.checks import known
 
 
