@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 
 from jaxtree import (
     BoostSearchCV,
@@ -16,6 +17,10 @@ from jaxtree import (
 from jaxtree.boosting import quantile, quantiles
 from jaxtree.errors import InterruptedFitWarning, TrainingError
 from jaxtree.growth import native, prepare
+from jaxtree.search.budget import Budget
+from jaxtree.search.out_of_fold import make_yardstick
+from jaxtree.search.spaces import Range, Space
+from jaxtree.search.tuning import Task, tune
 
 EXTREMES = [(rate, 1.0, 1.0) for rate in (1e-3, 1e3, 1e30)]
 EXTREMES += [(1.0, scale, 1.0) for scale in (1e-300, 1e-200, 1e-30, 1e30, 1e100, 1e160, 1e300)]
@@ -158,3 +163,17 @@ class TestSearches:
         with pytest.warns(Warning, match="3 fits failed out of a total of 6"):
             search = self.search(refit=refit).fit(X, targets["numbers"])
         assert search.ensemble_weights_.tolist() == [1, 0] and np.isfinite(search.predict(X)).all()
+
+    def test_nor_does_a_tuning(self):
+        X, targets = table()
+        y = targets["numbers"]
+        splits = list(KFold(3, shuffle=True, random_state=0).split(X))
+        own = GradientBoostingRegressor(20, max_depth=3, max_bins=31)
+        task = Task(own, X, y, None, splits, make_yardstick(None, y, of_classes=False))
+        rates = Range(1e20, 1e30, True, False, 0.1)
+        tuned = tune(task, Space({"n_estimators": 20}, {"learning_rate": rates}, 3), Budget(600.0, settings=3))
+        assert tuned.weights.tolist() == [1, 0, 0] and np.isfinite(tuned.predicted).all()
+        assert np.isfinite(tuned.model.predict(X)).all() and np.isfinite(tuned.scores).all()
+        worse = Space({"n_estimators": 20}, {"learning_rate": rates._replace(default=1e30)}, 3)
+        with pytest.raises(TrainingError, match="none of 3 settings predicts finite numbers"):
+            tune(task, worse, Budget(600.0, settings=3))
