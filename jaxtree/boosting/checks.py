@@ -14,8 +14,10 @@ from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.growth.checks import check_array, check_codes, check_number, check_sizes, check_weight
+from jaxtree.growth.checks import check_array, check_codes, check_limits, check_number, check_sizes, check_weight
 from jaxtree.growth.inputs import Missing
+from jaxtree.growth.newton import Penalties, check_penalties
+from jaxtree.growth.standard_objectives import Numbers
 from jaxtree.tree.checks import known
 
 
@@ -49,6 +51,22 @@ def check_ordered(loss: BaseLoss) -> None:
             f"monotone constraints bound one score, quantiles, or a location: {loss} has {loss.num_scores} scores, the "
             "first of which is none (a loss of one's own says so by has_location=True)"
         )
+
+
+def check_members(members: Sequence[Any]) -> None:
+    """Checks the numbers of each of many models, and the weights of those that have rows of their own.
+
+    Args:
+        members: Each a `Member` of `jaxtree.boosting.many`.
+    """
+    for member in members:
+        check_number("num_rounds", member.num_rounds, 1)
+        check_number("seed", member.seed, 0, 2**32 - 1)
+        check_shrinkage(member.shrinkage)
+        check_penalties(Penalties(member.shrinkage.l2, member.shrinkage.l1, member.shrinkage.max_step))
+        check_limits(member.limits, Numbers(), 1)
+        for weight in () if member.own is None else member.own.weight:
+            check_weight(weight)
 
 
 def check_rows(rows: ScoredRows, num_bins: int, what: str = "rows") -> None:

@@ -10,6 +10,7 @@ from jax.sharding import Mesh
 from jaxtyping import Bool, Float
 
 from jaxtree.boosting.booster import BaseLearner, BoostData, Call, forest_of, open_boosting, reason_to_stop
+from jaxtree.boosting.checks import check_members
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.ending import Deadline, Pace, Stop
 from jaxtree.boosting.loss import BaseLoss
@@ -154,6 +155,7 @@ def boost_many(
     """
     if not members:
         return []
+    check_members(members)
     if bounds.mesh is not None:
         check_mesh(bounds.mesh)
     for member in members:

@@ -18,6 +18,7 @@ from jaxtree.boosting import (
     boost,
     squared,
 )
+from jaxtree.boosting.many import Member, boost_many
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 
 ROWS = ScoredRows(np.array([[0, 1, 2, 3], [0, 1, 0, 1]], np.uint8), np.arange(4.0), np.ones(4), {})
@@ -120,3 +121,19 @@ def test_what_is_wrong_is_named(changed, words):
 
 def test_what_is_right_is_boosted():
     assert len(boosted().forest) == 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (dict(shrinkage=Shrinkage(l2=-1.0)), "l2 must be"),
+        (dict(shrinkage=Shrinkage(max_leaf_nodes=0)), "max_leaf_nodes must be"),
+        (dict(limits=Limits(max_depth=-1)), "max_depth must be"),
+        (dict(seed=-1), "seed must be"),
+        (dict(num_rounds=0), "num_rounds must be"),
+    ],
+)
+def test_each_of_many_models_is_checked(changed, words):
+    members = [Member(Limits(), Shrinkage(), 3), Member(Limits(), Shrinkage(), 3)._replace(**changed)]
+    with pytest.raises(InvalidInputError, match=words):
+        boost_many(DATA, squared(), LEARNER, members)
