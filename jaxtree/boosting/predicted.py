@@ -119,7 +119,7 @@ class PredictedDistribution:
     def _in_jax(self, function: Callable[..., Any], *arguments: Any) -> Float[np.ndarray, " row"]:
         forks.check_is_whole(f"a function of {self.family} in JAX")
         with jax.enable_x64(True):
-            return np.asarray(function(*jax.tree.map(_on_device, (self.scores.T, *arguments))))
+            return np.array(function(*jax.tree.map(_on_device, (self.scores.T, *arguments))))
 
 
 def _on_device(value: Any) -> Any:

@@ -121,7 +121,7 @@ class BaseForest(ForestParameters, FittedTrees):
         shape = (len(end), int(self.forest_.first_node[-1]))
         rows = np.repeat(np.arange(len(end)), end.shape[1])
         ends = scipy.sparse.csr_matrix((np.ones(end.size, np.int64), (rows, end.ravel())), shape=shape)
-        return ends @ ancestors(self.forest_.nodes), self.forest_.first_node
+        return ends @ ancestors(self.forest_.nodes), self.forest_.first_node.copy()
 
     @property
     def estimators_(self) -> list[Any]:
