@@ -59,6 +59,10 @@ class TrainingError(JaxtreeError, ArithmeticError):
     """Training has left the numbers: a loss or its derivatives are infinite or not a number."""
 
 
+class IdentifierWarning(UserWarning):
+    """A target of classes has so many of them that it looks like an identifier of rows."""
+
+
 class InterruptedFitWarning(UserWarning):
     """A fit was interrupted, and keeps what it had: the finished trees, or the best parameters."""
 

@@ -27,7 +27,7 @@ from jaxtree.estimators.parameters import TableParameters
 from jaxtree.estimators.parts import PredictsNumbers, read_arguments
 from jaxtree.estimators.predicting import FittedTree, PredictsClasses
 from jaxtree.estimators.prunings import CostComplexity, MaxLeafNodes, Pruning
-from jaxtree.estimators.sample import Encoded, PreparedFit, Sample, Weights
+from jaxtree.estimators.sample import Encoded, PreparedFit, Sample, Weights, note_identifiers
 from jaxtree.files.trees import FittedTable, TreeState
 from jaxtree.growth.inputs import Limits
 from jaxtree.growth.objective import Objective
@@ -315,8 +315,10 @@ class BaseTreeClassifier(PredictsClasses, BaseTree):
     class_weight: Any = None
 
     def encode_target(self, y: Any) -> ClassTarget:
-        """Returns the target of a fit as codes of classes."""
-        return encode_classes(y)
+        """Returns the target of a fit as codes of classes, with a warning if it looks like an identifier."""
+        target = encode_classes(y)
+        note_identifiers(target)
+        return target
 
     def learn_sample(self, X: Any, target: Any, weight: Weights, counts: Any = None) -> Sample:
         """Learns the classes of a target, and returns the rows with their weights."""

@@ -1,16 +1,24 @@
 """The rows of a fit: as they came, divided, and encoded."""
 
+import warnings
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Real, UInt
 from sklearn.model_selection import train_test_split
 
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import IdentifierWarning, InvalidInputError
 from jaxtree.estimators.conventions import generator_of
 from jaxtree.estimators.growing import EncodedSample
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import take_rows
+from jaxtree.table.target import ClassTarget
+
+FEW_CLASSES = 20
+"""Of more classes than these, two rows have one, or else the target looks like an identifier."""
+
+MANY_CLASSES = 100
+"""Of more classes than these, ten rows have one."""
 
 Weights: TypeAlias = Float64[np.ndarray, " row"] | None
 """The weight of every row; None is 1."""
@@ -99,3 +107,16 @@ class PreparedFit(NamedTuple):
     encoded: EncodedSample
     validation: Sample | None
     has_weight: Bool[np.ndarray, " row"] | None
+
+
+def note_identifiers(target: ClassTarget) -> None:
+    """Warns of a target that looks like an identifier, or like numbers: nearly every row has a class of its own."""
+    for classes in target.classes:
+        rows_of_class = target.num_rows / max(len(classes), 1)
+        if (len(classes) > FEW_CLASSES and rows_of_class < 2) or (len(classes) > MANY_CLASSES and rows_of_class < 10):
+            warnings.warn(
+                f"y has {len(classes)} classes in {target.num_rows} rows, {rows_of_class:.1f} rows a class: it looks "
+                "like an identifier, of which nothing can be learned, or like numbers, which a regressor takes",
+                IdentifierWarning,
+                stacklevel=3,
+            )

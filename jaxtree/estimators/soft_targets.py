@@ -13,6 +13,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.conventions import Words, check_parameters
 from jaxtree.estimators.magnitude import check_counts
 from jaxtree.estimators.parts import PredictsNumbers, ScoresSources, part_by_part
+from jaxtree.estimators.sample import note_identifiers
 from jaxtree.estimators.soft_base import BaseSoft
 from jaxtree.estimators.soft_parameters import BETWEEN_0_AND_1, FROM_0_BELOW_1, POSITIVE
 from jaxtree.soft import losses
@@ -124,6 +125,7 @@ class SoftClassifier(OfClasses, BaseSoft):
         if len(target.classes) != 1:
             raise InvalidInputError(f"y must have one output, got {len(target.classes)}: fit an estimator for each")
         if not is_known:
+            note_identifiers(target)
             self.classes_ = target.classes[0] if classes is None else classes
             self.n_classes_ = len(self.classes_)
         position = {name: code for code, name in enumerate(self.classes_.tolist())}
