@@ -102,13 +102,14 @@ class Inputs:
         for number, feature in enumerate(self.schema.features):
             codes = range(self.width(number))
             is_number = self.scales[number] is not None
-            names += [feature.name] if is_number else [self.schema.category_in_words(number, code) for code in codes]
+            is_word = not is_number and feature.num_values > 0
+            names += [self.schema.category_in_words(number, code) for code in codes] if is_word else [feature.name]
         indicated = (self.schema.features[feature].name for feature in self.with_indicator.tolist())
         return (*names, *(f"{name} is missing" for name in indicated))
 
     def width(self, feature: int) -> int:
-        """The number of columns of a feature."""
-        return 1 if self.scales[feature] is not None else self.schema.features[feature].num_values
+        """The number of columns of a feature; one, of zeros, if it has no category."""
+        return 1 if self.scales[feature] is not None else max(self.schema.features[feature].num_values, 1)
 
     def columns_of(self, feature: int) -> range:
         """The columns of a feature, its indicator left aside."""
@@ -189,7 +190,7 @@ def fit_inputs(
         None if is_category else fit_scale(np.asarray(value, np.float64), weight, scaling)
         for is_category, value in zip(schema.is_categorical, values.T, strict=True)
     )
-    widths = np.where(schema.is_categorical, schema.num_values, 1)
+    widths = np.where(schema.is_categorical, np.maximum(schema.num_values, 1), 1)
     is_indicated = np.isnan(values).any(axis=0) if indicators == "seen" else np.ones(len(widths), bool)
     return Inputs(schema, scales, np.cumsum(widths) - widths, np.flatnonzero(is_indicated))
 

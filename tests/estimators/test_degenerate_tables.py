@@ -112,6 +112,18 @@ def test_a_column_without_categories_leaves_an_optimal_tree_the_others():
     assert OptimalTreeClassifier(max_depth=1).fit(X[["a"]], y).get_n_leaves() == 1
 
 
+def test_a_column_without_categories_alone_makes_a_soft_tree():
+    X = pd.DataFrame({"a": pd.Categorical([None] * 6, [])})
+    y = ["no", "no", "yes", "no", "no", "no"]
+    for gate in ("oblique", "axis"):
+        model = jaxtree.SoftTreeClassifier(depth=1, max_epochs=1, gate=gate, random_state=0).fit(X, y)
+        hard = model.harden()
+        for tree in (model, hard):
+            assert len(tree.predict(X)) == 6
+        assert np.isfinite(model.predict_proba(X)).all()
+        jaxtree.export_text(hard)
+
+
 @pytest.mark.parametrize(
     "estimator", [jaxtree.DecisionTreeClassifier(), jaxtree.RandomForestClassifier(2), jaxtree.ExtraTreesClassifier(2)]
 )
