@@ -172,6 +172,7 @@ def features_like(
     if in_order is not None and len(in_order) == len(names) and not set(names) <= set(contents.frame.columns):
         # 0, 1, ... are names, in whatever order.
         names = [str(place) for place in range(len(names))] if are_shuffled_places(in_order) else list(in_order)
+    contents = _with_spaces(contents, names)
     check_columns(contents, names)
     contents = _read_as_in_fit(contents, dict(zip(names, columns, strict=True)))
     features = {}
@@ -191,6 +192,15 @@ def features_like(
             )
     typed = _in_pandas(contents, {name: column for name, column in features.items() if isinstance(column, pl.Series)})
     return pd.DataFrame({name: typed[name] if name in typed else features[name] for name in names})
+
+
+def _with_spaces(contents: Contents, names: Iterable[str]) -> Contents:
+    """The file with the spaces around names that the fit had and the file has not, or the other way round."""
+    columns = contents.frame.columns
+    bare = {column.strip(): column for column in columns}
+    own = {bare[name.strip()]: name for name in names if name not in columns and name.strip() in bare}
+    missing = {own.get(name, name): words for name, words in contents.missing.items()}
+    return contents._replace(frame=contents.frame.rename(own), missing=missing)
 
 
 def _read_as_in_fit(contents: Contents, columns: Mapping[str, Column]) -> Contents:

@@ -53,6 +53,9 @@ _OTHERS = {
 }
 """The first bytes of files that are not read, and what to do about them."""
 
+_OTHER_TEXTS = {'{"': "JSON", "[{": "JSON", "<!doctype html": "an HTML page", "<html": "an HTML page", "<?xml": "XML"}
+"""The first characters of texts that have no lines of cells."""
+
 # The marks of UTF-32 come first: one of them begins with one of UTF-16.
 _ENCODINGS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -157,6 +160,10 @@ def _read(data: bytes, name: str, options: TextOptions) -> Contents:
     text = _decoded(data, name)
     if not text.strip():
         raise InvalidInputError(f"{name} is empty")
+    start = text[:100].lstrip().lower()
+    other = next((words for mark, words in _OTHER_TEXTS.items() if start.startswith(mark)), None)
+    if other is not None:
+        raise InvalidInputError(f"{name} is {other}: write its table as CSV or Parquet")
     head = (line.strip() for line in text[:65536].split("\n"))
     first = next((line for line in head if line and not line.startswith("%")), "")
     return (_from_arff if first.lower().startswith("@relation") else _from_lines)(text, name, options)

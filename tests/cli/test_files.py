@@ -435,6 +435,8 @@ OTHERS = {
     "is an xz file": lzma.compress(CSV.encode()),
     "is a Zstandard file": b"(\xb5/\xfd" + bytes(9),
     "is an old Excel workbook": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(9),
+    "is JSON": b'[{"size": 1, "y": "a"}]',
+    "is an HTML page": b"<!DOCTYPE html>\n<html><body>404</body></html>\n",
     "is an SQLite database": b"SQLite format 3\0" + bytes(9),
 }
 
@@ -498,3 +500,12 @@ def test_categories_that_a_file_declares_are_those_of_a_frame(run, tmp_path):
         assert read_labelled(contents, "size", ColumnOptions()).task == "classification"
         numbers = read_labelled(contents, "y", ColumnOptions(numeric=["code"])).X["code"]
         np.testing.assert_array_equal(numbers, [10, 2, np.nan, 2])
+
+
+def test_spaces_around_names_are_no_matter(run, tmp_path):
+    X = pd.DataFrame({" age": [1.0, 2.0], "word ": [" us", "de"]})
+    jaxtree.DecisionTreeClassifier().fit(X, ["a", "b"]).save("m.jaxtree")
+    X.to_csv("t.csv", index=False)
+    X.rename(columns=str.strip).to_parquet("t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        assert run("predict", "m.jaxtree", name).stdout.split()[1:] == ["a", "b"]
