@@ -180,6 +180,7 @@ def test_truth_values_are_those_of_any_spelling(cells, run):
             assert run("predict", "m.jaxtree", "new.csv").stdout.split()[1:3] == ["yes", "no"]
 
 
+@pytest.mark.slow
 def test_members_of_an_ensemble_keep_how_cells_are_read(run):
     with open("t.csv", "w") as file:
         file.write("word,y\n" + "".join(f"{'NA' if row % 2 else 'b'},{row % 2}\n" for row in range(60)))
