@@ -1,5 +1,6 @@
 """Links of losses by name: what files keep of a link, and what other programs are told of it."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -83,4 +84,5 @@ def link_of(loss: BaseLoss, classes: Shaped[np.ndarray, " class"] | None) -> Sco
     """
     name = name_of_link(loss)
     kind = Link.OTHER if name is None else LINKS[name][1]
-    return ScoreLink(kind, loss.predict, 1 if name in _OF_FIRST else loss.num_scores, classes)
+    num_predictions = 1 if name in _OF_FIRST else loss.num_scores
+    return ScoreLink(kind, loss.predict, functools.partial(predictions_of, loss), num_predictions, classes)

@@ -7,6 +7,7 @@ Edge 0 stands above the root, and all is present at it.
 """
 
 import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -121,13 +122,32 @@ class _Waiting(NamedTuple):
 
 def edges_of(model: FittedModel) -> Edges:
     """Takes the trees of a fitted estimator apart."""
-    trees, base, most_columns = zip(*(_edges_of_tree(*tree, model.schema) for tree in model.by_tree()), strict=True)
+    taken = [_edges_of_tree(*tree, model.schema) for tree in model.by_tree()]
+    return _joined(taken, _splits(model.forest), _WIDTH)
+
+
+def edges_by_tree(model: FittedModel) -> list[Edges]:
+    """Takes the trees of a fitted estimator apart, each by itself and without padding."""
+    size, splits = np.bincount(model.forest.tree_of_node[~model.tree.is_leaf]), _splits(model.forest)
+    of_trees = []
+    for number, tree in enumerate(model.by_tree()):
+        end = size[number] if number < len(size) else 0
+        own = Splits(*(field[number : number + 1, :end] for field in splits))
+        of_trees.append(_joined([_edges_of_tree(*tree, model.schema)], own, 1))
+    return of_trees
+
+
+def _joined(
+    taken: Sequence[tuple[list[list[_Edge]], Float64[np.ndarray, " output"], int]], splits: Splits, width: int
+) -> Edges:
+    """Puts trees beside one another, the levels of all as wide as a multiple of some width."""
+    trees, base, most_columns = zip(*taken, strict=True)
     rows = list(itertools.zip_longest(*trees, fillvalue=[]))
-    widths = [-(-max(map(len, level)) // _WIDTH) * _WIDTH for level in rows]
+    widths = [-(-max(map(len, level)) // width) * width for level in rows]
     starts = np.cumsum([0, 1, *widths])
     num_pairs = [width // 2 for width in [*widths[1:], 0]]
     levels = tuple(_stack(*level, starts) for level in zip(rows, widths, num_pairs, strict=False))
-    return Edges(_splits(model.forest), levels, np.mean(base, axis=0), max(most_columns))
+    return Edges(splits, levels, np.mean(base, axis=0), max(most_columns))
 
 
 def _edges_of_tree(

@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -110,8 +108,7 @@ def explain_scores(model: FittedModel, link: ScoreLink, values: Float[np.ndarray
         values: The row, as `encoder_.values` has encoded it.
     """
     scores = model.predict(values)[0]
-    with jax.enable_x64(True):
-        predicted = np.asarray(link.predict(jnp.asarray(scores[:, None])))[:, 0]
+    predicted = link.predict_on_host(scores[:, None])[:, 0]
     place, share, prediction, of_class = 0, None, float(predicted[0]), None
     if link.classes is not None:
         names, shares = link.classes.tolist(), predicted if len(predicted) > 1 else [1 - predicted[0], predicted[0]]

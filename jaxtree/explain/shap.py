@@ -2,11 +2,12 @@
 
 Of boosted trees the scores are explained.
 
-Rows are worked on in blocks of one shape: a program of edges, a rule and rows is called with all of them, in threads.
+Rows are worked on in blocks, in threads: on a CPU by NumPy, for which nothing is compiled; so much that a compilation
+pays, and all on an accelerator, by a program of JAX.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -15,9 +16,10 @@ import numpy as np
 from jaxtyping import Float64
 
 from jaxtree import forks
-from jaxtree.blocks import for_blocks
-from jaxtree.explain.edges import Edges, edges_of
+from jaxtree.blocks import for_blocks, is_cpu
+from jaxtree.explain.edges import Edges, edges_by_tree, edges_of
 from jaxtree.explain.kernel import Rule, sum_shap_interactions, sum_shap_values
+from jaxtree.explain.on_host import HostRule, HostTree
 from jaxtree.export.models import exported_model
 from jaxtree.tree import SplitKind
 from jaxtree.tree.model import FittedModel
@@ -67,14 +69,14 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     if hasattr(type(estimator), "additive_members"):
         explained = [shap_values(own, X, background=background) for own in estimator.additive_members()]
         return ShapValues(*_weighted_sums(estimator.weights_, explained))
-    model, edges, values = _prepare(estimator, X)
+    model, values = _prepare(estimator, X)
     others = None if background is None else np.asarray(estimator.encoder_.values(background), np.float64)
-    return _shap_values(model, edges, values, others)
+    return _shap_values(model, edges_by_tree(model), values, others)
 
 
 def shap_values_of(model: FittedModel, values: Float64[np.ndarray, "row feature"]) -> ShapValues:
     """Returns the values of a model and of rows as `encoder_.values` has encoded them; see `shap_values`."""
-    return _shap_values(model, edges_of(model), values, None)
+    return _shap_values(model, edges_by_tree(model), values, None)
 
 
 class ShapInteractions(NamedTuple):
@@ -118,10 +120,12 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     if hasattr(type(estimator), "additive_members"):
         explained = [shap_interaction_values(own, X) for own in estimator.additive_members()]
         return ShapInteractions(*_weighted_sums(estimator.weights_, explained))
-    model, edges, values = _prepare(estimator, X)
+    model, values = _prepare(estimator, X)
+    edges = edges_by_tree(model)
     main = _shap_values(model, edges, values, None)
     num_columns = main.values.shape[1]
-    pairs = _sum_up(sum_shap_interactions, edges, values, (num_columns, num_columns), 1 / len(model.forest))
+    work = _Work(model, edges, values, None, of_pairs=True)
+    pairs = _sum_up(work, sum_shap_interactions, (num_columns, num_columns), 1 / len(model.forest))
     pairs += pairs.swapaxes(1, 2)
     own = np.arange(num_columns)
     pairs[:, own, own] = 0
@@ -134,28 +138,41 @@ def _weighted_sums(weights: Float64[np.ndarray, " member"], explained: Sequence[
     return [np.tensordot(weights, np.array(parts), 1) for parts in zip(*explained, strict=True)]
 
 
-def _prepare(estimator: Any, X: Any) -> tuple[FittedModel, Edges, Float64[np.ndarray, "row feature"]]:
-    """The model, its trees as edges, and the rows."""
-    model = exported_model(estimator)
-    values = np.asarray(estimator.encoder_.values(X), np.float64)
-    return model, edges_of(model), values
+def _prepare(estimator: Any, X: Any) -> tuple[FittedModel, Float64[np.ndarray, "row feature"]]:
+    """The model, and the rows."""
+    return exported_model(estimator), np.asarray(estimator.encoder_.values(X), np.float64)
 
 
 def _shap_values(
     model: FittedModel,
-    edges: Edges,
+    edges: list[Edges],
     values: Float64[np.ndarray, "row feature"],
     others: Float64[np.ndarray, "other feature"] | None,
 ) -> ShapValues:
     """The values of rows compared with the training rows, or with other rows."""
-    num_others, base = (1, edges.base) if others is None else (len(others), model.predict(others).mean(axis=0))
+    num_others, base = 1, np.mean([tree.base for tree in edges], axis=0)
+    if others is not None:
+        num_others, base = len(others), model.predict(others).mean(axis=0)
     program = partial(sum_shap_values, background=None if others is None else others.T)
-    phi = _sum_up(program, edges, values, (len(model.schema.columns),), 1 / (len(model.forest) * num_others))
+    work = _Work(model, edges, values, others, of_pairs=False)
+    phi = _sum_up(work, program, (len(model.schema.columns),), 1 / (len(model.forest) * num_others))
     return ShapValues(phi[:, :, 0], base[0]) if base.size == 1 and not model.classes else ShapValues(phi, base)
 
 
+MANY_NUMBERS = 10**9
+"""Numbers, one for every row, edge, point and output, from which on a program is compiled on a CPU, too.
+
+NumPy computes them in half a minute, a program in a third of that.
+"""
+
+MOST_LEVELS = 16
+"""A program takes half a second a level to compile: of deeper trees none is made on a CPU."""
+
 _NUMBERS_OF_BLOCK = 2**16
 """Numbers that the widest level of a block of rows has on a CPU: what its caches hold."""
+
+_NUMBERS_ON_HOST = 2**18
+"""Numbers that all levels of a tree have in a block of rows for NumPy."""
 
 _NUMBERS_ON_ACCELERATOR = 2**26
 
@@ -163,48 +180,112 @@ _MOST_ROWS = 4096
 _LEAST_ROWS = 16
 
 
+class _Work(NamedTuple):
+    """What is to be explained.
+
+    Attributes:
+        model: The model.
+        edges: Its trees, each by itself.
+        values: The rows.
+        others: The rows to compare with; None for the training rows.
+        of_pairs: Whether pairs of columns are explained.
+    """
+
+    model: FittedModel
+    edges: list[Edges]
+    values: Float64[np.ndarray, "row feature"]
+    others: Float64[np.ndarray, "other feature"] | None
+    of_pairs: bool
+
+    @property
+    def rule(self) -> HostRule:
+        """Where the integrand is looked at."""
+        most_columns = max(tree.most_columns for tree in self.edges)
+        point, weight = np.polynomial.legendre.leggauss(max(1, -(-most_columns // 2)))
+        return HostRule((point + 1) / 2, weight / 2)
+
+    @property
+    def num_levels(self) -> int:
+        """The most levels of edges."""
+        return max(len(tree.levels) for tree in self.edges)
+
+    def is_for_jax(self) -> bool:
+        """Whether JAX computes it."""
+        if is_cpu() and (forks.is_cut_off() or self.num_levels > MOST_LEVELS):
+            return False
+        num_edges = sum(level.parent.size for tree in self.edges for level in tree.levels)
+        times = (1 if self.others is None else len(self.others)) * (self.num_levels if self.of_pairs else 1)
+        numbers = num_edges * len(self.rule.point) * self.edges[0].base.size * len(self.values) * times
+        return not is_cpu() or numbers > MANY_NUMBERS
+
+
 def _sum_up(
-    program: Callable[..., Float64[Any, "*column output row"]],
-    edges: Edges,
-    values: Float64[np.ndarray, "row feature"],
-    columns: tuple[int, ...],
-    factor: float,
+    work: _Work, program: Callable[..., Float64[Any, "*column output row"]], columns: tuple[int, ...], factor: float
 ) -> Float64[np.ndarray, "row *column output"]:
-    """Returns what a program returns for all rows, times a factor; block by block and in threads.
+    """Returns the sums over all trees for all rows, times a factor; block by block and in threads.
 
     Args:
-        program: A function of the edges, the rule and some rows; see `sum_shap_values`.
-        edges: The trees.
-        values: The rows.
+        work: What is to be explained.
+        program: A function in JAX of the edges, the rule and some rows; see `sum_shap_values`.
         columns: The number of columns, once or for pairs twice.
-        factor: The factor of the program's sums.
+        factor: The factor.
     """
-    forks.check_is_whole("an explanation by Shapley values")
-    result = np.zeros((len(values), *columns, edges.base.size))
-    if not edges.levels or not len(values):
+    result = np.zeros((len(work.values), *columns, work.edges[0].base.size))
+    if not work.num_levels or not len(work.values):
         return result
-    splits = edges.splits
-    is_plain = bool((splits.kind == SplitKind.THRESHOLD).all() and (splits.missing_branch <= 1).all())
-    point, weight = np.polynomial.legendre.leggauss(max(1, -(-edges.most_columns // 2)))
-    with jax.enable_x64(True):
-        rule = Rule(jnp.asarray((point + 1) / 2), jnp.asarray(weight / 2))
-        on_device = jax.tree.map(jnp.asarray, edges)
-    size = _rows_of_block(edges, len(point), len(values))
+    if work.is_for_jax():
+        size, explain = _explain_in_jax(work, program, columns[0])
+    else:
+        size, explain = _explain_on_host(work, columns[0])
 
     def fill_block(block: slice) -> None:
-        rows = values[block]
-        padded = np.pad(rows, ((0, size - len(rows)), (0, 0))).T
-        with jax.enable_x64(True):
-            found = np.asarray(program(on_device, rule, padded, num_columns=columns[0], is_plain=is_plain))
-        result[block] = np.moveaxis(found, -1, 0)[: len(rows)] * factor
+        result[block] = np.moveaxis(explain(work.values[block]), -1, 0) * factor
 
-    for_blocks(fill_block, len(values), size)
+    for_blocks(fill_block, len(work.values), size)
     return result
 
 
+Explain = Callable[[Float64[np.ndarray, "some feature"]], Float64[np.ndarray, "*column output some"]]
+"""The sums of some rows."""
+
+
+def _explain_on_host(work: _Work, num_columns: int) -> tuple[int, Explain]:
+    """The rows that NumPy works on at a time, and what explains them."""
+    rule = work.rule
+    trees = [HostTree(tree, rule, num_columns) for tree in work.edges if tree.levels]
+    others = None if work.others is None else work.others.T
+
+    def explain(rows: Float64[np.ndarray, "some feature"]) -> Float64[np.ndarray, "*column output some"]:
+        of_trees = (tree.interactions(rows.T) if work.of_pairs else tree.values(rows.T, others) for tree in trees)
+        total = reduce(np.add, of_trees)
+        return total / 2 if work.of_pairs else total
+
+    most = max(tree.num_edges for tree in trees) * len(rule.point) * work.edges[0].base.size
+    return max(1, min(_MOST_ROWS, _NUMBERS_ON_HOST // most)), explain
+
+
+def _explain_in_jax(work: _Work, program: Callable[..., Any], num_columns: int) -> tuple[int, Explain]:
+    """The rows that a program works on at a time, and what explains them."""
+    edges, host_rule = edges_of(work.model), work.rule
+    splits = edges.splits
+    is_plain = bool((splits.kind == SplitKind.THRESHOLD).all() and (splits.missing_branch <= 1).all())
+    with jax.enable_x64(True):
+        rule = Rule(*map(jnp.asarray, host_rule))
+        on_device = jax.tree.map(jnp.asarray, edges)
+    size = _rows_of_block(edges, len(host_rule.point), len(work.values))
+
+    def explain(rows: Float64[np.ndarray, "some feature"]) -> Float64[np.ndarray, "*column output some"]:
+        padded = np.pad(rows, ((0, size - len(rows)), (0, 0))).T
+        with jax.enable_x64(True):
+            found = np.asarray(program(on_device, rule, padded, num_columns=num_columns, is_plain=is_plain))
+        return found[..., : len(rows)]
+
+    return size, explain
+
+
 def _rows_of_block(edges: Edges, num_points: int, num_rows: int) -> int:
-    """Rows that are worked on at a time, a power of two."""
+    """Rows that a program works on at a time, a power of two."""
     widest = max(level.parent.shape[1] for level in edges.levels) * num_points * edges.base.size
-    numbers = _NUMBERS_OF_BLOCK if jax.default_backend() == "cpu" else _NUMBERS_ON_ACCELERATOR
+    numbers = _NUMBERS_OF_BLOCK if is_cpu() else _NUMBERS_ON_ACCELERATOR
     most = min(_MOST_ROWS, max(_LEAST_ROWS, numbers // widest))
     return min(1 << (most.bit_length() - 1), 1 << max(num_rows - 1, 1).bit_length())

@@ -37,11 +37,13 @@ class ScoreLink:
     Attributes:
         kind: The link, if other programs have it.
         predict: The link in JAX, from an array of scores `[score, row]` to one of predictions `[prediction, row]`.
+        predict_on_host: The link from an array of NumPy to another one.
         num_predictions: How many predictions a row has; identities and exponentials are of the first so many scores.
         classes: The classes, of which probabilities are predicted; None of numbers.
     """
 
     kind: Link
     predict: Callable[..., Any]
+    predict_on_host: Callable[..., Any]
     num_predictions: int
     classes: Shaped[np.ndarray, " class"] | None = None

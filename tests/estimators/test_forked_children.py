@@ -13,6 +13,7 @@ import pytest
 import jaxtree
 from jaxtree.boosting import Loss
 from jaxtree.errors import ForkedProcessError
+from jaxtree.explain import shap_interaction_values, shap_values
 from tests.estimators.forking import in_forked_child
 from tests.examples import example, predictions, rows_of, unfitted
 
@@ -59,15 +60,18 @@ def test_a_child_predicts_what_its_parent_does(name):
                 np.testing.assert_array_equal(other, one, what)
 
 
-def test_a_child_predicts_with_estimators_that_hold_others():
+def test_a_child_predicts_with_estimators_that_hold_others_and_explains():
     X, y = np.sin(np.arange(90.0)).reshape(30, 3), np.arange(30) % 7
     few = {"max_depth": 2}
     search = jaxtree.TreeSearchCV(jaxtree.DecisionTreeRegressor(), {"max_depth": [1, 2]}, cv=2).fit(X, y)
     conformal = jaxtree.resampling.ConformalRegressor(jaxtree.DecisionTreeRegressor(**few), cv=2).fit(X, y)
     leaves = jaxtree.LeafEncoder(jaxtree.DecisionTreeClassifier(**few), sparse_output=False).fit(X, y)
+    boosted, rows = example("boosted_classes"), rows_of("boosted_classes")
 
     def work():
-        return search.predict(X), search.predict(X[:1]), conformal.predict_interval(X), leaves.transform(X)
+        explained = [shap_values(boosted, rows).values, shap_interaction_values(boosted, rows).values]
+        words = np.array(str(jaxtree.explain_row(boosted, rows[:1])))
+        return search.predict(X), conformal.predict_interval(X), leaves.transform(X), words, *explained
 
     found, error = in_forked_child(work)
     assert error is None, error
@@ -168,7 +172,6 @@ def other_work():
         "refine": lambda: jaxtree.refine(tree, rows_of("cart_plain"), unfitted()["cart_plain"][2], restarts=1),
         "score": lambda: distribution.score(rows, y),
         "density": lambda: distribution.predict_dist(rows).log_prob(y),
-        "interactions": lambda: jaxtree.explain.shap_interaction_values(boosted, X[:3]),
         "apply": lambda: jaxtree.apply(tree.tree_, codes),
         "dropout": lambda: jaxtree.tune_dropout(tree, rows_of("cart_plain"), unfitted()["cart_plain"][2]),
         "boost": lambda: jaxtree.boosting.boost(

@@ -11,7 +11,8 @@ from sklearn.base import is_classifier
 
 import jaxtree
 from jaxtree.errors import InvalidInputError
-from jaxtree.explain import shap_values
+from jaxtree.explain import shap_interaction_values, shap_values
+from jaxtree.explain.kernel import sum_shap_values
 from jaxtree.export.node_tables import to_sklearn
 from jaxtree.tree import ALL_BRANCHES
 from tests.examples import example
@@ -147,8 +148,38 @@ def test_blocks_make_no_difference(monkeypatch):
     estimator = example("forest_regression")
     X = rows_of(estimator, 40)
     whole = shap_values(estimator, X).values
-    monkeypatch.setattr("jaxtree.explain.shap._NUMBERS_OF_BLOCK", 1)
+    monkeypatch.setattr("jaxtree.explain.shap._NUMBERS_ON_HOST", 1)
     np.testing.assert_allclose(shap_values(estimator, X).values, whole, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["cart_fraction", "forest_regression"])
+def test_a_program_explains_as_numpy_does(name, monkeypatch):
+    """NumPy is for most tables, a program for much work and for accelerators; its blocks make no difference."""
+    estimator = example(name)
+    X = rows_of(estimator, 40)
+    ways = [lambda: shap_values(estimator, X).values, lambda: shap_values(estimator, X, background=X[:3]).values]
+    if name == "cart_fraction":
+        ways.append(lambda: shap_interaction_values(estimator, X).values)
+    of_numpy = [way() for way in ways]
+    monkeypatch.setattr("jaxtree.explain.shap.MANY_NUMBERS", -1)
+    monkeypatch.setattr("jaxtree.explain.shap._NUMBERS_OF_BLOCK", 1)
+    before = sum_shap_values.num_programs()
+    for way, wanted in zip(ways, of_numpy, strict=True):
+        np.testing.assert_allclose(way(), wanted, atol=1e-12)
+    assert sum_shap_values.num_programs() > before
+
+
+@pytest.mark.parametrize("depth", [1, 4, 100, 600])
+def test_no_depth_and_no_number_of_rows_is_compiled_for(depth):
+    X = np.arange(700.0).reshape(-1, 1)
+    # A chain: every split cuts off one row.
+    tree = jaxtree.DecisionTreeRegressor(max_depth=depth).fit(X, 2.0 ** np.minimum(X[:, 0] - 600, 0))
+    before = sum_shap_values.num_programs()
+    for number in (1, 5, 700):
+        found = shap_values(tree, X[:number])
+        whole = found.values[:, 0] + found.base
+        np.testing.assert_allclose(whole, tree.predict(X[:number]), atol=1e-9 * np.abs(found.base))
+    assert sum_shap_values.num_programs() == before
 
 
 def test_a_leaf_explains_nothing():
