@@ -65,7 +65,7 @@ def predictions_of(loss: BaseLoss, scores: Float[np.ndarray, "score row"]) -> Fl
             return loss.predict(np.ascontiguousarray(scores))
     forks.check_is_whole(f"the link of {loss}")
     with jax.enable_x64(True):
-        return np.asarray(loss.predict(jnp.asarray(scores)))
+        return np.array(loss.predict(jnp.asarray(scores)))
 
 
 def is_own(function: Any) -> bool:
