@@ -124,8 +124,8 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     edges = edges_by_tree(model)
     main = _shap_values(model, edges, values, None)
     num_columns = main.values.shape[1]
-    work = _Work(model, edges, values, None, of_pairs=True)
-    pairs = _sum_up(work, sum_shap_interactions, (num_columns, num_columns), 1 / len(model.forest))
+    asked = _Question(model, edges, values, None, of_pairs=True)
+    pairs = _sum_up(asked, sum_shap_interactions, (num_columns, num_columns), 1 / len(model.forest))
     pairs += pairs.swapaxes(1, 2)
     own = np.arange(num_columns)
     pairs[:, own, own] = 0
@@ -154,8 +154,8 @@ def _shap_values(
     if others is not None:
         num_others, base = len(others), model.predict(others).mean(axis=0)
     program = partial(sum_shap_values, background=None if others is None else others.T)
-    work = _Work(model, edges, values, others, of_pairs=False)
-    phi = _sum_up(work, program, (len(model.schema.columns),), 1 / (len(model.forest) * num_others))
+    asked = _Question(model, edges, values, others, of_pairs=False)
+    phi = _sum_up(asked, program, (len(model.schema.columns),), 1 / (len(model.forest) * num_others))
     return ShapValues(phi[:, :, 0], base[0]) if base.size == 1 and not model.classes else ShapValues(phi, base)
 
 
@@ -180,7 +180,7 @@ _MOST_ROWS = 4096
 _LEAST_ROWS = 16
 
 
-class _Work(NamedTuple):
+class _Question(NamedTuple):
     """What is to be explained.
 
     Attributes:
@@ -220,28 +220,31 @@ class _Work(NamedTuple):
 
 
 def _sum_up(
-    work: _Work, program: Callable[..., Float64[Any, "*column output row"]], columns: tuple[int, ...], factor: float
+    asked: _Question,
+    program: Callable[..., Float64[Any, "*column output row"]],
+    columns: tuple[int, ...],
+    factor: float,
 ) -> Float64[np.ndarray, "row *column output"]:
     """Returns the sums over all trees for all rows, times a factor; block by block and in threads.
 
     Args:
-        work: What is to be explained.
+        asked: What is to be explained.
         program: A function in JAX of the edges, the rule and some rows; see `sum_shap_values`.
         columns: The number of columns, once or for pairs twice.
         factor: The factor.
     """
-    result = np.zeros((len(work.values), *columns, work.edges[0].base.size))
-    if not work.num_levels or not len(work.values):
+    result = np.zeros((len(asked.values), *columns, asked.edges[0].base.size))
+    if not asked.num_levels or not len(asked.values):
         return result
-    if work.is_for_jax():
-        size, explain = _explain_in_jax(work, program, columns[0])
+    if asked.is_for_jax():
+        size, explain = _explain_in_jax(asked, program, columns[0])
     else:
-        size, explain = _explain_on_host(work, columns[0])
+        size, explain = _explain_on_host(asked, columns[0])
 
     def fill_block(block: slice) -> None:
-        result[block] = np.moveaxis(explain(work.values[block]), -1, 0) * factor
+        result[block] = np.moveaxis(explain(asked.values[block]), -1, 0) * factor
 
-    for_blocks(fill_block, len(work.values), size)
+    for_blocks(fill_block, len(asked.values), size)
     return result
 
 
@@ -249,30 +252,30 @@ Explain = Callable[[Float64[np.ndarray, "some feature"]], Float64[np.ndarray, "*
 """The sums of some rows."""
 
 
-def _explain_on_host(work: _Work, num_columns: int) -> tuple[int, Explain]:
+def _explain_on_host(asked: _Question, num_columns: int) -> tuple[int, Explain]:
     """The rows that NumPy works on at a time, and what explains them."""
-    rule = work.rule
-    trees = [HostTree(tree, rule, num_columns) for tree in work.edges if tree.levels]
-    others = None if work.others is None else work.others.T
+    rule = asked.rule
+    trees = [HostTree(tree, rule, num_columns) for tree in asked.edges if tree.levels]
+    others = None if asked.others is None else asked.others.T
 
     def explain(rows: Float64[np.ndarray, "some feature"]) -> Float64[np.ndarray, "*column output some"]:
-        of_trees = (tree.interactions(rows.T) if work.of_pairs else tree.values(rows.T, others) for tree in trees)
+        of_trees = (tree.interactions(rows.T) if asked.of_pairs else tree.values(rows.T, others) for tree in trees)
         total = reduce(np.add, of_trees)
-        return total / 2 if work.of_pairs else total
+        return total / 2 if asked.of_pairs else total
 
-    most = max(tree.num_edges for tree in trees) * len(rule.point) * work.edges[0].base.size
+    most = max(tree.num_edges for tree in trees) * len(rule.point) * asked.edges[0].base.size
     return max(1, min(_MOST_ROWS, _NUMBERS_ON_HOST // most)), explain
 
 
-def _explain_in_jax(work: _Work, program: Callable[..., Any], num_columns: int) -> tuple[int, Explain]:
+def _explain_in_jax(asked: _Question, program: Callable[..., Any], num_columns: int) -> tuple[int, Explain]:
     """The rows that a program works on at a time, and what explains them."""
-    edges, host_rule = edges_of(work.model), work.rule
+    edges, host_rule = edges_of(asked.model), asked.rule
     splits = edges.splits
     is_plain = bool((splits.kind == SplitKind.THRESHOLD).all() and (splits.missing_branch <= 1).all())
     with jax.enable_x64(True):
         rule = Rule(*map(jnp.asarray, host_rule))
         on_device = jax.tree.map(jnp.asarray, edges)
-    size = _rows_of_block(edges, len(host_rule.point), len(work.values))
+    size = _rows_of_block(edges, len(host_rule.point), len(asked.values))
 
     def explain(rows: Float64[np.ndarray, "some feature"]) -> Float64[np.ndarray, "*column output some"]:
         padded = np.pad(rows, ((0, size - len(rows)), (0, 0))).T
