@@ -186,12 +186,14 @@ def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
     """XLA's options: on a CPU those of quick compilation, where they cost nothing.
 
     Where the kernel in C++ grows the trees and entries are few, XLA's own code has so little to do that it need not be
-    optimised at all. Where there is no kernel and entries are many, it needs everything.
+    optimised at all; nor where few rows are shared among branches, which takes longer to compile than to grow. Where
+    there is no kernel and entries are many, it needs everything.
     """
     is_small = plan.entry_capacity <= plan.costs.few_entries
     if not plan.is_on_cpu or not (is_small or plan.is_native):
         return {}
-    return quick_options(0 if is_small and plan.is_native else 1)
+    shares_rows = plan.rules.missing == Missing.FRACTION
+    return quick_options(0 if is_small and (plan.is_native or shares_rows) else 1)
 
 
 @compiled("mesh", "plan", "is_wide", what=_in_words, options=_compiler_options)

@@ -107,14 +107,14 @@ class FeatureSplitter {
     Value inside;  // the weight of one branch
   };
 
-  int64_t size() const { return judge_.objective().num_channels; }
+  int64_t size() const { return judge_.num_channels(); }
 
   const Value* CellsOf(const Histogram<Value>& histogram, int32_t code) const {
     return histogram.cells + code * size();
   }
 
   void ReadMissing(const Feature& feature, const Histogram<Value>& histogram) {
-    std::fill(missing_.begin(), missing_.end(), 0);
+    std::fill_n(missing_.begin(), size(), 0);
     if (histogram.codes.empty() || histogram.codes.back() != feature.missing_code) return;
     std::copy_n(CellsOf(histogram, feature.missing_code), size(), missing_.begin());
     has_any_missing_ = true;
@@ -170,7 +170,7 @@ class FeatureSplitter {
   }
 
   void ScoreThresholds(const Feature& feature, const Histogram<Value>& histogram) {
-    std::fill(sums_.begin(), sums_.end(), 0);
+    std::fill_n(sums_.begin(), size(), 0);
     const auto& codes = histogram.codes;
     for (size_t at = 0; at < codes.size(); ++at) {
       // The last code's branches are those of the code before it: it has no rows above.

@@ -19,7 +19,7 @@ constexpr double kLeastGain = std::numeric_limits<double>::lowest() / 2;
 constexpr double kTieTolerance = 1e-9;
 constexpr double kC45Tolerance = 1e-6, kC45Share = 0.1, kC45Most = 25;
 // Up to this number, classes are added in their order, as `criteria.py` does; above it, in four sums.
-constexpr int32_t kMostClassesInOrder = 8;
+constexpr int32_t kMostClassesInOrder = 8, kSumsOfClasses = 4;
 
 enum class Formula : int32_t { kGini = 0, kEntropy = 1, kMisclassification = 2, kSquaredError = 3, kPoisson = 4, kNewton = 5 };
 
@@ -55,23 +55,43 @@ template <typename Value>
 class Judge {
  public:
   explicit Judge(const Objective& objective)
-      : objective_(objective), total_(objective.num_channels), outside_(objective.num_channels),
-        center_(objective.num_outputs) {}
+      : objective_(objective), num_classes_(objective.num_classes), num_channels_(objective.num_channels),
+        total_(objective.num_channels), outside_(objective.num_channels), center_(objective.num_outputs) {}
 
   void Open(const Value* sums, int64_t num_rows, Value least_weight, Value least_rows) {
     const int32_t own = objective_.num_channels - objective_.counts_rows;
+    num_classes_ = objective_.num_classes, num_channels_ = objective_.num_channels;
+    has_places_ = false;
     std::copy_n(sums, own, total_.begin());
     if (objective_.counts_rows) total_[own] = num_rows;
-    least_weight_ = least_weight;
-    least_rows_ = least_rows;
-    weight_ = static_cast<double>(WeightOf(total_.data())) * objective_.weight_unit;
-    inverse_weight_ = 1 / (weight_ > 0 ? weight_ : 1);
-    for (int32_t output = 0; output < objective_.num_outputs && objective_.IsCentred(); ++output) {
-      center_[output] = FloorDivide(total_[1 + output], std::max<Value>(total_[0], 1));
-    }
-    risk_ = RiskOf(total_.data());
+    OpenTotal(least_weight, least_rows);
   }
 
+  // The same of a node of few of many classes, which alone have channels from here on: `place` gets those of classes.
+  // Classes stand as they are added, those of one sum side by side, so that sums have the bits that they have with the
+  // zeros of all others.
+  void OpenPresent(const Value* sums, Value least_weight, Value least_rows, std::vector<int32_t>& place) {
+    const int32_t count = objective_.num_classes, whole = count / kSumsOfClasses * kSumsOfClasses;
+    int32_t number = 0;
+    const auto add = [&](int32_t c) {
+      place[c] = 0;  // of a class without weight any: it adds nothing
+      if (sums[c] == 0) return;
+      place[c] = number;
+      total_[number++] = sums[c];
+    };
+    for (int32_t lane = 0; lane < kSumsOfClasses; ++lane) {
+      for (int32_t c = lane; c < whole; c += kSumsOfClasses) add(c);
+      for (int32_t c = whole; c < count && lane == 0; ++c) add(c);
+      stop_of_lane_[lane] = number;
+    }
+    if (number == 0) total_[number++] = 0;
+    num_classes_ = num_channels_ = number;
+    has_places_ = true;
+    OpenTotal(least_weight, least_rows);
+  }
+
+  // The channels of sums: of a node of few of many classes those of its classes.
+  int32_t num_channels() const { return num_channels_; }
   // The limits of C4.5, for which thresholds have a least weight of their own.
   void OpenC45(double mdl_correction, double num_declared_classes) {
     mdl_correction_ = mdl_correction;
@@ -112,7 +132,7 @@ class Judge {
 
   Value WeightOf(const Value* sums) const {
     Value weight = sums[0];
-    for (int32_t c = 1; c < objective_.num_classes; ++c) weight += sums[c];
+    for (int32_t c = 1; c < num_classes_; ++c) weight += sums[c];
     return weight;
   }
 
@@ -182,11 +202,22 @@ class Judge {
   }
 
  private:
+  void OpenTotal(Value least_weight, Value least_rows) {
+    least_weight_ = least_weight;
+    least_rows_ = least_rows;
+    weight_ = static_cast<double>(WeightOf(total_.data())) * objective_.weight_unit;
+    inverse_weight_ = 1 / (weight_ > 0 ? weight_ : 1);
+    for (int32_t output = 0; output < objective_.num_outputs && objective_.IsCentred(); ++output) {
+      center_[output] = FloorDivide(total_[1 + output], std::max<Value>(total_[0], 1));
+    }
+    risk_ = RiskOf(total_.data());
+  }
+
   static Value FloorDivide(Value a, Value b) { return a / b - (a % b != 0 && a < 0); }
 
   double Gain(const Value* inside, Value least_weight) {
     Value* const outside = outside_.data();
-    for (int32_t c = 0; c < objective_.num_channels; ++c) outside[c] = total_[c] - inside[c];
+    for (int32_t c = 0; c < num_channels_; ++c) outside[c] = total_[c] - inside[c];
     if (!IsEnough(inside, least_weight) || !IsEnough(outside, least_weight)) return kNoGain;
     if (!IsDefined(inside) || !IsDefined(outside)) return kNoGain;
     if (monotone_ != 0 && !IsMonotone(MonotoneValue(inside), MonotoneValue(outside))) return kNoGain;
@@ -223,6 +254,7 @@ class Judge {
   // The sum of a term over the classes.
   template <typename Term>
   double SumOf(const Value* sums, const Term& term) const {
+    if (has_places_) return SumOfPresent(sums, term);
     const int32_t count = objective_.num_classes;
     if (count <= kMostClassesInOrder) {
       double sum = term(Real(sums[0]));
@@ -238,6 +270,15 @@ class Judge {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
   }
 
+  template <typename Term>
+  double SumOfPresent(const Value* sums, const Term& term) const {
+    double sum[kSumsOfClasses] = {0, 0, 0, 0};
+    for (int32_t lane = 0, c = 0; lane < kSumsOfClasses; ++lane) {
+      for (; c < stop_of_lane_[lane]; ++c) sum[lane] += term(Real(sums[c]));
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  }
+
   double GiniRisk(const Value* sums) const {
     const double weight = SumOf(sums, [](double count) { return count; });
     return weight - SafeDivide(SumOf(sums, [](double count) { return count * count; }), weight);
@@ -248,7 +289,7 @@ class Judge {
   }
 
   double ErrorRisk(const Value* sums) const {
-    const double most = Real(*std::max_element(sums, sums + objective_.num_classes));
+    const double most = Real(*std::max_element(sums, sums + num_classes_));
     return SumOf(sums, [](double count) { return count; }) - most;
   }
 
@@ -298,6 +339,8 @@ class Judge {
   }
 
   const Objective objective_;
+  int32_t num_classes_, num_channels_, stop_of_lane_[kSumsOfClasses] = {};
+  bool has_places_ = false;
   const double* penalties_ = nullptr;
   std::vector<Value> total_, outside_, center_;
   Value least_weight_ = 0, threshold_least_weight_ = 0, least_rows_ = 0;

@@ -29,6 +29,8 @@ constexpr size_t kBlocksPerSorted = 4;
 constexpr int32_t kCountsRow = -1;
 // Of so few codes the bits of all are read sooner than the codes of a node are sorted.
 constexpr int64_t kFewCodes = 1 << 8;
+// Of a node of few of so many classes, these alone have cells.
+constexpr int32_t kManyClasses = 64;
 // The cells of so many codes are cleared together as soon as those of one by themselves.
 constexpr size_t kCodesClearedAtOnce = 32;
 // As in `jaxtree/growth/split.py`.
@@ -76,6 +78,14 @@ struct Level {
   bool adds_one_label;   // and nothing else: the weight, to the channel of the class
   bool adds_two_values;  // to the first two channels, with or without counted rows; and there are not many codes
 
+  // Whether the cells of a node are those of its classes alone: of many classes a node has few. The orders of subsets and
+  // monotone values are those of all classes.
+  bool HasFewOfManyClasses() const {
+    const bool is_plain = adds_one_label && !objective.counts_rows && objective.num_outputs == 1 && monotone == nullptr;
+    return is_plain && slot == nullptr && objective.num_classes >= kManyClasses &&
+           std::none_of(kind, kind + num_features, [](int32_t own) { return own == kSubset; });
+  }
+
   // Adds an entry to the sums of a code.
   void Add(int64_t entry, Value* sums) const {
     assert(0 <= entry && entry < num_entries);
@@ -109,8 +119,9 @@ template <typename Code, typename Value>
 class Search {
  public:
   explicit Search(const Level<Code, Value>& level)
-      : level_(level), judge_(level.objective), splitter_(judge_, level.rules),
-        cells_(level.num_bins * level.objective.num_channels), present_((level.num_bins + kCodesPerBlock - 1) / kCodesPerBlock * kCodesPerBlock),
+      : level_(level), has_places_(level.HasFewOfManyClasses()), judge_(level.objective), splitter_(judge_, level.rules),
+        cells_(has_places_ ? 0 : level.num_bins * level.objective.num_channels),
+        place_(has_places_ ? level.objective.num_classes : 0), present_((level.num_bins + kCodesPerBlock - 1) / kCodesPerBlock * kCodesPerBlock),
         inside_(level.objective.num_channels), missing_(level.objective.num_channels) {}
 
   void Open(int64_t slot) {
@@ -124,8 +135,13 @@ class Search {
       assert(0 <= begin_ && begin_ <= end_ && end_ <= level_.num_entries);
     }
     judge_.SetParameters(level_.ParametersOf(root));
-    judge_.Open(level_.sums + node * level_.num_node_channels, level_.rows_of_node[node], level_.leaf_weight[root],
-                level_.leaf_rows[root]);
+    const Value* const sums = level_.sums + node * level_.num_node_channels;
+    if (has_places_) {
+      judge_.OpenPresent(sums, level_.leaf_weight[root], level_.leaf_rows[root], place_);
+      cells_.resize(std::max<size_t>(cells_.size(), level_.num_bins * channels()));
+    } else {
+      judge_.Open(sums, level_.rows_of_node[node], level_.leaf_weight[root], level_.leaf_rows[root]);
+    }
     if (level_.lower) judge_.OpenBounds(level_.lower[node], level_.upper[node]);
     if (level_.objective.is_c45) judge_.OpenC45(level_.mdl_correction[root], level_.num_declared_classes[root]);
   }
@@ -185,12 +201,21 @@ class Search {
   }
 
  private:
-  int64_t channels() const { return level_.objective.num_channels; }
+  int64_t channels() const { return judge_.num_channels(); }
+
+  // Adds an entry to the sums of a code, in the channels that the node has.
+  void Add(int64_t entry, Value* sums) const {
+    if (!has_places_) return level_.Add(entry, sums);
+    const int32_t place = place_[level_.label[entry]];
+    assert(0 <= place && place < channels());
+    sums[place] += level_.value[entry];
+  }
 
   // All at once, where that is sooner done than code by code.
   void ClearCells() {
     if (listed_.size() * kCodesClearedAtOnce >= static_cast<size_t>(level_.num_bins)) {
-      return std::fill(cells_.begin(), cells_.end(), Value{0});
+      std::fill_n(cells_.begin(), level_.num_bins * channels(), Value{0});
+      return;
     }
     for (const int32_t code : listed_) std::fill_n(cells_.data() + code * channels(), channels(), Value{0});
   }
@@ -202,7 +227,7 @@ class Search {
     for (int64_t entry = begin_; entry < end_; ++entry) {
       const int32_t code = level_.InTable(codes[level_.row[entry]]);
       if (!std::exchange(present_[code], 1)) listed_.push_back(code);
-      level_.Add(entry, cells_.data() + code * channels());
+      Add(entry, cells_.data() + code * channels());
     }
     if (listed_.size() * kBlocksPerSorted * kCodesPerBlock < present_.size()) {
       std::sort(listed_.begin(), listed_.end());
@@ -273,19 +298,19 @@ class Search {
     const int32_t last = LastBelow(feature, least, greatest);
     int32_t code = -1, next_code = kNoCode;
     bool has_any_missing = false;
-    std::fill(inside_.begin(), inside_.end(), 0);
-    std::fill(missing_.begin(), missing_.end(), 0);
+    std::fill_n(inside_.begin(), channels(), 0);
+    std::fill_n(missing_.begin(), channels(), 0);
     for (int64_t at = 0; at < size; ++at) {
       const int32_t own = own_codes_[at];
       if (own <= last) {
         code = std::max(code, own);
-        level_.Add(begin_ + at, inside_.data());
+        Add(begin_ + at, inside_.data());
         continue;
       }
       next_code = std::min(next_code, own);
       if (own == feature.missing_code && level_.rules.sets_missing_apart()) {
         has_any_missing = true;
-        level_.Add(begin_ + at, missing_.data());
+        Add(begin_ + at, missing_.data());
       }
     }
     // No rows above: the node has one value.
@@ -387,9 +412,11 @@ class Search {
   }
 
   const Level<Code, Value>& level_;
+  const bool has_places_;
   Judge<Value> judge_;
   FeatureSplitter<Value> splitter_;
   std::vector<Value> cells_;
+  std::vector<int32_t> place_;  // of every class that the node has, its channel
   std::vector<uint8_t> present_;  // of every code
   std::vector<Value> inside_, missing_;
   std::vector<int32_t> listed_, own_codes_;

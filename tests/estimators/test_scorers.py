@@ -61,7 +61,7 @@ METRICS = [
 ]
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=str)
+@pytest.mark.parametrize("metric", METRICS)
 def test_metrics_that_take_no_weights_measure_the_rows_that_have_some(metric):
     model = GradientBoostingRegressor(**FEW)
     model.fit(X, NUMBER, WEIGHT, eval_set=[(X, NUMBER, WEIGHT)], eval_metric=metric)
@@ -70,7 +70,7 @@ def test_metrics_that_take_no_weights_measure_the_rows_that_have_some(metric):
     assert abs(values[-1]) == pytest.approx(largest(NUMBER[is_there], model.predict(X[is_there])))
 
 
-@pytest.mark.parametrize("metric", [weighted, make_scorer(weighted, greater_is_better=False)], ids=str)
+@pytest.mark.parametrize("metric", [weighted, make_scorer(weighted, greater_is_better=False)])
 def test_metrics_that_take_weights_get_them(metric):
     model = GradientBoostingRegressor(**FEW)
     model.fit(X, NUMBER, WEIGHT, eval_set=[(X, NUMBER, WEIGHT)], eval_metric=metric)
@@ -78,7 +78,7 @@ def test_metrics_that_take_weights_get_them(metric):
     assert abs(values[-1]) == pytest.approx(weighted(NUMBER, model.predict(X), WEIGHT))
 
 
-@pytest.mark.parametrize("metric", [wrong, make_scorer(wrong, greater_is_better=False)], ids=str)
+@pytest.mark.parametrize("metric", [wrong, make_scorer(wrong, greater_is_better=False)])
 def test_weights_of_classes_are_no_hindrance_either(metric):
     model = GradientBoostingClassifier(**FEW, class_weight="balanced", early_stopping=True, random_state=0)
     model.fit(X, CLASS, eval_metric=metric)
