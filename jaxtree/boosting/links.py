@@ -72,7 +72,7 @@ def is_own(function: Any) -> bool:
     """Whether a function is of jaxtree, which computes predictions in either library; those of users are in JAX."""
     while isinstance(function, Given):
         function = function.function
-    return function is None or getattr(function, "__module__", "").partition(".")[0] == "jaxtree"
+    return function is None or (getattr(function, "__module__", None) or "").partition(".")[0] == "jaxtree"
 
 
 def link_of(loss: BaseLoss, classes: Shaped[np.ndarray, " class"] | None) -> ScoreLink:

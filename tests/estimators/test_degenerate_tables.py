@@ -62,11 +62,12 @@ def check_outputs(model, X):
             assert found.dtype.kind not in "fc" or np.isfinite(found).all()
     assert np.isfinite(np.asarray(model.feature_importances_)).all()
     assert np.isfinite(np.asarray(explain.shap_values(model, X)[0])).all()
-    jaxtree.to_dataframe(model)
-    jaxtree.explain_row(model, X.iloc[:1])
+    single = model.estimators_[0] if isinstance(model, jaxtree.RandomForestClassifier) else model
+    jaxtree.to_dataframe(single)
+    jaxtree.explain_row(single, X.iloc[:1])
     if hasattr(model, "tree_"):
         jaxtree.export_text(model)
-        jaxtree.to_sql(model)
+        jaxtree.to_sql(model, no_missing=isinstance(model, jaxtree.C45Classifier))  # C4.5 shares rows out
     assert len(model.predict(pd.concat([X, X]))) == 2 * len(X)
 
 

@@ -13,6 +13,9 @@ from tests.examples import EXTRAS, unfitted
 NUMBER = int(os.environ.get("JAXTREE_RANDOM_TABLES", "1"))
 """Tables for each estimator."""
 
+MOST_GROWTH_PROGRAMS = 120
+"""Estimators of every kind stand in this one file, on tables with and without missing values and weights."""
+
 NAMES = [name for name in unfitted() if not name.startswith(("soft", "hardened"))]
 
 

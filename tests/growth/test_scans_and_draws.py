@@ -40,17 +40,26 @@ def table(seed=0):
     return np.where(is_missing, MOST, codes), np.where(is_missing, 60, dense), signal, rng.random(ROWS) + 0.5
 
 
+def num_bins(num_values):
+    return 512 if num_values > 255 else 64
+
+
+def of_every_code(apart, num_codes):
+    """The same for every feature, of codes that no row has as of the last."""
+    return np.tile(np.pad(apart, (0, num_codes - len(apart)), mode="edge"), (FEATURES, 1)).astype(np.int32)
+
+
 def grown(codes, num_values, signal, weight, rules):
     target = np.floor(signal).clip(0, 2).astype(np.int32) if rules.objective.classes else signal
     features = Features(
         np.zeros(FEATURES, np.int32),
         np.full(FEATURES, num_values + 1, np.int32),
         np.full(FEATURES, num_values, np.int32),
-        first_apart=np.tile(np.minimum(np.arange(num_values + 1) + 1, num_values), (FEATURES, 1)).astype(np.int32),
+        first_apart=of_every_code(np.minimum(np.arange(num_values + 1) + 1, num_values), num_bins(num_values)),
     )
     with jax.enable_x64(True):
         data, limits = Data(codes.astype(np.uint16), target, weight), Limits(min_samples_leaf=2, min_samples_split=4)
-        sizes = Sizes(512 if num_values > 255 else 64, capacity=512, entry_capacity=16 * ROWS)
+        sizes = Sizes(num_bins(num_values), capacity=512, entry_capacity=16 * ROWS)
         growth = grow(data, features, limits, rules, sizes)
     assert growth.complete
     return take_tree(growth.tree)
@@ -88,9 +97,9 @@ def test_codes_too_close_are_not_cut_apart():
     for codes, num_values, apart in ((wide, MOST, apart_wide), (dense, 60, apart_dense)):
         features = Features(
             np.zeros(FEATURES, np.int32), np.full(FEATURES, num_values + 1, np.int32),
-            np.full(FEATURES, num_values, np.int32), first_apart=np.tile(apart, (FEATURES, 1)).astype(np.int32),
+            np.full(FEATURES, num_values, np.int32), first_apart=of_every_code(apart, num_bins(num_values)),
         )  # fmt: skip
-        data, sizes = Data(codes.astype(np.uint16), signal), Sizes(512 if num_values > 255 else 64, capacity=512)
+        data, sizes = Data(codes.astype(np.uint16), signal), Sizes(num_bins(num_values), capacity=512)
         trees.append(take_tree(grow(data, features, Limits(), Rules(Numbers()), sizes).tree))
     for field in ("feature", "num_children", "num_rows", "depth"):
         np.testing.assert_array_equal(getattr(trees[0], field), getattr(trees[1], field), err_msg=field)
