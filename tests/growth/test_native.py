@@ -10,6 +10,7 @@ import pytest
 
 from jaxtree import Classes, Data, Limits, Rules, Sizes, grow, kernel
 from jaxtree.growth import native, prepare
+from jaxtree.growth.grow import grow_checked
 from jaxtree.growth.inputs import ResolvedRules
 from tests.growth.native_trees import assert_same, needs_kernel
 
@@ -51,15 +52,15 @@ def test_an_objective_derived_from_a_known_one_is_scored_by_itself():
 
 
 @pytest.mark.parametrize("code, label", [(200, 1), (1, 99), (1, -7)])
-def test_unchecked_codes_and_classes_of_a_device_count_as_the_nearest(code, label):
-    """On a device nothing checks them before growth; in C++ they would be written past the sums."""
+def test_unchecked_codes_and_classes_count_as_the_nearest(code, label):
+    """Under a trace nothing checks them before growth; in C++ they would be written past the sums."""
     rng = np.random.default_rng(0)
     codes, target = rng.integers(0, 4, (3, 5000)).astype(np.uint8), rng.integers(0, 2, 5000).astype(np.int32)
     wrong_codes, wrong_target = codes.copy(), target.copy()
     wrong_codes[codes == 3], wrong_target[target == 1 if label > 0 else target == 0] = max(code, 3), label
     given = (None, Limits(), Rules(Classes(2)), Sizes(num_bins=4, capacity=256))
     expected = grow(Data(codes, target), *given).tree
-    tree = grow(Data(jnp.asarray(wrong_codes), jnp.asarray(wrong_target)), *given).tree
+    tree = grow_checked(Data(jnp.asarray(wrong_codes), jnp.asarray(wrong_target)), *given).tree
     for name in ("feature", "code", "count"):
         np.testing.assert_array_equal(getattr(tree, name), getattr(expected, name), err_msg=name)
 
