@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import Classes, Data, Features, Limits, Rules, Sizes, criteria, grow
+from jaxtree import Classes, Data, Features, Limits, Rules, Sizes, criteria
+from jaxtree.growth.grow import grow_checked
 from jaxtree.growth.newton import Newton, Penalties
 from tests.growth.native_trees import MIXED, THRESHOLDS, T, assert_that_of_xla, needs_kernel
 
@@ -56,5 +57,5 @@ def test_a_wrong_code_on_a_device_reaches_past_no_cells(wrong):
     data = Data(jnp.asarray(codes), codes[0] % 2, np.ones(2000, np.int32))
     features = Features(np.full(2, T, np.int32), np.full(2, 3, np.int32))
     rules = Rules(Classes(2, criteria.gini))
-    tree = grow(data, features, Limits(max_depth=2), rules, Sizes(num_bins=3, capacity=7)).tree
+    tree = grow_checked(data, features, Limits(max_depth=2), rules, Sizes(num_bins=3, capacity=7)).tree
     assert tree.num_rows[0] == 2000 and tree.feature[0] == 0

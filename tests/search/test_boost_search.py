@@ -90,7 +90,7 @@ def test_the_order_of_settings_and_their_company_change_nothing():
 @pytest.mark.parametrize(("load", "factors"), [(load_breast_cancer, {0: 3, 1: 0.5}), (load_iris, {0: 5, 2: 0.1})])
 def test_settings_with_other_weights_of_classes_share_a_program(load, factors, early_stopping, monkeypatch):
     # No setting may be fitted by itself.
-    monkeypatch.delattr(boosted_folds, "_fit_alone")
+    monkeypatch.delattr(boosted_folds, "fit_alone")
     X, y = load(return_X_y=True)
     settings = [
         {"class_weight": weights, "max_depth": depth} for weights in (None, "balanced", factors) for depth in (2, 3)
@@ -116,7 +116,7 @@ def test_settings_with_other_weights_of_classes_share_a_program(load, factors, e
 @pytest.mark.parametrize("options", [{}, {"factor": 2, "min_resources": 3}])
 def test_models_divided_among_devices_are_those_of_one(options, monkeypatch):
     # No setting may be fitted by itself.
-    monkeypatch.delattr(boosted_folds, "_fit_alone")
+    monkeypatch.delattr(boosted_folds, "fit_alone")
     X, y = load_breast_cancer(return_X_y=True)
     settings = [{"max_depth": depth, "learning_rate": rate} for depth in (2, 3, 4) for rate in (0.1, 0.3)]
     search = BoostSearchCV(GradientBoostingClassifier(8), settings, cv=2, random_state=0, refit=True, **options)
@@ -138,7 +138,7 @@ def test_a_mesh_has_one_axis():
 
 def test_settings_with_other_seeds_share_a_program(monkeypatch):
     # No setting may be fitted by itself.
-    monkeypatch.delattr(boosted_folds, "_fit_alone")
+    monkeypatch.delattr(boosted_folds, "fit_alone")
     X, y = load_diabetes(return_X_y=True)
     estimator, grid = GradientBoostingRegressor(6, subsample=0.5), {"random_state": [0, 1, 2], "max_depth": [2, 3]}
     search = BoostSearchCV(estimator, grid, cv=2, refit=False).fit(X, y)
