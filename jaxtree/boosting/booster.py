@@ -369,7 +369,7 @@ def _open(start: Float[np.ndarray, " score"], call: Call, earlier: Earlier | Non
     if earlier is not None and call.evaluations:
         best = loss_before(earlier.evaluated[0], call.evaluations[0], best, call.loss, is_native=call.plan.is_native)
     if earlier is None:
-        spread = lambda own: start[:, None] + jnp.zeros_like(own.weight)  # noqa: E731
+        spread = functools.partial(_spread, start, is_divided=call.mesh is not None)
         earlier = Earlier(0, spread(call.rows), tuple(map(spread, call.evaluations)))
     place = functools.partial(_placed, mesh=call.mesh, precision=start.dtype)
     return BoostState(
@@ -379,11 +379,16 @@ def _open(start: Float[np.ndarray, " score"], call: Call, earlier: Earlier | Non
     )  # fmt: skip
 
 
+def _spread(start: Float[np.ndarray, " score"], rows: ScoredRows, *, is_divided: bool) -> Float[AnyArray, "score row"]:
+    """The same scores for all rows; on one device made by NumPy, so that no program is compiled for their number."""
+    return start[:, None] + (jnp.zeros_like(rows.weight) if is_divided else np.zeros(rows.weight.shape, start.dtype))
+
+
 def forest_of(trees: Tree, number: int) -> Forest:
     """The first of some trees, in one table."""
     size, capacity = number * trees.capacity, trees.capacity
     first = np.arange(number, dtype=np.int32) * capacity
-    joined = lambda x: np.asarray(x[:number]).reshape(size, *x.shape[2:]) if x.ndim > 1 else np.array(size, np.int32)  # noqa: E731
+    joined = lambda x: np.asarray(x)[:number].reshape(size, *x.shape[2:]) if x.ndim > 1 else np.array(size, np.int32)  # noqa: E731
     flat = jax.tree.map(joined, trees)
     links = {name: getattr(flat, name) + np.repeat(first, capacity) for name in ("first_child", "parent", "root")}
     return take_trees(dataclasses.replace(flat, **links), first)

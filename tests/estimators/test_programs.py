@@ -1,12 +1,23 @@
 """How many growth programs the estimators compile: settings that are numbers compile nothing."""
 
+import traceback
+
+import jax
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 
-from jaxtree import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor
+from jaxtree import (
+    C45Classifier,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from jaxtree.growth.grow import num_programs
 
+EVENT = "/jax/core/compile/backend_compile_duration"
 IRIS, DIABETES = load_iris(return_X_y=True), load_diabetes(return_X_y=True)
 SWEEPS = {
     "classifier": (
@@ -51,3 +62,35 @@ def test_weights_compile_once_whatever_they_are():
         tree.fit(*IRIS, sample_weight=scale * rng.random(150))
     tree.fit(IRIS[0][:140], IRIS[1][:140], sample_weight=rng.random(140))
     assert num_programs() == before
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DecisionTreeClassifier(max_depth=2, ccp_alpha=0.01),
+        RandomForestClassifier(2, max_depth=2, random_state=0),
+        GradientBoostingClassifier(2, max_depth=2, early_stopping=True, random_state=0),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_a_table_of_a_new_size_compiles_only_what_is_let_go_again(estimator):
+    """JAX keeps programs of operations by themselves, thousands of them; `compiled` keeps those last used."""
+    others = []
+
+    def note(event, duration, **_):
+        own = [frame.filename for frame in traceback.extract_stack() if "/jaxtree/" in frame.filename]
+        if event == EVENT and not own[-1].endswith("compilation.py"):
+            others.append(own[-1])
+
+    def fit(number, size):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(number, size))
+        clone(estimator).fit(X, X[:, 0] > 0).predict(X)
+
+    fit(100, 3)
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        fit(3000, 11)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
+    assert others == []
