@@ -102,7 +102,7 @@ def read_extras(extras: Mapping[str, Any], num_rows: int) -> dict[str, Shaped[np
     """
     arrays = {name: np.asarray(values) for name, values in extras.items() if values is not None}
     for name, values in arrays.items():
-        if name in OTHER_NAMES and name not in EXTRAS and values.shape[:1] != (num_rows,):
+        if name in OTHER_NAMES and values.shape[:1] != (num_rows,):
             raise InvalidInputError(f"fit takes no {name!r}: {OTHER_NAMES[name]}")
         if values.shape[:1] != (num_rows,):
             sizes = name == "group" and values.dtype.kind in "iu" and values.sum() == num_rows
