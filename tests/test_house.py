@@ -20,7 +20,7 @@ FLOORS = [
     {"blocks", "compilation"},
     {"table", "datasets", "criteria"},
     {"tree"},
-    {"growth", "prune", "export"},
+    {"growth", "prune", "export", "losses"},
     {"boosting", "forests", "explain", "dropout", "optimal"},
     {"soft"},
     {"files", "plot"},

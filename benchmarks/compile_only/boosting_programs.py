@@ -19,7 +19,6 @@ from jaxtree import Limits, Sizes
 from jaxtree.boosting import boost, logistic, quantile, softmax, squared
 from jaxtree.boosting.booster import BaseLearner, BoostData, Shrinkage
 from jaxtree.boosting.dropping import Dropping
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.many import Bounds, Member, boost_many
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import blank_trees
@@ -27,6 +26,7 @@ from jaxtree.boosting.samples import MinimalVariance, OneSided
 from jaxtree.growth.grow import Growth
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.walk import apply
 
 DEPTH, NUM_CLASSES, NUM_ROUNDS, NUM_EVALUATED = 6, 5, 100, 10_000

@@ -16,7 +16,6 @@ from jaxtree.arrays import AnyArray
 from jaxtree.boosting.checks import check_boosting, check_ordered
 from jaxtree.boosting.dropping import keep_trees, with_shares
 from jaxtree.boosting.ending import NO_NUMBERS, Stop
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import BoostState, Made, blank_trees, loss_before, make_rounds
@@ -29,6 +28,7 @@ from jaxtree.growth.mesh import ROWS, as_rows, check_mesh, devices_of, platform_
 from jaxtree.growth.newton import NARROW_BITS, Newton, Penalties
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared, prepare
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 

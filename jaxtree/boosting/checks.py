@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from jaxtree import forks
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
@@ -18,6 +17,7 @@ from jaxtree.growth.checks import check_array, check_codes, check_limits, check_
 from jaxtree.growth.inputs import Missing
 from jaxtree.growth.newton import Penalties, check_penalties
 from jaxtree.growth.standard_objectives import Numbers
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.checks import known
 
 

@@ -12,12 +12,12 @@ from jax import lax
 from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Bool, Float, Int32, Int64
 
-from jaxtree.boosting.loss import Derivatives
 from jaxtree.boosting.selection import quantiles_of_groups
 from jaxtree.growth import native_rows
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.newton import NARROW_BITS, Penalties, newton_step
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
+from jaxtree.losses.loss import Derivatives
 from jaxtree.tree import SplitKind, Tree
 
 

@@ -13,7 +13,6 @@ from jaxtree.boosting.booster import BaseLearner, BoostData, Call, forest_of, op
 from jaxtree.boosting.checks import check_members
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.ending import Deadline, Pace, Stop
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.many_rounds import ManyMade, ManyStates, OwnRows, Slots, divide_slots, make_rounds_of_many
 from jaxtree.boosting.memory import slots_for
 from jaxtree.boosting.paused import Paused, put_in_slot, state_in_slot
@@ -25,6 +24,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.growth.inputs import NO_LIMIT, Limits, limits_of_roots
 from jaxtree.growth.mesh import check_mesh, devices_of
 from jaxtree.growth.newton import Penalties
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest, join_forests
 
 ROUNDS_AT_A_TIME = 10

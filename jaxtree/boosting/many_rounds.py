@@ -17,13 +17,13 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Bool, Float, Int32, Shaped
 
 from jaxtree.arrays import AnyArray
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.round_tree import Rates, ScoredRows
 from jaxtree.boosting.rounds import BoostState, Made, blank_trees, make_round
 from jaxtree.boosting.shrinkage import NO_PATIENCE
 from jaxtree.compilation import compiled, quick_options
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
 
 SLOTS = "slots"

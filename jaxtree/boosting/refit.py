@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Int32
 
 from jaxtree.boosting.leaves import Leaves, sums_at_nodes, within_bounds
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows, node_steps, row_derivatives
 from jaxtree.boosting.shrinkage import Shrinkage, learning_rates
@@ -17,6 +16,7 @@ from jaxtree.buckets import pad_to
 from jaxtree.compilation import compiled
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.newton import Penalties
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import pad_nodes, target_means

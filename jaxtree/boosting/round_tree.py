@@ -22,7 +22,6 @@ from jaxtree.boosting.leaves import (
     quantile_steps_of_all,
     within_bounds,
 )
-from jaxtree.boosting.loss import BaseLoss, Derivatives, identity, with_offset
 from jaxtree.boosting.samples import MinimalVariance, RowsToDraw, Sample
 from jaxtree.growth import native_rows
 from jaxtree.growth.grow import grow_to_leaves
@@ -31,6 +30,7 @@ from jaxtree.growth.newton import Newton, Penalties
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared
 from jaxtree.growth.whole_numbers import are_within
+from jaxtree.losses.loss import BaseLoss, Derivatives, identity, with_offset
 from jaxtree.tree import SplitKind, Tree
 
 DIGITS = 23

@@ -20,7 +20,6 @@ from jaxtyping import Array, Bool, Float, Int32
 from jaxtree.arrays import AnyArray, mix, safe_divide
 from jaxtree.boosting.dropping import Kept, put_back, take_out
 from jaxtree.boosting.leaves import exact_sum
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.round_tree import MOST_SIZE, Rates, ScoredRows, grow_tree
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.growth import native_rows
@@ -29,6 +28,7 @@ from jaxtree.growth.newton import Newton
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared
 from jaxtree.growth.whole_numbers import are_within
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply

@@ -13,9 +13,9 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int32
 
 from jaxtree.arrays import FloatLike, safe_divide
-from jaxtree.boosting.loss import Derivatives
 from jaxtree.growth.mesh import Devices
 from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
+from jaxtree.losses.loss import Derivatives
 
 SIZE_BITS = 30
 """Bits of a size as a whole number, by which the threshold of minimal variance sampling is found."""

@@ -9,7 +9,6 @@ from jaxtyping import Float, Shaped
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.boosting.loss import identity
 from jaxtree.errors import InvalidInputError, InvalidTypeError, ModelFileError
 from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.conventions import AnnotatedParameters, allow_tables, check_parameters
@@ -17,6 +16,7 @@ from jaxtree.estimators.parts import ScoresSources
 from jaxtree.files.boosting import EnsembleMember, EnsembleState
 from jaxtree.files.records import require
 from jaxtree.files.registry import KeptInFiles
+from jaxtree.losses.loss import identity
 from jaxtree.table.schema import Schema
 
 OF_TABLE = ("encoder_", "n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_")

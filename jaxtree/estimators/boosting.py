@@ -9,9 +9,6 @@ from jaxtyping import Float, Shaped
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.boosting import losses
-from jaxtree.boosting.class_losses import softmax
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting_base import BaseBoosting
 from jaxtree.estimators.conventions import Words
@@ -21,6 +18,9 @@ from jaxtree.estimators.parameters import BALANCED
 from jaxtree.estimators.parts import PredictsNumbers, plain_target, read_arguments
 from jaxtree.estimators.predicting import PredictsClasses
 from jaxtree.estimators.trees import DecisionTreeClassifier, DecisionTreeRegressor
+from jaxtree.losses.classes import logistic, softmax
+from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.numbers import squared
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -147,7 +147,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
             raise InvalidInputError(f"boosted trees have one target of classes, got {blank.n_outputs_} columns of y")
         if blank.n_classes_ < 2:
             raise InvalidInputError(f"boosting needs two classes or more, got {blank.n_classes_} class")
-        return losses.logistic() if blank.n_classes_ == 2 else softmax(int(blank.n_classes_), self.hessian)
+        return logistic() if blank.n_classes_ == 2 else softmax(int(blank.n_classes_), self.hessian)
 
     def _in_words(self, target: Shaped[np.ndarray, " row"]) -> Shaped[np.ndarray, " row"]:
         return self.classes_[target]
@@ -257,7 +257,7 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
                 f"loss {self.loss!r} has one target, got {blank.n_outputs_} columns of y: take 'squared_error', a Loss "
                 "of several scores, or scikit-learn's MultiOutputRegressor"
             )
-        return losses.squared(blank.n_outputs_)
+        return squared(blank.n_outputs_)
 
     def _as_given(self, numbers: Float[np.ndarray, "row prediction"]) -> Float[np.ndarray, "row *prediction"]:
         return numbers[:, 0] if self.is_vector_ and numbers.shape[1] == 1 else numbers

@@ -14,8 +14,6 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import buckets, forks
-from jaxtree.boosting.links import predictions_of
-from jaxtree.boosting.loss import BaseLoss, shifted
 from jaxtree.boosting.measured import Measured
 from jaxtree.boosting.refit import refit
 from jaxtree.errors import InvalidInputError
@@ -38,6 +36,8 @@ from jaxtree.estimators.loss_names import check_name
 from jaxtree.estimators.monotone import check_kept_trees, read_monotone
 from jaxtree.estimators.parts import part_by_part
 from jaxtree.estimators.sample import Encoded
+from jaxtree.losses.links import predictions_of
+from jaxtree.losses.loss import BaseLoss, shifted
 from jaxtree.table.sources import is_source
 from jaxtree.tree.forest import Forest
 

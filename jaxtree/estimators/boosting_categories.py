@@ -17,10 +17,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float64, Int, UInt, UInt32
 
 from jaxtree.arrays import AnyArray
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.round_tree import ScoredRows, row_derivatives
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.estimators.growing import EncodedSample, decode_thresholds
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.binning import Bins, fit_bins
 from jaxtree.table.schema import Column, Feature, Schema
 from jaxtree.tree import SplitKind, Tree

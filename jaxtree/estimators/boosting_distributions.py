@@ -8,15 +8,15 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.boosting import distributions
-from jaxtree.boosting.distribution import Distribution
-from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.predicted import PredictedDistribution
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting_base import BaseBoosting
 from jaxtree.estimators.conventions import Words
 from jaxtree.estimators.parts import PredictsNumbers
 from jaxtree.estimators.trees import DecisionTreeRegressor
+from jaxtree.losses import distributions
+from jaxtree.losses.distribution import Distribution
+from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.predicted import PredictedDistribution
 
 DISTRIBUTIONS: dict[str, Callable[[], Distribution]] = {
     name: getattr(distributions, name) for name in distributions.__all__

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.measured import Measure, Measured
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting_rows import RowsWithExtras
 from jaxtree.estimators.scorers import of_all_classes, scorer_named, weighted_if_taken
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.predictor import Predictor

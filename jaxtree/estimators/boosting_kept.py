@@ -7,14 +7,14 @@ import numpy as np
 from jaxtyping import Float, Float64
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.boosting.links import link_of
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.measured import Measured
 from jaxtree.estimators.predicting import FittedTrees
 from jaxtree.estimators.trees import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
 from jaxtree.files.container import shortened
 from jaxtree.files.records import require
+from jaxtree.losses.links import link_of
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means

@@ -8,8 +8,6 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.boosting import ranking
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting_base import BaseBoosting
 from jaxtree.estimators.boosting_evaluations import mean_loss
@@ -18,6 +16,8 @@ from jaxtree.estimators.boosting_run import OnProgress
 from jaxtree.estimators.conventions import Words, whole
 from jaxtree.estimators.extras import OTHER_NAMES
 from jaxtree.estimators.trees import DecisionTreeRegressor
+from jaxtree.losses import ranking
+from jaxtree.losses.loss import BaseLoss
 
 RANKING_LOSSES: dict[str, Callable[[], BaseLoss]] = {
     "ndcg": ranking.ndcg,

@@ -11,7 +11,6 @@ from jaxtyping import Float, UInt
 from jaxtree import buckets
 from jaxtree.boosting.booster import BaseLearner, BoostData, Boosted, Earlier, NewRounds, boost
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.measured import Measured
 from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows
@@ -37,6 +36,7 @@ from jaxtree.estimators.growing import (
     padded_rows,
     widths_of,
 )
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest, join_forests
 
 ROWS_OF_MANY = 128

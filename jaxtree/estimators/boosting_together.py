@@ -15,7 +15,6 @@ from jaxtyping import Shaped
 from sklearn.base import clone
 
 from jaxtree.boosting.booster import BoostData
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.buckets import pad_to, row_bucket
@@ -32,6 +31,7 @@ from jaxtree.estimators.distributed import (
     rows_of_process,
 )
 from jaxtree.estimators.growing import EncodedSample
+from jaxtree.losses.loss import BaseLoss
 
 
 def fit_in_all(estimator: Any, fit: Callable[[Any], None]) -> None:

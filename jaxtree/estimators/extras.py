@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Shaped
 from sklearn import get_config
 
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.errors import InvalidInputError
+from jaxtree.losses.loss import BaseLoss
 
 EXTRAS = ("offset", "group", "event", "upper")
 """The extras that jaxtree's own losses ask for."""

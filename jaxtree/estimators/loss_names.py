@@ -3,20 +3,21 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from jaxtree.boosting import losses
-from jaxtree.boosting.cox import cox
-from jaxtree.boosting.loss import BaseLoss
-from jaxtree.boosting.survival import accelerated_failure_time
 from jaxtree.errors import InvalidInputError
+from jaxtree.losses.cox import cox
+from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.numbers import absolute, gamma, poisson, squared, tweedie
+from jaxtree.losses.robust import huber, pseudo_huber
+from jaxtree.losses.survival import accelerated_failure_time
 
 LOSSES: dict[str, Callable[[], BaseLoss]] = {
-    "squared_error": losses.squared,
-    "absolute_error": losses.absolute,
-    "huber": losses.huber,
-    "pseudo_huber": losses.pseudo_huber,
-    "poisson": losses.poisson,
-    "gamma": losses.gamma,
-    "tweedie": losses.tweedie,
+    "squared_error": squared,
+    "absolute_error": absolute,
+    "huber": huber,
+    "pseudo_huber": pseudo_huber,
+    "poisson": poisson,
+    "gamma": gamma,
+    "tweedie": tweedie,
     "cox": cox,
     "accelerated_failure_time": accelerated_failure_time,
 }

@@ -6,12 +6,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from jaxtree.boosting.loss import BaseLoss
 from jaxtree.boosting.measured import Measured
 from jaxtree.errors import InvalidInputError
 from jaxtree.files.losses import AbsentLoss
 from jaxtree.files.records import check, require, require_finite
 from jaxtree.files.trees import FittedTable, TreeArrays
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.schema import Schema
 from jaxtree.tree.forest import Forest
 

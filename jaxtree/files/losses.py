@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from jaxtree import boosting
-from jaxtree.boosting import distributions
-from jaxtree.boosting.links import LINKS, name_of_link
-from jaxtree.boosting.loss import BaseLoss, Loss, given
 from jaxtree.errors import InvalidInputError
+from jaxtree.losses import distributions
+from jaxtree.losses.links import LINKS, name_of_link
+from jaxtree.losses.loss import BaseLoss, Loss, given
 
 MOST_SCORES = 2**20
 """Of a row."""

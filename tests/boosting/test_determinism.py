@@ -12,10 +12,10 @@ import pytest
 from jax.sharding import Mesh
 
 from jaxtree.boosting import logistic, poisson, softmax
-from jaxtree.boosting.loss import Loss
 from jaxtree.boosting.round_tree import row_derivatives
 from jaxtree.compilation import quick_options
 from jaxtree.growth import native, prepare
+from jaxtree.losses.loss import Loss
 from tests.boosting.test_boost import boosted, classes, numbers
 
 SEEDS = 8

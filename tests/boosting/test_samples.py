@@ -7,9 +7,9 @@ import pytest
 
 from jaxtree.boosting import squared
 from jaxtree.boosting.booster import Shrinkage
-from jaxtree.boosting.loss import Derivatives
 from jaxtree.boosting.samples import MinimalVariance, OneSided, RowsToDraw, Uniform
 from jaxtree.growth.mesh import Devices
+from jaxtree.losses.loss import Derivatives
 from tests.boosting.test_boost import boosted, numbers, scores_of
 
 ROWS = 1000

@@ -6,9 +6,10 @@ import scipy.stats
 
 import jaxtree
 from jaxtree import DistributionBoosting
-from jaxtree.boosting import accelerated_failure_time, distributions
+from jaxtree.boosting import accelerated_failure_time
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting_distributions import DISTRIBUTIONS
+from jaxtree.losses import distributions
 
 FEW = {"n_estimators": 15, "max_depth": 2}
 

@@ -6,9 +6,10 @@ import sklearn
 from sklearn.model_selection import GridSearchCV, cross_validate
 
 import jaxtree
-from jaxtree.boosting import Loss, accelerated_failure_time, cox
+from jaxtree.boosting import Loss, accelerated_failure_time
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.loss_names import LOSSES
+from jaxtree.losses import cox
 from jaxtree.resampling import cross_validate as cross_validate_together
 
 RNG = np.random.default_rng(0)

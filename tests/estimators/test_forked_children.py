@@ -164,7 +164,7 @@ def other_work():
     distribution, rows = example("boosted_distribution"), rows_of("boosted_distribution")
     X, y = rows_of("boosted_counts"), np.ones(60)
     codes = tree.encode(rows_of("cart_plain"))
-    loss = jaxtree.boosting.losses.squared()
+    loss = jaxtree.boosting.squared()
     return {
         "partial_fit": lambda: soft.partial_fit(rows_of("soft"), unfitted()["soft"][2]),
         "harden": lambda: soft.harden(),

@@ -5,10 +5,10 @@ import pytest
 from sklearn.model_selection import KFold
 
 from jaxtree import BoostSearchCV, DistributionBoosting, GradientBoostingRegressor
-from jaxtree.boosting import cox
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting import LOSSES
 from jaxtree.estimators.boosting_distributions import DISTRIBUTIONS
+from jaxtree.losses import cox
 
 ROWS = 60
 FEW: dict = {"n_estimators": 2, "max_depth": 2}

@@ -24,8 +24,10 @@ from jaxtree import (
     TreeSearchCV,
     load,
 )
-from jaxtree.boosting import Loss, accelerated_failure_time, cox, expectile, losses, quantile, quantiles
+from jaxtree import boosting as losses
+from jaxtree.boosting import Loss, accelerated_failure_time, expectile, quantile
 from jaxtree.boosting.precision import MOST_ROWS_IN_DOUBLE
+from jaxtree.losses import cox, quantiles
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))

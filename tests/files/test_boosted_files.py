@@ -9,11 +9,11 @@ from sklearn.base import clone
 
 import jaxtree
 from jaxtree import boosting
-from jaxtree.boosting import distributions
 from jaxtree.errors import InvalidInputError, ModelFileError
 from jaxtree.files.container import read_model_file, write_model_file
 from jaxtree.files.losses import AbsentLoss, maker_of
 from jaxtree.files.records import from_json, to_json
+from jaxtree.losses import distributions
 from tests.examples import example, lopsided, rows_of, unfitted
 
 BOOSTED = [name for name in unfitted() if name.startswith("boosted")]

@@ -13,12 +13,12 @@ from jaxtyping import Array, Bool, Float, Real, Shaped
 
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike
-from jaxtree.boosting.cox import cox as cox
-from jaxtree.boosting.distribution import Distribution, Numbers, Scores, log_or_none, moments
-from jaxtree.boosting.domain import Domain
-from jaxtree.boosting.loss import Extras, given
-from jaxtree.boosting.losses import bounded, exp_link, require
 from jaxtree.errors import InvalidInputError
+from jaxtree.losses.cox import cox as cox
+from jaxtree.losses.distribution import Distribution, Numbers, Scores, log_or_none, moments
+from jaxtree.losses.domain import Domain, require
+from jaxtree.losses.elementary import bounded, exp_link
+from jaxtree.losses.loss import Extras, given
 
 __all__ = ["accelerated_failure_time", "cox"]
 

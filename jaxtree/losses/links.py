@@ -10,13 +10,13 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from jaxtree import forks
-from jaxtree.boosting.class_losses import class_probability
-from jaxtree.boosting.cox import Cox
-from jaxtree.boosting.distribution import first_score
-from jaxtree.boosting.loss import BaseLoss, Given, Loss, identity
-from jaxtree.boosting.losses import exp_link, sigmoid
-from jaxtree.boosting.shaped_distributions import exp_of_first
-from jaxtree.boosting.survival import time_of
+from jaxtree.losses.classes import class_probability
+from jaxtree.losses.cox import Cox
+from jaxtree.losses.distribution import first_score
+from jaxtree.losses.elementary import exp_link, sigmoid
+from jaxtree.losses.loss import BaseLoss, Given, Loss, identity
+from jaxtree.losses.shaped import exp_of_first
+from jaxtree.losses.survival import time_of
 from jaxtree.tree.link import Link, ScoreLink
 
 LINKS: dict[str, tuple[Callable[..., Any], Link]] = {

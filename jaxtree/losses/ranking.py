@@ -21,10 +21,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from jaxtree.arrays import AnyArray, safe_divide
-from jaxtree.boosting.domain import NUMBERS, Domain
-from jaxtree.boosting.loss import BaseLoss, Derivatives, Extras, with_offset
-from jaxtree.boosting.losses import require
-from jaxtree.boosting.segments import Segments, segments_of
+from jaxtree.losses.domain import NUMBERS, Domain, require
+from jaxtree.losses.loss import BaseLoss, Derivatives, Extras, with_offset
+from jaxtree.losses.segments import Segments, segments_of
 
 MOST_RELEVANT = 31
 """The highest degree of relevance: gains are powers of 2."""

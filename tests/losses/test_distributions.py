@@ -11,10 +11,10 @@ import scipy.integrate
 import scipy.special
 import scipy.stats
 
-from jaxtree.boosting import distributions
-from jaxtree.boosting.distribution import Distribution, trigamma_excess
 from jaxtree.errors import InvalidInputError
-from tests.boosting.derivatives import check_derivatives, derive, evaluate
+from jaxtree.losses import distributions
+from jaxtree.losses.distribution import Distribution, trigamma_excess
+from tests.losses.derivatives import check_derivatives, derive, evaluate
 
 ROWS = np.random.default_rng(5)
 FIRST = np.array([-0.7, 0.2, 1.1, 0.0])

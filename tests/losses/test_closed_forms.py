@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 import scipy.special
 
-from jaxtree.boosting import accelerated_failure_time, distributions
-from jaxtree.boosting.predicted import PredictedDistribution
+from jaxtree.boosting import accelerated_failure_time
+from jaxtree.losses import distributions
+from jaxtree.losses.predicted import PredictedDistribution
 
 REFERENCE = json.loads((pathlib.Path(__file__).parents[1] / "reference" / "distributions.json").read_text())
 NUMBER = 42

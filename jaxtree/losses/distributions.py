@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Real
 
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike
-from jaxtree.boosting.distribution import (
+from jaxtree.losses.distribution import (
     Distribution,
     Numbers,
     Scores,
@@ -29,14 +29,14 @@ from jaxtree.boosting.distribution import (
     scale_of,
     standardised,
 )
-from jaxtree.boosting.domain import Domain
-from jaxtree.boosting.loss import given
-from jaxtree.boosting.losses import of_precision, require
-from jaxtree.boosting.shaped_distributions import beta as beta
-from jaxtree.boosting.shaped_distributions import gamma as gamma
-from jaxtree.boosting.shaped_distributions import negative_binomial as negative_binomial
-from jaxtree.boosting.shaped_distributions import weibull as weibull
-from jaxtree.boosting.start import weighted_quantile
+from jaxtree.losses.domain import Domain, require
+from jaxtree.losses.elementary import of_precision
+from jaxtree.losses.loss import given
+from jaxtree.losses.shaped import beta as beta
+from jaxtree.losses.shaped import gamma as gamma
+from jaxtree.losses.shaped import negative_binomial as negative_binomial
+from jaxtree.losses.shaped import weibull as weibull
+from jaxtree.losses.start import weighted_quantile
 
 __all__ = [
     "beta",

@@ -11,9 +11,9 @@ from jaxtyping import Float, Real
 
 from jaxtree import either, forks
 from jaxtree.arrays import FloatLike
-from jaxtree.boosting.distribution import Distribution, scale_of, shape_of
-from jaxtree.boosting.links import is_own, predictions_of
-from jaxtree.boosting.losses import require
+from jaxtree.losses.distribution import Distribution, scale_of, shape_of
+from jaxtree.losses.domain import require
+from jaxtree.losses.links import is_own, predictions_of
 
 PARAMETERS: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
     "normal": (("mean", either.asarray), ("scale", scale_of)),

@@ -10,12 +10,12 @@ import scipy.optimize
 import scipy.special
 import sklearn.metrics
 
-from jaxtree.boosting import losses
-from jaxtree.boosting.class_losses import softmax
-from jaxtree.boosting.losses import logistic, squared
-from jaxtree.boosting.start import weighted_quantile
+from jaxtree import boosting as losses
 from jaxtree.errors import InvalidInputError
-from tests.boosting.derivatives import check_derivatives, derive, evaluate
+from jaxtree.losses.classes import logistic, softmax
+from jaxtree.losses.numbers import squared
+from jaxtree.losses.start import weighted_quantile
+from tests.losses.derivatives import check_derivatives, derive, evaluate
 
 ROWS = np.random.default_rng(1)
 NUMBER_OF_ROWS = 30

@@ -1,4 +1,4 @@
-"""The loss of several classes, which share the rows of a score each."""
+"""Losses of classes: of two, one score a row; of several, a score a class."""
 
 import functools
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from jax import lax
 from jaxtyping import Array, Float, Shaped
 
 from jaxtree.arrays import AnyArray, library_of
-from jaxtree.boosting.domain import Domain
-from jaxtree.boosting.loss import Loss, given
-from jaxtree.boosting.losses import LEAST_SHARE, Row, Target, require
+from jaxtree.losses.domain import Domain, require
+from jaxtree.losses.elementary import LEAST_SHARE, Row, Target, sigmoid, softplus, weighted_mean
+from jaxtree.losses.loss import Loss, given
 
 MOST_WRITTEN_OUT = 32
 """Classes up to which sums over them are written out, one addition after another.
@@ -21,6 +21,32 @@ MOST_WRITTEN_OUT = 32
 So XLA works on many rows at once, in a seventh of the time of a reduction for three classes and half of it for 26; and
 the sums of a row have the same bits in every program, however many rows there are.
 """
+
+
+def _logistic(scores: Row, target: Target, extras: Any) -> Row:
+    return softplus(scores) - target * scores
+
+
+def _log_odds(target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"]) -> Float[np.ndarray, "1"]:
+    share = np.clip(weighted_mean(target, weight), LEAST_SHARE, 1 - LEAST_SHARE)
+    return np.log(share) - np.log1p(-share)
+
+
+def logistic() -> Loss:
+    r"""$\log(1 + e^s) - y s$: minus the log likelihood of classes 0 and 1, in nats (Friedman, 2001, section 4.5).
+
+    The score is the log odds of class 1, the prediction its probability $p = 1 / (1 + e^{-s})$. The gradient
+    is $p - y$, the Hessian $p (1 - p)$. Targets between 0 and 1 are probabilities.
+
+    Example:
+        >>> loss = logistic()
+        >>> loss.start(np.array([0, 1, 1, 1]), np.ones(4), {}).round(4).tolist()
+        [1.0986]
+        >>> loss.check(np.array([1, 2]), {})
+        Traceback (most recent call last):
+        jaxtree.errors.InvalidInputError: logistic(): a target must be from 0 to 1, got 2
+    """
+    return Loss(_logistic, is_convex=True, link=sigmoid, constant=_log_odds, domain=Domain(0, 1), name="logistic")
 
 
 def softmax(num_classes: int, hessian: str = "diagonal") -> Loss:

@@ -15,9 +15,9 @@ import numpy as np
 from jaxtyping import Array, Float, Real, Shaped
 
 from jaxtree.arrays import AnyArray, FloatLike, safe_divide
-from jaxtree.boosting.domain import NUMBERS, Domain, require
-from jaxtree.boosting.loss import BaseLoss, Derivatives, Extras, Loss, given, identity, weighted, with_offset
-from jaxtree.boosting.start import weighted_quantile
+from jaxtree.losses.domain import NUMBERS, Domain, require
+from jaxtree.losses.loss import BaseLoss, Derivatives, Extras, Loss, given, identity, weighted, with_offset
+from jaxtree.losses.start import weighted_quantile
 
 __all__ = ["huber", "pseudo_huber"]
 

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Shaped
 
 from jaxtree.arrays import AnyArray, safe_divide
-from jaxtree.boosting.domain import NUMBERS, Domain
-from jaxtree.boosting.loss import BaseLoss, Derivatives, Extras, with_offset
-from jaxtree.boosting.losses import exp_link, require
-from jaxtree.boosting.segments import Segments, segments_of
+from jaxtree.losses.domain import NUMBERS, Domain, require
+from jaxtree.losses.elementary import exp_link
+from jaxtree.losses.loss import BaseLoss, Derivatives, Extras, with_offset
+from jaxtree.losses.segments import Segments, segments_of
 
 TIES = ("efron", "breslow")
 

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Real
 
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike
-from jaxtree.boosting.distribution import (
+from jaxtree.losses.distribution import (
     MOST_LOG_SHAPE,
     Distribution,
     Numbers,
@@ -26,8 +26,8 @@ from jaxtree.boosting.distribution import (
     shape_of,
     trigamma_excess,
 )
-from jaxtree.boosting.domain import Domain
-from jaxtree.boosting.losses import bounded, growth
+from jaxtree.losses.domain import Domain
+from jaxtree.losses.elementary import bounded, growth
 
 POSITIVE = Domain(0, is_open=True)
 COUNTS = Domain(0, is_whole=True, has_positive=True)

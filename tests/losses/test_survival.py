@@ -8,9 +8,9 @@ import scipy.integrate
 import scipy.optimize
 import scipy.stats
 
-from jaxtree.boosting.survival import accelerated_failure_time, cox
 from jaxtree.errors import InvalidInputError
-from tests.boosting.derivatives import check_derivatives, derive, evaluate, mean_of, numeric
+from jaxtree.losses.survival import accelerated_failure_time, cox
+from tests.losses.derivatives import check_derivatives, derive, evaluate, mean_of, numeric
 
 ROWS = np.random.default_rng(7)
 NUMBER_OF_ROWS = 24

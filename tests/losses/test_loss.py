@@ -9,12 +9,12 @@ import pytest
 import scipy.optimize
 
 from jaxtree.boosting import Loss
-from jaxtree.boosting.class_losses import softmax
-from jaxtree.boosting.domain import Domain
-from jaxtree.boosting.loss import absolute, given
-from jaxtree.boosting.losses import logistic, squared
 from jaxtree.errors import InvalidInputError
-from tests.boosting.derivatives import check_derivatives
+from jaxtree.losses.classes import logistic, softmax
+from jaxtree.losses.domain import Domain
+from jaxtree.losses.loss import absolute, given
+from jaxtree.losses.numbers import squared
+from tests.losses.derivatives import check_derivatives
 
 
 def lopsided(scores, target, extras):

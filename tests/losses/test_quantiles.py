@@ -5,9 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree.boosting.losses import quantile
-from jaxtree.boosting.quantiles import quantiles
 from jaxtree.errors import InvalidInputError
+from jaxtree.losses.numbers import quantile, quantiles
 
 LEVELS = (0.1, 0.5, 0.75)
 ROWS = np.random.default_rng(3)

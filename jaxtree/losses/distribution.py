@@ -16,9 +16,10 @@ from jaxtyping import Array, Float, Real
 
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike, library_of
-from jaxtree.boosting.loss import Loss, given
-from jaxtree.boosting.losses import bounded, of_precision, require
 from jaxtree.errors import InvalidInputError
+from jaxtree.losses.domain import require
+from jaxtree.losses.elementary import bounded, of_precision
+from jaxtree.losses.loss import Loss, given
 
 MOST_LOG_SCALE, MOST_LOG_SCALE_IN_DOUBLE = 25.0, 350.0
 """Scales are from $e^{-25}$ to $e^{25}$: squares of what they divide stay within float32; in float64 up to

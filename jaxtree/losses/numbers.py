@@ -1,87 +1,21 @@
-r"""Losses of numbers, counts and classes, from raw scores $s$ and a target $y$.
+r"""Losses of numbers and counts, from raw scores $s$ and a target $y$.
 
 Each is a function that makes a `Loss`; losses made with the same parameters are equal. Values are 0 or more, and 0
 where a target is predicted exactly; terms of the target alone, which change no derivative, see to that.
 """
 
-import functools
+from collections.abc import Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.special import xlogy
-from jaxtyping import Array, Float, Real, Shaped
+from jaxtyping import Array, Float, Real
 
 from jaxtree import either
-from jaxtree.arrays import AnyArray, FloatLike, library_of
-from jaxtree.boosting.domain import Domain
-from jaxtree.boosting.domain import require as require
-from jaxtree.boosting.loss import Loss, given
-from jaxtree.boosting.robust_losses import huber as huber
-from jaxtree.boosting.robust_losses import pseudo_huber as pseudo_huber
-
-MOST_EXPONENT, MOST_EXPONENT_IN_DOUBLE = 50.0, 300.0
-"""Beyond these exponents `growth` is constant: sums of $e^{50}$ over any table stay far within float32, squares of
-$e^{300}$ within float64."""
-
-LEAST_SHARE = 2.0**-52
-"""Of a class that no row has, so that scores are finite."""
-
-Row = Float[Array, " score"]
-Target = Real[Array, ""]
-
-
-def bounded(number: Float[AnyArray, "*shape"], limit: float) -> Float[AnyArray, "*shape"]:
-    """The closest number between minus a limit and the limit; its derivative is 1 everywhere.
-
-    Newton steps from beyond the limit thus come back.
-    """
-    return np.clip(number, -limit, limit) if library_of(number) is np else _bounded(number, limit)
-
-
-@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
-def _bounded(number: Float[Array, "*shape"], limit: float) -> Float[Array, "*shape"]:
-    return jnp.clip(number, -limit, limit)
-
-
-@_bounded.defjvp
-def _bounded_jvp(limit: float, primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
-    return _bounded(*primals, limit), tangents[0]
-
-
-def growth(exponent: Float[AnyArray, "*shape"]) -> Float[AnyArray, "*shape"]:
-    r"""$e^x$ where $|x|$ is up to a limit, and beyond it what it is there; its derivative is itself everywhere.
-
-    The limit is 50, and 300 in float64.
-
-    >>> float(growth(jnp.array(1000.0))) == float(jnp.exp(jnp.array(50.0)))
-    True
-    """
-    return either.exp(bounded(exponent, of_precision(exponent, MOST_EXPONENT, MOST_EXPONENT_IN_DOUBLE)))
-
-
-def of_precision(numbers: FloatLike, single: float, double: float) -> float:
-    """One number for what has fewer than 64 bits, and another for float64."""
-    dtype = getattr(numbers, "dtype", None) or jax.dtypes.canonicalize_dtype(np.float64)
-    return double if dtype == np.float64 else single
-
-
-def weighted_mean(
-    target: Shaped[np.ndarray, "row *output"], weight: Shaped[np.ndarray, " row"]
-) -> Float[np.ndarray, " output"]:
-    """The mean of targets, as the one score; of several outputs a score each."""
-    return np.atleast_1d(np.average(target, axis=0, weights=weight))
-
-
-def log_of_mean(target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"]) -> Float[np.ndarray, "1"]:
-    """The logarithm of the mean of targets, as the one score."""
-    return np.log(np.maximum(weighted_mean(target, weight), np.finfo(np.float64).tiny))
-
-
-def exp_link(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row"]:
-    """Predictions that are exponentials of scores."""
-    return either.exp(scores)
+from jaxtree.arrays import AnyArray, FloatLike
+from jaxtree.losses.domain import Domain, require
+from jaxtree.losses.elementary import Row, Target, exp_link, growth, log_of_mean, weighted_mean
+from jaxtree.losses.loss import Loss, given
 
 
 def _squared(scores: Row, target: Real[Array, "*output"], extras: Any) -> Row:
@@ -121,6 +55,7 @@ def absolute() -> Loss:
     It has no curvature, for which 1 stands; leaves take medians of $y - s$. Scores and values are in the target's unit.
 
     Example:
+        >>> import numpy as np
         >>> absolute().start(np.array([1.0, 2.0, 9.0]), np.ones(3), {}).tolist()
         [2.0]
     """
@@ -178,6 +113,7 @@ def expectile(level: FloatLike) -> Loss:
         InvalidInputError: It is not.
 
     Example:
+        >>> import numpy as np
         >>> expectile(0.9).start(np.array([0.0, 1.0]), np.ones(2), {}).round(4).tolist()
         [0.9]
     """
@@ -199,6 +135,7 @@ def poisson() -> Loss:
     row's exposure. The unit matters, as it does to counts: the variance is the mean.
 
     Example: two claims in half a year, and one in two years.
+        >>> import numpy as np
         >>> exposure = {"offset": np.log([0.5, 2.0])}
         >>> np.exp(poisson().start(np.array([2.0, 1.0]), np.ones(2), exposure)).round(4).tolist()
         [1.2]
@@ -219,6 +156,7 @@ def gamma() -> Loss:
     `jaxtree.boosting.distributions`.
 
     Example:
+        >>> import numpy as np
         >>> gamma().predict(gamma().start(np.array([1.0, 3.0]), np.ones(2), {})[:, None]).round(4).tolist()
         [[2.0]]
     """
@@ -262,48 +200,49 @@ def tweedie(power: FloatLike = 1.5) -> Loss:
     )
 
 
-@jax.custom_jvp
-def softplus(scores: Row) -> Row:
-    """`jax.nn.softplus`, whose derivative is a sigmoid: so those of a row ask for one exponential and no logarithm.
-
-    >>> jax.grad(lambda scores: softplus(scores)[0])(jnp.zeros(1)).tolist()
-    [0.5]
-    """
-    return jax.nn.softplus(scores)
+def _pinball(
+    scores: Float[Array, " score"], target: Real[Array, ""], extras: Any, levels: tuple[float, ...]
+) -> Float[Array, " score"]:
+    above = target - scores
+    level = jnp.asarray(levels, scores.dtype)
+    return jnp.maximum(level * above, (level - 1) * above)
 
 
-@softplus.defjvp
-def _softplus_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
-    (scores,), (tangent,) = primals, tangents
-    return softplus(scores), tangent * jax.nn.sigmoid(scores)
+def _in_order(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row"]:
+    return either.sort(scores, axis=0)
 
 
-def _logistic(scores: Row, target: Target, extras: Any) -> Row:
-    return softplus(scores) - target * scores
+def quantiles(levels: Sequence[FloatLike]) -> Loss:
+    r"""$\sum_k \max(\tau_k (y - s_k), (\tau_k - 1)(y - s_k))$: quantiles of several levels $\tau_k$ in one model.
 
+    All share the splits of a tree; a leaf has a number a level. Predictions are the scores of a row, sorted: quantiles
+    that cross are never closer to the true ones than the same numbers in order (Chernozhukov, Fernández-Val and
+    Galichon, 2010). As for `quantile`, 1 stands for curvature, and leaves take quantiles of $y - s_k$.
 
-def _log_odds(target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"]) -> Float[np.ndarray, "1"]:
-    share = np.clip(weighted_mean(target, weight), LEAST_SHARE, 1 - LEAST_SHARE)
-    return np.log(share) - np.log1p(-share)
+    Args:
+        levels: Between 0 and 1, each above the one before it.
 
-
-def sigmoid(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row"]:
-    """The probability of class 1, of which scores are the log odds."""
-    return either.sigmoid(scores)
-
-
-def logistic() -> Loss:
-    r"""$\log(1 + e^s) - y s$: minus the log likelihood of classes 0 and 1, in nats (Friedman, 2001, section 4.5).
-
-    The score is the log odds of class 1, the prediction its probability $p = 1 / (1 + e^{-s})$. The gradient
-    is $p - y$, the Hessian $p (1 - p)$. Targets between 0 and 1 are probabilities.
+    Raises:
+        InvalidInputError: They are not.
 
     Example:
-        >>> loss = logistic()
-        >>> loss.start(np.array([0, 1, 1, 1]), np.ones(4), {}).round(4).tolist()
-        [1.0986]
-        >>> loss.check(np.array([1, 2]), {})
-        Traceback (most recent call last):
-        jaxtree.errors.InvalidInputError: logistic(): a target must be from 0 to 1, got 2
+        >>> loss = quantiles([0.1, 0.5, 0.9])
+        >>> loss.predict(jnp.array([[1.0], [3.0], [2.0]]))[:, 0].tolist()
+        [1.0, 2.0, 3.0]
     """
-    return Loss(_logistic, is_convex=True, link=sigmoid, constant=_log_odds, domain=Domain(0, 1), name="logistic")
+    numbers = tuple(float(level) for level in levels)
+    require(len(numbers) > 0, "quantiles needs a level or more", list(numbers))
+    for level in numbers:
+        require_level(level, "quantiles")
+    require(sorted(set(numbers)) == list(numbers), "levels of quantiles must rise", list(numbers))
+    function = given(_pinball, levels=numbers)
+    return Loss(
+        function,
+        num_scores=len(numbers),
+        hessian="one",
+        is_convex=True,
+        link=_in_order,
+        renewal=numbers,
+        name="quantiles",
+        parameters=function.keywords,
+    )

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import sklearn.metrics
 
-from jaxtree.boosting.ranking import average_precision, ndcg, pairwise
 from jaxtree.errors import InvalidInputError
-from tests.boosting.derivatives import derive, evaluate, mean_of, numeric
+from jaxtree.losses.ranking import average_precision, ndcg, pairwise
+from tests.losses.derivatives import derive, evaluate, mean_of, numeric
 
 ROWS = np.random.default_rng(11)
 NUMBER_OF_ROWS = 30

@@ -17,12 +17,12 @@ import numpy as np
 from jaxtyping import Array, Float, Shaped
 
 from jaxtree.arrays import AnyArray, library_of, safe_divide
-from jaxtree.boosting.binding import Given as Given
-from jaxtree.boosting.binding import given as given
-from jaxtree.boosting.binding import identity as identity
-from jaxtree.boosting.domain import NUMBERS, Domain
-from jaxtree.boosting.start import best_constant, guesses, weighted_quantile
 from jaxtree.errors import InvalidInputError
+from jaxtree.losses.binding import Given as Given
+from jaxtree.losses.binding import given as given
+from jaxtree.losses.binding import identity as identity
+from jaxtree.losses.domain import NUMBERS, Domain
+from jaxtree.losses.start import best_constant, guesses, weighted_quantile
 
 Extras: TypeAlias = Mapping[str, AnyArray]
 HESSIANS = ("full", "diagonal", "fisher", "one")

@@ -1,0 +1,1 @@
+"""Losses of raw scores, which boosting fits trees to; users find them in `jaxtree.boosting`."""
