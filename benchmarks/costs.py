@@ -21,7 +21,7 @@ import numpy as np
 
 import jaxtree
 from jaxtree import Classes, Data, Limits, Rules, Sizes
-from jaxtree.estimators.growing import grow_tables
+from jaxtree.estimators.common.growing import grow_tables
 from jaxtree.growth import prepare as preparing
 from jaxtree.growth.backends import CPU
 from jaxtree.growth.candidates import Judge

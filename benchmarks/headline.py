@@ -22,7 +22,7 @@ import xgboost
 
 import jaxtree
 from jaxtree.compilation import enable_compilation_cache
-from jaxtree.estimators.growing import grow_tables
+from jaxtree.estimators.common.growing import grow_tables
 
 NUM_ROWS, NUM_COLUMNS, DEPTH = 1_000_000, 28, 8
 FOREST_ROWS, NUM_TREES, FOREST_DEPTH = 100_000, 100, 10

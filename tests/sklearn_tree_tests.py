@@ -160,7 +160,7 @@ class TreeGridSearchCV(sklearn.model_selection.GridSearchCV):
     def __new__(cls, estimator: Any = None, param_grid: Any = None, **parameters: Any):
         """Makes the one or the other."""
         import jaxtree
-        from jaxtree.estimators.base import BaseTree
+        from jaxtree.estimators.trees.base import BaseTree
 
         if isinstance(estimator, BaseTree):
             return jaxtree.TreeSearchCV(estimator, param_grid, **parameters)

@@ -60,9 +60,27 @@ def test_a_room_imports_only_rooms_below_it(file):
     assert not forbidden(room, file.read_text()), f"{room} imports {forbidden(room, file.read_text())}"
 
 
+FAMILIES = [{"common"}, {"trees"}, {"forests", "boosting", "soft"}, {"refining"}, {"sizes"}]
+"""The floors of the estimators' room."""
+
+
+@pytest.mark.parametrize("floor", range(len(FAMILIES)))
+def test_a_family_of_estimators_imports_only_families_below_it(floor):
+    forbidden_rooms = set().union(*FAMILIES[floor:])
+    for family in FAMILIES[floor]:
+        for file in (
+            file for file in FILES if file.relative_to(PACKAGE).with_suffix("").parts[:2] == ("estimators", family)
+        ):
+            modules = [
+                module for module in imported_files(file.read_text(), {}) if module.startswith("jaxtree.estimators.")
+            ]
+            imported = {module.split(".")[2] for module in modules} - {family}
+            assert not imported & forbidden_rooms, f"{file} imports {imported & forbidden_rooms}"
+
+
 def test_the_check_sees_a_wrong_import():
     assert forbidden("prune", "from jaxtree.growth.grow import grow") == {"growth"}
-    assert forbidden("tree", "import jaxtree.estimators.trees") == {"estimators"}
+    assert forbidden("tree", "import jaxtree.estimators.trees.cart") == {"estimators"}
     assert not forbidden("estimators", "from jaxtree.tree import Tree")
 
 

@@ -12,7 +12,7 @@ import sklearn.tree
 
 import jaxtree
 from jaxtree.errors import InvalidInputError, InvalidTypeError, MissingExtraError
-from jaxtree.estimators import growing
+from jaxtree.estimators.common import growing
 from jaxtree.files.container import read_model_file
 
 

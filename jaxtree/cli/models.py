@@ -89,7 +89,7 @@ def check_early(task: str | None, make: Callable[[str], Any]) -> None:
         InvalidInputError: A parameter has a value that it cannot have.
         typer.BadParameter: There is no such parameter, or no such pruning.
     """
-    from jaxtree.estimators.conventions import check_parameters
+    from jaxtree.estimators.common.conventions import check_parameters
 
     found: Exception | None = None
     for own in ("classification", "regression") if task is None else (task,):
@@ -114,7 +114,7 @@ def make_loss(text: str) -> Any:
         ('poisson', quantile(level=0.9), huber(delta=2.0))
     """
     from jaxtree import boosting
-    from jaxtree.estimators.boosting import LOSSES
+    from jaxtree.estimators.boosting.estimators import LOSSES
 
     name, _, argument = text.partition(":")
     name = name.replace("-", "_")
@@ -224,7 +224,7 @@ def _set_pruning(estimator: Any, texts: Sequence[str]) -> None:
 
 
 def _kinds_of_prunings() -> dict[str, Any]:
-    from jaxtree.estimators.prunings import PRUNINGS
+    from jaxtree.estimators.common.prunings import PRUNINGS
 
     return {re.sub(r"(?<=[a-z])(?=[A-Z0-9])", "-", kind.__name__).lower(): kind for kind in PRUNINGS}
 

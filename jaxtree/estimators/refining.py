@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.base import BaseTree
-from jaxtree.estimators.conventions import key_of
-from jaxtree.estimators.growing import decode_thresholds
-from jaxtree.estimators.hardened import HardTreeClassifier, HardTreeRegressor
+from jaxtree.estimators.common.conventions import key_of
+from jaxtree.estimators.common.growing import decode_thresholds
+from jaxtree.estimators.soft.hardened import HardTreeClassifier, HardTreeRegressor
+from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.optimal.costs import CostedTarget, cost_of_classes, cost_of_numbers
 from jaxtree.optimal.nodes import CodedTable, branching_at, node_table
 from jaxtree.optimal.refine import refined

@@ -10,14 +10,14 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.conventions import key_of
-from jaxtree.estimators.derived import prune_to, tune_dropout
-from jaxtree.estimators.growing import grow_tables
-from jaxtree.estimators.optimal import OptimalTreeClassifier, OptimalTreeRegressor
-from jaxtree.estimators.prunings import Dropout
-from jaxtree.estimators.quinlan import C45Classifier
+from jaxtree.estimators.common.conventions import key_of
+from jaxtree.estimators.common.growing import grow_tables
+from jaxtree.estimators.common.prunings import Dropout
 from jaxtree.estimators.refining import refine
-from jaxtree.estimators.trees import DecisionTreeClassifier
+from jaxtree.estimators.trees.cart import DecisionTreeClassifier
+from jaxtree.estimators.trees.derived import prune_to, tune_dropout
+from jaxtree.estimators.trees.optimal import OptimalTreeClassifier, OptimalTreeRegressor
+from jaxtree.estimators.trees.quinlan import C45Classifier
 from jaxtree.optimal.exact import MOST_EXACT_DEPTH
 from jaxtree.prune.stopping import max_leaf_nodes
 from jaxtree.prune.training_errors import collapse, pessimistic

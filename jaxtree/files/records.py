@@ -346,5 +346,5 @@ def _losses() -> Any:
 
 def _prunings() -> dict[str, type]:
     """The classes of prunings by name."""
-    prunings = importlib.import_module("jaxtree.estimators.prunings")
+    prunings = importlib.import_module("jaxtree.estimators.common.prunings")
     return {kind.__name__: kind for kind in (*prunings.PRUNINGS, prunings.Union)}

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.parts import read_arguments
+from jaxtree.estimators.common.parts import read_arguments
 from jaxtree.export.conditions import features_of
 from jaxtree.export.pictures import CLASS_COLOURS, small_html
 from jaxtree.page.curves import DIGITS_OF_ENDS, Chart, Line, make_chart

@@ -12,7 +12,7 @@ import scipy.sparse
 from jaxtyping import Float, Int, Real
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.parts import read_arguments
+from jaxtree.estimators.common.parts import read_arguments
 from jaxtree.export.conditions import branch_in_words, class_names, features_of
 from jaxtree.export.models import exported_model
 from jaxtree.export.pictures import CLASS_COLOURS, colour_of_class

@@ -10,10 +10,10 @@ from sklearn.utils import indexable
 from sklearn.utils.metaestimators import _safe_split
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosted_ensemble import BoostedEnsemble, ensemble_of
-from jaxtree.estimators.boosting import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.conventions import generator_of, progress_of_trees
-from jaxtree.estimators.parts import plain_target
+from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
+from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.estimators.common.conventions import generator_of, progress_of_trees
+from jaxtree.estimators.common.parts import plain_target
 from jaxtree.resampling.parts import fit_parts
 
 

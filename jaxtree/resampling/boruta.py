@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.conventions import (
+from jaxtree.estimators.common.conventions import (
     SEED,
     AnnotatedParameters,
     check_parameters,

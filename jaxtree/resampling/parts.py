@@ -10,9 +10,9 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
-from jaxtree.estimators.base import BaseTree
-from jaxtree.estimators.growing import grow_tables
-from jaxtree.estimators.sample import PreparedFit
+from jaxtree.estimators.common.growing import grow_tables
+from jaxtree.estimators.common.sample import PreparedFit
+from jaxtree.estimators.trees.base import BaseTree
 
 Rows: TypeAlias = Int[np.ndarray, " _part"]
 

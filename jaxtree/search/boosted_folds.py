@@ -21,7 +21,7 @@ from jaxtree.boosting.many import BoostedMember, Bounds, Member, boost_many
 from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.boosting.paused import Paused
 from jaxtree.errors import InterruptedFitWarning, TrainingError
-from jaxtree.estimators.boosting_run import OpenedFit
+from jaxtree.estimators.boosting.training import OpenedFit
 from jaxtree.search.evaluation import Search
 from jaxtree.search.quick_scores import ScoresOfRows
 from jaxtree.search.search_progress import SearchProgress

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.conventions import generator_of
+from jaxtree.estimators.common.conventions import generator_of
 from jaxtree.search.settings import Parameters
 
 

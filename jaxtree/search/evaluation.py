@@ -15,9 +15,9 @@ from sklearn.model_selection._validation import _fit_and_score, _score
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
-from jaxtree.estimators.base import BaseTree
-from jaxtree.estimators.growing import grow_tables
-from jaxtree.estimators.sample import Encoded, PreparedFit
+from jaxtree.estimators.common.growing import grow_tables
+from jaxtree.estimators.common.sample import Encoded, PreparedFit
+from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.prune.validation import HeldOut, hold_out
 from jaxtree.search.scoring import NodeMetric, metric_of, outcome
 from jaxtree.search.settings import (

@@ -14,9 +14,9 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
 from jaxtree.errors import InterruptedFitWarning
-from jaxtree.estimators.forest_base import BaseForest
-from jaxtree.estimators.forest_start import BegunForest
-from jaxtree.estimators.sample import Encoded
+from jaxtree.estimators.common.sample import Encoded
+from jaxtree.estimators.forests.base import BaseForest
+from jaxtree.estimators.forests.start import BegunForest
 from jaxtree.growth.inputs import Limits
 from jaxtree.search.evaluation import Results, Search, can_share_growth, fit_alone, unless_it_fails
 from jaxtree.search.settings import configured, group_by_growth, loosest, masks_of_limits

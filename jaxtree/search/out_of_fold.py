@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from sklearn.base import is_classifier
 
 from jaxtree.boosting.ending import Deadline
-from jaxtree.estimators.scorers import scorer_named
+from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.search.ensemble import given, select_with_replacement
 from jaxtree.search.evaluation import Search
 

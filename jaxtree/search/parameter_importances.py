@@ -9,7 +9,7 @@ from jaxtyping import Float
 from sklearn.inspection import permutation_importance
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.forests import RandomForestRegressor
+from jaxtree.estimators.forests.forests import RandomForestRegressor
 
 LEAST_SETTINGS = 4
 """Fewer scores say nothing of parameters."""

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Shaped
 from sklearn import metrics
 from sklearn.base import is_classifier
 
-from jaxtree.estimators.parts import ScoresSources
+from jaxtree.estimators.common.parts import ScoresSources
 from jaxtree.prune.validation import HeldOut
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means

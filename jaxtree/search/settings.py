@@ -9,11 +9,11 @@ from jaxtyping import Bool, Float, PRNGKeyArray
 from sklearn.base import BaseEstimator
 
 from jaxtree.errors import InvalidInputError, JaxtreeError
-from jaxtree.estimators.base import BaseTree
-from jaxtree.estimators.conventions import check_parameters, key_of
-from jaxtree.estimators.forest_base import BaseForest
-from jaxtree.estimators.prunings import Pruning
-from jaxtree.estimators.sample import PreparedFit
+from jaxtree.estimators.common.conventions import check_parameters, key_of
+from jaxtree.estimators.common.prunings import Pruning
+from jaxtree.estimators.common.sample import PreparedFit
+from jaxtree.estimators.forests.base import BaseForest
+from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.growth.inputs import Limits
 from jaxtree.prune.stopping import max_depth, min_gain, min_impurity_decrease, min_samples_split
 from jaxtree.prune.validation import HeldOut

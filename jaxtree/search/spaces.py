@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxtree.estimators.boosting_parameters import CURVATURE_OF_A_LEAF, MANY_ROWS
+from jaxtree.estimators.boosting.parameters import CURVATURE_OF_A_LEAF, MANY_ROWS
 
 SMALL, MEDIUM = 20_000, 100_000
 """Rows times scores up to which a table is small, or of medium size."""

@@ -14,11 +14,11 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from jaxtree import forks
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.base import BaseTree
-from jaxtree.estimators.conventions import SEED, progress_of_trees, whole
-from jaxtree.estimators.forest_base import BaseForest
-from jaxtree.estimators.parts import plain_target
-from jaxtree.estimators.scorers import of_all_classes
+from jaxtree.estimators.common.conventions import SEED, progress_of_trees, whole
+from jaxtree.estimators.common.parts import plain_target
+from jaxtree.estimators.common.scorers import of_all_classes
+from jaxtree.estimators.forests.base import BaseForest
+from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.search.candidates import settings_of
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE
 from jaxtree.search.evaluation import Results, Search, evaluate

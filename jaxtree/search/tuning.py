@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
-from jaxtree.estimators.boosted_ensemble import BoostedEnsemble, ensemble_of
+from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
 from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS, Fitted, fit_alone
 from jaxtree.search.budget import Budget, Forecast
 from jaxtree.search.evaluation import Search

@@ -22,8 +22,8 @@ from jaxtree.criteria import entropy
 from jaxtree.datasets import load_car_evaluation, load_play_tennis, load_watermelon
 from jaxtree.dropout.scores import expected_accuracy, sampled_accuracy
 from jaxtree.dropout.votes import vote_share
-from jaxtree.estimators.quinlan import ID3Classifier
-from jaxtree.estimators.trees import DecisionTreeClassifier
+from jaxtree.estimators.trees.cart import DecisionTreeClassifier
+from jaxtree.estimators.trees.quinlan import ID3Classifier
 from jaxtree.export.text import export_text
 from jaxtree.growth.grow import grow_completely
 from jaxtree.growth.inputs import Data, Limits, Rules, Sizes

@@ -17,10 +17,10 @@ from jaxtyping import Float
 
 from jaxtree.datasets import load_car_evaluation
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.optimal import OptimalTreeClassifier
 from jaxtree.estimators.refining import refine
 from jaxtree.estimators.sizes import fit_together, trees_by_size
-from jaxtree.estimators.trees import DecisionTreeClassifier
+from jaxtree.estimators.trees.cart import DecisionTreeClassifier
+from jaxtree.estimators.trees.optimal import OptimalTreeClassifier
 from jaxtree_studies import ranks
 from jaxtree_studies.dropout_paper import NUM_TRAINING_ROWS, PAPER_TABLE_2, PAPER_UNLIMITED
 from jaxtree_studies.optimal_tables import optimal_tables

@@ -16,8 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from jaxtree import prune
-from jaxtree.estimators.derived import prune_to
-from jaxtree.estimators.prunings import (
+from jaxtree.estimators.common.prunings import (
     ChiSquared,
     CostComplexity,
     CriticalValue,
@@ -29,7 +28,8 @@ from jaxtree.estimators.prunings import (
     ReducedError,
     ValidationGate,
 )
-from jaxtree.estimators.trees import DecisionTreeClassifier
+from jaxtree.estimators.trees.cart import DecisionTreeClassifier
+from jaxtree.estimators.trees.derived import prune_to
 
 Setting = dict[str, Any]
 

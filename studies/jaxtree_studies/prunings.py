@@ -22,9 +22,9 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from jaxtree.datasets import load_car_evaluation, load_uci
 from jaxtree.datasets.uci import WITH_TEST_ROWS
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.derived import tune_dropout
-from jaxtree.estimators.prunings import Dropout
-from jaxtree.estimators.trees import DecisionTreeClassifier
+from jaxtree.estimators.common.prunings import Dropout
+from jaxtree.estimators.trees.cart import DecisionTreeClassifier
+from jaxtree.estimators.trees.derived import tune_dropout
 from jaxtree.search.tree_search import TreeSearchCV
 from jaxtree_studies import pruning_methods as methods
 from jaxtree_studies import ranks

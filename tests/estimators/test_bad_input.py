@@ -19,7 +19,7 @@ from jaxtree import (
     RandomForestClassifier,
 )
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.conventions import whole
+from jaxtree.estimators.common.conventions import whole
 
 X = np.arange(6.0)[:, None]
 Y = np.array([0, 0, 0, 1, 1, 1])

@@ -10,7 +10,7 @@ from jaxtree import BoostedEnsembleClassifier, BoostedEnsembleRegressor, boostin
 from jaxtree import GradientBoostingClassifier as Classifier
 from jaxtree import GradientBoostingRegressor as Regressor
 from jaxtree.errors import InvalidInputError, ModelFileError
-from jaxtree.estimators.boosted_ensemble import ensemble_of
+from jaxtree.estimators.boosting.ensemble import ensemble_of
 from jaxtree.explain import shap_interaction_values, shap_values
 from jaxtree.files.container import read_model_file, write_model_file
 from tests.examples import lopsided

@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.boosting_categories import PRIOR_ROWS, _statistics
+from jaxtree.estimators.boosting.categories import PRIOR_ROWS, _statistics
 from jaxtree.tree import SplitKind
 
 FEW = {"n_estimators": 20, "max_depth": 3}

@@ -8,7 +8,7 @@ import jaxtree
 from jaxtree import DistributionBoosting
 from jaxtree.boosting import accelerated_failure_time
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting_distributions import DISTRIBUTIONS
+from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
 from jaxtree.losses import distributions
 
 FEW = {"n_estimators": 15, "max_depth": 2}

@@ -12,7 +12,7 @@ import jaxtree
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.boosting import Loss, absolute, accelerated_failure_time, logistic, poisson, quantile
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
-from jaxtree.estimators import boosting_parameters
+from jaxtree.estimators.boosting.estimators import parameters as boosting_parameters
 from jaxtree.losses import cox, quantiles
 from jaxtree.tree.nodes import target_means
 

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 import jaxtree
 from jaxtree.boosting import Loss, accelerated_failure_time
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.loss_names import LOSSES
+from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.losses import cox
 from jaxtree.resampling import cross_validate as cross_validate_together
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from jaxtree import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
-from jaxtree.estimators import growing
+from jaxtree.estimators.common import growing
 
 pytestmark = pytest.mark.slow
 

@@ -27,7 +27,7 @@ from jaxtree import (
     ReducedError,
 )
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
-from jaxtree.estimators.conventions import key_of
+from jaxtree.estimators.common.conventions import key_of
 from jaxtree.forests.batches import BatchLimits
 from jaxtree.forests.forest import Rows, drawing_of
 from jaxtree.forests.samples import draw_counts

@@ -6,8 +6,8 @@ from sklearn.model_selection import KFold
 
 from jaxtree import BoostSearchCV, DistributionBoosting, GradientBoostingRegressor
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting import LOSSES
-from jaxtree.estimators.boosting_distributions import DISTRIBUTIONS
+from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
+from jaxtree.estimators.boosting.estimators import LOSSES
 from jaxtree.losses import cox
 
 ROWS = 60

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import jaxtree
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators import distributed
+from jaxtree.estimators.common import distributed
 from tests.estimators.one_process import assert_same
 
 SCRIPT = pathlib.Path(__file__).parent / "one_process.py"

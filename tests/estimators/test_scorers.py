@@ -16,7 +16,7 @@ from jaxtree import (
     RandomForestClassifier,
     TreeSearchCV,
 )
-from jaxtree.estimators.scorers import scorer_named
+from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.resampling import cross_validate
 
 ROWS = 90

@@ -12,7 +12,7 @@ from jaxtree import (
     SoftTreeRegressor,
 )
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.soft_parameters import (
+from jaxtree.estimators.soft.parameters import (
     LEAST_EPOCHS,
     NUM_STEPS,
     auto_depth,

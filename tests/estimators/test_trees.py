@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder
 import jaxtree
 from jaxtree import C45Classifier, DecisionTreeClassifier, ID3Classifier, export_text
 from jaxtree.errors import InvalidInputError, InvalidTypeError, JaxtreeError
-from jaxtree.estimators.base import BaseTreeClassifier
+from jaxtree.estimators.trees.base import BaseTreeClassifier
 from jaxtree.growth.grow import num_programs
 
 

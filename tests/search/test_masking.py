@@ -22,8 +22,8 @@ from jaxtree import (
     ReducedError,
     take_tree,
 )
-from jaxtree.estimators.conventions import key_of
-from jaxtree.estimators.growing import grow_tables
+from jaxtree.estimators.common.conventions import key_of
+from jaxtree.estimators.common.growing import grow_tables
 from jaxtree.search import settings as masking
 from jaxtree.search.settings import configured, limit_masks, masks_of, votes_of
 from jaxtree.tree.paths import stop_at

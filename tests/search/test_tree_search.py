@@ -31,7 +31,7 @@ from jaxtree import (
     ValidationGate,
 )
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators import growing
+from jaxtree.estimators.common import growing
 from jaxtree.growth.grow import num_programs
 from tests.search.beside import FOLDS, ROWS, assert_same_results, compare, numbers, weights
 

@@ -7,9 +7,9 @@ import numpy as np
 
 import jaxtree
 from benchmarks.suite.contenders.base import Contender, Timing, timed
-from jaxtree.estimators.growing import grow_tables
-from jaxtree.estimators.sample import Encoded as TableInCodes
-from jaxtree.estimators.sample import PreparedFit
+from jaxtree.estimators.common.growing import grow_tables
+from jaxtree.estimators.common.sample import Encoded as TableInCodes
+from jaxtree.estimators.common.sample import PreparedFit
 from jaxtree.files.trees import RandomKey
 
 SEED = 0

@@ -1,0 +1,1 @@
+"""Boosted trees: classes, numbers, ranks and distributions."""

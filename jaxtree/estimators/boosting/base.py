@@ -1,0 +1,387 @@
+"""The base of boosted estimators: one table, the rounds of boosting on it, and what its trees predict together."""
+
+import abc
+import copy
+import functools
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Float, Int, Shaped
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree import buckets, forks
+from jaxtree.boosting.measured import Measured
+from jaxtree.boosting.refit import refit
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.boosting.kept import FittedBoosting
+from jaxtree.estimators.boosting.loss_names import check_name
+from jaxtree.estimators.boosting.metrics import Judged, mean_loss, metric_of, staged
+from jaxtree.estimators.boosting.parameters import BINS, OF_READING, BoostingParameters
+from jaxtree.estimators.boosting.rows import (
+    RowsWithExtras,
+    evaluations_by_name,
+    read_evaluation,
+    read_given,
+    read_rows,
+)
+from jaxtree.estimators.boosting.together import fit_in_all, read_together
+from jaxtree.estimators.boosting.training import BoostingRun, OnProgress, OpenedFit
+from jaxtree.estimators.common.distributed import all_or_none, spans_processes
+from jaxtree.estimators.common.extras import RoutesExtras, fit_extras, read_extras
+from jaxtree.estimators.common.monotone import check_kept_trees, read_monotone
+from jaxtree.estimators.common.parts import part_by_part
+from jaxtree.estimators.common.sample import Encoded
+from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.losses.links import predictions_of
+from jaxtree.losses.loss import BaseLoss, shifted
+from jaxtree.table.sources import is_source
+from jaxtree.tree.forest import Forest
+
+
+class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
+    """Boosted trees on any table."""
+
+    pruning = None
+
+    _tree_class: ClassVar[type[BaseTree]]
+    _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
+
+    def __sklearn_tags__(self):
+        """Sets scikit-learn's tags: one target."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed."""
+        for parameter in ("loss", "distribution"):
+            check_name(type(self).__name__, parameter, getattr(self, parameter, None), self._named_losses)
+        super().check_parameters()
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        eval_set: Sequence[Any] | Mapping[str, Any] | None = None,
+        eval_metric: Any = None,
+        callbacks: Sequence[OnProgress] = (),
+        mesh: Mesh | None = None,
+        **extras: Any,
+    ) -> Self:
+        """Boosts trees, round by round.
+
+        With `warm_start` the rounds of the last fit are kept, and those up to `n_estimators` are made with the codes of
+        that fit: on the same table they are the rounds that one longer fit makes, bit for bit, unless categories are
+        "ordered". With early stopping they are kept up to the best, and none if all are worse than the last one was.
+        After an interrupt the rounds made so far are kept, with a warning.
+
+        Args:
+            X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.
+                Or a source that is read in parts, such as the path of a Parquet file (see
+                `jaxtree.table.open_source`).
+            y: The target of every row. Of a source also the name of its column.
+            sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
+                column.
+            eval_set: Other tables that are measured after every round: pairs (X, y), perhaps with weights (or None) and
+                a dict of extras; or a dict of such by name. Without names they are "validation_0" and so on. With
+                `early_stopping` the first decides; without any, a part of the rows does, on which no tree is grown.
+            eval_metric: What `evals_result_` has of them beside the loss, one or a list: the name of a loss or of a
+                scorer of scikit-learn ("roc_auc"), a loss of `jaxtree.boosting`, a scorer, or a function of targets and
+                predictions, which is better if smaller unless its name ends in "_score". The first of them decides
+                when to stop, in place of the loss. They get the weights of rows if they take `sample_weight`.
+            callbacks: Functions called about every 25 rounds with the number of rounds and `evals_result_`; a true
+                result ends the fit.
+            mesh: Devices in one axis to divide the rows among; see `jaxtree.boosting.boost`. If these belong to several
+                processes, each calls this with rows of its own, but the same `eval_set`, and all get the whole model.
+            extras: What else the loss asks for, an array of every row by name: `offset=` is added to the scores of a
+                row, one number or one a score; `group=`, `event=`, `upper=` and those of one's own losses are named in
+                a loss's `needs`. Of a source also names of columns.
+
+        Raises:
+            DistributedError: Another process is gone.
+            InvalidInputError: The table, the target, the weights, an extra or a parameter is not allowed.
+            InvalidTypeError: The table holds what cannot be read.
+            TrainingError: The derivatives of the loss at the start are no numbers, or too large.
+        """
+        self.check_parameters()
+        if mesh is not None and spans_processes(mesh):
+
+            def fit_part(worker: Any) -> None:
+                opened = worker.open_part(X, y, sample_weight, eval_set, eval_metric, extras)
+                opened.run.make(opened.encoded, callbacks, mesh)
+
+            fit_in_all(self, fit_part)
+            return self
+        opened = self.open_fit(X, y, sample_weight, eval_set=eval_set, eval_metric=eval_metric, **extras)
+        if opened is not None:
+            opened.run.make(opened.encoded, callbacks, mesh)
+        return self
+
+    def open_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        eval_set: Sequence[Any] | Mapping[str, Any] | None = None,
+        eval_metric: Any = None,
+        beside: Mapping[str, Any] | None = None,
+        **extras: Any,
+    ) -> OpenedFit | None:
+        """Learns what a fit learns before its first round; None if a warm start has all rounds already.
+
+        Args:
+            X: A table; this and what is not named here as in `fit`.
+            y: Its target.
+            sample_weight: The weight of every row.
+            eval_set: Other tables that are measured.
+            eval_metric: What is measured of them.
+            beside: Further tables by name, which never decide when to stop.
+            extras: What the loss asks for.
+        """
+        forks.check_is_whole("fit")
+        blank = self._blank_tree()
+        rows = read_rows(blank, X, y, sample_weight, extras).without_weightless_rows()
+        if not blank.class_names() and len(getattr(y, "shape", ())) == 2 and blank.n_outputs_ == 1:
+            message = "A column-vector y was passed when a 1d array was expected"
+            warnings.warn(message, DataConversionWarning, stacklevel=3)
+        kept = self._kept_trees(blank)
+        loss, held = self._loss_and_evaluations(blank, rows, eval_set)
+        if kept is not None and len(kept) == self.n_estimators:
+            self._values(X)  # of other columns it raises, as it does where rounds are left
+            return None
+        if self.early_stopping and not held:
+            if is_source(rows.sample.X):
+                raise InvalidInputError("early_stopping needs eval_set if X is a table in parts: it is not divided")
+            rows, held["validation_0"] = rows.split(self.validation_fraction, self.random_state)
+        for name, given in (beside or {}).items():
+            held[name] = read_evaluation(blank, given)
+            self._check_rows(loss, [held[name]])
+        encoded = None
+        if kept is not None:
+            if self.loss_ != loss:
+                raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
+            encoded = Encoded(self.encoder_, self.encoder_.transform(rows.sample.X))
+        else:
+            vars(self).pop("_model", None)
+        start = blank.prepare_sample(rows.sample, encoded=encoded)
+        return OpenedFit(self._begin(blank, loss, rows, held, eval_metric, kept), start.encoded)
+
+    def open_part(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        eval_set: Sequence[Any] | Mapping[str, Any] | None,
+        eval_metric: Any,
+        extras: Mapping[str, Any],
+    ) -> OpenedFit:
+        """Learns what a fit learns before its first round, with other processes of which each has a part of the rows.
+
+        Args:
+            X: The rows of this process; this and what is not named here as in `fit`.
+            y: Their target.
+            sample_weight: Their weights.
+            eval_set: Tables that are measured, the same in all processes.
+            eval_metric: What is measured of them.
+            extras: What the loss asks for.
+
+        Raises:
+            InvalidInputError: An argument is not allowed, or needs all rows in one process.
+        """
+        blank = self._blank_tree()
+        rows, encoded = read_together(blank, X, y, sample_weight, extras)
+
+        def begin() -> BoostingRun:
+            loss, held = self._loss_and_evaluations(blank, rows, eval_set)
+            if self.early_stopping and not held:
+                raise InvalidInputError("early_stopping over several processes needs eval_set: no rows are held out")
+            if self.has_statistics(blank.schema_).any():
+                raise InvalidInputError(
+                    "over several processes no statistics of categories are taken: categorical_splits must be "
+                    f'"subset" or another that takes none, got {self.categorical_splits!r}'
+                )
+            return self._begin(blank, loss, rows, held, eval_metric, None)
+
+        return OpenedFit(all_or_none(begin), encoded)
+
+    def _loss_and_evaluations(
+        self, blank: Any, rows: RowsWithExtras, eval_set: Sequence[Any] | Mapping[str, Any] | None
+    ) -> tuple[BaseLoss, dict[str, RowsWithExtras]]:
+        """Returns the loss, and the tables that are measured by name, after a check of all rows."""
+        loss = self._make_loss(blank)
+        given = evaluations_by_name(eval_set)
+        held = {name: read_evaluation(blank, own).without_weightless_rows() for name, own in given.items()}
+        fit_extras(loss, rows.target, rows.extras)
+        loss.check_fit(rows.target, rows.extras)
+        self._check_rows(loss, held.values())
+        return loss, held
+
+    def _begin(
+        self,
+        blank: Any,
+        loss: BaseLoss,
+        rows: RowsWithExtras,
+        held: dict[str, RowsWithExtras],
+        eval_metric: Any,
+        kept: Forest | None,
+    ) -> BoostingRun:
+        """Learns of the table what a tree has learned that has read it, and returns the rounds to make."""
+        self._learn_from(blank)
+        self.loss_ = loss
+        several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
+        metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
+        return BoostingRun(self, rows, held, metrics, kept)
+
+    def first(self, number: int) -> Self:
+        """Returns the model of the first rounds, as a fit of so many would have made it.
+
+        Raises:
+            InvalidInputError: There are not so many.
+        """
+        if not 1 <= number <= self.n_estimators_:
+            raise InvalidInputError(f"the number of rounds must be from 1 to {self.n_estimators_}, got {number}")
+        model = copy.copy(self)
+        model.n_estimators = number
+        model.take_trees(self.forest_.first(number), self.start_, self.measured_.first(number))
+        return model
+
+    def refit(self, X: Any, y: Any, sample_weight: Any = None, *, decay_rate: float = 0.9, **extras: Any) -> Self:
+        """Returns a model with the same splits, whose steps are made anew, round by round, on other rows.
+
+        Args:
+            X: A table; see `fit`.
+            y: Its target, of the classes that the fit has seen.
+            sample_weight: The weight of every row.
+            decay_rate: The part of every old step that stays, from 0 to 1. Nodes without rows keep theirs.
+            extras: What the loss asks for.
+
+        Raises:
+            InvalidInputError: An argument is not allowed, or trees were dropped in the fit.
+        """
+        forks.check_is_whole("refit")
+        check_is_fitted(self)
+        if not 0 <= decay_rate <= 1:
+            raise InvalidInputError(f"decay_rate must be from 0 to 1, got {decay_rate}")
+        if self.drop_rate > 0:
+            raise InvalidInputError("refit is for drop_rate=0: the steps of dropped trees follow from one another")
+        rows = read_given(self, X, y, sample_weight, extras).without_weightless_rows()
+        self._check_rows(self.loss_, [rows])
+        forest = refit(
+            self.forest_,
+            self.apply(rows.sample.X),
+            rows.with_codes(buckets.pad_codes(self.encoder_.transform(rows.sample.X))),
+            self.start_,
+            self.loss_,
+            self.shrinkage(),
+            keep=decay_rate,
+            monotone=read_monotone(self.monotonic_cst, self.schema_),
+        )
+        model = copy.copy(self)
+        model.take_trees(forest, self.start_, Measured((), np.zeros((len(forest), 0))))
+        return model
+
+    @part_by_part
+    def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
+        """Returns the node of every tree where the walk of every row ends, counted from the tree's root."""
+        values = self._values(X)
+        return self.model_.predictor.ends_in_trees(values) - self.forest_.first_node[:-1]
+
+    def raw_scores(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row score"]:
+        """Returns the scores of every row, which the loss turns into predictions: a column a score.
+
+        Args:
+            X: A table, or a source.
+            offset: What is added to the scores, as in `fit`.
+        """
+        return self._with_offset(self._scores(X), offset)
+
+    def staged_scores(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row score"]]:
+        """Yields the scores of every row after each round; see `raw_scores`."""
+        values = self._values(X)
+        for scores in staged(self.forest_, np.tile(self.start_, (len(values), 1)), values):
+            yield self._with_offset(scores, offset)
+
+    def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
+        """Returns predictions of rows that `encoder_.values` has encoded."""
+        return self._predictions(self.model_.predict(values))
+
+    def judge(self, rows: RowsWithExtras, scores: Float[np.ndarray, "row score"]) -> Judged:
+        """Returns rows of given scores as metrics take them."""
+        model, shifted = copy.copy(self), self._with_offset(scores, rows.extras.get("offset"))
+        predictions = functools.cache(lambda: self._predictions(shifted))
+        vars(model)["raw_scores"] = lambda X, offset=None: shifted
+        vars(model)["_scores"] = lambda X: scores
+        vars(model)["_predictions"] = lambda scores: predictions()
+        vars(model).setdefault("_model", None)  # so that it counts as fitted, whose trees nobody asks for
+        return Judged(model, self._in_words(rows.target), rows, scores)
+
+    @abc.abstractmethod
+    def _make_loss(self, blank: Any) -> BaseLoss:
+        """Returns the loss, when a tree knows outputs and classes."""
+
+    @staticmethod
+    def _check_rows(loss: BaseLoss, tables: Iterable[RowsWithExtras]) -> None:
+        """Checks that the loss allows targets and extras of rows that no tree is grown on."""
+        for rows in tables:
+            fit_extras(loss, rows.target, rows.extras)
+            loss.check(rows.target, rows.extras)
+
+    def _mean_loss(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:
+        """Returns the mean loss of rows."""
+        rows = read_given(self, X, y, sample_weight, extras)
+        self._check_rows(self.loss_, [rows])
+        return mean_loss(self.loss_, self._scores(rows.sample.X), rows)
+
+    def _in_words(self, target: Shaped[np.ndarray, "row *output"]) -> Shaped[np.ndarray, "row *output"]:
+        """Returns a target as the user has given it."""
+        return target
+
+    @part_by_part
+    def _scores(self, X: Any) -> Float[np.ndarray, "row score"]:
+        return self.model_.predict(self._values(X))
+
+    def _with_offset(self, scores: Float[np.ndarray, "row score"], offset: Any) -> Float[np.ndarray, "row score"]:
+        if offset is None:
+            return scores
+        extras = read_extras({"offset": offset}, len(scores))
+        if extras["offset"].shape[1:] not in ((), scores.shape[1:]):
+            raise InvalidInputError(f"offset must have 1 or {scores.shape[1]} columns, got {extras['offset'].shape[1]}")
+        return shifted(scores.T, extras["offset"], self.loss_.has_location).T
+
+    def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row column"]:
+        """Returns what the loss predicts from scores."""
+        return predictions_of(self.loss_, scores.T).T
+
+    def _blank_tree(self) -> Any:
+        """Returns a tree that reads the table as this estimator wants it, and does not grow."""
+        given: dict[str, Any] = {name: getattr(self, name) for name in OF_READING if hasattr(self, name)}
+        if self.max_bins == "auto":
+            given["max_bins"] = BINS
+        given["categorical_splits"] = self.native_splits
+        return self._tree_class(**given)
+
+    def _kept_trees(self, blank: BaseTree) -> Forest | None:
+        """Returns the trees that a warm start continues; None without one.
+
+        Raises:
+            InvalidInputError: There are more of them than asked for, or the classes are others.
+        """
+        if not self.warm_start or not hasattr(self, "_model"):
+            return None
+        if self.n_estimators < len(self.forest_):
+            raise InvalidInputError(
+                f"n_estimators={self.n_estimators} must be larger or equal to the {len(self.forest_)} rounds of the "
+                "fit before when warm_start==True"
+            )
+        old, new = self.class_names(), blank.class_names()
+        if len(old) != len(new) or not all(map(np.array_equal, old, new)) or blank.n_outputs_ != self.n_outputs_:
+            raise InvalidInputError("warm_start needs the classes, or the number of outputs, of the first fit")
+        check_kept_trees(self.forest_.nodes, self.monotonic_cst, self.schema_, self.loss_.num_ordered)
+        return self.forest_

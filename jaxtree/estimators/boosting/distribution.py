@@ -1,0 +1,114 @@
+"""Gradient boosting of distributions, with scikit-learn's conventions."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.boosting.base import BaseBoosting
+from jaxtree.estimators.common.conventions import Words
+from jaxtree.estimators.common.parts import PredictsNumbers
+from jaxtree.estimators.trees.cart import DecisionTreeRegressor
+from jaxtree.losses import distributions
+from jaxtree.losses.distribution import Distribution
+from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.predicted import PredictedDistribution
+
+DISTRIBUTIONS: dict[str, Callable[[], Distribution]] = {
+    name: getattr(distributions, name) for name in distributions.__all__
+}
+"""The distributions that have names."""
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class DistributionBoosting(PredictsNumbers, BaseBoosting):
+    r"""Gradient boosting of whole distributions: all parameters of a row follow from its features.
+
+    The scores of a row are the parameters of a distribution, and one tree changes all of them. Steps divide by the
+    Fisher information where it is known, which makes them those of natural gradients (Duan et al., *NGBoost*, ICML
+    2020). Locations move by scales of the start, in which penalties and limits such as `reg_lambda`, `min_child_weight`
+    and `max_delta_step` are: so predictions are the same in any unit of the target, and from any origin where targets
+    may be negative.
+
+    Args:
+        n_estimators: The most rounds, of a tree each; this and all parameters that are not named here are those of a
+            `GradientBoostingClassifier`.
+        distribution: "normal", "lognormal", "laplace", "logistic", "student_t", "gamma", "weibull",
+            "negative_binomial" or "beta"; or a `jaxtree.boosting.Distribution`, such as `student_t(3)`, or
+            `accelerated_failure_time()` with `fit(X, lower, upper=upper)`.
+        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the location, the first of the
+            parameters that `predict_dist` names, may go as the column rises. The others are free.
+
+    Attributes:
+        forest_: The trees in one table of nodes; the other attributes are those of a `GradientBoostingClassifier`, too.
+
+    Example: noise that grows with a column.
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(0, 2, (1000, 2))
+        >>> y = rng.normal(X[:, 0], 0.1 + X[:, 1])
+        >>> model = DistributionBoosting(50, max_depth=3).fit(X, y)
+        >>> scale = model.predict_dist([[1.0, 0.2], [1.0, 1.8]]).parameters["scale"]
+        >>> bool(scale[0] < 0.6 < 1.2 < scale[1])
+        True
+    """
+
+    distribution: Annotated[str | Distribution, Words(DISTRIBUTIONS), Distribution] = "normal"
+
+    _tree_class = DecisionTreeRegressor
+    _named_losses = DISTRIBUTIONS
+
+    def __sklearn_tags__(self):
+        """Sets scikit-learn's tags: the score is a likelihood, of which nothing is known beforehand."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def predict(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, " row"]:
+        """Returns the mean of every row; see `raw_scores`."""
+        return self._predictions(self.raw_scores(X, offset=offset))[:, 0]
+
+    def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, " row"]]:
+        """Yields the means of every row after each round."""
+        return (self._predictions(scores)[:, 0] for scores in self.staged_scores(X, offset=offset))
+
+    def predict_dist(self, X: Any, *, offset: Any = None) -> PredictedDistribution:
+        """Returns the distribution of every row; see `raw_scores`."""
+        scores = self.raw_scores(X, offset=offset)
+        assert isinstance(self.loss_, Distribution)
+        return PredictedDistribution(self.loss_, np.asarray(scores, np.float64))
+
+    def predict_quantile(self, X: Any, levels: Any, *, offset: Any = None) -> Float[np.ndarray, "row *level"]:
+        """Returns the quantiles of a level, or of each of several levels in a column.
+
+        Args:
+            X: A table, or a source.
+            levels: Between 0 and 1.
+            offset: What is added to the scores.
+        """
+        return self.predict_dist(X, offset=offset).quantile(levels)
+
+    @property
+    def score_name_(self) -> str:
+        """What `score` returns."""
+        return "mean log likelihood"
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:
+        """Returns the mean log likelihood of rows, in nats.
+
+        Args:
+            X: A table, or a source.
+            y: Its target; of a source also the name of its column.
+            sample_weight: The weight of every row; of a source also the name of a column.
+            extras: What the distribution asks for, as in `fit`.
+        """
+        check_is_fitted(self)
+        return -self._mean_loss(X, y, sample_weight, extras)
+
+    def _make_loss(self, blank: Any) -> BaseLoss:
+        if blank.n_outputs_ > 1:
+            raise InvalidInputError(f"a distribution has one target, got {blank.n_outputs_} columns of y")
+        return DISTRIBUTIONS[self.distribution]() if isinstance(self.distribution, str) else self.distribution

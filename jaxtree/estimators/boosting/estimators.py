@@ -1,0 +1,263 @@
+"""Gradient boosting with scikit-learn's conventions."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+from jaxtyping import Float, Shaped
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.boosting.base import BaseBoosting
+from jaxtree.estimators.boosting.loss_names import LOSSES
+from jaxtree.estimators.common.conventions import Words
+from jaxtree.estimators.common.extras import fit_extras
+from jaxtree.estimators.common.parameters import BALANCED
+from jaxtree.estimators.common.parts import PredictsNumbers, plain_target, read_arguments
+from jaxtree.estimators.common.prediction import PredictsClasses
+from jaxtree.estimators.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
+from jaxtree.losses.classes import logistic, softmax
+from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.numbers import squared
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
+    r"""Gradient boosting of classes (Friedman, *Greedy function approximation*, Annals of Statistics 29, 2001).
+
+    Every round grows one tree on the derivatives of the log loss at the present scores, by what a Newton step saves
+    (Chen and Guestrin, *XGBoost*, KDD 2016). Of two classes a row has one score, the log odds of the second; of more it
+    has one score a class, all of which one tree changes. Its leaves make Newton steps with the diagonal of the matrix
+    of second derivatives, or with all of it.
+
+    Gradients are rounded to whole numbers of few bits, at random but the same in every fit, so that sums are exact
+    (Shi et al., *Quantized training of gradient boosting decision trees*, NeurIPS 2022); leaves take the steps of the
+    gradients as they are. The same table and parameters give the same model, bit for bit.
+
+    Args:
+        n_estimators: The most rounds, of a tree each.
+        learning_rate: The part of a leaf's step that is made; or a schedule, such as optax's: a function of the number
+            of rounds made.
+        max_depth: The largest depth of a leaf; None for no limit.
+        max_leaf_nodes: The most leaves of a tree, which grows best-first: the split that saves most is next. None for
+            any number, which needs a `max_depth`, or trees grow until nothing is saved any more.
+        min_samples_leaf: The least number of rows in a branch; "auto" is 20 of tables below 50,000 rows, and 1 of
+            larger ones, whose sums are then quicker.
+        min_child_weight: The least sum of second derivatives in a branch; "auto" is 0.001 of tables below 50,000 rows,
+            and 1 of larger ones.
+        reg_lambda: Added to the sum of second derivatives of a leaf.
+        reg_alpha: Taken from the size of the sum of gradients of a leaf.
+        gamma: The least loss that a split must save.
+        max_delta_step: The greatest size of a leaf's step before the learning rate; 0 for any.
+        subsample: The part of the rows, drawn anew in every round, that a tree is grown on.
+        sampling: How they are drawn: "uniform"; "mvs", those of larger derivatives rather than others, by minimal
+            variance sampling; or "goss", by `top_rate` and `other_rate` and not `subsample`.
+        top_rate: Under "goss" the part of the rows that is kept, those of the largest gradients.
+        other_rate: Under "goss" the part of the rows that is drawn from the rest.
+        drop_rate: The chance of every tree to be dropped in a round (DART): the new tree is grown on what is then
+            left, and the steps of all these trees are made smaller. Early stopping keeps the trees as they were in the
+            best round; other stages count the final steps.
+        skip_drop: The chance of a round in which no tree is dropped.
+        colsample_bytree: The part of the columns, drawn anew for every tree, that it is grown on.
+        colsample_bylevel: The part of these, drawn anew for every level of a tree, that its nodes may split by.
+        colsample_bynode: The part of these, drawn anew for every node, that it looks at.
+        hessian: Of several classes: "diagonal", or "full" for steps with the whole matrix of second derivatives.
+        class_weight: Factors of classes in a dict, or "balanced".
+        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the score may go as the column rises.
+        interaction_cst: Sets of columns, by number or name: only columns of one set occur together on a path from the
+            root; columns in no set form one more. Or "pairwise", "no_interactions", or None.
+        categorical_splits: "subset" (the best two groups), "one_vs_rest" (a category and the rest), "multiway" (a
+            branch a category), or "ordered": groups of categories of smaller and of larger gradients at the start,
+            among which a row's own is not while trees grow (CatBoost's ordered target statistics), for columns of many
+            categories. "auto" is "ordered" for columns of more than 16 categories, and "subset" for others.
+        missing: Where rows go whose value is missing: "learn" (the branch that saves more) or "branch" (above all
+            numbers, or a category of its own).
+        early_stopping: Whether to stop when the loss of other rows is not better for `n_iter_no_change` rounds, and to
+            keep the trees until its least.
+        validation_fraction: The part of the rows that are set apart for that, if `fit` is given none.
+        n_iter_no_change: Rounds without a better loss.
+        tol: How much less a loss must be to be better.
+        categorical_features: "from_dtype", None, or which columns are categorical.
+        max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.
+        max_categories: The most categories of a column.
+        random_state: Seed of what is drawn, or a NumPy generator.
+        warm_start: Whether `fit` goes on from the rounds of the last fit, or of a loaded model. With "ordered"
+            categories further rounds go on from predictions, in which rows have seen their own targets.
+        verbose: Whether to show a progress bar, with what was measured last.
+
+    Attributes:
+        forest_: The trees in one table of nodes, a `Forest`; the means of their nodes are changes of scores.
+        start_: The scores before the first tree.
+        evals_result_: What was measured after every round, by names of evaluation and metric.
+        n_estimators_: The number of trees.
+        classes_: The classes in ascending order.
+        feature_importances_: Share of the loss saved that splits on each column save.
+
+    Example:
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = GradientBoostingClassifier(50).fit(X[::2], y[::2])
+        >>> model.score(X[1::2], y[1::2]) > 0.92
+        True
+    """
+
+    hessian: Annotated[str, Words({"diagonal", "full"})] = "diagonal"
+    class_weight: Annotated[Any, dict, list, BALANCED, None] = None
+
+    _tree_class = DecisionTreeClassifier
+
+    def predict(self, X: Any, *, offset: Any = None) -> Shaped[np.ndarray, " row"]:
+        """Returns the most probable class of every row, of equal ones the first; see `raw_scores`."""
+        return self._most_probable(self.raw_scores(X, offset=offset))
+
+    def predict_proba(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row class"]:
+        """Returns the probability of every class of `classes_`; see `raw_scores`."""
+        return self._predictions(self.raw_scores(X, offset=offset))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
+        """Returns the share of rows that are predicted right.
+
+        Args:
+            X: A table, or a source.
+            y: Its target; of a source also the name of its column.
+            sample_weight: The weight of every row; of a source also the name of a column.
+            offset: What is added to the scores, as in `fit`.
+        """
+        given = read_arguments(X, y, sample_weight)
+        predicted = self.predict(given.X, offset=offset)
+        return float(accuracy_score(plain_target(given.y), predicted, sample_weight=given.sample_weight))
+
+    def decision_function(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *class"]:
+        """Returns the scores of every row: of two classes the log odds of the second, else a column a class."""
+        scores = self.raw_scores(X, offset=offset)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def staged_predict_proba(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row class"]]:
+        """Yields the probabilities of every row after each round."""
+        return map(self._predictions, self.staged_scores(X, offset=offset))
+
+    def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[Shaped[np.ndarray, " row"]]:
+        """Yields the most probable class of every row after each round."""
+        return map(self._most_probable, self.staged_scores(X, offset=offset))
+
+    def _make_loss(self, blank: Any) -> BaseLoss:
+        if blank.n_outputs_ > 1:
+            raise InvalidInputError(f"boosted trees have one target of classes, got {blank.n_outputs_} columns of y")
+        if blank.n_classes_ < 2:
+            raise InvalidInputError(f"boosting needs two classes or more, got {blank.n_classes_} class")
+        return logistic() if blank.n_classes_ == 2 else softmax(int(blank.n_classes_), self.hessian)
+
+    def _in_words(self, target: Shaped[np.ndarray, " row"]) -> Shaped[np.ndarray, " row"]:
+        return self.classes_[target]
+
+    def _most_probable(self, scores: Float[np.ndarray, "row score"]) -> Shaped[np.ndarray, " row"]:
+        return self.classes_[self._predictions(scores).argmax(axis=1)]
+
+    def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row class"]:
+        shares = super()._predictions(scores)
+        return np.concatenate([1 - shares, shares], axis=1) if shares.shape[1] == 1 else shares
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
+    r"""Gradient boosting of numbers (Friedman, *Greedy function approximation*, Annals of Statistics 29, 2001).
+
+    Every round grows one tree on the derivatives of the loss at the present scores. Leaves of "absolute_error" and
+    `jaxtree.boosting.quantile` take exact weighted quantiles of what is left, those of all others Newton steps.
+
+    Predictions of targets in another unit, or counted from another origin, are the same in that unit, but for "poisson"
+    and "tweedie": their variances are powers of means that belong to one unit, in which penalties count, too. "huber"
+    and "pseudo_huber" take what is a large error from the errors, nine tenths of which are smaller, as scikit-learn
+    does. `gamma`, `reg_alpha`, `max_delta_step` and `tol` are numbers in the unit.
+
+    One tree changes all scores of a row where these are several: of several targets (squared errors), or of quantiles
+    (`jaxtree.boosting.quantiles`).
+    Survival times are boosted with `loss="cox"` or `loss="accelerated_failure_time"` and `fit(X, time, event=event)`,
+    or `fit(X, y)` with scikit-survival's structured y; the latter loss also with `fit(X, lower, upper=upper)`.
+
+    Args:
+        n_estimators: The most rounds, of a tree each; this and all parameters that are not named here are those of a
+            `GradientBoostingClassifier`.
+        loss: "squared_error", "absolute_error", "huber", "pseudo_huber", "poisson", "gamma", "tweedie", "cox" or
+            "accelerated_failure_time", or a loss of `jaxtree.boosting`, such as `quantile(0.9)`, or a
+            `jaxtree.boosting.Loss` of one's own.
+
+    Attributes:
+        forest_: The trees in one table of nodes; the other attributes are those of a `GradientBoostingClassifier`, too.
+
+    Example: a loss of one's own, by which errors above the target cost five times as much.
+        >>> import jax.numpy as jnp
+        >>> from sklearn.datasets import load_diabetes
+        >>> from jaxtree.boosting import Loss
+        >>> def lopsided(scores, target, extras):
+        ...     error = scores[0] - target
+        ...     return jnp.where(error > 0, 5.0, 1.0) * error**2
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = GradientBoostingRegressor(50, max_depth=3, loss=Loss(lopsided)).fit(X, y)
+        >>> bool(np.mean(model.predict(X) > y) < 0.4)
+        True
+    """
+
+    loss: Annotated[str | BaseLoss, Words(LOSSES), BaseLoss] = "squared_error"
+
+    _tree_class = DecisionTreeRegressor
+    _named_losses = LOSSES
+
+    def __sklearn_tags__(self):
+        """Sets scikit-learn's tags: several targets, too."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def predict(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *prediction"]:
+        """Returns the number of every row; of several outputs or quantiles a column each; see `raw_scores`."""
+        return self._as_given(self._predictions(self.raw_scores(X, offset=offset)))
+
+    def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row *prediction"]]:
+        """Yields the predictions of every row after each round."""
+        return (self._as_given(self._predictions(scores)) for scores in self.staged_scores(X, offset=offset))
+
+    @property
+    def score_name_(self) -> str:
+        """What `score` returns: "R²", or minus the mean of the loss, such as "minus mean cox()"."""
+        return f"minus mean {self.loss_}" if self._scores_by_loss else "R²"
+
+    @property
+    def _scores_by_loss(self) -> bool:
+        """Whether predictions are no numbers close to the targets."""
+        return bool(self.loss_.needs) or self.loss_.num_scores != self.n_outputs_
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:
+        """Returns the coefficient of determination, or minus the mean loss.
+
+        The latter where predictions are not numbers close to the targets: of losses that ask for extras beside offsets,
+        such as those of survival times, and of several predictions for one target, such as quantiles.
+
+        Args:
+            X: A table, or a source.
+            y: Its target; of a source also the name of its column.
+            sample_weight: The weight of every row; of a source also the name of a column.
+            extras: What the loss asks for, as in `fit`.
+        """
+        check_is_fitted(self)
+        if self._scores_by_loss:
+            return -self._mean_loss(X, y, sample_weight, extras)
+        fit_extras(self.loss_, np.zeros(0), dict(extras))
+        given = read_arguments(X, y, sample_weight)
+        predicted = self.predict(given.X, offset=extras.get("offset"))
+        return r2_score(plain_target(given.y), predicted, sample_weight=given.sample_weight)
+
+    def _make_loss(self, blank: Any) -> BaseLoss:
+        if blank.n_outputs_ == 1 or not isinstance(self.loss, str):
+            return LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss
+        if self.loss != "squared_error":
+            raise InvalidInputError(
+                f"loss {self.loss!r} has one target, got {blank.n_outputs_} columns of y: take 'squared_error', a Loss "
+                "of several scores, or scikit-learn's MultiOutputRegressor"
+            )
+        return squared(blank.n_outputs_)
+
+    def _as_given(self, numbers: Float[np.ndarray, "row prediction"]) -> Float[np.ndarray, "row *prediction"]:
+        return numbers[:, 0] if self.is_vector_ and numbers.shape[1] == 1 else numbers

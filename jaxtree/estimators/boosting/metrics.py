@@ -1,0 +1,232 @@
+"""What is measured of other rows after every round of a boosting, and when it stops for that."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from jaxtree.boosting.measured import Measure, Measured
+from jaxtree.compilation import compiled, options_of_small_programs
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.boosting.rows import RowsWithExtras
+from jaxtree.estimators.common.scorers import of_all_classes, scorer_named, weighted_if_taken
+from jaxtree.losses.loss import BaseLoss
+from jaxtree.tree.forest import Forest
+from jaxtree.tree.nodes import target_means
+from jaxtree.tree.predictor import Predictor
+
+
+class Judged(NamedTuple):
+    """The rows of an evaluation after a round, as metrics take them.
+
+    Attributes:
+        model: An estimator that predicts these rows, whatever table it is given.
+        target: The target in the user's words.
+        rows: The rows.
+        scores: Their scores.
+    """
+
+    model: Any
+    target: Shaped[np.ndarray, "row *output"]
+    rows: RowsWithExtras
+    scores: Float[np.ndarray, "row score"]
+
+
+class Metric(NamedTuple):
+    """A number for the rows of an evaluation.
+
+    Attributes:
+        name: Its name in `evals_result_`.
+        of: The function that measures.
+        is_better_if_greater: Whether it is better if it is greater.
+    """
+
+    name: str
+    of: Callable[[Judged], Any]
+    is_better_if_greater: bool
+
+
+def metric_of(given: Any, named_losses: Mapping[str, Callable[[], BaseLoss]]) -> Metric:
+    """Returns a metric.
+
+    Args:
+        given: The name of a loss or of a scorer of scikit-learn; a loss; a scorer; or a function of targets and
+            predictions, better if smaller unless its name ends in "_score".
+        named_losses: Losses that have names.
+
+    Raises:
+        InvalidInputError: It is none of these.
+    """
+    if isinstance(given, str) and given in named_losses:
+        return Metric(given, _mean_of(named_losses[given]()), False)
+    if isinstance(given, BaseLoss):
+        return Metric(name_of(given), _mean_of(given), False)
+    if isinstance(given, str):
+        try:
+            return Metric(given, _scored_by(scorer_named(given)), True)
+        except ValueError as error:
+            raise InvalidInputError(f"eval_metric {given!r} is no loss with a name and no scorer: {error}") from None
+    if not callable(given):
+        raise InvalidInputError(f"eval_metric must be names, losses, scorers or functions, got {given!r}")
+    if hasattr(given, "set_score_request"):  # as scorers of scikit-learn have
+        return Metric(str(given), _scored_by(of_all_classes(given)), True)
+    name = getattr(given, "__name__", type(given).__name__)
+    return Metric(name, _function_of_predictions(given), name.endswith("_score"))
+
+
+def name_of(loss: BaseLoss) -> str:
+    """Returns the name of a loss in `evals_result_`: with its parameters, if it has any."""
+    return repr(loss).removesuffix("()")
+
+
+def mean_loss(loss: BaseLoss, scores: Float[np.ndarray, "row score"], rows: RowsWithExtras) -> float:
+    """Returns the mean loss of rows of given scores, to which offsets are added."""
+    with jax.enable_x64(True):
+        return float(_mean_loss(scores.T, rows.target, rows.weight, rows.extras, loss=loss))
+
+
+def _mean_of(loss: BaseLoss) -> Callable[[Judged], Any]:
+    return lambda judged: mean_loss(loss, judged.scores, judged.rows)
+
+
+@compiled("loss", what=lambda *_, loss: f"the mean of {loss}", options=options_of_small_programs)
+def _mean_loss(scores: Any, target: Any, weight: Any, extras: Any, *, loss: BaseLoss) -> Any:
+    return loss.mean(jnp.asarray(scores), target, weight, extras)
+
+
+def _scored_by(scorer: Callable[..., Any]) -> Callable[[Judged], Any]:
+    def score(judged: Judged) -> Any:
+        own = weighted_if_taken(scorer, judged.rows.sample.weight)
+        return own(judged.model, np.empty((len(judged.scores), 1)), judged.target)
+
+    return score
+
+
+def _function_of_predictions(function: Callable[..., Any]) -> Callable[[Judged], Any]:
+    def value(judged: Judged) -> Any:
+        own = weighted_if_taken(function, judged.rows.sample.weight)
+        return own(judged.target, judged.model.predict(np.empty((len(judged.scores), 1))))
+
+    return value
+
+
+class Evaluation(NamedTuple):
+    """Rows that rounds are measured on.
+
+    Attributes:
+        name: Their name.
+        rows: The rows.
+        values: What thresholds are compared with.
+        judge: Returns the rows as metrics take them, for given scores.
+    """
+
+    name: str
+    rows: RowsWithExtras
+    values: Float[np.ndarray, "row feature"]
+    judge: Callable[[RowsWithExtras, Float[np.ndarray, "row score"]], Judged]
+
+
+class Recorder:
+    """Measures evaluations round by round.
+
+    Args:
+        evaluations: The evaluations.
+        loss: The name of the loss, which the rounds themselves measure.
+        metrics: What else is measured.
+        scores: The scores of every evaluation before the first round.
+
+    Attributes:
+        values: What was measured, an array of every call.
+    """
+
+    def __init__(
+        self,
+        evaluations: Sequence[Evaluation],
+        loss: str,
+        metrics: Sequence[Metric],
+        scores: Sequence[Float[np.ndarray, "row score"]],
+    ):
+        names = [loss, *(metric.name for metric in metrics)]
+        if len(set(names)) < len(names):
+            raise InvalidInputError(f"eval_metric must have every metric once, beside the loss, got {names}")
+        self._evaluations, self._metrics, self._scores = evaluations, metrics, list(scores)
+        self.measures = tuple(Measure(own.name, name) for own in evaluations for name in names)
+        self.values: list[Float[np.ndarray, "round measure"]] = []
+
+    @property
+    def measured(self) -> Measured:
+        """What was measured in all rounds."""
+        blank = np.zeros((0, len(self.measures)))
+        return Measured(self.measures, np.concatenate([blank, *self.values]))
+
+    @property
+    def words(self) -> str:
+        """The last numbers, in words."""
+        last = self.values[-1][-1] if self.values else ()
+        return ", ".join(f"{own.evaluation} {own.metric} {x:z.5g}" for own, x in zip(self.measures, last, strict=False))
+
+    def add(self, trees: Forest, losses: Float[np.ndarray, "round evaluation"]) -> None:
+        """Measures new rounds.
+
+        Args:
+            trees: Their trees, with thresholds in units of the table.
+            losses: The mean loss of every evaluation after each.
+        """
+        columns = []
+        for number, own in enumerate(self._evaluations):
+            columns.append(losses[:, number])
+            if self._metrics:
+                columns.extend(np.array(self._measure(number, own, trees)).T)
+        self.values.append(np.stack(columns, axis=1) if columns else np.zeros((len(losses), 0)))
+
+    def _measure(self, number: int, own: Evaluation, trees: Forest) -> list[list[float]]:
+        """Returns all metrics of an evaluation after each round."""
+        measured = []
+        for scores in staged(trees, self._scores[number], own.values):
+            judged = own.judge(own.rows, scores)
+            measured.append([float(metric.of(judged)) for metric in self._metrics])
+            self._scores[number] = scores
+        return measured
+
+
+def staged(
+    trees: Forest, scores: Float[np.ndarray, "row score"], values: Float[np.ndarray, "row feature"]
+) -> Iterator[Float[np.ndarray, "row score"]]:
+    """Yields the scores of rows after each tree, with the bits that rounds make.
+
+    Args:
+        trees: The trees, with thresholds in units of the table.
+        scores: The scores before the first one.
+        values: The rows.
+    """
+    steps, ends = target_means(trees.nodes), Predictor(trees).ends_in_trees(values)
+    for end in ends.T:
+        scores = scores + steps[end].astype(scores.dtype)
+        yield scores
+
+
+def best_and_last(
+    values: Float[np.ndarray, " round"], patience: int, tolerance: float, before: float = np.inf
+) -> tuple[int, int]:
+    """Returns the number of rounds of the least value, and that after which boosting stops.
+
+    Args:
+        values: The values after each round; NaN is never better.
+        patience: Rounds without a better value.
+        tolerance: How much less a value must be to be better.
+        before: The value before the first round, which 0 rounds have; NaN is never the best.
+
+    Example:
+        >>> best_and_last(np.array([3.0, 2.0, 2.0, 2.5, 1.0]), patience=2, tolerance=0.0)
+        (2, 4)
+    """
+    best, best_round = np.inf if np.isnan(before) else before, 0
+    for number, value in enumerate(values, 1):
+        if value < best - tolerance:
+            best, best_round = value, number
+        if number - best_round >= patience:
+            return best_round, number
+    return best_round, len(values)

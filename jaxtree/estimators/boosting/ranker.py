@@ -1,0 +1,135 @@
+"""Gradient boosting of the order of rows within groups, with scikit-learn's conventions."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.boosting.base import BaseBoosting
+from jaxtree.estimators.boosting.metrics import mean_loss
+from jaxtree.estimators.boosting.rows import read_given
+from jaxtree.estimators.boosting.training import OnProgress
+from jaxtree.estimators.common.conventions import Words, whole
+from jaxtree.estimators.common.extras import OTHER_NAMES
+from jaxtree.estimators.trees.cart import DecisionTreeRegressor
+from jaxtree.losses import ranking
+from jaxtree.losses.loss import BaseLoss
+
+RANKING_LOSSES: dict[str, Callable[[], BaseLoss]] = {
+    "ndcg": ranking.ndcg,
+    "map": ranking.average_precision,
+    "pairwise": ranking.pairwise,
+}
+"""The losses of order that have names."""
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class GradientBoostingRanker(BaseBoosting):
+    r"""Gradient boosting of the order of rows within groups, such as the documents of a query (LambdaMART).
+
+    Every round grows one tree on the derivatives of a loss of order at the present scores (Burges, *From RankNet to
+    LambdaRank to LambdaMART*, 2010): of every pair of a group the more relevant row is pushed up, by how much the
+    measure changes if the two change places.
+
+    Args:
+        n_estimators: The most rounds, of a tree each; this and all parameters that are not named here are those of a
+            `GradientBoostingClassifier`.
+        loss: "ndcg", "map" (mean average precision, of targets 0 and 1), "pairwise" (RankNet), or a loss of
+            `jaxtree.boosting`.
+        top: How many rows of a group count in "ndcg" and in `score`; None for all.
+
+    Attributes:
+        forest_: The trees in one table of nodes; the other attributes are those of a `GradientBoostingClassifier`, too.
+
+    Example: 40 queries of 10 documents each.
+        >>> rng = np.random.default_rng(0)
+        >>> X, group = rng.normal(size=(400, 3)), np.repeat(np.arange(40), 10)
+        >>> relevance = np.digitize(X[:, 0] + X[:, 1] ** 2, [0, 1, 2])
+        >>> model = GradientBoostingRanker(20, top=5).fit(X, relevance, group=group)
+        >>> model.score(X, relevance, group=group) > 0.9
+        True
+    """
+
+    loss: Annotated[str | BaseLoss, Words(RANKING_LOSSES), BaseLoss] = "ndcg"
+    top: Annotated[int | None, whole(1), None] = None
+
+    _tree_class = DecisionTreeRegressor
+    _named_losses = RANKING_LOSSES
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        group: Any = None,
+        eval_set: Sequence[Any] | Mapping[str, Any] | None = None,
+        eval_metric: Any = None,
+        callbacks: Sequence[OnProgress] = (),
+        **extras: Any,
+    ) -> Self:
+        """Boosts trees, round by round.
+
+        Args:
+            X: A table, or a source; see `GradientBoostingClassifier.fit` for this and all that is not named here.
+            y: How relevant every row is: for "ndcg" a whole number from 0 to 31.
+            sample_weight: The weight of every row; a group counts with the mean weight of its rows.
+            group: The group of every row, such as the number or the word of a query; rows of a group need not stand
+                together. Of a source also the name of a column. Sizes of groups that follow one another, as other
+                libraries take them, become groups of rows by `np.repeat(np.arange(len(sizes)), sizes)`.
+            eval_set: Other tables, as `(X, y, {"group": group})`, with weights `(X, y, weights, {"group": group})`.
+            eval_metric: What `evals_result_` has of them beside the loss.
+            callbacks: Functions called about every 25 rounds.
+            extras: What else the loss asks for, such as `offset`.
+
+        Raises:
+            InvalidInputError: There are no groups, or an argument or a parameter is not allowed.
+        """
+        if group is None:
+            way = next((f"; {OTHER_NAMES[name]}" for name in extras if name in OTHER_NAMES), "")
+            raise InvalidInputError(f"a ranker needs group, the group of every row, got None{way}")
+        given = {"eval_set": eval_set, "eval_metric": eval_metric, "callbacks": callbacks}
+        return super().fit(X, y, sample_weight, group=group, **given, **extras)
+
+    def predict(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, " row"]:
+        """Returns the score of every row: within a group the most relevant rows have the highest."""
+        return self.raw_scores(X, offset=offset)[:, 0]
+
+    @property
+    def score_name_(self) -> str:
+        """What `score` returns: "NDCG", or "NDCG of the first 5"."""
+        return "NDCG" if self.top is None else f"NDCG of the first {self.top}"
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, group: Any = None, offset: Any = None) -> float:
+        """Returns the mean over groups of the normalised discounted cumulative gain of their first `top` rows.
+
+        A group in which no row is relevant counts as 1. Rows of equal scores count with the mean over all their orders,
+        as in scikit-learn's `ndcg_score`, so that the order of the table does not matter.
+
+        Args:
+            X: A table, or a source.
+            y: How relevant every row is, a whole number from 0 to 31.
+            sample_weight: The weight of every row.
+            group: The group of every row.
+            offset: What is added to the scores.
+        """
+        check_is_fitted(self)
+        if group is None:
+            raise InvalidInputError("a ranker needs group, the group of every row, got None")
+        rows, measure = (
+            read_given(self, X, y, sample_weight, {"group": group, "offset": offset}),
+            ranking.ndcg(self.top),
+        )
+        measure.check(rows.target, rows.extras)
+        return 1 - mean_loss(measure, self.raw_scores(rows.sample.X), rows)
+
+    def _make_loss(self, blank: Any) -> BaseLoss:
+        if blank.n_outputs_ > 1:
+            raise InvalidInputError(f"a ranker has one target, got {blank.n_outputs_} columns of y")
+        if not isinstance(self.loss, str):
+            return self.loss
+        return ranking.ndcg(self.top) if self.loss == "ndcg" else RANKING_LOSSES[self.loss]()

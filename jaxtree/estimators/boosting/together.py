@@ -1,0 +1,140 @@
+"""Boosting on tables of which every process has a part; see `jaxtree.estimators.common.distributed`.
+
+Every process reads its own rows and places them on its own devices; the rounds are then those of one mesh. What is
+measured, and so decides when to stop, is the same in all processes.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Shaped
+from sklearn.base import clone
+
+from jaxtree.boosting.booster import BoostData
+from jaxtree.boosting.precision import score_type
+from jaxtree.boosting.round_tree import ScoredRows
+from jaxtree.buckets import pad_to, row_bucket
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.boosting.rows import GivenRows, RowsWithExtras, learn_rows, read_columns
+from jaxtree.estimators.common.conventions import set_column_names
+from jaxtree.estimators.common.distributed import (
+    all_or_none,
+    common_target,
+    encode_together,
+    gather_arrays,
+    lost_processes_named,
+    place_part,
+    rows_of_process,
+)
+from jaxtree.estimators.common.growing import EncodedSample
+from jaxtree.losses.loss import BaseLoss
+
+
+def fit_in_all(estimator: Any, fit: Callable[[Any], None]) -> None:
+    """Fits a boosted estimator in all processes; one that fails is left as it was.
+
+    Raises:
+        DistributedError: Another process is gone, or has failed.
+        InvalidInputError: A parameter is one that needs all rows in one process.
+    """
+    worker = clone(estimator)
+    with lost_processes_named():
+        all_or_none(lambda: _check_parameters(worker))
+        fit(worker)
+    vars(estimator).update(vars(worker))
+
+
+def _check_parameters(estimator: Any) -> None:
+    """Raises InvalidInputError if a parameter is not allowed over several processes."""
+    if estimator.warm_start:
+        raise InvalidInputError("warm_start is for fits in one process: over several, all rounds are made anew")
+
+
+def read_together(
+    blank: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]
+) -> tuple[RowsWithExtras, EncodedSample]:
+    """Reads the rows of this process, and learns with the other processes what a tree learns of all rows.
+
+    Args:
+        blank: A tree that does not grow, with the same parameters in all processes.
+        X: The rows of this process, a table or a source.
+        y: Their target.
+        sample_weight: Their weights, or None.
+        extras: What the loss asks for.
+    """
+    given, target = all_or_none(lambda: _read_part(blank, X, y, sample_weight, extras))
+    target, counts = common_target(target)
+    rows = all_or_none(lambda: learn_rows(blank, given, target, counts).without_weightless_rows())
+    sample = rows.sample
+    blank.encoder_ = blank.make_encoder()
+    codes = encode_together(blank.encoder_, sample.X, sample.num_rows)
+    set_column_names(blank, blank.schema_.column_names)
+    recipe = all_or_none(lambda: blank.make_recipe(sample.num_rows, sample.weight))
+    return rows, EncodedSample(codes, blank.schema_, sample.target, sample.num_classes, sample.weight, recipe)
+
+
+def _read_part(blank: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> tuple[GivenRows, Any]:
+    given = read_columns(X, y, sample_weight, extras)
+    target = blank.encode_target(given.y)
+    if not target.num_rows:
+        raise InvalidInputError("every process must have at least one row, got none")
+    return given, target
+
+
+def join_parts(data: BoostData, num_rows: int, loss: BaseLoss, seed: int, mesh: Mesh) -> BoostData:
+    """Returns the data of all processes on a mesh, with the start and the number of rows that one process would have.
+
+    Args:
+        data: The data of this process, padded.
+        num_rows: The number of its rows.
+        loss: The loss.
+        seed: The seed of what is drawn.
+        mesh: The devices of all processes.
+
+    Raises:
+        InvalidInputError: Processes have other evaluations, or another seed.
+    """
+    _check_same(seed, "random_state must be an integer over several processes, the same in all")
+    _check_same(_digest(data.evaluations), "eval_set must hold the same rows in all processes")
+    given = data.rows
+    _check_same(" ".join(sorted(given.extras)), "what the loss asks for must be given in all processes")
+    rows = ScoredRows(given.codes[:, :num_rows], *jax.tree.map(lambda own: own[:num_rows], given[1:]))
+    size = rows_of_process(num_rows, mesh)
+    target, weight, extras = jax.tree.map(lambda own: np.concatenate(gather_arrays(own)), tuple(rows[1:]))
+    # Padded as one process pads them, so that the start has the bits of its.
+    number = len(weight)
+    of_all = jax.tree.map(lambda own: pad_to(own, row_bucket(number)), (target, weight, extras))
+    precision = score_type(ScoredRows(given.codes, *of_all), row_bucket(number))
+    start = loss.start(*of_all).astype(precision).astype(np.float64)
+
+    def place(values: Shaped[np.ndarray, "row *part"]) -> jax.Array:
+        dtype = precision if values.dtype.kind == "f" else values.dtype
+        return place_part(values.astype(dtype), size, mesh, axis=0)
+
+    # Types of 64 bits stay as they are whatever the user's setting.
+    with jax.enable_x64(True):
+        placed = ScoredRows(place_part(rows.codes, size, mesh), *jax.tree.map(place, rows[1:]))
+    return data._replace(rows=placed, start=start, num_rows=number)
+
+
+def _check_same(value: Any, message: str) -> None:
+    """Raises InvalidInputError in all processes unless they have the same value."""
+    if np.any([np.any(own != value) for own in gather_arrays(np.asarray(value))]):
+        raise InvalidInputError(f"{message}; they differ")
+
+
+def _digest(evaluations: tuple[ScoredRows, ...]) -> Shaped[np.ndarray, " byte"]:
+    """Some bytes that differ where tables do."""
+    sums = hashlib.sha256()
+    for values in jax.tree.leaves(evaluations):
+        sums.update(np.ascontiguousarray(values).tobytes())
+    return np.frombuffer(sums.digest(), np.uint8)
+
+
+def any_in_all(asked: Iterable[Any]) -> bool:
+    """Returns whether anything is true in any process."""
+    return bool(np.any(gather_arrays(np.bool_(any(asked)))))

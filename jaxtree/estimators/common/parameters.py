@@ -1,0 +1,126 @@
+"""Parameters that several estimators have: what is allowed, and what they mean to growth."""
+
+import dataclasses
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Annotated, Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, RealNotInt
+
+from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Words, whole
+from jaxtree.estimators.common.prunings import AT_LEAST_0, PART, Pruning
+
+AUTO = Words({"auto"})
+BALANCED = Words({"balanced"})
+CLASS_CRITERIA = Words(CRITERIA)
+MISSING = Words({"learn", "fraction", "branch"})
+TIES = Words({"first", "hash"})
+INTERACTIONS = Words({"pairwise", "no_interactions"})
+SHARE = Interval(RealNotInt, 0, 1, closed="right")
+
+_FRIEDMAN_WARNING = (
+    'Value `"friedman_mse"` for `criterion` is deprecated, as in scikit-learn: it maps to `"squared_error"`, which was '
+    'always the same. Use `criterion="squared_error"` to remove this warning.'
+)
+
+
+def deepest(limits: list[int | None]) -> int | None:
+    """Returns the greatest of several `max_depth`; None is no limit."""
+    known = [limit for limit in limits if limit is not None]
+    return max(known) if len(known) == len(limits) else None
+
+
+def fewest(limits: list[int | float]) -> int | float:
+    """Returns the least of several `min_samples_split`; 2, which is never more, where numbers and shares meet."""
+    are_numbers = {isinstance(limit, Integral) for limit in limits}
+    return min(limits) if len(are_numbers) == 1 else 2
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class EncodingParameters(AnnotatedParameters):
+    """Parameters of all estimators of hard splits: how a table is read, and the seed."""
+
+    categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
+    max_bins: Annotated[int | str | None, whole(2, 65_535), AUTO, None] = "auto"
+    max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024
+    random_state: Annotated[Any, *SEED] = None
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class TableParameters(EncodingParameters):
+    """Parameters of all trees and forests: where missing values go, and what becomes of a grown tree."""
+
+    missing: Annotated[str, MISSING] = "learn"
+    pruning: Annotated[Pruning | None, Pruning, None] = None
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class CartParameters(TableParameters):
+    """Parameters of CART trees and of their forests, with scikit-learn's names and meanings."""
+
+    limit_parameters: ClassVar[dict[str, Callable[[list], Any]]] = {
+        "max_depth": deepest, "min_samples_split": fewest, "min_impurity_decrease": min,
+    }  # fmt: skip
+    pruning_parameters: ClassVar[frozenset[str]] = frozenset({"max_leaf_nodes", "ccp_alpha", "pruning"})
+
+    max_depth: Annotated[int | None, whole(1), None] = None
+    min_samples_split: Annotated[int | float, whole(2), SHARE] = 2
+    min_samples_leaf: Annotated[int | float, whole(1), PART] = 1
+    min_weight_fraction_leaf: Annotated[float, Interval(Real, 0, 0.5, closed="both")] = 0.0
+    max_features: Annotated[Any, whole(1), SHARE, Words({"sqrt", "log2"}), None] = None
+    max_leaf_nodes: Annotated[int | None, whole(2), None] = None
+    min_impurity_decrease: Annotated[float, AT_LEAST_0] = 0.0
+    ccp_alpha: Annotated[float, AT_LEAST_0] = 0.0
+    monotonic_cst: Annotated[Any, "array-like", dict, None] = None
+    interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
+    categorical_splits: Annotated[str, Words({"subset", "one_vs_rest", "multiway"})] = "subset"
+    ties: Annotated[str, TIES] = "hash"
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class ForestParameters(CartParameters):
+    """Parameters of forests. A limit may leave trees out; `n_jobs` and what reports of the fit change no tree."""
+
+    limit_parameters: ClassVar[dict[str, Callable[[list], Any]]] = {
+        **CartParameters.limit_parameters, "n_estimators": max,
+    }  # fmt: skip
+    pruning_parameters: ClassVar[frozenset[str]] = CartParameters.pruning_parameters | {
+        "oob_score",
+        "n_jobs",
+        "verbose",
+    }
+    path_parameters: ClassVar[frozenset[str]] = frozenset()
+
+    n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=100, kw_only=False)
+    bootstrap: Annotated[bool, "boolean"] = True
+    oob_score: Annotated[Any, "boolean", callable] = False
+    n_jobs: Annotated[int | None, Integral, None] = None
+    verbose: Annotated[int, "verbose"] = 0
+    warm_start: Annotated[bool, "boolean"] = False
+    max_samples: Annotated[int | float | None, None, Interval(RealNotInt, 0, None, closed="neither"), whole(1)] = None
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class RegressionParameters(AnnotatedParameters):
+    """The criterion of regression trees and of their forests."""
+
+    criterion: Annotated[str, Words(NUMBER_CRITERIA)] = "squared_error"
+
+    def __post_init__(self):
+        """Replaces the old name "friedman_mse" by the new one, with a warning that names the caller of the class."""
+        if isinstance(self.criterion, str) and self.criterion == "friedman_mse":
+            warnings.warn(_FRIEDMAN_WARNING, FutureWarning, stacklevel=3)
+            self.criterion = "squared_error"
+
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed."""
+        if self.criterion == "absolute_error":
+            raise InvalidInputError(
+                "criterion 'absolute_error' is not offered: growth sums weights and targets, from which it does not "
+                f"follow; allowed are {', '.join(map(repr, NUMBER_CRITERIA))}"
+            )
+        base: Any = super()
+        base.check_parameters()

@@ -1,0 +1,163 @@
+"""Fitted trees and forests: predictions, importances, and the model that other rooms take."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from jaxtyping import Float, Int, Shaped, UInt
+from sklearn.base import ClassifierMixin
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.estimators.common.conventions import check_parameters
+from jaxtree.estimators.common.magnitude import check_gains
+from jaxtree.estimators.common.parts import EstimatorOnTables, ScoresSources, part_by_part
+from jaxtree.estimators.common.prunings import Pruning
+from jaxtree.export.pictures import small_html
+from jaxtree.table.sources import is_source, open_source
+from jaxtree.tree import Tree
+from jaxtree.tree.model import FittedModel
+from jaxtree.tree.nodes import ancestors
+
+OF_TABLE = (
+    *("n_features_in_", "feature_names_in_", "n_outputs_", "max_features_", "classes_", "n_classes_", "encoder_"),
+    *("other_columns_", "is_vector_"),
+)
+"""Attributes that a fit of many trees learns from a table as that of one tree does."""
+
+
+class FittedTrees(EstimatorOnTables):
+    """A tree or a forest on any table, whose fit ends with a `FittedModel`."""
+
+    pruning: Pruning | None
+    n_outputs_: int
+    _model: FittedModel
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Answers scikit-learn's `check_is_fitted`."""
+        return hasattr(self, "_model")
+
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed."""
+        check_parameters(self)
+        if self.pruning is not None:
+            self.pruning.check()
+
+    @property
+    def model_(self) -> FittedModel:
+        """The nodes with their columns and with what they predict, which explanations, drawings and exports take."""
+        check_is_fitted(self)
+        return self._model
+
+    def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
+        """Returns shares of classes, the outputs side by side, or means, of rows that `encoder_.values` has encoded."""
+        return self.model_.predict(values)
+
+    def class_names(self) -> tuple[Shaped[np.ndarray, " class"], ...]:
+        """Returns the classes of every output; none for numbers."""
+        return ()
+
+    def _learn_from(self, blank: Any) -> None:
+        """Learns of the table what a tree has learned that has read it."""
+        for name in OF_TABLE:
+            vars(self).pop(name, None)
+            if hasattr(blank, name):
+                setattr(self, name, getattr(blank, name))
+
+    def _importances(self) -> Float[np.ndarray, "tree column"]:
+        """Returns the share of the summed weighted gain of every tree that its splits on each column have, or 0.
+
+        Raises InvalidInputError if gains are infinite.
+        """
+        summed = self._gains()
+        total = summed.sum(axis=1, keepdims=True)
+        return np.divide(summed, total, out=np.zeros_like(summed), where=total > 0)
+
+    def _gains(self) -> Float[np.ndarray, "tree column"]:
+        """Returns the summed weighted gain of the splits of every tree on each column."""
+        forest = self.model_.forest
+        nodes, num_columns = forest.nodes, self.n_features_in_
+        check_gains(nodes, "feature_importances_")
+        column = np.array([feature.column for feature in self.schema_.features])
+        split = np.flatnonzero(~nodes.is_leaf)
+        cell = forest.tree_of_node[split] * num_columns + column[nodes.feature[split]]
+        gain = nodes.weighted_n_node_samples[split] * nodes.gain[split]
+        # Without any gain `bincount` counts in whole numbers.
+        summed = np.bincount(cell, gain, minlength=len(forest) * num_columns)
+        return summed.astype(np.float64).reshape(len(forest), -1)
+
+
+class FittedTree(FittedTrees):
+    """A single tree."""
+
+    tree_: Tree
+
+    def _html_repr(self) -> str:
+        """Returns what a notebook shows: scikit-learn's display, and the tree once it is fitted."""
+        diagram = estimator_html_repr(self)
+        return diagram + small_html(self) if hasattr(self, "tree_") else diagram
+
+    @part_by_part
+    def apply(self, X: Any) -> Int[np.ndarray, " row"]:
+        """Returns the node of `tree_` where the walk of every row ends.
+
+        A row whose category has no branch ends at an inner node, and so does one whose value is missing
+        where missing values are shared out among the branches.
+        """
+        values = self._values(X)
+        return self._model.predictor.ends(values)
+
+    def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
+        """Returns the nodes on the path of every row, as a sparse matrix of shape (rows, nodes)."""
+        return ancestors(self.tree_)[self.apply(X)]
+
+    def encode(self, X: Any) -> UInt[np.ndarray, "feature row"]:
+        """Returns the codes of a table, as `jaxtree.apply` and `jaxtree.dropout` take them."""
+        check_is_fitted(self)
+        return self.encoder_.transform(open_source(X).without(self.other_columns_) if is_source(X) else X)
+
+    def get_depth(self) -> int:
+        """Returns the depth of the deepest leaf; a single leaf has depth 0."""
+        return self.model_.tree.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Returns the number of leaves."""
+        return self.model_.tree.n_leaves
+
+    @property
+    def feature_importances_(self) -> Float[np.ndarray, " column"]:
+        """Share of the summed weighted gain that the splits on each column have (Breiman et al., 1984)."""
+        return self._importances()[0]
+
+
+class PredictsClasses(ScoresSources, ClassifierMixin, FittedTrees):
+    """Predictions of classes; the parts of several outputs are lists."""
+
+    @part_by_part
+    def predict(self, X: Any) -> Shaped[np.ndarray, "row *output"]:
+        """Returns the class of greatest share in the row's leaf, or in the mean of trees; of equal ones the first.
+
+        Classes come in the order of `classes_`; under `C45Classifier` in that which the dtype of the target declared.
+        """
+        values = self._values(X)
+        return self._names_of(self._model.predict_label(values))
+
+    @part_by_part
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
+        """Returns the share of every class in the row's leaf, or its mean over the trees, as `classes_` has them."""
+        shares = self.predict_values(self._values(X))
+        return shares if self.n_outputs_ == 1 else self._model.by_output(shares)
+
+    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
+        """Returns the logarithms of what `predict_proba` returns."""
+        shares = self.predict_proba(X)
+        with np.errstate(divide="ignore"):
+            return [np.log(share) for share in shares] if isinstance(shares, list) else np.log(shares)
+
+    def class_names(self) -> tuple[Shaped[np.ndarray, " class"], ...]:
+        """Returns the classes of every output."""
+        return (self.classes_,) if self.n_outputs_ == 1 else tuple(self.classes_)
+
+    def _names_of(self, labels: Int[np.ndarray, "output row"]) -> Shaped[np.ndarray, "row *output"]:
+        columns = [names[label] for names, label in zip(self.class_names(), labels, strict=True)]
+        return columns[0] if self.n_outputs_ == 1 else np.stack(columns, axis=1)

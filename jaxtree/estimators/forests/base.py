@@ -1,0 +1,398 @@
+"""The base of all forests: one table, many trees of one kind, and what they predict together."""
+
+import abc
+import copy
+import warnings
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse
+from jax.sharding import Mesh
+from jaxtyping import Float, Float64, Int
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree import forks
+from jaxtree.arrays import Device
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError
+from jaxtree.estimators.common.conventions import key_of, progress_of_trees
+from jaxtree.estimators.common.growing import Recipe, grow_sample, rows_of
+from jaxtree.estimators.common.monotone import check_kept_trees
+from jaxtree.estimators.common.parameters import ForestParameters
+from jaxtree.estimators.common.parts import part_by_part
+from jaxtree.estimators.common.prediction import FittedTrees
+from jaxtree.estimators.common.sample import Encoded, PreparedFit
+from jaxtree.estimators.forests.start import BegunForest, devices_of_trees, number_of_threads, pruning_seeds
+from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.files.trees import ForestState, RandomKey, TreeState
+from jaxtree.forests.forest import Course, Sampling, drawing_of
+from jaxtree.forests.samples import Drawing, draw_counts, out_of_bag_means, split_key
+from jaxtree.growth.inputs import Limits
+from jaxtree.tree.forest import Forest, join_forests, take_trees
+from jaxtree.tree.model import FittedModel
+from jaxtree.tree.nodes import ancestors
+
+BINS_OF_FORESTS = 255
+"""Bins of a numeric column where `max_bins` is "auto": many trees smooth the steps."""
+
+OUT_OF_BAG = ("oob_score_", "oob_decision_function_", "oob_prediction_")
+"""Results of a fit on the rows that trees have not drawn."""
+
+
+class BaseForest(ForestParameters, FittedTrees):
+    """A forest on any table. Parameters of its trees have the names that they have there."""
+
+    max_features_: int
+    forest_: Forest
+
+    _tree_class: ClassVar[type[BaseTree]]
+    _splitter: ClassVar[str | None] = None
+    """How thresholds are found, where that is no parameter."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, mesh: Mesh | None = None) -> Self:
+        """Grows the trees, and prunes each if the estimator has a pruning.
+
+        An interrupt (Ctrl-C) keeps the trees that have grown, with a warning; before the first it is raised.
+
+        Args:
+            X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy,
+                of which one or two bytes a cell are held, and floats of a column at a time. Or a source that is read
+                in parts, such as the path of a Parquet file (see `jaxtree.table.open_source`).
+            y: The target of every row; several columns for several outputs. Of a source also the name of its column.
+            sample_weight: The weight of every row; a row of weight 0 is left out. Bootstrap samples draw rows with
+                chances in proportion to their weights. Of a source also the name of a column.
+            mesh: Devices of one kind, in one axis, to divide the trees among; the forest is that of one device.
+
+        Raises:
+            InvalidInputError: The table, the target, the weights or a parameter is not allowed.
+            InvalidTypeError: The table holds what cannot be read.
+        """
+        forks.check_is_whole("fit")
+        self.check_parameters()
+        devices = devices_of_trees(mesh)
+        begun = self._read(X, y, sample_weight)
+        old = self._kept_trees(begun.blank)
+        if old is None:
+            self._key = RandomKey.of(key_of(self.random_state))
+            forest = self._pruned(self.grow_trees(begun, devices=devices), begun)
+        elif len(old) == self.n_estimators:
+            warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=2)
+            forest = old
+        else:
+            grown = self.grow_trees(begun, len(old), devices)
+            forest = join_forests([old, self._pruned(grown, begun, len(old))])
+        self._take(forest, begun)
+        if self.oob_score:
+            self._score_out_of_bag(begun.start)
+        return self
+
+    def prepare_fit(self, X: Any, y: Any, sample_weight: Any = None, encoded: Encoded | None = None) -> BegunForest:
+        """Checks the parameters, and learns what a fit learns from its arguments before trees grow, see `fit`.
+
+        Args:
+            X: The table.
+            y: Its target.
+            sample_weight: The weight of every row.
+            encoded: The codes of the table, if they are there, with the encoder that made them.
+        """
+        forks.check_is_whole("fit")
+        self.check_parameters()
+        self._key = RandomKey.of(key_of(self.random_state))
+        return self._read(X, y, sample_weight, encoded)
+
+    def finish_fit(self, grown: Forest, begun: BegunForest) -> Self:
+        """Prunes trees that `grow_trees` has grown, and makes them ready for prediction."""
+        self._take(self._pruned(grown, begun), begun)
+        return self
+
+    @part_by_part
+    def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
+        """Returns the node of every tree where the walk of every row ends, counted from the tree's root."""
+        values = self._values(X)
+        return self._model.predictor.ends_in_trees(values) - self.forest_.first_node[:-1]
+
+    def decision_path(self, X: Any) -> tuple[scipy.sparse.csr_matrix, Int[np.ndarray, " boundary"]]:
+        """Returns the nodes on the paths of every row, as a sparse matrix of shape (rows, nodes of all trees).
+
+        Behind it stand the columns where the trees begin, and the number of all.
+        """
+        end = self.apply(X) + self.forest_.first_node[:-1]
+        shape = (len(end), int(self.forest_.first_node[-1]))
+        rows = np.repeat(np.arange(len(end)), end.shape[1])
+        ends = scipy.sparse.csr_matrix((np.ones(end.size, np.int64), (rows, end.ravel())), shape=shape)
+        return ends @ ancestors(self.forest_.nodes), self.forest_.first_node.copy()
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The trees as fitted estimators, made when they are first asked for."""
+        check_is_fitted(self)
+        if self._trees is None:
+            self._trees = self._make_trees(self._model.node_value if self._model.is_vote else None)
+        return self._trees
+
+    @property
+    def estimators_samples_(self) -> list[Int[np.ndarray, " draw"]]:
+        """The rows of the fitted table that every tree was grown on, in ascending order, drawn anew at each access.
+
+        A row stands as often as the tree drew it; rows of weight 0 are never drawn. Model files do not keep them.
+
+        Raises:
+            AttributeError: The forest was loaded from a file.
+
+        Example:
+            >>> from jaxtree import RandomForestClassifier
+            >>> forest = RandomForestClassifier(2, random_state=0).fit([[1.0], [2.0], [3.0]], [0, 0, 1])
+            >>> [rows.size for rows in forest.estimators_samples_]
+            [3, 3]
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_num_rows"):
+            raise AttributeError("estimators_samples_ is known after fit alone: a model file does not hold the rows")
+        row = np.arange(self._num_rows) if self._has_weight is None else np.flatnonzero(self._has_weight)
+        row, drawing = row.astype(np.int32), self._drawing
+        if drawing is None:
+            return [row.copy() for _ in range(len(self))]
+        return [np.repeat(row, draw_counts(drawing, tree, 1)[0]) for tree in range(len(self))]
+
+    def __len__(self) -> int:
+        """Returns the number of trees."""
+        return len(self.model_.forest)
+
+    def __getitem__(self, index: int) -> Any:
+        """Returns one of `estimators_`, or a list of some for a slice."""
+        return self.estimators_[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Goes through `estimators_`."""
+        return iter(self.estimators_)
+
+    @property
+    def feature_importances_(self) -> Float[np.ndarray, " column"]:
+        """The mean over the trees that split of `feature_importances_` of each, with the sum 1; 0 if none splits."""
+        of_tree = self._importances()[self.forest_.num_nodes > 1]
+        total = of_tree.mean(axis=0) if len(of_tree) else np.zeros(self.n_features_in_)
+        return total / total.sum() if total.sum() > 0 else total
+
+    def fitted_state(self) -> ForestState:
+        """Returns what fitting has learned: what a model file keeps."""
+        outputs = [getattr(self, name) for name in OUT_OF_BAG[1:] if hasattr(self, name)]
+        outputs = outputs[0] if outputs and isinstance(outputs[0], list) else outputs
+        score = float(self.oob_score_) if hasattr(self, "oob_score_") else None
+        trees = TreeState.of(self.fitted_table(), self.model_, None)
+        return ForestState(**vars(trees), key=self._key, oob_score=score, oob_outputs=tuple(outputs))
+
+    def restore(self, state: ForestState) -> None:
+        """Takes what `fitted_state` of another forest of these parameters returned; see `KeptInFiles.restore`."""
+        self.check_parameters()
+        blank = self.blank_tree()
+        blank.restore_table(state.table)
+        blank.pruning = blank.pruning_ = self.pruning
+        self._learn_from(blank)
+        self._key = state.key
+        votes = self.pruning is not None and self.pruning.votes
+        self._settle(state.forest(self.schema_, votes=votes), blank, state.votes)
+        if state.oob_score is not None:
+            self.oob_score_ = state.oob_score
+        if state.oob_outputs:
+            name = OUT_OF_BAG[1 if is_classifier(self) else 2]
+            setattr(self, name, state.oob_outputs[0] if len(state.oob_outputs) == 1 else list(state.oob_outputs))
+
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed."""
+        super().check_parameters()
+        if self.n_jobs == 0:
+            raise InvalidInputError("n_jobs must be None, an integer >= 1, or a negative one (-1: all cores), got 0")
+        if not self.bootstrap and self.max_samples is not None:
+            raise InvalidInputError(
+                "`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set "
+                f"`max_sample=None`. Got max_samples={self.max_samples!r}; only bootstrap samples are of another size "
+                "than the table."
+            )
+        if not self.bootstrap and self.oob_score:
+            raise InvalidInputError(
+                "Out of bag estimation only available if bootstrap=True: without it every tree has seen every row"
+            )
+        if self.pruning is None:
+            return
+        if not (self.pruning.is_mask or self.pruning.votes):
+            raise InvalidInputError(
+                f"trees of a forest are not cross-validated one by one, got {self.pruning}; give a number"
+            )
+        if self.pruning.needs_validation and not self.bootstrap:
+            raise InvalidInputError(
+                f"{self.pruning} looks at rows that a tree has not seen: with bootstrap=True it takes those not drawn"
+            )
+
+    def blank_tree(self) -> BaseTree:
+        """Returns a tree with the parameters of the forest, which will read the table, but not grow itself."""
+        names = set(self._tree_class._get_param_names()) & set(self._get_param_names())
+        changed: dict[str, Any] = {"pruning": None, "random_state": 0}
+        if self._splitter is not None:
+            changed["splitter"] = self._splitter
+        if self.max_bins == "auto":
+            changed["max_bins"] = BINS_OF_FORESTS
+        return self._tree_class(**{name: getattr(self, name) for name in names} | changed)
+
+    def _kept_trees(self, blank: BaseTree) -> Forest | None:
+        """Returns the trees that a warm start continues; None without one.
+
+        Raises InvalidInputError if there are more of them than asked for, or if the new table has other columns,
+        categories or classes.
+        """
+        if not self.warm_start or not hasattr(self, "forest_"):
+            return None
+        if self.n_estimators < len(self.forest_):
+            raise InvalidInputError(
+                f"n_estimators={self.n_estimators} must be larger or equal to len(estimators_)={len(self.forest_)} "
+                "when warm_start==True"
+            )
+        old, new = (
+            [(column.name, column.kind, column.categories, column.time) for column in schema.columns]
+            for schema in (self.schema_, blank.schema_)
+        )
+        old_names, new_names = self.class_names(), blank.class_names()
+        is_same = len(old_names) == len(new_names) and all(map(np.array_equal, old_names, new_names))
+        if old != new or not is_same:
+            raise InvalidInputError(
+                "warm_start needs the columns, categories, classes and first dates of the first fit"
+            )
+        check_kept_trees(self.forest_.nodes, self.monotonic_cst, self.schema_)
+        return self.forest_
+
+    def _sampling(self, start: PreparedFit) -> Sampling:
+        """Returns how the trees draw their rows: a number of them, or a share of the rows or of their weight."""
+        if not self.bootstrap:
+            return Sampling()
+        num_draws, weight = self.max_samples, start.sample.weight
+        if num_draws is None:
+            num_draws = start.sample.num_rows
+        elif not isinstance(num_draws, int | np.integer):
+            num_draws = max(1, int(num_draws * (start.sample.num_rows if weight is None else weight.sum())))
+        return Sampling(int(num_draws), least_share=self.min_weight_fraction_leaf)
+
+    def _drawing_of(self, start: PreparedFit) -> Drawing | None:
+        num_draws = self._sampling(start).num_draws
+        return (
+            None if num_draws is None else drawing_of(rows_of(start.encoded), num_draws, split_key(self._key.key())[0])
+        )
+
+    def grow_trees(self, begun: BegunForest, first_tree: int = 0, devices: tuple[Device, ...] = ()) -> Forest:
+        """Returns the trees from a number on before they are pruned; thresholds are codes.
+
+        An interrupt (Ctrl-C) returns those that have grown, with a warning.
+        """
+        encoded = begun.start.encoded._replace(recipe=self.recipe_of_trees(begun))
+        trees = range(first_tree, self.n_estimators)
+        with progress_of_trees(self.verbose, len(trees)) as on_grown:
+            course = Course(number_of_threads(self.n_jobs), devices, on_grown=on_grown)
+            sampling, key = self._sampling(begun.start), split_key(self._key.key())[0]
+            grown = grow_sample(encoded, sampling, key=key, trees=trees, course=course)
+        if len(grown) < len(trees):
+            warnings.warn(
+                f"fit was interrupted: the forest has {first_tree + len(grown)} of {self.n_estimators} trees",
+                InterruptedFitWarning,
+                stacklevel=3,
+            )
+        return grown
+
+    def recipe_of_trees(self, begun: BegunForest) -> Recipe:
+        """Returns how the trees of a forest with these parameters grow."""
+        blank, sample = begun.blank_of(self), begun.start.sample
+        if not self.bootstrap:
+            return blank.make_recipe(sample.num_rows, sample.weight)
+        # Weights are chances here: a limit counts a row as often as it was drawn.
+        weight = np.ones(sample.num_rows) if self._sampling(begun.start).balances_classes else None
+        recipe = blank.make_recipe(sample.num_rows, weight)
+        return recipe._replace(limits=recipe.limits._replace(min_weight_leaf=0.0))
+
+    def limits_of_trees(self, begun: BegunForest) -> tuple[Limits, str]:
+        """Returns when nodes are not split, and what `min_samples_split` counts: "rows" or "weight"."""
+        counts_draws = self.bootstrap and not self._sampling(begun.start).balances_classes
+        return self.recipe_of_trees(begun).limits, "weight" if counts_draws else begun.blank.split_limit_counts
+
+    def _pruned(self, grown: Forest, begun: BegunForest, first_tree: int = 0) -> Forest:
+        """Returns grown trees after their prunings, in units of the table."""
+        blank = begun.blank_of(self)
+        grown = self._prune(grown, blank, begun.start, first_tree)
+        return Forest(blank.in_table_units(grown.nodes, begun.start), grown.first_node)
+
+    def draws_growth(self) -> bool:
+        """Returns whether the trees depend on `random_state` before they are pruned."""
+        return True
+
+    def held_out_share(self) -> None:
+        """Returns the share of the rows that no tree is grown on: None, as trees have rows that they do not draw."""
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, encoded: Encoded | None = None) -> BegunForest:
+        """Reads the table."""
+        blank = self.blank_tree()
+        return BegunForest(blank, blank.prepare_fit(X, y, sample_weight, encoded=encoded))
+
+    def _take(self, forest: Forest, begun: BegunForest) -> None:
+        """Takes trees in units of the table as the fitted ones."""
+        blank, start = begun.blank_of(self), begun.start
+        self._learn_from(blank)
+        self._settle(forest, blank)
+        self._drawing, self._has_weight = self._drawing_of(start), start.has_weight
+        self._num_rows = start.sample.num_rows
+        for name in OUT_OF_BAG:
+            vars(self).pop(name, None)
+
+    def _prune(self, grown: Forest, blank: BaseTree, start: PreparedFit, first_tree: int) -> Forest:
+        """Prunes every tree as an estimator of its own would, with the rows that it has not drawn held out."""
+        prunings = blank.list_prunings()
+        if not prunings:
+            return grown
+        drawing, masks = self._drawing_of(start), []
+        members = self._members(blank, first_tree, len(grown))
+        for number, (member, tree) in enumerate(zip(members, grown, strict=True), first_tree):
+            own = start
+            if prunings[-1].needs_validation and drawing is not None:
+                unseen = np.flatnonzero(draw_counts(drawing, number, 1)[0] == 0)
+                own = start._replace(validation=start.sample.take(unseen))
+            masks.append(member.find_collapsed(prunings, tree, own))
+        return take_trees(grown.nodes, grown.first_node[:-1], collapsed=np.concatenate(masks))
+
+    def _members(self, blank: BaseTree, first_tree: int, num_trees: int) -> list[Any]:
+        """Returns trees before they have grown, each with the seed of what its pruning draws."""
+        members = [copy.copy(blank) for _ in range(num_trees)]
+        for member, seed in zip(
+            members, pruning_seeds(split_key(self._key.key())[1], first_tree, num_trees), strict=True
+        ):
+            member.random_state = int(seed)
+        return members
+
+    def _settle(self, forest: Forest, blank: BaseTree, votes: Float[np.ndarray, "node column"] | None = None) -> None:
+        """Takes trees in units of the table as the fitted ones, and the votes at their nodes if these are known."""
+        self.forest_, self._blank, self._trees = forest, blank, None
+        is_vote = self.pruning is not None and self.pruning.votes
+        if is_vote and votes is None:
+            self._trees = self._make_trees(None)
+            votes = np.concatenate([tree.model_.node_value for tree in self._trees])
+        value = blank.node_values(forest.nodes) if votes is None else votes
+        classes = (blank.class_names(), blank.class_orders())
+        self._model = FittedModel(self.schema_, forest, value, None, *classes, averages_trees=True, is_vote=is_vote)
+
+    def _make_trees(self, votes: Float[np.ndarray, "node column"] | None) -> list[Any]:
+        """Returns the trees as fitted estimators, with the votes at their nodes if these are known."""
+        of_tree = [None] * len(self.forest_) if votes is None else np.split(votes, self.forest_.first_node[1:-1])
+        parts = zip(self._members(self._blank, 0, len(self.forest_)), self.forest_, of_tree, strict=True)
+        return [member.settle(tree, own) for member, tree, own in parts]
+
+    @abc.abstractmethod
+    def _score_out_of_bag(self, start: PreparedFit) -> None:
+        """Predicts every row by the trees that have not drawn it, and scores that."""
+
+    def _means_out_of_bag(self, start: PreparedFit) -> Float64[np.ndarray, "row column"]:
+        """Returns the mean prediction of every row of some weight by the trees that have not drawn it."""
+        assert self._drawing is not None
+        means = out_of_bag_means(self.forest_, self._values(start.sample.X), self._model.node_value, self._drawing)
+        missing = int(np.sum(np.isnan(means[:, 0])))
+        if missing:
+            warnings.warn(
+                f"Some inputs do not have OOB scores: every tree has drawn {missing} of the rows. They are NaN and do "
+                "not count for the score; more trees would help",
+                stacklevel=4,
+            )
+        return means

@@ -1,0 +1,295 @@
+"""Forests with scikit-learn's conventions: random forests and extremely randomised trees, of classes and of numbers."""
+
+import dataclasses
+from typing import Annotated, Any
+
+import numpy as np
+from jaxtyping import Float, Shaped
+from sklearn.metrics import r2_score
+
+from jaxtree.criteria import Criterion
+from jaxtree.estimators.common.conventions import Words
+from jaxtree.estimators.common.parameters import CLASS_CRITERIA, RegressionParameters
+from jaxtree.estimators.common.parts import PredictsNumbers
+from jaxtree.estimators.common.prediction import PredictsClasses
+from jaxtree.estimators.common.sample import PreparedFit
+from jaxtree.estimators.forests.base import BaseForest
+from jaxtree.estimators.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
+from jaxtree.forests.forest import Sampling
+
+BALANCED = Words({"balanced", "balanced_subsample"})
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class BaseForestClassifier(PredictsClasses, BaseForest):
+    """A forest of classification trees."""
+
+    criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "gini"
+    class_weight: Annotated[Any, dict, list, BALANCED, None] = None
+
+    _tree_class = DecisionTreeClassifier
+
+    def blank_tree(self) -> DecisionTreeClassifier:
+        """Returns a tree with the parameters of the forest, which will read the table, but not grow itself."""
+        tree: Any = super().blank_tree()
+        if self.class_weight == "balanced_subsample":
+            # Every tree weights the rows that it draws; where all have all rows that is the same for all.
+            tree.class_weight = None if self.bootstrap else "balanced"
+        return tree
+
+    def _sampling(self, start: PreparedFit) -> Sampling:
+        balances = self.bootstrap and self.class_weight == "balanced_subsample"
+        return super()._sampling(start)._replace(balances_classes=balances)
+
+    def _score_out_of_bag(self, start: PreparedFit) -> None:
+        shares = self._model.by_output(self._means_out_of_bag(start))
+        known = ~np.isnan(shares[0][:, 0])
+        given = self._names_of(start.sample.target[:, known].astype(np.int64))
+        predicted = self._names_of(np.stack([share[known].argmax(axis=1) for share in shares]))
+        score = self.oob_score if callable(self.oob_score) else _accuracy
+        self.oob_score_ = score(given, predicted)
+        shares = [_with_weightless_rows(share, start) for share in shares]
+        if self.n_outputs_ == 1:
+            self.oob_decision_function_ = shares[0]
+        else:  # as scikit-learn has it; a list if outputs differ in their number of classes
+            are_alike = len({share.shape[1] for share in shares}) == 1
+            self.oob_decision_function_ = np.stack(shares, axis=2) if are_alike else shares
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class BaseForestRegressor(RegressionParameters, PredictsNumbers, BaseForest):
+    """A forest of regression trees."""
+
+    _tree_class = DecisionTreeRegressor
+
+    def blank_tree(self) -> DecisionTreeRegressor:
+        """Returns a tree with the parameters of the forest, which will read the table, but not grow itself."""
+        tree: Any = super().blank_tree()
+        tree.poisson_sum = "strictly positive"
+        return tree
+
+    def _score_out_of_bag(self, start: PreparedFit) -> None:
+        means = self._means_out_of_bag(start)
+        known = ~np.isnan(means[:, 0])
+        score = self.oob_score if callable(self.oob_score) else r2_score
+        self.oob_score_ = score(self._as_given(start.sample.target.T[known]), self._as_given(means[known]))
+        self.oob_prediction_ = self._as_given(_with_weightless_rows(means, start))
+
+
+def _accuracy(given: Shaped[np.ndarray, "row *output"], predicted: Shaped[np.ndarray, "row *output"]) -> float:
+    """Returns the share of rows that are right in all outputs."""
+    right = given == predicted
+    return float(np.mean(right if right.ndim == 1 else right.all(axis=1)))
+
+
+def _with_weightless_rows(
+    values: Float[np.ndarray, "row *column"], start: PreparedFit
+) -> Float[np.ndarray, "row *column"]:
+    """Returns the values of the rows of some weight, with NaN for all other rows of the table."""
+    if start.has_weight is None:
+        return values
+    whole = np.full((start.has_weight.size, *values.shape[1:]), np.nan)
+    whole[start.has_weight] = values
+    return whole
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class RandomForestClassifier(BaseForestClassifier):
+    r"""A random forest (Breiman, *Random forests*, Machine Learning 45, 2001) of classification trees.
+
+    Every tree draws its rows with replacement, and every node draws the columns that it looks at; a node whose
+    columns are all constant goes on to the next. A class has the mean of its shares in the leaves, as in
+    `sklearn.ensemble.RandomForestClassifier`, whose parameters have the same names and meanings, with two exceptions:
+    limits count a row as often as it was drawn, and numeric columns have 255 bins.
+
+    The trees are roots of one growth, in batches that memory bounds, on all cores. A `random_state` gives the same
+    forest whatever `n_jobs`, and tree i is the same whatever `n_estimators`.
+
+    Args:
+        n_estimators: The number of trees.
+        criterion: "gini", "entropy", "log_loss" or "misclassification", or a function of the class weights of a node.
+        max_depth: The largest depth of a leaf; None for no limit.
+        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
+            A row counts as often as the tree has drawn it.
+        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
+        min_weight_fraction_leaf: The least share of a tree's whole weight in a branch.
+        max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
+        ties: The column that a node splits by where several of those that it looks at gain the same: "hash" takes that
+            of the least hash with the tree's seed and the node's path, and "first" the first.
+        max_leaf_nodes: The most leaves of a tree; the splits of greatest gain times weight are made first.
+        min_impurity_decrease: The least gain of a split times the node's share of the tree's weight.
+        bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
+        oob_score: Whether to score every row by the trees that have not drawn it; a function of targets and predictions
+            scores another way than accuracy.
+        n_jobs: How many batches of trees grow at the same time; None or -1 for as many as there are cores.
+        random_state: Seed of what is drawn, or a NumPy generator.
+        verbose: Whether to show a progress bar.
+        warm_start: Whether `fit` keeps the trees of the last one, and grows those that are missing.
+        class_weight: Factors of classes in a dict, "balanced", or "balanced_subsample" for those that balance the
+            classes of each tree's own rows.
+        ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
+        max_samples: How many rows a tree draws: a whole number, a fraction of the rows (with weights: of their sum),
+            which may be above 1, or None for as many as there are.
+        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the share of class 1 may go as the column
+            rises.
+        interaction_cst: The columns that may occur together on a path, as in `DecisionTreeClassifier`.
+        missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
+        categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
+        categorical_features: "from_dtype", None, or which columns are categorical.
+        max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.
+        max_categories: The most categories of a column.
+        pruning: A pruning of every tree, such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None. One that looks at held-out
+            rows is given those that the tree has not drawn.
+
+    Attributes:
+        forest_: The trees in one table of nodes, a `Forest` of which `forest_[i]` is the i-th `jaxtree.Tree`.
+        estimators_: Every tree as a fitted `DecisionTreeClassifier`.
+        classes_: The classes in ascending order; a list for several outputs.
+        feature_importances_: The mean importance of every column.
+        oob_score_: The score of out-of-bag predictions; with `oob_score` alone.
+        oob_decision_function_: The mean shares that they are made from; NaN for rows that every tree has drawn. Of
+            several outputs of equally many classes [row, class, output], else a list of one array for each.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = RandomForestClassifier(20, max_depth=3, random_state=0, oob_score=True).fit(X, y)
+        >>> len(forest.estimators_), forest.score(X, y) > 0.9
+        (20, True)
+    """
+
+    max_features: Any = "sqrt"
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class ExtraTreesClassifier(BaseForestClassifier):
+    r"""Extremely randomised trees (Geurts, Ernst and Wehenkel, Machine Learning 63, 2006) of classes.
+
+    Every node draws the columns that it looks at, and one threshold a column, uniform between the node's least and
+    greatest value; a categorical column is split as in other trees. All trees have all rows unless `bootstrap` is
+    set. Parameters have the names and meanings of `sklearn.ensemble.ExtraTreesClassifier`; numeric columns have 255
+    bins.
+
+    The trees are roots of one growth, in batches that memory bounds, on all cores. A `random_state` gives the same
+    forest whatever `n_jobs`, and tree i is the same whatever `n_estimators`.
+
+    Args:
+        n_estimators: The number of trees; this and all parameters that are not named here are those of a
+            `RandomForestClassifier`.
+        bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
+        oob_score: Whether to score every row by the trees that have not drawn it, which needs `bootstrap`; a function
+            of targets and predictions scores another way than accuracy.
+
+    Attributes:
+        forest_: The trees in one table of nodes; the other attributes are those of a `RandomForestClassifier`, too.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = ExtraTreesClassifier(20, max_depth=3, random_state=0).fit(X, y)
+        >>> len(forest.estimators_), forest.score(X, y) > 0.9
+        (20, True)
+    """
+
+    max_features: Any = "sqrt"
+    bootstrap: bool = False
+
+    _splitter = "random"
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class RandomForestRegressor(BaseForestRegressor):
+    r"""A random forest (Breiman, *Random forests*, Machine Learning 45, 2001) of regression trees.
+
+    Every tree draws its rows with replacement; a node looks at `max_features` columns, all if that is 1.0. The forest
+    predicts the mean of the leaves' means. Parameters have the names and meanings of
+    `sklearn.ensemble.RandomForestRegressor`, with two exceptions: limits count a row as often as it was drawn, and
+    numeric columns have 255 bins.
+
+    The trees are roots of one growth, in batches that memory bounds, on all cores. A `random_state` gives the same
+    forest whatever `n_jobs`, and tree i is the same whatever `n_estimators`.
+
+    Args:
+        n_estimators: The number of trees.
+        criterion: "squared_error" or "poisson".
+        max_depth: The largest depth of a leaf; None for no limit.
+        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
+            A row counts as often as the tree has drawn it.
+        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
+        min_weight_fraction_leaf: The least share of a tree's whole weight in a branch.
+        max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
+        ties: The column that a node splits by where several of those that it looks at gain the same: "hash" takes that
+            of the least hash with the tree's seed and the node's path, and "first" the first.
+        max_leaf_nodes: The most leaves of a tree; the splits of greatest gain times weight are made first.
+        min_impurity_decrease: The least gain of a split times the node's share of the tree's weight.
+        bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
+        oob_score: Whether to score every row by the trees that have not drawn it; a function of targets and predictions
+            scores another way than R^2.
+        n_jobs: How many batches of trees grow at the same time; None or -1 for as many as there are cores.
+        random_state: Seed of what is drawn, or a NumPy generator.
+        verbose: Whether to show a progress bar.
+        warm_start: Whether `fit` keeps the trees of the last one, and grows those that are missing.
+        ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
+        max_samples: How many rows a tree draws: a whole number, a fraction of the rows (with weights: of their sum),
+            which may be above 1, or None for as many as there are.
+        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the mean may go as the column rises.
+        interaction_cst: The columns that may occur together on a path, as in `DecisionTreeClassifier`.
+        missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeRegressor`.
+        categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
+        categorical_features: "from_dtype", None, or which columns are categorical.
+        max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.
+        max_categories: The most categories of a column.
+        pruning: A pruning of every tree, such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None. One that looks at held-out
+            rows is given those that the tree has not drawn.
+
+    Attributes:
+        forest_: The trees in one table of nodes, a `Forest` of which `forest_[i]` is the i-th `jaxtree.Tree`.
+        estimators_: Every tree as a fitted `DecisionTreeRegressor`.
+        feature_importances_: The mean importance of every column.
+        oob_score_: The score of out-of-bag predictions; with `oob_score` alone.
+        oob_prediction_: Those predictions; NaN for rows that every tree has drawn.
+
+    Example:
+        >>> from sklearn.datasets import load_diabetes
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> forest = RandomForestRegressor(20, max_depth=5, random_state=0).fit(X, y)
+        >>> len(forest.estimators_), forest.score(X, y) > 0.4
+        (20, True)
+    """
+
+    max_features: Any = 1.0
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class ExtraTreesRegressor(BaseForestRegressor):
+    r"""Extremely randomised trees (Geurts, Ernst and Wehenkel, Machine Learning 63, 2006) of numbers.
+
+    Every node draws one threshold a column, uniform between the node's least and greatest value, and takes the best
+    of the columns' splits. All trees have all rows unless `bootstrap` is set. Parameters have the names and meanings
+    of `sklearn.ensemble.ExtraTreesRegressor`; numeric columns have 255 bins.
+
+    The trees are roots of one growth, in batches that memory bounds, on all cores. A `random_state` gives the same
+    forest whatever `n_jobs`, and tree i is the same whatever `n_estimators`.
+
+    Args:
+        n_estimators: The number of trees; this and all parameters that are not named here are those of a
+            `RandomForestRegressor`.
+        bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
+        oob_score: Whether to score every row by the trees that have not drawn it, which needs `bootstrap`; a function
+            of targets and predictions scores another way than R^2.
+
+    Attributes:
+        forest_: The trees in one table of nodes; the other attributes are those of a `RandomForestRegressor`, too.
+
+    Example:
+        >>> from sklearn.datasets import load_diabetes
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> forest = ExtraTreesRegressor(20, max_depth=5, random_state=0).fit(X, y)
+        >>> len(forest.estimators_), forest.score(X, y) > 0.4
+        (20, True)
+    """
+
+    max_features: Any = 1.0
+    bootstrap: bool = False
+
+    _splitter = "random"

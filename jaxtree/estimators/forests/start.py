@@ -1,0 +1,74 @@
+"""A forest before its trees grow: its table, seeds of their prunings, and devices and threads, which change no tree."""
+
+import copy
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import joblib
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Int, PRNGKeyArray
+
+from jaxtree.arrays import Device
+from jaxtree.compilation import compiled
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.distributed import spans_processes
+from jaxtree.estimators.common.sample import PreparedFit
+from jaxtree.estimators.trees.base import BaseTree
+
+
+class BegunForest(NamedTuple):
+    """What a forest knows before its trees grow.
+
+    Attributes:
+        blank: A tree that has read the table, and does not grow.
+        start: The sample.
+    """
+
+    blank: BaseTree
+    start: PreparedFit
+
+    def blank_of(self, forest: Any) -> BaseTree:
+        """Returns the blank tree with the parameters of a forest."""
+        own = copy.copy(self.blank)
+        vars(own).update(vars(forest.blank_tree()))
+        own.pruning = own.pruning_ = forest.pruning
+        return own
+
+
+def devices_of_trees(mesh: Mesh | None) -> tuple[Device, ...]:
+    """Returns the devices that trees are divided among; none without a mesh.
+
+    Raises:
+        InvalidInputError: The mesh is none that growth can use, or has devices of other processes.
+        InvalidTypeError: It is no mesh.
+    """
+    if mesh is None:
+        return ()
+    if spans_processes(mesh):
+        raise InvalidInputError(
+            "a forest is grown by one process, whose mesh has its own devices only, such as jax.local_devices(); a "
+            "single tree may grow over several processes"
+        )
+    return tuple(mesh.devices.flat)
+
+
+def number_of_threads(n_jobs: int | None) -> int:
+    """Returns how many batches grow at the same time: one a core, or as many as asked; one on an accelerator."""
+    if jax.default_backend() != "cpu":
+        return 1
+    if n_jobs is not None and n_jobs > 0:
+        return n_jobs
+    return max(1, joblib.cpu_count() + 1 + (-1 if n_jobs is None else n_jobs))
+
+
+def pruning_seeds(key: PRNGKeyArray, first_tree: int, num_trees: int) -> Int[np.ndarray, " tree"]:
+    """Returns a seed for every tree, which follows from its number."""
+    number = np.arange(first_tree, first_tree + num_trees, dtype=np.uint32)
+    return np.asarray(_bits(key, number)).astype(np.int64) >> 1
+
+
+@compiled()
+def _bits(key, number):
+    return jax.vmap(lambda n: jax.random.bits(jax.random.fold_in(key, n), (), jnp.uint32))(number)

@@ -1,0 +1,1 @@
+"""Soft trees, trained by gradients, and those hardened from them."""

@@ -1,0 +1,350 @@
+"""The base of all soft estimators: from a table to a trained model, and from the model to its outputs."""
+
+import abc
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key, Real
+from sklearn.base import is_classifier
+from sklearn.model_selection import train_test_split
+
+from jaxtree import forks
+from jaxtree.arrays import AnyArray
+from jaxtree.blocks import is_cpu
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.conventions import check_names, check_parameters, generator_of, key_of, progress_of_trees
+from jaxtree.estimators.common.parts import EstimatorOnTables, read_arguments
+from jaxtree.estimators.soft.parameters import (
+    AUTO,
+    SoftParameters,
+    auto_depth,
+    config_of,
+    epochs_of,
+    hyperparameters_of,
+)
+from jaxtree.files.records import require
+from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
+from jaxtree.files.trees import RandomKey
+from jaxtree.soft.epochs import Predict, Progress, TrainingRows, constant, make_rows
+from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
+from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
+from jaxtree.soft.losses import distillation
+from jaxtree.soft.model import SoftForm, SoftTree, apply, log_mixture
+from jaxtree.soft.on_host import outputs_on_host
+from jaxtree.soft.training import Trained, Validation, train_many
+from jaxtree.table.encoder import Encoder
+from jaxtree.table.reading import check_same_length
+from jaxtree.table.sources import is_source, open_source
+from jaxtree.table.weights import check_sample_weight
+from jaxtree.tree import Tree
+
+PREDICT_FUNCTIONS = {SoftTree: (apply, log_mixture), SoftForest: (apply_forest, forest_log_mixture)}
+"""The functions that return the outputs of models of numbers and of classes, by the type of the model."""
+
+
+class BaseSoft(SoftParameters, EstimatorOnTables):
+    """A soft model on any table. Some subclasses read targets, others make models.
+
+    Attributes:
+        encoder_: The columns of the table.
+        inputs_: How the table becomes rows of the model.
+        soft_model_: The trained model.
+        progress_: Where training ended; an estimator from a file has none.
+        history_: The losses after every epoch.
+        best_epoch_: The number of epochs after which the model stood as it is.
+    """
+
+    n_features_in_: int
+    n_classes_: int
+    n_outputs_: int
+    encoder_: Encoder
+    inputs_: Inputs
+    soft_model_: Any
+    progress_: Progress
+    history_: dict[str, list[float]]
+    best_epoch_: int
+
+    init: Any = None
+    _largest_auto_depth: ClassVar[int]
+    """The most that `depth="auto"` is."""
+
+    @abc.abstractmethod
+    def _read_target(
+        self, y: Any, sample_weight: Any, classes: Any, *, is_known: bool
+    ) -> Real[np.ndarray, "row *output"]:
+        """The target as training takes it; learns the classes, or the units, from it unless these are known."""
+
+    @abc.abstractmethod
+    def _loss(self) -> Any:
+        """The loss that the parameters name."""
+
+    @abc.abstractmethod
+    def _hard_value(self, value: Float[AnyArray, "end output"]) -> Float[AnyArray, "end output"]:
+        """The values of leaves as a hardened tree has them: shares of classes, or numbers in units of the target."""
+
+    @abc.abstractmethod
+    def _hard_target(self, target: Real[np.ndarray, "row *output"]) -> Real[np.ndarray, "row output"]:
+        """The target of training as a hardened tree has it: a class, or numbers in units of the target."""
+
+    @abc.abstractmethod
+    def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node output"]:
+        """The values of a hard tree's nodes as a model has them."""
+
+    @abc.abstractmethod
+    def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
+        """The models before training on rows x, with an axis of models."""
+
+    def _class_factors(self, target: Real[np.ndarray, "row *output"]) -> Float[np.ndarray, " row"] | None:
+        """The factor by which the class of every row multiplies its weight; None is 1."""
+        return None
+
+    def _predict_function(self, model: SoftTree | SoftForest) -> Predict:
+        return PREDICT_FUNCTIONS[type(model)][is_classifier(self)]
+
+    def _stacked(self, model: Any) -> Any:
+        """A fitted model, or its progress, with an axis of models in front, as training takes it."""
+        return jax.tree.map(lambda part: part[None], model)
+
+    def _choose(self, trained: Trained, score: Float[np.ndarray, " model"]) -> Trained:
+        """One training of several: that of the least score."""
+        best = int(np.argmin(score))
+        return jax.tree.map(lambda part: part[best], trained)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+        """Trains the model.
+
+        An interrupt (Ctrl-C) keeps the best parameters so far, with a warning.
+
+        Args:
+            X: A table of shape (rows, columns): a NumPy array, nested lists, or a data frame. Or a source such as the
+                path of a Parquet file (see `jaxtree.table.open_source`).
+            y: The target of every row. Of a source also the name of its column.
+            sample_weight: The weight of every row. Of a source also the name of a column.
+            X_val: Rows on which the model is compared after every epoch; if not given, a share `validation_fraction` of
+                X, or none.
+            y_val: Their targets.
+
+        Raises:
+            InvalidInputError: The table, the target, the weights or a parameter is not allowed.
+            InvalidTypeError: The table holds what cannot be read.
+            TrainingError: The loss has become infinite or not a number.
+        """
+        forks.check_is_whole("fit")
+        check_parameters(self)
+        sample = self._read_sample(X, y, sample_weight)
+        if (X_val is None) != (y_val is None):
+            raise InvalidInputError("X_val and y_val go together, got one of them alone")
+        return self._fit_sample(sample, None if X_val is None else self._read_sample(X_val, y_val, None, is_known=True))
+
+    def _fit_sample(self, sample: SoftSample, validation: SoftSample | None, *, taught_by: Any = None) -> Self:
+        """Trains on rows that are read, by the loss of a teacher if one is given."""
+        if validation is None and self.validation_fraction is not None:
+            sample, validation = split_sample(sample, self.validation_fraction, self.random_state)
+        for name, is_asked in (("patience", self.patience is not None), ("monitor", self.monitor != "loss")):
+            if is_asked and validation is None:
+                raise InvalidInputError(f"{name} is for validation rows: give X_val and y_val, or validation_fraction")
+        models = self._begin(sample)
+        held = None
+        if validation is not None:
+            held = Validation(_training_rows(validation, self.inputs_), self.patience, self.init is not None)
+        loss = self._loss() if taught_by is None else taught_by
+        return self._train(models, sample, loss, num_epochs=epochs_of(self, len(sample.values)), validation=held)
+
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+        """Goes over some further rows once, at the last temperature and with rates that do not fall."""
+        forks.check_is_whole("partial_fit")
+        check_parameters(self)
+        earlier = []
+        if not hasattr(self, "soft_model_"):
+            sample = self._read_sample(X, y, sample_weight, classes=classes)
+            models = self._begin(sample)
+        else:
+            sample, earlier = self._read_sample(X, y, sample_weight, is_known=True), self.history_["loss"]
+            # An estimator from a file has no progress.
+            models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)
+            self._key = RandomKey.of(jax.random.fold_in(self._key.key(), 0))
+        self._train(models, sample, self._loss(), num_epochs=1, goes_on=True)
+        self.history_["loss"] = [*earlier, *self.history_["loss"]]
+        self.best_epoch_ = len(self.history_["loss"])
+        return self
+
+    def _begin(self, sample: SoftSample) -> Any:
+        """Learns the inputs, and returns the models to begin with."""
+        key, own = jax.random.split(key_of(self.random_state))
+        self._key = RandomKey.of(own)
+        old = getattr(self, "soft_model_", None) if self.warm_start else None
+        if old is None:
+            self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
+        form = SoftForm(
+            depth=self._depth_to_begin_with(len(sample.values), old),
+            num_features=self.inputs_.num_features,
+            num_outputs=self.n_classes_ if is_classifier(self) else self.n_outputs_,
+            gate=self.gate,
+            missing=self.inputs_.missing,
+        )
+        models = self._first_models(form, key, self.inputs_.transform(sample.values))
+        if old is None:
+            return models
+        kept = self._stacked(old)
+        if jax.tree.structure(kept) != jax.tree.structure(models):
+            raise InvalidInputError("warm_start needs the parameters of the model to be those of the first fit")
+        return jax.tree.map(lambda new, old: jnp.broadcast_to(old, new.shape), models, kept)
+
+    def _depth_to_begin_with(self, num_rows: int, old: Any) -> int:
+        """The depth of new models, which may give place to an old one."""
+        if self.depth != AUTO:
+            return int(self.depth)
+        if old is not None:
+            return self.depth_
+        return auto_depth(num_rows, self.n_classes_ if is_classifier(self) else 2, self._largest_auto_depth)
+
+    def _train(
+        self,
+        models: Any,
+        sample: SoftSample,
+        loss: Any,
+        *,
+        num_epochs: int,
+        validation: Validation | None = None,
+        goes_on: bool = False,
+    ) -> Self:
+        """Trains the models and takes what they have become as the fitted one.
+
+        Args:
+            models: The models, or their progress, with an axis of models.
+            sample: The rows.
+            loss: The loss; another than that of the parameters is a teacher's.
+            num_epochs: How often the rows are seen.
+            validation: The rows on which checkpoints are compared.
+            goes_on: Whether temperature and rates are those of the last step all the time.
+        """
+        is_guided = self.init is not None or loss is distillation
+        numbers = hyperparameters_of(self, len(sample.values), is_guided=is_guided)
+        config = config_of(self, loss, self._predict_function(models.model if isinstance(models, Progress) else models))
+        if goes_on:
+            numbers = numbers._replace(first_temperature=self.last_temperature)
+            config = config._replace(decay=constant)
+        with progress_of_trees(self.verbose, num_epochs, "training", "epochs are done") as report:
+            trained = train_many(
+                models,
+                _training_rows(sample, self.inputs_),
+                keys=jax.random.split(self._key.key(), jax.tree.leaves(models)[0].shape[0]),
+                num_epochs=num_epochs,
+                config=config,
+                hyperparameters=numbers,
+                validation=validation,
+                report=report,
+            )
+        losses = trained.loss[:, -1:] if trained.validation_loss is None else trained.validation_loss
+        chosen = self._choose(jax.tree.map(np.asarray, trained), losses.min(axis=1, initial=np.inf))
+        self._rows = sample
+        self.soft_model_, self.progress_, self.best_epoch_ = chosen.model, chosen.progress, int(chosen.best_epoch)
+        self.history_ = {"loss": chosen.loss.tolist()}
+        if chosen.validation_loss is not None:
+            self.history_["validation_loss"] = chosen.validation_loss.tolist()
+        return self
+
+    def fitted_state(self) -> SoftState:
+        """Returns what fitting has learned: what a model file keeps."""
+        return SoftState(
+            self.fitted_table(),
+            InputsState.of(self.inputs_),
+            self.soft_model_,
+            self._key,
+            self.history_,
+            self.best_epoch_,
+            np.asarray(getattr(self, "_mean", []), np.float64),
+            np.asarray(getattr(self, "_deviation", []), np.float64),
+        )
+
+    def restore(self, state: SoftState) -> None:
+        """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
+        check_parameters(self)
+        self.restore_table(state.table)
+        self.inputs_ = state.inputs.inputs(self.schema_)
+        is_mixed_so = mixture_of(state.model) == getattr(self, "mixture", None)
+        require(is_mixed_so, "its trees are mixed in another way than by its parameters")
+        self.soft_model_, self._key = state.model_of(self.inputs_), state.key
+        self.history_, self.best_epoch_ = state.history, state.best_epoch
+        self._mean, self._deviation = state.mean, state.deviation
+
+    @property
+    def depth_(self) -> int:
+        """The number of edges from the root to every leaf."""
+        return form_of(self.soft_model_).depth
+
+    def plot_history(self, ax: Any = None) -> Any:
+        """Draws the losses over the epochs and returns the Axes; see `jaxtree.plot.plot_learning_curve`."""
+        from jaxtree.plot.charts import plot_learning_curve  # which needs Matplotlib
+
+        return plot_learning_curve(self, ax=ax)
+
+    def __getstate__(self) -> dict:
+        """Leaves the rows of the fit, which `harden` takes, out of copies and pickles."""
+        state: Any = super().__getstate__()
+        return {name: part for name, part in state.items() if name != "_rows"}
+
+    def _encoder_to_fit(self, X: Any) -> Encoder:
+        """An encoder that is fitted to the table."""
+        return Encoder(categorical_features=self.categorical_features, max_categories=self.max_categories).fit(X)
+
+    def _read_sample(
+        self, X: Any, y: Any, sample_weight: Any, *, is_known: bool = False, classes: Any = None
+    ) -> SoftSample:
+        """Reads the arguments of a fit.
+
+        Args:
+            X: The table.
+            y: The target.
+            sample_weight: The weights.
+            is_known: Whether columns and classes are known; else they are learned.
+            classes: All classes that there will be, if y may lack some.
+        """
+        given = read_arguments(X, y, sample_weight)
+        if not is_known:
+            self.other_columns_ = given.beside
+        keeps = is_known or (self.warm_start and hasattr(self, "soft_model_"))
+        target = self._read_target(given.y, given.sample_weight, classes, is_known=keeps)
+        if not keeps:
+            self.encoder_ = self._encoder_to_fit(given.X)
+        values = self.encoder_.values(given.X)
+        if not is_source(given.X):
+            check_names(self, given.X, reset=not is_known)
+        elif not is_known:
+            self.n_features_in_ = len(open_source(given.X).names or self.schema_.columns)
+        check_same_length(len(values), target)
+        factors = check_sample_weight(given.sample_weight, len(values)), self._class_factors(target)
+        weight = np.prod([np.ones(len(values)), *(factor for factor in factors if factor is not None)], axis=0)
+        sample = SoftSample(values, target, weight)
+        return sample if sample.weight.all() else sample.take(sample.weight > 0)
+
+    def _outputs_of(self, values: Real[np.ndarray, "row value"]) -> Float[np.ndarray, "row output"]:
+        """The outputs of the model."""
+        model, x = self.soft_model_, self.inputs_.transform(values)
+        if is_cpu():
+            return outputs_on_host(model, x, float(self.last_temperature), of_classes=is_classifier(self))
+        return predict_in_blocks(self._predict_function(model), model, x, float(self.last_temperature))
+
+
+def _training_rows(sample: SoftSample, inputs: Inputs) -> TrainingRows:
+    """The rows as training takes them; weights are 1 in the mean."""
+    return make_rows(inputs.transform(sample.values), sample.target, sample.weight / sample.weight.mean())
+
+
+def split_sample(sample: SoftSample, fraction: float, seed: Any) -> tuple[SoftSample, SoftSample]:
+    """Holds out a share of the rows, of every class alike where each has two rows.
+
+    Raises:
+        InvalidInputError: Nothing is left to train or to validate on.
+    """
+    labels = sample.target if sample.target.ndim == 1 else None
+    if labels is not None and np.bincount(labels.astype(np.int64)).min(initial=2) < 2:
+        labels = None
+    rows = np.arange(len(sample.values))
+    try:
+        kept, held = train_test_split(rows, test_size=fraction, random_state=generator_of(seed), stratify=labels)
+    except ValueError as error:
+        raise InvalidInputError(f"validation_fraction={fraction} of {len(rows)} rows: {error}") from None
+    return sample.take(np.sort(kept)), sample.take(np.sort(held))

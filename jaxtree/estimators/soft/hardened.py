@@ -1,0 +1,212 @@
+"""Hardened soft trees as estimators; printed forms take an oblique tree as one of thresholds on its planes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.parts import EstimatorOnTables, PredictsNumbers, part_by_part
+from jaxtree.estimators.soft.targets import OfClasses
+from jaxtree.estimators.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
+from jaxtree.export.models import Planes, TermKind
+from jaxtree.files.soft import HardState
+from jaxtree.soft.hard_trees import AxisSplits, HardNodeSums, ObliqueTree, tree_of_splits
+from jaxtree.soft.harden import Hardened
+from jaxtree.soft.inputs import Standard
+from jaxtree.table.binning import Bins
+from jaxtree.table.encoder import Encoder
+from jaxtree.table.schema import Column, Schema, make_schema
+from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.forest import join_trees
+from jaxtree.tree.model import FittedModel
+from jaxtree.tree.paths import Links
+
+
+class _HardTree(EstimatorOnTables):
+    """An oblique tree on any table; it is made by `harden`, not by `fit`.
+
+    Attributes:
+        tree_: The `jaxtree.soft.hard_trees.ObliqueTree`.
+        agreement_: How far both trees predict the same for the rows that it was hardened on, see
+            `jaxtree.soft.harden.Hardened`; after `refine`, how far it and the tree before do.
+    """
+
+    tree_: ObliqueTree
+    agreement_: float
+    classes_: Shaped[np.ndarray, " class"]
+    encoder_: Encoder
+    _parameter_constraints: ClassVar[dict] = {}
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Raises InvalidInputError: fit a soft tree, and harden it."""
+        raise InvalidInputError("a hardened tree cannot be fitted: fit a soft tree, and call its harden()")
+
+    @part_by_part
+    def apply(self, X: Any) -> Int[np.ndarray, " row"]:
+        """Returns the leaf where every row ends."""
+        values = self._values(X)
+        return self.tree_.apply(values)
+
+    def export_text(self) -> str:
+        """Returns the tree as text, see `jaxtree.soft.hard_trees.ObliqueTree.export_text`."""
+        self._check()
+        return self.tree_.export_text()
+
+    def get_depth(self) -> int:
+        """Returns the depth of the deepest leaf."""
+        self._check()
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Returns the number of leaves."""
+        self._check()
+        return self.tree_.n_leaves
+
+    def fitted_state(self) -> HardState:
+        """Returns what the tree consists of: what a model file keeps."""
+        self._check()
+        return HardState.of(self.fitted_table(), self.tree_, float(self.agreement_))
+
+    def restore(self, state: HardState) -> None:
+        """Takes what `fitted_state` of another tree returned; see `KeptInFiles.restore`."""
+        self.restore_table(state.table)
+        self.tree_, self.agreement_ = state.tree(self.encoder_.schema_), state.agreement
+
+    def __sklearn_tags__(self):
+        """scikit-learn's tags: there is nothing to fit."""
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+    @property
+    def model_(self) -> FittedModel:
+        """The tree as one of thresholds on a table of its planes, as printed forms take it."""
+        return self.model_of_planes()
+
+    def model_of_planes(self, column_names: Sequence[str] | None = None) -> FittedModel:
+        """Returns `model_` with other names of the columns of the table."""
+        self._check()
+        tree, schema = thresholds_on_planes(self.tree_, column_names)
+        value, forest = np.asarray(self.tree_.value, np.float64), join_trees([tree])
+        if not tree.num_classes:
+            return FittedModel(schema, forest, value, None, (), ())
+        label, order = value.argmax(axis=1)[None], np.arange(len(self.classes_))
+        return FittedModel(schema, forest, value, label, (self.classes_,), (order,))
+
+    def planes(self) -> Planes:
+        """Returns the planes, in terms of the table."""
+        return planes_in_terms(self.tree_)
+
+    def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row column"]:
+        """Returns shares of classes or means, of rows that `encoder_.values` has encoded."""
+        return self.tree_.predict(values)
+
+    def plane_columns(self, X: Any) -> Float[np.ndarray, "row column"]:
+        """Returns the rows of a table as the planes take them: numbers scaled, categories one-hot."""
+        values = self._values(X)
+        return self.tree_.inputs.transform(values)
+
+    def _check(self) -> None:
+        check_is_fitted(self, "tree_", msg="This %(name)s holds no tree: it is made by the harden() of a soft tree.")
+
+    def _values(self, X: Any) -> Float[np.ndarray, "row value"]:
+        self._check()
+        return super()._values(X)
+
+
+class HardTreeClassifier(OfClasses, _HardTree):
+    """A hardened oblique tree of classes: the `harden()` of a `SoftTreeClassifier`."""
+
+
+class HardTreeRegressor(PredictsNumbers, _HardTree):
+    """A hardened oblique tree of numbers: the `harden()` of a `SoftTreeRegressor`."""
+
+
+def hard_estimator(soft: Any, hardened: Hardened) -> Any:
+    """An estimator of a hardened tree: a `DecisionTree...` of a node table, else one of an oblique tree.
+
+    Args:
+        soft: The fitted soft estimator.
+        hardened: Its tree made hard, its leaves in units of the target.
+    """
+    of_classes, has_table = is_classifier(soft), isinstance(hardened.tree, Tree)
+    estimator: Any
+    if has_table:
+        estimator = (DecisionTreeClassifier if of_classes else DecisionTreeRegressor)(max_depth=max(soft.depth_, 1))
+    else:
+        estimator = HardTreeClassifier() if of_classes else HardTreeRegressor()
+    estimator.restore_table(soft.fitted_table())
+    estimator.encoder_.schema_, estimator.agreement_ = hardened.schema, hardened.agreement
+    if not has_table:
+        estimator.tree_ = hardened.tree
+        return estimator
+    estimator.n_outputs_ = getattr(soft, "n_outputs_", 1)
+    estimator.max_features_, estimator.pruning_ = soft.n_features_in_, None
+    return estimator.settle(hardened.tree)
+
+
+def planes_in_terms(oblique: ObliqueTree) -> Planes:
+    """Returns the planes of the nodes that split, in their order; of a single leaf one of zeros.
+
+    Raises InvalidInputError if a column is scaled by quantiles, which other programs have not.
+    """
+    inputs, terms = oblique.inputs, []
+    for feature, scale in enumerate(inputs.scales):
+        column = inputs.schema.features[feature].column
+        if scale is None:
+            terms += [(column, TermKind.CATEGORY, float(code), 1.0) for code in range(inputs.width(feature))]
+        elif isinstance(scale, Standard):
+            terms.append((column, TermKind.NUMBER, scale.mean, scale.deviation))
+        else:
+            raise InvalidInputError(
+                f"column {inputs.schema.column_names[column]!r} is scaled by quantiles, which this form does not have: "
+                "fit the soft tree with scaling='standard'"
+            )
+    indicated = inputs.with_indicator.tolist()
+    terms += [(inputs.schema.features[feature].column, TermKind.MISSING, 0.0, 1.0) for feature in indicated]
+    column, kind, middle, unit = (np.array(part) for part in zip(*terms, strict=True))
+    nodes = _asking(oblique)
+    return Planes(inputs.schema, column, kind, middle, unit, oblique.normal[nodes], oblique.offset[nodes])
+
+
+def thresholds_on_planes(oblique: ObliqueTree, column_names: Sequence[str] | None = None) -> tuple[Tree, Schema]:
+    """Returns the tree as one of thresholds, and a schema whose columns are the planes in words.
+
+    Args:
+        oblique: The tree.
+        column_names: Other names of the columns of its table.
+
+    Raises:
+        InvalidInputError: There is not one name a column.
+    """
+    if column_names is not None:
+        inputs = replace(oblique.inputs, schema=oblique.inputs.schema.renamed(column_names))
+        oblique = replace(oblique, inputs=inputs)
+    words, limits = zip(*(oblique.plane_in_words(node) for node in _asking(oblique).tolist()), strict=True)
+    schema = _schema_of_planes(words, limits)
+    inner = np.arange(np.count_nonzero(~oblique.is_leaf))
+    splits = AxisSplits(inner, 0 * inner + SplitKind.THRESHOLD, np.array(limits)[inner], 0 * inner)
+    links = Links(*(getattr(oblique, name) for name in Links._fields))
+    total = oblique.value * oblique.weight[:, None]
+    sums = HardNodeSums(oblique.num_rows, oblique.weight, total, np.zeros(oblique.node_count))
+    return tree_of_splits(splits, links, schema, sums, oblique.num_classes), schema
+
+
+def _asking(oblique: ObliqueTree) -> Int[np.ndarray, " plane"]:
+    """The nodes that split; of a single leaf itself."""
+    return np.flatnonzero(~oblique.is_leaf) if oblique.node_count > 1 else np.zeros(1, np.int64)
+
+
+def _schema_of_planes(words: tuple[str, ...], limits: tuple[float, ...]) -> Schema:
+    """A column for every plane, whose two codes lie on its two sides."""
+    columns = []
+    for name, limit in zip(words, limits, strict=True):
+        sides = np.array([np.nextafter(limit, -np.inf), np.nextafter(limit, np.inf)])
+        bins = Bins(sides, sides.copy(), np.array([limit]), exact=False)
+        columns.append(Column(name, "numeric", (), bins, has_missing=False))
+    return make_schema(tuple(columns), onehot=False)

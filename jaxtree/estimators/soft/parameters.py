@@ -1,0 +1,132 @@
+"""Parameters that all soft estimators have, the sizes that "auto" stands for, and the training that follows."""
+
+import dataclasses
+import math
+from numbers import Real
+from typing import Annotated, Any
+
+import optax
+from sklearn.base import is_classifier
+from sklearn.utils._param_validation import Interval
+
+from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Words, whole
+from jaxtree.estimators.common.prunings import AT_LEAST_0
+from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
+from jaxtree.soft.inputs import SCALINGS
+from jaxtree.soft.losses import Loss, zero_one
+from jaxtree.soft.model import GATES
+
+AUTO = "auto"
+"""A number that follows from the rows of the table."""
+DECIDED = 1e-6
+"""A temperature at which gates decide."""
+
+BITS_A_LEAF = 32
+"""The least number of bits of the target for a leaf, in the mean, in a tree deeper than `LEAST_DEPTH`."""
+LEAST_DEPTH = 3
+NUM_STEPS = 2500
+"""The number of steps of a training that sees the rows at least `LEAST_EPOCHS` times."""
+LEAST_EPOCHS = 10
+
+DEPTHS = whole(0, 16)
+POSITIVE = Interval(Real, 0, None, closed="neither")
+FROM_0_BELOW_1 = Interval(Real, 0, 1, closed="left")
+BETWEEN_0_AND_1 = Interval(Real, 0, 1, closed="neither")
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class SoftParameters(AnnotatedParameters):
+    """Parameters of all soft estimators."""
+
+    depth: Annotated[int | str, DEPTHS, Words({AUTO})] = AUTO
+    gate: Annotated[str, Words(GATES)] = "oblique"
+    max_epochs: Annotated[int | str, whole(1), Words({AUTO})] = AUTO
+    batch_size: Annotated[int, whole(1)] = 256
+    optimizer: Annotated[Any, optax.GradientTransformation, None] = None
+    first_temperature: Annotated[float, POSITIVE] = 1.0
+    last_temperature: Annotated[float, POSITIVE] = 0.3
+    noise: Annotated[float | str | None, AT_LEAST_0, None, Words({AUTO})] = AUTO
+    averaging: Annotated[float, FROM_0_BELOW_1] = 0.99
+    validation_fraction: Annotated[float | None, BETWEEN_0_AND_1, None] = None
+    monitor: Annotated[str, Words({"loss", "hardened"})] = "loss"
+    patience: Annotated[int | None, whole(1), None] = None
+    scaling: Annotated[str, Words(SCALINGS)] = "standard"
+    categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
+    max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024
+    warm_start: Annotated[bool, "boolean"] = False
+    random_state: Annotated[Any, *SEED] = None
+    verbose: Annotated[int, "verbose"] = 0
+
+
+def epochs_of(estimator: Any, num_rows: int) -> int:
+    """How often a fit of so many rows sees them."""
+    return auto_epochs(num_rows, int(estimator.batch_size)) if estimator.max_epochs == AUTO else estimator.max_epochs
+
+
+def hyperparameters_of(estimator: Any, num_rows: int, *, is_guided: bool = False) -> Hyperparameters:
+    """The numbers of the training that follow from an estimator's parameters.
+
+    Args:
+        estimator: The estimator.
+        num_rows: The rows that it is trained on.
+        is_guided: Whether training begins with a hard tree or follows a teacher: "auto" is then no noise.
+    """
+    noise = estimator.noise
+    if noise == AUTO:
+        noise = None if is_guided else auto_noise(num_rows)
+    return Hyperparameters(
+        rates=LearningRates(gate=estimator.gate_rate, leaf=estimator.leaf_rate),
+        first_temperature=estimator.first_temperature,
+        last_temperature=estimator.last_temperature,
+        monitor_temperature=DECIDED if estimator.monitor == "hardened" else None,
+        noise=noise or None,
+        averaging=estimator.averaging,
+    )
+
+
+def config_of(estimator: Any, loss: Loss, predict: Predict) -> TrainingConfig:
+    """The static part of the training that follows from an estimator's parameters."""
+    monitor = zero_one if estimator.monitor == "hardened" and is_classifier(estimator) else None
+    config = TrainingConfig(loss=loss, monitor=monitor, predict=predict, batch_size=int(estimator.batch_size))
+    return config if estimator.optimizer is None else config._replace(optimizer=estimator.optimizer)
+
+
+def auto_depth(num_rows: int, num_classes: int, largest: int) -> int:
+    r"""Returns how deep a tree of so many rows is.
+
+    The class of a row has $\log_2 k$ bits for k classes: more classes need more leaves.
+
+    Args:
+        num_rows: The rows that it is trained on.
+        num_classes: The number of classes; 2 for numbers.
+        largest: The most: every level doubles the time of a step.
+
+    Example:
+        >>> [auto_depth(num_rows, 2, 10) for num_rows in (100, 1000, 10_000, 1_000_000)]
+        [3, 4, 8, 10]
+        >>> auto_depth(10_000, 26, 10)
+        10
+    """
+    num_leaves = num_rows * max(math.log2(num_classes), 1.0) / BITS_A_LEAF
+    return min(max(int(num_leaves).bit_length() - 1, LEAST_DEPTH), largest)
+
+
+def auto_epochs(num_rows: int, batch_size: int) -> int:
+    """Returns how often so many rows are seen: small tables often, so that there are steps enough.
+
+    Example:
+        >>> [auto_epochs(num_rows, 256) for num_rows in (100, 1000, 10_000, 1_000_000)]
+        [2500, 625, 63, 10]
+    """
+    steps_an_epoch = -(-num_rows // batch_size)
+    return max(-(-NUM_STEPS // steps_an_epoch), LEAST_EPOCHS)
+
+
+def auto_noise(num_rows: int) -> float:
+    r"""Returns $n^{-1/5}$ of n rows: the rate at which a kernel's best width falls (Silverman, 1986).
+
+    Example:
+        >>> [round(auto_noise(num_rows), 2) for num_rows in (100, 1000, 10_000, 1_000_000)]
+        [0.4, 0.25, 0.16, 0.06]
+    """
+    return num_rows**-0.2

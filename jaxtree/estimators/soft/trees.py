@@ -1,0 +1,310 @@
+"""Soft trees and soft forests as estimators."""
+
+import dataclasses
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Key
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree import forks
+from jaxtree.arrays import AnyArray
+from jaxtree.compilation import compiled
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.estimators.common.conventions import Words, whole
+from jaxtree.estimators.soft.base import BaseSoft
+from jaxtree.estimators.soft.hardened import hard_estimator
+from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, POSITIVE
+from jaxtree.estimators.soft.targets import SoftClassifier, SoftRegressor
+from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.soft.forest import MIXTURES, SoftForest, init_forest
+from jaxtree.soft.from_tree import from_tree
+from jaxtree.soft.harden import harden
+from jaxtree.soft.model import SoftForm, SoftTree, init
+from jaxtree.soft.training import Trained
+from jaxtree.table.encoder import Encoder
+
+ROWS_FOR_THRESHOLDS = 1000
+"""Rows among which axis gates have their first thresholds."""
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class OfOneTree(BaseSoft):
+    """The model is one soft tree, the best of several."""
+
+    depth: Annotated[int | str, DEPTHS, Words({AUTO})] = dataclasses.field(default=AUTO, kw_only=False)
+    init: Annotated[Any, object] = None
+    init_width: Annotated[float, POSITIVE] = 0.1
+    n_restarts: Annotated[int, whole(1)] = 1
+
+    _largest_auto_depth = 10
+
+    def harden(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, *, refit: bool | None = None, drop: str = "box"
+    ) -> Any:
+        """Returns an ordinary tree that sends every row to the side to which the gates send more than half of it.
+
+        Of axis gates it is a `DecisionTreeClassifier` or `DecisionTreeRegressor`, whose node table `tree_` can be
+        pruned, exported and plotted like any other; of oblique gates a `HardTreeClassifier` or `HardTreeRegressor`.
+        Its `agreement_` is the share of rows for which both predict the same.
+
+        Args:
+            X: Rows to refit leaves on, and to find dead branches with; those of the last fit if not given.
+            y: Their targets.
+            sample_weight: Their weights.
+            refit: Whether a leaf gets the shares, or the mean, of its rows. If not, it keeps the value of the soft
+                tree. Not given, leaves of numbers are refitted and those of classes are not, which have learned from
+                rows nearby, too.
+            drop: Which branches go: "box", those where no point within the ranges of the columns comes; or "rows",
+                those where none of the rows come: a smaller tree, that fits further rows less.
+
+        Raises:
+            InvalidInputError: The estimator was loaded from a file or a pickle, which has no rows; or other arguments
+                are not allowed.
+        """
+        forks.check_is_whole("harden")
+        check_is_fitted(self)
+        if X is not None:
+            sample = self._read_sample(X, y, sample_weight, is_known=True)
+        elif (sample := getattr(self, "_rows", None)) is None:
+            raise InvalidInputError("the rows of the fit are not kept in a file or pickle: give harden() X and y")
+        of_classes, leaf = is_classifier(self), self.soft_model_.leaf
+        hardened = harden(
+            dataclasses.replace(self.soft_model_, leaf=leaf._replace(value=self._hard_value(leaf.value))),
+            self.inputs_,
+            sample._replace(target=self._hard_target(sample.target)),
+            num_classes=(self.n_classes_,) if of_classes else (),
+            temperature=self.last_temperature,
+            refit=not of_classes if refit is None else refit,
+            drop=drop,
+        )
+        return hard_estimator(self, hardened)
+
+    def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> SoftTree:
+        keys = jax.random.split(key, self.n_restarts)
+        if self.init is None:
+            return _first_trees_of(form, keys, x)
+        return jax.vmap(lambda key: self._soft_init(form, key))(keys)
+
+    def _encoder_to_fit(self, X: Any) -> Encoder:
+        """A fitted encoder: that of the tree to begin with, if there is any."""
+        if self.init is None:
+            return super()._encoder_to_fit(X)
+        if not isinstance(self.init, BaseTree):
+            raise InvalidTypeError(f"init must be a fitted tree of jaxtree, got {type(self.init).__name__}")
+        check_is_fitted(self.init)
+        known = np.asarray(getattr(self.init, "classes_", None)).tolist()
+        if is_classifier(self) and known != self.classes_.tolist():
+            raise InvalidInputError(f"init must have the classes of y, {self.classes_.tolist()}, got {known}")
+        return self.init.encoder_
+
+    def _soft_init(self, form: SoftForm, key: Key[Array, ""]) -> SoftTree:
+        """The hard tree that training begins with, as a soft one."""
+        return from_tree(
+            self.init.tree_,
+            self.inputs_,
+            temperature=self.init_width,
+            gate=form.gate,
+            node_value=self._value_of_nodes(self.init.tree_),
+            depth=None if self.depth == AUTO else form.depth,
+            key=key,
+        )
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class OfOneForest(BaseSoft):
+    """The model is a soft forest, its trees trained apart, or all together with their weights."""
+
+    n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=10, kw_only=False)
+    mixture: Annotated[str, Words(MIXTURES)] = "mean"
+
+    _largest_auto_depth = 8
+
+    def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
+        if self.mixture == "mean":
+            return _first_trees_of(form, jax.random.split(key, self.n_estimators), x)
+        (key,) = jax.random.split(key, 1)
+        return self._stacked(init_forest(form, num_trees=self.n_estimators, mixture=self.mixture, key=key))
+
+    def _stacked(self, model: Any) -> Any:
+        if self.mixture != "mean":
+            return super()._stacked(model)
+        return model.trees if isinstance(model, SoftForest) else model
+
+    def _choose(self, trained: Trained, score: Float[np.ndarray, " model"]) -> Trained:
+        if self.mixture != "mean":
+            return super()._choose(trained, score)
+        loss, validation_loss = jax.tree.map(lambda loss: loss.mean(axis=0), (trained.loss, trained.validation_loss))
+        best_epoch = np.median(trained.best_epoch)
+        return Trained(SoftForest(trained.model, None), loss, validation_loss, best_epoch, trained.progress)
+
+
+def _first_trees_of(form: SoftForm, keys: Key[Array, " model"], x: Float[np.ndarray, "row feature"]) -> SoftTree:
+    """Random trees. Planes pass through the middle of the rows, thresholds of axis gates lie among them."""
+    rows = x[:: max(1, len(x) // ROWS_FOR_THRESHOLDS)] if form.gate == "axis" else None
+    return _first_trees(keys, rows, form=form)
+
+
+@compiled("form")
+def _first_trees(
+    keys: Key[Array, " model"], rows: Float[AnyArray, "row feature"] | None, *, form: SoftForm
+) -> SoftTree:
+    return jax.vmap(lambda key: init(form, key=key, inputs=rows))(keys)
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class SoftTreeClassifier(OfOneTree, SoftClassifier):
+    """A soft decision tree of classes: rows go to all leaves, to each with a probability; trained by gradients.
+
+    The leaves hold distributions over the classes, and the tree predicts their mean. `harden` makes an ordinary tree of
+    it, which decides at every gate. Depth, length of training and noise follow from the number of rows if they are not
+    given.
+
+    Args:
+        depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:
+            32 a leaf or more (of k classes 32 / log2 k), at least 3 and at most 10.
+        gate: "oblique", gates that divide by a plane; or "axis", by one feature and a threshold.
+        loss: "log_loss", or a function of log probabilities (rows, classes) and class codes that returns a loss for
+            each row, in JAX.
+        label_smoothing: The share of every label that is spread over all classes.
+        max_epochs: How often all rows are seen. "auto" is as often as 2,500 steps take, and 10 times at least.
+        batch_size: The most rows of a step.
+        gate_rate: The learning rate of gates.
+        leaf_rate: The learning rate of leaves.
+        optimizer: An optimiser of optax with learning rate 1; None is `optax.adam(1.0)`.
+        first_temperature: The temperature of the gates in the first step; it falls by the same factor in each.
+        last_temperature: The temperature in the last step, and of predictions. Lower ones make a tree that loses less
+            when it is hardened.
+        noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto" is
+            $n^{-1/5}$ of n rows, and none where training begins with `init` or in `distil`.
+        averaging: How much of the running average of the parameters a step keeps; 0 for the last parameters.
+        validation_fraction: The share of the rows that is held out for validation, where `fit` is given none; None for
+            no rows. With any, the parameters after the best epoch are kept.
+        monitor: By what epochs are compared on validation rows: "loss", the loss of the soft model; or "hardened", the
+            share of wrong classes, or the loss of numbers, of the model whose gates decide.
+        patience: After how many epochs without a better validation loss training ends; None is never.
+        scaling: What numbers of the table become: "standard", "quantile" or "none".
+        categorical_features: "from_dtype", None, or which columns are categorical; categories are one-hot.
+        max_categories: The most categories of a column.
+        class_weight: Factors of classes in a dict, or "balanced".
+        init: A fitted tree of jaxtree to begin with, for fine-tuning, such as a `DecisionTreeClassifier` of the same
+            columns. `depth` must be at least its own.
+        init_width: The width of its gates' steps to begin with, in units of scaled inputs.
+        n_restarts: How many trees are trained, as one program; that of the least loss is kept, on validation rows if
+            there are any.
+        warm_start: Whether `fit` goes on from the fitted model; columns, classes and the model's parameters must be the
+            same.
+        random_state: Seed of what is drawn, or a NumPy generator.
+        verbose: Whether to show a progress bar.
+
+    Attributes:
+        soft_model_: The trained `jaxtree.soft.SoftTree`.
+        depth_: Its depth.
+        inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
+        history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
+        best_epoch_: The number of epochs after which the model stood as it is.
+        classes_: The classes in ascending order.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> tree = SoftTreeClassifier(random_state=0).fit(X, y)
+        >>> tree.score(X, y) > 0.9
+        True
+    """
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class SoftTreeRegressor(OfOneTree, SoftRegressor):
+    """A soft decision tree of numbers: rows go to all leaves, to each with a probability; trained by gradients.
+
+    `harden` makes an ordinary tree of it, which decides at every gate.
+
+    Args:
+        depth: As of a `SoftTreeClassifier`, as are all parameters that are not named here; "auto" counts 32 rows a
+            leaf.
+        loss: "squared_error", "absolute_error", "quantile", "poisson" (counts or rates; the model has the logarithm of
+            the mean), or a function of outputs and targets (rows, outputs) that returns a loss for each row, in JAX.
+            Targets of the named ones are scaled for training.
+        quantile: The level for `loss="quantile"`.
+        gate_rate: The learning rate of gates.
+        leaf_rate: The learning rate of leaves.
+        init: A fitted tree of jaxtree to begin with, such as a `DecisionTreeRegressor` of the same columns.
+
+    Attributes:
+        soft_model_: The trained `jaxtree.soft.SoftTree`.
+        depth_: Its depth.
+        inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
+        history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
+        best_epoch_: The number of epochs after which the model stood as it is.
+
+    Example:
+        >>> import numpy as np
+        >>> X = np.linspace(-1, 1, 200)[:, None]
+        >>> y = np.abs(X[:, 0])
+        >>> tree = SoftTreeRegressor(depth=2, max_epochs=200, random_state=0).fit(X, y)
+        >>> tree.score(X, y) > 0.9
+        True
+    """
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class SoftForestClassifier(OfOneForest, SoftClassifier):
+    """Several soft trees of classes that predict together.
+
+    Trees are trained side by side as one program.
+
+    Args:
+        n_estimators: The number of trees.
+        depth: As of a `SoftTreeClassifier`, as are all parameters that are not named here (there are no `init`,
+            `init_width` and `n_restarts`); "auto" is at most 8.
+        mixture: "mean": trees are trained apart and count alike; or "learned": all are trained together, with weights
+            that depend on the row.
+
+    Attributes:
+        soft_model_: The trained `jaxtree.soft.forest.SoftForest`.
+        depth_: The depth of its trees.
+        inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
+        history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
+        best_epoch_: The number of epochs after which the model stood as it is.
+        classes_: The classes in ascending order.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = SoftForestClassifier(3, depth=2, max_epochs=200, random_state=0).fit(X, y)
+        >>> forest.score(X, y) > 0.9
+        True
+    """
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class SoftForestRegressor(OfOneForest, SoftRegressor):
+    """Several soft trees of numbers that predict together.
+
+    Trees are trained side by side as one program.
+
+    Args:
+        n_estimators: The number of trees.
+        depth: As of a `SoftTreeRegressor`, as are all parameters that are not named here (there are no `init`,
+            `init_width` and `n_restarts`); "auto" is at most 8.
+        mixture: "mean": trees are trained apart and count alike; or "learned": all are trained together, with weights
+            that depend on the row.
+
+    Attributes:
+        soft_model_: The trained `jaxtree.soft.forest.SoftForest`.
+        depth_: The depth of its trees.
+        inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
+        history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
+        best_epoch_: The number of epochs after which the model stood as it is.
+
+    Example:
+        >>> import numpy as np
+        >>> X = np.linspace(-1, 1, 200)[:, None]
+        >>> y = np.abs(X[:, 0])
+        >>> forest = SoftForestRegressor(3, depth=2, max_epochs=200, random_state=0).fit(X, y)
+        >>> forest.score(X, y) > 0.9
+        True
+    """

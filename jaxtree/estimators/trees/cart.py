@@ -1,0 +1,261 @@
+"""CART: classification and regression trees, with scikit-learn's parameters."""
+
+import dataclasses
+import math
+from numbers import Integral
+from typing import Annotated, Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.utils import Bunch
+
+from jaxtree.criteria import Criterion
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.conventions import Words, key_of
+from jaxtree.estimators.common.growing import Recipe
+from jaxtree.estimators.common.interactions import read_interactions
+from jaxtree.estimators.common.magnitude import check_counts
+from jaxtree.estimators.common.monotone import read_monotone
+from jaxtree.estimators.common.parameters import BALANCED, CLASS_CRITERIA, CartParameters, RegressionParameters
+from jaxtree.estimators.common.sample import Weights
+from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
+from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules
+from jaxtree.prune.weakest_links import cost_complexity_path
+from jaxtree.table.encoder import Encoder
+from jaxtree.table.target import NumberTarget
+from jaxtree.tree import SplitKind
+
+BINS_OF_RANDOM_THRESHOLDS = 255
+"""Bins of a numeric column whose thresholds are drawn at random, where `max_bins` is "auto"."""
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class _CART(CartParameters, BaseTree):
+    """The base of the two CART estimators: how parameters become a recipe."""
+
+    splitter: Annotated[str, Words({"best", "random"})] = "best"
+
+    split_limit_counts = "rows"
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Returns the prices `ccp_alphas` at which cost-complexity pruning prunes more, and the trees' `impurities`.
+
+        Args:
+            X: A table, as in `fit`.
+            y: Its target.
+            sample_weight: The weight of every row.
+
+        Returns:
+            A `jaxtree.prune.weakest_links.CostComplexityPath`; the tree is grown without `ccp_alpha` and `pruning`.
+
+        Raises:
+            InvalidInputError: The table, the target, the weights or a parameter is not allowed.
+            InvalidTypeError: The table holds what cannot be read.
+
+        Example:
+            >>> from sklearn.datasets import load_iris
+            >>> X, y = load_iris(return_X_y=True)
+            >>> DecisionTreeClassifier(max_depth=2).cost_complexity_pruning_path(X, y).ccp_alphas.round(4)
+            array([0.    , 0.2598, 0.3333])
+        """
+        whole: Any = clone(self)
+        whole.set_params(ccp_alpha=0.0, pruning=None).fit(X, y, sample_weight=sample_weight)
+        return Bunch(**cost_complexity_path(whole.tree_)._asdict())
+
+    def make_encoder(self) -> Encoder:
+        encoder = super().make_encoder()
+        if self.splitter == "random" and self.max_bins == "auto":
+            encoder.max_bins = BINS_OF_RANDOM_THRESHOLDS
+        return encoder
+
+    def growth_limits(self, num_rows: int, weight: Weights) -> Limits:
+        """Returns when nodes are not split; with weights, rows are counted if a limit on them is set."""
+        split = max(2, _number_of_rows(self.min_samples_split, num_rows))
+        leaf = _number_of_rows(self.min_samples_leaf, num_rows)
+        if weight is not None and split == 2 and leaf == 1:
+            # A node with one row is a leaf anyway, and a branch without any is never made.
+            split = leaf = 0
+        return Limits(
+            max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
+            min_samples_split=split,
+            min_samples_leaf=leaf,
+            min_weight_leaf=self.min_weight_fraction_leaf * (num_rows if weight is None else float(weight.sum())),
+            min_impurity_decrease=float(self.min_impurity_decrease) - np.finfo(np.float64).eps,
+            max_features=self.max_features_,
+        )
+
+    def draws_growth(self) -> bool:
+        return self.splitter == "random" or self.max_features is not None
+
+    def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
+        """Returns how to grow on so many rows with such weights."""
+        self.max_features_ = _number_of_features(self.max_features, self.n_features_in_)
+        monotone = read_monotone(self.monotonic_cst, self.schema_)
+        if monotone is not None and self.n_outputs_ > 1:
+            raise InvalidInputError("Monotonicity constraints are not supported with multiple outputs.")
+        if monotone is not None and is_classifier(self) and self.n_classes_ > 2:
+            raise InvalidInputError(
+                f"Monotonicity constraints are not supported with multiclass classification; y has {self.n_classes_} "
+                "classes, and 2 are allowed"
+            )
+        limits = self.growth_limits(num_rows, weight)
+        rules = Rules(
+            self.make_objective(),
+            Missing[self.missing.upper()],
+            counts_rows=weight is not None and limits.min_samples_leaf > 0,
+            samples_features=self.max_features_ < self.schema_.num_features,
+            samples_thresholds=self.splitter == "random",
+            draws_ties=self.ties == "hash",
+        )
+        # Without a key ties are drawn, too: the same in every fit.
+        key = key_of(self.random_state) if rules.samples_features or rules.samples_thresholds else None
+        sets = read_interactions(self.interaction_cst, self.schema_)
+        return Recipe(rules, limits, SplitKind[self.categorical_splits.upper()], monotone, key, sets=sets)
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class DecisionTreeClassifier(_CART, BaseTreeClassifier):
+    r"""CART (Breiman et al., *Classification and Regression Trees*, 1984): binary splits of the greatest gain.
+
+    Parameters have the names and meanings of `sklearn.tree.DecisionTreeClassifier`; a column with no more than
+    `max_bins` distinct values gives the same tree wherever the best split is unique. Of equal gains that of the column
+    wins whose hash with the node's path is the least (see `ties`), then the lowest value's: two fits never differ.
+
+    Numeric, ordered and boolean columns are split by thresholds half way between neighbouring values of the node.
+    Categorical columns are split in two by the best subset: with two classes by theorem 4.5 of the book, with more by
+    trying all subsets of up to 8 categories, and beyond by the order of the share of each class in turn. Weka's
+    SimpleCart grows the same trees with `min_samples_leaf=2`, except that it stops where its best split leaves too
+    few rows on a side, and the next best is taken here.
+
+    The gain is $i(t) - \sum_b \frac{w_b}{w_t} i(t_b)$ with the criterion $i$: "gini" is $1 - \sum_c p_c^2$ (the
+    default of scikit-learn, rpart and SimpleCart), "entropy" and "log_loss" $-\sum_c p_c \log_2 p_c$,
+    "misclassification" $1 - \max_c p_c$; of several outputs it is the mean over them.
+
+    Args:
+        criterion: "gini", "entropy", "log_loss" or "misclassification", or a function of the class weights of a
+            node, such as `jaxtree.criteria.gini`.
+        splitter: "best", or "random": one threshold a column, uniform between a node's least and greatest value.
+        max_depth: The largest depth of a leaf; None for no limit.
+        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
+        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
+        min_weight_fraction_leaf: The least share of the whole weight in a branch.
+        max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
+        ties: The column that a node splits by where several gain the same: "hash" takes that of the least hash with
+            the node's path, so that all have the same chance, and "first" the first.
+        random_state: Seed of what is drawn, or a NumPy generator.
+        max_leaf_nodes: The most leaves; the splits of greatest gain times weight are made first.
+        min_impurity_decrease: The least gain of a split times the node's share of the whole weight.
+        ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
+        class_weight: Factors of the classes' weights: a dict, "balanced", a list for several outputs, or None.
+        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the share of the second of two classes
+            may go as the column rises.
+        interaction_cst: Sets of columns, by number or name: only columns of one set occur together on a path from the
+            root; columns in no set form one more. Or "pairwise", "no_interactions", or None.
+        missing: Where rows go whose value is missing: "learn" lets every split choose the branch where they gain
+            most (a split that saw none sends them to the heavier branch), "fraction" sends a part into every branch,
+            "branch" makes missing a value of its own, larger than every number.
+        categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
+        categorical_features: "from_dtype", None, or which columns are categorical.
+        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
+            exact for tables of up to 50,000 rows and 255 beyond.
+        max_categories: The most categories of a column.
+        pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
+
+    Attributes:
+        tree_: The fitted `jaxtree.Tree`, after pruning.
+        schema_: Columns and features in words.
+        classes_: The classes in ascending order; a list for several outputs.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> DecisionTreeClassifier(max_depth=2).fit(X, y).score(X, y)
+        0.96
+    """
+
+    criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "gini"
+    class_weight: Annotated[Any, dict, list, BALANCED, None] = None
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
+    r"""CART (Breiman et al., *Classification and Regression Trees*, 1984, chapter 8): regression trees.
+
+    Parameters have the names and meanings of `sklearn.tree.DecisionTreeRegressor`; a column with no more than
+    `max_bins` distinct values gives the same tree wherever the best split is unique. Of equal gains (within
+    1e-9 of the best) that of the column wins whose hash with the node's path is the least (see `ties`), then the
+    lowest value's.
+
+    Categorical columns are split in two by the best subset, which lies in the order of the categories' means
+    (Fisher, *On grouping for maximum homogeneity*, 1958); of several outputs the orders by each one's mean are
+    tried. The gain is $i(t) - \sum_b \frac{w_b}{w_t} i(t_b)$, where $i$ is for "squared_error" the
+    variance (rpart's anova, REPTree's variance), for "poisson" half the mean Poisson deviance; of several outputs it
+    is the mean over them. "absolute_error" is not offered: medians are not sums, which the engine works on.
+
+    Targets are summed in fixed point (see `jaxtree.growth.whole_numbers`): a tree does not depend on the order of
+    the rows: two targets differ if they are further apart than 2**-61 of half the range of all.
+
+    Args:
+        criterion: "squared_error" or "poisson". "friedman_mse" becomes "squared_error", which it equals (the gain of
+            both is the same up to a factor), with scikit-learn's FutureWarning.
+        splitter: "best", or "random": one threshold a column, uniform between a node's least and greatest value.
+        max_depth: The largest depth of a leaf; None for no limit.
+        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
+        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
+        min_weight_fraction_leaf: The least share of the whole weight in a branch.
+        max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
+        ties: The column that a node splits by where several gain the same: "hash" takes that of the least hash with
+            the node's path, so that all have the same chance, and "first" the first.
+        random_state: Seed of what is drawn, or a NumPy generator.
+        max_leaf_nodes: The most leaves; the splits of greatest gain times weight are made first.
+        min_impurity_decrease: The least gain of a split times the node's share of the whole weight.
+        ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
+        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the mean may go as the column rises.
+        interaction_cst: The columns that may occur together on a path, as in `DecisionTreeClassifier`.
+        missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
+        categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
+        categorical_features: "from_dtype", None, or which columns are categorical.
+        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
+            exact for tables of up to 50,000 rows and 255 beyond.
+        max_categories: The most categories of a column.
+        pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
+
+    Attributes:
+        tree_: The fitted `jaxtree.Tree`, after pruning.
+        schema_: Columns and features in words.
+
+    Example:
+        >>> from sklearn.datasets import load_diabetes
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> round(DecisionTreeRegressor(max_depth=3).fit(X, y).score(X, y), 4)
+        0.5007
+    """
+
+    poisson_sum = "positive"
+    """scikit-learn's word for what the sum of a Poisson target must be; it has another for forests."""
+
+    def encode_target(self, y: Any) -> NumberTarget:
+        """Returns the target of a fit as numbers.
+
+        Raises InvalidInputError if the criterion does not allow them.
+        """
+        target = super().encode_target(y)
+        if self.criterion == "poisson":
+            check_counts(target.values, target.values.sum(), self.poisson_sum)
+        return target
+
+
+def _number_of_features(max_features: Any, num_columns: int) -> int:
+    """Returns how many features a node looks at: a number, a share, "sqrt", "log2", or None for all (scikit-learn)."""
+    if max_features is None or isinstance(max_features, Integral):
+        return num_columns if max_features is None else int(max_features)
+    roots = {"sqrt": math.sqrt, "log2": math.log2}
+    number = roots[max_features](num_columns) if isinstance(max_features, str) else max_features * num_columns
+    return max(1, int(number))
+
+
+def _number_of_rows(number_or_share: int | float, num_rows: int) -> int:
+    """Returns a number of rows as it is, and a share of them rounded up."""
+    if isinstance(number_or_share, Integral):
+        return int(number_or_share)
+    return math.ceil(number_or_share * num_rows)

@@ -1,0 +1,311 @@
+"""The best tree of a small depth, by a search of all of them."""
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from numbers import Integral
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxtree.criteria import CRITERIA
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.conventions import Words, progress_of_trees, whole
+from jaxtree.estimators.common.growing import EncodedSample, Recipe
+from jaxtree.estimators.common.magnitude import Magnitude, check_counts
+from jaxtree.estimators.common.parameters import AUTO, BALANCED, CLASS_CRITERIA, RegressionParameters
+from jaxtree.estimators.common.prunings import AT_LEAST_0, PART, Pruning
+from jaxtree.estimators.common.sample import PreparedFit, Sample, Weights
+from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
+from jaxtree.growth.inputs import Limits, Missing, Rules
+from jaxtree.optimal.costs import CostedTarget, cost_of_classes, cost_of_numbers
+from jaxtree.optimal.exact import MOST_EXACT_DEPTH
+from jaxtree.optimal.nodes import CodedTable, node_table
+from jaxtree.optimal.search import BestTree, SearchLimits, find_trees
+from jaxtree.table.target import NumberTarget
+from jaxtree.tree import SplitKind, Tree
+
+MOST_DEPTH = 5
+"""The largest depth of a tree that is searched."""
+
+
+class _TreeSearch:
+    """Finds the tree of a sample, and keeps what it found.
+
+    Args:
+        owner: The estimator.
+        limits: What trees are searched.
+        least_rows: The least number of rows of a leaf.
+    """
+
+    found: BestTree
+
+    def __init__(self, owner: Any, limits: SearchLimits, least_rows: int):
+        self._owner, self.limits, self._least_rows = owner, limits, least_rows
+
+    def kind(self, sample: EncodedSample) -> Hashable:
+        """Returns what samples have in common whose trees differ by penalties and numbers of leaves alone."""
+        common = self.limits._replace(leaf_penalty=0.0, max_leaf_nodes=None)
+        rows = tuple(map(id, (sample.codes, sample.target, sample.weight)))
+        return rows, common, self._least_rows, self._owner.criterion, id(getattr(self._owner, "cost_matrix", None))
+
+    def find(self, samples: Sequence[EncodedSample]) -> list[Tree]:
+        """Returns the trees of samples of one kind, their thresholds in codes."""
+        sample = samples[0]
+        magnitude = Magnitude.of(sample.target, sample.recipe.rules.objective)
+        target = self._owner.costed_target(magnitude.divide(sample.target), sample.weight, self._least_rows)
+        table = CodedTable(sample.codes, sample.schema.num_values, sample.schema.is_categorical)
+        searches: list[Any] = [own.recipe.search for own in samples]
+        with _progress(self._owner.verbose) as report:
+            found = find_trees(table, target, [search.limits._replace(report=report) for search in searches])
+        for search, best in zip(searches, found, strict=True):
+            search.found = best
+        learns = self.limits.learns_missing
+        return [magnitude.restore(node_table(best.tree, table, target, learns_missing=learns)) for best in found]
+
+
+@contextlib.contextmanager
+def _progress(verbose: int) -> Iterator[Callable[[float, float], None] | None]:
+    """Yields what to call with the objective in hand and its lower bound, which a bar shows; None for no bar."""
+    with progress_of_trees(verbose, 1, "searching", "trees are found") as add:
+        yield None if add is None else lambda found, bound: add(0, f"objective {found:.6g}, bound {bound:.6g}")
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class _Optimal(BaseTree):
+    """The base of both estimators of optimal trees."""
+
+    max_depth: Annotated[int, whole(1, MOST_DEPTH)] = 3
+    max_leaf_nodes: Annotated[int | None, whole(2), None] = None
+    min_samples_leaf: Annotated[int | float, whole(1), PART] = 1
+    leaf_penalty: Annotated[float, AT_LEAST_0] = 0.0
+    max_thresholds: Annotated[int | str, whole(1, 65_535), AUTO] = "auto"
+    zoom: Annotated[bool, "boolean"] = True
+    missing: Annotated[str, Words({"learn", "branch"})] = "learn"
+    time_limit: Annotated[float | None, AT_LEAST_0, None] = 60.0
+    verbose: Annotated[int, "verbose"] = 0
+
+    limit_parameters: ClassVar[dict] = {}
+    path_parameters = frozenset({"leaf_penalty", "max_leaf_nodes"})
+
+    def growth_limits(self, num_rows: int, weight: Weights) -> Limits:
+        """Returns when nodes are not split."""
+        return Limits(max_depth=self.max_depth, min_samples_leaf=self._least_rows(num_rows))
+
+    def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
+        """Returns how to find the tree of so many rows with such weights."""
+        limits = SearchLimits(
+            self.max_depth,
+            self.max_leaf_nodes,
+            float(self.leaf_penalty),
+            None if isinstance(self.max_thresholds, str) else int(self.max_thresholds),
+            zooms=self.zoom,
+            learns_missing=self.missing == "learn",
+            time_limit=math.inf if self.time_limit is None else float(self.time_limit),
+        )
+        if self.max_depth > MOST_EXACT_DEPTH and self.max_leaf_nodes is not None:
+            raise InvalidInputError(
+                f"max_leaf_nodes is for max_depth up to {MOST_EXACT_DEPTH}, got max_depth={self.max_depth}: a "
+                "leaf_penalty limits the leaves of deeper trees"
+            )
+        rules = Rules(self.make_objective(), Missing[self.missing.upper()])
+        search = _TreeSearch(self, limits, self._least_rows(num_rows))
+        return Recipe(rules, self.growth_limits(num_rows, weight), SplitKind.ONE_VS_REST, search=search)
+
+    def finish_fit(self, grown: Tree, start: PreparedFit) -> Any:
+        """Prunes the tree that was found, and makes it ready for prediction."""
+        search = start.encoded.recipe.search
+        assert isinstance(search, _TreeSearch)
+        self.objective_ = search.found.objective
+        self.optimality_ = search.found.optimality
+        return super().finish_fit(grown, start)
+
+    def list_prunings(self) -> list[Pruning]:
+        """Returns the pruning: the search has minded the number of leaves."""
+        return [] if self.pruning is None else [self.pruning]
+
+    def needs_all_rows(self) -> str | None:
+        """Returns the class: one process must have all rows."""
+        return type(self).__name__
+
+    def costed_target(self, target: Any, weight: Weights, least_rows: int) -> CostedTarget:
+        """Returns the cost of leaves."""
+        raise NotImplementedError
+
+    def _least_rows(self, num_rows: int) -> int:
+        least = self.min_samples_leaf
+        return int(least) if isinstance(least, Integral) else math.ceil(least * num_rows)
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
+    r"""The best classification tree of a small depth: no other tree makes fewer errors.
+
+    Among all trees whose leaves are at most `max_depth` splits deep, the tree minimises
+
+    $$\sum_{\text{leaves}} (\text{cost of the leaf} + \text{leaf_penalty}),$$
+
+    where a leaf costs the weight of the rows that it classifies wrongly, what `cost_matrix` says, or its weight times
+    Gini impurity or entropy. Growth decides on one split at a time, and may not find a pair of columns that help only
+    together; this search compares all pairs of splits by their sums over rows (see `jaxtree.optimal.gram`), below all
+    first splits. So a tree of three levels that people can read is as good as one can be. Of four or five levels there
+    are too many to compare them all in general: then splits are followed in the order of what two levels below them
+    reach, with bounds, until the tree is proven to be the best, `time_limit` is over or the user interrupts.
+
+    Of equally good trees that of the fewest leaves is taken, then that whose first split has the first column, then the
+    lowest value. Numeric, ordered and boolean columns are split by thresholds, categorical ones by one category against
+    the rest. Missing values go to the branch where they cost least.
+
+    A column of many values has too many thresholds to compare all with all others. Then `max_thresholds` of them are
+    compared, at quantiles, and with `zoom` again those around the chosen ones, as long as the tree gets better. Where
+    this is left open and rows have a loss (criterion "misclassification", `min_samples_leaf=1`), all distinct
+    thresholds of tables of up to some thousand rows are searched thereafter, by bounds from the thresholds next to each
+    (Brita et al., AAAI 2025); this needs the kernel.
+
+    Args:
+        criterion: "misclassification", "gini", "entropy" or "log_loss".
+        cost_matrix: What it costs to predict a class (columns) where another (rows) is true, in the order of
+            `classes_`; for "misclassification". None is 1 for every error.
+        max_depth: The largest depth of a leaf, from 1 to 5.
+        max_leaf_nodes: The most leaves, for a `max_depth` of up to 3.
+        min_samples_leaf: The least number of rows of a leaf, or their share of all rows of some weight.
+        leaf_penalty: What a leaf must save at least, in units of the cost: errors, or weight.
+        max_thresholds: The most thresholds of a column that are compared at once, or "auto": as many as take seconds.
+        zoom: Whether thresholds around the chosen ones are tried.
+        time_limit: Seconds after which the search of four or five levels ends with the tree that it has; None for no
+            limit.
+        verbose: 1 shows the objective and its bound as they meet.
+        class_weight: Factors of the classes' weights: a dict, "balanced", or None.
+        missing: "learn" lets every split choose the branch of missing values, "branch" makes missing a value of its
+            own, larger than every number.
+        categorical_features: "from_dtype", None, or which columns are categorical.
+        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
+            exact for tables of up to 50,000 rows and 255 beyond.
+        max_categories: The most categories of a column.
+        pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
+        random_state: Seed of the pruning's key, or a NumPy generator.
+
+    Attributes:
+        tree_: The fitted `jaxtree.Tree`.
+        optimality_: "proven" if no tree of the limits is better, "proven on bins" if some thresholds were left out;
+            where the search of four or five levels ended early, the share of the objective that another tree may save.
+        objective_: The sum of the costs and penalties of the leaves before pruning.
+        schema_: Columns and features in words.
+        classes_: The classes in ascending order.
+
+    Example:
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> X = [[a, b, noise] for a in (0, 1) for b in (0, 1) for noise in (0, 1, 2)]
+        >>> y = [int(a != b) for a, b, _ in X]
+        >>> best = OptimalTreeClassifier(max_depth=2).fit(X, y)
+        >>> best.score(X, y), best.get_n_leaves(), best.optimality_
+        (1.0, 4, 'proven')
+    """
+
+    criterion: Annotated[str, CLASS_CRITERIA] = "misclassification"
+    cost_matrix: Annotated[Any, "array-like", None] = None
+    class_weight: Annotated[Any, dict, BALANCED, None] = None
+
+    def learn_sample(self, X: Any, target: Any, weight: Weights, counts: Any = None) -> Sample:
+        """Learns the classes of a target, and returns the rows with their weights."""
+        if len(target.classes) > 1:
+            raise InvalidInputError(f"y must have one column, got {len(target.classes)}")
+        sample = super().learn_sample(X, target, weight, counts)
+        self._loss()
+        return sample
+
+    def costed_target(self, target: Any, weight: Weights, least_rows: int) -> CostedTarget:
+        """Returns the cost of leaves."""
+        names = {function: name for name, function in CRITERIA.items() if name != "log_loss"}
+        name = names[CRITERIA[self.criterion]]
+        return cost_of_classes(target[0], int(self.n_classes_), weight, name, self._loss(), least_rows)
+
+    def node_labels(self, tree: Tree) -> Int[np.ndarray, "output node"] | None:
+        """Returns the class that every node predicts: with a cost matrix that of the least cost."""
+        loss = self._loss()
+        if loss is None:
+            return super().node_labels(tree)
+        return (np.asarray(tree.count) @ loss).argmin(axis=1)[None]
+
+    def _loss(self) -> Float[np.ndarray, "label prediction"] | None:
+        """Returns the cost matrix; raises InvalidInputError if it is none."""
+        if self.cost_matrix is None:
+            return None
+        size = int(self.n_classes_)
+        try:
+            loss = np.asarray(self.cost_matrix, np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInputError(
+                f"cost_matrix must be {size} rows of {size} numbers, got {self.cost_matrix}"
+            ) from None
+        if self.criterion != "misclassification":
+            raise InvalidInputError(f"cost_matrix is for criterion='misclassification', got {self.criterion!r}")
+        if loss.shape != (size, size) or not np.all(np.isfinite(loss) & (loss >= 0)):
+            raise InvalidInputError(
+                f"cost_matrix must have a row and a column for each of {size} classes, of numbers of at least 0, got "
+                f"shape {loss.shape} with least value {loss.min(initial=np.inf)}"
+            )
+        return loss
+
+    def __sklearn_tags__(self):
+        """Sets scikit-learn's tags: one target."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class OptimalTreeRegressor(RegressionParameters, _Optimal, BaseTreeRegressor):
+    r"""The best regression tree of a small depth: no other tree has a smaller squared error.
+
+    Among all trees whose leaves are at most `max_depth` splits deep, the tree minimises the sum over leaves of their
+    weight times impurity, and of `leaf_penalty`. See `OptimalTreeClassifier` for the search, ties and thresholds.
+
+    Args:
+        criterion: "squared_error", or "poisson" for half the Poisson deviance; of several outputs the mean over them.
+        max_depth: The largest depth of a leaf, from 1 to 5.
+        max_leaf_nodes: The most leaves, for a `max_depth` of up to 3.
+        min_samples_leaf: The least number of rows of a leaf, or their share of all rows of some weight.
+        leaf_penalty: What a leaf must save at least, in units of the summed squared error or deviance.
+        max_thresholds: The most thresholds of a column that are compared at once, or "auto": as many as take seconds.
+        zoom: Whether thresholds around the chosen ones are tried.
+        time_limit: Seconds after which the search of four or five levels ends with the tree that it has; None for no
+            limit.
+        verbose: 1 shows the objective and its bound as they meet.
+        missing: "learn" or "branch", as in `OptimalTreeClassifier`.
+        categorical_features: "from_dtype", None, or which columns are categorical.
+        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
+            exact for tables of up to 50,000 rows and 255 beyond.
+        max_categories: The most categories of a column.
+        pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
+        random_state: Seed of the pruning's key, or a NumPy generator.
+
+    Attributes:
+        tree_: The fitted `jaxtree.Tree`.
+        optimality_: "proven" if no tree of the limits is better, "proven on bins" if some thresholds were left out;
+            where the search of four or five levels ended early, the share of the objective that another tree may save.
+        objective_: The sum of the costs and penalties of the leaves before pruning.
+        schema_: Columns and features in words.
+
+    Example:
+        >>> from sklearn.datasets import load_diabetes
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> round(OptimalTreeRegressor(max_depth=2, max_thresholds=8).fit(X, y).score(X, y), 2)
+        0.44
+    """
+
+    def encode_target(self, y: Any) -> NumberTarget:
+        """Returns the target of a fit as numbers.
+
+        Raises InvalidInputError if the criterion does not allow them.
+        """
+        target = super().encode_target(y)
+        if self.criterion == "poisson":
+            check_counts(target.values, target.values.sum())
+        return target
+
+    def costed_target(self, target: Any, weight: Weights, least_rows: int) -> CostedTarget:
+        """Returns the cost of leaves."""
+        return cost_of_numbers(target, weight, self.criterion, least_rows)
