@@ -155,10 +155,10 @@ def tables():
         "1,000 x 10, exact": (tree(), noisy(1000, 10, 2)),
         "20,000 x 28, drawn thresholds": (tree(splitter="random"), noisy(20_000, 28, 2)),
     }
-    return {name: fit.set_params(random_state=0).prepare_fit(*data).encoded for name, (fit, data) in fits.items()}
+    return {name: fit.set_params(random_state=0).growth_task(*data) for name, (fit, data) in fits.items()}
 
 
-def turns(encoded, settings):
+def turns(task, settings):
     """The CPU time of a growth with each of some settings of costs."""
     times = [[] for _ in settings]
     end = None
@@ -167,7 +167,7 @@ def turns(encoded, settings):
             backend = CPU._replace(costs=costs)
             preparing.backend_of = lambda *_, backend=backend: backend
             start = time.process_time()
-            jax.block_until_ready(grow_tables([encoded])[0].gain)
+            jax.block_until_ready(grow_tables([task])[0].gain)
             own.append(time.process_time() - start)
         # The first turn compiles.
         end = end or time.perf_counter() + SECONDS_OF_TURNS

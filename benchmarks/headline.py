@@ -45,8 +45,8 @@ def timed(work):
 
 def time_jaxtree(tree, X, y):
     whole, _ = timed(lambda: tree.fit(X, y))
-    encoding, start = timed(lambda: tree.prepare_fit(X, y))
-    growth, _ = timed(lambda: grow_tables([start.encoded]))
+    encoding, task = timed(lambda: tree.growth_task(X, y))
+    growth, _ = timed(lambda: grow_tables([task]))
     return {"whole": whole, "encoding": encoding, "growth": growth}
 
 

@@ -1,7 +1,7 @@
 """Fits on a cluster with Ray: the rows of a dataset are divided among the workers of Ray Train.
 
 Every worker is a process of `jax.distributed` and has rows that follow one another in the dataset. Together they grow
-one tree (`jaxtree.estimators.common.distributed`). Its model file is the checkpoint of the run.
+one tree (`jaxtree.dataset.collectives`). Its model file is the checkpoint of the run.
 """
 
 import socket
@@ -15,8 +15,7 @@ from jax.sharding import Mesh
 from sklearn.base import clone
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
-from jaxtree.estimators.common.distributed import check_fits_together
-from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.estimators.trees.base import BaseTree, check_fits_together
 from jaxtree.files.registry import describe_estimator, load
 from jaxtree.table.sources import ROWS_AT_A_TIME
 

@@ -50,10 +50,11 @@ napoleon_use_rtype = False
 napoleon_custom_sections = [("Attributes", "params_style")]
 
 FIT_PHASES = {
-    "make_encoder", "make_recipe", "growth_limits", "draws_growth", "prepare_fit", "prepare_sample", "read_target",
-    "encode_target", "learn_sample", "make_objective", "needs_all_rows", "check_parameters", "find_collapsed",
-    "node_values", "class_names", "class_orders", "poisson_sum", "list_prunings", "prunes_by_masks", "model_of",
-    "hold_out_validation", "node_labels", "in_table_units", "finish_fit", "prune_grown", "settle",
+    "make_encoder", "make_recipe", "growth_limits", "draws_growth", "growth_task", "task_of", "read_target",
+    "outputs", "table_options", "learn", "read", "draw_key", "tree_parameters", "make_objective", "needs_all_rows",
+    "check_parameters", "find_collapsed", "node_values", "class_names", "class_orders", "poisson_sum",
+    "list_prunings", "prunes_by_masks", "model_of", "hold_out_validation", "node_labels", "in_table_units",
+    "finish_fit", "prune_grown", "settle",
 }  # fmt: skip
 
 _FORMULA = re.compile(r"(?<![\\$\w])\$([^$]+?)\$", re.DOTALL)

@@ -22,7 +22,7 @@ FLOORS = [
     {"tree"},
     {"growth", "prune", "export", "losses"},
     {"boosting", "forests", "explain", "dropout", "optimal"},
-    {"soft"},
+    {"soft", "dataset"},
     {"files", "plot"},
     {"estimators"},
     {"search", "page", "ray"},

@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.common.conventions import key_of
-from jaxtree.estimators.common.growing import grow_tables
+from jaxtree.estimators.common.growing import GrowthTask, grow_tables
 from jaxtree.estimators.common.prunings import Dropout
 from jaxtree.estimators.refining import refine
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier
@@ -106,15 +106,14 @@ def fit_together(
     """Returns the fits of an estimator of optimal trees with some penalties and numbers of leaves, by one search."""
     blank: Any = clone(estimator)
     first = blank.set_params(**settings[0])
-    start = first.prepare_fit(X, y, sample_weight)
-    begun = []
+    data = first.growth_task(X, y, sample_weight).data
+    tasks = []
     for setting in settings:
         own = copy.copy(first).set_params(**setting)
         own.check_parameters()
-        recipe = own.make_recipe(start.encoded.codes.shape[1], start.encoded.weight)
-        begun.append((own, start._replace(encoded=start.encoded._replace(recipe=recipe))))
-    trees = grow_tables([own_start.encoded for _, own_start in begun])
-    return [own.finish_fit(tree, own_start) for (own, own_start), tree in zip(begun, trees, strict=True)]
+        tasks.append((own, GrowthTask(data, own.make_recipe(data))))
+    trees = grow_tables([task for _, task in tasks])
+    return [own.finish_fit(tree, task) for (own, task), tree in zip(tasks, trees, strict=True)]
 
 
 def trees_by_size(

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from jaxtree.dataset.arguments import read_arguments
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.parts import read_arguments
 from jaxtree.export.conditions import features_of
 from jaxtree.export.pictures import CLASS_COLOURS, small_html
 from jaxtree.page.curves import DIGITS_OF_ENDS, Chart, Line, make_chart

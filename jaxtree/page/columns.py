@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse
 from jaxtyping import Float, Int, Real
 
+from jaxtree.dataset.arguments import read_arguments
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.parts import read_arguments
 from jaxtree.export.conditions import branch_in_words, class_names, features_of
 from jaxtree.export.models import exported_model
 from jaxtree.export.pictures import CLASS_COLOURS, colour_of_class
@@ -209,7 +209,7 @@ def read_rows(subject: Subject, name: str, X: Any, y: Any) -> PageRows | None:
     """
     if X is None:
         return None
-    X, y, _, _ = read_arguments(X, y)
+    X, y, *_ = read_arguments(X, y)
     model = subject.model
     target = model.encode_target(y)
     values = np.asarray(subject.estimator.encoder_.values(X), np.float64)

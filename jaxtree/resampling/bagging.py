@@ -9,11 +9,11 @@ from sklearn.base import is_classifier
 from sklearn.utils import indexable
 from sklearn.utils.metaestimators import _safe_split
 
+from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.common.conventions import generator_of, progress_of_trees
-from jaxtree.estimators.common.parts import plain_target
 from jaxtree.resampling.parts import fit_parts
 
 

@@ -12,9 +12,9 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import AnnotatedParameters, check_parameters, progress_of_trees
-from jaxtree.estimators.common.parts import plain_target
 from jaxtree.resampling.parts import fit_parts
 from jaxtree.resampling.sorted_lists import SortedLists
 

@@ -10,8 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
-from jaxtree.estimators.common.growing import grow_tables
-from jaxtree.estimators.common.sample import PreparedFit
+from jaxtree.estimators.common.growing import GrowthTask, grow_tables
 from jaxtree.estimators.trees.base import BaseTree
 
 Rows: TypeAlias = Int[np.ndarray, " _part"]
@@ -73,12 +72,12 @@ def _of_part(
 
 
 def _grow_together(estimator: BaseTree, given: Sequence[tuple[Any, Any, dict[str, Any]]]) -> list[Any]:
-    begun: list[tuple[Any, PreparedFit]] = []
+    tasks: list[tuple[Any, GrowthTask]] = []
     for X, y, params in given:
         own: Any = clone(estimator)
-        begun.append((own, own.prepare_fit(X, y, **params)))
-    trees = grow_tables([start.encoded for _, start in begun])
-    return [own.finish_fit(tree, start) for (own, start), tree in zip(begun, trees, strict=True)]
+        tasks.append((own, own.growth_task(X, y, **params)))
+    trees = grow_tables([task for _, task in tasks])
+    return [own.finish_fit(tree, task) for (own, task), tree in zip(tasks, trees, strict=True)]
 
 
 def _fit_each(estimator: Any, given: Sequence[tuple[Any, Any, dict[str, Any]]]) -> list[Any]:

@@ -15,10 +15,10 @@ from sklearn.utils import indexable
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
+from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import generator_of, progress_of_trees
 from jaxtree.estimators.common.extras import extras_of_scores
-from jaxtree.estimators.common.parts import plain_target
 from jaxtree.estimators.common.scorers import of_all_classes
 from jaxtree.resampling.parts import fit_parts
 

@@ -17,12 +17,12 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_method_params
 
 from jaxtree import forks
+from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.estimators.boosting.ensemble import ensemble_of
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.common.conventions import SEED, generator_of, progress_of_trees, whole
 from jaxtree.estimators.common.extras import extras_of_scores
-from jaxtree.estimators.common.parts import plain_target
 from jaxtree.growth.mesh import check_mesh
 from jaxtree.search.candidates import settings_of
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, fit_on_folds, select_with_replacement

@@ -21,7 +21,7 @@ from jaxtree.boosting.many import BoostedMember, Bounds, Member, boost_many
 from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.boosting.paused import Paused
 from jaxtree.errors import InterruptedFitWarning, TrainingError
-from jaxtree.estimators.boosting.training import OpenedFit
+from jaxtree.estimators.boosting.training import BoostingRun
 from jaxtree.search.evaluation import Search
 from jaxtree.search.quick_scores import ScoresOfRows
 from jaxtree.search.search_progress import SearchProgress
@@ -180,7 +180,7 @@ class _Opened(NamedTuple):
     """The fit of a setting on a fold before its first round."""
 
     model: Any
-    fit: OpenedFit
+    run: BoostingRun
     data: BoostData
 
     def own_rows(self) -> OwnRows:
@@ -205,8 +205,8 @@ def _open(of: _Fold, setting: Any) -> _Opened:
     asked = {*search.score_params, *getattr(getattr(model, "loss", None), "needs", ())} - {"sample_weight"}
     extras = {name: values for name, values in search.fit_params.items() if name in asked}
     extras = _check_method_params(search.X, params=extras, indices=test)
-    opened = model.open_fit(X, y, beside={TEST: (X_test, y_test, extras)}, **params)
-    return _Opened(model, opened, opened.run.data_of_many(opened.encoded, model.seed()))
+    run = model.open_fit(X, y, beside={TEST: (X_test, y_test, extras)}, **params)
+    return _Opened(model, run, run.data_of_many(model.seed()))
 
 
 def _open_all(of: _Fold, settings: dict[int, Any]) -> tuple[_Opened, dict[int, OwnRows | None]]:
@@ -221,7 +221,7 @@ def _open_all(of: _Fold, settings: dict[int, Any]) -> tuple[_Opened, dict[int, O
         other = _open(of, settings[numbers[0]])
         if opened.shares_codes(other):
             rows |= dict.fromkeys(numbers, other.own_rows())
-    if np.any(opened.model.has_statistics(opened.fit.encoded.schema)):
+    if np.any(opened.model.has_statistics(opened.run.dataset.schema)):
         # Statistics of categories follow from the seed.
         seed = opened.model.random_state
         rows = {number: own for number, own in rows.items() if settings[number].random_state == seed}
@@ -235,12 +235,12 @@ def _fit_together(
     search, fold, leg, deadline = of
     began = time.perf_counter()
     test = search.splits[fold][1]
-    (model, opened, data), own_rows = _open_all(of, settings)
+    (model, run, data), own_rows = _open_all(of, settings)
     X_test, y_test = _safe_split(model, search.X, search.y, test, search.splits[fold][0])
     apart = set(settings) - set(own_rows)
     settings = {number: own for number, own in settings.items() if number in own_rows}
-    num_rows = opened.encoded.codes.shape[1]
-    learners = {number: opened.run.base_learner(own, num_rows) for number, own in settings.items()}
+    num_rows = run.dataset.sample.num_rows
+    learners = {number: run.base_learner(own, num_rows) for number, own in settings.items()}
     members = [
         leg.member(
             Member(learners[number].limits, own.shrinkage(), own.n_estimators, own.seed(), own=own_rows[number]),
@@ -254,7 +254,7 @@ def _fit_together(
         sizes=first.sizes._replace(capacity=capacity),
         counts_rows=any(own.counts_rows for own in learners.values()),
     )
-    rows = opened.run.rows_of(TEST)
+    rows = run.rows_of(TEST)
     score_params = _check_method_params(search.X, params=search.score_params, indices=test)
     scores = ScoresOfRows(search, model, X_test, y_test, score_params)
     numbers = list(settings)

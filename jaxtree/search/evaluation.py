@@ -15,8 +15,8 @@ from sklearn.model_selection._validation import _fit_and_score, _score
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
-from jaxtree.estimators.common.growing import grow_tables
-from jaxtree.estimators.common.sample import Encoded, PreparedFit
+from jaxtree.dataset.dataset import Dataset
+from jaxtree.estimators.common.growing import GrowthTask, grow_tables
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.prune.validation import HeldOut, hold_out
 from jaxtree.search.scoring import NodeMetric, metric_of, outcome
@@ -79,7 +79,7 @@ class _GrownFold(NamedTuple):
     """The tree grown on the training part of a fold; its thresholds are codes, those of the model the table's."""
 
     estimator: BaseTree
-    start: PreparedFit
+    task: GrowthTask
     tree: Tree
     model: FittedModel
     parts: dict[str, _ScoredRows]
@@ -97,7 +97,7 @@ def evaluate(search: Search, results: Results, on_scored: Callable[[int], None])
         results: A row for every candidate, with None for every fold.
         on_scored: Called with the number of further results.
     """
-    encodings: dict[Any, Encoded] = {}
+    encodings: dict[Any, Dataset] = {}
     metrics, can_share = _metrics(search), can_share_growth(search)
     for group in group_by_growth(search.estimator, search.candidates):
         trees = group_by_tree(search.estimator, search.candidates, group)
@@ -143,7 +143,7 @@ def _metrics(search: Search) -> dict[str, NodeMetric]:
     return {} if takes_rows else metrics
 
 
-def _grow(search: Search, trees: list[list[int]], encodings: dict[Any, Encoded]) -> list[_GrownFold]:
+def _grow(search: Search, trees: list[list[int]], encodings: dict[Any, Dataset]) -> list[_GrownFold]:
     """Grows the trees of all folds as roots of one growth, with limits that suit every candidate.
 
     Returns every fold's trees, one after the other, of which each suits the candidates of one list.
@@ -151,33 +151,33 @@ def _grow(search: Search, trees: list[list[int]], encodings: dict[Any, Encoded])
     began = time.perf_counter()
     settings = [loosest(search.estimator, [search.candidates[i] for i in own]) for own in trees]
     loose = loosest(search.estimator, [search.candidates[i] for own in trees for i in own])
-    begun: list[tuple[BaseTree, PreparedFit]] = []
+    begun: list[tuple[BaseTree, GrowthTask]] = []
     for number, (train, _) in enumerate(search.splits):
         estimator = copy.copy(loose)
         X, y = _safe_split(estimator, search.X, search.y, train)
         params = _check_method_params(search.X, params=search.fit_params, indices=train)
         kind = (number, repr(sorted(vars(estimator.make_encoder()).items())))
-        start = estimator.prepare_fit(X, y, **params, encoded=encodings.get(kind))
-        if start.sample.num_rows == len(train) and start.validation is None:
-            encodings.setdefault(kind, Encoded(estimator.encoder_, start.encoded.codes))
-        begun += [(estimator, start)] if len(trees) == 1 else [_begun_as(own, estimator, start) for own in settings]
-    grown = grow_tables([start.encoded for _, start in begun])
+        task = estimator.growth_task(X, y, **params, same_as=encodings.get(kind))
+        estimator.learn(task.data)
+        if task.data.whole.num_rows == len(train) and task.data.held is None:
+            encodings.setdefault(kind, task.data)
+        begun += [(estimator, task)] if len(trees) == 1 else [_begun_as(own, estimator, task) for own in settings]
+    grown = grow_tables([task for _, task in begun])
     seconds = (time.perf_counter() - began) / (len(search.splits) * sum(map(len, trees)))
     folds = []
     parts_of_folds = itertools.chain.from_iterable(itertools.repeat(split, len(trees)) for split in search.splits)
-    for (estimator, start), tree, (train, test) in zip(begun, grown, parts_of_folds, strict=True):
-        model = estimator.model_of(estimator.in_table_units(tree, start))
+    for (estimator, task), tree, (train, test) in zip(begun, grown, parts_of_folds, strict=True):
+        model = estimator.model_of(estimator.in_table_units(tree, task))
         parts = {"test": test, "train": train} if search.return_train_score else {"test": test}
         rows = {name: _send_down(search, estimator, model, part, train) for name, part in parts.items()}
-        folds.append(_GrownFold(estimator, start, tree, model, rows, seconds))
+        folds.append(_GrownFold(estimator, task, tree, model, rows, seconds))
     return folds
 
 
-def _begun_as(setting: BaseTree, estimator: BaseTree, start: PreparedFit) -> tuple[BaseTree, PreparedFit]:
+def _begun_as(setting: BaseTree, estimator: BaseTree, task: GrowthTask) -> tuple[BaseTree, GrowthTask]:
     """A fit that has begun, on the same rows with the parameters of a setting whose tree is another."""
     own = configured(estimator, {name: getattr(setting, name) for name in setting.path_parameters})
-    recipe = own.make_recipe(start.encoded.codes.shape[1], start.encoded.weight)
-    return own, start._replace(encoded=start.encoded._replace(recipe=recipe))
+    return own, GrowthTask(task.data, own.make_recipe(task.data))
 
 
 def _send_down(
@@ -230,8 +230,8 @@ def _scores_at_nodes(
 ) -> dict[str, Scores]:
     """The scores of every part of a fold by every metric, for settings that are masks of its tree."""
     needs = any(s.pruning is not None and s.pruning.needs_validation for s in settings)
-    pruned_with = fold.estimator.hold_out_validation(fold.tree, fold.start) if needs else None
-    masks = masks_of(settings, fold.tree, fold.start, pruned_with)
+    pruned_with = fold.estimator.hold_out_validation(fold.tree, fold.task) if needs else None
+    masks = masks_of(settings, fold.tree, fold.task, pruned_with)
     votes = votes_of(settings, fold.model.tree, masks)
     unique, number = np.unique(masks, axis=0, return_inverse=True)
     scores: dict[str, Scores] = {}
@@ -250,8 +250,8 @@ def _score_fitted(search: Search, fold: _GrownFold, setting: BaseTree) -> dict[s
     """The result of a setting on a fold by scikit-learn's scorer, with the tree already grown."""
     began = time.perf_counter()
     # The fold's tree as it would have grown with the limits of the setting.
-    limits = limit_masks([setting], fold.tree, fold.start)[0]
-    setting.finish_fit(take_tree(fold.tree, collapsed=limits), fold.start)
+    limits = limit_masks([setting], fold.tree, fold.task)[0]
+    setting.finish_fit(take_tree(fold.tree, collapsed=limits), fold.task)
     pruned = time.perf_counter()
     scores = {
         part: _score(setting, rows.X, rows.y, search.scorer, rows.score_params, search.error_score)

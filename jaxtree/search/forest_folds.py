@@ -13,10 +13,9 @@ from sklearn.model_selection._validation import _score
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
+from jaxtree.dataset.dataset import Dataset
 from jaxtree.errors import InterruptedFitWarning
-from jaxtree.estimators.common.sample import Encoded
 from jaxtree.estimators.forests.base import BaseForest
-from jaxtree.estimators.forests.start import BegunForest
 from jaxtree.growth.inputs import Limits
 from jaxtree.search.evaluation import Results, Search, can_share_growth, fit_alone, unless_it_fails
 from jaxtree.search.settings import configured, group_by_growth, loosest, masks_of_limits
@@ -27,7 +26,7 @@ class _GrownForest(NamedTuple):
     """The trees grown on the training part of a fold with the loosest limits of a group; thresholds are codes."""
 
     forest: BaseForest
-    begun: BegunForest
+    data: Dataset
     trees: Forest
     kept: Limits
     seconds: float
@@ -44,7 +43,7 @@ def evaluate_forests(search: Search, results: Results, on_scored: Callable[[int]
     Raises:
         KeyboardInterrupt: There was an interrupt, which leaves the results that are known by then.
     """
-    encodings: dict[Any, Encoded] = {}
+    encodings: dict[Any, Dataset] = {}
     can_share = can_share_growth(search)
     for group in group_by_growth(search.estimator, search.candidates):
         for fold in range(len(search.splits)):
@@ -55,20 +54,21 @@ def evaluate_forests(search: Search, results: Results, on_scored: Callable[[int]
                 on_scored(1)
 
 
-def _grow(search: Search, group: list[int], fold: int, encodings: dict[Any, Encoded]) -> _GrownForest:
+def _grow(search: Search, group: list[int], fold: int, encodings: dict[Any, Dataset]) -> _GrownForest:
     """Grows the trees of a fold with limits that suit every candidate of a group."""
     began = time.perf_counter()
     train, _ = search.splits[fold]
     forest = loosest(search.estimator, [search.candidates[candidate] for candidate in group])
     X, y = _safe_split(forest, search.X, search.y, train)
     params = _check_method_params(search.X, params=search.fit_params, indices=train)
-    kind = (fold, repr(sorted(vars(forest.blank_tree().make_encoder()).items())))
-    begun = forest.prepare_fit(X, y, **params, encoded=encodings.get(kind))
-    if begun.start.sample.num_rows == len(train):
-        encodings.setdefault(kind, Encoded(begun.blank.encoder_, begun.start.encoded.codes))
-    trees = _uninterrupted(lambda: forest.grow_trees(begun))
+    kind = (fold, repr(sorted(vars(forest.tree_parameters().make_encoder()).items())))
+    data = forest.read(X, y, **params, same_as=encodings.get(kind))
+    if data.num_rows == len(train):
+        encodings.setdefault(kind, data)
+    forest.draw_key()
+    trees = _uninterrupted(lambda: forest.grow_trees(data))
     seconds = (time.perf_counter() - began) / len(group)
-    return _GrownForest(forest, begun, trees, forest.limits_of_trees(begun)[0], seconds)
+    return _GrownForest(forest, data, trees, forest.limits_of_trees(data)[0], seconds)
 
 
 def _score_setting(search: Search, candidate: int, fold: int, grown: _GrownForest) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def _score_setting(search: Search, candidate: int, fold: int, grown: _GrownFores
     began = time.perf_counter()
     setting = configured(grown.forest, search.candidates[candidate])
     setting.check_parameters()
-    setting.finish_fit(_within_limits(setting, grown), grown.begun)
+    setting.finish_fit(_within_limits(setting, grown), grown.data)
     fitted = time.perf_counter()
     scores = {}
     for part, rows in zip(("train", "test"), search.splits[fold], strict=True):
@@ -91,7 +91,7 @@ def _score_setting(search: Search, candidate: int, fold: int, grown: _GrownFores
 def _within_limits(setting: BaseForest, grown: _GrownForest) -> Forest:
     """The first trees, as they would have grown with the limits of a setting."""
     trees = grown.trees.first(setting.n_estimators)
-    limits, counts = setting.limits_of_trees(grown.begun)
+    limits, counts = setting.limits_of_trees(grown.data)
     (stops,) = masks_of_limits([limits], trees.nodes, grown.kept, counts)
     return take_trees(trees.nodes, trees.first_node[:-1], collapsed=stops)
 

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 
 from jaxtree.errors import InvalidInputError, JaxtreeError
 from jaxtree.estimators.common.conventions import check_parameters, key_of
+from jaxtree.estimators.common.growing import GrowthTask
 from jaxtree.estimators.common.prunings import Pruning
-from jaxtree.estimators.common.sample import PreparedFit
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.growth.inputs import Limits
@@ -94,17 +94,17 @@ def identity(value: Any) -> Hashable:
 
 
 def masks_of(
-    settings: Sequence[BaseTree], tree: Tree, start: PreparedFit, held: HeldOut | None
+    settings: Sequence[BaseTree], tree: Tree, task: GrowthTask, held: HeldOut | None
 ) -> Bool[np.ndarray, "setting node"]:
     """Returns the nodes that every setting collapses of a tree that was grown with the loosest limits of all.
 
     Args:
         settings: The estimator with the parameters of every setting, as it begins to fit.
         tree: The tree.
-        start: The sample that it was grown on.
+        task: The rows that it was grown on, and how.
         held: The held-out rows of settings that prune with such.
     """
-    masks = limit_masks(settings, tree, start)
+    masks = limit_masks(settings, tree, task)
     stages = [setting.list_prunings() for setting in settings]
     labels = settings[0].node_labels(tree)
     for stage in range(max(map(len, stages))):
@@ -127,11 +127,10 @@ def votes_of(
     return votes
 
 
-def limit_masks(settings: Sequence[BaseTree], tree: Tree, start: PreparedFit) -> Bool[np.ndarray, "setting node"]:
+def limit_masks(settings: Sequence[BaseTree], tree: Tree, task: GrowthTask) -> Bool[np.ndarray, "setting node"]:
     """Returns the inner nodes that growth with the limits of every setting would not have split."""
-    encoded = start.encoded
-    limits = [setting.growth_limits(encoded.codes.shape[1], encoded.weight) for setting in settings]
-    return masks_of_limits(limits, tree, encoded.recipe.limits, settings[0].split_limit_counts)
+    limits = [setting.growth_limits(task.data) for setting in settings]
+    return masks_of_limits(limits, tree, task.recipe.limits, settings[0].split_limit_counts)
 
 
 def masks_of_limits(

@@ -13,9 +13,9 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import _check_method_params, check_is_fitted
 
 from jaxtree import forks
+from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import SEED, progress_of_trees, whole
-from jaxtree.estimators.common.parts import plain_target
 from jaxtree.estimators.common.scorers import of_all_classes
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.base import BaseTree

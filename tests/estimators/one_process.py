@@ -11,8 +11,8 @@ from jax.sharding import Mesh
 from sklearn.base import clone
 
 import jaxtree
+from jaxtree.dataset.collectives import gather_arrays
 from jaxtree.estimators.common import growing
-from jaxtree.estimators.common.distributed import gather_arrays
 
 ROWS, FIRST_PART = 2500, 1000
 

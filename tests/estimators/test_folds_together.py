@@ -38,11 +38,11 @@ def test_together_as_alone(name, monkeypatch):
     estimator, options = CASES[name]
     X, y, rows = parts(missing=options.get("missing", False))
     weight = np.random.default_rng(1).integers(1, 4, 300).astype(float) if options.get("weights") else None
-    starts = [estimator.prepare_fit(X[r], y[r], None if weight is None else weight[r]) for r in rows]
-    alone = [growing.grow_tables([start.encoded])[0] for start in starts]
+    tasks = [estimator.growth_task(X[r], y[r], None if weight is None else weight[r]) for r in rows]
+    alone = [growing.grow_tables([task])[0] for task in tasks]
     calls, grow = [], growing.grow_completely
     monkeypatch.setattr(growing, "grow_completely", lambda *a, **k: calls.append(a[4].num_roots) or grow(*a, **k))
-    together = growing.grow_tables([start.encoded for start in starts])
+    together = growing.grow_tables(tasks)
     # Rows whose first part alone has missing values are grown by themselves.
     assert calls == ([1, 2] if options.get("missing") else [3])
     for ours, own in zip(together, alone, strict=True):
@@ -54,8 +54,8 @@ def test_categories_that_only_some_parts_have_are_grown_apart(monkeypatch):
     words = pd.DataFrame({"a": list("uvw" * 20), "b": ["p", "q"] * 30})
     y = np.arange(60) % 5 == 0
     tree = ID3Classifier()
-    starts = [tree.prepare_fit(words.iloc[r], y[r]) for r in (slice(0, 40), slice(20, 60), slice(0, 2))]
+    tasks = [tree.growth_task(words.iloc[r], y[r]) for r in (slice(0, 40), slice(20, 60), slice(0, 2))]
     calls, grow = [], growing.grow_completely
     monkeypatch.setattr(growing, "grow_completely", lambda *a, **k: calls.append(a[4].num_roots) or grow(*a, **k))
-    growing.grow_tables([start.encoded for start in starts])
+    growing.grow_tables(tasks)
     assert sorted(calls) == [1, 2]

@@ -48,14 +48,15 @@ def table_of(kind):
 def grown(kind):
     """An estimator that began to fit, how it did, and the tree it grew without limits."""
     estimator = copy.copy(ESTIMATORS[kind])
-    start = estimator.prepare_fit(*table_of(kind))
-    return estimator, start, grow_tables([start.encoded])[0]
+    task = estimator.growth_task(*table_of(kind))
+    estimator.learn(task.data)
+    return estimator, task, grow_tables([task])[0]
 
 
 def grown_with(kind, parameters):
     """The tree that the estimator grows with other parameters."""
     estimator = configured(ESTIMATORS[kind], parameters)
-    return grow_tables([estimator.prepare_fit(*table_of(kind)).encoded])[0]
+    return grow_tables([estimator.growth_task(*table_of(kind))])[0]
 
 
 def limits_of(kind, tree):
@@ -80,9 +81,9 @@ def limits_of(kind, tree):
     "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind != "CART, weights" else kind for kind in ESTIMATORS]
 )
 def test_limits_leave_the_tree_that_grows_with_them(kind):
-    estimator, start, tree = grown(kind)
+    estimator, task, tree = grown(kind)
     parameters = limits_of(kind, tree)
-    masks = limit_masks([configured(estimator, own) for own in parameters], tree, start)
+    masks = limit_masks([configured(estimator, own) for own in parameters], tree, task)
     assert not (masks & tree.is_leaf).any()
     sizes = set()
     for own, mask in zip(parameters, masks, strict=True):
@@ -94,9 +95,9 @@ def test_limits_leave_the_tree_that_grows_with_them(kind):
 
 def test_rows_are_counted_where_they_have_weights_though_the_growth_did_not():
     """A node of few heavy rows: the growth for all settings, which splits any two rows, counts none."""
-    estimator, start, tree = grown("CART, weights")
-    assert not start.encoded.recipe.rules.counts_rows
-    mask = limit_masks([configured(estimator, {"min_samples_split": 20})], tree, start)[0]
+    estimator, task, tree = grown("CART, weights")
+    assert not task.encoded.recipe.rules.counts_rows
+    mask = limit_masks([configured(estimator, {"min_samples_split": 20})], tree, task)[0]
     np.testing.assert_array_equal(mask, (tree.num_rows < 20) & ~tree.is_leaf)
     assert np.any(mask != (tree.weight < 20) & ~tree.is_leaf)
 
@@ -104,12 +105,13 @@ def test_rows_are_counted_where_they_have_weights_though_the_growth_did_not():
 def test_a_limit_that_growth_has_heeded_is_not_asked_again():
     """C4.5 splits a node whose weight, summed from fractions, is short of the least by less than 1e-6."""
     estimator = C45Classifier()
-    start = estimator.prepare_fit(*words(missing=True))
-    (tree,) = grow_tables([start.encoded])
+    task = estimator.growth_task(*words(missing=True))
+    estimator.learn(task.data)
+    (tree,) = grow_tables([task])
     node = np.flatnonzero(~tree.is_leaf)[-1]
     tree.weight[node] = 4 - 5e-7
-    assert not limit_masks([estimator, configured(estimator, {"confidence": 0.1})], tree, start).any()
-    assert limit_masks([configured(estimator, {"max_depth": 1})], tree, start).any()
+    assert not limit_masks([estimator, configured(estimator, {"confidence": 0.1})], tree, task).any()
+    assert limit_masks([configured(estimator, {"max_depth": 1})], tree, task).any()
 
 
 SETTINGS = [
@@ -143,25 +145,25 @@ SETTINGS = [
 ]
 
 
-def as_if_alone(setting, tree, start):
+def as_if_alone(setting, tree, task):
     """What a setting collapses of the tree grown for it alone, in nodes of the tree grown for all."""
-    limits = limit_masks([setting], tree, start)[0]
-    return limits | setting.find_collapsed(setting.list_prunings(), stop_at(tree, limits), start)
+    limits = limit_masks([setting], tree, task)[0]
+    return limits | setting.find_collapsed(setting.list_prunings(), stop_at(tree, limits), task)
 
 
 def test_masks_are_those_of_each_setting():
-    estimator, start, tree = grown("CART")
+    estimator, task, tree = grown("CART")
     settings = [configured(estimator, own) for own in SETTINGS]
-    masks = masks_of(settings, tree, start, None)
+    masks = masks_of(settings, tree, task, None)
     for setting, mask in zip(settings, masks, strict=True):
-        assert_same_tree(take_tree(tree, collapsed=mask), take_tree(tree, collapsed=as_if_alone(setting, tree, start)))
+        assert_same_tree(take_tree(tree, collapsed=mask), take_tree(tree, collapsed=as_if_alone(setting, tree, task)))
     assert len(np.unique(masks, axis=0)) > 30
 
 
 def test_votes_are_those_of_each_setting():
-    estimator, start, tree = grown("CART")
+    estimator, task, tree = grown("CART")
     settings = [configured(estimator, own) for own in SETTINGS]
-    masks = masks_of(settings, tree, start, None)
+    masks = masks_of(settings, tree, task, None)
     votes = votes_of(settings, tree, masks)
     assert set(votes) == {i for i, own in enumerate(SETTINGS) if own["pruning"] is not None and own["pruning"].votes}
     for number, found in votes.items():
@@ -175,14 +177,15 @@ def test_votes_are_those_of_each_setting():
 def test_held_out_rows():
     estimator, _, _ = grown("CART")
     estimator = configured(estimator, {"pruning": ReducedError()})
-    start = estimator.prepare_fit(*table_of("CART"))
-    (tree,) = grow_tables([start.encoded])
+    task = estimator.growth_task(*table_of("CART"))
+    estimator.learn(task.data)
+    (tree,) = grow_tables([task])
     settings = [
         configured(estimator, {"max_depth": depth, "max_leaf_nodes": m}) for depth in (1, None) for m in (None, 9)
     ]
-    masks = masks_of(settings, tree, start, estimator.hold_out_validation(tree, start))
+    masks = masks_of(settings, tree, task, estimator.hold_out_validation(tree, task))
     for setting, mask in zip(settings, masks, strict=True):
-        assert_same_tree(take_tree(tree, collapsed=mask), take_tree(tree, collapsed=as_if_alone(setting, tree, start)))
+        assert_same_tree(take_tree(tree, collapsed=mask), take_tree(tree, collapsed=as_if_alone(setting, tree, task)))
     assert len(np.unique(masks, axis=0)) == 3
 
 
@@ -195,8 +198,8 @@ def test_settings_that_differ_in_batched_parameters_are_pruned_by_one_call(monke
 
     collapsed = Dropout.collapsed
     monkeypatch.setattr(Dropout, "collapsed", record)
-    estimator, start, tree = grown("CART")
+    estimator, task, tree = grown("CART")
     rates = [{"pruning": Dropout(p, q)} for p in (0.1, 0.2, 0.3) for q in (0.0, 0.5)]
     settings = [configured(estimator, {**own, "random_state": seed}) for own in rates for seed in (0, 1)]
-    masking.masks_of(settings, tree, start, None)
+    masking.masks_of(settings, tree, task, None)
     assert calls == [6, 6]

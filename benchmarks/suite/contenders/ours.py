@@ -7,10 +7,8 @@ import numpy as np
 
 import jaxtree
 from benchmarks.suite.contenders.base import Contender, Timing, timed
-from jaxtree.estimators.common.growing import grow_tables
-from jaxtree.estimators.common.sample import Encoded as TableInCodes
-from jaxtree.estimators.common.sample import PreparedFit
-from jaxtree.files.trees import RandomKey
+from jaxtree.dataset.dataset import Dataset
+from jaxtree.estimators.common.growing import GrowthTask, grow_tables
 
 SEED = 0
 
@@ -20,13 +18,11 @@ class Encoded(NamedTuple):
 
     Attributes:
         estimator: The tree or the forest.
-        tree: The tree, or one that stands for those of the forest.
-        start: The codes, and how to grow.
+        read: The rows of a forest in codes; of a tree also how it grows.
     """
 
     estimator: Any
-    tree: Any
-    start: PreparedFit
+    read: Dataset | GrowthTask
 
 
 class JaxTree(Contender):
@@ -35,18 +31,15 @@ class JaxTree(Contender):
     def encode(self, X: Any, y: np.ndarray) -> Encoded:
         """What growth works on: the codes of the table."""
         estimator = self._estimator()
-        tree = estimator._blank_tree() if self.task.is_forest else estimator
-        encoder = tree.make_encoder()
-        start = tree.prepare_fit(X, y, encoded=TableInCodes(encoder, encoder.fit_transform(X)))
-        return Encoded(estimator, tree, start)
+        return Encoded(estimator, estimator.read(X, y) if self.task.is_forest else estimator.growth_task(X, y))
 
     def grow(self, encoded: Encoded) -> Any:
         """The tree with codes as thresholds, or the trees of a forest."""
-        estimator, tree, start = encoded
+        estimator, read = encoded
         if not self.task.is_forest:
-            return grow_tables([start.encoded])
-        estimator._key = RandomKey.of(jax.random.key(SEED))
-        return estimator._grow(tree, start, 0)
+            return grow_tables([read])
+        estimator.draw_key()
+        return estimator.grow_trees(read)
 
     def predict(self, model: Any, X: Any) -> np.ndarray:
         """Numbers or classes."""

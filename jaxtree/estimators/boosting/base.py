@@ -4,7 +4,7 @@ import abc
 import copy
 import functools
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,26 +16,20 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree import buckets, forks
 from jaxtree.boosting.measured import Measured
 from jaxtree.boosting.refit import refit
+from jaxtree.dataset.collectives import lost_processes_named, spans_processes
+from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
+from jaxtree.dataset.fields import read_fields
+from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.kept import FittedBoosting
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.metrics import Judged, mean_loss, metric_of, staged
-from jaxtree.estimators.boosting.parameters import BINS, OF_READING, BoostingParameters
-from jaxtree.estimators.boosting.rows import (
-    RowsWithExtras,
-    evaluations_by_name,
-    read_evaluation,
-    read_given,
-    read_rows,
-)
-from jaxtree.estimators.boosting.together import fit_in_all, read_together
-from jaxtree.estimators.boosting.training import BoostingRun, OnProgress, OpenedFit
-from jaxtree.estimators.common.distributed import all_or_none, spans_processes
-from jaxtree.estimators.common.extras import RoutesExtras, fit_extras, read_extras
+from jaxtree.estimators.boosting.parameters import BoostingParameters
+from jaxtree.estimators.boosting.rows import evaluations_by_name, read_evaluation, scored_rows, target_of
+from jaxtree.estimators.boosting.training import BoostingRun, OnProgress
+from jaxtree.estimators.common.extras import RoutesExtras, fit_fields
 from jaxtree.estimators.common.monotone import check_kept_trees, read_monotone
 from jaxtree.estimators.common.parts import part_by_part
-from jaxtree.estimators.common.sample import Encoded
-from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.losses.links import predictions_of
 from jaxtree.losses.loss import BaseLoss, shifted
 from jaxtree.table.sources import is_source
@@ -47,7 +41,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
 
     pruning = None
 
-    _tree_class: ClassVar[type[BaseTree]]
+    _of_classes: ClassVar[bool] = False
     _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
 
     def __sklearn_tags__(self):
@@ -109,18 +103,11 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
             InvalidTypeError: The table holds what cannot be read.
             TrainingError: The derivatives of the loss at the start are no numbers, or too large.
         """
-        self.check_parameters()
-        if mesh is not None and spans_processes(mesh):
-
-            def fit_part(worker: Any) -> None:
-                opened = worker.open_part(X, y, sample_weight, eval_set, eval_metric, extras)
-                opened.run.make(opened.encoded, callbacks, mesh)
-
-            fit_in_all(self, fit_part)
-            return self
-        opened = self.open_fit(X, y, sample_weight, eval_set=eval_set, eval_metric=eval_metric, **extras)
-        if opened is not None:
-            opened.run.make(opened.encoded, callbacks, mesh)
+        asked = {"eval_set": eval_set, "eval_metric": eval_metric, "mesh": mesh}
+        with lost_processes_named(mesh):
+            run = self.open_fit(X, y, sample_weight, **asked, **extras)
+            if run is not None:
+                run.make(callbacks, mesh)
         return self
 
     def open_fit(
@@ -132,9 +119,10 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         eval_set: Sequence[Any] | Mapping[str, Any] | None = None,
         eval_metric: Any = None,
         beside: Mapping[str, Any] | None = None,
+        mesh: Mesh | None = None,
         **extras: Any,
-    ) -> OpenedFit | None:
-        """Learns what a fit learns before its first round; None if a warm start has all rounds already.
+    ) -> BoostingRun | None:
+        """Reads what a fit reads before its first round; None if a warm start has all rounds already.
 
         Args:
             X: A table; this and what is not named here as in `fit`.
@@ -143,101 +131,80 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
             eval_set: Other tables that are measured.
             eval_metric: What is measured of them.
             beside: Further tables by name, which never decide when to stop.
+            mesh: Devices to divide the rows among.
             extras: What the loss asks for.
         """
         forks.check_is_whole("fit")
-        blank = self._blank_tree()
-        rows = read_rows(blank, X, y, sample_weight, extras).without_weightless_rows()
-        if not blank.class_names() and len(getattr(y, "shape", ())) == 2 and blank.n_outputs_ == 1:
+        together = mesh is not None and spans_processes(mesh)
+        in_all(together, lambda: self._check_fit(together))
+        options = TableOptions(self.make_encoder(), self._of_classes, getattr(self, "class_weight", None))
+        sample = read_sample(X, y, sample_weight, options, fields=extras, together=together).without_weightless_rows()
+        if not self._of_classes and len(getattr(y, "shape", ())) == 2 and sample.outputs.number == 1:
             message = "A column-vector y was passed when a 1d array was expected"
             warnings.warn(message, DataConversionWarning, stacklevel=3)
-        kept = self._kept_trees(blank)
-        loss, held = self._loss_and_evaluations(blank, rows, eval_set)
+        kept = self._kept_trees(sample.outputs)
+        loss, sample, held = in_all(together, lambda: self._loss_and_evaluations(sample, eval_set))
         if kept is not None and len(kept) == self.n_estimators:
             self._values(X)  # of other columns it raises, as it does where rounds are left
             return None
+        if kept is not None and self.loss_ != loss:
+            raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
         if self.early_stopping and not held:
-            if is_source(rows.sample.X):
-                raise InvalidInputError("early_stopping needs eval_set if X is a table in parts: it is not divided")
-            rows, held["validation_0"] = rows.split(self.validation_fraction, self.random_state)
+            self._check_can_hold_out(sample, together)
+            options = options._replace(held_out=self.validation_fraction, seed=self.random_state)
+        encoder = None if kept is None else self.encoder_
+        data = encode_sample(sample, options, encoder=encoder, together=together)
+        if data.held is not None:
+            held["validation_0"] = data.held
         for name, given in (beside or {}).items():
-            held[name] = read_evaluation(blank, given)
-            self._check_rows(loss, [held[name]])
-        encoded = None
-        if kept is not None:
-            if self.loss_ != loss:
-                raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
-            encoded = Encoded(self.encoder_, self.encoder_.transform(rows.sample.X))
-        else:
-            vars(self).pop("_model", None)
-        start = blank.prepare_sample(rows.sample, encoded=encoded)
-        return OpenedFit(self._begin(blank, loss, rows, held, eval_metric, kept), start.encoded)
+            held[name] = self._check_rows(loss, read_evaluation(sample.outputs, given))
+        in_all(together, lambda: self._check_columns(data, together))
+        return self._begin(data, loss, held, eval_metric, kept)
 
-    def open_part(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        eval_set: Sequence[Any] | Mapping[str, Any] | None,
-        eval_metric: Any,
-        extras: Mapping[str, Any],
-    ) -> OpenedFit:
-        """Learns what a fit learns before its first round, with other processes of which each has a part of the rows.
+    def _check_fit(self, together: bool) -> None:
+        """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""
+        self.check_parameters()
+        if together and self.warm_start:
+            raise InvalidInputError("warm_start is for fits in one process: over several, all rounds are made anew")
 
-        Args:
-            X: The rows of this process; this and what is not named here as in `fit`.
-            y: Their target.
-            sample_weight: Their weights.
-            eval_set: Tables that are measured, the same in all processes.
-            eval_metric: What is measured of them.
-            extras: What the loss asks for.
+    def _check_can_hold_out(self, sample: Sample, together: bool) -> None:
+        """Raises InvalidInputError if no rows can be held out for early stopping."""
+        if together:
+            raise InvalidInputError("early_stopping over several processes needs eval_set: no rows are held out")
+        if is_source(sample.X):
+            raise InvalidInputError("early_stopping needs eval_set if X is a table in parts: it is not divided")
 
-        Raises:
-            InvalidInputError: An argument is not allowed, or needs all rows in one process.
-        """
-        blank = self._blank_tree()
-        rows, encoded = read_together(blank, X, y, sample_weight, extras)
-
-        def begin() -> BoostingRun:
-            loss, held = self._loss_and_evaluations(blank, rows, eval_set)
-            if self.early_stopping and not held:
-                raise InvalidInputError("early_stopping over several processes needs eval_set: no rows are held out")
-            if self.has_statistics(blank.schema_).any():
-                raise InvalidInputError(
-                    "over several processes no statistics of categories are taken: categorical_splits must be "
-                    f'"subset" or another that takes none, got {self.categorical_splits!r}'
-                )
-            return self._begin(blank, loss, rows, held, eval_metric, None)
-
-        return OpenedFit(all_or_none(begin), encoded)
+    def _check_columns(self, data: Dataset, together: bool) -> None:
+        """Raises InvalidInputError if a parameter does not fit the columns."""
+        self.features_of_growth(data.schema, data.outputs)
+        if together and self.has_statistics(data.schema).any():
+            raise InvalidInputError(
+                "over several processes no statistics of categories are taken: categorical_splits must be "
+                f'"subset" or another that takes none, got {self.categorical_splits!r}'
+            )
 
     def _loss_and_evaluations(
-        self, blank: Any, rows: RowsWithExtras, eval_set: Sequence[Any] | Mapping[str, Any] | None
-    ) -> tuple[BaseLoss, dict[str, RowsWithExtras]]:
-        """Returns the loss, and the tables that are measured by name, after a check of all rows."""
-        loss = self._make_loss(blank)
+        self, sample: Sample, eval_set: Sequence[Any] | Mapping[str, Any] | None
+    ) -> tuple[BaseLoss, Sample, dict[str, Sample]]:
+        """Returns the loss, the rows with its fields, and the tables that are measured by name, all checked."""
+        loss = self._make_loss(sample.outputs)
         given = evaluations_by_name(eval_set)
-        held = {name: read_evaluation(blank, own).without_weightless_rows() for name, own in given.items()}
-        fit_extras(loss, rows.target, rows.extras)
-        loss.check_fit(rows.target, rows.extras)
-        self._check_rows(loss, held.values())
-        return loss, held
+        held = {name: read_evaluation(sample.outputs, own).without_weightless_rows() for name, own in given.items()}
+        sample = fit_fields(loss, sample)
+        loss.check_fit(target_of(sample), sample.fields)
+        return loss, sample, {name: self._check_rows(loss, own) for name, own in held.items()}
 
     def _begin(
-        self,
-        blank: Any,
-        loss: BaseLoss,
-        rows: RowsWithExtras,
-        held: dict[str, RowsWithExtras],
-        eval_metric: Any,
-        kept: Forest | None,
+        self, data: Dataset, loss: BaseLoss, held: dict[str, Sample], eval_metric: Any, kept: Forest | None
     ) -> BoostingRun:
-        """Learns of the table what a tree has learned that has read it, and returns the rounds to make."""
-        self._learn_from(blank)
+        """Learns of the rows of the fit, and returns the rounds to make."""
+        if kept is None:
+            vars(self).pop("_model", None)
+        self.learn(data)
         self.loss_ = loss
         several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
         metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
-        return BoostingRun(self, rows, held, metrics, kept)
+        return BoostingRun(self, data, held, metrics, kept)
 
     def first(self, number: int) -> Self:
         """Returns the model of the first rounds, as a fit of so many would have made it.
@@ -271,12 +238,12 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
             raise InvalidInputError(f"decay_rate must be from 0 to 1, got {decay_rate}")
         if self.drop_rate > 0:
             raise InvalidInputError("refit is for drop_rate=0: the steps of dropped trees follow from one another")
-        rows = read_given(self, X, y, sample_weight, extras).without_weightless_rows()
-        self._check_rows(self.loss_, [rows])
+        sample = read_known(self.outputs(), X, y, sample_weight, extras).without_weightless_rows()
+        sample = self._check_rows(self.loss_, sample)
         forest = refit(
             self.forest_,
-            self.apply(rows.sample.X),
-            rows.with_codes(buckets.pad_codes(self.encoder_.transform(rows.sample.X))),
+            self.apply(sample.X),
+            scored_rows(sample, buckets.pad_codes(self.encoder_.transform(sample.X))),
             self.start_,
             self.loss_,
             self.shrinkage(),
@@ -312,32 +279,31 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         """Returns predictions of rows that `encoder_.values` has encoded."""
         return self._predictions(self.model_.predict(values))
 
-    def judge(self, rows: RowsWithExtras, scores: Float[np.ndarray, "row score"]) -> Judged:
+    def judge(self, rows: Sample, scores: Float[np.ndarray, "row score"]) -> Judged:
         """Returns rows of given scores as metrics take them."""
-        model, shifted = copy.copy(self), self._with_offset(scores, rows.extras.get("offset"))
+        model, shifted = copy.copy(self), self._with_offset(scores, rows.fields.get("offset"))
         predictions = functools.cache(lambda: self._predictions(shifted))
         vars(model)["raw_scores"] = lambda X, offset=None: shifted
         vars(model)["_scores"] = lambda X: scores
         vars(model)["_predictions"] = lambda scores: predictions()
         vars(model).setdefault("_model", None)  # so that it counts as fitted, whose trees nobody asks for
-        return Judged(model, self._in_words(rows.target), rows, scores)
+        return Judged(model, self._in_words(target_of(rows)), rows, scores)
 
     @abc.abstractmethod
-    def _make_loss(self, blank: Any) -> BaseLoss:
-        """Returns the loss, when a tree knows outputs and classes."""
+    def _make_loss(self, outputs: Outputs) -> BaseLoss:
+        """Returns the loss of a target."""
 
     @staticmethod
-    def _check_rows(loss: BaseLoss, tables: Iterable[RowsWithExtras]) -> None:
-        """Checks that the loss allows targets and extras of rows that no tree is grown on."""
-        for rows in tables:
-            fit_extras(loss, rows.target, rows.extras)
-            loss.check(rows.target, rows.extras)
+    def _check_rows(loss: BaseLoss, sample: Sample) -> Sample:
+        """Returns rows that no tree is grown on with the fields of a loss, which allows them and the target."""
+        sample = fit_fields(loss, sample)
+        loss.check(target_of(sample), sample.fields)
+        return sample
 
     def _mean_loss(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:
         """Returns the mean loss of rows."""
-        rows = read_given(self, X, y, sample_weight, extras)
-        self._check_rows(self.loss_, [rows])
-        return mean_loss(self.loss_, self._scores(rows.sample.X), rows)
+        rows = self._check_rows(self.loss_, read_known(self.outputs(), X, y, sample_weight, extras))
+        return mean_loss(self.loss_, self._scores(rows.X), rows)
 
     def _in_words(self, target: Shaped[np.ndarray, "row *output"]) -> Shaped[np.ndarray, "row *output"]:
         """Returns a target as the user has given it."""
@@ -350,24 +316,16 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
     def _with_offset(self, scores: Float[np.ndarray, "row score"], offset: Any) -> Float[np.ndarray, "row score"]:
         if offset is None:
             return scores
-        extras = read_extras({"offset": offset}, len(scores))
-        if extras["offset"].shape[1:] not in ((), scores.shape[1:]):
-            raise InvalidInputError(f"offset must have 1 or {scores.shape[1]} columns, got {extras['offset'].shape[1]}")
-        return shifted(scores.T, extras["offset"], self.loss_.has_location).T
+        offset = read_fields({"offset": offset}, len(scores))["offset"]
+        if offset.shape[1:] not in ((), scores.shape[1:]):
+            raise InvalidInputError(f"offset must have 1 or {scores.shape[1]} columns, got {offset.shape[1]}")
+        return shifted(scores.T, offset, self.loss_.has_location).T
 
     def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row column"]:
         """Returns what the loss predicts from scores."""
         return predictions_of(self.loss_, scores.T).T
 
-    def _blank_tree(self) -> Any:
-        """Returns a tree that reads the table as this estimator wants it, and does not grow."""
-        given: dict[str, Any] = {name: getattr(self, name) for name in OF_READING if hasattr(self, name)}
-        if self.max_bins == "auto":
-            given["max_bins"] = BINS
-        given["categorical_splits"] = self.native_splits
-        return self._tree_class(**given)
-
-    def _kept_trees(self, blank: BaseTree) -> Forest | None:
+    def _kept_trees(self, outputs: Outputs) -> Forest | None:
         """Returns the trees that a warm start continues; None without one.
 
         Raises:
@@ -380,8 +338,8 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
                 f"n_estimators={self.n_estimators} must be larger or equal to the {len(self.forest_)} rounds of the "
                 "fit before when warm_start==True"
             )
-        old, new = self.class_names(), blank.class_names()
-        if len(old) != len(new) or not all(map(np.array_equal, old, new)) or blank.n_outputs_ != self.n_outputs_:
+        old, new = self.class_names(), outputs.classes
+        if len(old) != len(new) or not all(map(np.array_equal, old, new)) or outputs.number != self.n_outputs_:
             raise InvalidInputError("warm_start needs the classes, or the number of outputs, of the first fit")
         check_kept_trees(self.forest_.nodes, self.monotonic_cst, self.schema_, self.loss_.num_ordered)
         return self.forest_

@@ -19,7 +19,8 @@ from jaxtyping import Array, Bool, Float, Float64, Int, UInt, UInt32
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.round_tree import ScoredRows, row_derivatives
 from jaxtree.compilation import compiled, options_of_small_programs
-from jaxtree.estimators.common.growing import EncodedSample, decode_thresholds
+from jaxtree.dataset.dataset import Dataset
+from jaxtree.estimators.common.growing import FeatureOptions, decode_thresholds
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.binning import Bins, fit_bins
 from jaxtree.table.schema import Column, Feature, Schema
@@ -51,36 +52,44 @@ class OrderedCategories:
     """What trees are grown on, where some categories have given way to their statistics, and the way back.
 
     Args:
-        encoded: The codes of the table.
+        data: The rows of the fit.
+        features: How their features may be split.
         statistics: The statistics by feature of growth. Those of further scores are features behind all others.
         codes: The codes that growth sees.
+
+    Attributes:
+        data: The rows as growth sees them.
+        features: How growth may split its features.
     """
 
     def __init__(
-        self, encoded: EncodedSample, statistics: dict[int, Statistic], codes: UInt[np.ndarray, "feature row"]
+        self,
+        data: Dataset,
+        features: FeatureOptions,
+        statistics: dict[int, Statistic],
+        codes: UInt[np.ndarray, "feature row"],
     ):
-        self._table, self._statistics = encoded.schema, statistics
-        num_features = max([encoded.schema.num_features - 1, *statistics]) + 1
+        self._table, self._statistics = data.schema, statistics
+        num_features = max([data.schema.num_features - 1, *statistics]) + 1
         self._place = np.arange(num_features)
         self._place[list(statistics)] = [own.feature for own in statistics.values()]
-        recipe = encoded.recipe
-        of_growth = {name: getattr(recipe, name) for name in ("monotone", "sets")}
+        of_growth = {"monotone": features.monotone, "sets": features.sets}
         moved = {name: None if values is None else values[self._place] for name, values in of_growth.items()}
-        schema = _with_statistics(encoded.schema, statistics)
-        self.encoded = encoded._replace(codes=codes, schema=schema, recipe=recipe._replace(**moved))
+        self.features = features._replace(**moved)
+        self.data = data._replace(codes=codes, schema=_with_statistics(data.schema, statistics))
 
     def codes(self, codes: UInt[np.ndarray, "feature row"]) -> UInt[np.ndarray, "feature row"]:
         """Returns the codes of other rows, which have the statistics of all rows of their categories."""
         if not self._statistics:
             return codes
-        result = codes[self._place].astype(self.encoded.schema.code_dtype)
+        result = codes[self._place].astype(self.data.schema.code_dtype)
         for feature, own in self._statistics.items():
             result[feature] = own.code_of_category[codes[own.feature]]
         return result
 
     def in_table_units(self, nodes: Tree) -> Tree:
         """Returns grown trees with thresholds in units of the table, and with subsets in place of statistics."""
-        tree = decode_thresholds(nodes, self.encoded.schema)
+        tree = decode_thresholds(nodes, self.data.schema)
         if not self._statistics:
             return tree
         num_words = max(-(-len(own.code_of_category) // CODES_PER_WORD) for own in self._statistics.values())
@@ -110,7 +119,8 @@ class OrderedCategories:
 
 
 def order_categories(
-    encoded: EncodedSample,
+    data: Dataset,
+    features: FeatureOptions,
     is_ordered: Bool[np.ndarray, " feature"],
     loss: BaseLoss,
     start: Float[np.ndarray, " score"],
@@ -120,26 +130,27 @@ def order_categories(
     """Puts statistics in place of the categories of some features.
 
     Args:
-        encoded: The codes of the table.
-        is_ordered: Which features.
+        data: The rows of the fit.
+        features: How their features may be split.
+        is_ordered: The features that give way.
         loss: The loss.
         start: The scores before the first tree.
         rows: The target and weights of the rows, with padding behind them.
         seed: The seed of the order of the rows.
     """
     if not is_ordered.any():
-        return OrderedCategories(encoded, {}, encoded.codes)
-    schema, num_rows = encoded.schema, encoded.codes.shape[1]
+        return OrderedCategories(data, features, {}, data.codes)
+    schema, num_rows = data.schema, data.sample.num_rows
     with jax.enable_x64(True):
         no_codes = rows._replace(codes=np.zeros((0, len(rows.weight)), np.uint8))
         derivatives = [np.asarray(part)[:, :num_rows] for part in _at_start(start, no_codes, loss=loss)]
     order = np.random.default_rng(seed).permutation(num_rows)
     places = [(place, score) for score in range(len(start)) for place in np.flatnonzero(is_ordered)]
     statistics: dict[int, Statistic] = {}
-    of_growth = list(encoded.codes)
+    of_growth = list(data.codes)
     for place, score in places:
         gradient, curvature = (part[score].astype(np.float64) for part in derivatives)
-        own, whole = _statistics(encoded.codes[place], schema.num_values[place], gradient, curvature, order)
+        own, whole = _statistics(data.codes[place], schema.num_values[place], gradient, curvature, order)
         bins = fit_bins(own, MOST_BINS)
         codes_of = np.append(np.searchsorted(bins.edges, whole), bins.num_bins)
         feature = int(place) if score == 0 else len(of_growth)
@@ -147,7 +158,8 @@ def order_categories(
         own_codes = np.where(np.isnan(own), bins.num_bins, np.searchsorted(bins.edges, own))
         of_growth[feature : feature + 1] = [own_codes]
     dtype = _with_statistics(schema, statistics).code_dtype
-    return OrderedCategories(encoded, statistics, np.stack([own.astype(dtype, copy=False) for own in of_growth]))
+    codes = np.stack([own.astype(dtype, copy=False) for own in of_growth])
+    return OrderedCategories(data, features, statistics, codes)
 
 
 @compiled("loss", what=lambda *_, loss: f"the derivatives of {loss}", options=options_of_small_programs)

@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.parts import PredictsNumbers
-from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.losses import distributions
 from jaxtree.losses.distribution import Distribution
 from jaxtree.losses.loss import BaseLoss
@@ -58,7 +58,6 @@ class DistributionBoosting(PredictsNumbers, BaseBoosting):
 
     distribution: Annotated[str | Distribution, Words(DISTRIBUTIONS), Distribution] = "normal"
 
-    _tree_class = DecisionTreeRegressor
     _named_losses = DISTRIBUTIONS
 
     def __sklearn_tags__(self):
@@ -108,7 +107,7 @@ class DistributionBoosting(PredictsNumbers, BaseBoosting):
         check_is_fitted(self)
         return -self._mean_loss(X, y, sample_weight, extras)
 
-    def _make_loss(self, blank: Any) -> BaseLoss:
-        if blank.n_outputs_ > 1:
-            raise InvalidInputError(f"a distribution has one target, got {blank.n_outputs_} columns of y")
+    def _make_loss(self, outputs: Outputs) -> BaseLoss:
+        if outputs.number > 1:
+            raise InvalidInputError(f"a distribution has one target, got {outputs.number} columns of y")
         return DISTRIBUTIONS[self.distribution]() if isinstance(self.distribution, str) else self.distribution

@@ -9,15 +9,16 @@ from jaxtyping import Float, Shaped
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.dataset.arguments import plain_target, read_arguments
+from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.common.conventions import Words
-from jaxtree.estimators.common.extras import fit_extras
+from jaxtree.estimators.common.extras import check_fields
 from jaxtree.estimators.common.parameters import BALANCED
-from jaxtree.estimators.common.parts import PredictsNumbers, plain_target, read_arguments
+from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.estimators.common.prediction import PredictsClasses
-from jaxtree.estimators.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.losses.classes import logistic, softmax
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.losses.numbers import squared
@@ -106,7 +107,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
     hessian: Annotated[str, Words({"diagonal", "full"})] = "diagonal"
     class_weight: Annotated[Any, dict, list, BALANCED, None] = None
 
-    _tree_class = DecisionTreeClassifier
+    _of_classes = True
 
     def predict(self, X: Any, *, offset: Any = None) -> Shaped[np.ndarray, " row"]:
         """Returns the most probable class of every row, of equal ones the first; see `raw_scores`."""
@@ -142,12 +143,13 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         """Yields the most probable class of every row after each round."""
         return map(self._most_probable, self.staged_scores(X, offset=offset))
 
-    def _make_loss(self, blank: Any) -> BaseLoss:
-        if blank.n_outputs_ > 1:
-            raise InvalidInputError(f"boosted trees have one target of classes, got {blank.n_outputs_} columns of y")
-        if blank.n_classes_ < 2:
-            raise InvalidInputError(f"boosting needs two classes or more, got {blank.n_classes_} class")
-        return logistic() if blank.n_classes_ == 2 else softmax(int(blank.n_classes_), self.hessian)
+    def _make_loss(self, outputs: Outputs) -> BaseLoss:
+        if outputs.number > 1:
+            raise InvalidInputError(f"boosted trees have one target of classes, got {outputs.number} columns of y")
+        (number,) = outputs.num_classes
+        if number < 2:
+            raise InvalidInputError(f"boosting needs two classes or more, got {number} class")
+        return logistic() if number == 2 else softmax(number, self.hessian)
 
     def _in_words(self, target: Shaped[np.ndarray, " row"]) -> Shaped[np.ndarray, " row"]:
         return self.classes_[target]
@@ -202,7 +204,6 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
 
     loss: Annotated[str | BaseLoss, Words(LOSSES), BaseLoss] = "squared_error"
 
-    _tree_class = DecisionTreeRegressor
     _named_losses = LOSSES
 
     def __sklearn_tags__(self):
@@ -244,20 +245,20 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
         check_is_fitted(self)
         if self._scores_by_loss:
             return -self._mean_loss(X, y, sample_weight, extras)
-        fit_extras(self.loss_, np.zeros(0), dict(extras))
+        check_fields(self.loss_, extras)
         given = read_arguments(X, y, sample_weight)
         predicted = self.predict(given.X, offset=extras.get("offset"))
         return r2_score(plain_target(given.y), predicted, sample_weight=given.sample_weight)
 
-    def _make_loss(self, blank: Any) -> BaseLoss:
-        if blank.n_outputs_ == 1 or not isinstance(self.loss, str):
+    def _make_loss(self, outputs: Outputs) -> BaseLoss:
+        if outputs.number == 1 or not isinstance(self.loss, str):
             return LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss
         if self.loss != "squared_error":
             raise InvalidInputError(
-                f"loss {self.loss!r} has one target, got {blank.n_outputs_} columns of y: take 'squared_error', a Loss "
+                f"loss {self.loss!r} has one target, got {outputs.number} columns of y: take 'squared_error', a Loss "
                 "of several scores, or scikit-learn's MultiOutputRegressor"
             )
-        return squared(blank.n_outputs_)
+        return squared(outputs.number)
 
     def _as_given(self, numbers: Float[np.ndarray, "row prediction"]) -> Float[np.ndarray, "row *prediction"]:
         return numbers[:, 0] if self.is_vector_ and numbers.shape[1] == 1 else numbers

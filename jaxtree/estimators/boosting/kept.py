@@ -1,13 +1,13 @@
 """What boosted estimators have once they are fitted: files, trees one by one, and models that other rooms take."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float64
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.boosting.measured import Measured
+from jaxtree.dataset.sample import Outputs
 from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
@@ -29,7 +29,7 @@ class FittedBoosting(FittedTrees):
     loss_: BaseLoss
 
     _trees: list[DecisionTreeRegressor] | None = None
-    _make_loss: Callable[[Any], BaseLoss]
+    _make_loss: Callable[[Outputs], BaseLoss]
 
     @property
     def estimators_(self) -> list[DecisionTreeRegressor]:
@@ -63,7 +63,7 @@ class FittedBoosting(FittedTrees):
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
         self.check_parameters()
         self.restore_table(state.table)
-        made: BaseLoss = self._make_loss(self)
+        made: BaseLoss = self._make_loss(self.outputs())
         fits = (made.name, made.num_scores) == (state.loss.name, state.loss.num_scores)
         require(fits, f"its loss is {shortened(state.loss)}, and its parameters and target are of {shortened(made)}")
         self.loss_ = state.loss

@@ -10,8 +10,9 @@ from jaxtyping import Float, Shaped
 
 from jaxtree.boosting.measured import Measure, Measured
 from jaxtree.compilation import compiled, options_of_small_programs
+from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.rows import RowsWithExtras
+from jaxtree.estimators.boosting.rows import target_of, weight_of
 from jaxtree.estimators.common.scorers import of_all_classes, scorer_named, weighted_if_taken
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest
@@ -31,7 +32,7 @@ class Judged(NamedTuple):
 
     model: Any
     target: Shaped[np.ndarray, "row *output"]
-    rows: RowsWithExtras
+    rows: Sample
     scores: Float[np.ndarray, "row score"]
 
 
@@ -82,10 +83,10 @@ def name_of(loss: BaseLoss) -> str:
     return repr(loss).removesuffix("()")
 
 
-def mean_loss(loss: BaseLoss, scores: Float[np.ndarray, "row score"], rows: RowsWithExtras) -> float:
+def mean_loss(loss: BaseLoss, scores: Float[np.ndarray, "row score"], rows: Sample) -> float:
     """Returns the mean loss of rows of given scores, to which offsets are added."""
     with jax.enable_x64(True):
-        return float(_mean_loss(scores.T, rows.target, rows.weight, rows.extras, loss=loss))
+        return float(_mean_loss(scores.T, target_of(rows), weight_of(rows), rows.fields, loss=loss))
 
 
 def _mean_of(loss: BaseLoss) -> Callable[[Judged], Any]:
@@ -99,7 +100,7 @@ def _mean_loss(scores: Any, target: Any, weight: Any, extras: Any, *, loss: Base
 
 def _scored_by(scorer: Callable[..., Any]) -> Callable[[Judged], Any]:
     def score(judged: Judged) -> Any:
-        own = weighted_if_taken(scorer, judged.rows.sample.weight)
+        own = weighted_if_taken(scorer, judged.rows.weight)
         return own(judged.model, np.empty((len(judged.scores), 1)), judged.target)
 
     return score
@@ -107,7 +108,7 @@ def _scored_by(scorer: Callable[..., Any]) -> Callable[[Judged], Any]:
 
 def _function_of_predictions(function: Callable[..., Any]) -> Callable[[Judged], Any]:
     def value(judged: Judged) -> Any:
-        own = weighted_if_taken(function, judged.rows.sample.weight)
+        own = weighted_if_taken(function, judged.rows.weight)
         return own(judged.target, judged.model.predict(np.empty((len(judged.scores), 1))))
 
     return value
@@ -124,9 +125,9 @@ class Evaluation(NamedTuple):
     """
 
     name: str
-    rows: RowsWithExtras
+    rows: Sample
     values: Float[np.ndarray, "row feature"]
-    judge: Callable[[RowsWithExtras, Float[np.ndarray, "row score"]], Judged]
+    judge: Callable[[Sample, Float[np.ndarray, "row score"]], Judged]
 
 
 class Recorder:

@@ -14,11 +14,17 @@ from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
 from jaxtree.boosting.shrinkage import NO_PATIENCE, Shrinkage
+from jaxtree.dataset.sample import Outputs
 from jaxtree.estimators.common.conventions import Words, generator_of, whole
+from jaxtree.estimators.common.growing import FeatureOptions
+from jaxtree.estimators.common.interactions import read_interactions
+from jaxtree.estimators.common.monotone import read_monotone
 from jaxtree.estimators.common.parameters import AUTO, INTERACTIONS, EncodingParameters
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Sizes
+from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
+from jaxtree.tree import SplitKind
 
 BINS = 255
 """Bins of a numeric column where `max_bins` is "auto"."""
@@ -34,12 +40,6 @@ MANY_CATEGORIES = 16
 
 FEW_LEAVES = 32
 """Tables have room for as many leaves at least, so that lower numbers of them share a program."""
-
-OF_READING = (
-    *("categorical_features", "max_categories", "class_weight", "monotonic_cst", "missing"),
-    *("interaction_cst", "max_bins", "random_state"),
-)
-"""Parameters that a tree needs to read the table."""
 
 LEAST_GAIN = np.finfo(np.float64).tiny
 """Gain per weight of a split: one that gains nothing is not made."""
@@ -110,6 +110,22 @@ class BoostingParameters(EncodingParameters):
         """Returns which features give way to statistics, see `jaxtree.estimators.boosting.categories`."""
         least = {"ordered": 0, "auto": MANY_CATEGORIES}.get(self.categorical_splits, np.inf)
         return schema.is_categorical & (schema.num_values > least)
+
+    def make_encoder(self) -> Encoder:
+        """Returns an encoder for the estimator's tables."""
+        return Encoder(
+            max_bins=BINS if self.max_bins == "auto" else self.max_bins,
+            max_categories=self.max_categories,
+            categorical_features=self.categorical_features,
+        )
+
+    def features_of_growth(self, schema: Schema, outputs: Outputs) -> FeatureOptions:
+        """Returns how trees may split the features of a table."""
+        return FeatureOptions(
+            SplitKind[self.native_splits.upper()],
+            read_monotone(self.monotonic_cst, schema, outputs),
+            read_interactions(self.interaction_cst, schema),
+        )
 
     @property
     def native_splits(self) -> str:

@@ -8,14 +8,14 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.dataset.fields import OTHER_NAMES
+from jaxtree.dataset.sample import Outputs, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.metrics import mean_loss
-from jaxtree.estimators.boosting.rows import read_given
+from jaxtree.estimators.boosting.rows import target_of
 from jaxtree.estimators.boosting.training import OnProgress
 from jaxtree.estimators.common.conventions import Words, whole
-from jaxtree.estimators.common.extras import OTHER_NAMES
-from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.losses import ranking
 from jaxtree.losses.loss import BaseLoss
 
@@ -57,7 +57,6 @@ class GradientBoostingRanker(BaseBoosting):
     loss: Annotated[str | BaseLoss, Words(RANKING_LOSSES), BaseLoss] = "ndcg"
     top: Annotated[int | None, whole(1), None] = None
 
-    _tree_class = DecisionTreeRegressor
     _named_losses = RANKING_LOSSES
 
     def fit(
@@ -120,16 +119,14 @@ class GradientBoostingRanker(BaseBoosting):
         check_is_fitted(self)
         if group is None:
             raise InvalidInputError("a ranker needs group, the group of every row, got None")
-        rows, measure = (
-            read_given(self, X, y, sample_weight, {"group": group, "offset": offset}),
-            ranking.ndcg(self.top),
-        )
-        measure.check(rows.target, rows.extras)
-        return 1 - mean_loss(measure, self.raw_scores(rows.sample.X), rows)
+        rows = read_known(self.outputs(), X, y, sample_weight, {"group": group, "offset": offset})
+        measure = ranking.ndcg(self.top)
+        measure.check(target_of(rows), rows.fields)
+        return 1 - mean_loss(measure, self.raw_scores(rows.X), rows)
 
-    def _make_loss(self, blank: Any) -> BaseLoss:
-        if blank.n_outputs_ > 1:
-            raise InvalidInputError(f"a ranker has one target, got {blank.n_outputs_} columns of y")
+    def _make_loss(self, outputs: Outputs) -> BaseLoss:
+        if outputs.number > 1:
+            raise InvalidInputError(f"a ranker has one target, got {outputs.number} columns of y")
         if not isinstance(self.loss, str):
             return self.loss
         return ranking.ndcg(self.top) if self.loss == "ndcg" else RANKING_LOSSES[self.loss]()

@@ -1,88 +1,25 @@
-"""Boosting on tables of which every process has a part; see `jaxtree.estimators.common.distributed`.
+"""Boosting on tables of which every process has a part; see `jaxtree.dataset.collectives`.
 
 Every process reads its own rows and places them on its own devices; the rounds are then those of one mesh. What is
 measured, and so decides when to stop, is the same in all processes.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import jax
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Shaped
-from sklearn.base import clone
 
 from jaxtree.boosting.booster import BoostData
 from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.buckets import pad_to, row_bucket
+from jaxtree.dataset.collectives import gather_arrays, place_part, rows_of_process
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.rows import GivenRows, RowsWithExtras, learn_rows, read_columns
-from jaxtree.estimators.common.conventions import set_column_names
-from jaxtree.estimators.common.distributed import (
-    all_or_none,
-    common_target,
-    encode_together,
-    gather_arrays,
-    lost_processes_named,
-    place_part,
-    rows_of_process,
-)
-from jaxtree.estimators.common.growing import EncodedSample
 from jaxtree.losses.loss import BaseLoss
-
-
-def fit_in_all(estimator: Any, fit: Callable[[Any], None]) -> None:
-    """Fits a boosted estimator in all processes; one that fails is left as it was.
-
-    Raises:
-        DistributedError: Another process is gone, or has failed.
-        InvalidInputError: A parameter is one that needs all rows in one process.
-    """
-    worker = clone(estimator)
-    with lost_processes_named():
-        all_or_none(lambda: _check_parameters(worker))
-        fit(worker)
-    vars(estimator).update(vars(worker))
-
-
-def _check_parameters(estimator: Any) -> None:
-    """Raises InvalidInputError if a parameter is not allowed over several processes."""
-    if estimator.warm_start:
-        raise InvalidInputError("warm_start is for fits in one process: over several, all rounds are made anew")
-
-
-def read_together(
-    blank: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]
-) -> tuple[RowsWithExtras, EncodedSample]:
-    """Reads the rows of this process, and learns with the other processes what a tree learns of all rows.
-
-    Args:
-        blank: A tree that does not grow, with the same parameters in all processes.
-        X: The rows of this process, a table or a source.
-        y: Their target.
-        sample_weight: Their weights, or None.
-        extras: What the loss asks for.
-    """
-    given, target = all_or_none(lambda: _read_part(blank, X, y, sample_weight, extras))
-    target, counts = common_target(target)
-    rows = all_or_none(lambda: learn_rows(blank, given, target, counts).without_weightless_rows())
-    sample = rows.sample
-    blank.encoder_ = blank.make_encoder()
-    codes = encode_together(blank.encoder_, sample.X, sample.num_rows)
-    set_column_names(blank, blank.schema_.column_names)
-    recipe = all_or_none(lambda: blank.make_recipe(sample.num_rows, sample.weight))
-    return rows, EncodedSample(codes, blank.schema_, sample.target, sample.num_classes, sample.weight, recipe)
-
-
-def _read_part(blank: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> tuple[GivenRows, Any]:
-    given = read_columns(X, y, sample_weight, extras)
-    target = blank.encode_target(given.y)
-    if not target.num_rows:
-        raise InvalidInputError("every process must have at least one row, got none")
-    return given, target
 
 
 def join_parts(data: BoostData, num_rows: int, loss: BaseLoss, seed: int, mesh: Mesh) -> BoostData:

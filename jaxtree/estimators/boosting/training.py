@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from jax.sharding import Mesh
@@ -15,6 +15,8 @@ from jaxtree.boosting.measured import Measured
 from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.shrinkage import NO_PATIENCE
+from jaxtree.dataset.dataset import Dataset
+from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.estimators.boosting.categories import order_categories
 from jaxtree.estimators.boosting.metrics import (
@@ -25,17 +27,10 @@ from jaxtree.estimators.boosting.metrics import (
     name_of,
     staged,
 )
-from jaxtree.estimators.boosting.rows import RowsWithExtras
+from jaxtree.estimators.boosting.rows import scored_rows
 from jaxtree.estimators.boosting.together import any_in_all, join_parts
 from jaxtree.estimators.common.conventions import progress_of_trees
-from jaxtree.estimators.common.distributed import spans_processes
-from jaxtree.estimators.common.growing import (
-    EncodedSample,
-    features_of,
-    padded_codes,
-    padded_rows,
-    widths_of,
-)
+from jaxtree.estimators.common.growing import features_of, padded_codes, padded_rows, widths_of
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest, join_forests
 
@@ -51,7 +46,7 @@ class BoostingRun:
 
     Args:
         model: The estimator, which knows its table and its loss.
-        rows: The rows that trees are grown on.
+        dataset: The rows that trees are grown on.
         held: Those that are measured, by name.
         metrics: What is measured of them beside the loss; the first decides when to stop.
         kept: Trees of earlier rounds, in units of the table.
@@ -60,25 +55,27 @@ class BoostingRun:
     def __init__(
         self,
         model: Any,
-        rows: RowsWithExtras,
-        held: dict[str, RowsWithExtras],
+        dataset: Dataset,
+        held: dict[str, Sample],
         metrics: Sequence[Metric],
         kept: Forest | None,
     ):
         if metrics and model.drop_rate > 0:
             raise InvalidInputError("eval_metric is for drop_rate=0: later rounds change the trees that are measured")
-        self._model, self._rows, self._metrics, self._kept = model, rows, metrics, kept
+        self.dataset = dataset
+        self._model, self._metrics, self._kept = model, metrics, kept
         self._value_before: float | None = None
-        values_of = model.encoder_.values
-        self._evaluations = [Evaluation(name, own, values_of(own.sample.X), model.judge) for name, own in held.items()]
+        values_of = dataset.encoder.values
+        self._evaluations = [Evaluation(name, own, values_of(own.X), model.judge) for name, own in held.items()]
 
-    def make(self, encoded: EncodedSample, callbacks: Sequence[OnProgress], mesh: Mesh | None) -> None:
+    def make(self, callbacks: Sequence[OnProgress], mesh: Mesh | None) -> None:
         """Makes the rounds, on the devices of a mesh if there is one, and gives the model its trees."""
         model, earlier = self._model, len(self._kept or ())
-        seed = model.seed()
-        data, is_asked = self.data(encoded, seed), any
-        if mesh is not None and spans_processes(mesh):
-            data, is_asked = join_parts(data, encoded.codes.shape[1], model.loss_, seed, mesh), any_in_all
+        seed, num_rows = model.seed(), self.dataset.sample.num_rows
+        data, is_asked = self.data(seed), any
+        if self.dataset.across is not None:
+            assert mesh is not None
+            data, is_asked = join_parts(data, num_rows, model.loss_, seed, mesh), any_in_all
         assert data.start is not None
         before = [self._scores_before(own.values, data.start) for own in self._evaluations]
         if self._kept is not None and self._metrics and self._evaluations:
@@ -99,7 +96,7 @@ class BoostingRun:
             boosted = boost(
                 data,
                 model.loss_,
-                self.base_learner(model, data.num_rows or encoded.codes.shape[1]),
+                self.base_learner(model, data.num_rows or num_rows),
                 shrinkage._replace(patience=NO_PATIENCE) if self._metrics else shrinkage,
                 num_rounds=model.n_estimators,
                 seed=seed,
@@ -108,30 +105,35 @@ class BoostingRun:
             )
         self._settle(boosted, recorder.measured)
 
-    def rows_of(self, name: str) -> RowsWithExtras:
+    def rows_of(self, name: str) -> Sample:
         """Returns the rows of an evaluation."""
         return next(own.rows for own in self._evaluations if own.name == name)
 
     def base_learner(self, model: Any, num_rows: int) -> BaseLearner:
         """Returns how a model with the parameters of this fit, or others, grows a tree on so many rows of `data`."""
-        return model.base_learner(num_rows, widths_of([self._categories.encoded]).num_bins)
+        return model.base_learner(num_rows, widths_of([self._categories.data]).num_bins)
 
-    def data(self, encoded: EncodedSample, seed: int) -> BoostData:
+    def data(self, seed: int) -> BoostData:
         """Returns codes, targets and scores of all rows, padded to buckets."""
-        model = self._model
-        rows = self._rows.with_codes(padded_codes([encoded]))
+        model, dataset = self._model, self.dataset
+        codes = padded_codes([dataset])
+        rows = scored_rows(dataset.sample, codes)
         start = self._start(rows)
-        is_ordered = model.has_statistics(encoded.schema)
-        self._categories = order_categories(encoded, is_ordered, model.loss_, start, rows, seed)
-        encoded = self._categories.encoded
-        widths, codes = widths_of([encoded]), padded_codes([encoded])
-        features = features_of(encoded.schema, encoded.recipe, widths, len(codes) - encoded.schema.num_features)
-        own_codes = [self._codes(own.rows.sample.X) for own in self._evaluations]
-        evaluated = [own.rows.with_codes(codes) for own, codes in zip(self._evaluations, own_codes, strict=True)]
-        rows = rows._replace(codes=codes)
+        is_ordered = model.has_statistics(dataset.schema)
+        features = model.features_of_growth(dataset.schema, dataset.outputs)
+        self._categories = order_categories(dataset, features, is_ordered, model.loss_, start, rows, seed)
+        of_growth, widths = self._categories.data, widths_of([self._categories.data])
+        if of_growth.codes is not dataset.codes:
+            codes = padded_codes([of_growth])
+            rows = rows._replace(codes=codes)
+        features = features_of(
+            of_growth.schema, self._categories.features, widths, len(codes) - of_growth.schema.num_features
+        )
+        own_codes = [self._codes(own.rows.X) for own in self._evaluations]
+        evaluated = [scored_rows(own.rows, codes) for own, codes in zip(self._evaluations, own_codes, strict=True)]
         if self._kept is None:
             return BoostData(rows, features, tuple(evaluated), start)
-        tables = [model.encoder_.values(self._rows.sample.X), *(own.values for own in self._evaluations)]
+        tables = [dataset.encoder.values(dataset.sample.X), *(own.values for own in self._evaluations)]
         first = start.astype(score_type(rows, codes.shape[1]))
         scores = [
             padded_rows(self._scores_before(values, first).T, codes.shape[1])
@@ -140,12 +142,12 @@ class BoostingRun:
         earlier = Earlier(len(self._kept), scores[0], tuple(scores[1:]))
         return BoostData(rows, features, tuple(evaluated), start, earlier)
 
-    def data_of_many(self, encoded: EncodedSample, seed: int) -> BoostData:
+    def data_of_many(self, seed: int) -> BoostData:
         """Returns the same for many models at once, with so few rows of padding that they cost little.
 
         Precisions stay those of the buckets. The rows of a loss that joins them keep their padding.
         """
-        data, num_rows = self.data(encoded, seed), encoded.codes.shape[1]
+        data, num_rows = self.data(seed), self.dataset.sample.num_rows
         if self._model.loss_.joins_rows:
             return data
         pairs = zip(data.evaluations, self._evaluations, strict=True)
@@ -162,7 +164,7 @@ class BoostingRun:
 
     def _codes(self, X: Any) -> UInt[np.ndarray, "feature row"]:
         """Returns the codes of other rows as growth has them, padded to buckets."""
-        return buckets.pad_codes(self._categories.codes(self._model.encoder_.transform(X)))
+        return buckets.pad_codes(self._categories.codes(self.dataset.encoder.transform(X)))
 
     def _scores_before(
         self, values: Float[np.ndarray, "row feature"], start: Float[np.ndarray, " score"]
@@ -228,15 +230,3 @@ def _warn_if_cut_short(boosted: Boosted, loss: BaseLoss, earlier: int, wanted: i
     else:
         return
     warnings.warn(text, InterruptedFitWarning, stacklevel=5)
-
-
-class OpenedFit(NamedTuple):
-    """A fit before its first round.
-
-    Attributes:
-        run: Its rounds.
-        encoded: The rows in codes.
-    """
-
-    run: BoostingRun
-    encoded: EncodedSample

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, get_origin
 import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import (
     Interval,
     InvalidParameterError,
@@ -21,8 +21,11 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import validate_data
 
 from jaxtree import forks
+from jaxtree.dataset.dataset import Dataset
+from jaxtree.dataset.splitting import generator_of
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.reading import default_names, names_apart
+from jaxtree.table.sources import is_source, open_source
 
 SEED = ("random_state", np.random.Generator)
 """The constraints of a seed: a number, None, or one of NumPy's generators, the older or the newer."""
@@ -79,6 +82,17 @@ def check_parameters(owner: Any, names: Iterable[str] | None = None) -> None:
         raise InvalidInputError(str(error)) from None
 
 
+def learn_names(estimator: Any, data: Dataset) -> None:
+    """Learns the number and the names of the columns of a fit."""
+    X, names = data.sample.X, data.schema.column_names
+    if data.across is not None:
+        set_column_names(estimator, names)
+    elif is_source(X):
+        set_column_names(estimator, names, is_named=bool(open_source(X).names))
+    else:
+        check_names(estimator, X)
+
+
 def check_names(estimator: Any, X: Any, *, reset: bool = True) -> None:
     """Learns the names of a table's columns in fit, or compares them with those of the fit.
 
@@ -121,16 +135,6 @@ def key_of(random_state: Any) -> PRNGKeyArray:
     if isinstance(random_state, int | np.integer):
         return jax.random.key(int(random_state))
     return jax.random.key(generator_of(random_state).randint(2**31 - 1))
-
-
-def generator_of(random_state: Any) -> np.random.RandomState:
-    """Returns what scikit-learn draws with, of a seed, of either of NumPy's generators, or of None.
-
-    A `numpy.random.Generator` moves on by one number, so that further fits draw anew.
-    """
-    if isinstance(random_state, np.random.Generator):
-        random_state = int(random_state.integers(2**32))
-    return check_random_state(random_state)
 
 
 @contextlib.contextmanager

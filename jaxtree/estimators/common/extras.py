@@ -1,37 +1,18 @@
 """Extras: what rows have beside targets and weights, such as offsets, groups and events, that a loss asks for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Shaped
 from sklearn import get_config
 
+from jaxtree.dataset.fields import OTHER_NAMES
+from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.loss import BaseLoss
 
 EXTRAS = ("offset", "group", "event", "upper")
 """The extras that jaxtree's own losses ask for."""
-
-OTHER_NAMES = {
-    "qid": "pass group=qid, the group of every row",
-    "group_id": "pass group=group_id, the group of every row",
-    "groups": "pass group=, the group of every row",
-    "base_margin": "pass offset=base_margin",
-    "init_score": "pass offset=init_score",
-    "baseline": "pass offset=baseline",
-    "exposure": "pass offset=numpy.log(exposure) to a loss whose scores are logarithms",
-    "delta": "pass event=delta",
-    "status": "pass event=status",
-    "early_stopping_rounds": "make the estimator with early_stopping=True, n_iter_no_change=early_stopping_rounds",
-    "eval_group": "give eval_set as [(X, y, {'group': group})]",
-    "eval_qid": "give eval_set as [(X, y, {'group': qid})]",
-    "eval_sample_weight": "give eval_set as [(X, y, weight)]",
-    "sample_weight_eval_set": "give eval_set as [(X, y, weight)]",
-    "categorical_feature": "make the estimator with categorical_features=categorical_feature",
-    "cat_features": "make the estimator with categorical_features=cat_features",
-}
-"""How `fit` takes what other libraries call otherwise."""
 
 
 class RoutesExtras:
@@ -70,67 +51,25 @@ def extras_of_scores(model: Any, scoring: Any, fit_params: Mapping[str, Any]) ->
     return {name: fit_params[name] for name in names if name in fit_params}
 
 
-def split_structured(y: Any, extras: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Returns a target of times and the event of every row, of a structured array with a field for each.
-
-    So scikit-survival has them: one field of truth values, and one of numbers. Any other target stays as it is.
-
-    >>> y = np.array([(True, 2.5), (False, 4.0)], dtype=[("died", bool), ("days", float)])
-    >>> time, extras = split_structured(y, {})
-    >>> time, extras["event"]
-    (array([2.5, 4. ]), array([ True, False]))
-    """
-    dtype = getattr(y, "dtype", None)
-    names = getattr(dtype, "names", None)
-    if names is None or dtype is None:
-        return y, dict(extras)
-    events = [name for name in names if dtype[name].kind == "b"]
-    if len(names) != 2 or len(events) != 1 or "event" in extras:
-        raise InvalidInputError(
-            f"y has the fields {', '.join(map(repr, names))}: pass one as y, or for survival times an array of two "
-            "fields, the event (booleans) and the time"
-        )
-    time = next(name for name in names if name not in events)
-    return y[time], {**extras, "event": y[events[0]]}
-
-
-def read_extras(extras: Mapping[str, Any], num_rows: int) -> dict[str, Shaped[np.ndarray, "row *part"]]:
-    """Reads extras as arrays; names of groups become whole numbers.
-
-    Raises:
-        InvalidInputError: One has another number of rows.
-    """
-    arrays = {name: np.asarray(values) for name, values in extras.items() if values is not None}
-    for name, values in arrays.items():
-        if name in OTHER_NAMES and values.shape[:1] != (num_rows,):
-            raise InvalidInputError(f"fit takes no {name!r}: {OTHER_NAMES[name]}")
-        if values.shape[:1] != (num_rows,):
-            sizes = name == "group" and values.dtype.kind in "iu" and values.sum() == num_rows
-            hint = "; sizes of groups become groups of rows by np.repeat(np.arange(len(sizes)), sizes)" if sizes else ""
-            raise InvalidInputError(
-                f"{name} must have a value for each of {num_rows} rows, got shape {values.shape}{hint}"
-            )
-        if values.dtype == bool:
-            arrays[name] = values.astype(np.int32)
-    if "group" in arrays:
-        arrays["group"] = np.unique(arrays["group"], return_inverse=True)[1].reshape(-1).astype(np.int32)
-    return arrays
-
-
-def fit_extras(
-    loss: BaseLoss, target: Shaped[np.ndarray, "row *output"], extras: dict[str, Shaped[np.ndarray, "row *part"]]
-) -> None:
-    """Checks that a loss asks for the extras that it gets.
+def fit_fields(loss: BaseLoss, sample: Sample) -> Sample:
+    """Returns rows with the fields that a loss asks for, after a check that it asks for all of them.
 
     A loss of intervals gets events as the upper ends that follow from them, infinite where there is no event.
 
     Raises:
         InvalidInputError: It does not know one.
     """
+    known, fields = ("offset", *loss.needs), dict(sample.fields)
+    if "event" in fields and "event" not in known and "upper" in known and "upper" not in fields:
+        fields["upper"] = np.where(fields.pop("event") != 0, sample.target[0], np.inf)
+    check_fields(loss, fields)
+    return sample._replace(fields=fields)
+
+
+def check_fields(loss: BaseLoss, names: Iterable[str]) -> None:
+    """Raises InvalidInputError unless a loss asks for all these fields."""
     known = ("offset", *loss.needs)
-    if "event" in extras and "event" not in known and "upper" in known and "upper" not in extras:
-        extras["upper"] = np.where(extras.pop("event") != 0, target, np.inf)
-    for name in extras:
+    for name in names:
         if name not in known:
             way = f" ({OTHER_NAMES[name]})" if name in OTHER_NAMES else ""
             raise InvalidInputError(

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int, Real
 
+from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree
@@ -18,16 +19,19 @@ ROUNDING = 1e-9
 """The part of the greatest value by which rounding may have put two others out of order."""
 
 
-def read_monotone(monotonic_cst: Any, schema: Schema) -> Int[np.ndarray, " feature"] | None:
+def read_monotone(
+    monotonic_cst: Any, schema: Schema, outputs: Outputs | None = None
+) -> Int[np.ndarray, " feature"] | None:
     """Returns the constraint of every feature: 1 rising, -1 falling, 0 none; None if there is no constraint.
 
     Args:
         monotonic_cst: One number a column, or a dict from names of columns.
         schema: The columns.
+        outputs: What the target is, if it is looked at, too.
 
     Raises:
-        InvalidInputError: There is not one number a column, a number is not -1, 0 or 1, a name is not a column's, or a
-            categorical column is constrained.
+        InvalidInputError: There is not one number a column, a number is not -1, 0 or 1, a name is not a column's, a
+            categorical column is constrained, or there are several outputs or more than two classes.
     """
     if monotonic_cst is None:
         return None
@@ -51,7 +55,16 @@ def read_monotone(monotonic_cst: Any, schema: Schema) -> Int[np.ndarray, " featu
                 f"monotonic_cst constrains column {names[feature.column]!r}, which is categorical and has no order: "
                 "set it to 0, or make the column ordered"
             )
-    return np.array([sign[feature.column] for feature in schema.features], np.int32) if sign.any() else None
+    if not sign.any():
+        return None
+    if outputs is not None and outputs.number > 1:
+        raise InvalidInputError("Monotonicity constraints are not supported with multiple outputs.")
+    if outputs is not None and max(outputs.num_classes, default=0) > 2:
+        raise InvalidInputError(
+            "Monotonicity constraints are not supported with multiclass classification; y has "
+            f"{outputs.num_classes[0]} classes, and 2 are allowed"
+        )
+    return np.array([sign[feature.column] for feature in schema.features], np.int32)
 
 
 def clip_to_bounds(tree: Tree, monotone: Int[np.ndarray, " feature"]) -> Tree:

@@ -1,9 +1,9 @@
-"""Estimators on tables and on sources: tables in parts, whose columns may also be the target and the weights."""
+"""Estimators on tables and on sources, which are tables in parts."""
 
 import abc
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -11,84 +11,13 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.dataset.arguments import plain_target, read_arguments
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import allow_tables, check_names
 from jaxtree.files.registry import KeptInFiles
-from jaxtree.table.columns import TableColumn, as_array, blocks_of_rows
+from jaxtree.table.columns import blocks_of_rows
 from jaxtree.table.schema import Schema
 from jaxtree.table.sources import is_source, naming, open_source
-from jaxtree.table.summary import read_column
-from jaxtree.table.target import typed
-
-
-class Arguments(NamedTuple):
-    """The arguments of `fit`, with the columns of a source in the place of their names.
-
-    Attributes:
-        X: The table; a source without target and weights.
-        y: The target.
-        sample_weight: The weights.
-        beside: The columns of a source that are no features: target and weights.
-    """
-
-    X: Any
-    y: Any
-    sample_weight: Any
-    beside: tuple[str, ...]
-
-
-def read_arguments(X: Any, y: Any, sample_weight: Any = None) -> Arguments:
-    """Reads the target and the weights where X is a source and they are names of its columns.
-
-    Args:
-        X: A table, or a source.
-        y: A target, or the name of a column, or a list of several names.
-        sample_weight: Weights, or the name of a column.
-
-    Raises:
-        InvalidInputError: If there is no such column, or the source can be read only once.
-    """
-    if not is_source(X):
-        return Arguments(X, y, sample_weight, ())
-    source = open_source(X, to_fit=True)
-    beside: list[str] = []
-    if isinstance(y, str):
-        beside.append(y)
-        y = read_column(source, y)
-    elif isinstance(y, list | tuple) and y and all(isinstance(name, str) and name in source.names for name in y):
-        beside.extend(y)
-        y = [read_column(source, name) for name in y]
-    if isinstance(sample_weight, str):
-        beside.append(sample_weight)
-        sample_weight = values_of(read_column(source, sample_weight))
-    return Arguments(source.without(beside), y, sample_weight, tuple(beside))
-
-
-def values_of(y: Any) -> Any:
-    """Returns the values of a column that was read from a source, or of several; anything else as it is.
-
-    >>> values_of(TableColumn("kind", "categorical", np.array([1, 0, 2], np.int32), True, ("a", "b")))
-    array(['b', 'a', None], dtype=object)
-    """
-    if isinstance(y, TableColumn):
-        return y.items()
-    if isinstance(y, list) and y and all(isinstance(column, TableColumn) for column in y):
-        return np.stack([values_of(column) for column in y], axis=1)
-    return y
-
-
-def plain_target(y: Any) -> Any:
-    """Returns a target as scikit-learn's metrics and splitters take it: not as objects where it need not be.
-
-    >>> plain_target(np.array([1.5, 2], object))
-    array([1.5, 2. ])
-    """
-    y = values_of(y)
-    if y is None or scipy.sparse.issparse(y) or getattr(getattr(y, "dtype", None), "kind", "O") != "O":
-        return y
-    values = as_array("y", y)
-    plain = typed(values)
-    return y if plain is values else plain  # strings stay in the type that declares their order
 
 
 class ScoresSources:

@@ -9,8 +9,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.estimators.common.conventions import check_parameters
-from jaxtree.estimators.common.magnitude import check_gains
+from jaxtree.dataset.dataset import Dataset
+from jaxtree.dataset.magnitude import check_gains
+from jaxtree.dataset.sample import Outputs
+from jaxtree.estimators.common.conventions import check_parameters, learn_names
 from jaxtree.estimators.common.parts import EstimatorOnTables, ScoresSources, part_by_part
 from jaxtree.estimators.common.prunings import Pruning
 from jaxtree.export.pictures import small_html
@@ -18,12 +20,6 @@ from jaxtree.table.sources import is_source, open_source
 from jaxtree.tree import Tree
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import ancestors
-
-OF_TABLE = (
-    *("n_features_in_", "feature_names_in_", "n_outputs_", "max_features_", "classes_", "n_classes_", "encoder_"),
-    *("other_columns_", "is_vector_"),
-)
-"""Attributes that a fit of many trees learns from a table as that of one tree does."""
 
 
 class FittedTrees(EstimatorOnTables):
@@ -57,12 +53,22 @@ class FittedTrees(EstimatorOnTables):
         """Returns the classes of every output; none for numbers."""
         return ()
 
-    def _learn_from(self, blank: Any) -> None:
-        """Learns of the table what a tree has learned that has read it."""
-        for name in OF_TABLE:
-            vars(self).pop(name, None)
-            if hasattr(blank, name):
-                setattr(self, name, getattr(blank, name))
+    def outputs(self) -> Outputs:
+        """Returns what the target of the fit was."""
+        return Outputs(self.n_outputs_, self.class_names())
+
+    def learn(self, data: Dataset) -> None:
+        """Learns of the rows of a fit what predictions need: columns, outputs and classes."""
+        self.encoder_, self.other_columns_ = data.encoder, data.sample.beside
+        learn_names(self, data)
+        outputs = data.outputs
+        self.n_outputs_ = outputs.number
+        if not outputs.classes:
+            self.is_vector_ = outputs.is_vector
+            return
+        is_one, classes = outputs.number == 1, list(outputs.classes)
+        self.n_classes_ = len(classes[0]) if is_one else np.array(outputs.num_classes)
+        self.classes_ = classes[0] if is_one else classes
 
     def _importances(self) -> Float[np.ndarray, "tree column"]:
         """Returns the share of the summed weighted gain of every tree that its splits on each column have, or 0.

@@ -15,16 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
 from jaxtree.arrays import Device
+from jaxtree.dataset.dataset import Dataset, read_dataset
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.common.conventions import key_of, progress_of_trees
-from jaxtree.estimators.common.growing import Recipe, grow_sample, rows_of
+from jaxtree.estimators.common.growing import GrowthTask, Recipe, grow_sample, rows_of
 from jaxtree.estimators.common.monotone import check_kept_trees
 from jaxtree.estimators.common.parameters import ForestParameters
 from jaxtree.estimators.common.parts import part_by_part
 from jaxtree.estimators.common.prediction import FittedTrees
-from jaxtree.estimators.common.sample import Encoded, PreparedFit
-from jaxtree.estimators.forests.start import BegunForest, devices_of_trees, number_of_threads, pruning_seeds
+from jaxtree.estimators.forests.start import devices_of_trees, number_of_threads, pruning_seeds
 from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.estimators.trees.cart import number_of_features
 from jaxtree.files.trees import ForestState, RandomKey, TreeState
 from jaxtree.forests.forest import Course, Sampling, drawing_of
 from jaxtree.forests.samples import Drawing, draw_counts, out_of_bag_means, split_key
@@ -71,39 +72,42 @@ class BaseForest(ForestParameters, FittedTrees):
         forks.check_is_whole("fit")
         self.check_parameters()
         devices = devices_of_trees(mesh)
-        begun = self._read(X, y, sample_weight)
-        old = self._kept_trees(begun.blank)
+        data = self.read(X, y, sample_weight)
+        old = self._kept_trees(data)
         if old is None:
-            self._key = RandomKey.of(key_of(self.random_state))
-            forest = self._pruned(self.grow_trees(begun, devices=devices), begun)
+            self.draw_key()
+            forest = self._pruned(self.grow_trees(data, devices=devices), data)
         elif len(old) == self.n_estimators:
             warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=2)
             forest = old
         else:
-            grown = self.grow_trees(begun, len(old), devices)
-            forest = join_forests([old, self._pruned(grown, begun, len(old))])
-        self._take(forest, begun)
+            grown = self.grow_trees(data, len(old), devices)
+            forest = join_forests([old, self._pruned(grown, data, len(old))])
+        self._take(forest, data)
         if self.oob_score:
-            self._score_out_of_bag(begun.start)
+            self._score_out_of_bag(data)
         return self
 
-    def prepare_fit(self, X: Any, y: Any, sample_weight: Any = None, encoded: Encoded | None = None) -> BegunForest:
-        """Checks the parameters, and learns what a fit learns from its arguments before trees grow, see `fit`.
+    def read(self, X: Any, y: Any, sample_weight: Any = None, *, same_as: Dataset | None = None) -> Dataset:
+        """Checks the parameters, and reads the arguments of a fit, see `fit`.
 
         Args:
             X: The table.
             y: Its target.
             sample_weight: The weight of every row.
-            encoded: The codes of the table, if they are there, with the encoder that made them.
+            same_as: A dataset of the same rows, whose codes are taken; see `encode_sample`.
         """
         forks.check_is_whole("fit")
         self.check_parameters()
-        self._key = RandomKey.of(key_of(self.random_state))
-        return self._read(X, y, sample_weight, encoded)
+        return read_dataset(X, y, sample_weight, self.tree_parameters().table_options(), same_as=same_as)
 
-    def finish_fit(self, grown: Forest, begun: BegunForest) -> Self:
+    def draw_key(self) -> None:
+        """Draws the key of all that trees draw."""
+        self._key = RandomKey.of(key_of(self.random_state))
+
+    def finish_fit(self, grown: Forest, data: Dataset) -> Self:
         """Prunes trees that `grow_trees` has grown, and makes them ready for prediction."""
-        self._take(self._pruned(grown, begun), begun)
+        self._take(self._pruned(grown, data), data)
         return self
 
     @part_by_part
@@ -185,13 +189,12 @@ class BaseForest(ForestParameters, FittedTrees):
     def restore(self, state: ForestState) -> None:
         """Takes what `fitted_state` of another forest of these parameters returned; see `KeptInFiles.restore`."""
         self.check_parameters()
-        blank = self.blank_tree()
-        blank.restore_table(state.table)
-        blank.pruning = blank.pruning_ = self.pruning
-        self._learn_from(blank)
+        self.restore_table(state.table)
+        tree = self._tree_of_forest()
+        tree.restore_table(state.table)
         self._key = state.key
         votes = self.pruning is not None and self.pruning.votes
-        self._settle(state.forest(self.schema_, votes=votes), blank, state.votes)
+        self._settle(state.forest(self.schema_, votes=votes), tree, state.votes)
         if state.oob_score is not None:
             self.oob_score_ = state.oob_score
         if state.oob_outputs:
@@ -224,8 +227,13 @@ class BaseForest(ForestParameters, FittedTrees):
                 f"{self.pruning} looks at rows that a tree has not seen: with bootstrap=True it takes those not drawn"
             )
 
-    def blank_tree(self) -> BaseTree:
-        """Returns a tree with the parameters of the forest, which will read the table, but not grow itself."""
+    def learn(self, data: Dataset) -> None:
+        """Learns of the rows of a fit what predictions need, and how many features a node looks at."""
+        super().learn(data)
+        self.max_features_ = number_of_features(self.max_features, data.num_columns)
+
+    def tree_parameters(self) -> Any:
+        """Returns the parameters of the trees, as an estimator of one."""
         names = set(self._tree_class._get_param_names()) & set(self._get_param_names())
         changed: dict[str, Any] = {"pruning": None, "random_state": 0}
         if self._splitter is not None:
@@ -234,7 +242,15 @@ class BaseForest(ForestParameters, FittedTrees):
             changed["max_bins"] = BINS_OF_FORESTS
         return self._tree_class(**{name: getattr(self, name) for name in names} | changed)
 
-    def _kept_trees(self, blank: BaseTree) -> Forest | None:
+    def _tree_of_forest(self, data: Dataset | None = None) -> Any:
+        """Returns a tree with the parameters and the pruning of the forest, which knows the rows of a fit."""
+        tree = self.tree_parameters()
+        tree.pruning = tree.pruning_ = self.pruning
+        if data is not None:
+            tree.learn(data)
+        return tree
+
+    def _kept_trees(self, data: Dataset) -> Forest | None:
         """Returns the trees that a warm start continues; None without one.
 
         Raises InvalidInputError if there are more of them than asked for, or if the new table has other columns,
@@ -249,9 +265,9 @@ class BaseForest(ForestParameters, FittedTrees):
             )
         old, new = (
             [(column.name, column.kind, column.categories, column.time) for column in schema.columns]
-            for schema in (self.schema_, blank.schema_)
+            for schema in (self.schema_, data.schema)
         )
-        old_names, new_names = self.class_names(), blank.class_names()
+        old_names, new_names = self.class_names(), data.outputs.classes
         is_same = len(old_names) == len(new_names) and all(map(np.array_equal, old_names, new_names))
         if old != new or not is_same:
             raise InvalidInputError(
@@ -260,34 +276,32 @@ class BaseForest(ForestParameters, FittedTrees):
         check_kept_trees(self.forest_.nodes, self.monotonic_cst, self.schema_)
         return self.forest_
 
-    def _sampling(self, start: PreparedFit) -> Sampling:
+    def _sampling(self, data: Dataset) -> Sampling:
         """Returns how the trees draw their rows: a number of them, or a share of the rows or of their weight."""
         if not self.bootstrap:
             return Sampling()
-        num_draws, weight = self.max_samples, start.sample.weight
+        num_draws, weight = self.max_samples, data.weight
         if num_draws is None:
-            num_draws = start.sample.num_rows
+            num_draws = data.num_rows
         elif not isinstance(num_draws, int | np.integer):
-            num_draws = max(1, int(num_draws * (start.sample.num_rows if weight is None else weight.sum())))
+            num_draws = max(1, int(num_draws * (data.num_rows if weight is None else weight.sum())))
         return Sampling(int(num_draws), least_share=self.min_weight_fraction_leaf)
 
-    def _drawing_of(self, start: PreparedFit) -> Drawing | None:
-        num_draws = self._sampling(start).num_draws
-        return (
-            None if num_draws is None else drawing_of(rows_of(start.encoded), num_draws, split_key(self._key.key())[0])
-        )
+    def _drawing_of(self, data: Dataset) -> Drawing | None:
+        num_draws = self._sampling(data).num_draws
+        return None if num_draws is None else drawing_of(rows_of(data), num_draws, split_key(self._key.key())[0])
 
-    def grow_trees(self, begun: BegunForest, first_tree: int = 0, devices: tuple[Device, ...] = ()) -> Forest:
+    def grow_trees(self, data: Dataset, first_tree: int = 0, devices: tuple[Device, ...] = ()) -> Forest:
         """Returns the trees from a number on before they are pruned; thresholds are codes.
 
         An interrupt (Ctrl-C) returns those that have grown, with a warning.
         """
-        encoded = begun.start.encoded._replace(recipe=self.recipe_of_trees(begun))
+        task = GrowthTask(data, self.recipe_of_trees(data))
         trees = range(first_tree, self.n_estimators)
         with progress_of_trees(self.verbose, len(trees)) as on_grown:
             course = Course(number_of_threads(self.n_jobs), devices, on_grown=on_grown)
-            sampling, key = self._sampling(begun.start), split_key(self._key.key())[0]
-            grown = grow_sample(encoded, sampling, key=key, trees=trees, course=course)
+            sampling, key = self._sampling(data), split_key(self._key.key())[0]
+            grown = grow_sample(task, sampling, key=key, trees=trees, course=course)
         if len(grown) < len(trees):
             warnings.warn(
                 f"fit was interrupted: the forest has {first_tree + len(grown)} of {self.n_estimators} trees",
@@ -296,26 +310,26 @@ class BaseForest(ForestParameters, FittedTrees):
             )
         return grown
 
-    def recipe_of_trees(self, begun: BegunForest) -> Recipe:
+    def recipe_of_trees(self, data: Dataset) -> Recipe:
         """Returns how the trees of a forest with these parameters grow."""
-        blank, sample = begun.blank_of(self), begun.start.sample
+        tree = self.tree_parameters()
         if not self.bootstrap:
-            return blank.make_recipe(sample.num_rows, sample.weight)
+            return tree.make_recipe(data)
         # Weights are chances here: a limit counts a row as often as it was drawn.
-        weight = np.ones(sample.num_rows) if self._sampling(begun.start).balances_classes else None
-        recipe = blank.make_recipe(sample.num_rows, weight)
+        weight = np.ones(data.num_rows) if self._sampling(data).balances_classes else None
+        recipe = tree.make_recipe(data.with_weight(weight))
         return recipe._replace(limits=recipe.limits._replace(min_weight_leaf=0.0))
 
-    def limits_of_trees(self, begun: BegunForest) -> tuple[Limits, str]:
+    def limits_of_trees(self, data: Dataset) -> tuple[Limits, str]:
         """Returns when nodes are not split, and what `min_samples_split` counts: "rows" or "weight"."""
-        counts_draws = self.bootstrap and not self._sampling(begun.start).balances_classes
-        return self.recipe_of_trees(begun).limits, "weight" if counts_draws else begun.blank.split_limit_counts
+        counts_draws = self.bootstrap and not self._sampling(data).balances_classes
+        return self.recipe_of_trees(data).limits, "weight" if counts_draws else self._tree_class.split_limit_counts
 
-    def _pruned(self, grown: Forest, begun: BegunForest, first_tree: int = 0) -> Forest:
+    def _pruned(self, grown: Forest, data: Dataset, first_tree: int = 0) -> Forest:
         """Returns grown trees after their prunings, in units of the table."""
-        blank = begun.blank_of(self)
-        grown = self._prune(grown, blank, begun.start, first_tree)
-        return Forest(blank.in_table_units(grown.nodes, begun.start), grown.first_node)
+        tree, task = self._tree_of_forest(data), GrowthTask(data, self.recipe_of_trees(data))
+        grown = self._prune(grown, tree, task, first_tree)
+        return Forest(tree.in_table_units(grown.nodes, task), grown.first_node)
 
     def draws_growth(self) -> bool:
         """Returns whether the trees depend on `random_state` before they are pruned."""
@@ -324,70 +338,63 @@ class BaseForest(ForestParameters, FittedTrees):
     def held_out_share(self) -> None:
         """Returns the share of the rows that no tree is grown on: None, as trees have rows that they do not draw."""
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, encoded: Encoded | None = None) -> BegunForest:
-        """Reads the table."""
-        blank = self.blank_tree()
-        return BegunForest(blank, blank.prepare_fit(X, y, sample_weight, encoded=encoded))
-
-    def _take(self, forest: Forest, begun: BegunForest) -> None:
+    def _take(self, forest: Forest, data: Dataset) -> None:
         """Takes trees in units of the table as the fitted ones."""
-        blank, start = begun.blank_of(self), begun.start
-        self._learn_from(blank)
-        self._settle(forest, blank)
-        self._drawing, self._has_weight = self._drawing_of(start), start.has_weight
-        self._num_rows = start.sample.num_rows
+        self.learn(data)
+        self._settle(forest, self._tree_of_forest(data))
+        self._drawing, self._has_weight, self._num_rows = self._drawing_of(data), data.has_weight, data.num_rows
         for name in OUT_OF_BAG:
             vars(self).pop(name, None)
 
-    def _prune(self, grown: Forest, blank: BaseTree, start: PreparedFit, first_tree: int) -> Forest:
+    def _prune(self, grown: Forest, tree: BaseTree, task: GrowthTask, first_tree: int) -> Forest:
         """Prunes every tree as an estimator of its own would, with the rows that it has not drawn held out."""
-        prunings = blank.list_prunings()
+        prunings = tree.list_prunings()
         if not prunings:
             return grown
-        drawing, masks = self._drawing_of(start), []
-        members = self._members(blank, first_tree, len(grown))
-        for number, (member, tree) in enumerate(zip(members, grown, strict=True), first_tree):
-            own = start
+        drawing, masks = self._drawing_of(task.data), []
+        members = self._members(tree, first_tree, len(grown))
+        for number, (member, own) in enumerate(zip(members, grown, strict=True), first_tree):
+            of_tree = task
             if prunings[-1].needs_validation and drawing is not None:
                 unseen = np.flatnonzero(draw_counts(drawing, number, 1)[0] == 0)
-                own = start._replace(validation=start.sample.take(unseen))
-            masks.append(member.find_collapsed(prunings, tree, own))
+                of_tree = task._replace(data=task.data._replace(held=task.data.sample.take(unseen)))
+            masks.append(member.find_collapsed(prunings, own, of_tree))
         return take_trees(grown.nodes, grown.first_node[:-1], collapsed=np.concatenate(masks))
 
-    def _members(self, blank: BaseTree, first_tree: int, num_trees: int) -> list[Any]:
+    def _members(self, tree: BaseTree, first_tree: int, num_trees: int) -> list[Any]:
         """Returns trees before they have grown, each with the seed of what its pruning draws."""
-        members = [copy.copy(blank) for _ in range(num_trees)]
+        members = [copy.copy(tree) for _ in range(num_trees)]
         for member, seed in zip(
             members, pruning_seeds(split_key(self._key.key())[1], first_tree, num_trees), strict=True
         ):
             member.random_state = int(seed)
         return members
 
-    def _settle(self, forest: Forest, blank: BaseTree, votes: Float[np.ndarray, "node column"] | None = None) -> None:
+    def _settle(self, forest: Forest, tree: BaseTree, votes: Float[np.ndarray, "node column"] | None = None) -> None:
         """Takes trees in units of the table as the fitted ones, and the votes at their nodes if these are known."""
-        self.forest_, self._blank, self._trees = forest, blank, None
+        self.forest_, self._tree, self._trees = forest, tree, None
         is_vote = self.pruning is not None and self.pruning.votes
         if is_vote and votes is None:
             self._trees = self._make_trees(None)
-            votes = np.concatenate([tree.model_.node_value for tree in self._trees])
-        value = blank.node_values(forest.nodes) if votes is None else votes
-        classes = (blank.class_names(), blank.class_orders())
+            votes = np.concatenate([own.model_.node_value for own in self._trees])
+        value = tree.node_values(forest.nodes) if votes is None else votes
+        classes = (tree.class_names(), tree.class_orders())
         self._model = FittedModel(self.schema_, forest, value, None, *classes, averages_trees=True, is_vote=is_vote)
 
     def _make_trees(self, votes: Float[np.ndarray, "node column"] | None) -> list[Any]:
         """Returns the trees as fitted estimators, with the votes at their nodes if these are known."""
         of_tree = [None] * len(self.forest_) if votes is None else np.split(votes, self.forest_.first_node[1:-1])
-        parts = zip(self._members(self._blank, 0, len(self.forest_)), self.forest_, of_tree, strict=True)
+        parts = zip(self._members(self._tree, 0, len(self.forest_)), self.forest_, of_tree, strict=True)
         return [member.settle(tree, own) for member, tree, own in parts]
 
     @abc.abstractmethod
-    def _score_out_of_bag(self, start: PreparedFit) -> None:
+    def _score_out_of_bag(self, data: Dataset) -> None:
         """Predicts every row by the trees that have not drawn it, and scores that."""
 
-    def _means_out_of_bag(self, start: PreparedFit) -> Float64[np.ndarray, "row column"]:
+    def _means_out_of_bag(self, data: Dataset) -> Float64[np.ndarray, "row column"]:
         """Returns the mean prediction of every row of some weight by the trees that have not drawn it."""
         assert self._drawing is not None
-        means = out_of_bag_means(self.forest_, self._values(start.sample.X), self._model.node_value, self._drawing)
+        means = out_of_bag_means(self.forest_, self._values(data.sample.X), self._model.node_value, self._drawing)
         missing = int(np.sum(np.isnan(means[:, 0])))
         if missing:
             warnings.warn(

@@ -8,11 +8,11 @@ from jaxtyping import Float, Shaped
 from sklearn.metrics import r2_score
 
 from jaxtree.criteria import Criterion
+from jaxtree.dataset.dataset import Dataset
 from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.parameters import CLASS_CRITERIA, RegressionParameters
 from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.estimators.common.prediction import PredictsClasses
-from jaxtree.estimators.common.sample import PreparedFit
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.forests.forest import Sampling
@@ -29,26 +29,26 @@ class BaseForestClassifier(PredictsClasses, BaseForest):
 
     _tree_class = DecisionTreeClassifier
 
-    def blank_tree(self) -> DecisionTreeClassifier:
-        """Returns a tree with the parameters of the forest, which will read the table, but not grow itself."""
-        tree: Any = super().blank_tree()
+    def tree_parameters(self) -> DecisionTreeClassifier:
+        """Returns the parameters of the trees, as an estimator of one."""
+        tree: Any = super().tree_parameters()
         if self.class_weight == "balanced_subsample":
             # Every tree weights the rows that it draws; where all have all rows that is the same for all.
             tree.class_weight = None if self.bootstrap else "balanced"
         return tree
 
-    def _sampling(self, start: PreparedFit) -> Sampling:
+    def _sampling(self, data: Dataset) -> Sampling:
         balances = self.bootstrap and self.class_weight == "balanced_subsample"
-        return super()._sampling(start)._replace(balances_classes=balances)
+        return super()._sampling(data)._replace(balances_classes=balances)
 
-    def _score_out_of_bag(self, start: PreparedFit) -> None:
-        shares = self._model.by_output(self._means_out_of_bag(start))
+    def _score_out_of_bag(self, data: Dataset) -> None:
+        shares = self._model.by_output(self._means_out_of_bag(data))
         known = ~np.isnan(shares[0][:, 0])
-        given = self._names_of(start.sample.target[:, known].astype(np.int64))
+        given = self._names_of(data.target[:, known].astype(np.int64))
         predicted = self._names_of(np.stack([share[known].argmax(axis=1) for share in shares]))
         score = self.oob_score if callable(self.oob_score) else _accuracy
         self.oob_score_ = score(given, predicted)
-        shares = [_with_weightless_rows(share, start) for share in shares]
+        shares = [_with_weightless_rows(share, data) for share in shares]
         if self.n_outputs_ == 1:
             self.oob_decision_function_ = shares[0]
         else:  # as scikit-learn has it; a list if outputs differ in their number of classes
@@ -62,18 +62,18 @@ class BaseForestRegressor(RegressionParameters, PredictsNumbers, BaseForest):
 
     _tree_class = DecisionTreeRegressor
 
-    def blank_tree(self) -> DecisionTreeRegressor:
-        """Returns a tree with the parameters of the forest, which will read the table, but not grow itself."""
-        tree: Any = super().blank_tree()
+    def tree_parameters(self) -> DecisionTreeRegressor:
+        """Returns the parameters of the trees, as an estimator of one."""
+        tree: Any = super().tree_parameters()
         tree.poisson_sum = "strictly positive"
         return tree
 
-    def _score_out_of_bag(self, start: PreparedFit) -> None:
-        means = self._means_out_of_bag(start)
+    def _score_out_of_bag(self, data: Dataset) -> None:
+        means = self._means_out_of_bag(data)
         known = ~np.isnan(means[:, 0])
         score = self.oob_score if callable(self.oob_score) else r2_score
-        self.oob_score_ = score(self._as_given(start.sample.target.T[known]), self._as_given(means[known]))
-        self.oob_prediction_ = self._as_given(_with_weightless_rows(means, start))
+        self.oob_score_ = score(self._as_given(data.target.T[known]), self._as_given(means[known]))
+        self.oob_prediction_ = self._as_given(_with_weightless_rows(means, data))
 
 
 def _accuracy(given: Shaped[np.ndarray, "row *output"], predicted: Shaped[np.ndarray, "row *output"]) -> float:
@@ -82,14 +82,12 @@ def _accuracy(given: Shaped[np.ndarray, "row *output"], predicted: Shaped[np.nda
     return float(np.mean(right if right.ndim == 1 else right.all(axis=1)))
 
 
-def _with_weightless_rows(
-    values: Float[np.ndarray, "row *column"], start: PreparedFit
-) -> Float[np.ndarray, "row *column"]:
+def _with_weightless_rows(values: Float[np.ndarray, "row *column"], data: Dataset) -> Float[np.ndarray, "row *column"]:
     """Returns the values of the rows of some weight, with NaN for all other rows of the table."""
-    if start.has_weight is None:
+    if data.has_weight is None:
         return values
-    whole = np.full((start.has_weight.size, *values.shape[1:]), np.nan)
-    whole[start.has_weight] = values
+    whole = np.full((data.has_weight.size, *values.shape[1:]), np.nan)
+    whole[data.has_weight] = values
     return whole
 
 

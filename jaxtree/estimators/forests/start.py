@@ -1,7 +1,4 @@
-"""A forest before its trees grow: its table, seeds of their prunings, and devices and threads, which change no tree."""
-
-import copy
-from typing import Any, NamedTuple
+"""What a forest's trees grow with: seeds of their prunings, and devices and threads, which change no tree."""
 
 import jax
 import jax.numpy as jnp
@@ -12,29 +9,8 @@ from jaxtyping import Int, PRNGKeyArray
 
 from jaxtree.arrays import Device
 from jaxtree.compilation import compiled
+from jaxtree.dataset.collectives import spans_processes
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.distributed import spans_processes
-from jaxtree.estimators.common.sample import PreparedFit
-from jaxtree.estimators.trees.base import BaseTree
-
-
-class BegunForest(NamedTuple):
-    """What a forest knows before its trees grow.
-
-    Attributes:
-        blank: A tree that has read the table, and does not grow.
-        start: The sample.
-    """
-
-    blank: BaseTree
-    start: PreparedFit
-
-    def blank_of(self, forest: Any) -> BaseTree:
-        """Returns the blank tree with the parameters of a forest."""
-        own = copy.copy(self.blank)
-        vars(own).update(vars(forest.blank_tree()))
-        own.pruning = own.pruning_ = forest.pruning
-        return own
 
 
 def devices_of_trees(mesh: Mesh | None) -> tuple[Device, ...]:

@@ -13,9 +13,10 @@ from sklearn.model_selection import train_test_split
 from jaxtree import forks
 from jaxtree.arrays import AnyArray
 from jaxtree.blocks import is_cpu
+from jaxtree.dataset.arguments import read_arguments
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import check_names, check_parameters, generator_of, key_of, progress_of_trees
-from jaxtree.estimators.common.parts import EstimatorOnTables, read_arguments
+from jaxtree.estimators.common.parts import EstimatorOnTables
 from jaxtree.estimators.soft.parameters import (
     AUTO,
     SoftParameters,

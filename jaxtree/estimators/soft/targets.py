@@ -9,11 +9,11 @@ from jaxtyping import Float, Int, Real, Shaped
 from sklearn.base import ClassifierMixin
 
 from jaxtree.arrays import AnyArray
+from jaxtree.dataset.magnitude import check_counts
+from jaxtree.dataset.sample import note_identifiers
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Words, check_parameters
-from jaxtree.estimators.common.magnitude import check_counts
 from jaxtree.estimators.common.parts import PredictsNumbers, ScoresSources, part_by_part
-from jaxtree.estimators.common.sample import note_identifiers
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.parameters import BETWEEN_0_AND_1, FROM_0_BELOW_1, POSITIVE
 from jaxtree.soft import losses

@@ -1,6 +1,6 @@
 """The base of all tree estimators: from a table to a tree, and what pruning makes of it.
 
-A fit has three phases: `prepare_fit` encodes the table, `grow_tables` grows, `finish_fit` prunes. A search takes the
+A fit has three phases: `growth_task` reads the table, `grow_tables` grows, `finish_fit` prunes. A search takes the
 middle one for many tables at once, and repeats the last for many prunings. These methods are for the package's rooms.
 """
 
@@ -16,32 +16,28 @@ from jaxtyping import Bool, Float, Int, Real
 from jaxtree import forks
 from jaxtree.buckets import class_bucket
 from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA, Criterion
+from jaxtree.dataset.collectives import lost_processes_named, spans_processes
+from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
+from jaxtree.dataset.magnitude import check_gains, exponent_of
+from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import check_names, key_of, set_column_names
-from jaxtree.estimators.common.distributed import fit_together, spans_processes
-from jaxtree.estimators.common.growing import EncodedSample, Recipe, decode_thresholds, grow_tables
-from jaxtree.estimators.common.magnitude import check_gains, check_sums
+from jaxtree.estimators.common.conventions import key_of
+from jaxtree.estimators.common.growing import GrowthTask, Recipe, decode_thresholds, grow_tables
 from jaxtree.estimators.common.monotone import clip_to_bounds
 from jaxtree.estimators.common.parameters import TableParameters
-from jaxtree.estimators.common.parts import PredictsNumbers, read_arguments
+from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.estimators.common.prediction import FittedTree, PredictsClasses
 from jaxtree.estimators.common.prunings import CostComplexity, MaxLeafNodes, Pruning
-from jaxtree.estimators.common.sample import Encoded, PreparedFit, Sample, Weights, note_identifiers
 from jaxtree.estimators.trees.ccp_cv import find_alpha
 from jaxtree.files.trees import FittedTable, TreeState
 from jaxtree.growth.inputs import Limits
 from jaxtree.growth.objective import Objective
 from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.prune.validation import HeldOut, hold_out_rows
-from jaxtree.table import open_source
 from jaxtree.table.encoder import Encoder
-from jaxtree.table.reading import check_same_length
-from jaxtree.table.sources import is_source
-from jaxtree.table.target import ClassTarget, NumberTarget, encode_classes, encode_numbers
-from jaxtree.table.weights import check_sample_weight, class_weights
 from jaxtree.tree import Tree, take_tree
 from jaxtree.tree.forest import join_trees
-from jaxtree.tree.model import FittedModel, encode_known_classes, encode_known_numbers
+from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import declared_majority, node_means
 from jaxtree.tree.paths import stop_at
 from jaxtree.tree.predictor import Predictor
@@ -66,31 +62,20 @@ class BaseTree(TableParameters, FittedTree):
     """What `min_samples_split` counts where rows have weights: "rows" or "weight"."""
 
     @abc.abstractmethod
-    def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
-        """Returns how to grow on so many rows with such weights; called when the schema is known."""
+    def make_recipe(self, data: Dataset) -> Recipe:
+        """Returns how to grow on some rows."""
 
     @abc.abstractmethod
-    def growth_limits(self, num_rows: int, weight: Weights) -> Limits:
+    def growth_limits(self, data: Dataset) -> Limits:
         """Returns when nodes are not split."""
 
     @abc.abstractmethod
-    def make_objective(self) -> Objective:
-        """Returns the objective that scores splits."""
+    def make_objective(self, outputs: Outputs) -> Objective:
+        """Returns the objective that scores splits for a target."""
 
     @abc.abstractmethod
-    def encode_target(self, y: Any) -> ClassTarget | NumberTarget:
-        """Returns the target of a fit as codes of classes, or as numbers."""
-
-    @abc.abstractmethod
-    def learn_sample(self, X: Any, target: Any, weight: Weights, counts: Any = None) -> Sample:
-        """Learns the outputs and classes of a target, and returns the rows with their weights.
-
-        Args:
-            X: The table.
-            target: What `encode_target` returned; over several processes with the classes of all.
-            weight: The weights of the rows, which those of their classes multiply.
-            counts: The rows of every class of all processes, an array an output, if there are several processes.
-        """
+    def table_options(self) -> TableOptions:
+        """Returns how the table of a fit is read."""
 
     def make_encoder(self) -> Encoder:
         """Returns an encoder for the estimator's tables."""
@@ -121,13 +106,10 @@ class BaseTree(TableParameters, FittedTree):
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
         """
-        if mesh is not None and spans_processes(mesh):
-            if X_val is not None or y_val is not None:
-                raise InvalidInputError("X_val and y_val cannot be given with a mesh of several processes")
-            return fit_together(self, X, y, sample_weight, mesh)
-        start = self.prepare_fit(X, y, sample_weight, X_val, y_val)
-        (grown,) = grow_tables([start.encoded], mesh)
-        return self.finish_fit(grown, start)
+        with lost_processes_named(mesh):
+            task = self.growth_task(X, y, sample_weight, X_val, y_val, mesh=mesh)
+            (grown,) = grow_tables([task], mesh)
+        return self.finish_fit(grown, task)
 
     def draws_growth(self) -> bool:
         """Returns whether the tree depends on `random_state` before it is pruned."""
@@ -153,16 +135,18 @@ class BaseTree(TableParameters, FittedTree):
         votes = self.pruning is not None and self.pruning.votes
         self.settle(state.forest(self.schema_, votes=votes).nodes, state.votes)
 
-    def prepare_fit(
+    def growth_task(
         self,
         X: Any,
         y: Any,
         sample_weight: Any = None,
         X_val: Any = None,
         y_val: Any = None,
-        encoded: Encoded | None = None,
-    ) -> PreparedFit:
-        """Checks the parameters, and learns what a fit learns from its arguments, see `fit`.
+        *,
+        same_as: Dataset | None = None,
+        mesh: Mesh | None = None,
+    ) -> GrowthTask:
+        """Checks the parameters, and reads the arguments of a fit, see `fit`.
 
         Args:
             X: The table.
@@ -170,57 +154,43 @@ class BaseTree(TableParameters, FittedTree):
             sample_weight: The weight of every row.
             X_val: Rows to prune with.
             y_val: Their target.
-            encoded: The codes of the table, if they are there, with the encoder that made them.
+            same_as: A dataset of the same rows, whose codes are taken; see `encode_sample`.
+            mesh: Devices to divide the rows among.
         """
         forks.check_is_whole("fit")
-        self.check_parameters()
-        X, y, sample_weight, self.other_columns_ = read_arguments(X, y, sample_weight)
-        target = self.encode_target(y)
-        weight = check_sample_weight(sample_weight, target.num_rows)
-        sample = self.learn_sample(X, target, weight)
-        if not sample.num_classes:
-            check_sums(sample.target, sample.weight)
-        validation = self._validation(X_val, y_val, sample.num_classes)
-        prepared = self.prepare_sample(sample, validation, encoded)
-        if validation is not None:
-            check_same_length(len(self.encoder_.values(validation.X)), validation.target[0])
-        return prepared
+        together = mesh is not None and spans_processes(mesh)
+        if together and (X_val is not None or y_val is not None):
+            raise InvalidInputError("X_val and y_val cannot be given with a mesh of several processes")
+        in_all(together, lambda: self._check_fit(together))
+        sample = read_sample(X, y, sample_weight, self.table_options(), together=together)
+        in_all(together, lambda: self._check_sample(sample, together))
+        held = self._validation(X_val, y_val, sample.outputs)
+        return self.task_of(sample, held, same_as=same_as, together=together)
 
-    def prepare_sample(
-        self, sample: Sample, validation: Sample | None = None, encoded: Encoded | None = None
-    ) -> PreparedFit:
-        """Encodes what growth works on: rows of some weight, without those held out for the pruning.
+    def task_of(
+        self, sample: Sample, held: Sample | None = None, *, same_as: Dataset | None = None, together: bool = False
+    ) -> GrowthTask:
+        """Encodes the rows that the tree is grown on: those of some weight, without those held out for the pruning.
 
         Args:
             sample: The rows.
-            validation: The rows that the caller gave to prune with.
-            encoded: The codes of the sample, if they are there, with the encoder that made them.
+            held: The rows that the caller gave to prune with.
+            same_as: A dataset of the same rows, whose codes are taken.
+            together: Whether this process has a part of the rows.
         """
-        whole = grown_on = sample.without_weightless_rows()
-        fraction = self.held_out_share()
-        if validation is None and fraction is not None:
-            grown_on, validation = whole.split(fraction, self.random_state)
-        if encoded is None or grown_on is not sample:
-            encoder = self.make_encoder()
-            encoded = Encoded(encoder, encoder.fit_transform(grown_on.X))
-        self.encoder_, codes = encoded
-        check_same_length(codes.shape[1], grown_on.target[0])
-        if is_source(sample.X):
-            set_column_names(self, self.schema_.column_names, is_named=bool(open_source(sample.X).names))
-        else:
-            check_names(self, sample.X)
-        recipe = self.make_recipe(grown_on.num_rows, grown_on.weight)
-        has_weight = None if whole is sample or sample.weight is None else sample.weight > 0
-        return PreparedFit(whole, EncodedSample(codes, self.schema_, *grown_on[1:], recipe), validation, has_weight)
+        data = encode_sample(sample, self.table_options(), held=held, same_as=same_as, together=together)
+        return GrowthTask(data, self.make_recipe(data))
 
-    def finish_fit(self, grown: Tree, start: PreparedFit) -> Self:
+    def finish_fit(self, grown: Tree, task: GrowthTask) -> Self:
         """Prunes the grown tree and makes it ready for prediction."""
-        return self.settle(self.prune_grown(grown, start))
+        self.learn(task.data)
+        return self.settle(self.prune_grown(grown, task))
 
-    def prune_grown(self, grown: Tree, start: PreparedFit) -> Tree:
+    def prune_grown(self, grown: Tree, task: GrowthTask) -> Tree:
         """Returns the grown tree after all prunings, in units of the table."""
-        collapsed = self.find_collapsed(self.list_prunings(), grown, start)
-        return self.in_table_units(take_tree(grown, collapsed=collapsed), start)
+        collapsed = self.find_collapsed(self.list_prunings(), grown, task)
+        pruned = take_tree(grown, collapsed=collapsed) if collapsed.any() else grown
+        return self.in_table_units(pruned, task)
 
     def settle(self, tree: Tree, votes: Float[np.ndarray, "node column"] | None = None) -> Self:
         """Takes a tree in units of the table as the fitted one, and the votes at its nodes if these are known."""
@@ -236,11 +206,11 @@ class BaseTree(TableParameters, FittedTree):
         labels, names, orders = self.node_labels(tree), self.class_names(), self.class_orders()
         return FittedModel(self.schema_, join_trees([tree]), self.node_values(tree), labels, names, orders)
 
-    def in_table_units(self, tree: Tree, start: PreparedFit) -> Tree:
+    def in_table_units(self, tree: Tree, task: GrowthTask) -> Tree:
         """Returns the tree with thresholds in units of the table."""
-        recipe = start.encoded.recipe
-        tree = decode_thresholds(tree, start.encoded.schema, on_values=recipe.on_values)
-        return tree if recipe.monotone is None else clip_to_bounds(tree, recipe.monotone)
+        monotone = task.recipe.features.monotone
+        tree = decode_thresholds(tree, task.data.schema, on_values=task.recipe.on_values)
+        return tree if monotone is None else clip_to_bounds(tree, monotone)
 
     def list_prunings(self) -> list[Pruning]:
         """Returns the prunings that follow from the parameters, in their order."""
@@ -251,7 +221,7 @@ class BaseTree(TableParameters, FittedTree):
             prunings.append(CostComplexity(self.ccp_alpha))
         return prunings if self.pruning is None else [*prunings, self.pruning]
 
-    def find_collapsed(self, prunings: list[Pruning], tree: Tree, start: PreparedFit) -> Bool[np.ndarray, " node"]:
+    def find_collapsed(self, prunings: list[Pruning], tree: Tree, task: GrowthTask) -> Bool[np.ndarray, " node"]:
         """Returns the nodes that some prunings collapse, one after the other."""
         self.pruning_ = self.pruning
         collapsed = np.zeros(tree.node_count, bool)
@@ -259,18 +229,18 @@ class BaseTree(TableParameters, FittedTree):
             check_gains(tree, "a pruning")
             stopped = stop_at(tree, collapsed)
             if isinstance(pruning, CostComplexity) and not pruning.is_mask:
-                self.pruning_ = pruning = find_alpha(self, pruning, stopped, start)
-            held = self.hold_out_validation(tree, start) if pruning.needs_validation else None
+                self.pruning_ = pruning = find_alpha(self, pruning, stopped, task)
+            held = self.hold_out_validation(tree, task) if pruning.needs_validation else None
             key = key_of(self.random_state) if pruning.draws_masks else None
             collapsed = collapsed | pruning.collapsed(stopped, key=key, held=held, label=self.node_labels(tree))
         return collapsed
 
-    def hold_out_validation(self, tree: Tree, start: PreparedFit) -> HeldOut:
+    def hold_out_validation(self, tree: Tree, task: GrowthTask) -> HeldOut:
         """Returns the held-out rows at the nodes of the unpruned tree."""
-        validation = start.validation
-        assert validation is not None
-        predictor = Predictor(self.in_table_units(tree, start))
-        return hold_out_rows(tree, predictor, self.encoder_.values(validation.X), validation.target, validation.weight)
+        held = task.data.held
+        assert held is not None
+        predictor = Predictor(self.in_table_units(tree, task))
+        return hold_out_rows(tree, predictor, task.data.encoder.values(held.X), held.target, held.weight)
 
     def node_values(self, tree: Tree) -> Float[np.ndarray, "node column"]:
         """Returns the shares of classes at every node, the outputs side by side, or the means."""
@@ -293,10 +263,24 @@ class BaseTree(TableParameters, FittedTree):
 
     def read_target(self, y: Any) -> Real[np.ndarray, "output row"]:
         """Returns a target of rows that the tree is not grown on, in the codes of the fit; numbers as they are."""
-        names = self.class_names()
-        return encode_known_classes(y, names) if names else encode_known_numbers(y, self.n_outputs_)
+        return self.outputs().encode(y)
 
-    def _validation(self, X_val: Any, y_val: Any, num_classes: tuple[int, ...]) -> Sample | None:
+    def _check_fit(self, together: bool) -> None:
+        """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""
+        if together:
+            check_fits_together(self)
+        else:
+            self.check_parameters()
+
+    def _check_sample(self, sample: Sample, together: bool) -> None:
+        """Raises InvalidInputError if growth cannot take the target."""
+        if together and not sample.num_classes and exponent_of(sample.target) > 0:
+            raise InvalidInputError(
+                "over several processes y must be below 2**400 in size, so that it can be squared, got "
+                f"{np.abs(sample.target).max():g}: divide it by a constant"
+            )
+
+    def _validation(self, X_val: Any, y_val: Any, outputs: Outputs) -> Sample | None:
         """Returns the rows given to prune with."""
         if X_val is None and y_val is None:
             return None
@@ -304,8 +288,22 @@ class BaseTree(TableParameters, FittedTree):
             raise InvalidInputError(f"X_val and y_val are for a pruning that asks for them, got pruning={self.pruning}")
         if X_val is None or y_val is None:
             raise InvalidInputError("X_val and y_val go together, got one of them alone")
-        X_val, y_val, _, _ = read_arguments(X_val, y_val)
-        return Sample(X_val, self.read_target(y_val), num_classes, None)
+        return read_known(outputs, X_val, y_val)
+
+
+def check_fits_together(estimator: Any) -> None:
+    """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""
+    estimator.check_parameters()
+    needs_all = estimator.needs_all_rows()
+    if needs_all is not None:
+        raise InvalidInputError(
+            f"over several processes the fitted tree must follow from the grown one alone, which {needs_all} does not "
+            "allow; prune afterwards with jaxtree.prune_to"
+        )
+    if estimator.draws_growth() and not isinstance(estimator.random_state, int | np.integer):
+        raise InvalidInputError(
+            f"random_state must be an integer over several processes, the same in all, got {estimator.random_state!r}"
+        )
 
 
 class BaseTreeClassifier(PredictsClasses, BaseTree):
@@ -314,27 +312,25 @@ class BaseTreeClassifier(PredictsClasses, BaseTree):
     criterion: str | Criterion
     class_weight: Any = None
 
-    def encode_target(self, y: Any) -> ClassTarget:
-        """Returns the target of a fit as codes of classes, with a warning if it looks like an identifier."""
-        target = encode_classes(y)
-        note_identifiers(target)
-        return target
+    def table_options(self) -> TableOptions:
+        """Returns how the table of a fit is read."""
+        return TableOptions(
+            self.make_encoder(),
+            of_classes=True,
+            class_weight=self.class_weight,
+            held_out=self.held_out_share(),
+            seed=self.random_state,
+        )
 
-    def learn_sample(self, X: Any, target: Any, weight: Weights, counts: Any = None) -> Sample:
-        """Learns the classes of a target, and returns the rows with their weights."""
-        self._learn_classes(target, [np.arange(len(names)) for names in target.classes])
-        num_classes = tuple(len(names) for names in target.classes)
-        factor = class_weights(self.class_weight, target, counts)
-        if weight is not None and factor is not None:
-            factor = weight * factor
-        return Sample(X, target.codes, num_classes, weight if factor is None else factor)
+    def learn(self, data: Dataset) -> None:
+        """Learns of the rows of a fit what predictions need, and the order of classes between equal ones."""
+        super().learn(data)
+        orders = self._orders(data.outputs)
+        self.class_order_ = orders[0] if len(orders) == 1 else list(orders)
 
-    def _learn_classes(self, target: ClassTarget, orders: Sequence[Int[np.ndarray, " _class"]]) -> None:
-        """Learns the classes of every output, and their places in the order that decides between equal ones."""
-        is_one, classes = len(target.classes) == 1, list(target.classes)
-        self.n_outputs_ = len(classes)
-        self.n_classes_ = len(classes[0]) if is_one else np.array([len(names) for names in classes])
-        self.classes_, self.class_order_ = (classes[0], orders[0]) if is_one else (classes, list(orders))
+    def _orders(self, outputs: Outputs) -> Sequence[Int[np.ndarray, " _class"]]:
+        """Returns the places of the classes of every output in the order that decides between equal ones."""
+        return [np.arange(number) for number in outputs.num_classes]
 
     def restore_table(self, table: FittedTable) -> None:
         """Takes what `fitted_table` of another tree returned."""
@@ -346,10 +342,10 @@ class BaseTreeClassifier(PredictsClasses, BaseTree):
         """Returns the places of the classes of every output in declared order."""
         return (self.class_order_,) if self.n_outputs_ == 1 else tuple(self.class_order_)
 
-    def make_objective(self) -> Classes:
+    def make_objective(self, outputs: Outputs) -> Classes:
         """Returns the objective of growth, with the number of classes padded to a bucket."""
         criterion = CRITERIA[self.criterion] if isinstance(self.criterion, str) else self.criterion
-        return Classes(class_bucket(int(np.max(self.n_classes_))), criterion, self.n_outputs_)
+        return Classes(class_bucket(max(outputs.num_classes)), criterion, outputs.number)
 
 
 class BaseTreeRegressor(PredictsNumbers, BaseTree):
@@ -357,18 +353,22 @@ class BaseTreeRegressor(PredictsNumbers, BaseTree):
 
     criterion: str
 
-    def encode_target(self, y: Any) -> NumberTarget:
-        """Returns the target of a fit as numbers."""
-        return encode_numbers(y)
+    poisson_sum = "positive"
+    """scikit-learn's word for what the sum of a Poisson target must be; it has another for forests."""
 
-    def learn_sample(self, X: Any, target: Any, weight: Weights, counts: Any = None) -> Sample:
-        """Learns the outputs of a target, and returns the rows."""
-        self.is_vector_, self.n_outputs_ = target.is_vector, len(target.values)
-        return Sample(X, target.values, (), weight)
+    def table_options(self) -> TableOptions:
+        """Returns how the table of a fit is read."""
+        return TableOptions(
+            self.make_encoder(),
+            of_classes=False,
+            counts=self.poisson_sum if self.criterion == "poisson" else None,
+            held_out=self.held_out_share(),
+            seed=self.random_state,
+        )
 
-    def make_objective(self) -> Numbers:
+    def make_objective(self, outputs: Outputs) -> Numbers:
         """Returns the objective of growth."""
-        return Numbers(NUMBER_CRITERIA[self.criterion], self.n_outputs_)
+        return Numbers(NUMBER_CRITERIA[self.criterion], outputs.number)
 
 
 # scikit-learn's own plotting and export functions accept instances of its classes alone.

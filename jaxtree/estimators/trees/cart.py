@@ -6,23 +6,20 @@ from numbers import Integral
 from typing import Annotated, Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.utils import Bunch
 
 from jaxtree.criteria import Criterion
-from jaxtree.errors import InvalidInputError
+from jaxtree.dataset.dataset import Dataset
 from jaxtree.estimators.common.conventions import Words, key_of
-from jaxtree.estimators.common.growing import Recipe
+from jaxtree.estimators.common.growing import FeatureOptions, Recipe
 from jaxtree.estimators.common.interactions import read_interactions
-from jaxtree.estimators.common.magnitude import check_counts
 from jaxtree.estimators.common.monotone import read_monotone
 from jaxtree.estimators.common.parameters import BALANCED, CLASS_CRITERIA, CartParameters, RegressionParameters
-from jaxtree.estimators.common.sample import Weights
 from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules
 from jaxtree.prune.weakest_links import cost_complexity_path
 from jaxtree.table.encoder import Encoder
-from jaxtree.table.target import NumberTarget
 from jaxtree.tree import SplitKind
 
 BINS_OF_RANDOM_THRESHOLDS = 255
@@ -68,8 +65,14 @@ class _CART(CartParameters, BaseTree):
             encoder.max_bins = BINS_OF_RANDOM_THRESHOLDS
         return encoder
 
-    def growth_limits(self, num_rows: int, weight: Weights) -> Limits:
+    def learn(self, data: Dataset) -> None:
+        """Learns of the rows of a fit what predictions need, and how many features a node looks at."""
+        super().learn(data)
+        self.max_features_ = number_of_features(self.max_features, data.num_columns)
+
+    def growth_limits(self, data: Dataset) -> Limits:
         """Returns when nodes are not split; with weights, rows are counted if a limit on them is set."""
+        num_rows, weight = data.num_rows, data.all_weights
         split = max(2, _number_of_rows(self.min_samples_split, num_rows))
         leaf = _number_of_rows(self.min_samples_leaf, num_rows)
         if weight is not None and split == 2 and leaf == 1:
@@ -81,36 +84,33 @@ class _CART(CartParameters, BaseTree):
             min_samples_leaf=leaf,
             min_weight_leaf=self.min_weight_fraction_leaf * (num_rows if weight is None else float(weight.sum())),
             min_impurity_decrease=float(self.min_impurity_decrease) - np.finfo(np.float64).eps,
-            max_features=self.max_features_,
+            max_features=number_of_features(self.max_features, data.num_columns),
         )
 
     def draws_growth(self) -> bool:
         return self.splitter == "random" or self.max_features is not None
 
-    def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
-        """Returns how to grow on so many rows with such weights."""
-        self.max_features_ = _number_of_features(self.max_features, self.n_features_in_)
-        monotone = read_monotone(self.monotonic_cst, self.schema_)
-        if monotone is not None and self.n_outputs_ > 1:
-            raise InvalidInputError("Monotonicity constraints are not supported with multiple outputs.")
-        if monotone is not None and is_classifier(self) and self.n_classes_ > 2:
-            raise InvalidInputError(
-                f"Monotonicity constraints are not supported with multiclass classification; y has {self.n_classes_} "
-                "classes, and 2 are allowed"
-            )
-        limits = self.growth_limits(num_rows, weight)
+    def make_recipe(self, data: Dataset) -> Recipe:
+        """Returns how to grow on some rows."""
+        draws_thresholds = self.splitter == "random"
+        features = FeatureOptions(
+            SplitKind[self.categorical_splits.upper()],
+            read_monotone(self.monotonic_cst, data.schema, data.outputs),
+            read_interactions(self.interaction_cst, data.schema),
+            draws_thresholds=draws_thresholds,
+        )
+        limits = self.growth_limits(data)
         rules = Rules(
-            self.make_objective(),
+            self.make_objective(data.outputs),
             Missing[self.missing.upper()],
-            counts_rows=weight is not None and limits.min_samples_leaf > 0,
-            samples_features=self.max_features_ < self.schema_.num_features,
-            samples_thresholds=self.splitter == "random",
+            counts_rows=data.all_weights is not None and limits.min_samples_leaf > 0,
+            samples_features=limits.max_features < data.schema.num_features,
+            samples_thresholds=draws_thresholds,
             draws_ties=self.ties == "hash",
         )
         # Without a key ties are drawn, too: the same in every fit.
         key = key_of(self.random_state) if rules.samples_features or rules.samples_thresholds else None
-        sets = read_interactions(self.interaction_cst, self.schema_)
-        return Recipe(rules, limits, SplitKind[self.categorical_splits.upper()], monotone, key, sets=sets)
+        return Recipe(rules, limits, features, key)
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -231,21 +231,8 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
         0.5007
     """
 
-    poisson_sum = "positive"
-    """scikit-learn's word for what the sum of a Poisson target must be; it has another for forests."""
 
-    def encode_target(self, y: Any) -> NumberTarget:
-        """Returns the target of a fit as numbers.
-
-        Raises InvalidInputError if the criterion does not allow them.
-        """
-        target = super().encode_target(y)
-        if self.criterion == "poisson":
-            check_counts(target.values, target.values.sum(), self.poisson_sum)
-        return target
-
-
-def _number_of_features(max_features: Any, num_columns: int) -> int:
+def number_of_features(max_features: Any, num_columns: int) -> int:
     """Returns how many features a node looks at: a number, a share, "sqrt", "log2", or None for all (scikit-learn)."""
     if max_features is None or isinstance(max_features, Integral):
         return num_columns if max_features is None else int(max_features)

@@ -9,9 +9,8 @@ from jaxtyping import Bool, Float
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from jaxtree.estimators.common.conventions import generator_of
-from jaxtree.estimators.common.growing import grow_tables
+from jaxtree.estimators.common.growing import GrowthTask, grow_tables
 from jaxtree.estimators.common.prunings import CostComplexity
-from jaxtree.estimators.common.sample import PreparedFit
 from jaxtree.prune.validation import HeldOut, hold_out, leaf_errors
 from jaxtree.prune.weakest_links import cost_complexity, cost_complexity_path
 from jaxtree.tree import Tree
@@ -37,7 +36,7 @@ class _HeldOutFold(NamedTuple):
     weight: np.ndarray
 
 
-def find_alpha(estimator: Any, pruning: CostComplexity, tree: Tree, start: PreparedFit) -> CostComplexity:
+def find_alpha(estimator: Any, pruning: CostComplexity, tree: Tree, task: GrowthTask) -> CostComplexity:
     """Returns the pruning with its price: that of the least cross-validated error, or the greatest within one error.
 
     Prices are tried half way, geometrically, between the steps of the whole tree's path.
@@ -46,11 +45,11 @@ def find_alpha(estimator: Any, pruning: CostComplexity, tree: Tree, start: Prepa
         estimator: The tree estimator that is being fitted.
         pruning: The pruning whose price is to be found.
         tree: The tree grown on all rows.
-        start: The rows.
+        task: The rows, and how the tree was grown.
     """
     steps = np.unique(cost_complexity_path(tree, cost=pruning.cost).ccp_alphas)
     prices = np.append(np.sqrt(steps[1:]) * np.sqrt(steps[:-1]), steps[-1])
-    folds = _grow_folds(estimator, pruning, start)
+    folds = _grow_folds(estimator, pruning, task)
     weight = np.sum([fold.weight.sum() for fold in folds])
     error = np.sum([_errors(fold, prices, pruning.cost) for fold in folds], axis=0) / weight
     best = int(np.flatnonzero(error <= error.min() + ROUNDING * error.max())[-1])
@@ -60,29 +59,31 @@ def find_alpha(estimator: Any, pruning: CostComplexity, tree: Tree, start: Prepa
     return dataclasses.replace(pruning, ccp_alpha=float(prices[best]))
 
 
-def _grow_folds(estimator: Any, pruning: CostComplexity, start: PreparedFit) -> list[_HeldOutFold]:
+def _grow_folds(estimator: Any, pruning: CostComplexity, task: GrowthTask) -> list[_HeldOutFold]:
     """Grows a tree without each fold, as roots of one growth."""
-    sample, splits = start.sample, _splits(estimator, pruning, start)
+    sample, splits = task.data.whole, _splits(estimator, pruning, task)
     parts = []
     for train, _ in splits:
         part = copy.copy(estimator)
-        parts.append((part, part.prepare_sample(sample.take(train))))
-    trees = grow_tables([begun.encoded for _, begun in parts])
+        of_part = part.task_of(sample.take(train))
+        part.learn(of_part.data)
+        parts.append((part, of_part))
+    trees = grow_tables([of_part for _, of_part in parts])
     folds = []
-    for (part, begun), tree, (_, test) in zip(parts, trees, splits, strict=True):
+    for (part, of_part), tree, (_, test) in zip(parts, trees, splits, strict=True):
         # The pruning whose price is sought comes last.
-        stopped = stop_at(tree, part.find_collapsed(part.list_prunings()[:-1], tree, begun))
+        stopped = stop_at(tree, part.find_collapsed(part.list_prunings()[:-1], tree, of_part))
         held_out = sample.take(test)
         weight = np.ones(test.size) if held_out.weight is None else held_out.weight
-        ends = Predictor(part.in_table_units(tree, begun)).instances(part.encoder_.values(held_out.X))
+        ends = Predictor(part.in_table_units(tree, of_part)).instances(part.encoder_.values(held_out.X))
         held = hold_out(tree, ends.node, held_out.target[:, ends.row], ends.weight * weight[ends.row])
         folds.append(_HeldOutFold(stopped, part.node_labels(tree), held, ends, held_out.target, weight))
     return folds
 
 
-def _splits(estimator: Any, pruning: CostComplexity, start: PreparedFit) -> list[tuple[np.ndarray, np.ndarray]]:
+def _splits(estimator: Any, pruning: CostComplexity, task: GrowthTask) -> list[tuple[np.ndarray, np.ndarray]]:
     """Returns the rows that the tree of every fold is grown on, and those that it is tested on."""
-    sample, folds = start.sample, pruning.folds
+    sample, folds = task.data.whole, pruning.folds
     if isinstance(folds, int | np.integer):
         seed = 0 if estimator.random_state is None else estimator.random_state
         kind = StratifiedKFold if len(sample.num_classes) == 1 else KFold

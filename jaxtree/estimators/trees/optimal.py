@@ -11,20 +11,20 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxtree.criteria import CRITERIA
+from jaxtree.dataset.dataset import Dataset
+from jaxtree.dataset.magnitude import Magnitude
+from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Words, progress_of_trees, whole
-from jaxtree.estimators.common.growing import EncodedSample, Recipe
-from jaxtree.estimators.common.magnitude import Magnitude, check_counts
+from jaxtree.estimators.common.growing import FeatureOptions, GrowthTask, Recipe
 from jaxtree.estimators.common.parameters import AUTO, BALANCED, CLASS_CRITERIA, RegressionParameters
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART, Pruning
-from jaxtree.estimators.common.sample import PreparedFit, Sample, Weights
 from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
 from jaxtree.growth.inputs import Limits, Missing, Rules
 from jaxtree.optimal.costs import CostedTarget, cost_of_classes, cost_of_numbers
 from jaxtree.optimal.exact import MOST_EXACT_DEPTH
 from jaxtree.optimal.nodes import CodedTable, node_table
 from jaxtree.optimal.search import BestTree, SearchLimits, find_trees
-from jaxtree.table.target import NumberTarget
 from jaxtree.tree import SplitKind, Tree
 
 MOST_DEPTH = 5
@@ -32,7 +32,7 @@ MOST_DEPTH = 5
 
 
 class _TreeSearch:
-    """Finds the tree of a sample, and keeps what it found.
+    """Finds the tree of a dataset, and keeps what it found.
 
     Args:
         owner: The estimator.
@@ -45,19 +45,19 @@ class _TreeSearch:
     def __init__(self, owner: Any, limits: SearchLimits, least_rows: int):
         self._owner, self.limits, self._least_rows = owner, limits, least_rows
 
-    def kind(self, sample: EncodedSample) -> Hashable:
-        """Returns what samples have in common whose trees differ by penalties and numbers of leaves alone."""
+    def kind(self, task: GrowthTask) -> Hashable:
+        """Returns what tasks have in common whose trees differ by penalties and numbers of leaves alone."""
         common = self.limits._replace(leaf_penalty=0.0, max_leaf_nodes=None)
-        rows = tuple(map(id, (sample.codes, sample.target, sample.weight)))
+        rows = tuple(map(id, (task.data.codes, task.data.target, task.data.weight)))
         return rows, common, self._least_rows, self._owner.criterion, id(getattr(self._owner, "cost_matrix", None))
 
-    def find(self, samples: Sequence[EncodedSample]) -> list[Tree]:
-        """Returns the trees of samples of one kind, their thresholds in codes."""
-        sample = samples[0]
-        magnitude = Magnitude.of(sample.target, sample.recipe.rules.objective)
-        target = self._owner.costed_target(magnitude.divide(sample.target), sample.weight, self._least_rows)
-        table = CodedTable(sample.codes, sample.schema.num_values, sample.schema.is_categorical)
-        searches: list[Any] = [own.recipe.search for own in samples]
+    def find(self, tasks: Sequence[GrowthTask]) -> list[Tree]:
+        """Returns the trees of tasks of one kind, their thresholds in codes."""
+        data, recipe = tasks[0]
+        magnitude = Magnitude.of(data.target, recipe.rules.objective)
+        target = self._owner.costed_target(data, magnitude.divide(data.target), self._least_rows)
+        table = CodedTable(data.codes, data.schema.num_values, data.schema.is_categorical)
+        searches: list[Any] = [own.recipe.search for own in tasks]
         with _progress(self._owner.verbose) as report:
             found = find_trees(table, target, [search.limits._replace(report=report) for search in searches])
         for search, best in zip(searches, found, strict=True):
@@ -90,12 +90,12 @@ class _Optimal(BaseTree):
     limit_parameters: ClassVar[dict] = {}
     path_parameters = frozenset({"leaf_penalty", "max_leaf_nodes"})
 
-    def growth_limits(self, num_rows: int, weight: Weights) -> Limits:
+    def growth_limits(self, data: Dataset) -> Limits:
         """Returns when nodes are not split."""
-        return Limits(max_depth=self.max_depth, min_samples_leaf=self._least_rows(num_rows))
+        return Limits(max_depth=self.max_depth, min_samples_leaf=self._least_rows(data.num_rows))
 
-    def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
-        """Returns how to find the tree of so many rows with such weights."""
+    def make_recipe(self, data: Dataset) -> Recipe:
+        """Returns how to find the tree of some rows."""
         limits = SearchLimits(
             self.max_depth,
             self.max_leaf_nodes,
@@ -110,17 +110,17 @@ class _Optimal(BaseTree):
                 f"max_leaf_nodes is for max_depth up to {MOST_EXACT_DEPTH}, got max_depth={self.max_depth}: a "
                 "leaf_penalty limits the leaves of deeper trees"
             )
-        rules = Rules(self.make_objective(), Missing[self.missing.upper()])
-        search = _TreeSearch(self, limits, self._least_rows(num_rows))
-        return Recipe(rules, self.growth_limits(num_rows, weight), SplitKind.ONE_VS_REST, search=search)
+        rules = Rules(self.make_objective(data.outputs), Missing[self.missing.upper()])
+        search = _TreeSearch(self, limits, self._least_rows(data.num_rows))
+        return Recipe(rules, self.growth_limits(data), FeatureOptions(SplitKind.ONE_VS_REST), search=search)
 
-    def finish_fit(self, grown: Tree, start: PreparedFit) -> Any:
+    def finish_fit(self, grown: Tree, task: GrowthTask) -> Any:
         """Prunes the tree that was found, and makes it ready for prediction."""
-        search = start.encoded.recipe.search
+        search = task.recipe.search
         assert isinstance(search, _TreeSearch)
         self.objective_ = search.found.objective
         self.optimality_ = search.found.optimality
-        return super().finish_fit(grown, start)
+        return super().finish_fit(grown, task)
 
     def list_prunings(self) -> list[Pruning]:
         """Returns the pruning: the search has minded the number of leaves."""
@@ -130,8 +130,8 @@ class _Optimal(BaseTree):
         """Returns the class: one process must have all rows."""
         return type(self).__name__
 
-    def costed_target(self, target: Any, weight: Weights, least_rows: int) -> CostedTarget:
-        """Returns the cost of leaves."""
+    def costed_target(self, data: Dataset, target: Any, least_rows: int) -> CostedTarget:
+        """Returns the cost of leaves of some rows, with their target at a size whose squares are numbers."""
         raise NotImplementedError
 
     def _least_rows(self, num_rows: int) -> int:
@@ -208,32 +208,29 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
     cost_matrix: Annotated[Any, "array-like", None] = None
     class_weight: Annotated[Any, dict, BALANCED, None] = None
 
-    def learn_sample(self, X: Any, target: Any, weight: Weights, counts: Any = None) -> Sample:
-        """Learns the classes of a target, and returns the rows with their weights."""
-        if len(target.classes) > 1:
-            raise InvalidInputError(f"y must have one column, got {len(target.classes)}")
-        sample = super().learn_sample(X, target, weight, counts)
-        self._loss()
-        return sample
+    def _check_sample(self, sample: Sample, together: bool) -> None:
+        super()._check_sample(sample, together)
+        if sample.outputs.number > 1:
+            raise InvalidInputError(f"y must have one column, got {sample.outputs.number}")
+        self._loss(sample.num_classes[0])
 
-    def costed_target(self, target: Any, weight: Weights, least_rows: int) -> CostedTarget:
+    def costed_target(self, data: Dataset, target: Any, least_rows: int) -> CostedTarget:
         """Returns the cost of leaves."""
         names = {function: name for name, function in CRITERIA.items() if name != "log_loss"}
-        name = names[CRITERIA[self.criterion]]
-        return cost_of_classes(target[0], int(self.n_classes_), weight, name, self._loss(), least_rows)
+        name, (number,) = names[CRITERIA[self.criterion]], data.num_classes
+        return cost_of_classes(target[0], number, data.weight, name, self._loss(number), least_rows)
 
     def node_labels(self, tree: Tree) -> Int[np.ndarray, "output node"] | None:
         """Returns the class that every node predicts: with a cost matrix that of the least cost."""
-        loss = self._loss()
+        loss = self._loss(int(self.n_classes_))
         if loss is None:
             return super().node_labels(tree)
         return (np.asarray(tree.count) @ loss).argmin(axis=1)[None]
 
-    def _loss(self) -> Float[np.ndarray, "label prediction"] | None:
-        """Returns the cost matrix; raises InvalidInputError if it is none."""
+    def _loss(self, size: int) -> Float[np.ndarray, "label prediction"] | None:
+        """Returns the cost matrix of so many classes; raises InvalidInputError if it is none."""
         if self.cost_matrix is None:
             return None
-        size = int(self.n_classes_)
         try:
             loss = np.asarray(self.cost_matrix, np.float64)
         except (TypeError, ValueError):
@@ -296,16 +293,6 @@ class OptimalTreeRegressor(RegressionParameters, _Optimal, BaseTreeRegressor):
         0.44
     """
 
-    def encode_target(self, y: Any) -> NumberTarget:
-        """Returns the target of a fit as numbers.
-
-        Raises InvalidInputError if the criterion does not allow them.
-        """
-        target = super().encode_target(y)
-        if self.criterion == "poisson":
-            check_counts(target.values, target.values.sum())
-        return target
-
-    def costed_target(self, target: Any, weight: Weights, least_rows: int) -> CostedTarget:
+    def costed_target(self, data: Dataset, target: Any, least_rows: int) -> CostedTarget:
         """Returns the cost of leaves."""
-        return cost_of_numbers(target, weight, self.criterion, least_rows)
+        return cost_of_numbers(target, data.weight, self.criterion, least_rows)

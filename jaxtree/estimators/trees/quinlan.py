@@ -2,22 +2,23 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Annotated, Any, ClassVar
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from sklearn.utils._param_validation import Interval
 
 from jaxtree.buckets import class_bucket, node_bucket
 from jaxtree.criteria import Criterion
+from jaxtree.dataset.dataset import Dataset
+from jaxtree.dataset.sample import Outputs
 from jaxtree.estimators.common.conventions import Words, whole
-from jaxtree.estimators.common.growing import Recipe, mark_leaves
+from jaxtree.estimators.common.growing import FeatureOptions, GrowthTask, Recipe, mark_leaves
 from jaxtree.estimators.common.parameters import BALANCED, CLASS_CRITERIA, deepest
 from jaxtree.estimators.common.prunings import AT_LEAST_0, Collapse, Pessimistic, Pruning
-from jaxtree.estimators.common.sample import PreparedFit, Weights
 from jaxtree.estimators.trees.base import BaseTreeClassifier
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules, Selection
 from jaxtree.prune.raising import prune_with_raising
@@ -95,8 +96,9 @@ class ID3Classifier(BaseTreeClassifier):
         encoder.encoding = self.encoding
         return encoder
 
-    def growth_limits(self, num_rows: int, weight: Weights) -> Limits:
+    def growth_limits(self, data: Dataset) -> Limits:
         """Returns when nodes are not split."""
+        weight = data.all_weights
         return Limits(
             max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
             min_samples_split=self.min_samples_split if weight is None or self.min_samples_split > 2 else 0,
@@ -104,10 +106,10 @@ class ID3Classifier(BaseTreeClassifier):
             min_gain=float(self.min_gain),
         )
 
-    def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
-        """Returns how to grow on so many rows with such weights."""
-        rules = Rules(self.make_objective(), Missing[self.missing.upper()])
-        return Recipe(rules, self.growth_limits(num_rows, weight), SplitKind.MULTIWAY)
+    def make_recipe(self, data: Dataset) -> Recipe:
+        """Returns how to grow on some rows."""
+        rules = Rules(self.make_objective(data.outputs), Missing[self.missing.upper()])
+        return Recipe(rules, self.growth_limits(data), FeatureOptions(SplitKind.MULTIWAY))
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -204,31 +206,29 @@ class C45Classifier(BaseTreeClassifier):
     limit_parameters: ClassVar[dict] = {"max_depth": deepest}
     pruning_parameters = frozenset({"collapse", "confidence", "pruning", "subtree_raising", "z"})
 
-    def _learn_classes(self, target, orders):
-        super()._learn_classes(target, target.declared)
-        self._num_declared = max(target.num_declared)
+    def _orders(self, outputs: Outputs) -> Sequence[Int[np.ndarray, " _class"]]:
+        return outputs.declared
 
-    def growth_limits(self, num_rows: int, weight: Weights) -> Limits:
+    def growth_limits(self, data: Dataset) -> Limits:
         """Returns when nodes are not split."""
         return Limits(
             max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
             min_samples_split=2 * self.min_samples_leaf,
             min_samples_leaf=self.min_samples_leaf,
             mdl_correction=float(self.mdl_correction),
-            num_declared_classes=self._num_declared,
+            num_declared_classes=data.outputs.num_declared,
         )
 
-    def make_recipe(self, num_rows: int, weight: Weights) -> Recipe:
-        """Returns how to grow on so many rows with such weights."""
+    def make_recipe(self, data: Dataset) -> Recipe:
+        """Returns how to grow on some rows."""
         selection = Selection.GAIN_RATIO if self.gain == "ratio" else Selection.INFORMATION
-        return Recipe(
-            Rules(self.make_objective(), Missing[self.missing.upper()], selection),
-            self.growth_limits(num_rows, weight),
+        features = FeatureOptions(
             SplitKind.ONE_VS_REST if self.binary_splits else SplitKind.MULTIWAY,
             closest=CLOSEST_VALUES,
-            most_average_categories=SHARE_OF_MANY * num_rows,
-            on_values=True,
+            most_average_categories=SHARE_OF_MANY * data.num_rows,
         )
+        rules = Rules(self.make_objective(data.outputs), Missing[self.missing.upper()], selection)
+        return Recipe(rules, self.growth_limits(data), features, on_values=True)
 
     def list_prunings(self) -> list[Pruning]:
         """Returns the prunings that follow from the parameters, in their order."""
@@ -252,21 +252,21 @@ class C45Classifier(BaseTreeClassifier):
         """Returns whether the pruned tree is a part of the grown one, or a vote of such."""
         return super().prunes_by_masks() and not self._raises_subtrees()
 
-    def prune_grown(self, grown: Tree, start: PreparedFit) -> Tree:
+    def prune_grown(self, grown: Tree, task: GrowthTask) -> Tree:
         """Returns the grown tree after all prunings, subtree raising included, in units of the table."""
-        tree, sample = super().prune_grown(grown, start), start.encoded
+        tree, data = super().prune_grown(grown, task), task.data
         if not self._raises_subtrees():
             return tree
         assert self.confidence is not None
         # Rows that come with raising are sent by thresholds in units: their codes may be none that the node has seen.
         raised = prune_with_raising(
             tree,
-            sample.codes,
-            sample.target[0],
-            sample.weight,
+            data.codes,
+            data.target[0],
+            data.weight,
             confidence=self.confidence,
             z=self.z,
-            impurity=_impurity(self.make_objective().criterion),
+            impurity=_impurity(self.make_objective(data.outputs).criterion),
         )
         return mark_leaves(raised)
 

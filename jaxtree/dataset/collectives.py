@@ -1,8 +1,8 @@
-"""Fits on tables of which every process has a part.
+"""What several processes exchange, of which each has a part of the rows.
 
-All processes call `fit`, each with its own rows, and with a mesh of the devices of all (see `jax.distributed`). They
-exchange summaries of their parts, from which each learns the same schema, and then grow one tree together; every
-process ends with the whole estimator. Its tree is the one that a single process would grow on all rows, bit for bit.
+All call `fit`, each with its own rows, and with a mesh of the devices of all (see `jax.distributed`). They exchange
+summaries of their parts, from which each learns the same schema, and then grow one tree together; every process ends
+with the whole estimator. Its tree is the one that a single process would grow on all rows, bit for bit.
 """
 
 import contextlib
@@ -16,23 +16,14 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Int, Shaped, UInt
-from sklearn.base import clone
+from jaxtyping import Float64, Int, Shaped, UInt
 
-from jaxtree.buckets import pad_codes
 from jaxtree.errors import DistributedError, InvalidInputError
-from jaxtree.estimators.common.conventions import set_column_names
-from jaxtree.estimators.common.growing import EncodedSample, as_summed, grow_roots
-from jaxtree.estimators.common.magnitude import Magnitude, exponent_of
-from jaxtree.estimators.common.parts import read_arguments
-from jaxtree.estimators.common.sample import PreparedFit, Weights
-from jaxtree.growth.inputs import Data
 from jaxtree.growth.mesh import check_mesh
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.summary import Summary, merge_summaries
 from jaxtree.table.target import ClassTarget, NumberTarget
-from jaxtree.table.weights import check_sample_weight
 
 Done = TypeVar("Done")
 
@@ -108,7 +99,7 @@ def common_target(target: Any) -> tuple[Any, list[Int[np.ndarray, " class"]] | N
     parts = zip(classes, target.classes, target.codes, strict=True)
     codes = np.stack([np.searchsorted(names, own)[own_codes] for names, own, own_codes in parts]).astype(np.int32)
     orders = tuple(np.arange(len(names), dtype=np.int32) for names in classes)
-    counts = [_sum_of_all(np.bincount(c, minlength=len(names))) for c, names in zip(codes, classes, strict=True)]
+    counts = [sum_of_all(np.bincount(c, minlength=len(names))) for c, names in zip(codes, classes, strict=True)]
     return ClassTarget(classes, codes, orders, ((),) * len(classes)), counts
 
 
@@ -136,12 +127,12 @@ def encode_together(encoder: Encoder, X: Any, num_rows: int) -> UInt[np.ndarray,
     return codes
 
 
-def _sum_of_all(values: Int[np.ndarray, " *axis"] | np.integer) -> Int[np.ndarray, " *axis"]:
+def sum_of_all(values: Int[np.ndarray, " *axis"] | np.integer) -> Int[np.ndarray, " *axis"]:
     """Returns the sum of what all processes gave, of one shape."""
     return np.sum(gather_arrays(values), axis=0)
 
 
-def _all_weights(weight: Weights) -> Weights:
+def weights_of_all(weight: Float64[np.ndarray, " row"] | None) -> Float64[np.ndarray, " row"] | None:
     """Returns the weights of the rows of all processes, or None.
 
     Raises:
@@ -154,99 +145,17 @@ def _all_weights(weight: Weights) -> Weights:
 
 
 @contextlib.contextmanager
-def lost_processes_named() -> Iterator[None]:
-    """Raises DistributedError where JAX says that another process is gone."""
+def lost_processes_named(mesh: Mesh | None) -> Iterator[None]:
+    """Raises DistributedError where JAX says that another of the processes of a mesh is gone."""
     try:
         yield
     except jax.errors.JaxRuntimeError as error:
+        if mesh is None or not spans_processes(mesh):
+            raise
         raise DistributedError(
             f"process {jax.process_index()} of {jax.process_count()} lost touch with another one, which may have "
             f"died; nothing was fitted. JAX said: {str(error).splitlines()[0]}"
         ) from error
-
-
-def fit_together(estimator: Any, X: Any, y: Any, sample_weight: Any, mesh: Mesh) -> Any:
-    """Fits an estimator on the rows of all processes; one that fails is left as it was.
-
-    Args:
-        estimator: A tree with the same parameters in every process.
-        X: The rows of this process, a table or a source.
-        y: Their targets.
-        sample_weight: Their weights, or None.
-        mesh: The devices of all processes.
-
-    Raises:
-        DistributedError: Another process is gone.
-        InvalidInputError: A parameter is one that needs all rows in one process; and see `fit`.
-    """
-    worker: Any = clone(estimator)
-    with lost_processes_named():
-        X, target, weight = all_or_none(lambda: _read_part(worker, X, y, sample_weight))
-        target, counts = common_target(target)
-        part = worker.learn_sample(X, target, weight, counts).without_weightless_rows()
-        worker.encoder_ = worker.make_encoder()
-        codes = encode_together(worker.encoder_, part.X, part.num_rows)
-        set_column_names(worker, worker.schema_.column_names)
-        weights, num_rows = _all_weights(part.weight), int(_sum_of_all(np.int64(part.num_rows)))
-        recipe = worker.make_recipe(num_rows, weights)
-        encoded = EncodedSample(codes, worker.schema_, part.target, part.num_classes, part.weight, recipe)
-        (grown,) = grow_roots(_divided(encoded, weights, num_rows, mesh), [encoded], [num_rows], Magnitude(), mesh)
-    worker.finish_fit(grown, PreparedFit(part, encoded, None, None))
-    vars(estimator).update(vars(worker))
-    return estimator
-
-
-def _read_part(worker: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Weights]:
-    """Returns the rows of this process, their target, and their weights."""
-    check_fits_together(worker)
-    X, y, sample_weight, worker.other_columns_ = read_arguments(X, y, sample_weight)
-    target = worker.encode_target(y)
-    if isinstance(target, NumberTarget) and exponent_of(target.values) > 0:
-        raise InvalidInputError(
-            "over several processes y must be below 2**400 in size, so that it can be squared, got "
-            f"{np.abs(target.values).max():g}: divide it by a constant"
-        )
-    if not target.num_rows:
-        raise InvalidInputError("every process must have at least one row, got none")
-    return X, target, check_sample_weight(sample_weight, target.num_rows)
-
-
-def check_fits_together(estimator: Any) -> None:
-    """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""
-    estimator.check_parameters()
-    needs_all = estimator.needs_all_rows()
-    if needs_all is not None:
-        raise InvalidInputError(
-            f"over several processes the fitted tree must follow from the grown one alone, which {needs_all} does not "
-            "allow; prune afterwards with jaxtree.prune_to"
-        )
-    if estimator.draws_growth() and not isinstance(estimator.random_state, int | np.integer):
-        raise InvalidInputError(
-            f"random_state must be an integer over several processes, the same in all, got {estimator.random_state!r}"
-        )
-
-
-def _divided(sample: EncodedSample, weights: Weights, num_rows: int, mesh: Mesh) -> Data:
-    """Returns the rows of all processes on the mesh, of which the sample has this process's.
-
-    Every process has as many rows as any other, with padding of weight 0.
-
-    Args:
-        sample: The rows of this process.
-        weights: The weights of all rows.
-        num_rows: The number of all rows.
-        mesh: The devices of all processes.
-    """
-    codes = pad_codes(sample.codes)
-    size = rows_of_process(codes.shape[1], mesh)
-
-    def place(values: Shaped[np.ndarray, "*axis row"]) -> jax.Array:
-        return place_part(values, size, mesh)
-
-    own = np.ones(sample.codes.shape[1]) if sample.weight is None else sample.weight
-    # Types of 64 bits stay as they are whatever the user's setting.
-    with jax.enable_x64(True):
-        return Data(*map(place, (codes, sample.target, own.astype(as_summed([weights], num_rows).dtype))))
 
 
 def rows_of_process(num_rows: int, mesh: Mesh) -> int:

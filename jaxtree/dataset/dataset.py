@@ -1,0 +1,256 @@
+"""`Dataset`: the rows of a fit in codes, all that lies between the arguments of `fit` and growth.
+
+It is read in two steps, so that a model may look at targets and fields before a large table is encoded: `read_sample`
+reads the arguments, `encode_sample` holds rows out and encodes the others. With `together` the rows of this process are
+a part of those of several, which learn the same classes and columns; an error of one is raised in all.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int, Real, UInt
+
+from jaxtree.dataset import collectives
+from jaxtree.dataset.arguments import FitArguments, read_arguments
+from jaxtree.dataset.fields import Fields, read_fields
+from jaxtree.dataset.magnitude import check_counts, check_sums
+from jaxtree.dataset.sample import Outputs, Sample, Weights, note_identifiers
+from jaxtree.errors import InvalidInputError
+from jaxtree.table.encoder import Encoder
+from jaxtree.table.reading import check_same_length
+from jaxtree.table.schema import Schema
+from jaxtree.table.target import ClassTarget, NumberTarget, encode_classes, encode_numbers
+from jaxtree.table.weights import check_sample_weight, class_weights
+
+Target = ClassTarget | NumberTarget
+Done = TypeVar("Done")
+
+
+class TableOptions(NamedTuple):
+    """How an estimator wants its table read.
+
+    Attributes:
+        encoder: An encoder that is fitted to the rows.
+        of_classes: Whether targets are classes; else they are numbers.
+        class_weight: The factors of the classes' weights, see `jaxtree.table.weights.class_weights`.
+        counts: Set where targets must be counts: what their sum must be, such as "positive".
+        held_out: The share of the rows that the model is not grown on, or None.
+        seed: The seed of their choice.
+    """
+
+    encoder: Encoder
+    of_classes: bool
+    class_weight: Any = None
+    counts: str | None = None
+    held_out: float | None = None
+    seed: Any = None
+
+
+class Across(NamedTuple):
+    """All rows of a fit of which several processes have a part each.
+
+    Attributes:
+        num_rows: Their number.
+        weight: Their weights.
+    """
+
+    num_rows: int
+    weight: Weights
+
+
+class Dataset(NamedTuple):
+    """The rows of a fit, in codes.
+
+    Attributes:
+        sample: The rows that trees are grown on, of positive weight.
+        codes: Their codes.
+        schema: The meaning of the codes.
+        encoder: The encoder of the table.
+        whole: The rows of positive weight, with those held out.
+        held: The rows that the model is validated with, if there are any.
+        has_weight: Which rows of the table have some weight; None if all have.
+        across: All rows, if several processes have a part each.
+    """
+
+    sample: Sample
+    codes: UInt[np.ndarray, "feature row"]
+    schema: Schema
+    encoder: Encoder
+    whole: Sample
+    held: Sample | None = None
+    has_weight: Bool[np.ndarray, " row"] | None = None
+    across: Across | None = None
+
+    @property
+    def target(self) -> Real[np.ndarray, "output row"]:
+        """Classes as codes, or numbers."""
+        return self.sample.target
+
+    @property
+    def outputs(self) -> Outputs:
+        """What the target is."""
+        return self.sample.outputs
+
+    @property
+    def num_classes(self) -> tuple[int, ...]:
+        """The number of classes of every output; empty for numbers."""
+        return self.sample.num_classes
+
+    @property
+    def weight(self) -> Weights:
+        """The weight of every row; None is 1."""
+        return self.sample.weight
+
+    @property
+    def fields(self) -> Fields:
+        """What else rows have, by name."""
+        return self.sample.fields
+
+    @property
+    def num_columns(self) -> int:
+        """The number of columns of the table."""
+        return len(self.schema.columns)
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows, of all processes."""
+        return self.sample.num_rows if self.across is None else self.across.num_rows
+
+    @property
+    def all_weights(self) -> Weights:
+        """The weights of the rows, of all processes."""
+        return self.sample.weight if self.across is None else self.across.weight
+
+    def with_weight(self, weight: Weights) -> "Dataset":
+        """Returns the rows with other weights."""
+        return self._replace(sample=self.sample._replace(weight=weight))
+
+
+def read_dataset(
+    X: Any, y: Any, sample_weight: Any, options: TableOptions, *, same_as: Dataset | None = None, together: bool = False
+) -> Dataset:
+    """Reads the arguments of a fit; see `read_sample` and `encode_sample`."""
+    sample = read_sample(X, y, sample_weight, options, together=together)
+    return encode_sample(sample, options, same_as=same_as, together=together)
+
+
+def read_sample(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    options: TableOptions,
+    *,
+    fields: Mapping[str, Any] | None = None,
+    together: bool = False,
+) -> Sample:
+    """Reads target, weights and fields of a fit.
+
+    Args:
+        X: A table, or a source.
+        y: Its target.
+        sample_weight: The weight of every row.
+        options: How the estimator wants them read.
+        fields: What else rows have, by name; None where a model takes nothing else.
+        together: Whether this process has a part of the rows.
+
+    Raises:
+        InvalidInputError: The target, the weights or a field is not allowed.
+    """
+    given, target = in_all(together, lambda: _read_target(X, y, sample_weight, options, fields))
+    counts = None
+    if together:
+        in_all(together, lambda: _check_part(target))
+        target, counts = collectives.common_target(target)
+    return in_all(together, lambda: _sample_of(given, target, options, counts))
+
+
+def encode_sample(
+    sample: Sample,
+    options: TableOptions,
+    *,
+    held: Sample | None = None,
+    same_as: Dataset | None = None,
+    encoder: Encoder | None = None,
+    together: bool = False,
+) -> Dataset:
+    """Encodes what a model learns from: rows of some weight, without those held out.
+
+    Args:
+        sample: The rows.
+        options: How the estimator wants them read.
+        held: Rows to validate with; if not given, the share that the options name.
+        same_as: A dataset of the same rows, read with an encoder of the same parameters, whose codes are taken.
+        encoder: A fitted encoder, if the columns are known.
+        together: Whether this process has a part of the rows.
+    """
+    whole = grown_on = sample.without_weightless_rows()
+    is_given = held is not None
+    if held is None and options.held_out is not None:
+        grown_on, held = whole.split(options.held_out, options.seed)
+    if same_as is not None and grown_on is sample:
+        encoder, codes = same_as.encoder, same_as.codes
+    elif encoder is not None:
+        codes = encoder.transform(grown_on.X)
+    elif together:
+        encoder = options.encoder
+        codes = collectives.encode_together(encoder, grown_on.X, grown_on.num_rows)
+    else:
+        encoder = options.encoder
+        codes = encoder.fit_transform(grown_on.X)
+    check_same_length(codes.shape[1], grown_on.target[0])
+    if held is not None and is_given:
+        check_same_length(len(encoder.values(held.X)), held.target[0])
+    has_weight = None if whole is sample or sample.weight is None else sample.weight > 0
+    across = None
+    if together:
+        weights = collectives.weights_of_all(grown_on.weight)
+        across = Across(int(collectives.sum_of_all(np.int64(grown_on.num_rows))), weights)
+    return Dataset(grown_on, codes, encoder.schema_, encoder, whole, held, has_weight, across)
+
+
+def in_all(together: bool, work: Callable[[], Done]) -> Done:
+    """Returns what some work gives; of several processes all raise if it fails in one."""
+    return collectives.all_or_none(work) if together else work()
+
+
+def _read_target(
+    X: Any, y: Any, sample_weight: Any, options: TableOptions, fields: Mapping[str, Any] | None
+) -> tuple[FitArguments, Target]:
+    """Returns the arguments with the columns of a source in place of their names, and the target in codes."""
+    given = read_arguments(X, y, sample_weight, fields)
+    if options.of_classes:
+        target = encode_classes(given.y)
+        note_identifiers(target)
+        return given, target
+    target = encode_numbers(given.y)
+    if options.counts is not None:
+        check_counts(target.values, target.values.sum(), options.counts)
+    return given, target
+
+
+def _check_part(target: Target) -> None:
+    """Raises InvalidInputError if a process has no rows."""
+    if not target.num_rows:
+        raise InvalidInputError("every process must have at least one row, got none")
+
+
+def _sample_of(
+    given: FitArguments, target: Target, options: TableOptions, counts: list[Int[np.ndarray, " class"]] | None
+) -> Sample:
+    """Returns the rows with their weights, which those of their classes multiply."""
+    weight = check_sample_weight(given.sample_weight, target.num_rows)
+    codes = target.values if isinstance(target, NumberTarget) else target.codes
+    if isinstance(target, NumberTarget):
+        check_sums(target.values, weight)
+    else:
+        weight = _product(weight, class_weights(options.class_weight, target, counts))
+    fields = read_fields(given.fields, target.num_rows)
+    return Sample(given.X, codes, Outputs.of(target), weight, fields, given.beside)
+
+
+def _product(weight: Weights, factor: Float64[np.ndarray, " row"] | None) -> Weights:
+    """Returns the product of two weights of every row."""
+    if weight is None or factor is None:
+        return weight if factor is None else factor
+    return weight * factor

@@ -1,0 +1,155 @@
+"""The rows of a table before they are encoded: target, weights and fields, and what the target has of outputs."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Float64, Int, Real, Shaped
+
+from jaxtree.dataset.arguments import read_arguments
+from jaxtree.dataset.fields import Fields, read_fields
+from jaxtree.dataset.splitting import split_groups, split_rows
+from jaxtree.errors import IdentifierWarning
+from jaxtree.table.reading import take_rows
+from jaxtree.table.target import ClassTarget, NumberTarget
+from jaxtree.table.weights import check_sample_weight
+from jaxtree.tree.model import encode_known_classes, encode_known_numbers
+
+FEW_CLASSES = 20
+"""Of more classes than these, two rows have one, or else the target looks like an identifier."""
+
+MANY_CLASSES = 100
+"""Of more classes than these, ten rows have one."""
+
+Weights: TypeAlias = Float64[np.ndarray, " row"] | None
+"""The weight of every row; None is 1."""
+
+
+class Outputs(NamedTuple):
+    """What a target is: classes, or numbers.
+
+    Attributes:
+        number: The number of outputs.
+        classes: The classes of every output in ascending order; none for numbers.
+        declared: Their places in the order in which the dtype of the target declares them.
+        num_declared: The most declared classes of an output.
+        is_vector: Whether numbers were given, and are predicted, without an axis of outputs.
+    """
+
+    number: int
+    classes: tuple[Shaped[np.ndarray, " _class"], ...] = ()
+    declared: tuple[Int[np.ndarray, " _class"], ...] = ()
+    num_declared: int = 0
+    is_vector: bool = False
+
+    @classmethod
+    def of(cls, target: ClassTarget | NumberTarget) -> "Outputs":
+        """Returns the outputs of an encoded target."""
+        if isinstance(target, NumberTarget):
+            return cls(len(target.values), is_vector=target.is_vector)
+        return cls(len(target.classes), target.classes, target.declared, max(target.num_declared))
+
+    @property
+    def num_classes(self) -> tuple[int, ...]:
+        """The number of classes of every output; none for numbers."""
+        return tuple(map(len, self.classes))
+
+    def encode(self, y: Any) -> Real[np.ndarray, "output row"]:
+        """Returns the target of other rows: codes of these classes, negative for any other class; or numbers."""
+        return encode_known_classes(y, self.classes) if self.classes else encode_known_numbers(y, self.number)
+
+
+class Sample(NamedTuple):
+    """A table as it came, its target in codes or numbers, and what else its rows have.
+
+    Attributes:
+        X: The table.
+        target: Classes as codes, a negative one for a class that fit has not seen; or numbers.
+        outputs: What the target is.
+        weight: The weight of every row; None is 1.
+        fields: What else rows have, by name.
+        beside: The columns of a source that are no features.
+    """
+
+    X: Any
+    target: Real[np.ndarray, "output row"]
+    outputs: Outputs
+    weight: Weights
+    fields: Fields
+    beside: tuple[str, ...]
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return self.target.shape[1]
+
+    @property
+    def num_classes(self) -> tuple[int, ...]:
+        """The number of classes of every output; empty for numbers."""
+        return self.outputs.num_classes
+
+    def take(self, rows: Int[np.ndarray, " taken"]) -> "Sample":
+        """Returns some of the rows.
+
+        Raises InvalidInputError if the table has another number of rows than the target.
+        """
+        return self._replace(
+            X=take_rows(self.X, rows, self.num_rows),
+            target=self.target[:, rows],
+            weight=None if self.weight is None else self.weight[rows],
+            fields={name: values[rows] for name, values in self.fields.items()},
+        )
+
+    def without_weightless_rows(self) -> "Sample":
+        """Returns the rows of some weight: categories and bins are to be those of the table without the others, too."""
+        return self if self.weight is None or self.weight.all() else self.take(np.flatnonzero(self.weight))
+
+    def split(self, fraction: float, seed: Any) -> tuple["Sample", "Sample"]:
+        """Divides the rows at random into those to learn from and a share of so large a fraction to validate with.
+
+        Rows of a group stay together.
+
+        Raises:
+            InvalidInputError: A part would have no row, or no group.
+        """
+        if "group" in self.fields:
+            parts = split_groups(self.fields["group"], fraction, seed)
+        else:
+            parts = split_rows(self.target, self.num_classes, fraction, seed)
+        train, held = map(self.take, parts)
+        return train, held
+
+
+def read_known(
+    outputs: Outputs, X: Any, y: Any, sample_weight: Any = None, fields: Mapping[str, Any] | None = None
+) -> Sample:
+    """Reads rows that a model is not fitted on; classes are codes of those that it knows.
+
+    Args:
+        outputs: What the target of the model is.
+        X: A table, or a source.
+        y: Its target.
+        sample_weight: The weight of every row.
+        fields: What else rows have, by name.
+
+    Raises:
+        InvalidInputError: The target, the weights or a field is not allowed.
+    """
+    given = read_arguments(X, y, sample_weight, fields)
+    target = outputs.encode(given.y)
+    weight = check_sample_weight(given.sample_weight, target.shape[1])
+    return Sample(given.X, target, outputs, weight, read_fields(given.fields, target.shape[1]), given.beside)
+
+
+def note_identifiers(target: ClassTarget) -> None:
+    """Warns of a target that looks like an identifier, or like numbers: nearly every row has a class of its own."""
+    for classes in target.classes:
+        rows_of_class = target.num_rows / max(len(classes), 1)
+        if (len(classes) > FEW_CLASSES and rows_of_class < 2) or (len(classes) > MANY_CLASSES and rows_of_class < 10):
+            warnings.warn(
+                f"y has {len(classes)} classes in {target.num_rows} rows, {rows_of_class:.1f} rows a class: it looks "
+                "like an identifier, of which nothing can be learned, or like numbers, which a regressor takes",
+                IdentifierWarning,
+                stacklevel=3,
+            )

@@ -1,0 +1,75 @@
+"""The length of a fit's way: how many functions of the package run, and in how many files.
+
+Each is counted once, in a compiled fit on iris. Whoever adds a capability walks this way: the ceilings fall, and do not
+rise.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+from sklearn.datasets import load_iris
+
+import jaxtree
+from jaxtree.search import BoostSearchCV
+
+PACKAGE = str(Path(jaxtree.__file__).parent)
+X, Y = load_iris(return_X_y=True)
+FEW = {"n_estimators": 5}
+
+WAYS = {
+    "tree": (lambda: jaxtree.DecisionTreeClassifier().fit(X, Y), 0, 0),
+    "forest": (lambda: jaxtree.RandomForestClassifier(10, random_state=0).fit(X, Y), 0, 0),
+    "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 0, 0),
+    "search": (
+        lambda: BoostSearchCV(
+            jaxtree.GradientBoostingClassifier(**FEW), {"learning_rate": [0.1, 0.2, 0.3]}, cv=2
+        ).fit(X, Y),
+        0,
+        0,
+    ),
+    "prediction": (lambda: _fitted().predict(X), 0, 0),
+}
+"""What is called, and the most functions and files of the package that it may run."""
+
+_TREES = []
+
+
+def _fitted():
+    if not _TREES:
+        _TREES.append(jaxtree.DecisionTreeClassifier().fit(X, Y))
+    return _TREES[0]
+
+
+def way_of(call):
+    """The functions of the package that a call runs, as pairs of file and name."""
+    functions = set()
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
+            functions.add((frame.f_code.co_filename, frame.f_code.co_qualname))
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return functions
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_way_is_no_longer_than_it_was(name):
+    call, most_functions, most_files = WAYS[name]
+    call()
+    functions = way_of(call)
+    files = {file for file, _ in functions}
+    assert (len(functions), len(files)) <= (most_functions, most_files) and len(files) <= most_files, (
+        f"{len(functions)} functions in {len(files)} files"
+    )
+
+
+def test_the_count_sees_functions_of_the_package_alone():
+    assert way_of(lambda: sorted([2, 1])) == set()
+    assert ("criteria.py", "gini") in {
+        (Path(file).name, name) for file, name in way_of(lambda: jaxtree.criteria.gini(X[:2].T))
+    }
