@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ from jaxtree.table.columns import MAX_CODES, TableColumn, check_numbers
 from jaxtree.table.matching import match_columns
 from jaxtree.table.reading import Table, read_table, with_categorical
 from jaxtree.table.schema import Column, Feature, Schema
-from jaxtree.table.sources import Piece, Source, is_source, naming, open_source
-from jaxtree.table.summary import Summary, fit_schema, summarise_tables
+from jaxtree.table.sources import Source, is_source, naming, open_source
+from jaxtree.table.summary import Summary, fit_schema, summarise, summarise_tables
 
 _ALLOWED = {"encoding": ("categorical", "onehot"), "unseen": ("missing", "error")}
 
@@ -84,8 +83,13 @@ class Encoder:
                 Of a source also if parts differ in their columns, or if it can be read only once.
             InvalidTypeError: If a column is of a type that has no meaning for a tree; see `read_table`.
         """
-        source = _open(X, to_fit=True)
-        self._learn(source)
+        if not is_source(X):
+            table = self._fit_table(X)
+            if self._is_sampled:
+                self._encode(table, widen=True)
+            return self
+        source = open_source(X, to_fit=True)
+        self.fit_summary(self.summarise(source))
         if self._is_sampled:
             for table in self._matched(source):
                 self._encode(table, widen=True)
@@ -93,12 +97,15 @@ class Encoder:
 
     def transform(self, X: Any) -> Codes:
         """Returns the codes of a table, or of a source, with the columns of the fitted one."""
-        return self._encode_parts(_open(X))
+        return self._encode_parts(open_source(X)) if is_source(X) else self._encode(self._as_fitted(read_table(X)))
 
     def fit_transform(self, X: Any) -> Codes:
         """Returns the codes of `fit(X).transform(X)`, but reads a table once, and a source twice."""
-        source = _open(X, to_fit=True)
-        return self._encode_parts(replace(source, num_rows=self._learn(source)), widen=True)
+        if not is_source(X):
+            return self._encode(self._fit_table(X), widen=True)
+        source = open_source(X, to_fit=True)
+        summary = self.summarise(source)
+        return self.fit_summary(summary)._encode_parts(replace(source, num_rows=summary.num_rows), widen=True)
 
     def summarise(self, X: Any, *, first_row: int = 0) -> Summary:
         """Returns the summary of a part of a table; `fit_summary` learns from the summaries of all parts, merged.
@@ -125,7 +132,9 @@ class Encoder:
             InvalidTypeError: See `fit`.
         """
         self.check_options()
-        tables = _read(_open(X), lambda table: with_categorical(table, self.categorical_features))
+        if not is_source(X):
+            return summarise(with_categorical(read_table(X), self.categorical_features), first_row=first_row)
+        tables = _read(open_source(X), lambda table: with_categorical(table, self.categorical_features))
         return summarise_tables(tables, first_row, self._most_categories)
 
     def fit_summary(self, summary: Summary) -> "Encoder":
@@ -153,7 +162,9 @@ class Encoder:
         Args:
             X: A table, or a source.
         """
-        return self._encode_parts(_open(X), widen=True)
+        if not is_source(X):
+            return self._encode(self._as_fitted(read_table(X)), widen=True)
+        return self._encode_parts(open_source(X), widen=True)
 
     def bin_ranges(self) -> Float64[np.ndarray, "end bin"]:
         """Returns the lowest value (end 0) and the highest (end 1) of the bins of all numeric columns, side by side."""
@@ -190,9 +201,9 @@ class Encoder:
         if self._is_plain(X):
             check_numbers(X, self.schema_.column_names)
             return X
-        parts = [self._values(table, X) for table in self._matched(_open(X))]
         if not is_source(X):
-            return parts[0]
+            return self._values(self._as_fitted(read_table(X)), X)
+        parts = [self._values(table, X) for table in self._matched(open_source(X))]
         return np.concatenate([np.zeros((0, self.schema_.num_features), np.float32), *parts])
 
     def inverse_transform(self, codes: Codes) -> dict[str, list]:
@@ -220,17 +231,21 @@ class Encoder:
 
             raise NotFittedError("This Encoder is not fitted yet: call fit or fit_transform first.")
 
-    def _learn(self, source: Source) -> int:
-        """Learns the schema of a source, and returns the number of its rows."""
-        summary = self.summarise(source)
-        self.fit_summary(summary)
-        return summary.num_rows
+    def _fit_table(self, X: Any) -> Table:
+        """Learns the schema of a table that is held whole, and returns it as the schema has it."""
+        table = read_table(X)
+        self.fit_summary(summarise(with_categorical(table, self.categorical_features)))
+        return self._as_fitted(table)
+
+    def _as_fitted(self, table: Table) -> Table:
+        """Returns a table as the schema has it."""
+        self._check_fitted()
+        return match_columns(table, self.schema_, unseen=self.unseen)
 
     def _matched(self, source: Source) -> Iterator[Table]:
         """Reads the tables of a source as the schema has them."""
         self._check_fitted()
-        match = partial(match_columns, schema=self.schema_, unseen=self.unseen)
-        return (table for _, table in _read(source, match))
+        return (table for _, table in _read(source, self._as_fitted))
 
     def check_options(self) -> None:
         """Raises InvalidInputError if an option is not allowed."""
@@ -322,14 +337,6 @@ class Encoder:
 
         in_threads(fill_block, blocks_of(len(table)), num_threads=threads_for(len(table)))
         return values
-
-
-def _open(X: Any, *, to_fit: bool = False) -> Source:
-    """Opens a source; a table that is held as a whole is read, and becomes a source of one part."""
-    if is_source(X):
-        return open_source(X, to_fit=to_fit)
-    table = read_table(X)
-    return Source(lambda: [Piece("", len(table), None, lambda _: [table])], len(table))
 
 
 def _read(source: Source, prepare: Callable[[Table], Table]) -> Iterator[tuple[str, Table]]:
