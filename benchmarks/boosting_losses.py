@@ -40,11 +40,13 @@ from jaxtree.boosting import (
     Shrinkage,
     accelerated_failure_time,
     boost,
+    cox,
+    distributions,
     ndcg,
+    quantiles,
 )
 from jaxtree.growth.inputs import Sizes
 from jaxtree.growth.native import is_available
-from jaxtree.losses import cox, distributions, quantiles
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply
 

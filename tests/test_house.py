@@ -15,7 +15,7 @@ import jaxtree
 PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
-    {"arrays", "errors", "buckets", "kernel"},
+    {"arrays", "errors", "buckets", "kernel", "sklearn_compat"},
     {"either", "forks"},
     {"blocks", "compilation"},
     {"table", "datasets", "criteria"},
@@ -146,6 +146,24 @@ def test_a_class_name_means_one_thing():
     ]
     number = collections.Counter(name for name, _ in classes)
     assert not [place for place in classes if number[place[0]] > 1]
+
+
+def private_names_of_scikit_learn(source):
+    """Modules and names of scikit-learn that a source imports although they are none of its public interface."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sklearn":
+            names = [*node.module.split("."), *(alias.name for alias in node.names)]
+            yield from (name for name in names if name.startswith("_"))
+
+
+def test_one_file_alone_takes_private_names_of_scikit_learn():
+    assert not [
+        (str(file.relative_to(PACKAGE)), name)
+        for file in FILES
+        if file.name != "sklearn_compat.py"
+        for name in private_names_of_scikit_learn(file.read_text())
+    ]
+    assert list(private_names_of_scikit_learn("from sklearn.tree._tree import Tree")) == ["_tree"]
 
 
 OF_NAMED_TUPLES = {"_replace", "_asdict", "_fields", "_make"}

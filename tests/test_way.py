@@ -22,9 +22,9 @@ WAYS = {
     "forest": (lambda: jaxtree.RandomForestClassifier(10, random_state=0).fit(X, Y), 0, 0),
     "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 0, 0),
     "search": (
-        lambda: BoostSearchCV(
-            jaxtree.GradientBoostingClassifier(**FEW), {"learning_rate": [0.1, 0.2, 0.3]}, cv=2
-        ).fit(X, Y),
+        lambda: BoostSearchCV(jaxtree.GradientBoostingClassifier(**FEW), {"learning_rate": [0.1, 0.2, 0.3]}, cv=2).fit(
+            X, Y
+        ),
         0,
         0,
     ),

@@ -114,7 +114,7 @@ def make_loss(text: str) -> Any:
         ('poisson', quantile(level=0.9), huber(delta=2.0))
     """
     from jaxtree import boosting
-    from jaxtree.estimators.boosting.estimators import LOSSES
+    from jaxtree.estimators.boosting.loss_names import LOSSES
 
     name, _, argument = text.partition(":")
     name = name.replace("-", "_")

@@ -7,13 +7,12 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.base import is_classifier
 from sklearn.tree import BaseDecisionTree, DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.tree._tree import NODE_DTYPE, TREE_LEAF, TREE_UNDEFINED
-from sklearn.tree._tree import Tree as SklearnTree
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, MissingExtraError
 from jaxtree.export.conditions import branch_in_words, column_of
 from jaxtree.export.models import exported_model
+from jaxtree.sklearn_compat import NODE_DTYPE, TREE_LEAF, TREE_UNDEFINED, SklearnTree
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import output_counts, target_means

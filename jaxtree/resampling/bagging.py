@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.base import is_classifier
 from sklearn.utils import indexable
-from sklearn.utils.metaestimators import _safe_split
 
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
@@ -15,6 +14,7 @@ from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.common.conventions import generator_of, progress_of_trees
 from jaxtree.resampling.parts import fit_parts
+from jaxtree.sklearn_compat import safe_split
 
 
 class Bagged(NamedTuple):
@@ -109,7 +109,7 @@ def _out_of_bag(fitted: list[Any], X: Any, y: Any, parts: list[np.ndarray]) -> F
     total, number = 0.0, np.zeros((len(y), 1))
     for model, rows in zip(fitted, parts, strict=True):
         unseen = np.setdiff1d(np.arange(len(y)), rows)
-        own_X, _ = _safe_split(model, X, y, unseen)
+        own_X, _ = safe_split(model, X, y, unseen)
         predicted = model.predict_proba(own_X) if is_classifier(model) else model.predict(own_X)
         whole = np.zeros((len(y), *np.reshape(predicted, (len(unseen), -1)).shape[1:]))
         whole[unseen] = np.reshape(predicted, (len(unseen), -1))

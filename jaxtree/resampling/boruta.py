@@ -10,7 +10,6 @@ from scipy.stats import binom
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_array, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
@@ -22,6 +21,7 @@ from jaxtree.estimators.common.conventions import (
     progress_of_trees,
     whole,
 )
+from jaxtree.sklearn_compat import HasMethods, Interval
 from jaxtree.table.sources import as_frame
 
 LEAST_SHADOWS = 5

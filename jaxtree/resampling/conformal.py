@@ -8,8 +8,6 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags, indexable
-from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from jaxtree.dataset.arguments import plain_target
@@ -17,6 +15,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import AnnotatedParameters, check_parameters, progress_of_trees
 from jaxtree.resampling.parts import fit_parts
 from jaxtree.resampling.sorted_lists import SortedLists
+from jaxtree.sklearn_compat import HasMethods, safe_split
 
 
 class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
@@ -90,7 +89,7 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
             *self.estimators_, self.estimator_ = fit_parts(self.estimator, X, y, parts, fit_params, report)
         self.fold_, self.residuals_ = np.zeros(number, int), np.zeros(number)
         for fold, (own, (_, test)) in enumerate(zip(self.estimators_, splits, strict=True)):
-            own_X, own_y = _safe_split(own, X, y, test)
+            own_X, own_y = safe_split(own, X, y, test)
             self.fold_[test] = fold
             self.residuals_[test] = np.abs(own_y - own.predict(own_X))
         self.n_features_in_ = self.estimator_.n_features_in_

@@ -7,11 +7,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Int
 from sklearn.base import clone
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params
 
 from jaxtree.estimators.common.growing import GrowthTask, grow_tables
 from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.sklearn_compat import check_method_params, safe_split
 
 Rows: TypeAlias = Int[np.ndarray, " _part"]
 
@@ -67,8 +66,8 @@ def _of_part(
     estimator: Any, X: Any, y: Any, rows: Rows, fit_params: Mapping[str, Any]
 ) -> tuple[Any, Any, dict[str, Any]]:
     """The arguments of `fit` for a part."""
-    own_X, own_y = _safe_split(estimator, X, y, rows)
-    return own_X, own_y, _check_method_params(X, params=dict(fit_params), indices=rows)
+    own_X, own_y = safe_split(estimator, X, y, rows)
+    return own_X, own_y, check_method_params(X, params=dict(fit_params), indices=rows)
 
 
 def _grow_together(estimator: BaseTree, given: Sequence[tuple[Any, Any, dict[str, Any]]]) -> list[Any]:

@@ -10,10 +10,7 @@ from jaxtyping import Float, Int
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.model_selection._validation import _score
 from sklearn.utils import indexable
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params
 
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
@@ -21,6 +18,7 @@ from jaxtree.estimators.common.conventions import generator_of, progress_of_tree
 from jaxtree.estimators.common.extras import extras_of_scores
 from jaxtree.estimators.common.scorers import of_all_classes
 from jaxtree.resampling.parts import fit_parts
+from jaxtree.sklearn_compat import check_method_params, safe_split, score_by_scorer
 
 Split = tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]
 
@@ -157,7 +155,7 @@ def _scores(
     fitted: Any, X: Any, y: Any, rows: np.ndarray, scoring: Any, extras: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, float]:
     """The scores of a fitted estimator on some rows, by name; "score" if there is one alone."""
-    own_X, own_y = _safe_split(fitted, X, y, rows)
-    params = _check_method_params(X, params=extras, indices=rows)
-    scores: Any = _score(fitted, own_X, own_y, of_all_classes(check_scoring(fitted, scoring)), params, "raise")
+    own_X, own_y = safe_split(fitted, X, y, rows)
+    params = check_method_params(X, params=extras, indices=rows)
+    scores: Any = score_by_scorer(fitted, own_X, own_y, of_all_classes(check_scoring(fitted, scoring)), params, "raise")
     return scores if isinstance(scores, dict) else {"score": scores}

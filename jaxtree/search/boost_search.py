@@ -11,10 +11,7 @@ from jax.sharding import Mesh
 from jaxtyping import Int
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import indexable
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_method_params
 
 from jaxtree import forks
 from jaxtree.dataset.arguments import plain_target
@@ -33,6 +30,7 @@ from jaxtree.search.quick_scores import ScoresOfPredictions
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import Parameters, configured
 from jaxtree.search.tree_search import TreeSearchCV
+from jaxtree.sklearn_compat import BaseSearchCV, Interval, check_method_params
 
 
 class BoostSearchCV(TreeSearchCV):
@@ -157,7 +155,7 @@ class BoostSearchCV(TreeSearchCV):
         scorers, refit_metric = self._scorers_and_metric(asks_for_ensemble)
         halving = self._halving(refit_metric)
         X, y = indexable(X, plain_target(y))
-        params = _check_method_params(X, params=params)
+        params = check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         cv: Any = self.cv
         splitter: Any = check_cv(cv, y, classifier=is_classifier(self.estimator))

@@ -11,9 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection._validation import _fit_and_score
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params
 
 from jaxtree.boosting.booster import BoostData
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Deadline, Stop
@@ -26,6 +23,7 @@ from jaxtree.search.evaluation import Search
 from jaxtree.search.quick_scores import ScoresOfRows
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import Parameters, configured, identity
+from jaxtree.sklearn_compat import check_method_params, fit_and_score, safe_split
 
 NUMBERS = (
     *("n_estimators", "learning_rate", "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_child_weight"),
@@ -45,7 +43,7 @@ class Fitted(NamedTuple):
     """What a search keeps of a setting on a fold.
 
     Attributes:
-        result: Scores and times, in the form of scikit-learn's `_fit_and_score`.
+        result: Scores and times, in the form of scikit-learn's `fit_and_score`.
         num_rounds: The number of rounds of the model; NaN if it was fitted by itself.
         curve: The loss of the rows of the test part after every round.
         predicted: Probabilities or predictions of these rows; None where the fit failed.
@@ -199,12 +197,12 @@ def _open(of: _Fold, setting: Any) -> _Opened:
     """Opens the fit of a setting on a fold, beside whose rows those of the test part are measured."""
     search, (train, test) = of.search, of.search.splits[of.number]
     model = copy.copy(setting)
-    X, y = _safe_split(model, search.X, search.y, train)
-    X_test, y_test = _safe_split(model, search.X, search.y, test, train)
-    params = _check_method_params(search.X, params=search.fit_params, indices=train)
+    X, y = safe_split(model, search.X, search.y, train)
+    X_test, y_test = safe_split(model, search.X, search.y, test, train)
+    params = check_method_params(search.X, params=search.fit_params, indices=train)
     asked = {*search.score_params, *getattr(getattr(model, "loss", None), "needs", ())} - {"sample_weight"}
     extras = {name: values for name, values in search.fit_params.items() if name in asked}
-    extras = _check_method_params(search.X, params=extras, indices=test)
+    extras = check_method_params(search.X, params=extras, indices=test)
     run = model.open_fit(X, y, beside={TEST: (X_test, y_test, extras)}, **params)
     return _Opened(model, run, run.data_of_many(model.seed()))
 
@@ -236,7 +234,7 @@ def _fit_together(
     began = time.perf_counter()
     test = search.splits[fold][1]
     (model, run, data), own_rows = _open_all(of, settings)
-    X_test, y_test = _safe_split(model, search.X, search.y, test, search.splits[fold][0])
+    X_test, y_test = safe_split(model, search.X, search.y, test, search.splits[fold][0])
     apart = set(settings) - set(own_rows)
     settings = {number: own for number, own in settings.items() if number in own_rows}
     num_rows = run.dataset.sample.num_rows
@@ -255,7 +253,7 @@ def _fit_together(
         counts_rows=any(own.counts_rows for own in learners.values()),
     )
     rows = run.rows_of(TEST)
-    score_params = _check_method_params(search.X, params=search.score_params, indices=test)
+    score_params = check_method_params(search.X, params=search.score_params, indices=test)
     scores = ScoresOfRows(search, model, X_test, y_test, score_params)
     numbers = list(settings)
 
@@ -325,7 +323,7 @@ def fit_alone(search: Search, candidate: int, fold: int) -> Fitted:
     with warnings.catch_warnings(), _as_training_error():
         # A model that has left the numbers would be scored.
         warnings.filterwarnings("error", LEFT_THE_NUMBERS, InterruptedFitWarning)
-        result = _fit_and_score(
+        result = fit_and_score(
             estimator, search.X, search.y, scorer=search.scorer, train=train, test=test, verbose=0,
             parameters=search.candidates[candidate], fit_params=search.fit_params, score_params=search.score_params,
             return_train_score=False, return_times=True, error_score=search.error_score, return_estimator=True,
@@ -333,6 +331,6 @@ def fit_alone(search: Search, candidate: int, fold: int) -> Fitted:
     model = result.pop("estimator")
     if result["fit_error"] is not None:
         return Fitted(result, np.nan, np.zeros(0), None)
-    X_test, _ = _safe_split(model, search.X, search.y, test, train)
+    X_test, _ = safe_split(model, search.X, search.y, test, train)
     predicted = np.asarray(model.predict_proba(X_test) if is_classifier(model) else model.predict(X_test), np.float64)
     return Fitted(result, model.n_estimators_, np.zeros(0), predicted.reshape(len(test), -1))

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params
 
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
 from jaxtree.search.evaluation import Search
+from jaxtree.sklearn_compat import check_method_params, safe_split
 
 ENSEMBLE, FOLD_ENSEMBLE = "ensemble", "fold-ensemble"
 """The values of `refit` that ask for an ensemble of members fitted on all rows, and of the models of the folds."""
@@ -85,8 +84,8 @@ def fit_on_folds(model: Any, search: Search) -> list[Any]:
 def _fit_on_fold(model: Any, search: Search, fold: int) -> Any:
     train, _ = search.splits[fold]
     own: Any = clone(model)
-    X, y = _safe_split(own, search.X, search.y, train)
-    return own.fit(X, y, **_check_method_params(search.X, params=search.fit_params, indices=train))
+    X, y = safe_split(own, search.X, search.y, train)
+    return own.fit(X, y, **check_method_params(search.X, params=search.fit_params, indices=train))
 
 
 def given(predicted: Float[np.ndarray, "row column"], classes: Any) -> BaseEstimator:

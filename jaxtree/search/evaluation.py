@@ -11,9 +11,6 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float, Int
 from sklearn.base import clone
-from sklearn.model_selection._validation import _fit_and_score, _score
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params
 
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.estimators.common.growing import GrowthTask, grow_tables
@@ -30,6 +27,7 @@ from jaxtree.search.settings import (
     masks_of,
     votes_of,
 )
+from jaxtree.sklearn_compat import check_method_params, fit_and_score, safe_split, score_by_scorer
 from jaxtree.tree import Tree, take_tree
 from jaxtree.tree.model import FittedModel
 
@@ -90,7 +88,7 @@ Results = list[list[dict[str, Any] | None]]
 
 
 def evaluate(search: Search, results: Results, on_scored: Callable[[int], None]) -> None:
-    """Fills in the results of every candidate and fold, in the form of scikit-learn's `_fit_and_score`.
+    """Fills in the results of every candidate and fold, in the form of scikit-learn's `fit_and_score`.
 
     Args:
         search: The task.
@@ -154,8 +152,8 @@ def _grow(search: Search, trees: list[list[int]], encodings: dict[Any, Dataset])
     begun: list[tuple[BaseTree, GrowthTask]] = []
     for number, (train, _) in enumerate(search.splits):
         estimator = copy.copy(loose)
-        X, y = _safe_split(estimator, search.X, search.y, train)
-        params = _check_method_params(search.X, params=search.fit_params, indices=train)
+        X, y = safe_split(estimator, search.X, search.y, train)
+        params = check_method_params(search.X, params=search.fit_params, indices=train)
         kind = (number, repr(sorted(vars(estimator.make_encoder()).items())))
         task = estimator.growth_task(X, y, **params, same_as=encodings.get(kind))
         estimator.learn(task.data)
@@ -188,9 +186,9 @@ def _send_down(
     train: Int[np.ndarray, " train"],
 ) -> _ScoredRows:
     """The rows of a part at the nodes; none where sums at nodes do not give the prediction of each."""
-    X, y = _safe_split(estimator, search.X, search.y, part, train)
+    X, y = safe_split(estimator, search.X, search.y, part, train)
     assert y is not None
-    params = _check_method_params(search.X, params=search.score_params, indices=part)
+    params = check_method_params(search.X, params=search.score_params, indices=part)
     visits = model.predictor.instances(estimator.encoder_.values(X))
     if estimator.n_outputs_ != 1 or visits.row.size != len(y):
         return _ScoredRows(X, y, params, None)
@@ -254,7 +252,7 @@ def _score_fitted(search: Search, fold: _GrownFold, setting: BaseTree) -> dict[s
     setting.finish_fit(take_tree(fold.tree, collapsed=limits), fold.task)
     pruned = time.perf_counter()
     scores = {
-        part: _score(setting, rows.X, rows.y, search.scorer, rows.score_params, search.error_score)
+        part: score_by_scorer(setting, rows.X, rows.y, search.scorer, rows.score_params, search.error_score)
         for part, rows in fold.parts.items()
     }
     result = _result(fold, scores, time.perf_counter() - pruned)
@@ -270,7 +268,7 @@ def _result(fold: _GrownFold, scores: dict[str, Any], seconds: float) -> dict[st
 def fit_alone(search: Search, candidate: int, number: int) -> dict[str, Any]:
     """Returns the result of fitting a candidate by itself, as scikit-learn's search does."""
     train, test = search.splits[number]
-    return _fit_and_score(
+    return fit_and_score(
         clone(search.estimator), search.X, search.y, scorer=search.scorer, train=train, test=test, verbose=0,
         parameters=search.candidates[candidate], fit_params=search.fit_params, score_params=search.score_params,
         return_train_score=search.return_train_score, return_times=True, error_score=search.error_score,

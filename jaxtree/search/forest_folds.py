@@ -9,16 +9,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from sklearn.model_selection._validation import _score
-from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_method_params
-
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.errors import InterruptedFitWarning
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.growth.inputs import Limits
 from jaxtree.search.evaluation import Results, Search, can_share_growth, fit_alone, unless_it_fails
 from jaxtree.search.settings import configured, group_by_growth, loosest, masks_of_limits
+from jaxtree.sklearn_compat import check_method_params, safe_split, score_by_scorer
 from jaxtree.tree.forest import Forest, take_trees
 
 
@@ -59,8 +56,8 @@ def _grow(search: Search, group: list[int], fold: int, encodings: dict[Any, Data
     began = time.perf_counter()
     train, _ = search.splits[fold]
     forest = loosest(search.estimator, [search.candidates[candidate] for candidate in group])
-    X, y = _safe_split(forest, search.X, search.y, train)
-    params = _check_method_params(search.X, params=search.fit_params, indices=train)
+    X, y = safe_split(forest, search.X, search.y, train)
+    params = check_method_params(search.X, params=search.fit_params, indices=train)
     kind = (fold, repr(sorted(vars(forest.tree_parameters().make_encoder()).items())))
     data = forest.read(X, y, **params, same_as=encodings.get(kind))
     if data.num_rows == len(train):
@@ -81,9 +78,9 @@ def _score_setting(search: Search, candidate: int, fold: int, grown: _GrownFores
     scores = {}
     for part, rows in zip(("train", "test"), search.splits[fold], strict=True):
         if part == "test" or search.return_train_score:
-            X, y = _safe_split(setting, search.X, search.y, rows, search.splits[fold][0])
-            params = _check_method_params(search.X, params=search.score_params, indices=rows)
-            scores[f"{part}_scores"] = _score(setting, X, y, search.scorer, params, search.error_score)
+            X, y = safe_split(setting, search.X, search.y, rows, search.splits[fold][0])
+            params = check_method_params(search.X, params=search.score_params, indices=rows)
+            scores[f"{part}_scores"] = score_by_scorer(setting, X, y, search.scorer, params, search.error_score)
     times = {"fit_time": grown.seconds + fitted - began, "score_time": time.perf_counter() - fitted}
     return {"fit_error": None, **times, **scores}
 

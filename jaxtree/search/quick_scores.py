@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn import metrics
 from sklearn.base import is_classifier
-from sklearn.model_selection._validation import _score
 
 from jaxtree.search.ensemble import given
 from jaxtree.search.evaluation import Search
+from jaxtree.sklearn_compat import score_by_scorer
 
 
 class ScoresOfRows:
@@ -34,9 +34,9 @@ class ScoresOfRows:
         self._quickly = _Checked(None if params else _metric_of(search.scorer, model, y))
 
     def score(self, model: Any, predicted: Float[np.ndarray, "row *column"]) -> Any:
-        """Returns the score of a model that predicts these rows so, in the form of scikit-learn's `_score`."""
+        """Returns the score of a model that predicts these rows so, in the form of scikit-learn's `score`."""
         search = self._search
-        slowly = lambda: _score(model, self._X, self._y, search.scorer, self._params, search.error_score)  # noqa: E731
+        slowly = lambda: score_by_scorer(model, self._X, self._y, search.scorer, self._params, search.error_score)  # noqa: E731
         return self._quickly(predicted, slowly)
 
 

@@ -7,10 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
 from sklearn.utils import get_tags, indexable
-from sklearn.utils.validation import _check_method_params, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
 from jaxtree.dataset.arguments import plain_target
@@ -25,6 +23,7 @@ from jaxtree.search.evaluation import Results, Search, evaluate
 from jaxtree.search.forest_folds import evaluate_forests
 from jaxtree.search.parameter_importances import ParameterImportances, parameter_importances
 from jaxtree.search.scoring import even_out
+from jaxtree.sklearn_compat import BaseSearchCV, check_method_params, insert_error_scores, warn_about_failures
 
 
 class TreeSearchCV(BaseSearchCV):
@@ -137,7 +136,7 @@ class TreeSearchCV(BaseSearchCV):
             raise InvalidInputError(f"refit={self.refit!r} is for BoostSearchCV: trees are averaged by forests")
         scorers, refit_metric = self._get_scorers()
         X, y = indexable(X, plain_target(y))
-        params = _check_method_params(X, params=params)
+        params = check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         cv: Any = self.cv
         splitter: Any = check_cv(cv, y, classifier=is_classifier(self.estimator))
@@ -201,9 +200,9 @@ class TreeSearchCV(BaseSearchCV):
     def _choose(self, search: Search, results: Results, refit_metric: Any, more: Any = None) -> None:
         """Puts the results in scikit-learn's form, and finds the best."""
         flat: Any = [result for row in results for result in row]
-        _warn_or_raise_about_fit_failures(flat, self.error_score)
+        warn_about_failures(flat, self.error_score)
         if callable(self.scoring):
-            _insert_error_scores(flat, self.error_score)
+            insert_error_scores(flat, self.error_score)
         _even_out(results)
         self.cv_results_ = self._format_results(search.candidates, len(search.splits), flat, more)
         first = flat[0]["test_scores"]

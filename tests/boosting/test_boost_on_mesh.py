@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh
 
-from jaxtree.boosting import ColumnFractions, absolute, logistic, softmax, squared
+from jaxtree.boosting import ColumnFractions, absolute, cox, logistic, softmax, squared
 from jaxtree.boosting.booster import Earlier, Shrinkage
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.errors import InvalidInputError
-from jaxtree.losses import cox
 from tests.boosting.test_boost import boosted, classes, numbers
 
 

@@ -14,10 +14,9 @@ from jaxtree import (
     GradientBoostingRanker,
     GradientBoostingRegressor,
 )
-from jaxtree.boosting import quantile
+from jaxtree.boosting import quantile, quantiles
 from jaxtree.errors import InterruptedFitWarning, TrainingError
 from jaxtree.growth import native, prepare
-from jaxtree.losses import quantiles
 from jaxtree.search.budget import Budget
 from jaxtree.search.out_of_fold import make_yardstick
 from jaxtree.search.spaces import Range, Space

@@ -10,10 +10,9 @@ from sklearn.metrics import mean_absolute_error, r2_score, roc_auc_score
 
 import jaxtree
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.boosting import Loss, absolute, accelerated_failure_time, logistic, poisson, quantile
+from jaxtree.boosting import Loss, absolute, accelerated_failure_time, cox, logistic, poisson, quantile, quantiles
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
-from jaxtree.estimators.boosting.estimators import parameters as boosting_parameters
-from jaxtree.losses import cox, quantiles
+from jaxtree.estimators.boosting import parameters as boosting_parameters
 from jaxtree.tree.nodes import target_means
 
 FEW = {"n_estimators": 12, "max_depth": 3}

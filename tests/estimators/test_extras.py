@@ -6,10 +6,9 @@ import sklearn
 from sklearn.model_selection import GridSearchCV, cross_validate
 
 import jaxtree
-from jaxtree.boosting import Loss, accelerated_failure_time
+from jaxtree.boosting import Loss, accelerated_failure_time, cox
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.boosting.loss_names import LOSSES
-from jaxtree.losses import cox
 from jaxtree.resampling import cross_validate as cross_validate_together
 
 RNG = np.random.default_rng(0)

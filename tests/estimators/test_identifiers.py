@@ -33,5 +33,5 @@ def test_few_classes_and_classes_of_many_rows_are_none(num_classes, rows_of_clas
     y = np.arange(num_classes).repeat(rows_of_class)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        jaxtree.DecisionTreeClassifier(max_depth=1).encode_target(y)
+        jaxtree.DecisionTreeClassifier(max_depth=1).fit(np.zeros((len(y), 1)), y)
     assert [warning.category for warning in caught] == [IdentifierWarning] * is_noted

@@ -5,10 +5,10 @@ import pytest
 from sklearn.model_selection import KFold
 
 from jaxtree import BoostSearchCV, DistributionBoosting, GradientBoostingRegressor
+from jaxtree.boosting import cox
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
-from jaxtree.estimators.boosting.estimators import LOSSES
-from jaxtree.losses import cox
+from jaxtree.estimators.boosting.loss_names import LOSSES
 
 ROWS = 60
 FEW: dict = {"n_estimators": 2, "max_depth": 2}

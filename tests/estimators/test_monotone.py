@@ -7,9 +7,8 @@ import pytest
 
 import jaxtree
 from jaxtree import DistributionBoosting, GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.boosting import Loss, quantile
+from jaxtree.boosting import Loss, cox, quantile, quantiles
 from jaxtree.errors import InvalidInputError
-from jaxtree.losses import cox, quantiles
 from jaxtree.tree.nodes import target_means
 
 ROWS, STEPS, SIGNS = 240, 25, {"a": 1, "b": -1}

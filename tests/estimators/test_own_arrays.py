@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from jaxtree import GradientBoostingRegressor
+from jaxtree.boosting import quantiles
 from jaxtree.explain import shap_interaction_values, shap_values
-from jaxtree.losses import quantiles
 from tests import examples
 
 NO_RESULTS = {"fit", "partial_fit", "harden", "distil", "refit", "open_fit", "save", "restore", "set_output"}

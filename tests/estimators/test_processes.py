@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import jaxtree
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common import distributed
+from jaxtree.estimators.trees.base import check_fits_together
 from tests.estimators.one_process import assert_same
 
 SCRIPT = pathlib.Path(__file__).parent / "one_process.py"
@@ -149,6 +149,5 @@ def test_one_process_with_a_mesh_grows_the_same_tree():
     ],
 )
 def test_what_several_processes_cannot_do_is_refused_before_they_meet(estimator, message):
-    mesh = Mesh(np.array(jax.devices()[:2]), ("rows",))
     with pytest.raises(InvalidInputError, match=message):
-        distributed.fit_together(estimator, [[0], [1]], [0, 1], None, mesh)
+        check_fits_together(estimator)

@@ -25,9 +25,8 @@ from jaxtree import (
     load,
 )
 from jaxtree import boosting as losses
-from jaxtree.boosting import Loss, accelerated_failure_time, expectile, quantile
+from jaxtree.boosting import Loss, accelerated_failure_time, cox, expectile, quantile, quantiles
 from jaxtree.boosting.precision import MOST_ROWS_IN_DOUBLE
-from jaxtree.losses import cox, quantiles
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))

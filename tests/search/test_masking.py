@@ -96,7 +96,7 @@ def test_limits_leave_the_tree_that_grows_with_them(kind):
 def test_rows_are_counted_where_they_have_weights_though_the_growth_did_not():
     """A node of few heavy rows: the growth for all settings, which splits any two rows, counts none."""
     estimator, task, tree = grown("CART, weights")
-    assert not task.encoded.recipe.rules.counts_rows
+    assert not task.recipe.rules.counts_rows
     mask = limit_masks([configured(estimator, {"min_samples_split": 20})], tree, task)[0]
     np.testing.assert_array_equal(mask, (tree.num_rows < 20) & ~tree.is_leaf)
     assert np.any(mask != (tree.weight < 20) & ~tree.is_leaf)

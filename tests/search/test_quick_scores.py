@@ -39,7 +39,7 @@ def test_scores_are_those_of_scikit_learn(case, monkeypatch):
         asked.append(arguments)
         return _score(*arguments)
 
-    monkeypatch.setattr(quick_scores, "_score", asks)
+    monkeypatch.setattr(quick_scores, "score_by_scorer", asks)
     scores = ScoresOfRows(search, models[0], x[test], y[test], {})
     for model in models:
         predicted = (model.predict_proba if kind is LogisticRegression else model.predict)(x[test])

@@ -17,7 +17,7 @@ from jaxtree import (
     TreeSearchCV,
 )
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.forests.forests import base as forest_base
+from jaxtree.estimators.forests import base as forest_base
 from tests.search.beside import FOLDS, ROWS, compare, numbers, targets, weights, words
 
 X, Y = numbers()

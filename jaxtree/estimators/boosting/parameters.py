@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Bool
-from sklearn.utils._param_validation import Interval
 
 from jaxtree.boosting.booster import BaseLearner
 from jaxtree.boosting.columns import ColumnFractions
@@ -22,6 +21,7 @@ from jaxtree.estimators.common.monotone import read_monotone
 from jaxtree.estimators.common.parameters import AUTO, INTERACTIONS, EncodingParameters
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Sizes
+from jaxtree.sklearn_compat import Interval
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind

@@ -12,18 +12,13 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import (
-    Interval,
-    InvalidParameterError,
-    StrOptions,
-    validate_parameter_constraints,
-)
 from sklearn.utils.validation import validate_data
 
 from jaxtree import forks
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.splitting import generator_of
 from jaxtree.errors import InvalidInputError
+from jaxtree.sklearn_compat import Interval, InvalidParameterError, StrOptions, validate_parameter_constraints
 from jaxtree.table.reading import default_names, names_apart
 from jaxtree.table.sources import is_source, open_source
 

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, RealNotInt
-
 from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Words, whole
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART, Pruning
+from jaxtree.sklearn_compat import Interval, RealNotInt
 
 AUTO = Words({"auto"})
 BALANCED = Words({"balanced"})

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int, PRNGKeyArray
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt
 
 from jaxtree.dropout.votes import drawn_votes, expected_votes
 from jaxtree.errors import InvalidInputError
@@ -22,6 +21,7 @@ from jaxtree.prune.draws import dropout, node_rates
 from jaxtree.prune.training_errors import collapse, minimum_error, pessimistic, pessimistic_1987
 from jaxtree.prune.validation import HeldOut, reduced_error, validation_gate
 from jaxtree.prune.weakest_links import cost_complexity
+from jaxtree.sklearn_compat import HasMethods, Interval, RealNotInt
 from jaxtree.tree import Tree
 
 AT_LEAST_0 = Interval(Real, 0, None, closed="left")

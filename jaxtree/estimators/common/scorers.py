@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import get_scorer
-from sklearn.metrics._scorer import _MultimetricScorer, _Scorer
+
+from jaxtree.sklearn_compat import MultimetricScorer, Scorer
 
 
-class ScorerOfAllClasses(_Scorer):
+class ScorerOfAllClasses(Scorer):
     """A scorer of probabilities that is told the classes of the estimator where rows have not all of them."""
 
     def _score(self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any) -> Any:
@@ -34,11 +35,11 @@ def of_all_classes(scorer: Any) -> Any:
         >>> round(of_all_classes(get_scorer("neg_log_loss"))(tree, [[1.0]], ["yes"]), 3)
         -0.0
     """
-    if isinstance(scorer, _MultimetricScorer):
+    if isinstance(scorer, MultimetricScorer):
         several = copy.copy(scorer)
         vars(several)["_scorers"] = {name: of_all_classes(own) for name, own in vars(scorer)["_scorers"].items()}
         return several
-    if type(scorer) is not _Scorer:
+    if type(scorer) is not Scorer:
         return scorer
     known = vars(scorer)
     methods = known["_response_method"]
@@ -70,7 +71,7 @@ def weighted_if_taken(scores: Callable[..., Any], weight: Any) -> Callable[..., 
         >>> weighted_if_taken(lambda target, predicted: len(target), np.ones(2))([1, 0], [1, 1])
         2
     """
-    function = vars(scores).get("_score_func", scores) if isinstance(scores, _Scorer) else scores
+    function = vars(scores).get("_score_func", scores) if isinstance(scores, Scorer) else scores
     if weight is None or not takes(function, "sample_weight"):
         return scores
     return functools.partial(scores, sample_weight=weight)

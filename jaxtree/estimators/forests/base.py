@@ -107,8 +107,7 @@ class BaseForest(ForestParameters, FittedTrees):
 
     def finish_fit(self, grown: Forest, data: Dataset) -> Self:
         """Prunes trees that `grow_trees` has grown, and makes them ready for prediction."""
-        self._take(self._pruned(grown, data), data)
-        return self
+        return self._take(self._pruned(grown, data), data)
 
     @part_by_part
     def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
@@ -338,21 +337,21 @@ class BaseForest(ForestParameters, FittedTrees):
     def held_out_share(self) -> None:
         """Returns the share of the rows that no tree is grown on: None, as trees have rows that they do not draw."""
 
-    def _take(self, forest: Forest, data: Dataset) -> None:
+    def _take(self, forest: Forest, data: Dataset) -> Self:
         """Takes trees in units of the table as the fitted ones."""
         self.learn(data)
         self._settle(forest, self._tree_of_forest(data))
         self._drawing, self._has_weight, self._num_rows = self._drawing_of(data), data.has_weight, data.num_rows
         for name in OUT_OF_BAG:
             vars(self).pop(name, None)
+        return self
 
     def _prune(self, grown: Forest, tree: BaseTree, task: GrowthTask, first_tree: int) -> Forest:
         """Prunes every tree as an estimator of its own would, with the rows that it has not drawn held out."""
         prunings = tree.list_prunings()
         if not prunings:
             return grown
-        drawing, masks = self._drawing_of(task.data), []
-        members = self._members(tree, first_tree, len(grown))
+        drawing, masks, members = self._drawing_of(task.data), [], self._members(tree, first_tree, len(grown))
         for number, (member, own) in enumerate(zip(members, grown, strict=True), first_tree):
             of_tree = task
             if prunings[-1].needs_validation and drawing is not None:

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import optax
 from sklearn.base import is_classifier
-from sklearn.utils._param_validation import Interval
 
 from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Words, whole
 from jaxtree.estimators.common.prunings import AT_LEAST_0
+from jaxtree.sklearn_compat import Interval
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
 from jaxtree.soft.inputs import SCALINGS
 from jaxtree.soft.losses import Loss, zero_one

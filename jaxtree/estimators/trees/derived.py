@@ -8,8 +8,6 @@ import numpy as np
 from jaxtyping import Bool, Int, Shaped
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.utils._param_validation import HasMethods
-from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import AnyArray
@@ -19,6 +17,7 @@ from jaxtree.estimators.common.conventions import AnnotatedParameters, allow_tab
 from jaxtree.estimators.common.growing import mark_leaves
 from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.sklearn_compat import HasMethods, output_config
 from jaxtree.table.reading import check_same_length
 from jaxtree.tree import take_tree
 
@@ -157,7 +156,7 @@ class LeafEncoder(AnnotatedParameters, MetaEstimatorMixin, TransformerMixin, Bas
             InvalidInputError: `set_output` asks for frames, which cannot hold the sparse matrix.
         """
         check_is_fitted(self, "estimator_")
-        container = _get_output_config("transform", self)["dense"]
+        container = output_config("transform", self)["dense"]
         if self.sparse_output and container != "default":
             raise InvalidInputError(
                 f"{container} output does not support sparse data: set sparse_output=False to output {container} "

@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar
 import jax
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.utils._param_validation import Interval
 
 from jaxtree.buckets import class_bucket, node_bucket
 from jaxtree.criteria import Criterion
@@ -23,6 +22,7 @@ from jaxtree.estimators.trees.base import BaseTreeClassifier
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules, Selection
 from jaxtree.prune.raising import prune_with_raising
 from jaxtree.prune.training_errors import DEVIATES, MOST_CONFIDENCE
+from jaxtree.sklearn_compat import Interval
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.nodes import output_counts

@@ -1,0 +1,49 @@
+"""What jaxtree takes of scikit-learn beside its public interface, in one place.
+
+These names may change with any release of scikit-learn: `pyproject.toml` says which releases are allowed, and the tests
+run with the oldest and the newest of them. Where a release differs, this file makes up for it, and no other does.
+"""
+
+from sklearn.metrics._scorer import _MultimetricScorer as MultimetricScorer
+from sklearn.metrics._scorer import _Scorer as Scorer
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._validation import _fit_and_score as fit_and_score
+from sklearn.model_selection._validation import _insert_error_scores as insert_error_scores
+from sklearn.model_selection._validation import _score as score_by_scorer
+from sklearn.model_selection._validation import _warn_or_raise_about_fit_failures as warn_about_failures
+from sklearn.tree._tree import NODE_DTYPE, TREE_LEAF, TREE_UNDEFINED
+from sklearn.tree._tree import Tree as SklearnTree
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    RealNotInt,
+    StrOptions,
+    validate_parameter_constraints,
+)
+from sklearn.utils._set_output import _get_output_config as output_config
+from sklearn.utils.metaestimators import _safe_split as safe_split
+from sklearn.utils.validation import _check_method_params as check_method_params
+
+__all__ = [
+    "NODE_DTYPE",
+    "TREE_LEAF",
+    "TREE_UNDEFINED",
+    "BaseSearchCV",
+    "HasMethods",
+    "Interval",
+    "InvalidParameterError",
+    "MultimetricScorer",
+    "RealNotInt",
+    "Scorer",
+    "SklearnTree",
+    "StrOptions",
+    "check_method_params",
+    "fit_and_score",
+    "insert_error_scores",
+    "output_config",
+    "safe_split",
+    "score_by_scorer",
+    "validate_parameter_constraints",
+    "warn_about_failures",
+]
