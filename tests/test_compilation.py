@@ -1,5 +1,6 @@
 """Programs are let go before a process's memory maps run out, whatever they stand under, and slow ones are told of."""
 
+import gc
 import logging
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.extend.core import Jaxpr
 
 import jaxtree
 from jaxtree import compilation
@@ -14,6 +16,7 @@ from jaxtree.compilation import PROGRAMS, compiled, num_maps
 
 needs_maps = pytest.mark.skipif(num_maps() is None, reason="the operating system does not list memory maps")
 ROOM = 500
+EVENT = "/jax/core/compile/backend_compile_duration"
 MOST_BYTES = 6 * 2**30
 KINDS = (jaxtree.DecisionTreeClassifier, jaxtree.DecisionTreeRegressor, jaxtree.RandomForestClassifier)
 
@@ -150,6 +153,87 @@ def test_quick_compilations_are_not_told_of(caplog):
     caplog.set_level(logging.INFO, "jaxtree")
     compiled()(lambda x: jnp.sum(x) * 7)(rows(11))
     assert not caplog.records
+
+
+@pytest.fixture
+def sweeps_often(monkeypatch):
+    monkeypatch.setattr(compilation, "PROGRAMS_PER_SWEEP", 4)
+
+
+def helped(x):
+    """A program that calls functions of `jax.numpy` which JAX traces by themselves."""
+    x = jnp.where(x > 0, jnp.sort(x), jnp.cumsum(x)) + jnp.take(x, jnp.arange(3)).sum()
+    return jax.vmap(lambda a: jnp.clip(a, 0, 1))(x).at[0].set(jnp.mean(x)) + jnp.searchsorted(x, 0.5)
+
+
+def num_traces():
+    gc.collect()
+    return sum(isinstance(each, Jaxpr) for each in gc.get_objects())
+
+
+def test_traces_of_programs_of_many_shapes_are_dropped(little_room, sweeps_often):
+    """JAX keeps those of its own functions without a limit, some 20 for every program here."""
+    function, traces = compiled()(helped), []
+    for size in range(5, 38):
+        jax.eval_shape(lambda x: function(x), rows(size))
+        if size in (21, 29, 37):
+            traces.append(num_traces())
+    assert max(traces) <= min(traces) + 20 * compilation.PROGRAMS_PER_SWEEP
+
+
+def test_dropping_traces_compiles_and_traces_nothing_again():
+    """Neither programs of the package, nor programs of the user, nor operations by themselves."""
+    seen, x = [], jnp.asarray(rows(9))
+
+    @jax.jit
+    def users(x):
+        seen.append("traced")
+        return helped(x)
+
+    own = compiled()(helped)
+
+    def run():
+        alone = jnp.where(x > 0, jnp.sort(x), jnp.cumsum(x)) + jnp.clip(x, 0, 1) * jnp.mean(x)
+        return [np.asarray(each) for each in (users(rows(9)), own(rows(9)), alone)]
+
+    first = run()
+    seen.clear()
+    listener = lambda event, _, **__: seen.append(event)  # noqa: E731
+    jax.monitoring.register_event_duration_secs_listener(listener)
+    try:
+        compilation.drop_traces_of_jax()
+        jax.eval_shape(users, rows(9))
+        again = run()
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listener)
+    assert "traced" not in seen
+    assert EVENT not in seen
+    np.testing.assert_array_equal(first, again)
+
+
+@pytest.mark.slow
+@needs_maps
+def test_memory_of_a_process_that_traces_ever_new_shapes_levels_off(little_room, sweeps_often):
+    """It grew by 150 kB for every shape, for ever."""
+    function = compiled()(helped)
+
+    def trace(sizes):
+        for size in sizes:
+            jax.eval_shape(lambda x: jax.vmap(function)(x), np.ones((3, size), np.float32))
+        return resident_bytes()
+
+    before = trace(range(5, 35))
+    assert trace(range(35, 185)) - before < 15 * 2**20
+
+
+@pytest.mark.slow
+def test_threads_trace_while_traces_are_dropped(monkeypatch):
+    monkeypatch.setattr(compilation, "PROGRAMS_PER_SWEEP", 1)
+    function = compiled()(helped)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda size: function(rows(size)), range(5, 29)))
+    for size, values in zip(range(5, 29), found, strict=True):
+        np.testing.assert_allclose(values, helped(jnp.asarray(rows(size))), rtol=1e-6)
 
 
 @pytest.mark.exhaustive
