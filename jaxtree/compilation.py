@@ -43,8 +43,14 @@ MOST_MAPS = 2**15
 MAPS_OF_A_PROGRAM = 256
 """Counted for a program where the operating system does not report the number of maps."""
 
+MAPS_BESIDES = 128
+"""Counted for every compiled program besides its own: 3 MB, which take as much as so many maps of a large program.
+
+A growth by the kernel in C++ has 70 maps and takes 5 MB: without this, programs of 2 gigabytes were kept.
+"""
+
 LEAST_MAPS = 64
-"""Counted for any program at least: one traced for a program of the user's has no maps, but takes memory."""
+"""Counted for a program that has been traced for one of the user's: it has no maps, but takes memory."""
 
 PROGRAMS_PER_SWEEP = 64
 """So many programs are added before the traces of JAX's own functions are dropped: at most some 20 MB of them."""
@@ -124,9 +130,9 @@ class Programs:
             # What other threads have compiled in the meantime is counted once.
             new = MAPS_OF_A_PROGRAM if before is None or after is None else after - max(before, self._counted)
             if key in self._kept:
-                self._maps[key] = max(new, LEAST_MAPS)
+                self._maps[key] = max(new, 0) + MAPS_BESIDES
             total, let_go = sum(self._maps.values()), self._pop_oldest()
-            self._counted = (after or 0) - total + sum(self._maps.values())
+            self._counted = (after or 0) - total + sum(self._maps.values()) + MAPS_BESIDES * len(let_go)
         _free(let_go)
 
     def clear(self) -> None:
@@ -145,7 +151,7 @@ class Programs:
 
     @property
     def total_maps(self) -> int:
-        """The maps of all programs that are kept."""
+        """What all programs that are kept count, in memory maps."""
         with self._lock:
             return sum(self._maps.values())
 

@@ -15,7 +15,7 @@ from jaxtree import compilation
 from jaxtree.compilation import PROGRAMS, compiled, num_maps
 
 needs_maps = pytest.mark.skipif(num_maps() is None, reason="the operating system does not list memory maps")
-ROOM = 500
+ROOM = 800
 EVENT = "/jax/core/compile/backend_compile_duration"
 MOST_BYTES = 6 * 2**30
 KINDS = (jaxtree.DecisionTreeClassifier, jaxtree.DecisionTreeRegressor, jaxtree.RandomForestClassifier)
@@ -72,6 +72,15 @@ def test_the_program_used_last_stays(little_room):
     assert function.num_programs() == 11
     function(rows(11), times=1)
     assert function.num_programs() == 12, "all fit in: the test shows nothing"
+
+
+def test_programs_of_few_maps_count_for_the_memory_they_take(little_room):
+    function = compiled()(lambda x: x + 1)
+    sizes = range(10, 11 + ROOM // compilation.MAPS_BESIDES)
+    for size in (*sizes, sizes[0]):
+        function(rows(size))
+        assert PROGRAMS.total_maps <= ROOM
+    assert function.num_programs() == len(sizes) + 1
 
 
 @pytest.mark.slow
