@@ -295,11 +295,12 @@ def drop_traces_of_jax() -> None:
     for function in _functions_of_jax(sum(name.startswith("jax") for name in list(sys.modules))):
         # Traces belong to the function and programs to the pair of it and options. With options that no program has,
         # this clears the traces alone.
-        jax.jit(function, compiler_options=_NO_PROGRAM).clear_cache()
+        jitted: Any = jax.jit(function, compiler_options=_NO_PROGRAM)
+        jitted.clear_cache()
 
 
 @functools.lru_cache(1)
-def _functions_of_jax(_num_modules: int) -> list[Callable[..., Any]]:
+def _functions_of_jax(_num_modules: int) -> list[Any]:
     """The functions that JAX's modules jit, found again after more of them have been imported.
 
     They are sought among all objects, since most are not a module's own: `jnp.add` holds one in a private attribute.

@@ -9,7 +9,6 @@ Products are of float32 (bfloat16 on an accelerator, which holds the factors as 
 bits and in chunks of rows so few that no sum comes near 2**24: all are exact.
 """
 
-import functools
 from typing import NamedTuple
 
 import jax
@@ -18,6 +17,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, Int64, UInt16
 
 from jaxtree.arrays import AnyArray
+from jaxtree.compilation import compiled
 from jaxtree.optimal.costs import FORBIDDEN, LeafCost
 
 LIMB = 8
@@ -57,7 +57,7 @@ class Sides(NamedTuple):
     outside: Int64[Array, "leaves indicator"]
 
 
-@functools.partial(jax.jit, static_argnames=("depth", "num_limbs"))
+@compiled("depth", "num_limbs")
 def best_sides(
     rows: IndicatorRows, is_member: Bool[AnyArray, " row"], cost: LeafCost, *, depth: int, num_limbs: int
 ) -> Int64[Array, "side leaves indicator"]:

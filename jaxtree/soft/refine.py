@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Float64, Int, Int64, PRNGKeyArray
 
+from jaxtree.compilation import compiled
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.levels import LeafLosses
 from jaxtree.soft.hard_trees import ObliqueTree, above_planes, walk_rows
@@ -184,7 +185,7 @@ def _logistic_fits(
     return np.asarray(normals, np.float64)[: len(rows)]
 
 
-@jax.jit
+@compiled()
 def _fitted_planes(
     x: Float32[Array, "slot place column"],
     sign: Float32[Array, "slot place"],
