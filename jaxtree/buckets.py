@@ -45,8 +45,8 @@ def subset_bins(num_codes: int) -> int:
 
 
 def class_bucket(num_classes: int) -> int:
-    """Classes rounded up to a power of two, 2 at least."""
-    return max(2, 1 << (num_classes - 1).bit_length())
+    """Classes rounded up to a power of two, 2 at least; more than 64 to a quarter of one, as nodes have all."""
+    return _round_up(num_classes, 64) if num_classes > 64 else max(2, 1 << (num_classes - 1).bit_length())
 
 
 def node_bucket(num_nodes: int) -> int:
@@ -54,9 +54,9 @@ def node_bucket(num_nodes: int) -> int:
     return max(128, 1 << (num_nodes - 1).bit_length())
 
 
-def capacity_bucket(num_nodes: int) -> int:
-    """Capacity of a table rounded up to a power of two, 4096 at least."""
-    return max(4096, 1 << (num_nodes - 1).bit_length())
+def capacity_bucket(num_nodes: int, num_classes: int = 0) -> int:
+    """Capacity of a table rounded up to a power of two, 4096 at least; of more than 64 classes to a quarter of one."""
+    return _round_up(num_nodes, 4096) if num_classes > 64 else max(4096, 1 << (num_nodes - 1).bit_length())
 
 
 def pad_to(values: Any, size: int, fill: int = 0) -> Any:

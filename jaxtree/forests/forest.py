@@ -236,7 +236,8 @@ class _ForestGrowth:
         key = _tree_keys(self._key, first, num_roots=num_roots) if draws else None
         while True:
             share, spread = self._share_of_nodes, self._spread
-            capacity = capacity_bucket(int(share * batch.room * self.size_of_tree.num_nodes))
+            most_nodes = int(share * batch.room * self.size_of_tree.num_nodes)
+            capacity = capacity_bucket(most_nodes, self._rows.num_classes)
             sizes = Sizes(self._rows.num_bins, capacity, num_roots, spread * num_entries)
             # Grown in float64 whatever the user's setting, which every thread has for itself.
             with jax.enable_x64(True):

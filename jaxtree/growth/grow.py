@@ -20,9 +20,10 @@ from jaxtree.growth.frontier import excess_work, fill_slots, slots_of_entries, s
 from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes
 from jaxtree.growth.level import add_children, resolve_missing, split_level
 from jaxtree.growth.mesh import check_mesh, devices_of, divide_rows, on_mesh, platform_of
-from jaxtree.growth.native import grow_nodes
+from jaxtree.growth.native import describes_nodes, grow_nodes
 from jaxtree.growth.native_rows import quantise_rows
 from jaxtree.growth.newton import Newton
+from jaxtree.growth.objective import NodeResult
 from jaxtree.growth.plan import Plan
 from jaxtree.growth.prepare import Prepared, make_problem, prepare, quantise
 from jaxtree.growth.presorted import reorder, scan_features, sort_entries
@@ -243,8 +244,11 @@ def _finalise(table: NodeTable, problem: Problem, plan: Plan, *, is_wide: bool) 
     """Returns the tree with weights, impurities, and thresholds half way between codes."""
     tree, nodes, rules = table.tree, table.nodes, plan.rules
     real = jnp.float64 if is_wide else jnp.float32
-    weight = rules.objective.weight(nodes.sums.T)
-    fields = rules.objective.node_result(nodes.sums, problem.limits.parameters[tree.root], problem.units)
+    if plan.is_native and describes_nodes(rules.objective):
+        weight, fields = tree.weight, NodeResult(tree.impurity, tree.count, tree.target_sum)
+    else:
+        weight = rules.objective.weight(nodes.sums.T)
+        fields = rules.objective.node_result(nodes.sums, problem.limits.parameters[tree.root], problem.units)
     impurity = fields.impurity
     if rules.objective.compares_targets:
         impurity = jnp.where(nodes.low < nodes.high, impurity, 0)

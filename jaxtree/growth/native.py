@@ -17,7 +17,7 @@ from jaxtree.criteria import entropy, gini, misclassification, poisson, squared_
 from jaxtree.growth.inputs import ResolvedRules
 from jaxtree.growth.newton import Newton
 from jaxtree.growth.objective import Addition, Objective
-from jaxtree.growth.plan import Plan
+from jaxtree.growth.plan import MANY_CLASSES, Plan
 from jaxtree.growth.problem import Entries, NodeState, NodeTable, Problem
 from jaxtree.growth.standard_objectives import Classes, Numbers
 from jaxtree.tree import Tree
@@ -74,6 +74,14 @@ def can_grow(rules: ResolvedRules) -> bool:
     return is_available() and _formula(rules.objective) is not None and not rules.shares_missing
 
 
+def describes_nodes(objective: Objective) -> bool:
+    """Whether `grow_nodes` returns weights, impurities and the weights of classes, and no sums of nodes.
+
+    Of many classes it does: it looks at the nodes that are made, where XLA looks at all that there is room for.
+    """
+    return max(objective.classes, default=0) >= MANY_CLASSES
+
+
 def _formula(objective: Objective) -> int | None:
     """The number of an objective's formula.
 
@@ -89,7 +97,10 @@ def _formula(objective: Objective) -> int | None:
 def grow_nodes(
     problem: Problem, entries: Entries, root_seed: UInt32[Array, " root"], *, plan: Plan, tells_leaves: bool = False
 ) -> tuple[NodeTable, Int32[Array, " row"]]:
-    """The nodes of all trees, with their sums; and the leaf of every row of a single tree, if it is asked for."""
+    """The nodes of all trees, with their sums; and the leaf of every row of a single tree, if it is asked for.
+
+    Of many classes, see `describes_nodes`, the tree has the weights of classes in place of sums, and weights in units.
+    """
     features, limits, rules, size = problem.features, problem.limits, plan.rules, plan.capacity
     none = jnp.zeros((len(problem.num_codes), 0), jnp.int32)
     or_none = lambda values, dtype=jnp.int32: none.astype(dtype) if values is None else values  # noqa: E731
@@ -104,14 +115,19 @@ def grow_nodes(
         limits.mdl_correction, limits.num_declared_classes, limits.parameters, root_seed,
     )  # fmt: skip
     objective = rules.objective
+    is_described = describes_nodes(objective)
+    sums_type = jnp.float64 if is_described and rules.is_scaled else entries.value.dtype
+    described = size if is_described else 0
     compared = jax.ShapeDtypeStruct((size if objective.compares_targets else 0,), jnp.int64)
     results = (
         *(jax.ShapeDtypeStruct((size,), jnp.int32),) * len(FIELDS),
         jax.ShapeDtypeStruct((size,), jnp.float64),
         jax.ShapeDtypeStruct((size, plan.num_words), jnp.uint32),
-        jax.ShapeDtypeStruct((size, objective.num_node_channels), entries.value.dtype),
+        jax.ShapeDtypeStruct((size, objective.num_node_channels), sums_type),
         compared,
         compared,
+        jax.ShapeDtypeStruct((described,), entries.value.dtype),
+        jax.ShapeDtypeStruct((described,), jnp.float64),
         jax.ShapeDtypeStruct((2,), jnp.int32),
         jax.ShapeDtypeStruct((problem.codes.shape[1] if tells_leaves else 0,), jnp.int32),
         jax.ShapeDtypeStruct((_bytes_lent(entries, plan),), jnp.uint8),
@@ -123,11 +139,13 @@ def grow_nodes(
         node_additions=_flat(objective.additions),
         rules=np.array(_numbers(plan), np.int32),
     )
-    fields, (gain, subset, sums, low, high, end, leaf, _) = whole[: len(FIELDS)], whole[len(FIELDS) :]
+    fields, (gain, subset, sums, low, high, *described, end, leaf, _) = whole[: len(FIELDS)], whole[len(FIELDS) :]
+    weight, impurity = described if is_described else (jnp.zeros(size), jnp.zeros(size))
+    count = sums if is_described else jnp.zeros((size, 0))
     tree = Tree(
         **dict(zip(FIELDS, fields, strict=True)), gain=gain, subset=subset, num_nodes=end[0],
-        threshold=jnp.zeros(size), weight=jnp.zeros(size), impurity=jnp.zeros(size),
-        count=jnp.zeros((size, 0)), target_sum=jnp.zeros((size, 0)), num_classes=objective.classes,
+        threshold=jnp.zeros(size), weight=weight, impurity=impurity,
+        count=count, target_sum=jnp.zeros((size, 0)), num_classes=objective.classes,
     )  # fmt: skip
     unused = jnp.zeros(0)
     return NodeTable(tree, NodeState(sums, low, high, unused, unused, root_seed[:0], root_seed[:0]), end[1] > 0), leaf

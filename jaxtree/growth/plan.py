@@ -19,6 +19,9 @@ from jaxtree.tree.nodes import CODES_PER_WORD
 SHIFTS_OF_SIZES = (0, 2, 4)
 """Products have room for the most nodes for which they pay, and for a fourth and a sixteenth: more take more code."""
 
+MANY_CLASSES = 64
+"""Of at least so many classes, nodes are summed by the kernel one by one: each has few of them. Its `kManyClasses`."""
+
 
 class TableShape(NamedTuple):
     """The features of one table plan: their number, their number of codes, and their kind of split."""
@@ -264,9 +267,10 @@ def _slots_in_row_order(sizes: Sizes, rules: ResolvedRules, num_entries: int, nu
     """The most nodes of a level that the kernel in C++ sums in the order of the rows.
 
     Their sums of a feature stay in a core's cache, and there are fewer codes than rows. It does so only if
-    nodes look at a quarter of the features or more.
+    nodes look at a quarter of the features or more, and classes are not many.
     """
-    if rules.samples_thresholds:
+    has_many_classes = len(rules.objective.classes) == 1 and rules.objective.classes[0] >= MANY_CLASSES
+    if rules.samples_thresholds or (has_many_classes and not rules.counts_rows):
         return 0
     bytes_of_slot = (8 if rules.has_wide_sums else 4) * rules.num_channels * sizes.num_bins
     most_bytes = min(CPU.costs.bytes_in_row_order, CPU.costs.most_bytes_in_row_order // num_features)

@@ -34,6 +34,9 @@ from jaxtree.growth.objective import (
 )
 from jaxtree.tree.checks import check_range, known
 
+MOST_WEIGHTS_ADDED = 64
+"""Above this number of classes their weights are summed by a reduction, which takes less long to compile."""
+
 
 def _added(parts: list[Array]) -> Array:
     """The sum of arrays by additions, which XLA vectorises where it does not vectorise a reduction."""
@@ -105,7 +108,10 @@ class Classes(Objective):
 
     def weight(self, sums: Int[Array, "channel *candidate"]) -> Int[Array, "*candidate"]:
         """The weight of all classes of the first output."""
-        return _added(list(sums[: self.num_classes]))
+        own = sums[: self.num_classes]
+        if self.num_classes > MOST_WEIGHTS_ADDED:
+            return jnp.sum(own, axis=0, dtype=own.dtype)
+        return _added(list(own))
 
     def risk(
         self, sums: Int[Array, "channel candidate"], parent: ParentStats, units: Units

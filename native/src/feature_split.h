@@ -81,7 +81,10 @@ class FeatureSplitter {
     if (IsScoredAtOnce(feature)) return BestOfGains(feature, histogram);
     if (feature.kind == kMultiway) return Multiway(feature, histogram);
     if (feature.kind == kThreshold) {
-      ScoreThresholds(feature, histogram);
+      ScoreThresholds(feature, histogram.codes, [&](int32_t code, Value* sums) {
+        const Value* const cells = CellsOf(histogram, code);
+        for (int64_t c = 0; c < size(); ++c) sums[c] += cells[c];
+      });
     } else {
       ScoreOneVsRest(feature, histogram);
     }
@@ -97,6 +100,34 @@ class FeatureSplitter {
     const Candidate found = ThresholdCandidate(code, inside);
     if (feature.first_apart != nullptr && next_code < feature.first_apart[code]) return {};
     return {judge_.Rounded(found.gain), feature.number, code, next_code, found.missing_branch, 0, {}};
+  }
+
+  // The best threshold where `add` adds the entries of a code to sums: there are no cells.
+  template <typename Add>
+  Split BestOfEntries(const Feature& feature, const std::vector<int32_t>& codes, const Add& add) {
+    judge_.SetMonotone(0);
+    candidates_.clear();
+    has_any_missing_ = rules_.sets_missing_apart() && !codes.empty() && codes.back() == feature.missing_code;
+    std::fill_n(missing_.begin(), size(), 0);
+    if (has_any_missing_) add(feature.missing_code, missing_.data());
+    ScoreThresholds(feature, codes, add);
+    return Choose(feature, {codes, nullptr});
+  }
+
+  // The same by squares of classes: `move` moves the rows of a code from outside to inside. No value is missing, or
+  // missing is a value of its own.
+  template <typename Move>
+  Split BestOfSquares(const Feature& feature, const std::vector<int32_t>& codes, const Move& move) {
+    judge_.SetMonotone(0);
+    has_any_missing_ = false;
+    candidates_.clear();
+    Squares<Value> inside{0, 0}, outside = judge_.TotalSquares();
+    for (size_t at = 0; at + 1 < codes.size(); ++at) {
+      move(codes[at], inside, outside);
+      if (feature.first_apart != nullptr && codes[at + 1] < feature.first_apart[codes[at]]) continue;
+      candidates_.push_back({codes[at], judge_.GainOfThreshold(inside, outside), rules_.DefaultBranch(1), inside.weight});
+    }
+    return Choose(feature, {codes, nullptr});
   }
 
  private:
@@ -169,15 +200,14 @@ class FeatureSplitter {
     return {judge_.Rounded(best), feature.number, codes[at], codes[at + 1], rules_.DefaultBranch(1), 0, {}};
   }
 
-  void ScoreThresholds(const Feature& feature, const Histogram<Value>& histogram) {
+  template <typename Add>
+  void ScoreThresholds(const Feature& feature, const std::vector<int32_t>& codes, const Add& add) {
     std::fill_n(sums_.begin(), size(), 0);
-    const auto& codes = histogram.codes;
     for (size_t at = 0; at < codes.size(); ++at) {
       // The last code's branches are those of the code before it: it has no rows above.
       if (at + 1 == codes.size() && !has_any_missing_) break;
       if (has_any_missing_ && codes[at] == feature.missing_code) break;
-      const Value* cells = CellsOf(histogram, codes[at]);
-      for (int64_t c = 0; c < size(); ++c) sums_[c] += cells[c];
+      add(codes[at], sums_.data());
       if (feature.first_apart != nullptr && at + 1 < codes.size() && codes[at + 1] < feature.first_apart[codes[at]]) continue;
       candidates_.push_back(ThresholdCandidate(codes[at], sums_.data()));
     }

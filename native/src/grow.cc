@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "described.h"
 #include "growth.h"
 #include "memory.h"
 #include "models.h"
@@ -259,6 +260,9 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   level.adds_one_label = AddsOneLabel(level.additions);
   level.adds_two_values = AddsTwoValues(level.additions, level.objective.counts_rows) && level.num_bins <= kFewCodes;
 
+  Described<Value> described{};
+  described.weight = results.Data<Value>(0);
+  described.impurity = results.Data<double>(0);
   int32_t* const end = results.Data<int32_t>(0);
   int32_t* const leaf = results.Untouched<int32_t>();
   const int64_t lent = results.LastDimension();
@@ -271,6 +275,7 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
     }
     return Growth<Code, Value>(pool, level, limits, open, entries, root_seed, most_slots_in_row_order, table, leaf, memory).Run();
   }();
+  Describe(pool, level.objective, table, described);
   end[0] = table.num_nodes;
   end[1] = is_complete;
 }

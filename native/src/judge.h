@@ -20,6 +20,8 @@ constexpr double kTieTolerance = 1e-9;
 constexpr double kC45Tolerance = 1e-6, kC45Share = 0.1, kC45Most = 25;
 // Up to this number, classes are added in their order, as `criteria.py` does; above it, in four sums.
 constexpr int32_t kMostClassesInOrder = 8, kSumsOfClasses = 4;
+// Sums of squares of whole weights up to this are whole numbers that a double holds.
+constexpr double kMostSquared = 1 << 26;
 
 enum class Formula : int32_t { kGini = 0, kEntropy = 1, kMisclassification = 2, kSquaredError = 3, kPoisson = 4, kNewton = 5 };
 
@@ -46,6 +48,19 @@ inline double Held(double number, double least, double most) { return number > l
 inline double SafeDivide(double numerator, double denominator) { return denominator > 0 ? numerator / denominator : 0; }
 
 // XLA turns a division by a constant, and by one number of many, into a product with its inverse.
+// The weight of a branch, and the sum of the squares of its classes' weights.
+template <typename Value>
+struct Squares {
+  Value weight;
+  int64_t sum;
+
+  // Moves so much of a class to a branch that has some of it.
+  void Add(int64_t has, Value moved) {
+    weight += moved;
+    sum += moved * (2 * has + moved);
+  }
+};
+
 inline double Log2(double x) { return std::log(x) * (1 / std::log(2.0)); }
 
 inline double XLogX(double x) { return x * Log2(x > 0 ? x : 1); }
@@ -142,6 +157,27 @@ class Judge {
   double GainOfThreshold(const Value* inside) {
     return Gain(inside, objective_.is_c45 ? threshold_least_weight_ : least_weight_);
   }
+
+  // Whether gains follow from whole sums of squares, which a row changes without a look at all classes.
+  bool HasExactSquares() const {
+    return has_places_ && objective_.formula == Formula::kGini && objective_.weight_unit == 1 && weight_ <= kMostSquared;
+  }
+
+  // The squares of the node.
+  Squares<Value> TotalSquares() const {
+    Squares<Value> squares{0, 0};
+    for (int32_t c = 0; c < num_classes_; ++c) squares.Add(0, total_[c]);
+    return squares;
+  }
+
+  // The gain of a threshold between branches of these squares, with the bits of the sums over classes.
+  double GainOfThreshold(const Squares<Value>& inside, const Squares<Value>& outside) const {
+    const Value least = objective_.is_c45 ? threshold_least_weight_ : least_weight_;
+    return inside.weight < least || outside.weight < least ? kNoGain : GainOfRisks(RiskOf(inside) + RiskOf(outside));
+  }
+
+  // The impurity of the node, the mean over outputs: rounding may leave a pure one a little below 0.
+  double Impurity() const { return std::max(SafeDivide(risk_, weight_), 0.0); }
 
   // The same of more branches, from the sum of their risks. A gain that is infinite, or no number, is none: every choice
   // below compares gains, of which `kNoGain` alone may be infinite.
@@ -273,10 +309,22 @@ class Judge {
   template <typename Term>
   double SumOfPresent(const Value* sums, const Term& term) const {
     double sum[kSumsOfClasses] = {0, 0, 0, 0};
-    for (int32_t lane = 0, c = 0; lane < kSumsOfClasses; ++lane) {
-      for (; c < stop_of_lane_[lane]; ++c) sum[lane] += term(Real(sums[c]));
+    int32_t next[kSumsOfClasses] = {0, stop_of_lane_[0], stop_of_lane_[1], stop_of_lane_[2]};
+    int32_t together = num_classes_;
+    for (int32_t lane = 0; lane < kSumsOfClasses; ++lane) together = std::min(together, stop_of_lane_[lane] - next[lane]);
+    // The sums do not wait for one another.
+    for (int32_t at = 0; at < together; ++at) {
+      for (int32_t lane = 0; lane < kSumsOfClasses; ++lane) sum[lane] += term(Real(sums[next[lane] + at]));
+    }
+    for (int32_t lane = 0; lane < kSumsOfClasses; ++lane) {
+      for (int32_t c = next[lane] + together; c < stop_of_lane_[lane]; ++c) sum[lane] += term(Real(sums[c]));
     }
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+  }
+
+  static double RiskOf(const Squares<Value>& squares) {
+    const auto weight = static_cast<double>(squares.weight);
+    return weight - SafeDivide(static_cast<double>(squares.sum), weight);
   }
 
   double GiniRisk(const Value* sums) const {

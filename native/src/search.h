@@ -27,6 +27,7 @@ constexpr int64_t kCodesPerBlock = 64;
 // With so many blocks of bytes for a code, codes are sorted rather than read from the blocks.
 constexpr size_t kBlocksPerSorted = 4;
 constexpr int32_t kCountsRow = -1;
+constexpr int32_t kNoEntry = -1;
 // Of so few codes the bits of all are read sooner than the codes of a node are sorted.
 constexpr int64_t kFewCodes = 1 << 8;
 // Of a node of few of so many classes, these alone have cells.
@@ -121,7 +122,7 @@ class Search {
   explicit Search(const Level<Code, Value>& level)
       : level_(level), has_places_(level.HasFewOfManyClasses()), judge_(level.objective), splitter_(judge_, level.rules),
         cells_(has_places_ ? 0 : level.num_bins * level.objective.num_channels),
-        place_(has_places_ ? level.objective.num_classes : 0), present_((level.num_bins + kCodesPerBlock - 1) / kCodesPerBlock * kCodesPerBlock),
+        place_(has_places_ ? level.objective.num_classes : 0), last_entry_(has_places_ ? level.num_bins : 0), present_((level.num_bins + kCodesPerBlock - 1) / kCodesPerBlock * kCodesPerBlock),
         inside_(level.objective.num_channels), missing_(level.objective.num_channels) {}
 
   void Open(int64_t slot) {
@@ -138,7 +139,6 @@ class Search {
     const Value* const sums = level_.sums + node * level_.num_node_channels;
     if (has_places_) {
       judge_.OpenPresent(sums, level_.leaf_weight[root], level_.leaf_rows[root], place_);
-      cells_.resize(std::max<size_t>(cells_.size(), level_.num_bins * channels()));
     } else {
       judge_.Open(sums, level_.rows_of_node[node], level_.leaf_weight[root], level_.leaf_rows[root]);
     }
@@ -176,6 +176,7 @@ class Search {
     const Feature feature = level_.FeatureAt(number);
     const Code* codes = level_.codes + number * level_.num_rows;
     if (level_.samples_thresholds && feature.kind == kThreshold) return OnRandomThreshold(feature, codes);
+    if (has_places_ && feature.kind == kThreshold) return OnEntries(feature, codes);
     Fill(codes);
     const Split split = splitter_.Best(feature, {listed_, cells_.data()});
     ClearCells();
@@ -203,6 +204,43 @@ class Search {
  private:
   int64_t channels() const { return judge_.num_channels(); }
 
+  // Lists the codes of the node's entries in ascending order, and of each the entries, from the last to the first.
+  void ListEntries(const Code* codes) {
+    entry_before_.resize(std::max<size_t>(entry_before_.size(), end_ - begin_));
+    listed_.clear();
+    for (int64_t entry = begin_; entry < end_; ++entry) {
+      const int32_t code = level_.InTable(codes[level_.row[entry]]);
+      if (!std::exchange(present_[code], 1)) listed_.push_back(code), last_entry_[code] = kNoEntry;
+      entry_before_[entry - begin_] = std::exchange(last_entry_[code], static_cast<int32_t>(entry - begin_));
+    }
+    SortListed();
+  }
+
+  // The best threshold of a node of few of many classes. Sums over these are made anew at every code only where they
+  // must be: squares change with the entries.
+  Split OnEntries(const Feature& feature, const Code* codes) {
+    ListEntries(codes);
+    const bool is_any_missing = !listed_.empty() && listed_.back() == feature.missing_code;
+    if (judge_.HasExactSquares() && !(is_any_missing && level_.rules.sets_missing_apart())) return OnSquares(feature);
+    return splitter_.BestOfEntries(feature, listed_, [&](int32_t code, Value* sums) {
+      for (int32_t at = last_entry_[code]; at != kNoEntry; at = entry_before_[at]) Add(begin_ + at, sums);
+    });
+  }
+
+  Split OnSquares(const Feature& feature) {
+    const std::vector<Value>& total = judge_.total();
+    of_class_.assign(channels(), 0);
+    return splitter_.BestOfSquares(feature, listed_, [&](int32_t code, Squares<Value>& inside, Squares<Value>& outside) {
+      for (int32_t at = last_entry_[code]; at != kNoEntry; at = entry_before_[at]) {
+        const int32_t place = place_[level_.label[begin_ + at]];
+        const Value moved = level_.value[begin_ + at];
+        outside.Add(total[place] - of_class_[place], -moved);
+        inside.Add(of_class_[place], moved);
+        of_class_[place] += moved;
+      }
+    });
+  }
+
   // Adds an entry to the sums of a code, in the channels that the node has.
   void Add(int64_t entry, Value* sums) const {
     if (!has_places_) return level_.Add(entry, sums);
@@ -213,7 +251,7 @@ class Search {
 
   // All at once, where that is sooner done than code by code.
   void ClearCells() {
-    if (listed_.size() * kCodesClearedAtOnce >= static_cast<size_t>(level_.num_bins)) {
+    if (!has_places_ && listed_.size() * kCodesClearedAtOnce >= static_cast<size_t>(level_.num_bins)) {
       std::fill_n(cells_.begin(), level_.num_bins * channels(), Value{0});
       return;
     }
@@ -223,12 +261,18 @@ class Search {
   // Adds the node's entries to the cells of their codes, and lists the codes in ascending order.
   void Fill(const Code* codes) {
     if (level_.adds_two_values) return level_.objective.counts_rows ? FillTwo<true>(codes) : FillTwo<false>(codes);
+    if (has_places_) cells_.resize(std::max<size_t>(cells_.size(), level_.num_bins * channels()));
     listed_.clear();
     for (int64_t entry = begin_; entry < end_; ++entry) {
       const int32_t code = level_.InTable(codes[level_.row[entry]]);
       if (!std::exchange(present_[code], 1)) listed_.push_back(code);
       Add(entry, cells_.data() + code * channels());
     }
+    SortListed();
+  }
+
+  // Brings the listed codes into ascending order, and forgets that they are there.
+  void SortListed() {
     if (listed_.size() * kBlocksPerSorted * kCodesPerBlock < present_.size()) {
       std::sort(listed_.begin(), listed_.end());
       for (const int32_t code : listed_) present_[code] = 0;
@@ -417,9 +461,11 @@ class Search {
   FeatureSplitter<Value> splitter_;
   std::vector<Value> cells_;
   std::vector<int32_t> place_;  // of every class that the node has, its channel
+  std::vector<int32_t> last_entry_, entry_before_;  // of every code, and of every entry that of the same code before it
   std::vector<uint8_t> present_;  // of every code
   std::vector<Value> inside_, missing_;
   std::vector<int32_t> listed_, own_codes_;
+  std::vector<Value> of_class_;  // moved inside already, by the channels of classes
   std::vector<uint64_t> order_;  // the features, each after its rank
   std::vector<Split> found_;
   int64_t begin_ = 0, end_ = 0;

@@ -171,7 +171,7 @@ def test_too_little_room_for_nodes_is_widened(grown, monkeypatch):
 
     growing_grow = growing.grow_checked
     monkeypatch.setattr(growing, "grow_checked", grow_if_roomy)
-    monkeypatch.setattr(growing, "capacity_bucket", lambda size: size)
+    monkeypatch.setattr(growing, "capacity_bucket", lambda size, num_classes: size)
     monkeypatch.setattr(growing, "NODES_PER_ENTRY", 0.1)
     again = forest_of(rows, trees_per_batch=4)
     assert_same(again, forest, but=() if rows.num_classes else ("impurity", "gain"))

@@ -201,6 +201,7 @@ def _grow_roots(data: Data, tasks: Sequence[GrowthTask], magnitude: Magnitude, m
     widths = widths_of(datasets)
     limits = [magnitude.scale(task.recipe.limits) for task in tasks]
     most_nodes = sum(_most_nodes(task.data.num_rows, task.recipe) for task in tasks)
+    capacity = buckets.capacity_bucket(most_nodes, max(datasets[0].num_classes, default=0))
     padding = len(data.codes) - len(datasets[0].codes)
     # Grown in float64 whatever the user's setting: a fitted tree lies on the host.
     with jax.enable_x64(True):
@@ -209,13 +210,13 @@ def _grow_roots(data: Data, tasks: Sequence[GrowthTask], magnitude: Magnitude, m
             features_of(datasets[0].schema, recipe.features, widths, padding),
             Limits(*(np.array(limit) for limit in zip(*limits, strict=True))),
             recipe.rules,
-            Sizes(widths.num_bins, buckets.capacity_bucket(most_nodes), len(tasks), entry_capacity=2 * weight.size),
+            Sizes(widths.num_bins, capacity, len(tasks), entry_capacity=2 * weight.size),
             key=None if recipe.key is None else jnp.stack([t.recipe.key for t in tasks if t.recipe.key is not None]),
             mesh=mesh,
         )
-        table = jax.tree.map(np.asarray, table)
+        table = _trimmed(jax.tree.map(np.asarray, table), datasets[0].num_classes)
     trees = (_with_own_codes(take_tree(table, root=n), own.schema, widths) for n, own in enumerate(datasets))
-    return [_trimmed(magnitude.restore(t), own.num_classes) for t, own in zip(trees, datasets, strict=True)]
+    return [magnitude.restore(tree) for tree in trees]
 
 
 def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, trees: range, course: Course) -> Forest:
@@ -233,7 +234,8 @@ def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, tree
         trees=trees,
         course=course,
     )
-    grown = Forest(_trimmed(magnitude.restore(forest.nodes), data.num_classes), forest.first_node)
+    nodes = _trimmed(magnitude.restore(forest.nodes), data.num_classes)
+    grown = Forest(dataclasses.replace(nodes, count=np.ascontiguousarray(nodes.count)), forest.first_node)
     if not isinstance(recipe.rules.objective, Numbers) or not are_far_apart(data.target):
         return grown
     drawing = None if sampling.num_draws is None else drawing_of(rows, sampling.num_draws, key)
@@ -378,8 +380,9 @@ def _joined(parts: Sequence[Real[np.ndarray, "..."]], axis: int = 0) -> Real[np.
 
 
 def _trimmed(tree: Tree, num_classes: tuple[int, ...]) -> Tree:
-    """Returns the tree without the classes that pad a target."""
+    """Returns the tree without the classes that pad a target; of one output as a view."""
     if not num_classes:
         return tree
     columns = [tree.count[:, sum(tree.num_classes[:o]) :][:, :n] for o, n in enumerate(num_classes)]
-    return dataclasses.replace(tree, count=np.concatenate(columns, axis=1), num_classes=num_classes)
+    count = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
+    return dataclasses.replace(tree, count=count, num_classes=num_classes)
