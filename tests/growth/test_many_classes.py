@@ -1,4 +1,4 @@
-"""Trees of many classes, of which a node has few: the kernel in C++ grows those of XLA's programs, and describes them."""
+"""Trees of many classes, of which a node has few: the kernel in C++ grows those of XLA, and describes their nodes."""
 
 import time
 
