@@ -9,7 +9,7 @@ import importlib
 import os
 from typing import Any
 
-INTERFACE = 13
+INTERFACE = 14
 """The version of the arguments of the kernel's functions that this package knows."""
 
 

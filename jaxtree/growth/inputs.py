@@ -162,7 +162,7 @@ class Sizes(NamedTuple):
             twice as many as the leaves that a tree may have that grows best-first.
         num_roots: The number of trees.
         entry_capacity: The greatest number of entries at once, where rows are shared among branches; twice the number
-            at the start if not given.
+            at the start if not given. The kernel in C++ makes room for as many as there are.
     """
 
     num_bins: int

@@ -70,8 +70,9 @@ def has_handler(handler: str) -> bool:
 
 
 def can_grow(rules: ResolvedRules) -> bool:
-    """Whether the kernel is there and knows these rules: all but those that share rows among branches."""
-    return is_available() and _formula(rules.objective) is not None and not rules.shares_missing
+    """Whether the kernel is there and knows these rules: of Newton steps all but those that share rows."""
+    shares = rules.shares_missing and type(rules.objective) is Newton
+    return is_available() and _formula(rules.objective) is not None and not shares
 
 
 def describes_nodes(objective: Objective) -> bool:

@@ -42,11 +42,27 @@ struct Entries {
       sums[1] += value[size + entry];
       return;
     }
+    AddValues(entry, sums, [&](int64_t number) { return value[number * size + entry]; });
+    if (tally.low != nullptr) Compare(entry, node, tally);
+  }
+
+  // The same of an entry of other values, a share of its own.
+  void AddShare(int64_t entry, const Value* share, int64_t node, int64_t num_channels, const Tally<Value>& tally) const {
+    ++tally.num_rows[node];
+    AddValues(entry, tally.sums + node * num_channels, [&](int64_t number) { return share[number]; });
+    if (tally.low != nullptr) Compare(entry, node, tally);
+  }
+
+ private:
+  template <typename ValueOf>
+  void AddValues(int64_t entry, Value* sums, const ValueOf& value_of) const {
     for (const Addition& addition : additions) {
       const int32_t own = addition.label < 0 ? 0 : label[addition.label * size + entry];
-      sums[addition.channel + own] += value[addition.value * size + entry];
+      sums[addition.channel + own] += value_of(addition.value);
     }
-    if (tally.low == nullptr) return;
+  }
+
+  void Compare(int64_t entry, int64_t node, const Tally<Value>& tally) const {
     tally.low[node] = std::min(tally.low[node], identity[entry]);
     tally.high[node] = std::max(tally.high[node], identity[entry]);
   }
@@ -58,25 +74,30 @@ class Columns {
  public:
   // Copies an entry to a place.
   void Put(const Entries<Value>& entries, int64_t entry, int64_t place) {
-    row_[place] = entries.RowOf(entry);
-    for (int64_t at = 0; at < entries.num_labels * entries.size; at += entries.size) {
-      label_[at + place] = entries.label[at + entry];
+    PutRow(entries, entry, place);
+    for (int64_t at = 0, to = 0; at < entries.num_values * entries.size; at += entries.size, to += size_) {
+      value_[to + place] = entries.value[at + entry];
     }
-    for (int64_t at = 0; at < entries.num_values * entries.size; at += entries.size) {
-      value_[at + place] = entries.value[at + entry];
-    }
-    if (entries.identity != nullptr) identity_[place] = entries.identity[entry];
   }
 
-  void Resize(const Entries<Value>& entries) {
-    row_.resize(entries.size);
-    label_.resize(entries.num_labels * entries.size);
-    identity_.resize(entries.identity == nullptr ? 0 : entries.size);
-    value_.resize(entries.num_values * entries.size);
+  // The same of an entry of other values, a share of its own.
+  void PutShare(const Entries<Value>& entries, int64_t entry, const Value* share, int64_t place) {
+    PutRow(entries, entry, place);
+    for (int64_t at = 0; at < entries.num_values; ++at) value_[at * size_ + place] = share[at];
+  }
+
+  // Makes room for so many entries.
+  void Resize(const Entries<Value>& entries, int64_t size) {
+    size_ = size;
+    row_.resize(size);
+    label_.resize(entries.num_labels * size);
+    identity_.resize(entries.identity == nullptr ? 0 : size);
+    value_.resize(entries.num_values * size);
   }
 
   // From here on the entries are read from this memory.
   void Become(Entries<Value>& entries) const {
+    entries.size = size_;
     entries.row = row_.data();
     entries.label = label_.data();
     entries.identity = identity_.empty() ? nullptr : identity_.data();
@@ -84,6 +105,15 @@ class Columns {
   }
 
  private:
+  void PutRow(const Entries<Value>& entries, int64_t entry, int64_t place) {
+    row_[place] = entries.RowOf(entry);
+    for (int64_t at = 0, to = 0; at < entries.num_labels * entries.size; at += entries.size, to += size_) {
+      label_[to + place] = entries.label[at + entry];
+    }
+    if (entries.identity != nullptr) identity_[place] = entries.identity[entry];
+  }
+
+  int64_t size_ = 0;
   std::vector<int32_t> row_, label_;
   std::vector<int64_t> identity_;
   std::vector<Value> value_;

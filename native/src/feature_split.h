@@ -25,7 +25,7 @@ constexpr int32_t kMostCodesExhaustive = 8;
 
 constexpr int32_t kAllBranches = 1 << 30;
 
-// As in `jaxtree/growth/inputs.py`. Rows are never shared among branches here.
+// As in `jaxtree/growth/inputs.py`.
 enum Missing : int32_t { kBranch = 0, kLearn = 1, kFraction = 2 };
 enum Selection : int32_t { kGain = 0, kGainRatio = 1, kInformation = 2 };
 
@@ -56,6 +56,7 @@ struct SplitRules {
   int32_t num_words, num_bins;
 
   bool sets_missing_apart() const { return has_missing && missing != kBranch; }
+  bool shares_missing() const { return has_missing && missing == kFraction; }
 
   // The branch of a missing value where none is learned: `branch` where missing is a value of its own.
   int32_t DefaultBranch(int32_t branch) const {
@@ -74,21 +75,9 @@ class FeatureSplitter {
 
   Split Best(const Feature& feature, const Histogram<Value>& histogram) {
     judge_.SetMonotone(feature.monotone);
-    if (feature.kind == kSubset) return BestSubset(feature, histogram);
     has_any_missing_ = false;
-    if (rules_.sets_missing_apart()) ReadMissing(feature, histogram);
-    candidates_.clear();
-    if (IsScoredAtOnce(feature)) return BestOfGains(feature, histogram);
-    if (feature.kind == kMultiway) return Multiway(feature, histogram);
-    if (feature.kind == kThreshold) {
-      ScoreThresholds(feature, histogram.codes, [&](int32_t code, Value* sums) {
-        const Value* const cells = CellsOf(histogram, code);
-        for (int64_t c = 0; c < size(); ++c) sums[c] += cells[c];
-      });
-    } else {
-      ScoreOneVsRest(feature, histogram);
-    }
-    return Choose(feature, histogram);
+    if (rules_.shares_missing() && HasMissing(feature, histogram)) return BestOfKnown(feature, histogram);
+    return BestOfAll(feature, histogram);
   }
 
   // The threshold between `code` and `next_code`, with the sums up to it and those of missing values.
@@ -96,10 +85,16 @@ class FeatureSplitter {
                   bool has_any_missing) {
     judge_.SetMonotone(feature.monotone);
     std::copy_n(missing, missing_.size(), missing_.begin());
-    has_any_missing_ = has_any_missing;
+    is_shared_ = rules_.shares_missing() && has_any_missing;
+    has_any_missing_ = has_any_missing && !is_shared_;
+    if (is_shared_) judge_.TakeOut(missing);
     const Candidate found = ThresholdCandidate(code, inside);
+    double gain = judge_.Rounded(OfWhole(found.gain));
+    if (is_c45()) gain = judge_.Corrected(gain, 1);
+    const double information = InformationOf(found.inside);
+    if (is_shared_) PutBack();
     if (feature.first_apart != nullptr && next_code < feature.first_apart[code]) return {};
-    return {judge_.Rounded(found.gain), feature.number, code, next_code, found.missing_branch, 0, {}};
+    return {gain, feature.number, code, next_code, found.missing_branch, information, {}};
   }
 
   // The best threshold where `add` adds the entries of a code to sums: there are no cells.
@@ -140,13 +135,57 @@ class FeatureSplitter {
 
   int64_t size() const { return judge_.num_channels(); }
 
+  static bool HasMissing(const Feature& feature, const Histogram<Value>& histogram) {
+    return !histogram.codes.empty() && histogram.codes.back() == feature.missing_code;
+  }
+
+  // The best split of the rows whose value is known, of which every branch gets a share of the others.
+  Split BestOfKnown(const Feature& feature, const Histogram<Value>& histogram) {
+    known_codes_.assign(histogram.codes.begin(), histogram.codes.end() - 1);
+    if (known_codes_.empty()) return {};
+    std::copy_n(CellsOf(histogram, feature.missing_code), size(), missing_.begin());
+    is_shared_ = true;
+    judge_.TakeOut(missing_.data());
+    Split split = BestOfAll(feature, {known_codes_, histogram.cells});
+    PutBack();
+    return split;
+  }
+
+  void PutBack() {
+    judge_.PutBack();
+    is_shared_ = false;
+  }
+
+  // Where rows are shared, a gain counts by the share of the weight that is known.
+  double OfWhole(double gain) const {
+    return is_shared_ && gain > kNoGain ? gain * (judge_.weight() / judge_.whole_weight()) : gain;
+  }
+
+  Split BestOfAll(const Feature& feature, const Histogram<Value>& histogram) {
+    if (feature.kind == kSubset) return BestSubset(feature, histogram);
+    if (rules_.sets_missing_apart() && !is_shared_) ReadMissing(feature, histogram);
+    candidates_.clear();
+    if (IsScoredAtOnce(feature)) return BestOfGains(feature, histogram);
+    if (feature.kind == kMultiway) return Multiway(feature, histogram);
+    if (feature.kind == kThreshold) {
+      ScoreThresholds(feature, histogram.codes, [&](int32_t code, Value* sums) {
+        const Value* const cells = CellsOf(histogram, code);
+        for (int64_t c = 0; c < size(); ++c) sums[c] += cells[c];
+      });
+    } else {
+      ScoreOneVsRest(feature, histogram);
+    }
+    for (Candidate& candidate : candidates_) candidate.gain = OfWhole(candidate.gain);
+    return Choose(feature, histogram);
+  }
+
   const Value* CellsOf(const Histogram<Value>& histogram, int32_t code) const {
     return histogram.cells + code * size();
   }
 
   void ReadMissing(const Feature& feature, const Histogram<Value>& histogram) {
     std::fill_n(missing_.begin(), size(), 0);
-    if (histogram.codes.empty() || histogram.codes.back() != feature.missing_code) return;
+    if (!HasMissing(feature, histogram)) return;
     std::copy_n(CellsOf(histogram, feature.missing_code), size(), missing_.begin());
     has_any_missing_ = true;
   }
@@ -166,7 +205,9 @@ class FeatureSplitter {
 
   double InformationOf(Value inside) const {
     if (!is_c45()) return 0;
-    return judge_.SplitInformation(std::array<Value, 2>{inside, judge_.WeightOf(judge_.total().data()) - inside});
+    const Value outside = judge_.WeightOf(judge_.total().data()) - inside;
+    if (!is_shared_) return judge_.SplitInformation(std::array<Value, 2>{inside, outside});
+    return judge_.SplitInformation(std::array<Value, 3>{inside, outside, judge_.WeightOf(missing_.data())});
   }
 
   const Value* WithMissing(const Value* sums) {
@@ -250,8 +291,9 @@ class FeatureSplitter {
     if (!(num_enough >= 2 && (is_c45() || num_enough == num_used))) return {};
     int32_t branch = rules_.DefaultBranch(feature.missing_code);
     if (has_any_missing_) kept += least_more;
-    const double gain = judge_.GainOfRisks(kept);
+    const double gain = OfWhole(judge_.GainOfRisks(kept));
     if (gain == kNoGain) return {};
+    if (is_shared_) weights_.push_back(judge_.WeightOf(missing_.data()));
     if (has_any_missing_) {
       const auto host = std::find_if(more_.begin(), more_.end(), [&](const auto& more) {
         return more.first <= least_more + judge_.RiskTolerance();
@@ -287,7 +329,9 @@ class FeatureSplitter {
     } else if (rules_.selection == kGainRatio) {
       gain = chosen->gain;
     }
-    return {gain, feature.number, chosen->code, next == histogram.codes.end() ? kNoCode : *next,
+    // The missing code is the last one that the node has.
+    const int32_t past_all = is_shared_ ? feature.missing_code : kNoCode;
+    return {gain, feature.number, chosen->code, next == histogram.codes.end() ? past_all : *next,
             chosen->missing_branch, InformationOf(chosen->inside), {}};
   }
 
@@ -392,7 +436,8 @@ class FeatureSplitter {
     const bool upper_is_heavier = 2 * judge_.WeightOf(sums_.data()) < judge_.WeightOf(judge_.total().data());
     const int32_t branch = rules_.missing == kFraction ? kAllBranches : kUnresolved;
     const double information = InformationOf(judge_.WeightOf(sums_.data()));
-    Split split{judge_.Rounded(best), feature.number, 0, 0, branch, information, {}};
+    const double gain = judge_.Rounded(OfWhole(best), judge_.Tolerance(best));
+    Split split{gain, feature.number, 0, 0, branch, information, {}};
     split.subset.assign(rules_.num_words, 0);
     assert(histogram.codes.empty() || histogram.codes.back() < rules_.num_words * kCodesPerWord);
     assert(rules_.num_bins <= rules_.num_words * kCodesPerWord);
@@ -409,7 +454,9 @@ class FeatureSplitter {
 
   Judge<Value>& judge_;
   const SplitRules rules_;
-  bool has_any_missing_ = false;
+  bool has_any_missing_ = false;  // and one branch gets the rows whose value is missing
+  bool is_shared_ = false;        // or every branch gets a share
+  std::vector<int32_t> known_codes_;
   std::vector<Value> sums_, with_missing_, missing_;
   NewtonGains<Value> newton_gains_;
   std::vector<Candidate> candidates_;

@@ -25,6 +25,7 @@
 #include "parallel.h"
 #include "row_order.h"
 #include "search.h"
+#include "shared_rows.h"
 #include "types.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -76,6 +77,7 @@ class Growth {
     bool is_whole;  // whether they are all entries of the node
     int64_t begin, end;
     int64_t first;  // of its branches in `next_`
+    bool has_shared = false;  // entries that go to every branch
   };
 
   void Add(int64_t entry, int64_t node, const Tally<Value>& tally) const {
@@ -362,7 +364,7 @@ class Growth {
       int64_t before = start_[slot];
       for (auto& places : next) before += std::exchange(places[slot], before);
     }
-    Columns<Value>& sorted = Blank();
+    Columns<Value>& sorted = Blank(entries_.size);
     ForEachPart(pool_, num_parts, entries_.size, [&](int64_t part, int64_t begin, int64_t end) {
       for (int64_t entry = begin; entry < end; ++entry) {
         const int32_t slot = slot_[entry];
@@ -376,10 +378,10 @@ class Growth {
     is_in_row_order_ = false;
   }
 
-  // The memory that the entries are not in.
-  Columns<Value>& Blank() {
+  // The memory that the entries are not in, with room for `size` entries.
+  Columns<Value>& Blank(int64_t size) {
     Columns<Value>& blank = columns_[1 - in_use_];
-    blank.Resize(entries_);
+    blank.Resize(entries_, size);
     return blank;
   }
 
@@ -391,14 +393,17 @@ class Growth {
   // Sends the entries to the children, and moves those whose nodes may be split.
   void SendSorted(int32_t first) {
     CutIntoPieces();
-    ForEachGroup([&](const Piece& piece) { CountPiece(piece); });
+    ForEachGroup([&](Piece& piece) { CountPiece(piece); });
+    if (level_.rules.shares_missing()) CountShares(first);
     OpenFrontier(first);
     if (frontier_.empty()) return;
     PlaceSlots();
     PlacePieces(first);
-    Columns<Value>& moved = Blank();
+    // Entries that are shared out become more.
+    Columns<Value>& moved = Blank(level_.rules.shares_missing() ? stop_.back() : entries_.size);
     ForEachGroup([&](const Piece& piece) { MovePiece(piece, moved); });
     UseBlank();
+    if (level_.rules.shares_missing()) branch_.resize(entries_.size);
   }
 
   void CutIntoPieces() {
@@ -430,17 +435,59 @@ class Growth {
   }
 
   // Adds a piece to the sums of the children, and counts its entries of every branch.
-  void CountPiece(const Piece& piece) {
-    const int32_t num_branches = table_.num_children[piece.node], first_child = table_.first_child[piece.node];
-    const auto count = [&](const Tally<Value>& tally) {
+  void CountPiece(Piece& piece) {
+    const int32_t first_child = table_.first_child[piece.node];
+    const int32_t missing_code = table_.missing_code[piece.node];
+    const bool shares = level_.rules.shares_missing() && table_.missing_branch[piece.node] == kAllBranches;
+    const Code* const codes = level_.codes + table_.feature[piece.node] * level_.num_rows;
+    TallyPiece(piece, [&](const Tally<Value>& tally) {
       for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
-        const int32_t branch = BranchOf(entry, piece.node);
+        const int32_t code = codes[entries_.RowOf(entry)];
+        if (shares && code == missing_code) {
+          branch_[entry] = kEveryBranch;
+          piece.has_shared = true;
+          continue;
+        }
+        const int32_t branch = table_.BranchOf(piece.node, code);
         branch_[entry] = branch;
         ++next_[piece.first + branch];
         Add(entry, branch, tally);
         if (leaf_ != nullptr) leaf_[entries_.RowOf(entry)] = first_child + branch;
       }
-    };
+    });
+  }
+
+  // Adds the shares of the entries that go to every branch; those of all others have been added.
+  void CountShares(int32_t first) {
+    const auto has_shared = [](const Piece& piece) { return piece.has_shared; };
+    if (std::none_of(pieces_.begin(), pieces_.end(), has_shared)) return;
+    shares_.Open(table_, first, [this](int32_t child) { return nodes_.WeightOf(child); });
+    ForEachGroup([&](const Piece& piece) {
+      if (!piece.has_shared) return;
+      TallyPiece(piece, [&](const Tally<Value>& tally) {
+        ForEachShare(piece, [&](int64_t entry, int32_t branch, const Value* share) {
+          ++next_[piece.first + branch];
+          entries_.AddShare(entry, share, branch, table_.num_channels, tally);
+        });
+      });
+    });
+  }
+
+  // Calls give(entry, branch, values) for every share of a piece's entries.
+  template <typename Give>
+  void ForEachShare(const Piece& piece, const Give& give) const {
+    std::vector<Value> values(entries_.num_values);
+    for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
+      if (branch_[entry] != kEveryBranch) continue;
+      shares_.ForBranches(table_, piece.node, entries_, entry, values,
+                          [&](int32_t branch, const Value* share) { give(entry, branch, share); });
+    }
+  }
+
+  // Has count(tally) add to the sums of a piece's branches.
+  template <typename Count>
+  void TallyPiece(const Piece& piece, const Count& count) {
+    const int32_t num_branches = table_.num_children[piece.node], first_child = table_.first_child[piece.node];
     if (piece.is_whole) return count(table_.TallyFrom(first_child));
     OwnTally<Value> own = table_.BlankTally(num_branches);
     count(own.View());
@@ -462,9 +509,15 @@ class Growth {
 
   void MovePiece(const Piece& piece, Columns<Value>& to) {
     for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
+      if (piece.has_shared && branch_[entry] == kEveryBranch) continue;
       int64_t& place = next_[piece.first + branch_[entry]];
       if (place != kNoSlot) to.Put(entries_, entry, place++);
     }
+    if (!piece.has_shared) return;
+    ForEachShare(piece, [&](int64_t entry, int32_t branch, const Value* share) {
+      int64_t& place = next_[piece.first + branch];
+      if (place != kNoSlot) to.PutShare(entries_, entry, share, place++);
+    });
   }
 
   Threads& pool_;
@@ -494,6 +547,7 @@ class Growth {
   int in_use_ = 0;
   std::vector<Piece> pieces_;
   std::vector<size_t> groups_;                 // the first piece of every group, and the number of pieces
+  Shares<Value> shares_;                       // of the children of the level, where rows are shared
   std::vector<int64_t> next_;                  // of every piece and branch: the entries, then the place of the next one
   std::mutex tally_mutex_;
 };

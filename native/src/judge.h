@@ -110,15 +110,29 @@ class Judge {
   // The limits of C4.5, for which thresholds have a least weight of their own.
   void OpenC45(double mdl_correction, double num_declared_classes) {
     mdl_correction_ = mdl_correction;
-    const double mean = kC45Share * weight_ / num_declared_classes;
-    const auto in_units = [this](double weight) {
-      const double most = static_cast<double>(std::numeric_limits<Value>::max() / 2);
-      return Held(std::ceil((weight - kC45Tolerance) / objective_.weight_unit), -most, most);
-    };
-    const bool least_is_enough = in_units(mean) <= static_cast<double>(least_weight_);
-    threshold_least_weight_ =
-        least_is_enough ? least_weight_ : static_cast<Value>(in_units(std::min(mean, kC45Most)));
+    num_declared_classes_ = num_declared_classes;
+    SetLeastOfThresholds();
   }
+
+  // From here on a feature's splits divide the rows whose value is known: every branch gets a share of the others, whose
+  // sums are `missing`. What counts as equal, and C4.5's split information, are still those of the whole node.
+  void TakeOut(const Value* missing) {
+    whole_.assign(total_.begin(), total_.end());
+    for (int32_t c = 0; c < num_channels_; ++c) total_[c] -= missing[c];
+    WeighTotal();
+    if (objective_.is_c45) SetLeastOfThresholds();
+  }
+
+  // From here on splits divide the whole node again.
+  void PutBack() {
+    total_.swap(whole_);
+    WeighTotal();
+    if (objective_.is_c45) SetLeastOfThresholds();
+  }
+
+  // The weight of the rows that splits divide, and that of the node.
+  double weight() const { return weight_; }
+  double whole_weight() const { return whole_weight_; }
 
   // The bounds of the values of the node's branches.
   void OpenBounds(double lower, double upper) {
@@ -208,21 +222,21 @@ class Judge {
   template <typename Weights>
   double SplitInformation(const Weights& weights) const {
     double sum = 0;
-    for (const Value weight : weights) sum += XLogX(Real(weight) / weight_);
+    for (const Value weight : weights) sum += XLogX(Real(weight) / whole_weight_);
     return -sum;
   }
 
   // C4.5's correction of the gain of a threshold by the description length of its choice; `kNoGain` if none is left.
   double Corrected(double gain, int64_t num_tried) const {
     const double cost = mdl_correction_ * Log2(static_cast<double>(std::max<int64_t>(num_tried, 1)));
-    const double left = gain - cost / (weight_ > 0 ? weight_ : 1);
+    const double left = gain - cost / (whole_weight_ > 0 ? whole_weight_ : 1);
     return left > kC45Tolerance ? left : kNoGain;
   }
 
   // The greatest difference from the best gain of gains that count as equal.
   double Tolerance(double best) const {
     if (objective_.is_c45) return kC45Tolerance;
-    return objective_.IsOfNumbers() ? kTieTolerance * std::max(best, 0.0) : kTieTolerance * SafeDivide(risk_, weight_);
+    return objective_.IsOfNumbers() ? kTieTolerance * std::max(best, 0.0) : kTieTolerance * SafeDivide(whole_risk_, whole_weight_);
   }
 
   // The least gain that counts as equal to the best one: some gain is at least that, and `kNoGain` never is.
@@ -231,8 +245,10 @@ class Judge {
   }
 
   // The best gain, 0 within the tolerance; the risk of numbers cannot rise, but penalties may.
-  double Rounded(double best) const {
-    if (std::abs(best) <= Tolerance(best)) return 0;
+  double Rounded(double best) const { return Rounded(best, Tolerance(best)); }
+
+  double Rounded(double best, double tolerance) const {
+    if (std::abs(best) <= tolerance) return 0;
     const bool is_convex = objective_.IsOfNumbers() && !objective_.IsNewton();
     return is_convex && best > kNoGain ? std::max(best, 0.0) : best;
   }
@@ -241,12 +257,30 @@ class Judge {
   void OpenTotal(Value least_weight, Value least_rows) {
     least_weight_ = least_weight;
     least_rows_ = least_rows;
+    WeighTotal();
+    whole_weight_ = weight_;
+    whole_risk_ = risk_;
+  }
+
+  void WeighTotal() {
     weight_ = static_cast<double>(WeightOf(total_.data())) * objective_.weight_unit;
     inverse_weight_ = 1 / (weight_ > 0 ? weight_ : 1);
     for (int32_t output = 0; output < objective_.num_outputs && objective_.IsCentred(); ++output) {
       center_[output] = FloorDivide(total_[1 + output], std::max<Value>(total_[0], 1));
     }
     risk_ = RiskOf(total_.data());
+  }
+
+  // The least weight of a side of a C4.5 threshold: `Judge.c45_least_weight`.
+  void SetLeastOfThresholds() {
+    const double mean = kC45Share * weight_ / num_declared_classes_;
+    const auto in_units = [this](double weight) {
+      const double most = static_cast<double>(std::numeric_limits<Value>::max() / 2);
+      return Held(std::ceil((weight - kC45Tolerance) / objective_.weight_unit), -most, most);
+    };
+    const bool least_is_enough = in_units(mean) <= static_cast<double>(least_weight_);
+    threshold_least_weight_ =
+        least_is_enough ? least_weight_ : static_cast<Value>(in_units(std::min(mean, kC45Most)));
   }
 
   static Value FloorDivide(Value a, Value b) { return a / b - (a % b != 0 && a < 0); }
@@ -390,9 +424,10 @@ class Judge {
   int32_t num_classes_, num_channels_, stop_of_lane_[kSumsOfClasses] = {};
   bool has_places_ = false;
   const double* penalties_ = nullptr;
-  std::vector<Value> total_, outside_, center_;
+  std::vector<Value> total_, whole_, outside_, center_;  // `whole_`: the node's, while the known rows alone are divided
   Value least_weight_ = 0, threshold_least_weight_ = 0, least_rows_ = 0;
-  double weight_ = 0, inverse_weight_ = 1, risk_ = 0, mdl_correction_ = 0;
+  double weight_ = 0, inverse_weight_ = 1, risk_ = 0, whole_weight_ = 0, whole_risk_ = 0;
+  double mdl_correction_ = 0, num_declared_classes_ = 0;
   double lower_ = -std::numeric_limits<double>::infinity(), upper_ = std::numeric_limits<double>::infinity();
   int32_t monotone_ = 0;
 };
