@@ -2,7 +2,8 @@
 //
 // An entry is a row with a weight on its way down a tree. While levels have few nodes, entries stay in the order of the
 // rows, and each knows the slot of its node. Later they are sorted: the entries of a node that may be split lie side by
-// side, and those of leaves are dropped. In row order the sums of children often follow from the histogram of the split.
+// side, and those of leaves are dropped. In row order the sums of children often follow from the histogram of the split. Where
+// rows are shared among branches, entries are sorted from the start, and one that is sent to several children becomes more.
 
 #ifndef JAXTREE_NATIVE_GROWTH_H_
 #define JAXTREE_NATIVE_GROWTH_H_

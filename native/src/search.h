@@ -176,7 +176,7 @@ class Search {
     const Feature feature = level_.FeatureAt(number);
     const Code* codes = level_.codes + number * level_.num_rows;
     if (level_.samples_thresholds && feature.kind == kThreshold) return OnRandomThreshold(feature, codes);
-    if (has_places_ && feature.kind == kThreshold) return OnEntries(feature, codes);
+    if (has_places_ && feature.kind == kThreshold && !level_.rules.shares_missing()) return OnEntries(feature, codes);
     Fill(codes);
     const Split split = splitter_.Best(feature, {listed_, cells_.data()});
     ClearCells();

@@ -16,6 +16,7 @@ from jaxtree import (
     RandomForestClassifier,
 )
 from jaxtree.growth.grow import num_programs
+from tests.growth.native_trees import needs_kernel
 
 EVENT = "/jax/core/compile/backend_compile_duration"
 IRIS, DIABETES = load_iris(return_X_y=True), load_diabetes(return_X_y=True)
@@ -64,6 +65,46 @@ def test_weights_compile_once_whatever_they_are():
     assert num_programs() == before
 
 
+def words_with_gaps(num_rows, num_columns, share):
+    rng = np.random.default_rng(0)
+    X = rng.choice(["a", "b", "c"], (num_rows, num_columns)).astype(object)
+    target = (X[:, 0] == "a") ^ (rng.random(num_rows) < 0.2)
+    X[rng.random(X.shape) < share] = None
+    return X, target
+
+
+@needs_kernel
+def test_rows_shared_among_branches_compile_one_program():
+    """However many parts of rows there are: XLA's programs of growth have room for a number of them."""
+    before = num_programs()
+    C45Classifier(confidence=None).fit(*words_with_gaps(150, 13, 0.5))
+    assert num_programs() == before + 1
+
+
+def programs_by_themselves(fit):
+    """The files whose operations compile programs of their own in a fit of a table of a new size."""
+    others = []
+
+    def note(event, duration, **_):
+        own = [frame.filename for frame in traceback.extract_stack() if "/jaxtree/" in frame.filename]
+        if event == EVENT and not own[-1].endswith("compilation.py"):
+            others.append(own[-1])
+
+    fit(100, 3)
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        fit(3000, 11)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
+    return others
+
+
+@pytest.mark.parametrize("criterion", ["entropy", "gini"])
+def test_subtrees_raised_in_a_table_of_a_new_size_compile_only_what_is_let_go_again(criterion):
+    tree = C45Classifier(criterion=criterion)
+    assert programs_by_themselves(lambda *shape: tree.fit(*words_with_gaps(*shape, 0.05))) == []
+
+
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -75,22 +116,10 @@ def test_weights_compile_once_whatever_they_are():
 )
 def test_a_table_of_a_new_size_compiles_only_what_is_let_go_again(estimator):
     """JAX keeps programs of operations by themselves, thousands of them; `compiled` keeps those last used."""
-    others = []
-
-    def note(event, duration, **_):
-        own = [frame.filename for frame in traceback.extract_stack() if "/jaxtree/" in frame.filename]
-        if event == EVENT and not own[-1].endswith("compilation.py"):
-            others.append(own[-1])
 
     def fit(number, size):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(number, size))
         clone(estimator).fit(X, X[:, 0] > 0).predict(X)
 
-    fit(100, 3)
-    jax.monitoring.register_event_duration_secs_listener(note)
-    try:
-        fit(3000, 11)
-    finally:
-        jax.monitoring.unregister_event_duration_listener(note)
-    assert others == []
+    assert programs_by_themselves(fit) == []

@@ -1,17 +1,17 @@
 """Quinlan's trees: ID3 and C4.5."""
 
 import dataclasses
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import Annotated, Any, ClassVar
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Float, Int
 
 from jaxtree.buckets import class_bucket, node_bucket
-from jaxtree.criteria import Criterion
+from jaxtree.compilation import compiled, options_of_small_programs
+from jaxtree.criteria import Criterion, entropy
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import Outputs
 from jaxtree.estimators.common.conventions import Words, whole
@@ -20,7 +20,7 @@ from jaxtree.estimators.common.parameters import BALANCED, CLASS_CRITERIA, deepe
 from jaxtree.estimators.common.prunings import AT_LEAST_0, Collapse, Pessimistic, Pruning
 from jaxtree.estimators.trees.base import BaseTreeClassifier
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules, Selection
-from jaxtree.prune.raising import prune_with_raising
+from jaxtree.prune.raising import Impurity, entropy_in_bits, prune_with_raising
 from jaxtree.prune.training_errors import DEVIATES, MOST_CONFIDENCE
 from jaxtree.sklearn_compat import Interval
 from jaxtree.table.encoder import Encoder
@@ -282,15 +282,20 @@ class C45Classifier(BaseTreeClassifier):
         return np.concatenate(shares, axis=1)
 
 
-@functools.lru_cache(maxsize=16)
-def _impurity(criterion: Criterion) -> Callable[[Float[np.ndarray, "node class"]], Float[np.ndarray, " node"]]:
+def _impurity(criterion: Criterion) -> Impurity:
     """Returns the criterion of many nodes, on the host; sizes are padded so that few programs are compiled."""
-    batched = jax.jit(jax.vmap(criterion))
+    if criterion is entropy:
+        return entropy_in_bits
 
     def impurity(count):
         num_nodes, num_classes = count.shape
         padding = ((0, node_bucket(num_nodes) - num_nodes), (0, class_bucket(num_classes) - num_classes))
         with jax.enable_x64(True):
-            return np.asarray(batched(np.pad(count, padding)))[:num_nodes]
+            return np.asarray(_impurities(np.pad(count, padding), criterion=criterion))[:num_nodes]
 
     return impurity
+
+
+@compiled("criterion", options=options_of_small_programs)
+def _impurities(count: Float[Array, "node class"], *, criterion: Criterion) -> Float[Array, " node"]:
+    return jax.vmap(criterion)(count)
