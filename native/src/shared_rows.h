@@ -3,14 +3,13 @@
 #ifndef JAXTREE_NATIVE_SHARED_ROWS_H_
 #define JAXTREE_NATIVE_SHARED_ROWS_H_
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "entries.h"
-#include "feature_split.h"
+#include "judge.h"
 #include "nodes.h"
 
 namespace jaxtree {
@@ -56,7 +55,9 @@ class Shares {
  private:
   static Value Cut(Value value, Value known, Value all) {
     if (known == all) return value;
-    return static_cast<Value>(std::floor(static_cast<double>(value) * (static_cast<double>(known) / static_cast<double>(all))));
+    constexpr double kMost = static_cast<double>(std::numeric_limits<Value>::max() / 2);
+    const double share = static_cast<double>(known) / static_cast<double>(all);
+    return static_cast<Value>(Held(std::floor(static_cast<double>(value) * share), -kMost, kMost));
   }
 
   int32_t first_ = 0;

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import Missing, criteria, grow
+from jaxtree import Missing, Selection, criteria, grow
 from jaxtree.growth import native_rows
 from jaxtree.growth.newton import Newton, Penalties
 from jaxtree.optimal import native as optimal_native
@@ -19,11 +19,14 @@ FLOATS = np.array([-np.inf, -1e308, -1.0, -0.0, 0.0, 1e-308, 1.0, 1e308, np.inf,
 SIZE = {"num_rows": 120, "num_bins": 32, "num_categories": 6}
 
 NEWTON = {"newton": Newton(has_noise=True), "penalties": Penalties(1.0, 0.0, np.inf)}
+SHARED = {"missing": Missing.FRACTION, "weight": "floats"}
 CASES = {
     "classes": {"kinds": MIXED},
     "branches": {"kinds": BRANCHES, "num_classes": 3},
     "numbers": {"kinds": MIXED, "of_numbers": True, "num_roots": 3},
     "drawn": {"kinds": THRESHOLDS, "draws_thresholds": True, "is_apart": True, "max_features": 3},
+    "shared": {"kinds": BRANCHES, **SHARED, "criterion": criteria.entropy, "selection": Selection.GAIN_RATIO},
+    "shared numbers": {"kinds": MIXED, **SHARED, "of_numbers": True, "num_roots": 3, "draws_thresholds": True},
     "newton": {"kinds": THRESHOLDS, **NEWTON},
     "words": {"kinds": MIXED, **NEWTON, "missing": Missing.BRANCH, "sets": [[0, 1, 5], [1, 2, 6]]},
     "best first": {"kinds": THRESHOLDS, **NEWTON, "max_leaf_nodes": 9},
