@@ -36,6 +36,7 @@ SLOW = {
         "max_depth": 4,
         "missing_shares": (0.1,),
     },
+    "many classes": {"kinds": (T, M, T, T, M, T, T, O), "num_classes": 70, **C45},
 }
 ALL_OTHERS = {
     "C4.5, drawn thresholds": {"kinds": THRESHOLDS, "draws": "samples_thresholds", **C45},
@@ -47,7 +48,6 @@ ALL_OTHERS = {
     "drawn thresholds": {"kinds": MIXED, "draws": "samples_thresholds"},
     "drawn ties": {"kinds": MIXED, "draws": "draws_ties"},
     "many trees": {"kinds": BRANCHES, "num_roots": 3},
-    "many classes": {"kinds": (T, M, T, T, M, T, T, O), "num_classes": 70, **C45},
 }
 
 
