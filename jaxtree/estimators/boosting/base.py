@@ -27,8 +27,8 @@ from jaxtree.estimators.boosting.metrics import Judged, mean_loss, metric_of, st
 from jaxtree.estimators.boosting.parameters import BoostingParameters
 from jaxtree.estimators.boosting.rows import evaluations_by_name, read_evaluation, scored_rows, target_of
 from jaxtree.estimators.boosting.training import BoostingRun, OnProgress
+from jaxtree.estimators.common.constraints import check_kept_trees, read_monotone
 from jaxtree.estimators.common.extras import RoutesExtras, fit_fields
-from jaxtree.estimators.common.monotone import check_kept_trees, read_monotone
 from jaxtree.estimators.common.parts import part_by_part
 from jaxtree.losses.links import predictions_of
 from jaxtree.losses.loss import BaseLoss, shifted

@@ -14,10 +14,9 @@ from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
 from jaxtree.boosting.shrinkage import NO_PATIENCE, Shrinkage
 from jaxtree.dataset.sample import Outputs
+from jaxtree.estimators.common.constraints import read_interactions, read_monotone
 from jaxtree.estimators.common.conventions import Words, generator_of, whole
 from jaxtree.estimators.common.growing import FeatureOptions
-from jaxtree.estimators.common.interactions import read_interactions
-from jaxtree.estimators.common.monotone import read_monotone
 from jaxtree.estimators.common.parameters import AUTO, INTERACTIONS, EncodingParameters
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Sizes

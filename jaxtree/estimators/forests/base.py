@@ -17,9 +17,9 @@ from jaxtree import forks
 from jaxtree.arrays import Device
 from jaxtree.dataset.dataset import Dataset, read_dataset
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
+from jaxtree.estimators.common.constraints import check_kept_trees
 from jaxtree.estimators.common.conventions import key_of, progress_of_trees
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, grow_sample, rows_of
-from jaxtree.estimators.common.monotone import check_kept_trees
 from jaxtree.estimators.common.parameters import ForestParameters
 from jaxtree.estimators.common.parts import part_by_part
 from jaxtree.estimators.common.prediction import FittedTrees

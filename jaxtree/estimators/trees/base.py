@@ -21,9 +21,9 @@ from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all
 from jaxtree.dataset.magnitude import check_gains, exponent_of
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.constraints import clip_to_bounds
 from jaxtree.estimators.common.conventions import key_of
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, decode_thresholds, grow_tables
-from jaxtree.estimators.common.monotone import clip_to_bounds
 from jaxtree.estimators.common.parameters import TableParameters
 from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.estimators.common.prediction import FittedTree, PredictsClasses

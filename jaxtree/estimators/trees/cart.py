@@ -11,10 +11,9 @@ from sklearn.utils import Bunch
 
 from jaxtree.criteria import Criterion
 from jaxtree.dataset.dataset import Dataset
+from jaxtree.estimators.common.constraints import read_interactions, read_monotone
 from jaxtree.estimators.common.conventions import Words, key_of
 from jaxtree.estimators.common.growing import FeatureOptions, Recipe
-from jaxtree.estimators.common.interactions import read_interactions
-from jaxtree.estimators.common.monotone import read_monotone
 from jaxtree.estimators.common.parameters import BALANCED, CLASS_CRITERIA, CartParameters, RegressionParameters
 from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
 from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules
