@@ -103,8 +103,8 @@ def test_the_trees_are_those_of_a_booster_in_numpy(name):
 
 
 def pairs(losses, samples):
-    """Every loss on all rows, and the last one on drawn rows; other pairs are tested by hand."""
-    every_day = lambda loss, sample: loss is losses[-1] or sample is samples[0]  # noqa: E731
+    """Every loss with a way to draw rows of its own; other pairs are tested by hand."""
+    every_day = lambda loss, sample: losses.index(loss) % len(samples) == samples.index(sample)  # noqa: E731
     return [
         pytest.param(
             loss, sample, id=f"{loss}-{sample}", marks=() if every_day(loss, sample) else pytest.mark.exhaustive

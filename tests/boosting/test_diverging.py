@@ -56,9 +56,12 @@ OTHERS = {
 }
 
 
-def in_both_ways(names, *fast):
-    """Every case by the kernel, and by XLA's programs, which take long to compile."""
-    by_xla = [pytest.param(name, "xla", marks=[] if name in fast else pytest.mark.slow) for name in names]
+def in_both_ways(names, *of_xla, fast=()):
+    """Every case by the kernel; by XLA's programs, which take long to compile, those that these treat differently.
+
+    Derivatives are the same program's in both ways, so that a loss by the kernel is enough.
+    """
+    by_xla = [pytest.param(name, "xla", marks=[] if name in fast else pytest.mark.slow) for name in of_xla]
     return pytest.mark.parametrize(
         ("name", "engine"), [*((name, "kernel") for name in names), *by_xla], indirect=["engine"]
     )
@@ -96,7 +99,7 @@ def end(model, X, y, **given):
     return model.n_estimators_
 
 
-@in_both_ways(LOSSES, "squared_error")
+@in_both_ways(LOSSES, "squared_error", "quantile", "leaves", "penalties", "words", fast=["squared_error"])
 def test_a_fit_ends_with_a_finite_model_or_the_reason(name, engine):
     X, targets = table()
     given = {"loss": name, **LOSSES[name]}
@@ -107,7 +110,7 @@ def test_a_fit_ends_with_a_finite_model_or_the_reason(name, engine):
     assert ends[0] == 15
 
 
-@in_both_ways(OTHERS)
+@in_both_ways(OTHERS, "classes", "quantiles", "samples")
 def test_so_does_one_of_other_kinds(name, engine):
     kind, given, of = OTHERS[name]
     X, targets = table()

@@ -75,9 +75,14 @@ def engine(request, monkeypatch):
     return request.param
 
 
-@pytest.mark.parametrize(
-    ("case", "engine"), [*((case, "kernel") for case in CASES), ("logistic", "xla")], indirect=["engine"]
-)
+def on_engines(*fast):
+    """Every case by the kernel, and one by XLA's programs, which take long to compile; most are slow."""
+    pairs = [*((case, "kernel") for case in CASES), ("logistic", "xla")]
+    given = [pytest.param(*pair, marks=() if pair in fast else pytest.mark.slow) for pair in pairs]
+    return pytest.mark.parametrize(("case", "engine"), given, indirect=["engine"])
+
+
+@on_engines(("quantile", "kernel"), ("softmax", "kernel"))
 def test_a_member_is_the_model_that_is_boosted_alone(case, engine):
     loss, rows_of = CASES[case]
     data, made = data_of(rows_of), members(5)
@@ -124,7 +129,7 @@ def test_sums_as_products_make_the_same_models(kind, monkeypatch):
     assert set(num_models) == {2}
 
 
-@pytest.mark.parametrize("sample", [OneSided, MinimalVariance])
+@pytest.mark.parametrize("sample", [OneSided, pytest.param(MinimalVariance, marks=pytest.mark.slow)])
 def test_members_draw_rows_as_they_do_alone(sample):
     data, made = data_of(numbers), members(3, sample)
     for member, done in zip(made, many(data, squared(), made), strict=True):
@@ -202,7 +207,7 @@ def test_an_interrupt_of_the_next_rounds_loses_no_member_that_is_done(monkeypatc
     assert later == [1]
 
 
-@pytest.mark.parametrize("case", ["squared", "logistic"])
+@pytest.mark.parametrize("case", [pytest.param("squared", marks=pytest.mark.slow), "logistic"])
 def test_a_member_that_pauses_goes_on_as_if_it_had_not(case):
     loss, rows_of = CASES[case]
     data, made = data_of(rows_of), members(6)
@@ -274,9 +279,7 @@ def test_members_that_no_batch_can_have():
         many(data, squared(), [one], bounds=Bounds(mesh=Mesh(np.array(jax.devices()[:4]).reshape(2, 2), ("a", "b"))))
 
 
-@pytest.mark.parametrize(
-    ("case", "engine"), [*((case, "kernel") for case in CASES), ("logistic", "xla")], indirect=["engine"]
-)
+@on_engines(("logistic", "kernel"))
 def test_members_with_rows_of_their_own_are_the_models_of_these_rows(case, engine):
     loss, rows_of = CASES[case]
     data, made = data_of(rows_of), members(5)
@@ -300,7 +303,9 @@ def test_members_with_rows_of_their_own_are_the_models_of_these_rows(case, engin
 
 
 @pytest.mark.parametrize(
-    ("case", "engine"), [("logistic", "kernel"), ("squared", "kernel"), ("logistic", "xla")], indirect=["engine"]
+    ("case", "engine"),
+    [("squared", "kernel"), pytest.param("logistic", "xla", marks=pytest.mark.slow)],
+    indirect=["engine"],
 )
 def test_devices_change_no_member(case, engine):
     loss, rows_of = CASES[case]

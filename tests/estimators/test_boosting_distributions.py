@@ -38,7 +38,13 @@ IN_SCIPY = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(DISTRIBUTIONS))
+FAST = ("lognormal", "negative_binomial", "student_t")
+"""Of whole numbers, with a constant, and with another mean than location; the room of boosting tests every formula."""
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in sorted(DISTRIBUTIONS)]
+)
 def test_what_is_predicted_is_scipy_s_distribution_of_these_parameters(name):
     X, y = targets(name)
     model = DistributionBoosting(**FEW, distribution=name).fit(X, y)

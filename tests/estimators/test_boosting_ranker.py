@@ -26,8 +26,9 @@ def mean_gain(relevance, score, top):
     return ndcg_score(2.0**relevance - 1, score, k=top)
 
 
-@pytest.mark.parametrize("loss", ["ndcg", "map", "pairwise", pairwise()], ids=str)
-@pytest.mark.parametrize("top", [None, 4])
+@pytest.mark.parametrize(
+    ("loss", "top"), [("ndcg", None), ("ndcg", 4), ("map", 4), ("pairwise", None), (pairwise(), 4)], ids=str
+)
 def test_an_order_is_learned_wherever_groups_stand(loss, top, tmp_path):
     X, relevance, group = queries()
     target = relevance > 1 if loss == "map" else relevance

@@ -1,6 +1,7 @@
 """Boosted estimators keep scikit-learn's conventions: its own checks."""
 
 import numpy as np
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from jaxtree import (
@@ -23,13 +24,12 @@ class RankerOfOneGroup(GradientBoostingRanker):
         return super().score(X, y, group=np.zeros(np.asarray(y).shape))
 
 
-@parametrize_with_checks(
-    [
-        GradientBoostingClassifier(**FEW),
-        GradientBoostingRegressor(**FEW),
-        DistributionBoosting(**FEW),
-        RankerOfOneGroup(n_estimators=5, max_depth=2, loss="pairwise"),
-    ]
-)
+@parametrize_with_checks([GradientBoostingClassifier(**FEW), GradientBoostingRegressor(**FEW)])
 def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([DistributionBoosting(**FEW), RankerOfOneGroup(n_estimators=5, max_depth=2, loss="pairwise")])
+def test_scikit_learn_conventions_of_derived_estimators(estimator, check):
     check(estimator)

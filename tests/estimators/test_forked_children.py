@@ -48,7 +48,23 @@ def predicted_by_a_child(estimator, X):
     return found
 
 
-@pytest.mark.parametrize("name", list(unfitted()))
+FAST = (
+    "cart",
+    "cart_vote",
+    "c45",
+    "forest",
+    "soft",
+    "soft_forest",
+    "boosted_classes",
+    "boosted_distribution",
+    "ensemble",
+)
+"""One of every way to predict."""
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in unfitted()]
+)
 def test_a_child_predicts_what_its_parent_does(name):
     estimator = example(name)
     for X in tables(name):

@@ -113,10 +113,11 @@ def test_the_start_is_where_the_likelihood_of_all_is_greatest(name):
     target = np.asarray(other.rvs(random_state=3, size=(100, 4)))[:, 2]
     weight = ROWS.uniform(0.1, 2, size=100)
     start = loss.start(target, weight, {})
+    mean = jax.jit(lambda scores: loss.mean(jnp.repeat(scores[:, None], 100, axis=1), target, weight, {}))
 
     def cost(scores):
         with jax.enable_x64(True):
-            return float(loss.mean(np.repeat(np.asarray(scores)[:, None], 100, axis=1), target, weight, {}))
+            return float(mean(np.asarray(scores)))
 
     found = scipy.optimize.minimize(cost, start + 0.1, method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-11})
     assert cost(start) <= found.fun + 1e-9
