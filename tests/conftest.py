@@ -1,5 +1,6 @@
 """Shapes and types of every jaxtree function are checked while the tests run, and programs are kept between runs."""
 
+import gc
 import importlib.metadata
 import os
 import pathlib
@@ -44,6 +45,18 @@ CHECKED = (
     "page",
 )
 install_import_hook([*(f"jaxtree.{room}" for room in CHECKED), "jaxtree_studies"], "beartype.beartype")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session):
+    """Leaves what imports make, which stays, out of all collections of garbage: each would walk through it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
 
 settings.register_profile("jaxtree", deadline=None, max_examples=25, derandomize=True)
 settings.load_profile("jaxtree")

@@ -18,8 +18,10 @@ def random_masks(tree, num_masks=8, seed=0):
     return masks
 
 
-def trees():
-    return [tree for kind in KINDS for tree in (tree_of(kind), stop(tree_of(kind)))]
+@pytest.fixture(params=[(kind, is_stopped) for kind in KINDS for is_stopped in (False, True)])
+def tree(request):
+    kind, is_stopped = request.param
+    return stop(tree_of(kind)) if is_stopped else tree_of(kind)
 
 
 def end_of_walk(tree, mask, node):
@@ -30,7 +32,6 @@ def end_of_walk(tree, mask, node):
     return next((n for n in reversed(path) if mask[n] or not tree.num_children[n]), node)
 
 
-@pytest.mark.parametrize("tree", trees())
 def test_survivors_are_the_nodes_that_walks_come_to(tree):
     masks = random_masks(tree)
     kept = survivors(tree, masks)
@@ -40,14 +41,12 @@ def test_survivors_are_the_nodes_that_walks_come_to(tree):
     assert kept[0].sum() == 1
 
 
-@pytest.mark.parametrize("tree", trees())
 def test_walks_end_at_the_first_collapsed_node(tree):
     for mask in random_masks(tree):
         end = ends_under(tree, mask)
         assert end.tolist() == [end_of_walk(tree, mask, node) for node in range(tree.capacity)]
 
 
-@pytest.mark.parametrize("tree", trees())
 def test_stopping_one_mask_after_the_other_is_stopping_at_both(tree):
     masks = random_masks(tree)
     for first, second in zip(masks, masks[::-1], strict=True):
@@ -70,7 +69,6 @@ def test_a_stopped_tree_is_the_table_with_other_leaves():
     np.testing.assert_array_equal(apply(stopped, codes), ends_under(tree, mask)[np.asarray(apply(tree, codes))])
 
 
-@pytest.mark.parametrize("tree", trees())
 def test_levels_are_the_nodes_of_every_depth(tree):
     by_depth = levels(tree)
     assert sorted(np.concatenate(by_depth).tolist()) == list(range(tree.capacity))
