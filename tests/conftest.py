@@ -6,11 +6,12 @@ import os
 import pathlib
 
 # Most of the time of these tests is compilation. Programs that are not optimised compile in a quarter of the time, and
-# must give the same trees. The flags are read when JAX is first imported. The second one saves a third of that time,
-# but jaxlib knows it up to 0.10 alone, and XLA ends a process that is given an unknown flag.
+# must give the same trees. The flags are read when JAX is first imported. The last one saves a third of that time,
+# but jaxlib knows it up to 0.10 alone, and XLA ends a process that is given an unknown flag; those before it a fifth.
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_backend_optimization_level=0"
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    " --xla_cpu_parallel_codegen_split_count=1"
     + (" --xla_cpu_use_fusion_emitters=false" if importlib.metadata.version("jaxlib").startswith("0.10.") else ""),
 )
 

@@ -55,7 +55,7 @@ def test_a_search_that_time_does_not_suffice_for_says_so(run, table):
     assert run("predict", "m.jaxtree", table).stdout.count("\n") == 61
 
 
-@pytest.mark.parametrize(("target", "left_out"), [("kind", "y"), ("y", "kind")])
+@pytest.mark.parametrize(("target", "left_out"), [("kind", "y"), pytest.param("y", "kind", marks=pytest.mark.slow)])
 def test_a_model_and_a_page_come_out(run, table, target, left_out):
     options = ["--settings", "10", "--folds", "2", "--ignore", left_out, "--seed", "3", "--minutes", "60"]
     done = run("tune", table, "-t", target, *options, "-o", "m.jaxtree", "--page", "p.html")
@@ -152,7 +152,7 @@ def small_space():
     return space._replace(fixed=space.fixed | {"n_estimators": 4, "n_iter_no_change": 2}, batch=2)
 
 
-@pytest.mark.parametrize("seconds", [40, 80])
+@pytest.mark.parametrize("seconds", [40, pytest.param(80, marks=pytest.mark.slow)])
 def test_the_time_is_kept_to(seconds):
     budget = Budget(seconds, clock=Clock())
     tuned = tune(task(), small_space(), budget)
@@ -275,8 +275,14 @@ class SlowSteps:
         return self.now
 
 
-@pytest.mark.parametrize(("a_setting", "a_member"), [(0.5, 0.1), (1.5, 0.3), (1.2, 0.8)])
-@pytest.mark.parametrize("seconds", [30, 60])
+@pytest.mark.parametrize(
+    ("seconds", "a_setting", "a_member"),
+    [
+        (30, 1.2, 0.8),
+        *(pytest.param(30, *given, marks=pytest.mark.slow) for given in [(0.5, 0.1), (1.5, 0.3)]),
+        *(pytest.param(60, *given, marks=pytest.mark.slow) for given in [(0.5, 0.1), (1.5, 0.3), (1.2, 0.8)]),
+    ],
+)
 def test_what_the_fits_of_members_leave_is_searched_in(seconds, a_setting, a_member, monkeypatch):
     budget = Budget(seconds, clock=SlowSteps(monkeypatch, a_setting, a_member, 2.0))
     tuned = tune(task(3), small_space()._replace(batch=6), budget)

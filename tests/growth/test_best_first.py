@@ -28,7 +28,7 @@ CASES = {
     "derivatives": {"kinds": MIXED, "newton": Newton(2, 2, has_noise=True), "penalties": Penalties(1.0, 0.1)},
     "wide codes": {"kinds": THRESHOLDS, "num_bins": 512},
 }
-OTHERS = [name for name in CASES if name not in ("classes", "wide codes")]
+OTHERS = [name for name in CASES if name != "classes"]
 BUDGETS = (2, 3, 11, 30)
 CODES = np.random.default_rng(0).integers(0, 32, (6, 800)).astype(np.uint8)
 TARGET = ((CODES[0] > 9) ^ (CODES[1] > 20) ^ (CODES[2] + CODES[3] > 31)).astype(np.int32)
@@ -67,7 +67,7 @@ def test_trees_of_the_kernel_are_cut_out_of_whole_ones(name, monkeypatch):
     assert_cuts(True, monkeypatch, CASES[name])
 
 
-@pytest.mark.parametrize("name", ["classes", "wide codes", *(pytest.param(n, marks=pytest.mark.slow) for n in OTHERS)])
+@pytest.mark.parametrize("name", ["classes", *(pytest.param(n, marks=pytest.mark.slow) for n in OTHERS)])
 def test_trees_of_xla_are_cut_out_of_whole_ones(name, monkeypatch):
     assert_cuts(False, monkeypatch, CASES[name])
 
@@ -80,7 +80,11 @@ def test_the_kernel_grows_the_trees_of_xla(name, monkeypatch):
     assert_same(one, other, is_contracted=CASES[name].get("weight") == "floats" or "newton" in CASES[name])
 
 
-@pytest.mark.parametrize("uses_kernel", [pytest.param(True, marks=needs_kernel), False], ids=["C++", "XLA"])
+@pytest.mark.parametrize(
+    "uses_kernel",
+    [pytest.param(True, marks=needs_kernel), pytest.param(False, marks=pytest.mark.slow)],
+    ids=["C++", "XLA"],
+)
 def test_every_root_has_a_budget_of_its_own(uses_kernel, monkeypatch):
     case, budgets = {"kinds": MIXED, "num_roots": 4}, [1, 5, 40, 12]
     whole = trees(grown(uses_kernel, monkeypatch, **case), 4)
@@ -115,7 +119,7 @@ def test_of_splits_that_save_the_same_that_of_the_first_node_is_made(uses_kernel
         assert_cut(own, whole, most)
 
 
-@pytest.mark.parametrize("num_devices", [2, 4])
+@pytest.mark.parametrize("num_devices", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_the_tree_is_that_of_one_device(num_devices):
     given = (
         Data(CODES, TARGET),

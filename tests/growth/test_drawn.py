@@ -88,7 +88,7 @@ def test_every_leaf_is_pure_however_few_features_a_node_draws(way, uses_kernel):
     assert_leaves_are_pure(grown(KINDS["thresholds"], *WAYS[way], samples_features=True))
 
 
-@pytest.mark.parametrize("uses_kernel", HOW, indirect=True)
+@pytest.mark.parametrize("uses_kernel", [pytest.param(False, id="XLA", marks=pytest.mark.slow), HOW[1]], indirect=True)
 @pytest.mark.parametrize("targets", ["numbers", pytest.param("classes", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n != "mixed")) for n in KINDS])
 def test_every_leaf_is_pure_for_every_kind_of_split(name, targets, uses_kernel):

@@ -93,7 +93,8 @@ def mixed_features():
     return Features(kinds, values + 1, values)
 
 
-@pytest.mark.parametrize("missing", [pytest.param(Missing.LEARN, marks=pytest.mark.slow), Missing.FRACTION])
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", [Missing.LEARN, Missing.FRACTION])
 def test_all_kinds_of_splits_with_missing_values(table, missing):
     """A value is missing on one device only; where it is shared out, all devices count the shares."""
     codes, label, _ = table

@@ -69,7 +69,10 @@ def test_no_objective_rises_and_no_tree_grows(seed, is_leaf, of_classes, is_weig
 
 @pytest.mark.parametrize(
     ("load", "estimator", "gain"),
-    [(load_breast_cancer, SoftTreeClassifier, 0.004), (load_diabetes, SoftTreeRegressor, 0.03)],
+    [
+        (load_breast_cancer, SoftTreeClassifier, 0.004),
+        pytest.param(load_diabetes, SoftTreeRegressor, 0.03, marks=pytest.mark.slow),
+    ],
 )
 def test_a_hardened_tree_of_a_real_table_predicts_better(load, estimator, gain):
     X, y = load(return_X_y=True)
