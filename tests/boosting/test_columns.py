@@ -61,8 +61,6 @@ def test_all_columns_of_a_tree_are_drawn_equally_often():
 
 
 FRACTIONS = {
-    "tree": ColumnFractions(tree=0.5),
-    "level": ColumnFractions(level=0.4),
     "node": ColumnFractions(node=0.3),
     "all": ColumnFractions(0.7, 0.8, 0.6),
 }
@@ -71,8 +69,15 @@ MIXED = Features(
 )
 
 
-@pytest.mark.parametrize("name", [n if n == "all" else pytest.param(n, marks=pytest.mark.slow) for n in FRACTIONS])
-@pytest.mark.parametrize("features", [None, pytest.param(MIXED, marks=pytest.mark.slow)], ids=["thresholds", "mixed"])
+@pytest.mark.parametrize(
+    ("name", "features"),
+    [
+        ("all", None),
+        pytest.param("all", MIXED, marks=pytest.mark.slow),
+        pytest.param("node", None, marks=pytest.mark.slow),
+    ],
+    ids=["all", "all, mixed", "node"],
+)
 def test_the_model_is_the_same_with_and_without_the_kernel(name, features, monkeypatch):
     if not native.is_available():
         pytest.skip("the kernel is not installed")

@@ -86,8 +86,15 @@ def test_the_order_of_settings_and_their_company_change_nothing():
     np.testing.assert_allclose(whole.cv_results_["mean_test_score"][0], lone.cv_results_["mean_test_score"][0])
 
 
-@pytest.mark.parametrize("early_stopping", [False, True])
-@pytest.mark.parametrize(("load", "factors"), [(load_breast_cancer, {0: 3, 1: 0.5}), (load_iris, {0: 5, 2: 0.1})])
+@pytest.mark.parametrize(
+    ("load", "factors", "early_stopping"),
+    [
+        (load_breast_cancer, {0: 3, 1: 0.5}, False),
+        (load_iris, {0: 5, 2: 0.1}, True),
+        pytest.param(load_breast_cancer, {0: 3, 1: 0.5}, True, marks=pytest.mark.slow),
+        pytest.param(load_iris, {0: 5, 2: 0.1}, False, marks=pytest.mark.slow),
+    ],
+)
 def test_settings_with_other_weights_of_classes_share_a_program(load, factors, early_stopping, monkeypatch):
     # No setting may be fitted by itself.
     monkeypatch.delattr(boosted_folds, "fit_alone")
@@ -113,7 +120,7 @@ def test_settings_with_other_weights_of_classes_share_a_program(load, factors, e
                 np.testing.assert_array_equal(search.learning_curves_[number][fold], losses)
 
 
-@pytest.mark.parametrize("options", [{}, {"factor": 2, "min_resources": 3}])
+@pytest.mark.parametrize("options", [{}, pytest.param({"factor": 2, "min_resources": 3}, marks=pytest.mark.slow)])
 def test_models_divided_among_devices_are_those_of_one(options, monkeypatch):
     # No setting may be fitted by itself.
     monkeypatch.delattr(boosted_folds, "fit_alone")
