@@ -1,5 +1,7 @@
 """Extras go wherever targets go: into fits, scores, searches and pages, by whatever name or form they come."""
 
+import functools
+
 import numpy as np
 import pytest
 import sklearn
@@ -46,10 +48,12 @@ def routing():
         yield
 
 
-def expected_scores(model, y, extras, splits):
+@functools.cache
+def expected_scores(name):
     """The scores of fits one by one."""
+    model, y, extras = MODELS[name]
     scores = []
-    for train, test in splits:
+    for train, test in SPLITS:
         of_train, of_test = ({name: values[rows] for name, values in extras.items()} for rows in (train, test))
         scores.append(sklearn.clone(model).fit(X[train], y[train], **of_train).score(X[test], y[test], **of_test))
     return np.array(scores)
@@ -61,7 +65,7 @@ SPLITS = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(
 @pytest.mark.parametrize("name", MODELS)
 def test_scikit_learn_routes_extras(name, routing):
     model, y, extras = MODELS[name]
-    expected = expected_scores(model, y, extras, SPLITS)
+    expected = expected_scores(name)
     scores = cross_validate(model, X, y, cv=SPLITS, params=extras, error_score="raise")["test_score"]
     np.testing.assert_array_equal(scores, expected)
     search = GridSearchCV(model, RATES, cv=SPLITS, error_score="raise").fit(X, y, **extras)
@@ -71,7 +75,7 @@ def test_scikit_learn_routes_extras(name, routing):
 @pytest.mark.parametrize("name", MODELS)
 def test_own_searches_hand_extras_on(name):
     model, y, extras = MODELS[name]
-    expected = expected_scores(model, y, extras, SPLITS)
+    expected = expected_scores(name)
     scores = cross_validate_together(model, X, y, cv=SPLITS, fit_params=extras)["test_score"]
     np.testing.assert_array_equal(scores, expected)
     search = jaxtree.BoostSearchCV(model, RATES, cv=SPLITS, error_score="raise").fit(X, y, **extras)

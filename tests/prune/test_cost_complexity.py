@@ -183,9 +183,9 @@ def test_a_deep_tree_is_pruned_quickly(power):
     """A chain of 50,000 splits, where work that grows with nodes times depth would take many minutes."""
     share = np.arange(50_000, 0, -1) / 50_000
     tree = chain_of_splits(risk=share**power)
-    start = time.perf_counter()
+    start = time.process_time()
     path = cost_complexity_path(tree)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert path.impurities[-1] == pytest.approx(1)
     assert len(path.ccp_alphas) == (50_001 if power > 1 else 2)
 
