@@ -38,7 +38,6 @@ CASES = {
     [
         ("absolute", 2),
         ("softmax", 4),
-        *(pytest.param(name, 2, marks=pytest.mark.slow) for name in ("squared", "logistic")),
         *(pytest.param(name, 4, marks=pytest.mark.exhaustive) for name in CASES if name != "softmax"),
     ],
 )

@@ -75,15 +75,8 @@ def engine(request, monkeypatch):
     return request.param
 
 
-def on_engines(*fast):
-    """Every case by the kernel, and one by XLA's programs, which take long to compile; most are slow."""
-    pairs = [*((case, "kernel") for case in CASES), ("logistic", "xla")]
-    given = [pytest.param(*pair, marks=() if pair in fast else pytest.mark.slow) for pair in pairs]
-    return pytest.mark.parametrize(("case", "engine"), given, indirect=["engine"])
-
-
-@on_engines(("quantile", "kernel"), ("softmax", "kernel"))
-def test_a_member_is_the_model_that_is_boosted_alone(case, engine):
+@pytest.mark.parametrize("case", ["quantile", "softmax"])
+def test_a_member_is_the_model_that_is_boosted_alone(case):
     loss, rows_of = CASES[case]
     data, made = data_of(rows_of), members(5)
     for member, done in zip(made, many(data, loss, made, bounds=Bounds(2)), strict=True):
@@ -279,7 +272,17 @@ def test_members_that_no_batch_can_have():
         many(data, squared(), [one], bounds=Bounds(mesh=Mesh(np.array(jax.devices()[:4]).reshape(2, 2), ("a", "b"))))
 
 
-@on_engines(("logistic", "kernel"))
+@pytest.mark.parametrize(
+    ("case", "engine"),
+    [
+        ("logistic", "kernel"),
+        *(
+            pytest.param(*given, marks=pytest.mark.slow)
+            for given in (("quantile", "kernel"), ("softmax", "kernel"), ("logistic", "xla"))
+        ),
+    ],
+    indirect=["engine"],
+)
 def test_members_with_rows_of_their_own_are_the_models_of_these_rows(case, engine):
     loss, rows_of = CASES[case]
     data, made = data_of(rows_of), members(5)

@@ -72,14 +72,6 @@ def test_trees_of_xla_are_cut_out_of_whole_ones(name, monkeypatch):
     assert_cuts(False, monkeypatch, CASES[name])
 
 
-@needs_kernel
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_the_kernel_grows_the_trees_of_xla(name, monkeypatch):
-    one, other = (grown(uses, monkeypatch, **CASES[name], max_leaf_nodes=17) for uses in (True, False))
-    assert_same(one, other, is_contracted=CASES[name].get("weight") == "floats" or "newton" in CASES[name])
-
-
 @pytest.mark.parametrize(
     "uses_kernel",
     [pytest.param(True, marks=needs_kernel), pytest.param(False, marks=pytest.mark.slow)],
