@@ -141,8 +141,7 @@ def grown(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", BACKENDS)
-@pytest.mark.parametrize("name", GROWTHS)
+@pytest.mark.parametrize(("name", "kind"), list(zip(GROWTHS, BACKENDS, strict=True)))
 def test_whole_trees_are_those_of_the_scatter(name, kind, monkeypatch):
     monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
     monkeypatch.setattr(prepare, "backend_of", lambda *_: backends.CPU)

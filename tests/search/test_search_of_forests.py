@@ -25,7 +25,7 @@ FOREST = RandomForestClassifier(6, random_state=0)
 LIMITS = {
     "n_estimators": [2, 6],
     "max_depth": [2, None],
-    "min_samples_split": [2, 12, 0.2],
+    "min_samples_split": [2, 0.2],
     "min_impurity_decrease": [0, 0.02],
 }
 
@@ -44,15 +44,14 @@ def growths(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "forest",
+    ("forest", "is_weighted"),
     [
-        FOREST,
-        RandomForestClassifier(6, random_state=0, class_weight="balanced_subsample", min_samples_leaf=2),
-        ExtraTreesClassifier(6, random_state=0),
+        (FOREST, True),
+        (RandomForestClassifier(6, random_state=0, class_weight="balanced_subsample", min_samples_leaf=2), False),
+        (ExtraTreesClassifier(6, random_state=0), True),
     ],
     ids=["bootstrap", "balanced", "all rows"],
 )
-@pytest.mark.parametrize("is_weighted", [False, True])
 def test_limits_and_numbers_of_trees(forest, is_weighted):
     params = {"sample_weight": weights()} if is_weighted else {}
     compare(forest, LIMITS, X, Y, scoring="neg_log_loss", fit_params=params)
@@ -60,7 +59,7 @@ def test_limits_and_numbers_of_trees(forest, is_weighted):
 
 @pytest.mark.parametrize("forest", [RandomForestRegressor(5, random_state=0), ExtraTreesRegressor(5, random_state=0)])
 def test_numbers(forest):
-    compare(forest, LIMITS | {"min_impurity_decrease": [0, 0.3]}, *targets())
+    compare(forest, LIMITS | {"min_samples_split": [2, 12], "min_impurity_decrease": [0, 0.3]}, *targets())
 
 
 def test_prunings():

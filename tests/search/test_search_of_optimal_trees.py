@@ -33,7 +33,7 @@ def test_a_path_of_penalties_costs_one_product_a_fold_and_depth(products):
 
 
 def test_penalties_and_depths():
-    compare(OptimalTreeClassifier(), {"leaf_penalty": PENALTIES, "max_depth": [1, 2, 3]}, *numbers())
+    compare(OptimalTreeClassifier(), {"leaf_penalty": PENALTIES[::2], "max_depth": [1, 2, 3]}, *numbers())
 
 
 def test_zoom_follows_each_tree_on_its_own():
