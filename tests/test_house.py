@@ -223,23 +223,20 @@ def test_a_file_is_worth_opening():
     assert not faults(lambda file: file.name not in FACADES and num_lines(file) < 40)
 
 
-def test_importing_computes_nothing_and_touches_no_device():
-    """A computation at import would take a GPU's memory."""
-    code = (
-        "import jaxtree; [getattr(jaxtree, name) for name in dir(jaxtree)]; from jax._src import xla_bridge; "
-        "assert not xla_bridge._backends, 'importing jaxtree started a backend'"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+def test_the_package_loads_what_is_asked_for_and_touches_no_device():
+    """Names come late, so that help and version of the command, and programs that use little, wait for little.
 
-
-def test_the_package_loads_what_is_asked_for():
-    """Names come late, so that help and version of the command, and programs that use little, wait for little."""
+    A computation at import would take a GPU's memory.
+    """
     code = """
 import sys, jaxtree
 assert not {"jax", "sklearn", "numpy"} & set(sys.modules), "import jaxtree loads libraries"
 jaxtree.DecisionTreeClassifier
 assert not {"optax", "matplotlib"} & set(sys.modules), "a tree loads what other rooms need"
 jaxtree.compilation.enable_compilation_cache, jaxtree.plot.plot_tree
+[getattr(jaxtree, name) for name in dir(jaxtree)]
+from jax._src import xla_bridge
+assert not xla_bridge._backends, "importing jaxtree started a backend"
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -74,7 +74,6 @@ LOSSES = {
 }
 QUICK = [
     ("squared_error", "deep"),
-    ("absolute_error", "all"),
     ("absolute_error", "dart"),
     (quantile(0.8), "goss"),
     (quantiles([0.1, 0.5, 0.9]), "subsample"),

@@ -34,8 +34,14 @@ def cost_of(model, X, y, weight, loss):
     return float((weight * loss[y, np.asarray(model.predict(X), int)]).sum())
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("losses", LOSSES)
+def pairs():
+    """All losses and weights, every other pair slow."""
+    for row, losses in enumerate(LOSSES):
+        for column, weights in enumerate(WEIGHTS):
+            yield pytest.param(losses, weights, marks=[pytest.mark.slow] * ((row + column) % 2))
+
+
+@pytest.mark.parametrize(("losses", "weights"), list(pairs()))
 def test_no_tree_costs_less_whatever_losses_and_weights(losses, weights):
     rng = np.random.default_rng([list(LOSSES).index(losses), list(WEIGHTS).index(weights)])
     codes, y = draw_table(3, missing=0.0)[:2]

@@ -41,6 +41,7 @@ def test_no_tree_of_four_levels_is_better(name):
             assert route.lower == route.value
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     st.integers(0, 99),
