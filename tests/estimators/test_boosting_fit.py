@@ -43,7 +43,11 @@ MODELS = {
 }
 
 
-@pytest.fixture(params=MODELS)
+SLOW = ("numbers", "two classes")
+"""Quantiles are numbers, too, but leaves have values of their own, and three classes three scores."""
+
+
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in MODELS])
 def case(request):
     make, rows, parameters = MODELS[request.param]
     return make(**FEW | parameters), *rows()[:2]

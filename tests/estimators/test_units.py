@@ -67,7 +67,9 @@ def check(model, target, scale, shift, tolerance=TOLERANCE, **params):
     assert apart < tolerance, f"times {scale:g} plus {shift:g}: {apart:g} deviations apart"
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    "loss", [pytest.param(loss, marks=[pytest.mark.slow] * (loss in ("pseudo_huber", "quantile"))) for loss in LOSSES]
+)
 def test_boosted_numbers(loss):
     for scale in SCALES:
         check(GradientBoostingRegressor(**FEW, loss=LOSSES[loss]), Y, scale, 0.0)

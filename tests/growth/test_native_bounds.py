@@ -50,8 +50,12 @@ def spoilt(values, rng):
     return few.astype(values.dtype)
 
 
+FAST = ("classes", "numbers", "words", "leaves")
+"""With sanitizers, which see most, all cases run."""
+
+
 @needs_kernel
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in FAST)) for name in CASES])
 def test_growth(name):
     data, features, limits, rules, sizes = arguments(**SIZE, **CASES[name])
     sizes = sizes._replace(capacity=256 * sizes.num_roots)
