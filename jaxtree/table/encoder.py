@@ -105,7 +105,8 @@ class Encoder:
             return self._encode(self._fit_table(X), widen=True)
         source = open_source(X, to_fit=True)
         summary = self.summarise(source)
-        return self.fit_summary(summary)._encode_parts(replace(source, num_rows=summary.num_rows), widen=True)
+        self.fit_summary(summary)
+        return self._encode_parts(replace(source, num_rows=summary.num_rows), widen=True)
 
     def summarise(self, X: Any, *, first_row: int = 0) -> Summary:
         """Returns the summary of a part of a table; `fit_summary` learns from the summaries of all parts, merged.
