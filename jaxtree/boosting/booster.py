@@ -57,7 +57,7 @@ class NewRounds(NamedTuple):
 
 
 OnRounds: TypeAlias = Callable[[NewRounds], bool]
-"""What is told how far a boosting is, and may end it."""
+"""Progress callback; a true result stops the boosting."""
 
 
 class BaseLearner(NamedTuple):
@@ -77,7 +77,7 @@ class BaseLearner(NamedTuple):
 
 
 class Earlier(NamedTuple):
-    """What rounds have led to that were made before, and that a boosting goes on from.
+    """Scores after earlier rounds, from which boosting continues (warm start).
 
     Attributes:
         number: How many there were.

@@ -14,7 +14,7 @@ KEPT = "; its trees are kept"
 
 
 class Stop(enum.Enum):
-    """Why boosting has ended: all rounds made, no better loss, no numbers, a wish, no time, or Ctrl-C."""
+    """Why boosting has ended: all rounds, early stopping, non-finite derivatives, user request, timeout, interrupt."""
 
     ALL_ROUNDS = "all rounds"
     NO_BETTER_LOSS = "no better loss"

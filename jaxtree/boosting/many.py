@@ -102,8 +102,8 @@ UNBOUNDED = Bounds()
 
 
 OnMember: TypeAlias = Callable[[int, BoostedMember], Callable[[], Any] | None]
-"""What is called with the number of every member that is done, and with the member, while the device has no work. What
-it returns, if anything, is called while the device makes the next rounds, for which a program of JAX would wait."""
+"""Called with the number of each finished model, and the model, while the device is idle. It may return a function that
+runs during the next device call and must not start JAX programs."""
 
 OnRoundsOfMany: TypeAlias = Callable[[int], Any]
 """What is called with a number of further rounds, those of all models together."""

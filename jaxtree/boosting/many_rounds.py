@@ -44,7 +44,7 @@ class ManyStates(NamedTuple):
 
 
 class ManyMade(NamedTuple):
-    """What the rounds of one call have made of every model, of which only its rounds count.
+    """Trees and losses of one call per model; entries after a model's last round are padding.
 
     Attributes:
         trees: The trees; None if they are not kept.

@@ -12,7 +12,7 @@ from jaxtree.tree.forest import Forest
 
 
 class Paused(NamedTuple):
-    """What a model has had when it paused, on the host.
+    """A paused model in host memory.
 
     Attributes:
         states: Its state, and the scores that are kept; those of one slot.

@@ -43,8 +43,7 @@ class BoostState(NamedTuple):
         evaluated: The scores of the rows of every evaluation.
         best: The least loss of the first evaluation.
         best_round: The number of rounds that it was reached with.
-        is_finite: Whether all derivatives were numbers, and scores and predictions are; if not, the last tree is worth
-            nothing.
+        is_finite: Whether all derivatives, scores and predictions were finite; if not, discard the last tree.
         kept: The trees of all rounds, where trees are dropped.
     """
 

@@ -97,7 +97,7 @@ class OneSided(NamedTuple):
         share_of_tied = jnp.minimum(safe_divide(wanted - num_above, num_tied), 1)
         share = jnp.where(bits > threshold, 1, jnp.where(bits == threshold, share_of_tied, 0))
         is_top = is_there & (number < share)
-        # Of a row that is not among the top, what is left of its number is as good as a new one.
+        # Below the top, the rest of a row's random number is again uniform and is reused.
         rest = safe_divide(number - share, 1 - share)
         chance = jnp.clip(safe_divide(jnp.float64(self.other_rate), jnp.float64(1 - self.top_rate)), max=1)
         is_other = is_there & ~is_top & (rest < chance)

@@ -20,7 +20,7 @@ NO_PATIENCE = 2**31 - 1
 
 
 class Shrinkage(NamedTuple):
-    """How boosting holds back; numbers alone, so that a sweep of them is compiled once.
+    """Regularisation settings. All fields are numbers, so one program serves a sweep over them.
 
     Attributes:
         learning_rate: The part of every step that is made; or one for each round; or a schedule, such as optax's, a

@@ -32,7 +32,7 @@ CONFIDENCES = np.geomspace(1e-8, 0.5, 28)
 """Confidences of C4.5's pruning that are tried."""
 
 MOST_PRICES = 400
-"""Of a longer path of prices of a leaf so many are looked at."""
+"""Maximum number of penalties tried on a path."""
 
 TUNING_SHARE = 0.25
 """The share of the rows on which rates of dropout are tuned."""

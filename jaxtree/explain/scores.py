@@ -18,7 +18,7 @@ from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
 
 STRONGEST = 3
-"""Trees that are told."""
+"""Maximum number of trees listed."""
 
 FEWEST_PLACES = 4
 """Decimals of a score at least; the greatest contribution has three digits at least."""

@@ -88,7 +88,7 @@ def _drawn_parts(
     *,
     plan: Plan,
 ) -> tuple[Int[Array, "looked slot channel part"], Int32[Array, "looked slot part"]]:
-    """The sums of the parts that a drawn threshold makes of every node, and the codes beside the threshold."""
+    """Sums on both sides of each node's random threshold, and the two codes next to it."""
     missing_code = problem.features.missing_code[features]
     is_known = small.is_member & (codes != missing_code[..., None])
     least = jnp.min(jnp.where(is_known, codes, NO_CODE), axis=-1)

@@ -42,7 +42,7 @@ class Derivatives(NamedTuple):
 
 
 class BaseLoss(abc.ABC):
-    """What boosting asks of a loss. Most are a `Loss`; those in which rows depend on one another have classes.
+    """Interface of losses. Pointwise losses are a `Loss`; ranking and Cox losses subclass this.
 
     A class of one's own is a frozen dataclass, so that equal losses are equal and hash alike, and has `values` and
     `derivatives`, which can be traced.

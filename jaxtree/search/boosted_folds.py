@@ -58,7 +58,7 @@ class Fitted(NamedTuple):
 
 
 class Leg(NamedTuple):
-    """A part of the rounds of all models, at whose end those that have not stopped pause.
+    """One rung of successive halving: active models train up to round `until`.
 
     Attributes:
         until: The number of rounds at its end; None for the last part, where no model pauses.
@@ -194,7 +194,7 @@ class _Opened(NamedTuple):
 
 
 def _open(of: _Fold, setting: Any) -> _Opened:
-    """Opens the fit of a setting on a fold, beside whose rows those of the test part are measured."""
+    """Prepares a fit on a fold, with the test rows as an evaluation set."""
     search, (train, test) = of.search, of.search.splits[of.number]
     model = copy.copy(setting)
     X, y = safe_split(model, search.X, search.y, train)

@@ -136,7 +136,7 @@ def _counts_pairs(function: Callable) -> bool:
 
 
 def even_out(scores: Float[np.ndarray, " setting"]) -> Float[np.ndarray, " setting"]:
-    """Returns the scores, of which those that differ by rounding alone become equal, so that it decides no rank."""
+    """Makes scores equal that differ only by rounding, so that rounding decides no rank."""
     known = np.flatnonzero(np.isfinite(scores))
     order = known[np.argsort(scores[known], kind="stable")]
     step = np.diff(scores[order], prepend=-np.inf)

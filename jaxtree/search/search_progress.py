@@ -46,7 +46,7 @@ class SearchProgress:
         self._advance(number)
 
     def ended(self, setting: int, fold: int, num_made: int) -> None:
-        """Says that a model makes no more rounds than so many, which were told before."""
+        """Marks a model as finished after `num_made` rounds."""
         self._advance(self._alive.pop((setting, fold), num_made) - num_made)
 
     def _advance(self, number: int) -> None:

@@ -78,7 +78,7 @@ def group_by_tree(estimator: BaseTree, candidates: Sequence[Parameters], group: 
 
 
 def loosest(estimator: Grown, candidates: Sequence[Parameters]) -> Grown:
-    """Returns the estimator with parameters that grow a tree of which those of all candidates are parts."""
+    """Returns the estimator with the loosest limits: every candidate's tree is a pruned version of its tree."""
     settings = [configured(estimator, parameters) for parameters in candidates]
     loose = copy.copy(settings[0])
     for name, loosest_of in estimator.limit_parameters.items():

@@ -1,4 +1,4 @@
-// Memory that XLA lends for one growth. It is not new in every round of a boosting, so that its pages are there already.
+// Scratch memory from XLA, reused between rounds to avoid page faults.
 
 #ifndef JAXTREE_NATIVE_MEMORY_H_
 #define JAXTREE_NATIVE_MEMORY_H_

@@ -286,7 +286,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         vars(model)["raw_scores"] = lambda X, offset=None: shifted
         vars(model)["_scores"] = lambda X: scores
         vars(model)["_predictions"] = lambda scores: predictions()
-        vars(model).setdefault("_model", None)  # so that it counts as fitted, whose trees nobody asks for
+        vars(model).setdefault("_model", None)  # check_is_fitted must pass; metrics never read the trees
         return Judged(model, self._in_words(target_of(rows)), rows, scores)
 
     @abc.abstractmethod

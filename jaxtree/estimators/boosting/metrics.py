@@ -1,4 +1,4 @@
-"""What is measured of other rows after every round of a boosting, and when it stops for that."""
+"""Evaluation metrics after each boosting round, and early stopping on them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -162,7 +162,7 @@ class BoostingParameters(EncodingParameters):
         return MinimalVariance(self.subsample) if self.sampling == "mvs" else Uniform(self.subsample)
 
     def _leaf_limit(self) -> int | None:
-        """The most leaves of a tree; None where its depth allows no more, so that nobody need count them."""
+        """The most leaves of a tree; None if its depth already bounds them."""
         if self.max_leaf_nodes is None or self.max_depth is None or self.native_splits == "multiway":
             return self.max_leaf_nodes
         return self.max_leaf_nodes if self.max_leaf_nodes < 2**self.max_depth else None

@@ -221,7 +221,7 @@ def _with_little_padding(rows: ScoredRows, number: int) -> ScoredRows:
 
 
 def _warn_if_cut_short(boosted: Boosted, loss: BaseLoss, earlier: int, wanted: int) -> None:
-    """Warns where rounds are missing that nobody has asked to leave out."""
+    """Warns when boosting ended early for a reason that the user did not set."""
     number = earlier + len(boosted.forest)
     if boosted.stop == Stop.NOT_FINITE:
         text = f"{loss}: derivatives after round {number} are {NO_NUMBERS}{KEPT}"

@@ -26,7 +26,7 @@ SEED = ("random_state", np.random.Generator)
 """The constraints of a seed: a number, None, or one of NumPy's generators, the older or the newer."""
 
 BATCHED = object()
-"""Marks a parameter of which an array makes many masks."""
+"""Marks a parameter that may be an array: one mask per value."""
 
 
 def whole(least: int, most: int | None = None) -> Interval:
@@ -53,7 +53,7 @@ class AnnotatedParameters:
     """Parameters that are annotated with what they may be: `Annotated[type, *constraints]`, in scikit-learn's words."""
 
     batched: ClassVar[tuple[str, ...]] = ()
-    """The parameters of which an array makes many masks."""
+    """The parameters that may be arrays: one mask per value."""
     _parameter_constraints: ClassVar[dict[str, list]] = {}
 
     def __init_subclass__(cls, **options: Any):

@@ -38,7 +38,7 @@ class Pruning(AnnotatedParameters, BaseEstimator):
     Attributes:
         validation_fraction: The share of the rows held out for it, where none are given; None if it needs none.
         draws_masks: Whether its masks are drawn with a key.
-        batched: The parameters of which an array makes many masks.
+        batched: The parameters that may be arrays: one mask per value.
     """
 
     validation_fraction: float | None = None

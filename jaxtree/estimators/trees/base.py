@@ -57,7 +57,7 @@ class BaseTree(TableParameters, FittedTree):
     pruning_parameters: ClassVar[frozenset[str]] = frozenset({"pruning"})
     """Parameters that take effect when the tree is grown."""
     path_parameters: ClassVar[frozenset[str]] = frozenset()
-    """Parameters of which one search finds the trees of many values."""
+    """Parameters whose values one search serves together."""
     split_limit_counts: ClassVar[str] = "weight"
     """What `min_samples_split` counts where rows have weights: "rows" or "weight"."""
 
