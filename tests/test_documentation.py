@@ -1,7 +1,9 @@
 """The pages of `notebooks/`: their examples run, and they name everything public."""
 
+import ast
 import doctest
 import importlib
+import inspect
 import json
 import pathlib
 import re
@@ -129,6 +131,54 @@ def test_the_reference_has_every_public_name(room):
     names = set(public(room))
     assert names, f"{room} has no public names"
     assert sorted(name for name, _ in names - documented()) == []
+
+
+def test_the_page_of_parameters_is_what_the_code_says():
+    made = subprocess.run([sys.executable, PAGES / "make_parameters.py"], capture_output=True, text=True, check=True)
+    assert (PAGES / "api" / "parameters.md").read_text() == made.stdout, "run notebooks/make_parameters.py"
+
+
+IN_PROSE = re.compile(r"`((?:jaxtree\.)?[\w.]+\([^`]*\))`")
+
+
+def wrong_calls(text):
+    """Calls in prose of what jaxtree has, with keywords that it does not take."""
+    for call in IN_PROSE.findall(re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+        try:
+            tree = ast.parse(call.replace("...", "_"), mode="eval").body
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                function = named(ast.unparse(node.func))
+                keywords = [keyword.arg for keyword in node.keywords if keyword.arg]
+                if function is not None and not takes(function, keywords):
+                    yield call
+
+
+def named(path):
+    """What a dotted name in prose is: of a public room of jaxtree; None if it is another library's."""
+    *rooms, name = path.removeprefix("jaxtree.").split(".")
+    # Without its room `fit` is a method, not that of `jaxtree.ray`.
+    listed = [".".join(["jaxtree", *rooms])] if rooms else [room for room in PUBLIC_ROOMS if room != "jaxtree.ray"]
+    rooms = [importlib.import_module(room) for room in listed if room in PUBLIC_ROOMS]
+    return next((own for room in rooms if callable(own := getattr(room, name, None))), None)
+
+
+def takes(function, keywords):
+    parameters = inspect.signature(function).parameters.values()
+    takes_all = any(own.kind is inspect.Parameter.VAR_KEYWORD for own in parameters)
+    return takes_all or set(keywords) <= {own.name for own in parameters}
+
+
+@pytest.mark.parametrize("page", [*ANSWERS, ROOT / "README.md"], ids=lambda path: path.stem)
+def test_calls_in_prose_have_parameters_that_are_there(page):
+    assert not list(wrong_calls(page.read_text()))
+
+
+def test_a_wrong_call_in_prose_is_seen():
+    wrong = '`GradientBoostingRegressor(loss="quantile", quantile=[0.1, 0.9])`'
+    assert len(list(wrong_calls(wrong))) == 1 and not list(wrong_calls("`GradientBoostingRegressor(loss=...)`"))
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

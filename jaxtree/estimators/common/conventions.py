@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, get_origin
+from typing import Annotated, Any, ClassVar, Self, get_origin
 
 import jax
 import numpy as np
@@ -17,7 +17,8 @@ from sklearn.utils.validation import validate_data
 from jaxtree import forks
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.splitting import generator_of
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.estimators.common.peers import hint_for, unknown_parameters
 from jaxtree.sklearn_compat import Interval, InvalidParameterError, StrOptions, validate_parameter_constraints
 from jaxtree.table.reading import default_names, names_apart
 from jaxtree.table.sources import is_source, open_source
@@ -56,6 +57,22 @@ class AnnotatedParameters:
     """The parameters that may be arrays: one mask per value."""
     _parameter_constraints: ClassVar[dict[str, list]] = {}
 
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        """Raises InvalidTypeError for a parameter that the class does not have, with the name that it has here."""
+        if not parameters.keys() <= vars(cls).get("__dataclass_fields__", {}).keys():
+            refuse_unknown(cls, parameters, InvalidTypeError)
+        return super().__new__(cls)
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Sets parameters by name, as scikit-learn's estimators do; of nested ones as `estimator__name`.
+
+        Raises:
+            InvalidInputError: There is no such parameter; the message has its name here, if another library has it.
+        """
+        refuse_unknown(type(self), (name.partition("__")[0] for name in parameters), InvalidInputError)
+        base: Any = super()
+        return base.set_params(**parameters)
+
     def __init_subclass__(cls, **options: Any):
         """Moves the constraints out of the annotations, so that the signature of a dataclass has the types alone."""
         super().__init_subclass__(**options)
@@ -66,6 +83,14 @@ class AnnotatedParameters:
         constraints = [vars(base).get("_parameter_constraints", {}) for base in reversed(cls.__mro__)]
         constraints.append({name: [mark for mark in own if mark is not BATCHED] for name, own in marks.items()})
         cls._parameter_constraints = {name: allowed for part in constraints for name, allowed in part.items()}
+
+
+def refuse_unknown(kind: type, given: Iterable[str], error: type[Exception]) -> None:
+    """Raises an error for parameters that a class does not have, with the name that the first has here."""
+    unknown = unknown_parameters(kind, given)
+    if unknown:
+        own = [name for name in inspect.signature(kind.__init__).parameters if name != "self"]
+        raise error(f"{kind.__name__} has no parameter {unknown[0]!r}{hint_for(unknown[0], own)}")
 
 
 def check_parameters(owner: Any, names: Iterable[str] | None = None) -> None:
