@@ -3,19 +3,13 @@
 A program is what XLA compiles of a function for arguments of certain shapes. On a CPU every kernel of it takes three
 memory maps, so that a growth has 1,000 to 2,000 and takes 30 to 45 MB. Linux gives a process 65,530 maps and ends it
 where they run out; `jax.jit` keeps thousands of programs.
-
-A trace is what JAX writes down of a function before XLA compiles it. Most functions of `jax.numpy`, `+` too, are traced
-by themselves inside a program, and JAX keeps these traces for as long as the function lives, which is for ever: 20 to
-300 kB for every program, whether that is kept or not.
 """
 
 import ctypes
 import functools
-import gc
 import importlib.metadata
 import logging
 import os
-import sys
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
@@ -27,7 +21,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from jaxtree import forks
+from jaxtree import forks, traces
 
 __all__ = ["enable_compilation_cache"]
 
@@ -54,8 +48,6 @@ LEAST_MAPS = 64
 
 PROGRAMS_PER_SWEEP = 64
 """So many programs are added before the traces of JAX's own functions are dropped: at most some 20 MB of them."""
-
-_NO_PROGRAM = {"jaxtree_has_no_program_of": True}
 
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
@@ -116,7 +108,7 @@ class Programs:
             self._num_added += 1
             is_time = self._num_added % PROGRAMS_PER_SWEEP == 0
         if is_time:
-            drop_traces_of_jax()
+            traces.drop_traces_of_jax()
         _free(let_go)
         return added
 
@@ -282,41 +274,6 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (
         isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
     )
-
-
-def drop_traces_of_jax() -> None:
-    """Drops the traces of JAX's own functions, such as `jnp.where`, that programs have left in JAX's caches.
-
-    What is compiled stays, with the traces of all other functions, of the user's too. A program that is traced later
-    traces anew the functions of JAX that it calls; and a transformation outside of any `jit`, such as
-    `jax.vmap(jnp.sort)(x)`, compiles these again. (`jax.clear_caches` would drop every program of the process.) Other
-    threads may trace at the same time.
-    """
-    for function in _functions_of_jax(sum(name.startswith("jax") for name in list(sys.modules))):
-        # Traces belong to the function and programs to the pair of it and options. With options that no program has,
-        # this clears the traces alone.
-        jitted: Any = jax.jit(function, compiler_options=_NO_PROGRAM)
-        jitted.clear_cache()
-
-
-@functools.lru_cache(1)
-def _functions_of_jax(_num_modules: int) -> list[Any]:
-    """The functions that JAX's modules jit, found again after more of them have been imported.
-
-    They are sought among all objects, since most are not a module's own: `jnp.add` holds one in a private attribute.
-    """
-    jitted = type(jax.jit(_nothing))
-    # A function that another thread jits at this moment may not have the attribute yet.
-    functions = [getattr(each, "__wrapped__", None) for each in gc.get_objects() if isinstance(each, jitted)]
-    return [function for function in functions if _module(function).split(".")[0] == "jax"]
-
-
-def _nothing() -> None:
-    """A function to jit."""
-
-
-def _module(function: Any) -> str:
-    return str(getattr(getattr(function, "func", function), "__module__", None))
 
 
 def _free(programs: list[Any]) -> None:

@@ -12,6 +12,7 @@ from jax.extend.core import Jaxpr
 
 import jaxtree
 from jaxtree import compilation
+from jaxtree import traces as jax_traces
 from jaxtree.compilation import PROGRAMS, compiled, num_maps
 
 needs_maps = pytest.mark.skipif(num_maps() is None, reason="the operating system does not list memory maps")
@@ -210,7 +211,7 @@ def test_dropping_traces_compiles_and_traces_nothing_again():
     listener = lambda event, _, **__: seen.append(event)  # noqa: E731
     jax.monitoring.register_event_duration_secs_listener(listener)
     try:
-        compilation.drop_traces_of_jax()
+        jax_traces.drop_traces_of_jax()
         jax.eval_shape(users, rows(9))
         again = run()
     finally:

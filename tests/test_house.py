@@ -16,7 +16,7 @@ PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
     {"arrays", "errors", "buckets", "kernel", "sklearn_compat"},
-    {"either", "forks"},
+    {"either", "forks", "traces"},
     {"blocks", "compilation"},
     {"table", "datasets", "criteria"},
     {"tree"},

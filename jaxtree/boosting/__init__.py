@@ -1,5 +1,6 @@
 """Gradient boosting of trees, from any loss."""
 
+from jaxtree.boosting import distributions as distributions
 from jaxtree.boosting.booster import BaseLearner as BaseLearner
 from jaxtree.boosting.booster import BoostData as BoostData
 from jaxtree.boosting.booster import Boosted as Boosted
@@ -16,7 +17,6 @@ from jaxtree.boosting.samples import Uniform as Uniform
 from jaxtree.boosting.shrinkage import Shrinkage as Shrinkage
 from jaxtree.growth.newton import Newton as Newton
 from jaxtree.growth.newton import Penalties as Penalties
-from jaxtree.losses import distributions as distributions
 from jaxtree.losses.classes import logistic as logistic
 from jaxtree.losses.classes import softmax as softmax
 from jaxtree.losses.distribution import Distribution as Distribution
