@@ -98,7 +98,7 @@ def search(
         Literal["cart", "c45", "id3", "optimal", "forest", "boosting"], typer.Option("--algorithm", "-a")
     ] = "cart",
     prune: PruneOption = None,
-    cv: Annotated[int, typer.Option(min=2, help="The number of folds.")] = 10,
+    cv: Annotated[int, typer.Option(min=2, help="The number of folds.")] = 5,
     scoring: Annotated[
         str | None, typer.Option(help="A scorer of scikit-learn, such as neg_log_loss.", show_default="accuracy, or R²")
     ] = None,
@@ -248,7 +248,7 @@ def print_results(output: str | None, lines: list[str]) -> None:
     print("\n".join(lines), file=sys.stderr if output == "-" else sys.stdout)
 
 
-def folds_of(training: "Labelled", folds: int, seed: int, option: str = "--cv") -> list[Any]:
+def folds_of(training: "Labelled", folds: int, seed: int) -> list[Any]:
     """Returns the rows of every fold, to fit on and to score on; shuffled, and with like shares of classes.
 
     Raises:
@@ -257,7 +257,7 @@ def folds_of(training: "Labelled", folds: int, seed: int, option: str = "--cv") 
     from sklearn.model_selection import KFold, StratifiedKFold
 
     if folds > len(training.X):
-        raise InvalidInputError(f"{option} must be at most {len(training.X)}, the number of rows, got {folds}")
+        raise InvalidInputError(f"--cv must be at most {len(training.X)}, the number of rows, got {folds}")
     is_stratified = training.task == "classification" and int(training.y.value_counts().max()) >= folds
     kind = StratifiedKFold if is_stratified else KFold
     return list(kind(folds, shuffle=True, random_state=seed).split(training.X, training.y if is_stratified else None))
@@ -354,23 +354,23 @@ def _all_scores(scores: dict[str, Any]) -> dict[str, Any]:
     return words | {name: scores[name].tolist() for name in ("mean_test_score", "std_test_score", "rank_test_score")}
 
 
-def check_scorer_name(scoring: str, option: str = "--scoring") -> None:
+def check_scorer_name(scoring: str) -> None:
     """Raises BadParameter if scikit-learn has no such scorer."""
     from sklearn.metrics import get_scorer_names
 
     if scoring not in get_scorer_names():
         message = f"must be a scorer of scikit-learn, such as accuracy, got {scoring!r}"
-        raise typer.BadParameter(message, param_hint=option)
+        raise typer.BadParameter(message, param_hint="--scoring")
 
 
-def check_scorer(scoring: str, training: "Labelled", option: str = "--scoring") -> None:
+def check_scorer(scoring: str, training: "Labelled") -> None:
     """Raises, before the work, if a scorer cannot score even a model that predicts a constant."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
     from sklearn.metrics import get_scorer
 
-    check_scorer_name(scoring, option)
+    check_scorer_name(scoring)
     model = DummyClassifier() if training.task == "classification" else DummyRegressor()
     try:
         get_scorer(scoring)(model.fit(training.X, training.y), training.X, training.y)
     except (ValueError, TypeError, AttributeError) as error:
-        raise InvalidInputError(f"{option} {scoring} cannot score this {training.task}: {error}") from error
+        raise InvalidInputError(f"--scoring {scoring} cannot score this {training.task}: {error}") from error

@@ -65,12 +65,12 @@ def tune(
     page: Annotated[
         str | None, typer.Option(callback=as_output, help="Write a page about the search; - is standard output.")
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="The number of folds that settings are scored on.")] = 5,
-    metric: Annotated[
+    cv: Annotated[int, typer.Option(min=2, help="The number of folds that settings are scored on.")] = 5,
+    scoring: Annotated[
         str | None,
         typer.Option(help="A scorer of scikit-learn.", show_default="neg_log_loss, or neg_root_mean_squared_error"),
     ] = None,
-    most_settings: Annotated[int, typer.Option("--settings", min=1, help="The most settings to try.")] = 1000,
+    n_iter: Annotated[int, typer.Option(min=1, help="The most settings to try.")] = 1000,
     seed: SeedOption = 0,
     columns: ColumnOptions,
     session: TableSession,
@@ -83,7 +83,7 @@ def tune(
     from jaxtree.search.budget import Budget
 
     # The imports take seconds, too.
-    budget = Budget(60 * minutes, most_settings, used_before=time.monotonic() - began)
+    budget = Budget(60 * minutes, n_iter, used_before=time.monotonic() - began)
     if output is None:
         output, page = _names_by(data, page)
     for path in (output, page):
@@ -94,12 +94,12 @@ def tune(
     if page is not None:
         # Before the work, so that no minutes are lost where it is missing.
         import_extra("jinja2", "--page", "plot")
-    if metric is not None:
-        check_scorer_name(metric, "--metric")
+    if scoring is not None:
+        check_scorer_name(scoring)
     training = read_training(session, data, target, columns)
-    if metric is not None:
-        check_scorer(metric, training, "--metric")
-    tuned = _tuned(session, training, budget, folds, metric, seed)
+    if scoring is not None:
+        check_scorer(scoring, training)
+    tuned = _tuned(session, training, budget, cv, scoring, seed)
     keep_reading(tuned.model, training)
     print_results("-" if "-" in (output, page) else output, _results(tuned, budget))
     save_model(tuned.model, output)
@@ -122,7 +122,7 @@ def _names_by(data: str, page: str | None) -> tuple[str, str]:
     return f"{name}.tuned.jaxtree", page or f"{name}.tuned.html"
 
 
-def _tuned(session: Session, training: "Labelled", budget: Any, folds: int, metric: str | None, seed: int) -> Any:
+def _tuned(session: Session, training: "Labelled", budget: Any, cv: int, scoring: str | None, seed: int) -> Any:
     """Searches, with a bar of the time in a terminal."""
     import jaxtree
     from jaxtree import kernel
@@ -132,13 +132,13 @@ def _tuned(session: Session, training: "Labelled", budget: Any, folds: int, metr
 
     of_classes = training.task == "classification"
     name = "GradientBoostingClassifier" if of_classes else "GradientBoostingRegressor"
-    yardstick = make_yardstick(metric, training.y, of_classes=of_classes)
-    splits = folds_of(training, folds, seed, "--folds")
+    yardstick = make_yardstick(scoring, training.y, of_classes=of_classes)
+    splits = folds_of(training, cv, seed)
     fewest = min(len(train) for train, _ in splits)
     if fewest < LEAST_ROWS:
         raise InvalidInputError(
-            f"tune needs {LEAST_ROWS} rows or more to fit on, as a tenth of them decides when to stop, and --folds "
-            f"{folds} leaves {fewest} of {len(training.X)}"
+            f"tune needs {LEAST_ROWS} rows or more to fit on, as a tenth of them decides when to stop, and --cv "
+            f"{cv} leaves {fewest} of {len(training.X)}"
         )
     task = Task(getattr(jaxtree, name)(), training.X, training.y, training.weight, splits, yardstick)
     space = space_for(*training.X.shape, num_classes=training.y.nunique() if of_classes else 0)

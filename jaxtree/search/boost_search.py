@@ -10,18 +10,15 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Int
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import check_cv
-from sklearn.utils import indexable
 
 from jaxtree import forks
-from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.estimators.boosting.ensemble import ensemble_of
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.common.conventions import SEED, generator_of, progress_of_trees, whole
+from jaxtree.estimators.common.conventions import generator_of, progress_of_trees, whole
 from jaxtree.estimators.common.extras import extras_of_scores
 from jaxtree.growth.mesh import check_mesh
-from jaxtree.search.candidates import settings_of
+from jaxtree.search.base import BaseSettingsSearch
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, fit_on_folds, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.halving import Halving, Standings, fit_settings, with_seeds
@@ -29,11 +26,10 @@ from jaxtree.search.out_of_fold import out_of_fold
 from jaxtree.search.quick_scores import ScoresOfPredictions
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import Parameters, configured
-from jaxtree.search.tree_search import TreeSearchCV
-from jaxtree.sklearn_compat import BaseSearchCV, Interval, check_method_params
+from jaxtree.sklearn_compat import Interval
 
 
-class BoostSearchCV(TreeSearchCV):
+class BoostSearchCV(BaseSettingsSearch):
     """Cross-validated search over settings of boosted trees, which fits all settings of a fold in one program.
 
     Every model is the one that it would be alone, so that scores are those of `sklearn.model_selection.GridSearchCV` or
@@ -45,7 +41,7 @@ class BoostSearchCV(TreeSearchCV):
 
     Args:
         estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`.
-        param_space: A dict of lists and distributions of `scipy.stats`, or a list of such; a single value stands for a
+        param_grid: A dict of lists and distributions of `scipy.stats`, or a list of such; a single value stands for a
             list of one, so that it may be a list of settings.
         n_iter: The number of settings that are drawn; all of a grid if None.
         cv: Number of folds, or a splitter of scikit-learn.
@@ -94,37 +90,34 @@ class BoostSearchCV(TreeSearchCV):
         ((4, 569, 2), True)
     """
 
+    _estimators = (GradientBoostingClassifier, GradientBoostingRegressor)
     _parameter_constraints: ClassVar[dict] = {
-        **{name: BaseSearchCV._parameter_constraints[name] for name in ("scoring", "refit", "cv", "error_score")},
-        "estimator": [GradientBoostingClassifier, GradientBoostingRegressor],
-        "param_space": [dict, list],
-        "n_iter": [None, whole(1)],
-        "random_state": [*SEED],
+        **BaseSettingsSearch._parameter_constraints,
+        "estimator": [*_estimators],
         "factor": [None, Interval(Real, 1, None, closed="neither")],
         "min_resources": [whole(1)],
-        "verbose": ["verbose"],
     }
 
     def __init__(
         self,
         estimator: Any,
-        param_space: Any,
+        param_grid: Any,
         *,
-        n_iter: int | None = None,
         cv: Any = 5,
         scoring: Any = None,
         refit: Any = True,
         error_score: Any = np.nan,
+        n_iter: int | None = None,
         random_state: Any = None,
         factor: float | None = None,
         min_resources: int = 10,
         verbose: int = 0,
     ):
-        BaseSearchCV.__init__(
-            self, estimator, scoring=scoring, refit=refit, cv=cv, error_score=error_score, verbose=verbose,
+        super().__init__(
+            estimator, scoring=scoring, refit=refit, cv=cv, error_score=error_score, verbose=verbose,
             return_train_score=False,
         )  # fmt: skip
-        self.param_space = param_space
+        self.param_grid = param_grid
         self.n_iter = n_iter
         self.random_state = random_state
         self.factor = factor
@@ -154,20 +147,11 @@ class BoostSearchCV(TreeSearchCV):
         asks_for_ensemble = isinstance(self.refit, str) and self.refit in (ENSEMBLE, FOLD_ENSEMBLE)
         scorers, refit_metric = self._scorers_and_metric(asks_for_ensemble)
         halving = self._halving(refit_metric)
-        X, y = indexable(X, plain_target(y))
-        params = check_method_params(X, params=params)
-        routed = self._get_routed_params_for_fit(params)
-        cv: Any = self.cv
-        splitter: Any = check_cv(cv, y, classifier=is_classifier(self.estimator))
-        splits = list(splitter.split(X, y, **routed.splitter.split))
-        self.n_splits_ = len(splits)
-        blank: Any = clone(self.estimator)
-        search = Search(
-            blank, candidates, X, y, splits, scorers, routed.estimator.fit,
-            {**extras_of_scores(blank, self.scoring, routed.estimator.fit), **routed.scorer.score},
-            self.error_score, False, mesh,
-        )  # fmt: skip
-        standings = Standings([configured(blank, own).n_estimators for own in candidates], len(splits))
+        search = self._task(X, y, params, candidates, scorers)._replace(mesh=mesh)
+        blank = search.estimator
+        extras = extras_of_scores(blank, self.scoring, search.fit_params)
+        search = search._replace(score_params={**extras, **search.score_params})
+        standings = Standings([configured(blank, own).n_estimators for own in candidates], len(search.splits))
         try:
             with self._progress(standings) as progress:
                 fit_settings(self._pausable(search, halving), halving, standings, progress)
@@ -207,7 +191,7 @@ class BoostSearchCV(TreeSearchCV):
 
     def _candidates(self) -> list[Parameters]:
         """Returns the settings, after a look at every value."""
-        candidates = settings_of(self.param_space, self.n_iter, self.random_state, "param_space")
+        candidates = self._settings()
         for parameters in candidates:
             configured(self.estimator, parameters).check_parameters()
         return candidates

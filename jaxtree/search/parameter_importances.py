@@ -29,7 +29,9 @@ class ParameterImportances(NamedTuple):
     std: Float[np.ndarray, " parameter"]
 
 
-def parameter_importances(results: dict[str, Any], metric: str, *, num_repeats: int, seed: int) -> ParameterImportances:
+def parameter_importances(
+    results: dict[str, Any], metric: str, *, n_repeats: int, random_state: int
+) -> ParameterImportances:
     """Returns how much each parameter counts for the mean scores of a search.
 
     A random forest predicts the score from the settings (as in Hutter, Hoos and Leyton-Brown, *An efficient approach
@@ -40,8 +42,8 @@ def parameter_importances(results: dict[str, Any], metric: str, *, num_repeats: 
     Args:
         results: The `cv_results_` of a search.
         metric: The name of the metric.
-        num_repeats: How often every parameter is shuffled.
-        seed: The seed of the forest and the shuffles.
+        n_repeats: How often every parameter is shuffled.
+        random_state: The seed of the forest and the shuffles.
 
     Raises:
         InvalidInputError: There is no such metric, or too few settings have scores, or they do not differ.
@@ -61,8 +63,8 @@ def parameter_importances(results: dict[str, Any], metric: str, *, num_repeats: 
         )
     rounds = [np.asarray(results["n_resources"], np.float64)[is_scored]] if "n_resources" in results else []
     table = np.column_stack([*columns.values(), *rounds])
-    forest = RandomForestRegressor(100, min_samples_leaf=2, random_state=seed).fit(table, score[is_scored])
-    lost: Any = permutation_importance(forest, table, score[is_scored], n_repeats=num_repeats, random_state=seed)
+    forest = RandomForestRegressor(100, min_samples_leaf=2, random_state=random_state).fit(table, score[is_scored])
+    lost: Any = permutation_importance(forest, table, score[is_scored], n_repeats=n_repeats, random_state=random_state)
     number = len(columns)
     return ParameterImportances(list(columns), lost.importances_mean[:number], lost.importances_std[:number])
 

@@ -53,7 +53,7 @@ class Tried(NamedTuple):
         means = self.scores.mean(axis=1)
         results = {"params": self.settings, "mean_test_score": np.where(np.isfinite(means), means, np.nan)}
         try:
-            found = parameter_importances(results, "score", num_repeats=NUM_REPEATS, seed=0)
+            found = parameter_importances(results, "score", n_repeats=NUM_REPEATS, random_state=0)
         except InvalidInputError:
             return []
         named = zip(found.names, np.maximum(found.mean, 0.0).tolist(), strict=True)

@@ -252,7 +252,7 @@ def test_an_interrupted_training_ends_the_command(run, patients, tmp_path, monke
         (["fit", "T", "-t", "y", "-o", "m", "-a", "c45", "--task", "regression"], "c45 predicts classes"),
         (["search", "T", "-t", "y", "--set", "max_dept=3,4"], "max_dept"),
         (["search", "T", "-t", "y", "--set", "max_depth=3", "--scoring", "best"], "must be a scorer"),
-        (["tune", "T", "-t", "y", "--metric", "best"], "must be a scorer"),
+        (["tune", "T", "-t", "y", "--scoring", "best"], "must be a scorer"),
         (["explain", "M", "T", "--rows", "first"], "--rows must be rows"),
         (["export", "M", "--to", "c", "--dialect", "mysql"], "is for --to sql"),
         (["predict", "M", "T", "-o", "out.docx"], "out.docx"),

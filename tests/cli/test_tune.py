@@ -50,14 +50,14 @@ class Tags(html.parser.HTMLParser):
 
 
 def test_a_search_that_time_does_not_suffice_for_says_so(run, table):
-    done = run("tune", table, "-t", "kind", "--folds", "2", "--minutes", "0.01", "-o", "m.jaxtree")
+    done = run("tune", table, "-t", "kind", "--cv", "2", "--minutes", "0.01", "-o", "m.jaxtree")
     assert "8 of them ended with fewer rounds for lack of time: give more --minutes" in done.stdout
     assert run("predict", "m.jaxtree", table).stdout.count("\n") == 61
 
 
 @pytest.mark.parametrize(("target", "left_out"), [("kind", "y"), pytest.param("y", "kind", marks=pytest.mark.slow)])
 def test_a_model_and_a_page_come_out(run, table, target, left_out):
-    options = ["--settings", "10", "--folds", "2", "--ignore", left_out, "--seed", "3", "--minutes", "60"]
+    options = ["--n-iter", "10", "--cv", "2", "--ignore", left_out, "--seed", "3", "--minutes", "60"]
     done = run("tune", table, "-t", target, *options, "-o", "m.jaxtree", "--page", "p.html")
     assert "10 settings on 2 folds" in done.stdout and "defaults" in done.stdout
     assert "lack of time" not in done.stdout
@@ -76,7 +76,7 @@ def test_without_an_output_files_have_the_name_of_the_table(run, table, tmp_path
     (tmp_path / "in.a.folder").mkdir()
     where = tmp_path / "in.a.folder" / "few.rows.csv.gz"
     pl.read_parquet(table).to_pandas().to_csv(where, index=False)
-    options = ["-t", "kind", "--settings", "1", "--folds", "2", "--minutes", "60"]
+    options = ["-t", "kind", "--n-iter", "1", "--cv", "2", "--minutes", "60"]
     done = run("tune", str(where), *options)
     assert "model: few.rows.tuned.jaxtree" in done.stdout + done.stderr
     assert type(jaxtree.load("few.rows.tuned.jaxtree")).__name__ == "BoostedEnsembleClassifier"
@@ -90,8 +90,8 @@ def test_without_an_output_files_have_the_name_of_the_table(run, table, tmp_path
 def test_the_same_settings_and_seed_give_the_same_model(run, table):
     for name in ("a", "b"):
         run(
-            *("tune", table, "-t", "kind", "--settings", "3", "--folds", "2", "--ignore", "y", "--minutes", "60"),
-            *("-o", name, "--metric", "accuracy", "--quiet"),
+            *("tune", table, "-t", "kind", "--n-iter", "3", "--cv", "2", "--ignore", "y", "--minutes", "60"),
+            *("-o", name, "--scoring", "accuracy", "--quiet"),
         )
     first, second = map(read_model_file, ("a", "b"))
     assert first.header == second.header and first.arrays.keys() == second.arrays.keys()
@@ -103,11 +103,11 @@ def test_the_same_settings_and_seed_give_the_same_model(run, table):
     ("options", "status", "said"),
     [
         (["--minutes", "0"], 2, "0.0"),
-        (["--metric", "magic"], 2, "must be a scorer of scikit-learn"),
-        (["--metric", "r2"], 1, "--metric r2 cannot score"),
-        (["--folds", "61"], 1, "--folds must be at most 60"),
+        (["--scoring", "magic"], 2, "must be a scorer of scikit-learn"),
+        (["--scoring", "r2"], 1, "--scoring r2 cannot score"),
+        (["--cv", "61"], 1, "--cv must be at most 60"),
         (["--page", "no/where.html"], 1, "the folder of no/where.html is not there"),
-        (["--settings", "0"], 2, "--settings"),
+        (["--n-iter", "0"], 2, "--n-iter"),
     ],
 )
 def test_wrong_options_are_refused_before_the_work(run, table, options, status, said, monkeypatch):
@@ -124,8 +124,8 @@ def test_a_table_of_the_standard_input_has_no_name(run):
 
 def test_a_table_of_few_rows_is_refused_in_words(run):
     pl.DataFrame({"a": range(12), "y": [0, 1] * 6}).write_csv("few.csv")
-    done = run("tune", "few.csv", "-t", "y", "-o", "m", "--quiet", "--folds", "2", "--task", "classification", status=1)
-    assert "tune needs 10 rows or more to fit on" in done.stderr and "--folds 2 leaves 6 of 12" in done.stderr
+    done = run("tune", "few.csv", "-t", "y", "-o", "m", "--quiet", "--cv", "2", "--task", "classification", status=1)
+    assert "tune needs 10 rows or more to fit on" in done.stderr and "--cv 2 leaves 6 of 12" in done.stderr
 
 
 class Clock:
@@ -326,7 +326,7 @@ def test_an_interrupt_before_anything_is_finished_is_raised(monkeypatch):
 
 
 def test_an_interrupted_command_writes_what_is_finished_and_says_so(run, table, monkeypatch):
-    arguments = ["tune", table, "-t", "kind", "--ignore", "y", "--settings", "4", "--folds", "2", "--minutes", "60"]
+    arguments = ["tune", table, "-t", "kind", "--ignore", "y", "--n-iter", "4", "--cv", "2", "--minutes", "60"]
     with monkeypatch.context() as patch:
         interrupt_at(patch, 1)
         done = run(*arguments, "-o", "none.jaxtree", status=130)
@@ -387,11 +387,13 @@ def test_important_parameters_are_found():
     settings = [{"rate": rng.uniform(), "leaves": int(rng.integers(2, 30)), "noise": rng.uniform()} for _ in range(90)]
     scores = np.array([-abs(own["rate"] - 0.5) + 0.002 * own["leaves"] for own in settings])
     results = {"params": settings, "mean_test_score": scores}
-    found = parameter_importances(results, "score", num_repeats=5, seed=0)
+    found = parameter_importances(results, "score", n_repeats=5, random_state=0)
     share = dict(zip(found.names, found.mean, strict=True))
     assert max(share, key=share.get) == "rate" and share["rate"] > 0.5 and share["noise"] < 0.1
     with pytest.raises(InvalidInputError, match="importances need scores of at least 4 different settings, got 3"):
-        parameter_importances({"params": settings[:3], "mean_test_score": scores[:3]}, "score", num_repeats=5, seed=0)
+        parameter_importances(
+            {"params": settings[:3], "mean_test_score": scores[:3]}, "score", n_repeats=5, random_state=0
+        )
 
 
 def test_spaces_suit_the_size_of_the_table():

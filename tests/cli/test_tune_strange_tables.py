@@ -36,7 +36,7 @@ REFUSED = {
     "twelve rows": (columns()[:12].to_csv(index=False), "10 rows or more to fit on"),
     "no rows": ("a,b,y\n", "t.csv"),
 }
-OPTIONS = ["-t", "y", "--settings", "2", "--folds", "2", "--minutes", "60", "-o", "m.jaxtree", "--page", "p.html"]
+OPTIONS = ["-t", "y", "--n-iter", "2", "--cv", "2", "--minutes", "60", "-o", "m.jaxtree", "--page", "p.html"]
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def test_truth_values_are_those_of_any_spelling(cells, run):
 def test_members_of_an_ensemble_keep_how_cells_are_read(run):
     with open("t.csv", "w") as file:
         file.write("word,y\n" + "".join(f"{'NA' if row % 2 else 'b'},{row % 2}\n" for row in range(60)))
-    run("tune", "t.csv", "-t", "y", "-o", "m.jaxtree", "--missing", "-", "--settings", "2", "--folds", "2")
+    run("tune", "t.csv", "-t", "y", "-o", "m.jaxtree", "--missing", "-", "--n-iter", "2", "--cv", "2")
     assert "accuracy           1.0000" in run("evaluate", "m.jaxtree", "t.csv").stdout
 
 

@@ -49,7 +49,7 @@ def test_a_single_value_stands_for_a_list_of_one():
     ]
 
 
-@pytest.mark.parametrize(("search", "name"), [(TreeSearchCV, "param_grid"), (BoostSearchCV, "param_space")])
+@pytest.mark.parametrize(("search", "name"), [(TreeSearchCV, "param_grid"), (BoostSearchCV, "param_grid")])
 @pytest.mark.parametrize(
     ("space", "options", "words"),
     [

@@ -98,7 +98,7 @@ def test_weights_are_split_like_the_rows():
 @pytest.mark.parametrize(
     ("space", "words"),
     [
-        ([], "param_space"),
+        ([], "param_grid"),
         ({"subsample": [1.0, 1.5]}, "subsample.*1.5"),
         ({"max_leaf_nodes": randint(1, 2)}, "max_leaf_nodes.*1"),
         ({"reg_lambda": [float("nan")]}, "reg_lambda.*nan"),

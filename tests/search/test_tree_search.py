@@ -219,7 +219,7 @@ def test_what_is_not_searched():
     with pytest.raises(InvalidInputError, match="trees and forests of jaxtree, got RandomForestClassifier"):
         TreeSearchCV(RandomForestClassifier(), DEPTHS).fit(X, Y)
     with pytest.raises(InvalidParameterError, match="'progress' parameter"):
-        TreeSearchCV(DecisionTreeClassifier(), DEPTHS, progress="yes").fit(X, Y)
+        TreeSearchCV(DecisionTreeClassifier(), DEPTHS, verbose="yes").fit(X, Y)
 
 
 # Growing once
@@ -302,7 +302,7 @@ def test_progress_is_shown_and_changes_nothing(monkeypatch):
     advances = []
     count = lambda self, task, *, advance, **words: advances.append(advance)  # noqa: E731
     monkeypatch.setattr(rich.progress.Progress, "update", count)
-    shown = TreeSearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS, progress=True).fit(X, Y)
+    shown = TreeSearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS, verbose=1).fit(X, Y)
     assert sum(advances) == 12
     hidden = TreeSearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS).fit(X, Y)
     assert_same_results(shown.cv_results_, hidden.cv_results_)

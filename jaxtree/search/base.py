@@ -1,0 +1,143 @@
+"""What both searches share: scikit-learn's interface, folds, and results in its form."""
+
+import time
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.dataset.arguments import plain_target
+from jaxtree.estimators.common.conventions import SEED, whole
+from jaxtree.estimators.common.scorers import of_all_classes
+from jaxtree.search.candidates import settings_of
+from jaxtree.search.evaluation import Results, Search
+from jaxtree.search.parameter_importances import ParameterImportances, parameter_importances
+from jaxtree.search.scoring import even_out
+from jaxtree.search.settings import Parameters
+from jaxtree.sklearn_compat import BaseSearchCV, check_method_params, insert_error_scores, warn_about_failures
+
+
+class BaseSettingsSearch(BaseSearchCV):
+    """A search over settings of one estimator of jaxtree, scored on folds."""
+
+    _estimators: ClassVar[tuple[type, ...]]
+    """The classes that are searched over."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        **{name: BaseSearchCV._parameter_constraints[name] for name in ("scoring", "refit", "cv", "error_score")},
+        "param_grid": [dict, list],
+        "n_iter": [None, whole(1)],
+        "random_state": [*SEED],
+        "verbose": ["verbose"],
+    }
+
+    param_grid: Any
+    n_iter: int | None
+    random_state: Any
+
+    def parameter_importances(
+        self, metric: str | None = None, *, n_repeats: int = 20, random_state: int = 0
+    ) -> ParameterImportances:
+        """Returns how much each parameter counts for the mean scores of the settings.
+
+        A random forest predicts the score from the settings; what counts is the coefficient of determination that it
+        loses when the values of a parameter are shuffled (see `jaxtree.search.parameter_importances`).
+
+        Args:
+            metric: The name of the metric; the one that chose if not given.
+            n_repeats: How often every parameter is shuffled.
+            random_state: The seed of the forest and the shuffles.
+
+        Raises:
+            InvalidInputError: There is no such metric, or there are too few settings with scores.
+        """
+        check_is_fitted(self, "cv_results_")
+        chose = self.refit if self.multimetric_ and isinstance(self.refit, str) else "score"
+        return parameter_importances(self.cv_results_, metric or chose, n_repeats=n_repeats, random_state=random_state)
+
+    def __sklearn_tags__(self):
+        """Returns scikit-learn's tags: tables may hold what the estimator's may."""
+        tags = super().__sklearn_tags__()
+        if isinstance(self.estimator, self._estimators):
+            tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def _get_scorers(self) -> tuple[Any, Any]:
+        """Returns scikit-learn's scorers, which score parts without a class too, and the metric that chooses."""
+        scorers, refit_metric = super()._get_scorers()
+        return of_all_classes(scorers), refit_metric
+
+    def _settings(self) -> list[Parameters]:
+        """Returns the settings: all of a grid, or as many as are drawn."""
+        return settings_of(self.param_grid, self.n_iter, self.random_state, "param_grid")
+
+    def _task(self, X: Any, y: Any, params: Any, candidates: list[Parameters], scorers: Any) -> Search:
+        """Returns what is searched: the rows of every fold, and what fits and scores are given."""
+        X, y = indexable(X, plain_target(y))
+        params = check_method_params(X, params=params)
+        routed = self._get_routed_params_for_fit(params)
+        cv: Any = self.cv
+        splitter: Any = check_cv(cv, y, classifier=is_classifier(self.estimator))
+        splits = list(splitter.split(X, y, **routed.splitter.split))
+        self.n_splits_ = len(splits)
+        return Search(
+            cloned(self.estimator), candidates, X, y, splits, scorers, routed.estimator.fit, routed.scorer.score,
+            self.error_score, self.return_train_score,
+        )  # fmt: skip
+
+    def _check_names(self, candidates: list[dict[str, Any]]) -> None:
+        """Raises scikit-learn's error if a parameter is none of the estimator's."""
+        for names in dict.fromkeys(tuple(sorted(parameters)) for parameters in candidates):
+            own: Any = clone(next(p for p in candidates if tuple(sorted(p)) == names), safe=False)
+            cloned(self.estimator).set_params(**own)
+
+    def _choose(self, search: Search, results: Results, refit_metric: Any, more: Any = None) -> None:
+        """Puts the results in scikit-learn's form, and finds the best."""
+        flat: Any = [result for row in results for result in row]
+        warn_about_failures(flat, self.error_score)
+        if callable(self.scoring):
+            insert_error_scores(flat, self.error_score)
+        _even_out(results)
+        self.cv_results_ = self._format_results(search.candidates, len(search.splits), flat, more)
+        first = flat[0]["test_scores"]
+        self.multimetric_ = isinstance(first, dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(first)
+            refit_metric = self.refit
+        self.scorer_ = getattr(search.scorer, "_scorers", search.scorer)
+        if not self.refit and self.multimetric_:
+            return
+        self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
+        if not callable(self.refit):
+            self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+
+    def _refit(self, search: Search) -> None:
+        began = time.perf_counter()
+        best: Any = clone(self.best_params_, safe=False)
+        self.best_estimator_ = cloned(search.estimator).set_params(**best)
+        self.best_estimator_.fit(search.X, search.y, **search.fit_params)
+        self.refit_time_ = time.perf_counter() - began
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def _even_out(results: Results) -> None:
+    """Makes scores on a fold equal that differ by rounding alone."""
+    for fold in zip(*results, strict=True):
+        made: list[Any] = list(fold)
+        scores = [result["test_scores"] for result in made]
+        is_one = not isinstance(scores[0], dict)
+        by_name = {"test_scores": made} if is_one else {name: scores for name in scores[0]}
+        for name, owners in by_name.items():
+            evened = even_out(np.array([owner[name] for owner in owners], np.float64))
+            for owner, score in zip(owners, evened.tolist(), strict=True):
+                owner[name] = score
+
+
+def cloned(estimator: Any) -> Any:
+    """A clone by scikit-learn, whose annotation is too narrow."""
+    return clone(estimator)
