@@ -29,7 +29,7 @@ AnyTree = TypeVar("AnyTree", bound=BaseTree | HardTreeClassifier | HardTreeRegre
 
 
 def refine(
-    estimator: AnyTree, X: Any, y: Any, sample_weight: Any = None, *, restarts: int = 0, random_state: Any = 0
+    estimator: AnyTree, X: Any, y: Any, sample_weight: Any = None, *, n_restarts: int = 0, random_state: Any = 0
 ) -> AnyTree:
     """Returns a copy of a fitted tree whose splits are chosen again together, until none can be better.
 
@@ -44,7 +44,7 @@ def refine(
         X: The table that it was fitted on, or another one.
         y: Its target.
         sample_weight: The weight of every row; None is 1.
-        restarts: Further starts, from the tree with some of its splits drawn at random: more of them find nothing
+        n_restarts: Further starts, from the tree with some of its splits drawn at random: more of them find nothing
             worse on these rows.
         random_state: Seed of their draws, or a NumPy generator.
 
@@ -62,11 +62,11 @@ def refine(
         (0.979, 0.981)
     """
     forks.check_is_whole("refine")
-    if isinstance(restarts, bool) or not isinstance(restarts, Integral) or restarts < 0:
-        raise InvalidInputError(f"restarts must be an integer >= 0, got {restarts!r}")
-    key = key_of(random_state) if restarts else None
+    if isinstance(n_restarts, bool) or not isinstance(n_restarts, Integral) or n_restarts < 0:
+        raise InvalidInputError(f"n_restarts must be an integer >= 0, got {n_restarts!r}")
+    key = key_of(random_state) if n_restarts else None
     if isinstance(estimator, HardTreeClassifier | HardTreeRegressor):
-        return _with_refined_planes(estimator, X, y, sample_weight, restarts, key)
+        return _with_refined_planes(estimator, X, y, sample_weight, n_restarts, key)
     if not isinstance(estimator, BaseTree):
         raise InvalidTypeError(
             f"refine takes a tree such as DecisionTreeClassifier, or a hardened one, got {type(estimator).__name__}"
@@ -83,7 +83,7 @@ def refine(
     used, _, costed = _costed(target, sample_weight, num_classes)
     schema = estimator.schema_
     table = CodedTable(codes[:, used], schema.num_values, schema.is_categorical)
-    better = refined(branching_at(estimator.tree_, 0), table, costed, restarts=restarts, key=key)
+    better = refined(branching_at(estimator.tree_, 0), table, costed, restarts=n_restarts, key=key)
     copied = copy.copy(estimator)
     return copied.settle(decode_thresholds(node_table(better, table, costed), schema))
 

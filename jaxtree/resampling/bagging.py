@@ -35,8 +35,8 @@ def bag(
     X: Any,
     y: Any,
     *,
-    num_models: int = 10,
-    share: float | None = None,
+    n_estimators: int = 10,
+    max_samples: float | None = None,
     random_state: Any = 0,
     fit_params: Mapping[str, Any] | None = None,
     verbose: int = 0,
@@ -51,8 +51,8 @@ def bag(
         estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`.
         X: A table.
         y: Its target.
-        num_models: The number of models.
-        share: The share of the rows of a sample without replacement, above 0 and below 1; None draws with it.
+        n_estimators: The number of models.
+        max_samples: The share of the rows of a sample without replacement, above 0 and below 1; None draws with it.
         random_state: The seed of the samples.
         fit_params: Further arguments of `fit`, such as `sample_weight`, drawn like the rows.
         verbose: 1 for a progress bar.
@@ -64,44 +64,44 @@ def bag(
     Example:
         >>> from sklearn.datasets import load_diabetes
         >>> X, y = load_diabetes(return_X_y=True)
-        >>> bagged = bag(GradientBoostingRegressor(30, learning_rate=0.2), X, y, num_models=5, share=0.7)
+        >>> bagged = bag(GradientBoostingRegressor(30, learning_rate=0.2), X, y, n_estimators=5, max_samples=0.7)
         >>> known = ~np.isnan(bagged.out_of_bag[:, 0])
         >>> len(bagged.model.estimators_), bool(np.corrcoef(bagged.out_of_bag[known, 0], y[known])[0, 1] > 0.6)
         (5, True)
     """
-    _check(estimator, num_models, share)
+    _check(estimator, n_estimators, max_samples)
     X, y = indexable(X, plain_target(y))
     generator = generator_of(random_state)
     target = np.asarray(y)
     strata = [np.flatnonzero(target == own) for own in np.unique(target)] if is_classifier(estimator) else None
     strata = strata or [np.arange(len(target))]
-    parts = [np.concatenate([_drawn(rows, share, generator) for rows in strata]) for _ in range(num_models)]
-    with progress_of_trees(verbose, num_models, "fitting models", "fits are done") as report:
+    parts = [np.concatenate([_drawn(rows, max_samples, generator) for rows in strata]) for _ in range(n_estimators)]
+    with progress_of_trees(verbose, n_estimators, "fitting models", "fits are done") as report:
         fitted = fit_parts(estimator, X, y, parts, fit_params, report)
-    return Bagged(ensemble_of(fitted, [1.0] * num_models), _out_of_bag(fitted, X, y, parts))
+    return Bagged(ensemble_of(fitted, [1.0] * n_estimators), _out_of_bag(fitted, X, y, parts))
 
 
-def _check(estimator: Any, num_models: int, share: float | None) -> None:
+def _check(estimator: Any, n_estimators: int, max_samples: float | None) -> None:
     if not isinstance(estimator, GradientBoostingClassifier | GradientBoostingRegressor):
         raise InvalidInputError(
             "bag fits a GradientBoostingClassifier or GradientBoostingRegressor, got "
             f"{type(estimator).__name__}; RandomForestClassifier and RandomForestRegressor are bagged trees"
         )
-    if num_models < 1:
-        raise InvalidInputError(f"num_models must be at least 1, got {num_models}")
-    if share is not None and not 0 < share < 1:
-        raise InvalidInputError(f"share must be above 0 and below 1, or None, got {share}")
-    if share is None and estimator.early_stopping:
+    if n_estimators < 1:
+        raise InvalidInputError(f"n_estimators must be at least 1, got {n_estimators}")
+    if max_samples is not None and not 0 < max_samples < 1:
+        raise InvalidInputError(f"max_samples must be above 0 and below 1, or None, got {max_samples}")
+    if max_samples is None and estimator.early_stopping:
         raise InvalidInputError(
-            "early_stopping needs samples without replacement, such as share=0.7, got share=None: a row that is drawn "
-            "twice would judge the model that was grown on it"
+            "early_stopping needs samples without replacement, such as max_samples=0.7, got max_samples=None: a row "
+            "that is drawn twice would judge the model that was grown on it"
         )
 
 
-def _drawn(rows: Int[np.ndarray, " row"], share: float | None, generator: Any) -> Int[np.ndarray, " drawn"]:
+def _drawn(rows: Int[np.ndarray, " row"], max_samples: float | None, generator: Any) -> Int[np.ndarray, " drawn"]:
     """A sample of some rows, one at least."""
-    number = len(rows) if share is None else max(1, round(share * len(rows)))
-    return np.sort(generator.choice(rows, number, replace=share is None))
+    number = len(rows) if max_samples is None else max(1, round(max_samples * len(rows)))
+    return np.sort(generator.choice(rows, number, replace=max_samples is None))
 
 
 def _out_of_bag(fitted: list[Any], X: Any, y: Any, parts: list[np.ndarray]) -> Float[np.ndarray, "row column"]:

@@ -59,10 +59,10 @@ def test_more_restarts_find_nothing_worse():
     X = rng.normal(size=(200, 4))
     y = (X[:, 0] > 0.3) ^ (X[:, 1] > -0.2) ^ (X[:, 2] > 0)
     tree = DecisionTreeClassifier(max_depth=3).fit(X, y)
-    scores = [refine(tree, X, y, restarts=restarts, random_state=4).score(X, y) for restarts in (0, 1, 4, 16)]
+    scores = [refine(tree, X, y, n_restarts=restarts, random_state=4).score(X, y) for restarts in (0, 1, 4, 16)]
     assert scores == sorted(scores) and scores[0] < scores[-1]
-    with pytest.raises(InvalidInputError, match="restarts must be an integer >= 0, got -1"):
-        refine(tree, X, y, restarts=-1)
+    with pytest.raises(InvalidInputError, match="n_restarts must be an integer >= 0, got -1"):
+        refine(tree, X, y, n_restarts=-1)
 
 
 def test_what_cannot_be_refined_is_named():

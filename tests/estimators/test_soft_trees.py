@@ -72,13 +72,15 @@ def test_class_weights_multiply_weights():
 
 
 def test_validation_rows_choose_the_epoch_and_end_training():
-    given = a_tree(max_epochs=400, patience=20).fit(IRIS[::2], SPECIES[::2], X_val=IRIS[1::2], y_val=SPECIES[1::2])
+    given = a_tree(max_epochs=400, n_iter_no_change=20).fit(
+        IRIS[::2], SPECIES[::2], X_val=IRIS[1::2], y_val=SPECIES[1::2]
+    )
     losses = given.history_["validation_loss"]
     assert np.argmin(losses) + 1 == given.best_epoch_ < len(losses) == len(given.history_["loss"])
     held_out = a_tree(validation_fraction=0.3).fit(IRIS, SPECIES)
     assert len(held_out.history_["validation_loss"]) == 60
-    with pytest.raises(InvalidInputError, match="patience is for validation rows"):
-        a_tree(patience=3).fit(IRIS, SPECIES)
+    with pytest.raises(InvalidInputError, match="n_iter_no_change is for validation rows"):
+        a_tree(n_iter_no_change=3).fit(IRIS, SPECIES)
     with pytest.raises(InvalidInputError, match="monitor is for validation rows"):
         a_tree(monitor="hardened").fit(IRIS, SPECIES)
     with pytest.raises(InvalidInputError, match="go together"):

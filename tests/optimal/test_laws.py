@@ -38,8 +38,8 @@ def test_neither_the_order_of_rows_nor_devices_matter(estimator, depth):
 def test_a_refined_tree_is_the_same_for_rows_in_any_order():
     X, y = table()
     tree, order = OptimalTreeClassifier(max_depth=2).fit(X, ~y), np.random.default_rng(1).permutation(len(y))
-    expected = refine(tree, X, y, restarts=2)
-    assert_same(refine(tree, X[order], y[order], restarts=2).tree_, expected.tree_)
+    expected = refine(tree, X, y, n_restarts=2)
+    assert_same(refine(tree, X[order], y[order], n_restarts=2).tree_, expected.tree_)
 
 
 def test_a_table_of_too_many_columns_is_an_error_that_says_what_to_do():

@@ -32,11 +32,11 @@ def drawn(monkeypatch):
     return parts
 
 
-@pytest.mark.parametrize("share", [None, 0.6])
+@pytest.mark.parametrize("max_samples", [None, 0.6])
 @pytest.mark.parametrize(("estimator", "target"), [(REGRESSOR, NUMBER), (CLASSIFIER, WORD)], ids=["numbers", "classes"])
-def test_every_model_is_the_fit_of_its_sample(estimator, target, share, drawn):
+def test_every_model_is_the_fit_of_its_sample(estimator, target, max_samples, drawn):
     weight = np.linspace(0.5, 2, 120)
-    bagged = bag(estimator, X, target, num_models=4, share=share, fit_params={"sample_weight": weight})
+    bagged = bag(estimator, X, target, n_estimators=4, max_samples=max_samples, fit_params={"sample_weight": weight})
     predict = "predict" if target is NUMBER else "predict_proba"
     alone = [clone(estimator).fit(X[rows], target[rows], weight[rows]) for rows in drawn]
     expected = np.array([getattr(model, predict)(X).reshape(120, -1) for model in alone])
@@ -47,8 +47,8 @@ def test_every_model_is_the_fit_of_its_sample(estimator, target, share, drawn):
         own = expected[~has[:, row], row]
         np.testing.assert_allclose(bagged.out_of_bag[row], own.mean(axis=0) if len(own) else np.nan, rtol=1e-12)
     sizes = {len(rows) for rows in drawn}
-    assert sizes == ({120} if share is None else {sum(round(0.6 * n) for n in _sizes(target))})
-    assert all(len(np.unique(rows)) == len(rows) for rows in drawn) == (share is not None)
+    assert sizes == ({120} if max_samples is None else {sum(round(0.6 * n) for n in _sizes(target))})
+    assert all(len(np.unique(rows)) == len(rows) for rows in drawn) == (max_samples is not None)
 
 
 def _sizes(target):
@@ -58,7 +58,7 @@ def _sizes(target):
 def test_out_of_bag_predictions_are_honest():
     target = generator.normal(size=120)
     deep = jaxtree.GradientBoostingRegressor(30, learning_rate=0.5, min_samples_leaf=1)
-    bagged = bag(deep, X, target, num_models=8, share=0.5)
+    bagged = bag(deep, X, target, n_estimators=8, max_samples=0.5)
     known = ~np.isnan(bagged.out_of_bag[:, 0])
     assert r2_score(target, bagged.model.predict(X)) > 0.6
     assert r2_score(target[known], bagged.out_of_bag[known, 0]) < 0.1
@@ -66,7 +66,7 @@ def test_out_of_bag_predictions_are_honest():
 
 def test_a_seed_gives_the_same_models_and_the_file_keeps_them(tmp_path):
     frame = pd.DataFrame({"word": np.where(X[:, 0] > 0, "a", "b"), "number": X[:, 1]})
-    first, second = (bag(CLASSIFIER, frame, WORD, num_models=2, random_state=7) for _ in range(2))
+    first, second = (bag(CLASSIFIER, frame, WORD, n_estimators=2, random_state=7) for _ in range(2))
     np.testing.assert_array_equal(first.out_of_bag, second.out_of_bag)
     first.model.save(tmp_path / "bag.jaxtree")
     loaded = jaxtree.load(tmp_path / "bag.jaxtree")
@@ -75,7 +75,7 @@ def test_a_seed_gives_the_same_models_and_the_file_keeps_them(tmp_path):
 
 def test_a_rare_class_is_in_every_sample():
     target = np.where(np.arange(120) == 5, "rare", WORD)
-    bagged = bag(CLASSIFIER, X, target, num_models=3, share=0.3)
+    bagged = bag(CLASSIFIER, X, target, n_estimators=3, max_samples=0.3)
     assert all(list(model.classes_) == ["high", "low", "middle", "rare"] for model in bagged.model.estimators_)
 
 
@@ -83,8 +83,8 @@ def test_a_rare_class_is_in_every_sample():
     ("estimator", "options", "words"),
     [
         (jaxtree.DecisionTreeRegressor(), {}, "got DecisionTreeRegressor; RandomForestClassifier and"),
-        (REGRESSOR, {"num_models": 0}, "num_models must be at least 1, got 0"),
-        (REGRESSOR, {"share": 1.0}, "share must be above 0 and below 1, or None, got 1.0"),
+        (REGRESSOR, {"n_estimators": 0}, "n_estimators must be at least 1, got 0"),
+        (REGRESSOR, {"max_samples": 1.0}, "max_samples must be above 0 and below 1, or None, got 1.0"),
         (jaxtree.GradientBoostingRegressor(early_stopping=True), {}, "early_stopping needs samples without"),
     ],
 )

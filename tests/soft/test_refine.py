@@ -81,7 +81,7 @@ def test_a_hardened_tree_of_a_real_table_predicts_better(load, estimator, gain):
     assert better.score(X, y) > hard.score(X, y) + gain
     assert better.get_n_leaves() <= hard.get_n_leaves() and better.get_depth() <= hard.get_depth()
     assert 0.5 < better.agreement_ < 1 and hard.agreement_ != better.agreement_
-    scores = [refine(hard, X, y, restarts=restarts).score(X, y) for restarts in (1, 3)]
+    scores = [refine(hard, X, y, n_restarts=restarts).score(X, y) for restarts in (1, 3)]
     assert better.score(X, y) <= scores[0] <= scores[1]
 
 
@@ -113,8 +113,8 @@ def test_what_cannot_be_refined_is_named():
     hard = SoftTreeClassifier(depth=2, **BRIEF | {"max_epochs": 2}).fit(X, y).harden()
     with pytest.raises(NotFittedError, match="holds no tree"):
         refine(HardTreeClassifier(), X, y)
-    with pytest.raises(InvalidInputError, match="restarts must be an integer >= 0, got True"):
-        refine(hard, X, y, restarts=True)
+    with pytest.raises(InvalidInputError, match="n_restarts must be an integer >= 0, got True"):
+        refine(hard, X, y, n_restarts=True)
     with pytest.raises(InvalidInputError, match="569, 568"):
         refine(hard, X, y[1:])
     with pytest.raises(InvalidInputError, match="a class that the tree knows, got none"):

@@ -143,13 +143,16 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         """Trains on rows that are read, by the loss of a teacher if one is given."""
         if validation is None and self.validation_fraction is not None:
             sample, validation = split_sample(sample, self.validation_fraction, self.random_state)
-        for name, is_asked in (("patience", self.patience is not None), ("monitor", self.monitor != "loss")):
+        for name, is_asked in (
+            ("n_iter_no_change", self.n_iter_no_change is not None),
+            ("monitor", self.monitor != "loss"),
+        ):
             if is_asked and validation is None:
                 raise InvalidInputError(f"{name} is for validation rows: give X_val and y_val, or validation_fraction")
         models = self._begin(sample)
         held = None
         if validation is not None:
-            held = Validation(_training_rows(validation, self.inputs_), self.patience, self.init is not None)
+            held = Validation(_training_rows(validation, self.inputs_), self.n_iter_no_change, self.init is not None)
         loss = self._loss() if taught_by is None else taught_by
         return self._train(models, sample, loss, num_epochs=epochs_of(self, len(sample.values)), validation=held)
 

@@ -49,7 +49,7 @@ class SoftParameters(AnnotatedParameters):
     averaging: Annotated[float, FROM_0_BELOW_1] = 0.99
     validation_fraction: Annotated[float | None, BETWEEN_0_AND_1, None] = None
     monitor: Annotated[str, Words({"loss", "hardened"})] = "loss"
-    patience: Annotated[int | None, whole(1), None] = None
+    n_iter_no_change: Annotated[int | None, whole(1), None] = None
     scaling: Annotated[str, Words(SCALINGS)] = "standard"
     categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
     max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024

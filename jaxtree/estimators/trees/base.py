@@ -84,7 +84,14 @@ class BaseTree(TableParameters, FittedTree):
         )
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None, mesh: Mesh | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        *,
+        mesh: Mesh | None = None,
     ) -> Self:
         """Grows the tree, and prunes it if the estimator has a pruning.
 
