@@ -145,12 +145,21 @@ def weights_of_all(weight: Float64[np.ndarray, " row"] | None) -> Float64[np.nda
 
 
 @contextlib.contextmanager
-def lost_processes_named(mesh: Mesh | None) -> Iterator[None]:
-    """Raises DistributedError where JAX says that another of the processes of a mesh is gone."""
+def fails_in_all(mesh: Mesh | None, estimator: Any) -> Iterator[None]:
+    """Leaves an estimator as it was in all processes of a mesh, if its fit fails in one.
+
+    Raises:
+        DistributedError: JAX says that another process is gone.
+    """
+    before = dict(vars(estimator))
     try:
         yield
-    except jax.errors.JaxRuntimeError as error:
+    except Exception as error:
         if mesh is None or not spans_processes(mesh):
+            raise
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        if not isinstance(error, jax.errors.JaxRuntimeError):
             raise
         raise DistributedError(
             f"process {jax.process_index()} of {jax.process_count()} lost touch with another one, which may have "

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree import buckets, forks
 from jaxtree.boosting.measured import Measured
 from jaxtree.boosting.refit import refit
-from jaxtree.dataset.collectives import lost_processes_named, spans_processes
+from jaxtree.dataset.collectives import fails_in_all, spans_processes
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
 from jaxtree.dataset.fields import read_fields
 from jaxtree.dataset.sample import Outputs, Sample, read_known
@@ -104,7 +104,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
             TrainingError: The derivatives of the loss at the start are no numbers, or too large.
         """
         asked = {"eval_set": eval_set, "eval_metric": eval_metric, "mesh": mesh}
-        with lost_processes_named(mesh):
+        with fails_in_all(mesh, self):
             run = self.open_fit(X, y, sample_weight, **asked, **extras)
             if run is not None:
                 run.make(callbacks, mesh)

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int, Real
 from jaxtree import forks
 from jaxtree.buckets import class_bucket
 from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA, Criterion
-from jaxtree.dataset.collectives import lost_processes_named, spans_processes
+from jaxtree.dataset.collectives import fails_in_all, spans_processes
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
 from jaxtree.dataset.magnitude import check_gains, exponent_of
 from jaxtree.dataset.sample import Outputs, Sample, read_known
@@ -113,7 +113,7 @@ class BaseTree(TableParameters, FittedTree):
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
         """
-        with lost_processes_named(mesh):
+        with fails_in_all(mesh, self):
             task = self.growth_task(X, y, sample_weight, X_val, y_val, mesh=mesh)
             (grown,) = grow_tables([task], mesh)
         return self.finish_fit(grown, task)
