@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Float64, Int, Int64, Integer, Num, Real, UInt, UInt8, UInt16
@@ -210,7 +210,7 @@ def bin_columns(
     counters = in_threads(_make_counter, columns, ends, codes, num_threads=num_threads)
     bottoms = [_bottoms(own, comparison_dtype(column.values.dtype)) for own, column in zip(bins, columns, strict=True)]
 
-    def bin_block(block: slice) -> list[Int64[np.ndarray, " _between"]]:
+    def bin_block(block: slice) -> list[Any]:
         """Returns the rows of every column whose values lie between bins, if bins are widened."""
         between = []
         for number, values in enumerate(_values_of_block(columns, matrix, block)):

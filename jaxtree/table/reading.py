@@ -154,6 +154,8 @@ def names_apart(X: Any) -> tuple[str, ...] | None:
     """
     if _is_structured(X):
         return X.dtype.names
+    if isinstance(X, np.ndarray):
+        return None
     if _are_records(X):
         return tuple(map(name_in_words, X[0]))
     frame = nw.from_native(X, pass_through=True)

@@ -160,6 +160,8 @@ def as_frame(X: Any) -> Any:
     A data frame has strings as names, unless pandas has numbered the columns of a bare array, and no stored index.
     Raises InvalidInputError if two columns have one name.
     """
+    if isinstance(X, np.ndarray | list | tuple):  # narwhals would find it out in a tenth of the time of a small fit
+        return X
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
     except DuplicateError as error:

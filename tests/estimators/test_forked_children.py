@@ -185,7 +185,7 @@ def other_work():
         "partial_fit": lambda: soft.partial_fit(rows_of("soft"), unfitted()["soft"][2]),
         "harden": lambda: soft.harden(),
         "refit": lambda: boosted.refit(X, y),
-        "refine": lambda: jaxtree.refine(tree, rows_of("cart_plain"), unfitted()["cart_plain"][2], restarts=1),
+        "refine": lambda: jaxtree.refine(tree, rows_of("cart_plain"), unfitted()["cart_plain"][2], n_restarts=1),
         "score": lambda: distribution.score(rows, y),
         "density": lambda: distribution.predict_dist(rows).log_prob(y),
         "apply": lambda: jaxtree.apply(tree.tree_, codes),

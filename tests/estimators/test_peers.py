@@ -52,7 +52,7 @@ def test_every_name_of_a_peer_leads_to_ours(kind):
 def test_hints(kind, name, hint):
     with pytest.raises(InvalidTypeError, match=f"has no parameter '{name}'{hint}"):
         kind(**{name: 1})
-    with pytest.raises(InvalidInputError, match=f"has no parameter '{name}'{hint}"):
+    with pytest.raises(InvalidInputError, match=rf"Invalid parameter '{name}' for estimator {kind.__name__}\(\){hint}"):
         kind().set_params(**{name: 1})
 
 

@@ -169,17 +169,17 @@ class Recorder:
         last = self.values[-1][-1] if self.values else ()
         return ", ".join(f"{own.evaluation} {own.metric} {x:z.5g}" for own, x in zip(self.measures, last, strict=False))
 
-    def add(self, trees: Forest, losses: Float[np.ndarray, "round evaluation"]) -> None:
+    def add(self, trees: Forest | None, losses: Float[np.ndarray, "round evaluation"]) -> None:
         """Measures new rounds.
 
         Args:
-            trees: Their trees, with thresholds in units of the table.
+            trees: Their trees, with thresholds in units of the table; None without metrics, which alone need them.
             losses: The mean loss of every evaluation after each.
         """
         columns = []
         for number, own in enumerate(self._evaluations):
             columns.append(losses[:, number])
-            if self._metrics:
+            if trees is not None:
                 columns.extend(np.array(self._measure(number, own, trees)).T)
         self.values.append(np.stack(columns, axis=1) if columns else np.zeros((len(losses), 0)))
 

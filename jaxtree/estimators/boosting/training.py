@@ -85,7 +85,8 @@ class BoostingRun:
         with progress_of_trees(model.verbose, model.n_estimators - earlier, "boosting", "rounds are done") as on_grown:
 
             def on_rounds(new: NewRounds) -> bool:
-                recorder.add(self._in_table_units(new.trees), new.losses)
+                # Metrics walk the trees; the loss of evaluations is known without them.
+                recorder.add(self._in_table_units(new.trees) if self._metrics else None, new.losses)
                 if on_grown is not None:
                     on_grown(len(new.trees), recorder.words)
                 measured = self._with_earlier(recorder.measured)
