@@ -1,6 +1,7 @@
 """scikit-learn's conventions: checks of parameters and names of columns, tags, seeds, and progress."""
 
 import contextlib
+import functools
 import inspect
 import sys
 import time
@@ -29,7 +30,7 @@ SEED = ("random_state", np.random.Generator)
 MOST_ALLOWED = 1000
 """Settings of parameters that are kept as allowed: scikit-learn's checks take a tenth of the time of a small fit."""
 
-_PLAIN = (str, int, float, type(None))
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 _ALLOWED: set[tuple[Any, ...]] = set()
 
 BATCHED = object()
@@ -107,15 +108,16 @@ def first_unknown(kind: type, given: Iterable[str]) -> tuple[str, str] | None:
 def check_parameters(owner: Any, names: Iterable[str] | None = None) -> None:
     """Raises InvalidInputError if one of the named parameters of an estimator or pruning, or of all, is not allowed."""
     constraints = owner._parameter_constraints
-    if names is None:
-        names = (name for name in sorted(constraints) if hasattr(owner, name))
-    given = {name: getattr(owner, name) for name in names}
-    key = (type(owner), *((name, type(value), value) for name, value in given.items()))
-    is_plain = all(isinstance(value, _PLAIN) for value in given.values())
+    names = [*filter(functools.partial(hasattr, owner), sorted(constraints))] if names is None else [*names]
+    values = [*map(functools.partial(getattr, owner), names)]
+    key = (type(owner), *names, *map(type, values), *values)
+    is_plain = _PLAIN.issuperset(map(type, values))
     if is_plain and key in _ALLOWED:
         return
     try:
-        validate_parameter_constraints(constraints, given, caller_name=type(owner).__name__)
+        validate_parameter_constraints(
+            constraints, dict(zip(names, values, strict=True)), caller_name=type(owner).__name__
+        )
     except InvalidParameterError as error:
         raise InvalidInputError(str(error)) from None
     if is_plain:
