@@ -218,7 +218,7 @@ def test_names_that_are_no_parameters():
 def test_what_is_not_searched():
     with pytest.raises(InvalidInputError, match="trees and forests of jaxtree, got RandomForestClassifier"):
         TreeSearchCV(RandomForestClassifier(), DEPTHS).fit(X, Y)
-    with pytest.raises(InvalidParameterError, match="'progress' parameter"):
+    with pytest.raises(InvalidParameterError, match="'verbose' parameter"):
         TreeSearchCV(DecisionTreeClassifier(), DEPTHS, verbose="yes").fit(X, Y)
 
 

@@ -143,12 +143,8 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         """Trains on rows that are read, by the loss of a teacher if one is given."""
         if validation is None and self.validation_fraction is not None:
             sample, validation = split_sample(sample, self.validation_fraction, self.random_state)
-        for name, is_asked in (
-            ("n_iter_no_change", self.n_iter_no_change is not None),
-            ("monitor", self.monitor != "loss"),
-        ):
-            if is_asked and validation is None:
-                raise InvalidInputError(f"{name} is for validation rows: give X_val and y_val, or validation_fraction")
+        if self.monitor != "loss" and validation is None:
+            raise InvalidInputError("monitor is for validation rows: give X_val and y_val, or validation_fraction")
         models = self._begin(sample)
         held = None
         if validation is not None:

@@ -184,7 +184,8 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
             no rows. With any, the parameters after the best epoch are kept.
         monitor: By what epochs are compared on validation rows: "loss", the loss of the soft model; or "hardened", the
             share of wrong classes, or the loss of numbers, of the model whose gates decide.
-        n_iter_no_change: After how many epochs without a better validation loss training ends; None is never.
+        n_iter_no_change: After how many epochs without a better validation loss training ends; None is never, and so is
+            any number without validation rows.
         scaling: What numbers of the table become: "standard", "quantile" or "none".
         categorical_features: "from_dtype", None, or which columns are categorical; categories are one-hot.
         max_categories: The most categories of a column.
