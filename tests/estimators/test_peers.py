@@ -14,6 +14,7 @@ ESTIMATORS = [
     jaxtree.RandomForestRegressor,
     jaxtree.GradientBoostingClassifier,
     jaxtree.GradientBoostingRegressor,
+    jaxtree.DistributionBoosting,
     jaxtree.OptimalTreeClassifier,
     jaxtree.SoftTreeClassifier,
 ]
@@ -42,8 +43,9 @@ def test_every_name_of_a_peer_leads_to_ours(kind):
     ("kind", "name", "hint"),
     [
         (jaxtree.GradientBoostingClassifier, "l2_regularization", ": it is reg_lambda here"),
-        (jaxtree.GradientBoostingClassifier, "objective", ": the number of classes decides"),
+        (jaxtree.GradientBoostingClassifier, "objective", ": of classes the loss follows"),
         (jaxtree.GradientBoostingRegressor, "objective", ": it is loss here"),
+        (jaxtree.DistributionBoosting, "objective", ": it is distribution here"),
         (jaxtree.GradientBoostingClassifier, "n_jobs", ": all cores are used"),
         (jaxtree.DecisionTreeClassifier, "max_deph", r": do you mean max_depth\?"),
         (jaxtree.DecisionTreeClassifier, "colour", "; it has categorical_features, .*, ties, splitter"),
