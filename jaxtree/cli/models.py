@@ -238,7 +238,8 @@ def _settings(estimator: Any, texts: Sequence[str]) -> list[tuple[str, str]]:
         if not value:
             raise _wrong_setting(f"a parameter is written NAME=VALUE, got {text!r}")
         if name not in names:
-            owner = type(estimator).__name__
-            raise _wrong_setting(f"{owner} has no parameter {name!r}; it has {', '.join(names)}")
+            from jaxtree.estimators.common.peers import hint_for
+
+            raise _wrong_setting(f"{type(estimator).__name__} has no parameter {name!r}{hint_for(name, names)}")
         settings.append((name, value))
     return settings
