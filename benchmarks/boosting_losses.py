@@ -30,7 +30,6 @@ import xgboost
 from sklearn.metrics import ndcg_score
 
 import jaxtree
-from jaxtree import Limits
 from jaxtree.boosting import (
     BaseLearner,
     BaseLoss,
@@ -45,8 +44,9 @@ from jaxtree.boosting import (
     ndcg,
     quantiles,
 )
-from jaxtree.growth.inputs import Sizes
-from jaxtree.growth.native import is_available
+from jaxtree.growth import Limits
+from jaxtree.growth.inputs.bundles import Sizes
+from jaxtree.growth.native.trees import is_available
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply
 

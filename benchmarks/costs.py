@@ -1,4 +1,4 @@
-"""Measures the figures of `jaxtree/growth/costs.py` again, in CPU seconds and without the kernel in C++.
+"""Measures the figures of `jaxtree/growth/plan/costs.py` again, in CPU seconds and without the kernel in C++.
 
     python benchmarks/costs.py                        # the nanoseconds of single steps
     python benchmarks/costs.py window sort parts      # these figures, by growing trees
@@ -20,20 +20,20 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxtree
-from jaxtree import Classes, Data, Limits, Rules, Sizes
 from jaxtree.estimators.common.growing import grow_tables
-from jaxtree.growth import prepare as preparing
-from jaxtree.growth.backends import CPU
-from jaxtree.growth.candidates import Judge
-from jaxtree.growth.costs import Costs
-from jaxtree.growth.drawn import drawn_histograms
-from jaxtree.growth.frontier import sort_by_slot
-from jaxtree.growth.histogram import Chunk, blank_bases, group_histograms, sampled_histograms, write_bases
-from jaxtree.growth.mesh import Devices
-from jaxtree.growth.objective import parent_stats
-from jaxtree.growth.prepare import make_problem, prepare, quantise
-from jaxtree.growth.problem import Frontier, NodeContext
-from jaxtree.growth.split import score_histogram
+from jaxtree.growth import Classes, Data, Limits, Rules, Sizes
+from jaxtree.growth.inputs.mesh import Devices
+from jaxtree.growth.inputs.objective import parent_stats
+from jaxtree.growth.loop import prepare as preparing
+from jaxtree.growth.loop.frontier import sort_by_slot
+from jaxtree.growth.loop.prepare import make_problem, prepare, quantise
+from jaxtree.growth.plan.backends import CPU
+from jaxtree.growth.plan.costs import Costs
+from jaxtree.growth.plan.problem import Frontier, NodeContext
+from jaxtree.growth.splits.candidates import Judge
+from jaxtree.growth.splits.drawn import drawn_histograms
+from jaxtree.growth.splits.split import score_histogram
+from jaxtree.growth.sums.histogram import Chunk, blank_bases, group_histograms, sampled_histograms, write_bases
 from jaxtree.tree import SplitKind
 
 NUM_ROWS, NUM_COLUMNS, NUM_BINS, NUM_NODES = 102_400, 28, 256, 64

@@ -29,7 +29,7 @@ def measure(num_devices, num_rows):
     from gpu import make_table
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    from jaxtree import Classes, Data, Limits, Rules, Sizes, grow
+    from jaxtree.growth import Classes, Data, Limits, Rules, Sizes, grow
 
     jax.config.update("jax_num_cpu_devices", num_devices)
     mesh = Mesh(np.array(jax.devices()), ("rows",))

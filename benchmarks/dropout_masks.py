@@ -71,13 +71,13 @@ def memory(field):
 
 def seconds_of_a_routed_draw(tree, codes, label):
     """Seconds of the direct method: one mask, and every row sent down under it."""
-    majority = jaxtree.majority_class(tree)
+    majority = jaxtree.growth.majority_class(tree)
     masks = dropout.draws(tree, dropout.node_rates(tree, P, Q), key=KEY, num_draws=ROUTED_DRAWS + 1)
     start = 0.0
     for draw, mask in enumerate(masks):
         if draw == 1:
             start = time.perf_counter()
-        _ = (majority[np.asarray(jaxtree.apply(tree, codes, mask))] == label).mean()
+        _ = (majority[np.asarray(jaxtree.growth.apply(tree, codes, mask))] == label).mean()
     return (time.perf_counter() - start) / ROUTED_DRAWS
 
 

@@ -39,13 +39,13 @@ def main():
     print(f"cold {times[0]:.3f} s, warm {statistics.median(times[1:]):.3f} s (fastest {min(times[1:]):.3f} s)")
 
     codes, labels = parts[0]
-    majority = jaxtree.majority_class(estimator.tree_)
+    majority = jaxtree.growth.majority_class(estimator.tree_)
     start = time.perf_counter()
     num_routed = 50
     for draw in range(num_routed):
         rates = jaxtree.dropout.node_rates(estimator.tree_, 0.1, 0.5)
         mask = jaxtree.prune.dropout(estimator.tree_, rates, key=jax.random.fold_in(key, draw))
-        _ = (majority[np.asarray(jaxtree.apply(estimator.tree_, codes, mask))] == labels).mean()
+        _ = (majority[np.asarray(jaxtree.growth.apply(estimator.tree_, codes, mask))] == labels).mean()
     each = (time.perf_counter() - start) / num_routed
     total = each * 2 * P.size * Q.size * NUM_DRAWS
     print(

@@ -26,6 +26,7 @@ import numpy as np
 
 import jaxtree
 from jaxtree.boosting import BaseLearner, BoostData, ScoredRows, Shrinkage, boost, logistic
+from jaxtree.growth import Classes, Data, Limits, Rules, Sizes, grow
 
 NUM_FEATURES, NUM_CODES, DEPTH = 28, 255, 8
 BYTES_PER_ROW = 36
@@ -43,8 +44,8 @@ def make_table(num_rows, num_features=NUM_FEATURES, seed=0):
 
 
 def grow_one(codes, label):
-    rules, sizes = jaxtree.Rules(jaxtree.Classes(2)), jaxtree.Sizes(num_bins=256, capacity=4096)
-    return jaxtree.grow(jaxtree.Data(codes, label), None, jaxtree.Limits(max_depth=DEPTH), rules, sizes)
+    rules, sizes = Rules(Classes(2)), Sizes(num_bins=256, capacity=4096)
+    return grow(Data(codes, label), None, Limits(max_depth=DEPTH), rules, sizes)
 
 
 def seconds_of(call, repeats=10):
@@ -104,13 +105,13 @@ def forest(gpu, num_rows=100_000, num_trees=64):
     drawn = np.concatenate([np.sort(rng.integers(0, num_rows, num_rows)) for _ in range(num_trees)]).astype(np.int32)
     root = np.repeat(np.arange(num_trees, dtype=np.int32), num_rows)
     entries = jax.device_put((drawn, root), gpu)
-    limits = jaxtree.Limits(max_depth=10, max_features=5)
+    limits = Limits(max_depth=10, max_features=5)
 
     def call():
-        data = jaxtree.Data(there[0], there[1], row=entries[0], root=entries[1])
-        rules = jaxtree.Rules(jaxtree.Classes(2), samples_features=True)
-        sizes = jaxtree.Sizes(num_bins=256, capacity=2**11 * num_trees, num_roots=num_trees)
-        return jaxtree.grow(data, None, limits, rules, sizes, key=jax.random.key(0))
+        data = Data(there[0], there[1], row=entries[0], root=entries[1])
+        rules = Rules(Classes(2), samples_features=True)
+        sizes = Sizes(num_bins=256, capacity=2**11 * num_trees, num_roots=num_trees)
+        return grow(data, None, limits, rules, sizes, key=jax.random.key(0))
 
     cold, times = seconds_of(call, repeats=3)
     return {"trees": num_trees, "rows": num_rows, "cold_s": cold, "minimum_s": min(times)}
@@ -123,8 +124,8 @@ def boosting(device, num_rows, num_features, num_rounds, depth):
     few = ScoredRows(*(values[..., :10_000] for values in rows[:3]), {})
     data = BoostData(jax.device_put(rows, device), evaluations=(jax.device_put(few, device),))
     learner = BaseLearner(
-        jaxtree.Limits(max_depth=depth, min_weight_leaf=1.0, min_gain=np.finfo(np.float64).tiny),
-        jaxtree.Sizes(num_bins=256, capacity=2 << depth),
+        Limits(max_depth=depth, min_weight_leaf=1.0, min_gain=np.finfo(np.float64).tiny),
+        Sizes(num_bins=256, capacity=2 << depth),
     )
     losses = []
 

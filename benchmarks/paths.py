@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import jaxtree
-from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, SplitKind
+from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, SplitKind
 
 DEPTH, SHARE_MISSING, NUM_CATEGORIES = 8, 0.02, 20
 
@@ -61,7 +61,7 @@ def ways(num_rows, num_columns):
 
 def seconds_of(*arguments):
     start = time.perf_counter()
-    grown = jaxtree.grow(*arguments)
+    grown = jaxtree.growth.grow(*arguments)
     assert bool(grown.complete)
     return time.perf_counter() - start, grown.tree
 

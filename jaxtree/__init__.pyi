@@ -6,6 +6,7 @@ from jaxtree import datasets as datasets
 from jaxtree import dropout as dropout
 from jaxtree import errors as errors
 from jaxtree import explain as explain
+from jaxtree import growth as growth
 from jaxtree import plot as plot
 from jaxtree import prune as prune
 from jaxtree import ray as ray
@@ -62,26 +63,9 @@ from jaxtree.export.sql import to_sql as to_sql
 from jaxtree.export.text import export_text as export_text
 from jaxtree.export.treelite_models import to_treelite as to_treelite
 from jaxtree.files.registry import load as load
-from jaxtree.growth.grow import grow as grow
-from jaxtree.growth.inputs import Data as Data
-from jaxtree.growth.inputs import Features as Features
-from jaxtree.growth.inputs import Limits as Limits
-from jaxtree.growth.inputs import Missing as Missing
-from jaxtree.growth.inputs import Rules as Rules
-from jaxtree.growth.inputs import Selection as Selection
-from jaxtree.growth.inputs import Sizes as Sizes
-from jaxtree.growth.objective import Objective as Objective
-from jaxtree.growth.standard_objectives import Classes as Classes
-from jaxtree.growth.standard_objectives import Numbers as Numbers
 from jaxtree.page import to_html as to_html
 from jaxtree.search.boost_search import BoostSearchCV as BoostSearchCV
 from jaxtree.search.tree_search import TreeSearchCV as TreeSearchCV
-from jaxtree.table.encoder import Encoder as Encoder
-from jaxtree.tree import SplitKind as SplitKind
 from jaxtree.tree import Tree as Tree
-from jaxtree.tree import apply as apply
-from jaxtree.tree import majority_class as majority_class
-from jaxtree.tree import predict_proba as predict_proba
-from jaxtree.tree import take_tree as take_tree
 
 __version__: str

@@ -1,6 +1,6 @@
 """The kernel in C++, which an installation with a compiler compiles; `native/` has its source.
 
-Most of its functions are handlers of XLA, see `jaxtree.growth.native`; those that walk rows are called by ctypes.
+Most of its functions are handlers of XLA, see `jaxtree.growth.native.trees`; those that walk rows are called by ctypes.
 """
 
 import ctypes

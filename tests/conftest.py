@@ -85,7 +85,7 @@ def few_growth_programs(request):
     """
     yield
     from jaxtree.compilation import PROGRAMS
-    from jaxtree.growth.grow import num_programs
+    from jaxtree.growth.loop.grow import num_programs
 
     number = num_programs()
     PROGRAMS.clear()

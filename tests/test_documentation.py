@@ -29,6 +29,7 @@ PUBLIC_ROOMS = (
     "jaxtree.errors",
     "jaxtree.explain",
     "jaxtree.plot",
+    "jaxtree.growth",
     "jaxtree.prune",
     "jaxtree.ray",
     "jaxtree.resampling",

@@ -64,26 +64,32 @@ def test_a_room_imports_only_rooms_below_it():
     assert not faults(lambda file: forbidden(room_of(file.relative_to(PACKAGE).parts), file.read_text()))
 
 
-FAMILIES = [{"common"}, {"trees"}, {"forests", "boosting", "soft"}, {"refining"}, {"sizes"}]
-"""The floors of the estimators' room."""
+INNER_FLOORS = {
+    "estimators": [{"common"}, {"trees"}, {"forests", "boosting", "soft"}, {"refining"}, {"sizes"}],
+    "growth": [{"inputs"}, {"plan"}, {"sums", "native"}, {"splits"}, {"loop"}],
+}
+"""The floors of rooms that have folders."""
 
 
-def forbidden_families(file):
-    """Families of estimators that a file of one imports although they are not below it."""
-    room, family = (*file.relative_to(PACKAGE).with_suffix("").parts, "")[:2]
-    floor = next((number for number, families in enumerate(FAMILIES) if family in families), None)
-    if room != "estimators" or floor is None:
+def forbidden_folders(file):
+    """Folders of a file's room that it imports although they are not below its own."""
+    room, folder = (*file.relative_to(PACKAGE).with_suffix("").parts, "")[:2]
+    floors = INNER_FLOORS.get(room, [])
+    floor = next((number for number, folders in enumerate(floors) if folder in folders), None)
+    if floor is None:
         return set()
-    imported = {name.split(".")[2] for name in imported_files(file.read_text(), {}) if name.count(".") > 1}
-    return imported & set().union(*FAMILIES[floor:]) - {family}
+    imported = {
+        name.split(".")[2] for name in imported_files(file.read_text(), {}) if name.startswith(f"jaxtree.{room}.")
+    }
+    return imported & set().union(*floors[floor:]) - {folder}
 
 
-def test_a_family_of_estimators_imports_only_families_below_it():
-    assert not faults(forbidden_families)
+def test_a_folder_of_a_room_imports_only_folders_below_it():
+    assert not faults(forbidden_folders)
 
 
 def test_the_check_sees_a_wrong_import():
-    assert forbidden("prune", "from jaxtree.growth.grow import grow") == {"growth"}
+    assert forbidden("prune", "from jaxtree.growth.loop.grow import grow") == {"growth"}
     assert forbidden("tree", "import jaxtree.estimators.trees.cart") == {"estimators"}
     assert not forbidden("estimators", "from jaxtree.tree import Tree")
 

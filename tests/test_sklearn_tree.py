@@ -7,9 +7,10 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 
-from jaxtree import majority_class, prune, take_tree
+from jaxtree import prune
 from jaxtree.errors import InvalidTypeError
 from jaxtree.export.node_tables import from_sklearn
+from jaxtree.growth import majority_class, take_tree
 
 CLASSES = {"iris": load_iris, "breast cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
 DATA = {**CLASSES, "diabetes": load_diabetes}

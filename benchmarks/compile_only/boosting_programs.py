@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Array, Int32
 
 from benchmarks.compile_only.programs import NUM_BINS, NUM_FEATURES, Program
-from jaxtree import Limits, Sizes
 from jaxtree.boosting import boost, logistic, quantile, softmax, squared
 from jaxtree.boosting.booster import BaseLearner, BoostData, Shrinkage
 from jaxtree.boosting.dropping import Dropping
@@ -23,9 +22,10 @@ from jaxtree.boosting.many import Bounds, Member, boost_many
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import blank_trees
 from jaxtree.boosting.samples import MinimalVariance, OneSided
-from jaxtree.growth.grow import Growth
-from jaxtree.growth.plan import Plan
-from jaxtree.growth.prepare import Prepared
+from jaxtree.growth import Limits, Sizes
+from jaxtree.growth.loop.grow import Growth
+from jaxtree.growth.loop.prepare import Prepared
+from jaxtree.growth.plan.plan import Plan
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.walk import apply
 

@@ -51,7 +51,7 @@ def capture(name: str, run: Callable[[], Any], platform: str) -> Call:
 
     with (
         mock.patch.object(Compiled, "__call__", call),
-        mock.patch("jaxtree.growth.grow.platform_of", lambda codes, mesh: platform),
+        mock.patch("jaxtree.growth.loop.grow.platform_of", lambda codes, mesh: platform),
         mock.patch("jaxtree.boosting.booster.platform_of", lambda codes, mesh: platform),
     ):
         try:

@@ -10,8 +10,8 @@ import numpy as np
 from jax.sharding import Mesh
 
 import jaxtree
-from jaxtree import Classes, Data, Features, Limits, Numbers, Rules, Sizes
-from jaxtree.growth.inputs import Missing, Selection
+from jaxtree.growth import Classes, Data, Features, Limits, Numbers, Rules, Sizes
+from jaxtree.growth.inputs.bundles import Missing, Selection
 from jaxtree.tree import SplitKind
 
 NUM_FEATURES, NUM_BINS, DEPTH, NUM_TREES = 28, 256, 8, 8
@@ -80,7 +80,7 @@ def _grow(
     limits = Limits(max_depth=DEPTH) if limits is None else limits
     sizes = Sizes(num_bins=NUM_BINS, capacity=4096 * num_roots, num_roots=num_roots)
     key = jax.random.key(0) if num_roots > 1 else None
-    return jaxtree.grow(data, features, limits, rules, sizes, key=key, mesh=mesh)
+    return jaxtree.growth.grow(data, features, limits, rules, sizes, key=key, mesh=mesh)
 
 
 def _codes(num_rows: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from jaxtree.growth import native
+from jaxtree.growth.native import trees as native
 
 
 def describe_run(packages: Sequence[str]) -> dict[str, Any]:

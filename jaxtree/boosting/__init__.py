@@ -15,8 +15,8 @@ from jaxtree.boosting.samples import MinimalVariance as MinimalVariance
 from jaxtree.boosting.samples import OneSided as OneSided
 from jaxtree.boosting.samples import Uniform as Uniform
 from jaxtree.boosting.shrinkage import Shrinkage as Shrinkage
-from jaxtree.growth.newton import Newton as Newton
-from jaxtree.growth.newton import Penalties as Penalties
+from jaxtree.growth.inputs.newton import Newton as Newton
+from jaxtree.growth.inputs.newton import Penalties as Penalties
 from jaxtree.losses.classes import logistic as logistic
 from jaxtree.losses.classes import softmax as softmax
 from jaxtree.losses.distribution import Distribution as Distribution

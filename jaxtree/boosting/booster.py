@@ -22,12 +22,12 @@ from jaxtree.boosting.rounds import BoostState, Made, blank_trees, loss_before, 
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
 from jaxtree.buckets import row_bucket
 from jaxtree.errors import InvalidInputError, TrainingError
-from jaxtree.growth.checks import check_features, check_limits, check_number, check_rules
-from jaxtree.growth.inputs import NO_LIMIT, Data, Features, Limits, Missing, Rules, Sizes
-from jaxtree.growth.mesh import ROWS, as_rows, check_mesh, devices_of, platform_of
-from jaxtree.growth.newton import NARROW_BITS, Newton, Penalties
-from jaxtree.growth.plan import Plan
-from jaxtree.growth.prepare import Prepared, prepare
+from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Features, Limits, Missing, Rules, Sizes
+from jaxtree.growth.inputs.checks import check_features, check_limits, check_number, check_rules
+from jaxtree.growth.inputs.mesh import ROWS, as_rows, check_mesh, devices_of, platform_of
+from jaxtree.growth.inputs.newton import NARROW_BITS, Newton, Penalties
+from jaxtree.growth.loop.prepare import Prepared, prepare
+from jaxtree.growth.plan.plan import Plan
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest, join_forests, take_trees

@@ -13,10 +13,10 @@ from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.growth.checks import check_array, check_codes, check_limits, check_number, check_sizes, check_weight
-from jaxtree.growth.inputs import Missing
-from jaxtree.growth.newton import Penalties, check_penalties
-from jaxtree.growth.standard_objectives import Numbers
+from jaxtree.growth.inputs.bundles import Missing
+from jaxtree.growth.inputs.checks import check_array, check_codes, check_limits, check_number, check_sizes, check_weight
+from jaxtree.growth.inputs.newton import Penalties, check_penalties
+from jaxtree.growth.inputs.standard_objectives import Numbers
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.checks import known
 

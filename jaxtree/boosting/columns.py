@@ -8,12 +8,12 @@ from jaxtyping import Array, Bool, Int32, UInt32
 
 from jaxtree.arrays import child_hash, mix
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth.inputs import Limits, Rules
-from jaxtree.growth.open_features import is_drawn
-from jaxtree.growth.prepare import Prepared
+from jaxtree.growth.inputs.bundles import Limits, Rules
+from jaxtree.growth.loop.prepare import Prepared
+from jaxtree.growth.splits.open_features import is_drawn
 
 DRAWS_OF_TREE = 0x27D4EB2F
-"""Tells the draw of a tree's columns from what else its seed draws; see `jaxtree.growth.problem.DRAWS_OF_LEVEL`."""
+"""Tells the draw of a tree's columns from what else its seed draws; see `growth.plan.problem.DRAWS_OF_LEVEL`."""
 
 DIGITS = 6
 """Digits of a number of columns that count, so that 0.29 of 100 are 29."""

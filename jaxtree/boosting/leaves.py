@@ -13,10 +13,10 @@ from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Bool, Float, Int32, Int64
 
 from jaxtree.boosting.selection import quantiles_of_groups
-from jaxtree.growth import native_rows
-from jaxtree.growth.mesh import Devices
-from jaxtree.growth.newton import NARROW_BITS, Penalties, newton_step
-from jaxtree.growth.whole_numbers import exponent, to_fixed_point, unit_of
+from jaxtree.growth.inputs.mesh import Devices
+from jaxtree.growth.inputs.newton import NARROW_BITS, Penalties, newton_step
+from jaxtree.growth.inputs.whole_numbers import exponent, to_fixed_point, unit_of
+from jaxtree.growth.native import rows as native_rows
 from jaxtree.losses.loss import Derivatives
 from jaxtree.tree import SplitKind, Tree
 

@@ -21,9 +21,9 @@ from jaxtree.boosting.rounds import BoostState
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
 from jaxtree.compilation import is_out_of_memory
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth.inputs import NO_LIMIT, Limits, limits_of_roots
-from jaxtree.growth.mesh import check_mesh, devices_of
-from jaxtree.growth.newton import Penalties
+from jaxtree.growth.inputs.bundles import NO_LIMIT, Limits, limits_of_roots
+from jaxtree.growth.inputs.mesh import check_mesh, devices_of
+from jaxtree.growth.inputs.newton import Penalties
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest, join_forests
 
@@ -144,7 +144,7 @@ def boost_many(
     Example:
         >>> from jaxtree.boosting import squared
         >>> from jaxtree.boosting.round_tree import ScoredRows
-        >>> from jaxtree.growth.inputs import Sizes
+        >>> from jaxtree.growth.inputs.bundles import Sizes
         >>> codes, target = np.array([[0, 1, 2, 3]], np.uint8), np.array([0.0, 0.0, 1.0, 5.0])
         >>> rows = ScoredRows(codes, target, np.ones(4), {})
         >>> members = [Member(Limits(max_depth=2), Shrinkage(rate, l2=0.0), 5) for rate in (0.5, 1.0)]

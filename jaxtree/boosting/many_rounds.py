@@ -21,8 +21,8 @@ from jaxtree.boosting.round_tree import Rates, ScoredRows
 from jaxtree.boosting.rounds import BoostState, Made, blank_trees, make_round
 from jaxtree.boosting.shrinkage import NO_PATIENCE
 from jaxtree.compilation import compiled, quick_options
-from jaxtree.growth.plan import Plan
-from jaxtree.growth.prepare import Prepared
+from jaxtree.growth.loop.prepare import Prepared
+from jaxtree.growth.plan.plan import Plan
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
 

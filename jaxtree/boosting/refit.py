@@ -14,8 +14,8 @@ from jaxtree.boosting.round_tree import ScoredRows, node_steps, row_derivatives
 from jaxtree.boosting.shrinkage import Shrinkage, learning_rates
 from jaxtree.buckets import pad_to
 from jaxtree.compilation import compiled
-from jaxtree.growth.mesh import Devices
-from jaxtree.growth.newton import Penalties
+from jaxtree.growth.inputs.mesh import Devices
+from jaxtree.growth.inputs.newton import Penalties
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest

@@ -23,13 +23,13 @@ from jaxtree.boosting.leaves import (
     within_bounds,
 )
 from jaxtree.boosting.samples import MinimalVariance, RowsToDraw, Sample
-from jaxtree.growth import native_rows
-from jaxtree.growth.grow import grow_to_leaves
-from jaxtree.growth.inputs import Limits
-from jaxtree.growth.newton import Newton, Penalties
-from jaxtree.growth.plan import Plan
-from jaxtree.growth.prepare import Prepared
-from jaxtree.growth.whole_numbers import are_within
+from jaxtree.growth.inputs.bundles import Limits
+from jaxtree.growth.inputs.newton import Newton, Penalties
+from jaxtree.growth.inputs.whole_numbers import are_within
+from jaxtree.growth.loop.grow import grow_to_leaves
+from jaxtree.growth.loop.prepare import Prepared
+from jaxtree.growth.native import rows as native_rows
+from jaxtree.growth.plan.plan import Plan
 from jaxtree.losses.loss import BaseLoss, Derivatives, identity, with_offset
 from jaxtree.tree import SplitKind, Tree
 

@@ -22,12 +22,12 @@ from jaxtree.boosting.dropping import Kept, put_back, take_out
 from jaxtree.boosting.leaves import exact_sum
 from jaxtree.boosting.round_tree import MOST_SIZE, Rates, ScoredRows, grow_tree
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
-from jaxtree.growth import native_rows
-from jaxtree.growth.mesh import ROWS, Devices, as_rows
-from jaxtree.growth.newton import Newton
-from jaxtree.growth.plan import Plan
-from jaxtree.growth.prepare import Prepared
-from jaxtree.growth.whole_numbers import are_within
+from jaxtree.growth.inputs.mesh import ROWS, Devices, as_rows
+from jaxtree.growth.inputs.newton import Newton
+from jaxtree.growth.inputs.whole_numbers import are_within
+from jaxtree.growth.loop.prepare import Prepared
+from jaxtree.growth.native import rows as native_rows
+from jaxtree.growth.plan.plan import Plan
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import target_means

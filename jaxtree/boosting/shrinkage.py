@@ -12,8 +12,8 @@ from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.round_tree import Rates
 from jaxtree.boosting.samples import Sample, Uniform
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth.newton import Penalties
-from jaxtree.growth.prepare import Prepared
+from jaxtree.growth.inputs.newton import Penalties
+from jaxtree.growth.loop.prepare import Prepared
 
 NO_PATIENCE = 2**31 - 1
 """Rounds without a better loss that no boosting reaches."""

@@ -19,7 +19,7 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Float64, Int, Shaped, UInt
 
 from jaxtree.errors import DistributedError, InvalidInputError
-from jaxtree.growth.mesh import check_mesh
+from jaxtree.growth.inputs.mesh import check_mesh
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.summary import Summary, merge_summaries

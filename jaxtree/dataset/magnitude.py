@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float64, Real
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth.inputs import Limits
-from jaxtree.growth.objective import Objective
-from jaxtree.growth.standard_objectives import Numbers
+from jaxtree.growth.inputs.bundles import Limits
+from jaxtree.growth.inputs.objective import Objective
+from jaxtree.growth.inputs.standard_objectives import Numbers
 from jaxtree.tree import Tree
 
 MOST_EXPONENT = 400

@@ -32,10 +32,10 @@ from jaxtree.forests.samples import (
     round_weights,
     split_key,
 )
-from jaxtree.growth import costs
-from jaxtree.growth.checks import check_codes, check_data, check_features, check_limits, check_rules
-from jaxtree.growth.grow import grow_checked
-from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes, has_seeds
+from jaxtree.growth.inputs.bundles import Data, Features, Limits, Rules, Sizes, has_seeds
+from jaxtree.growth.inputs.checks import check_codes, check_data, check_features, check_limits, check_rules
+from jaxtree.growth.loop.grow import grow_checked
+from jaxtree.growth.plan import costs
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 
 NODES_PER_ENTRY = 0.25
@@ -138,7 +138,7 @@ def grow_forest(
         MemoryError: There is not enough memory for one tree; or JAX's own error of the kind.
 
     Example:
-        >>> from jaxtree import Classes
+        >>> from jaxtree.growth import Classes
         >>> rows = Rows(np.array([[0, 0, 1, 1]], np.uint8), np.array([[0, 0, 1, 1]]), num_classes=2, num_bins=2)
         >>> features = Features(np.zeros(1, np.int32), np.full(1, 2))
         >>> sampling, rules = Sampling(num_draws=4), Rules(Classes(2))

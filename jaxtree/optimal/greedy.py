@@ -4,9 +4,9 @@ import jax
 import numpy as np
 from jaxtyping import Int
 
-from jaxtree.growth.grow import grow_completely
-from jaxtree.growth.inputs import Data, Features, Limits, Missing, Rules, Sizes
-from jaxtree.growth.standard_objectives import Classes, Numbers
+from jaxtree.growth.inputs.bundles import Data, Features, Limits, Missing, Rules, Sizes
+from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
+from jaxtree.growth.loop.grow import grow_completely
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.nodes import Branching, CodedTable, branching_at, branchings, objective_of
 from jaxtree.tree import SplitKind

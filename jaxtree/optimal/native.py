@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int32, Int64
 
-from jaxtree.growth.native import has_handler
+from jaxtree.growth.native.trees import has_handler
 from jaxtree.optimal.costs import LeafCost, RowValues
 from jaxtree.optimal.indicators import Indicators
 

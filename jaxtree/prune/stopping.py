@@ -48,7 +48,8 @@ def max_depth(tree: Tree, max_depth: Number) -> Bool[AnyArray, "... node"]:
 
     Example:
         >>> from sklearn.datasets import load_iris
-        >>> from jaxtree import DecisionTreeClassifier, take_tree
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> from jaxtree.growth import take_tree
         >>> tree = DecisionTreeClassifier().fit(*load_iris(return_X_y=True)).tree_
         >>> [take_tree(tree, collapsed=mask).n_leaves for mask in max_depth(tree, np.array([0, 1, 2]))]
         [1, 2, 3]
@@ -70,7 +71,8 @@ def min_samples_split(tree: Tree, min_samples_split: Number, *, counts: str = "r
 
     Example:
         >>> from sklearn.datasets import load_iris
-        >>> from jaxtree import DecisionTreeClassifier, take_tree
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> from jaxtree.growth import take_tree
         >>> tree = DecisionTreeClassifier().fit(*load_iris(return_X_y=True)).tree_
         >>> take_tree(tree, collapsed=min_samples_split(tree, 50)).n_leaves
         4
@@ -97,7 +99,8 @@ def min_impurity_decrease(tree: Tree, min_impurity_decrease: Number) -> Bool[Any
 
     Example:
         >>> from sklearn.datasets import load_iris
-        >>> from jaxtree import DecisionTreeClassifier, take_tree
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> from jaxtree.growth import take_tree
         >>> tree = DecisionTreeClassifier().fit(*load_iris(return_X_y=True)).tree_
         >>> take_tree(tree, collapsed=min_impurity_decrease(tree, 0.01)).n_leaves
         5
@@ -118,7 +121,8 @@ def min_gain(tree: Tree, min_gain: Number) -> Bool[AnyArray, "... node"]:
         InvalidInputError: A value is no number.
 
     Example:
-        >>> from jaxtree import ID3Classifier, take_tree
+        >>> from jaxtree import ID3Classifier
+        >>> from jaxtree.growth import take_tree
         >>> from jaxtree.datasets import load_play_tennis
         >>> tree = ID3Classifier().fit(*load_play_tennis(return_X_y=True)).tree_
         >>> take_tree(tree, collapsed=min_gain(tree, 0.25)).n_leaves  # outlook gains 0.2467 bits
@@ -144,7 +148,8 @@ def max_leaf_nodes(tree: Tree, max_leaf_nodes: Number) -> Bool[AnyArray, "... no
 
     Example:
         >>> from sklearn.datasets import load_iris
-        >>> from jaxtree import DecisionTreeClassifier, take_tree
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> from jaxtree.growth import take_tree
         >>> tree = DecisionTreeClassifier().fit(*load_iris(return_X_y=True)).tree_
         >>> [take_tree(tree, collapsed=mask).n_leaves for mask in max_leaf_nodes(tree, np.array([2, 3, 5]))]
         [2, 3, 5]
@@ -186,7 +191,8 @@ def chi_squared(tree: Tree, p_value: Number) -> Bool[AnyArray, "... node"]:
         InvalidInputError: A p-value is out of its range, or the tree is another.
 
     Example:
-        >>> from jaxtree import ID3Classifier, take_tree
+        >>> from jaxtree import ID3Classifier
+        >>> from jaxtree.growth import take_tree
         >>> from jaxtree.datasets import load_play_tennis
         >>> tree = ID3Classifier().fit(*load_play_tennis(return_X_y=True)).tree_
         >>> [take_tree(tree, collapsed=mask).n_leaves for mask in chi_squared(tree, np.array([0.05, 0.2]))]
@@ -244,7 +250,8 @@ def critical_value(tree: Tree, value: Number, *, measure: str = "gain") -> Bool[
             where the measure requires one.
 
     Example:
-        >>> from jaxtree import ID3Classifier, take_tree
+        >>> from jaxtree import ID3Classifier
+        >>> from jaxtree.growth import take_tree
         >>> from jaxtree.datasets import load_play_tennis
         >>> tree = ID3Classifier().fit(*load_play_tennis(return_X_y=True)).tree_
         >>> [take_tree(tree, collapsed=mask).n_leaves for mask in critical_value(tree, np.array([0.9, 0.98]))]

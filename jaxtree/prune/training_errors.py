@@ -62,7 +62,8 @@ def collapse(tree: Tree) -> Bool[AnyArray, " node"]:
         InvalidInputError: The tree is of numbers, or of several outputs.
 
     Example:
-        >>> from jaxtree import DecisionTreeClassifier, take_tree
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> from jaxtree.growth import take_tree
         >>> tree = DecisionTreeClassifier().fit([[0.0], [0.0], [1.0], [1.0], [1.0]], [0, 0, 0, 0, 1]).tree_
         >>> tree.n_leaves, take_tree(tree, collapsed=collapse(tree)).n_leaves
         (2, 1)
@@ -96,7 +97,8 @@ def minimum_error(tree: Tree, m: Number = 2.0, *, prior: str = "root") -> Bool[A
 
     Example:
         >>> from sklearn.datasets import load_iris
-        >>> from jaxtree import DecisionTreeClassifier, take_tree
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> from jaxtree.growth import take_tree
         >>> tree = DecisionTreeClassifier().fit(*load_iris(return_X_y=True)).tree_
         >>> [take_tree(tree, collapsed=mask).n_leaves for mask in minimum_error(tree, np.array([0, 2, 20]))]
         [9, 7, 3]
@@ -132,7 +134,8 @@ def pessimistic_1987(tree: Tree, standard_errors: Number = 1.0) -> Bool[AnyArray
 
     Example:
         >>> from sklearn.datasets import load_iris
-        >>> from jaxtree import DecisionTreeClassifier, take_tree
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> from jaxtree.growth import take_tree
         >>> tree = DecisionTreeClassifier().fit(*load_iris(return_X_y=True)).tree_
         >>> take_tree(tree, collapsed=pessimistic_1987(tree)).n_leaves
         4
@@ -265,7 +268,8 @@ def pessimistic(tree: Tree, confidence: Number = 0.25, *, z: str = "exact") -> B
         InvalidInputError: The tree is no classification tree of one output, or the confidence or z is not allowed.
 
     Example:
-        >>> from jaxtree import DecisionTreeClassifier, take_tree
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> from jaxtree.growth import take_tree
         >>> from sklearn.datasets import load_iris
         >>> tree = DecisionTreeClassifier().fit(*load_iris(return_X_y=True)).tree_
         >>> [take_tree(tree, collapsed=mask).n_leaves for mask in pessimistic(tree, np.array([0.5, 0.25, 0.05]))]

@@ -170,7 +170,8 @@ def reduced_error(
 
     Example:
         >>> from sklearn.datasets import load_breast_cancer
-        >>> from jaxtree import DecisionTreeClassifier, take_tree
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> from jaxtree.growth import take_tree
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> estimator = DecisionTreeClassifier().fit(X[::2], y[::2])
         >>> held = hold_out_codes(estimator.tree_, estimator.encode(X[1::2]), y[1::2])

@@ -74,7 +74,8 @@ def cost_complexity(tree: Tree, ccp_alpha: Number, *, cost: str = "impurity") ->
 
     Example:
         >>> from sklearn.datasets import load_iris
-        >>> from jaxtree import DecisionTreeClassifier, take_tree
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> from jaxtree.growth import take_tree
         >>> tree = DecisionTreeClassifier().fit(*load_iris(return_X_y=True)).tree_
         >>> take_tree(tree, collapsed=cost_complexity(tree, 0.02)).n_leaves
         4

@@ -17,7 +17,7 @@ from jaxtree.estimators.boosting.ensemble import ensemble_of
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.common.conventions import generator_of, progress_of_trees, whole
 from jaxtree.estimators.common.extras import extras_of_scores
-from jaxtree.growth.mesh import check_mesh
+from jaxtree.growth.inputs.mesh import check_mesh
 from jaxtree.search.base import BaseSettingsSearch
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, fit_on_folds, select_with_replacement
 from jaxtree.search.evaluation import Results, Search

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.errors import InterruptedFitWarning
 from jaxtree.estimators.forests.base import BaseForest
-from jaxtree.growth.inputs import Limits
+from jaxtree.growth.inputs.bundles import Limits
 from jaxtree.search.evaluation import Results, Search, can_share_growth, fit_alone, unless_it_fails
 from jaxtree.search.settings import configured, group_by_growth, loosest, masks_of_limits
 from jaxtree.sklearn_compat import check_method_params, safe_split, score_by_scorer

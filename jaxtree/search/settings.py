@@ -14,7 +14,7 @@ from jaxtree.estimators.common.growing import GrowthTask
 from jaxtree.estimators.common.prunings import Pruning
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.base import BaseTree
-from jaxtree.growth.inputs import Limits
+from jaxtree.growth.inputs.bundles import Limits
 from jaxtree.prune.stopping import max_depth, min_gain, min_impurity_decrease, min_samples_split
 from jaxtree.prune.validation import HeldOut
 from jaxtree.tree import Tree

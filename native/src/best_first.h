@@ -1,5 +1,5 @@
 // Growth to a number of leaves: after every level, the splits that best-first growth will not make are dropped; see
-// `jaxtree/growth/best_first.py`, where it is said why none of them would be made.
+// `jaxtree/growth/loop/best_first.py`, where it is said why none of them would be made.
 
 #ifndef JAXTREE_NATIVE_BEST_FIRST_H_
 #define JAXTREE_NATIVE_BEST_FIRST_H_

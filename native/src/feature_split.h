@@ -25,7 +25,7 @@ constexpr int32_t kMostCodesExhaustive = 8;
 
 constexpr int32_t kAllBranches = 1 << 30;
 
-// As in `jaxtree/growth/inputs.py`.
+// As in `jaxtree/growth/inputs/bundles.py`.
 enum Missing : int32_t { kBranch = 0, kLearn = 1, kFraction = 2 };
 enum Selection : int32_t { kGain = 0, kGainRatio = 1, kInformation = 2 };
 

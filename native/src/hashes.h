@@ -1,4 +1,4 @@
-// Hashes of integers, from which everything is drawn; as in `jaxtree/arrays.py` and `jaxtree/growth/problem.py`.
+// Hashes of integers, from which everything is drawn; as in `jaxtree/arrays.py` and `jaxtree/growth/plan/problem.py`.
 
 #ifndef JAXTREE_NATIVE_HASHES_H_
 #define JAXTREE_NATIVE_HASHES_H_

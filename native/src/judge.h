@@ -1,4 +1,4 @@
-// The worth of ways to divide a node's rows: the rules of `jaxtree/growth/candidates.py`, operation by operation, so that
+// The worth of ways to divide a node's rows: the rules of `jaxtree/growth/splits/candidates.py`, operation by operation, so that
 // gains have the bits of XLA's. (Where XLA contracts a product and a sum, for entropy and weights of floats, the last
 // bit may differ, as it does between programs of XLA; ties are decided with a tolerance.)
 
@@ -140,7 +140,7 @@ class Judge {
     upper_ = upper;
   }
 
-  // From here on penalties are those of `parameters`, as in `jaxtree/growth/newton.py`; null without any.
+  // From here on penalties are those of `parameters`, as in `jaxtree/growth/inputs/newton.py`; null without any.
   void SetParameters(const double* parameters) { penalties_ = parameters; }
 
   // From here on the value of branch 1 must not be below that of branch 0 (1), not above it (-1), or may be any (0).

@@ -14,7 +14,7 @@
 
 namespace jaxtree {
 
-// The limits of every root, as in `jaxtree/growth/problem.py`.
+// The limits of every root, as in `jaxtree/growth/plan/problem.py`.
 template <typename Value>
 struct Limits {
   const int32_t *max_depth, *split_rows;

@@ -34,7 +34,7 @@ constexpr int64_t kFewCodes = 1 << 8;
 constexpr int32_t kManyClasses = 64;
 // The cells of so many codes are cleared together as soon as those of one by themselves.
 constexpr size_t kCodesClearedAtOnce = 32;
-// As in `jaxtree/growth/split.py`.
+// As in `jaxtree/growth/splits/split.py`.
 constexpr double kC45Slack = 1e-3;
 
 // What an entry adds: the label that is added to the channel, or -1; the channel; the value, or `kCountsRow`.

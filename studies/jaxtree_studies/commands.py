@@ -28,7 +28,7 @@ def reproduce(
     check_output_dir(out)
     from jaxtree.cli.session import progress_bar
     from jaxtree.compilation import enable_compilation_cache
-    from jaxtree.growth.grow import num_programs
+    from jaxtree.growth.loop.grow import num_programs
     from jaxtree_studies import dropout_paper, paper_page
 
     enable_compilation_cache()

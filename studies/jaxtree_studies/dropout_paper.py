@@ -25,9 +25,9 @@ from jaxtree.dropout.votes import vote_share
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier
 from jaxtree.estimators.trees.quinlan import ID3Classifier
 from jaxtree.export.text import export_text
-from jaxtree.growth.grow import grow_completely
-from jaxtree.growth.inputs import Data, Limits, Rules, Sizes
-from jaxtree.growth.standard_objectives import Classes
+from jaxtree.growth.inputs.bundles import Data, Limits, Rules, Sizes
+from jaxtree.growth.inputs.standard_objectives import Classes
+from jaxtree.growth.loop.grow import grow_completely
 from jaxtree.prune.draws import node_rates
 from jaxtree.table.target import encode_classes
 from jaxtree.tree import take_tree

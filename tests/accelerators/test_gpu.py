@@ -8,9 +8,10 @@ import pytest
 
 from benchmarks.compile_only.boosting_programs import BOOSTING, without_growth
 from benchmarks.compile_only.reading import count
-from jaxtree.growth import backends, prepare
-from jaxtree.growth.costs import BYTES_OF_A_DIGIT, GPU
-from jaxtree.growth.plan import SHIFTS_OF_SIZES
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.plan import backends
+from jaxtree.growth.plan.costs import BYTES_OF_A_DIGIT, GPU
+from jaxtree.growth.plan.plan import SHIFTS_OF_SIZES
 from tests.accelerators.programs import ROWS, ROWS_OF_MANY, compiled, marked, megabytes
 
 

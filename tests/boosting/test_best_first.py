@@ -7,7 +7,7 @@ from jaxtree.boosting import softmax, squared
 from jaxtree.boosting.booster import Shrinkage
 from jaxtree.boosting.rounds import make_rounds
 from jaxtree.boosting.samples import Uniform
-from jaxtree.growth import prepare
+from jaxtree.growth.loop import prepare
 from tests.boosting.test_boost import DERIVATIVES, LIMITS, boosted, classes, nested, numbers, same, scores_of
 from tests.boosting.test_boost_on_mesh import assert_same, mesh_of
 from tests.growth.native_trees import needs_kernel

@@ -7,7 +7,6 @@ import numpy as np
 import optax
 import pytest
 
-from jaxtree import Features, Limits
 from jaxtree.boosting import Loss, absolute, boost, logistic, quantile, softmax, squared
 from jaxtree.boosting.booster import BaseLearner, BoostData, Earlier, Shrinkage
 from jaxtree.boosting.ending import Stop
@@ -15,8 +14,10 @@ from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import make_rounds
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.errors import InvalidInputError, TrainingError
-from jaxtree.growth import native, prepare
-from jaxtree.growth.inputs import Missing, Sizes
+from jaxtree.growth import Features, Limits
+from jaxtree.growth.inputs.bundles import Missing, Sizes
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.native import trees as native
 from jaxtree.tree.forest import join_forests
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply

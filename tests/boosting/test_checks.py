@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from jaxtree import Features, Limits, Missing, Sizes
 from jaxtree.boosting import (
     BaseLearner,
     BoostData,
@@ -20,6 +19,7 @@ from jaxtree.boosting import (
 )
 from jaxtree.boosting.many import Member, boost_many
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.growth import Features, Limits, Missing, Sizes
 
 ROWS = ScoredRows(np.array([[0, 1, 2, 3], [0, 1, 0, 1]], np.uint8), np.arange(4.0), np.ones(4), {})
 DATA = BoostData(ROWS, Features(np.zeros(2, np.int32), np.array([4, 2])), (ROWS,))

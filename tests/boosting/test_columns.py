@@ -4,12 +4,14 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtree import Features, GradientBoostingClassifier, GradientBoostingRegressor, Limits
+from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.boosting import BaseLearner, BoostData, ColumnFractions, ScoredRows, Shrinkage, boost, squared
 from jaxtree.boosting.rounds import make_rounds
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth import native, prepare
-from jaxtree.growth.inputs import Sizes
+from jaxtree.growth import Features, Limits
+from jaxtree.growth.inputs.bundles import Sizes
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.native import trees as native
 from jaxtree.tree import SplitKind
 
 COLUMNS, BINS = 12, 16

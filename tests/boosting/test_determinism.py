@@ -14,7 +14,8 @@ from jax.sharding import Mesh
 from jaxtree.boosting import logistic, poisson, softmax
 from jaxtree.boosting.round_tree import row_derivatives
 from jaxtree.compilation import quick_options
-from jaxtree.growth import native, prepare
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.native import trees as native
 from jaxtree.losses.loss import Loss
 from tests.boosting.test_boost import boosted, classes, numbers
 

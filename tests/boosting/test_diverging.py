@@ -16,7 +16,8 @@ from jaxtree import (
 )
 from jaxtree.boosting import quantile, quantiles
 from jaxtree.errors import InterruptedFitWarning, TrainingError
-from jaxtree.growth import native, prepare
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.native import trees as native
 from jaxtree.search.budget import Budget
 from jaxtree.search.out_of_fold import make_yardstick
 from jaxtree.search.spaces import Range, Space

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh
 
-from jaxtree import Limits
 from jaxtree.boosting import logistic, quantile, softmax, squared
 from jaxtree.boosting.booster import BaseLearner, BoostData, boost
 from jaxtree.boosting.columns import ColumnFractions
@@ -19,8 +18,12 @@ from jaxtree.boosting.many_rounds import OwnRows, make_rounds_of_many
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth import backends, histogram, native, prepare
-from jaxtree.growth.inputs import Sizes
+from jaxtree.growth import Limits
+from jaxtree.growth.inputs.bundles import Sizes
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.native import trees as native
+from jaxtree.growth.plan import backends
+from jaxtree.growth.sums import histogram
 from jaxtree.tree.forest import Forest
 from tests.boosting.test_boost import BINS, classes, numbers
 

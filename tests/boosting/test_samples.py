@@ -8,7 +8,7 @@ import pytest
 from jaxtree.boosting import squared
 from jaxtree.boosting.booster import Shrinkage
 from jaxtree.boosting.samples import MinimalVariance, OneSided, RowsToDraw, Uniform
-from jaxtree.growth.mesh import Devices
+from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.losses.loss import Derivatives
 from tests.boosting.test_boost import boosted, numbers, scores_of
 

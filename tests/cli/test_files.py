@@ -214,11 +214,12 @@ def test_dates_of_binary_files(tmp_path):
     frame.with_columns(y=pl.Series([0, 1])).write_parquet(tmp_path / "dates.parquet")
     X = read_labelled(read_contents(str(tmp_path / "dates.parquet"), TextOptions()), "y", ColumnOptions()).X
     assert [X[name].dtype.kind for name in X] == ["M", "M", "m"] and str(X["at"].dt.tz) == "UTC"
-    schema = jaxtree.Encoder().fit(X).schema_
-    np.testing.assert_array_equal(jaxtree.Encoder().fit_transform(X), jaxtree.Encoder().fit_transform(frame))
+    schema = jaxtree.growth.Encoder().fit(X).schema_
+    encoder = jaxtree.growth.Encoder()
+    np.testing.assert_array_equal(encoder.fit_transform(X), encoder.fit_transform(frame))
     (tmp_path / "new.csv").write_text("day,at,span\n2020-02-01,2020-01-31T00:00:00+02:00,?\n")
     like = features_like(read_contents(str(tmp_path / "new.csv"), TextOptions()), schema.columns)
-    encoder = jaxtree.Encoder().fit(X)
+    encoder = jaxtree.growth.Encoder().fit(X)
     np.testing.assert_allclose(encoder.values(like), [[1.0, -1 / 12, np.nan]])
     (tmp_path / "bad.csv").write_text("day,at,span\nyesterday,2020-01-31T00:00:00Z,?\n")
     with pytest.raises(InvalidInputError, match=r"column 'day' of bad.csv must have dates, .* and has 'yesterday'"):
@@ -491,9 +492,9 @@ def test_categories_that_a_file_declares_are_those_of_a_frame(run, tmp_path):
     for name, save in SAVED.items():
         save(frame, tmp_path / name)
         again = (pd.read_parquet if name == "t.parquet" else pd.read_feather)(tmp_path / name)
-        schema = jaxtree.Encoder().fit(again.drop(columns="y")).schema_
+        schema = jaxtree.growth.Encoder().fit(again.drop(columns="y")).schema_
         contents = read_contents(str(tmp_path / name), TextOptions())
-        assert jaxtree.Encoder().fit(read_labelled(contents, "y", ColumnOptions()).X).schema_ == schema
+        assert jaxtree.growth.Encoder().fit(read_labelled(contents, "y", ColumnOptions()).X).schema_ == schema
         run("fit", name, "-t", "y", "-o", "m.jaxtree")
         assert run("evaluate", "m.jaxtree", name).stdout.split()[3] == "1.0000"
         assert jaxtree.load("m.jaxtree").score(again.drop(columns="y"), again["y"]) == 1

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import apply
 from jaxtree.dropout import votes
 from jaxtree.dropout.votes import drawn_votes, expected_votes, vote_accuracy, vote_share
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth import apply
 from jaxtree.prune import draws as drawing
 from jaxtree.prune.draws import draws, dropout, node_rates
 from tests.prune import dropouts

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jaxtree import C45Classifier, CostComplexity, Dropout, prune, take_tree
+from jaxtree import C45Classifier, CostComplexity, Dropout, prune
 from jaxtree.datasets import load_car_evaluation
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth import take_tree
 from jaxtree.prune.raising import prune_with_raising
 from jaxtree.prune.training_errors import pessimistic
 

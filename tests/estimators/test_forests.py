@@ -31,7 +31,7 @@ from jaxtree.estimators.common.conventions import key_of
 from jaxtree.forests.batches import BatchLimits
 from jaxtree.forests.forest import Rows, drawing_of
 from jaxtree.forests.samples import draw_counts
-from jaxtree.growth.grow import num_programs
+from jaxtree.growth.loop.grow import num_programs
 from tests.estimators.comparing import assert_same_tree
 
 X, CLASS = make_classification(

@@ -15,7 +15,7 @@ from jaxtree import (
     GradientBoostingClassifier,
     RandomForestClassifier,
 )
-from jaxtree.growth.grow import num_programs
+from jaxtree.growth.loop.grow import num_programs
 from tests.growth.native_trees import needs_kernel
 
 EVENT = "/jax/core/compile/backend_compile_duration"

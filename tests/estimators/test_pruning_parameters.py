@@ -27,11 +27,11 @@ from jaxtree import (
     export_text,
     prune,
     prune_to,
-    take_tree,
     tune_dropout,
 )
 from jaxtree.dropout import node_rates
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth import take_tree
 from jaxtree.table.encoder import Encoder
 
 

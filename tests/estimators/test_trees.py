@@ -20,7 +20,7 @@ import jaxtree
 from jaxtree import C45Classifier, DecisionTreeClassifier, ID3Classifier, export_text
 from jaxtree.errors import InvalidInputError, InvalidTypeError, JaxtreeError
 from jaxtree.estimators.trees.base import BaseTreeClassifier
-from jaxtree.growth.grow import num_programs
+from jaxtree.growth.loop.grow import num_programs
 
 
 @pytest.fixture(scope="module")

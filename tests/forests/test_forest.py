@@ -11,9 +11,9 @@ import jaxtree.forests.forest as growing
 from jaxtree.errors import InvalidInputError
 from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_forest
 from jaxtree.forests.samples import draw_counts
-from jaxtree.growth.grow import grow_completely
-from jaxtree.growth.inputs import NO_LIMIT, Data, Features, Limits, Rules, Sizes
-from jaxtree.growth.standard_objectives import Classes, Numbers
+from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Features, Limits, Rules, Sizes
+from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
+from jaxtree.growth.loop.grow import grow_completely
 from jaxtree.tree import take_tree
 
 KEY = jax.random.key(11)

@@ -6,9 +6,11 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, criteria, grow
-from jaxtree.growth import native, prepare
-from jaxtree.growth.open_features import sets_in_bits
+from jaxtree import criteria
+from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, grow
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.native import trees as native
+from jaxtree.growth.splits.open_features import sets_in_bits
 from jaxtree.tree import SplitKind
 
 needs_kernel = pytest.mark.skipif(not native.is_available(), reason="the kernel is not installed")

@@ -8,21 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxtree import (
-    Classes,
-    Data,
-    Features,
-    Limits,
-    Missing,
-    Numbers,
-    Rules,
-    Sizes,
-    SplitKind,
-    criteria,
-    grow,
-    take_tree,
-)
+from jaxtree import criteria
 from jaxtree.criteria import poisson, squared_error
+from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, SplitKind, grow, take_tree
 from tests.reference import weighted_oracle as oracle
 
 pytestmark = pytest.mark.exhaustive

@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import Classes, Data, Features, Limits, Numbers, Rules, Sizes, grow
-from jaxtree.growth import backends, plan, prepare
-from jaxtree.growth.problem import DONE
-from jaxtree.growth.routing import _combine_at
+from jaxtree.growth import Classes, Data, Features, Limits, Numbers, Rules, Sizes, grow
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.loop.routing import _combine_at
+from jaxtree.growth.plan import backends, plan
+from jaxtree.growth.plan.problem import DONE
 from jaxtree.tree import SplitKind
 
 NUM_ROWS, NUM_FEATURES = 512, 8

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh
 
-from jaxtree import Classes, Data, Limits, Missing, Numbers, Rules, Sizes, criteria, grow
-from jaxtree.growth import prepare
-from jaxtree.growth.grow import num_programs
-from jaxtree.growth.newton import Newton, Penalties
+from jaxtree import criteria
+from jaxtree.growth import Classes, Data, Limits, Missing, Numbers, Rules, Sizes, grow
+from jaxtree.growth.inputs.newton import Newton, Penalties
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.loop.grow import num_programs
 from jaxtree.prune import max_leaf_nodes
 from jaxtree.tree import take_tree
 from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, assert_same, grown, needs_kernel

@@ -5,23 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import (
-    Classes,
-    Data,
-    Features,
-    Limits,
-    Missing,
-    Numbers,
-    Rules,
-    Selection,
-    Sizes,
-    SplitKind,
-    criteria,
-    grow,
-)
+from jaxtree import criteria
 from jaxtree.boosting import Newton, Penalties
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.growth.checks import check_bundles, check_rules
+from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, SplitKind, grow
+from jaxtree.growth.inputs.checks import check_bundles, check_rules
 
 FEATURES, ROWS, BINS, ROOTS = 3, 6, 4, 2
 
@@ -232,7 +220,7 @@ def test_shapes_are_checked_under_a_trace():
 
 def test_a_raw_key_is_named():
     raw = jax.random.key_data(jax.random.key(0))
-    from jaxtree.growth.grow import _root_seeds
+    from jaxtree.growth.loop.grow import _root_seeds
 
     with pytest.raises((InvalidTypeError, TypeError), match="key"):
         _root_seeds(raw, 2)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxtree.growth import costs
-from jaxtree.growth.costs import Sums
+from jaxtree.growth.plan import costs
+from jaxtree.growth.plan.costs import Sums
 
 KINDS = {"CPU": costs.CPU, "GPU": costs.GPU, "GPU with Warp": costs.GPU_WITH_WARP, "TPU": costs.TPU}
 ROOT = Sums(

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, grow
-from jaxtree.growth import native, prepare
+from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, grow
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.native import trees as native
 from jaxtree.tree import SplitKind
 
 NUM_FEATURES, PADDED = 4, 8

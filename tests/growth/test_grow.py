@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxtree import Classes, Data, Features, Limits, Rules, Sizes, SplitKind, criteria, grow, take_tree
+from jaxtree import criteria
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.growth.checks import check_data
-from jaxtree.growth.grow import _grow
+from jaxtree.growth import Classes, Data, Features, Limits, Rules, Sizes, SplitKind, grow, take_tree
+from jaxtree.growth.inputs.checks import check_data
+from jaxtree.growth.loop.grow import _grow
 from tests.reference import oracle
 
 NO_LIMITS = Limits()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxtree.growth import histogram
-from jaxtree.growth.costs import Costs
-from jaxtree.growth.whole_numbers import sort_pairs
+from jaxtree.growth.inputs.whole_numbers import sort_pairs
+from jaxtree.growth.plan.costs import Costs
+from jaxtree.growth.sums import histogram
 
 SMALL_PARTS = Costs(least_entries_per_part=4, most_entries_per_part=16)
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import sklearn.tree
 
-from jaxtree import DecisionTreeClassifier, Missing, criteria, grow
-from jaxtree.growth.plan import MANY_CLASSES
+from jaxtree import DecisionTreeClassifier, criteria
+from jaxtree.growth import Missing, grow
+from jaxtree.growth.plan.plan import MANY_CLASSES
 from tests.growth.native_trees import MIXED, THRESHOLDS, arguments, assert_same, choose, needs_kernel
 
 CASES = {

@@ -10,9 +10,9 @@ import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import jaxtree
-from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, grow
 from jaxtree.criteria import entropy
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, grow
 from jaxtree.tree import SplitKind
 
 NUM_ROWS, NUM_FEATURES, NUM_BINS = 2048, 8, 40

@@ -8,10 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import Classes, Data, Limits, Rules, Sizes, grow, kernel
-from jaxtree.growth import native, prepare
-from jaxtree.growth.grow import grow_checked
-from jaxtree.growth.inputs import ResolvedRules
+from jaxtree import kernel
+from jaxtree.growth import Classes, Data, Limits, Rules, Sizes, grow
+from jaxtree.growth.inputs.bundles import ResolvedRules
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.loop.grow import grow_checked
+from jaxtree.growth.native import trees as native
 from tests.growth.native_trees import assert_same, needs_kernel
 
 

@@ -5,9 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import Missing, Selection, criteria, grow
-from jaxtree.growth import native_rows
-from jaxtree.growth.newton import Newton, Penalties
+from jaxtree import criteria
+from jaxtree.growth import Missing, Selection, grow
+from jaxtree.growth.inputs.newton import Newton, Penalties
+from jaxtree.growth.native import rows as native_rows
 from jaxtree.optimal import native as optimal_native
 from jaxtree.optimal.costs import LeafCost, RowValues
 from jaxtree.optimal.indicators import Indicators

@@ -4,10 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtree.growth import grow as growing
-from jaxtree.growth.mesh import devices_of
-from jaxtree.growth.newton import Newton, Penalties
-from jaxtree.growth.prepare import prepare
+from jaxtree.growth.inputs.mesh import devices_of
+from jaxtree.growth.inputs.newton import Newton, Penalties
+from jaxtree.growth.loop import grow as growing
+from jaxtree.growth.loop.prepare import prepare
 from tests.growth.native_trees import MIXED, THRESHOLDS, arguments, assert_same, choose, needs_kernel
 
 ONE, THREE, EIGHT, SIXTEEN = (Newton(number, number, has_noise=True) for number in (1, 3, 8, 16))

@@ -4,9 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import Classes, Data, Features, Limits, Rules, Sizes, criteria
-from jaxtree.growth.grow import grow_checked
-from jaxtree.growth.newton import Newton, Penalties
+from jaxtree import criteria
+from jaxtree.growth import Classes, Data, Features, Limits, Rules, Sizes
+from jaxtree.growth.inputs.newton import Newton, Penalties
+from jaxtree.growth.loop.grow import grow_checked
 from tests.growth.native_trees import MIXED, THRESHOLDS, T, assert_that_of_xla, needs_kernel
 
 CASES = {

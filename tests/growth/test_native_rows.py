@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import Classes, Data, Features, Limits, Numbers, Rules, Sizes, grow
 from jaxtree.boosting.leaves import Leaves, exact_sum, sums_at_nodes
-from jaxtree.growth import native_rows
-from jaxtree.growth.mesh import Devices
-from jaxtree.growth.newton import Newton
-from jaxtree.growth.objective import EntryWeights
+from jaxtree.growth import Classes, Data, Features, Limits, Numbers, Rules, Sizes, grow
+from jaxtree.growth.inputs.mesh import Devices
+from jaxtree.growth.inputs.newton import Newton
+from jaxtree.growth.inputs.objective import EntryWeights
+from jaxtree.growth.native import rows as native_rows
 from jaxtree.tree.walk import apply
 from tests.growth.native_trees import needs_kernel
 

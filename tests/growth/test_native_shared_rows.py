@@ -4,7 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, criteria, grow
+from jaxtree import criteria
+from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, grow
 from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, M, O, S, T, assert_same, choose, needs_kernel
 
 ROWS, BINS, CATEGORIES = 240, 32, 5

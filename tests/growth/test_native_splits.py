@@ -2,7 +2,8 @@
 
 import pytest
 
-from jaxtree import Missing, Selection, criteria
+from jaxtree import criteria
+from jaxtree.growth import Missing, Selection
 from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, assert_that_of_xla, needs_kernel
 
 CASES = {

@@ -3,7 +3,7 @@
 import pytest
 
 from jaxtree import criteria
-from jaxtree.growth.newton import Newton, Penalties
+from jaxtree.growth.inputs.newton import Newton, Penalties
 from tests.growth.native_trees import MIXED, THRESHOLDS, assert_that_of_xla, needs_kernel
 
 CASES = {

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import Data, Features, Limits, Objective, Rules, Sizes, SplitKind, grow, take_tree
-from jaxtree.growth.objective import NodeResult
+from jaxtree.growth import Data, Features, Limits, Objective, Rules, Sizes, SplitKind, grow, take_tree
+from jaxtree.growth.inputs.objective import NodeResult
 from jaxtree.tree.nodes import target_means
 
 NUM_ROWS, NUM_CODES, MULTIWAY = 200, 40, 3

@@ -4,9 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, grow, take_tree
-from jaxtree.growth import native, prepare
-from jaxtree.growth.open_features import sets_in_bits
+from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, grow, take_tree
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.native import trees as native
+from jaxtree.growth.splits.open_features import sets_in_bits
 from tests.growth.native_trees import MIXED, THRESHOLDS, T, assert_same, grown, needs_kernel
 
 SETS = (*({number % 8} for number in range(32)), {0, 1, 3, 5}, {1, 2, 6}, {0, 2, 3, 4, 7}, {0, 4, 6, 7})

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jaxtree import Classes, Data, Features, Limits, Numbers, Rules, Sizes, grow
-from jaxtree.growth import backends, cells, histogram, plan, prepare
-from jaxtree.growth.products import number_of_way
+from jaxtree.growth import Classes, Data, Features, Limits, Numbers, Rules, Sizes, grow
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.plan import backends, plan
+from jaxtree.growth.sums import cells, histogram
+from jaxtree.growth.sums.products import number_of_way
 from jaxtree.tree import SplitKind
 
 NUM_SLOTS, NUM_BINS, NUM_ENTRIES, NUM_FEATURES = 4, 5, 64, 3

@@ -4,20 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtree import (
-    Classes,
-    Data,
-    Features,
-    Limits,
-    Missing,
-    Numbers,
-    Rules,
-    Selection,
-    Sizes,
-    criteria,
-    grow,
-    take_tree,
-)
+from jaxtree import criteria
+from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, grow, take_tree
 
 ROWS, FEATURES, MOST = 256, 3, 400
 FIELDS = ("feature", "num_children", "first_child", "num_rows", "depth", "weight", "missing_branch")

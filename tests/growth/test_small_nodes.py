@@ -4,10 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import Missing
 from jaxtree.compilation import PROGRAMS
-from jaxtree.growth import backends, prepare, small
-from jaxtree.growth.split import NO_CODE
+from jaxtree.growth import Missing
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.plan import backends
+from jaxtree.growth.splits import small
+from jaxtree.growth.splits.split import NO_CODE
 from tests.growth.native_trees import MIXED, THRESHOLDS, assert_same, grown
 from tests.growth.test_backends import with_costs
 
@@ -37,7 +39,7 @@ def test_the_tree_is_that_of_histograms_of_all_codes(name, monkeypatch):
     scored = []
     score = small.splits_of_small
     monkeypatch.setattr(
-        "jaxtree.growth.best_splits.splits_of_small", lambda *a, **how: scored.append(1) or score(*a, **how)
+        "jaxtree.growth.splits.best_splits.splits_of_small", lambda *a, **how: scored.append(1) or score(*a, **how)
     )
     PROGRAMS.clear()
     tree = grown(False, monkeypatch, **CASES[name])

@@ -8,8 +8,10 @@ import pytest
 from jax.sharding import Mesh
 from scipy.stats import chisquare
 
-from jaxtree import Classes, Data, Limits, Numbers, Rules, Sizes, grow
-from jaxtree.growth import backends, native, plan, prepare
+from jaxtree.growth import Classes, Data, Limits, Numbers, Rules, Sizes, grow
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.native import trees as native
+from jaxtree.growth.plan import backends, plan
 from tests.growth.test_backends import with_costs
 
 NUM_FEATURES, NUM_ROWS, NUM_ROOTS = 5, 500, 3

@@ -10,10 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import Classes, Data, Limits, Numbers, Rules, Sizes, grow
-from jaxtree.growth import backends, prepare, warp_histogram, warp_kernel
-from jaxtree.growth.cells import bases_of, places_of, scatter_at_once
-from jaxtree.growth.inputs import Missing, ResolvedRules, Selection
+from jaxtree.growth import Classes, Data, Limits, Numbers, Rules, Sizes, grow
+from jaxtree.growth.inputs.bundles import Missing, ResolvedRules, Selection
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.plan import backends
+from jaxtree.growth.sums import warp_histogram, warp_kernel
+from jaxtree.growth.sums.cells import bases_of, places_of, scatter_at_once
 
 pytest.importorskip("warp", reason="Warp is not installed: pip install 'jaxtree[gpu]'")
 
@@ -155,21 +157,21 @@ def on_a_gpu(monkeypatch):
 
 
 def test_a_gpu_sums_in_shared_memory_where_the_kernel_works(on_a_gpu):
-    assert backends.backend_of("gpu") == backends.GPU_WITH_WARP
-    assert backends.backend_of("gpu", 2) == backends.GPU
-    assert backends.backend_of("tpu") == backends.TPU
+    assert prepare.backend_of("gpu") == backends.GPU_WITH_WARP
+    assert prepare.backend_of("gpu", 2) == backends.GPU
+    assert prepare.backend_of("tpu") == backends.TPU
 
 
 def test_a_variable_switches_the_kernel_off(on_a_gpu, monkeypatch):
     monkeypatch.setenv("JAXTREE_NATIVE", "0")
-    assert backends.backend_of("gpu") == backends.GPU
+    assert prepare.backend_of("gpu") == backends.GPU
 
 
 def test_nothing_is_tried_without_a_gpu(monkeypatch):
     monkeypatch.setattr(warp_histogram, "sums_as_numpy", lambda device: pytest.fail("it was tried"))
     warp_histogram.is_available.cache_clear()
     if jax.devices()[0].platform != "gpu":
-        assert backends.backend_of("gpu") == backends.GPU
+        assert prepare.backend_of("gpu") == backends.GPU
 
 
 @pytest.mark.parametrize("failure", [RuntimeError("no compiler"), None], ids=["fails to compile", "wrong sums"])
@@ -181,10 +183,10 @@ def test_xla_sums_where_the_kernel_fails_after_one_warning(failure, on_a_gpu, mo
 
     monkeypatch.setattr(warp_histogram, "sums_as_numpy", fail)
     with pytest.warns(UserWarning, match="no compiler" if failure else "its sums are wrong"):
-        assert backends.backend_of("gpu") == backends.GPU
+        assert prepare.backend_of("gpu") == backends.GPU
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert backends.backend_of("gpu") == backends.GPU
+        assert prepare.backend_of("gpu") == backends.GPU
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxtree import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, SplitKind, grow, take_tree
 from jaxtree.criteria import poisson, squared_error
+from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, SplitKind, grow, take_tree
 from tests.growth.test_all_rules import CODES, KINDS, ROWS, SETTINGS, draw_problem, grow_padded, rules_of
 
 FRACTION, LEARN = SETTINGS[3], SETTINGS[6]

@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 
 import jaxtree
-from jaxtree import ID3Classifier, SplitKind, Tree, majority_class
+from jaxtree import ID3Classifier, Tree
+from jaxtree.growth import SplitKind, majority_class
 
 NUM_FEATURES = 8
 
@@ -38,7 +39,7 @@ def noisy():
     tree = random_tree(rng, num_inner=60, arity=2, num_classes=3)
     tree = dataclasses.replace(tree, feature=tree.depth % NUM_FEATURES)
     codes = rng.integers(0, 2, (NUM_FEATURES, 400)).astype(np.uint8)
-    end = np.asarray(jaxtree.apply(tree, codes, tree.depth >= 3))
+    end = np.asarray(jaxtree.growth.apply(tree, codes, tree.depth >= 3))
     y = np.where(rng.random(400) < 0.3, rng.integers(0, 3, 400), majority_class(tree)[end])
     return tree, codes, y.astype(np.int32)
 
@@ -104,7 +105,7 @@ def stop_at(tree, node):
     """The tree with a node made a leaf: as a table in which nodes still stand below it, and as one without them."""
     mask = np.arange(tree.node_count) == node
     stopped = dataclasses.replace(tree, num_children=np.where(mask, 0, tree.num_children).astype(np.int32))
-    return stopped, jaxtree.take_tree(tree, collapsed=mask)
+    return stopped, jaxtree.growth.take_tree(tree, collapsed=mask)
 
 
 def branches(tree, node):

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier, take_tree
+from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
+from jaxtree.growth import take_tree
 from jaxtree.prune.bottom_up import sum_over_leaves
 from jaxtree.prune.training_errors import errors_as_leaves
 

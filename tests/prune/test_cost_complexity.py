@@ -11,8 +11,9 @@ import sklearn.tree
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 import jaxtree
-from jaxtree import CostComplexity, DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier, take_tree
+from jaxtree import CostComplexity, DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth import take_tree
 from jaxtree.prune import cost_complexity, cost_complexity_path
 from tests.prune.growths import (
     assert_nodes_out_of_reach_do_not_count,

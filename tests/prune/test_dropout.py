@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import jaxtree
-from jaxtree import Dropout, ID3Classifier, apply, majority_class
+from jaxtree import Dropout, ID3Classifier
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth import apply, majority_class
 from jaxtree.prune import draws as drawing
 from jaxtree.prune.draws import collapse_probability, draws, dropout, level_rates, node_rates
 from tests.prune import dropouts
@@ -151,7 +152,7 @@ def test_the_estimator_s_pruning_is_one_draw(cars):
     mask = dropout(tree, node_rates(tree, 0.1, 0.5), key=jax.random.key(3))
     accuracy = (np.asarray(majority_class(tree))[np.asarray(apply(tree, codes, mask))] == label).mean()
     assert pruned.score(X[1296:], y[1296:]) == pytest.approx(accuracy)
-    assert pruned.tree_.node_count == jaxtree.take_tree(tree, collapsed=mask).node_count
+    assert pruned.tree_.node_count == jaxtree.growth.take_tree(tree, collapsed=mask).node_count
 
 
 @pytest.mark.parametrize(("p", "q"), [(-0.1, 0), (1.1, 0), (0.1, -1), (np.nan, 0)])

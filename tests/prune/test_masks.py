@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxtree import apply
+from jaxtree.growth import apply
 from jaxtree.tree.paths import ends_under, levels, stop_at, survivors
 from tests.prune.growths import CLASSES, children, leaves_of, reached, stop, tree_of
 

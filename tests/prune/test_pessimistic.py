@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from jaxtree import DecisionTreeRegressor, ID3Classifier, take_tree
+from jaxtree import DecisionTreeRegressor, ID3Classifier
 from jaxtree.datasets import load_play_tennis
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth import take_tree
 from jaxtree.prune.training_errors import added_errors, errors_as_leaves, pessimistic
 from jaxtree.tree.paths import stop_at
 from tests.prune.growths import (

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jaxtree import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor, take_tree
+from jaxtree import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth import take_tree
 from jaxtree.prune.raising import RaisingState, RowParts, _check_rows, entropy_in_bits, prune_with_raising
 from jaxtree.prune.training_errors import pessimistic
 from jaxtree.table.encoder import Encoder

@@ -8,8 +8,9 @@ import pytest
 import scipy.stats
 
 import jaxtree
-from jaxtree import ID3Classifier, prune, take_tree
+from jaxtree import ID3Classifier, prune
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth import take_tree
 from jaxtree.prune.stopping import chi_squared_test
 from jaxtree.tree.forest import join_trees
 from tests.prune.growths import (

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from jaxtree import DecisionTreeClassifier, ID3Classifier, prune, take_tree
+from jaxtree import DecisionTreeClassifier, ID3Classifier, prune
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth import take_tree
 from jaxtree.prune.validation import hold_out, leaf_errors
 from jaxtree.tree.nodes import output_counts, target_means
 from tests.prune.growths import (

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from jaxtree import apply, majority_class
+from jaxtree.growth import apply, majority_class
 
 
 def all_masks(tree, rates):

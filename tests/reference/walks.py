@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxtree import SplitKind
+from jaxtree.growth import SplitKind
 from jaxtree.tree import ALL_BRANCHES, Tree
 
 NUM_CODES = 40

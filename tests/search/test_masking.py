@@ -20,10 +20,10 @@ from jaxtree import (
     MinimumError,
     Pessimistic,
     ReducedError,
-    take_tree,
 )
 from jaxtree.estimators.common.conventions import key_of
 from jaxtree.estimators.common.growing import grow_tables
+from jaxtree.growth import take_tree
 from jaxtree.search import settings as masking
 from jaxtree.search.settings import configured, limit_masks, masks_of, votes_of
 from jaxtree.tree.paths import stop_at

@@ -32,7 +32,7 @@ from jaxtree import (
 )
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common import growing
-from jaxtree.growth.grow import num_programs
+from jaxtree.growth.loop.grow import num_programs
 from tests.search.beside import FOLDS, ROWS, assert_same_results, compare, numbers, weights
 
 pytestmark = pytest.mark.slow

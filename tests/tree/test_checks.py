@@ -7,6 +7,7 @@ import pytest
 
 import jaxtree
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.growth import apply
 from jaxtree.prune.raising import prune_with_raising
 from jaxtree.prune.validation import hold_out_codes
 from jaxtree.tree.checks import check_codes_of, check_mask, check_weights
@@ -24,14 +25,17 @@ MASK = np.zeros(TREE.capacity, bool)
     ("call", "words"),
     [
         (lambda: check_codes_of(TREE, CODES[0]), r"shape \(feature, row\), got \(6,\)"),
-        (lambda: jaxtree.apply(TREE, CODES[:1]), "splits on feature 1, got codes of 1 features"),
-        (lambda: jaxtree.apply(jax.tree.map(jnp.asarray, TREE), CODES[:1]), "splits on feature 1, got codes of 1"),
-        (lambda: jaxtree.apply(TREE, CODES, MASK[:-1]), "collapsed must have one value for each"),
-        (lambda: jaxtree.apply(TREE, CODES, np.append(MASK, False)), "collapsed must have one value for each"),
-        (lambda: jaxtree.predict_proba(TREE, CODES[:1]), "splits on feature 1"),
-        (lambda: jaxtree.predict_proba(TREE, CODES, output=1), "output must be one of 1 outputs"),
-        (lambda: jaxtree.predict_proba(TREE, CODES, output=-1), "output must be one of 1 outputs"),
-        (lambda: jaxtree.predict_proba(REGRESSION.tree_, CODES), "output must be one of 0 outputs"),
+        (lambda: apply(TREE, CODES[:1]), "splits on feature 1, got codes of 1 features"),
+        (
+            lambda: apply(jax.tree.map(jnp.asarray, TREE), CODES[:1]),
+            "splits on feature 1, got codes of 1",
+        ),
+        (lambda: apply(TREE, CODES, MASK[:-1]), "collapsed must have one value for each"),
+        (lambda: apply(TREE, CODES, np.append(MASK, False)), "collapsed must have one value for each"),
+        (lambda: jaxtree.growth.predict_proba(TREE, CODES[:1]), "splits on feature 1"),
+        (lambda: jaxtree.growth.predict_proba(TREE, CODES, output=1), "output must be one of 1 outputs"),
+        (lambda: jaxtree.growth.predict_proba(TREE, CODES, output=-1), "output must be one of 1 outputs"),
+        (lambda: jaxtree.growth.predict_proba(REGRESSION.tree_, CODES), "output must be one of 0 outputs"),
         (lambda: take_tree(TREE, root=-1), "root must be one of"),
         (lambda: take_tree(TREE, root=TREE.capacity), "root must be one of"),
         (lambda: take_tree(TREE, collapsed=MASK[:-1]), "collapsed must have one value for each"),
@@ -66,5 +70,5 @@ def test_what_is_traced_is_brought_into_range():
     """Codes and trees of unknown content end at some node of the table, whatever it is."""
     nowhere = jax.tree.map(lambda column: np.full_like(column, 2**30) if column.dtype == np.int32 else column, TREE)
     for tree in (TREE, nowhere):
-        ends = jax.jit(lambda tree, codes: jaxtree.apply(tree, codes))(tree, CODES[:1])
+        ends = jax.jit(lambda tree, codes: apply(tree, codes))(tree, CODES[:1])
         assert ends.shape == (6,)

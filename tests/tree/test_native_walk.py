@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxtree import DecisionTreeRegressor, SplitKind, kernel
+from jaxtree import DecisionTreeRegressor, kernel
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth import SplitKind
 from jaxtree.tree import native_walk, predictor
 from jaxtree.tree.forest import join_trees
 from jaxtree.tree.predictor import Predictor

@@ -7,8 +7,9 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 
 import jaxtree
-from jaxtree import DecisionTreeClassifier, ID3Classifier, SplitKind, apply, majority_class, take_tree
+from jaxtree import DecisionTreeClassifier, ID3Classifier
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth import SplitKind, apply, majority_class, take_tree
 from jaxtree.tree.nodes import class_shares, pad_nodes
 
 

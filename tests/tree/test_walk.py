@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import SplitKind
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth import SplitKind
 from jaxtree.tree import ALL_BRANCHES, apply, predict_proba
 from jaxtree.tree.nodes import class_shares
 from jaxtree.tree.walk import apply_to_values, next_node, steps_over_values, walk_values

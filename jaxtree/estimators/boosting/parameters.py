@@ -19,7 +19,7 @@ from jaxtree.estimators.common.conventions import Words, generator_of, whole
 from jaxtree.estimators.common.growing import FeatureOptions
 from jaxtree.estimators.common.parameters import AUTO, INTERACTIONS, EncodingParameters
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART
-from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Sizes
+from jaxtree.growth.inputs.bundles import NO_LIMIT, Limits, Missing, Sizes
 from jaxtree.sklearn_compat import Interval
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int, Real, UInt32
 
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth.open_features import sets_in_bits
+from jaxtree.growth.splits.open_features import sets_in_bits
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.nodes import children_of, class_shares, target_means

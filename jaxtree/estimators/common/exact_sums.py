@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float64, Int, Integer, Real
 
 from jaxtree.criteria import squared_error
-from jaxtree.growth.standard_objectives import Numbers
-from jaxtree.growth.whole_numbers import BITS
+from jaxtree.growth.inputs.standard_objectives import Numbers
+from jaxtree.growth.inputs.whole_numbers import BITS
 from jaxtree.table.schema import Schema
 from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest

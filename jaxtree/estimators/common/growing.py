@@ -17,9 +17,9 @@ from jaxtree.dataset.magnitude import Magnitude
 from jaxtree.estimators.common.exact_sums import are_far_apart, values_of_codes, with_exact_sums
 from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_forest
 from jaxtree.forests.samples import draw_counts
-from jaxtree.growth.grow import grow_completely
-from jaxtree.growth.inputs import Data, Features, Limits, Rules, Sizes
-from jaxtree.growth.standard_objectives import Numbers
+from jaxtree.growth.inputs.bundles import Data, Features, Limits, Rules, Sizes
+from jaxtree.growth.inputs.standard_objectives import Numbers
+from jaxtree.growth.loop.grow import grow_completely
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree, take_tree
 from jaxtree.tree.forest import Forest, join_trees

@@ -118,7 +118,7 @@ class FittedTree(FittedTrees):
         return ancestors(self.tree_)[self.apply(X)]
 
     def encode(self, X: Any) -> UInt[np.ndarray, "feature row"]:
-        """Returns the codes of a table, as `jaxtree.apply` and `jaxtree.dropout` take them."""
+        """Returns the codes of a table, as `jaxtree.growth.apply` and `jaxtree.dropout` take them."""
         check_is_fitted(self)
         return self.encoder_.transform(open_source(X).without(self.other_columns_) if is_source(X) else X)
 

@@ -29,7 +29,7 @@ from jaxtree.estimators.trees.cart import number_of_features
 from jaxtree.files.trees import ForestState, RandomKey, TreeState
 from jaxtree.forests.forest import Course, Sampling, drawing_of
 from jaxtree.forests.samples import Drawing, draw_counts, out_of_bag_means, split_key
-from jaxtree.growth.inputs import Limits
+from jaxtree.growth.inputs.bundles import Limits
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import ancestors

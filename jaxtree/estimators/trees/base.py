@@ -30,9 +30,9 @@ from jaxtree.estimators.common.prediction import FittedTree, PredictsClasses
 from jaxtree.estimators.common.prunings import CostComplexity, MaxLeafNodes, Pruning
 from jaxtree.estimators.trees.ccp_cv import find_alpha
 from jaxtree.files.trees import FittedTable, TreeState
-from jaxtree.growth.inputs import Limits
-from jaxtree.growth.objective import Objective
-from jaxtree.growth.standard_objectives import Classes, Numbers
+from jaxtree.growth.inputs.bundles import Limits
+from jaxtree.growth.inputs.objective import Objective
+from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.prune.validation import HeldOut, hold_out_rows
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import Tree, take_tree

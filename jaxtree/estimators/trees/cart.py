@@ -16,7 +16,7 @@ from jaxtree.estimators.common.conventions import Words, key_of
 from jaxtree.estimators.common.growing import FeatureOptions, Recipe
 from jaxtree.estimators.common.parameters import BALANCED, CLASS_CRITERIA, CartParameters, RegressionParameters
 from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
-from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules
+from jaxtree.growth.inputs.bundles import NO_LIMIT, Limits, Missing, Rules
 from jaxtree.prune.weakest_links import cost_complexity_path
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import SplitKind
@@ -191,8 +191,8 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
     variance (rpart's anova, REPTree's variance), for "poisson" half the mean Poisson deviance; of several outputs it
     is the mean over them. "absolute_error" is not offered: medians are not sums, which the engine works on.
 
-    Targets are summed in fixed point (see `jaxtree.growth.whole_numbers`): a tree does not depend on the order of
-    the rows: two targets differ if they are further apart than 2**-61 of half the range of all.
+    Targets are summed in fixed point (see `jaxtree.growth.inputs.whole_numbers`), so that a tree does not depend on the
+    order of the rows: two targets differ if they are further apart than 2**-61 of half the range of all.
 
     Args:
         criterion: "squared_error" or "poisson". "friedman_mse" becomes "squared_error", which it equals (the gain of

@@ -20,7 +20,7 @@ from jaxtree.estimators.common.growing import FeatureOptions, GrowthTask, Recipe
 from jaxtree.estimators.common.parameters import AUTO, BALANCED, CLASS_CRITERIA, RegressionParameters
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART, Pruning
 from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
-from jaxtree.growth.inputs import Limits, Missing, Rules
+from jaxtree.growth.inputs.bundles import Limits, Missing, Rules
 from jaxtree.optimal.costs import CostedTarget, cost_of_classes, cost_of_numbers
 from jaxtree.optimal.exact import MOST_EXACT_DEPTH
 from jaxtree.optimal.nodes import CodedTable, node_table

@@ -19,7 +19,7 @@ from jaxtree.estimators.common.growing import FeatureOptions, GrowthTask, Recipe
 from jaxtree.estimators.common.parameters import BALANCED, CLASS_CRITERIA, deepest
 from jaxtree.estimators.common.prunings import AT_LEAST_0, Collapse, Pessimistic, Pruning
 from jaxtree.estimators.trees.base import BaseTreeClassifier
-from jaxtree.growth.inputs import NO_LIMIT, Limits, Missing, Rules, Selection
+from jaxtree.growth.inputs.bundles import NO_LIMIT, Limits, Missing, Rules, Selection
 from jaxtree.prune.raising import Impurity, entropy_in_bits, prune_with_raising
 from jaxtree.prune.training_errors import DEVIATES, MOST_CONFIDENCE
 from jaxtree.sklearn_compat import Interval

@@ -1,0 +1,118 @@
+"""Growth to a number of leaves: after every level, the splits that best-first growth will not make leave the table.
+
+Best-first growth makes, of the splits that may be made, the one that saves most next, of equal ones that of the first
+node, until the tree has its leaves. A split does not depend on when it is made, so those of a level are found together.
+Then the tree is grown best-first from all splits found so far, which are those down to this level.
+
+What that does not reach is never made. Splits that are found later lie further below: made or not, they change neither
+which of the known splits may be made nor their order, and they only take leaves that others could have had. So the node
+becomes a leaf at once, and what is below it leaves the table. A level has no more nodes than its tree may have leaves,
+and after the last one, when all splits are known, those that are left are the ones of best-first growth.
+"""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int32
+
+from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.problem import NodeTable, Problem, State, blank_nodes
+from jaxtree.tree import Tree
+
+SPLIT_FIELDS = (
+    "feature", "code", "next_code", "split_kind", "subset", "missing_code", "missing_branch", "first_child",
+    "num_children", "gain",
+)  # fmt: skip
+"""The fields of a tree that say nothing of a leaf."""
+
+
+def drop_splits(problem: Problem, state: State, *, plan: Plan) -> State:
+    """Drops the splits that growth does not reach, of the level whose splits are recorded and of those above."""
+    tree, limits = state.table.tree, problem.limits
+    weight = plan.rules.objective.weight(state.table.nodes.sums.T).astype(jnp.float64)
+    made = best_splits_first(tree, tree.gain * (weight * problem.units.weight), limits.max_leaf_nodes)
+    number = jnp.arange(plan.capacity, dtype=jnp.int32)
+    stays = (number < tree.num_nodes) & ((tree.depth == 0) | made[tree.parent])
+    place = jnp.cumsum(stays, dtype=jnp.int32) - 1
+    old = jnp.zeros_like(number).at[jnp.where(stays, place, plan.capacity)].set(number, mode="drop")
+    table = _moved(problem, state.table, made, place, old, plan=plan)
+    # No entry leaves a leaf, whichever it is.
+    leaf = jnp.min(jnp.where(table.tree.is_leaf, number, plan.capacity - 1))
+    node = state.frontier.node
+    return state._replace(
+        table=table,
+        first_node=jnp.sum(stays & (number < state.first_node), dtype=jnp.int32),
+        frontier=state.frontier._replace(node=jnp.where(stays[node], place[node], leaf)),
+        slot_of_node=state.slot_of_node[old],
+    )
+
+
+def best_splits_first(
+    tree: Tree, saved: Float[Array, " node"], max_leaf_nodes: Int32[Array, " root"]
+) -> Bool[Array, " node"]:
+    """The splits that best-first growth makes of those that are known.
+
+    Args:
+        tree: Trees whose last level has splits, but no children yet.
+        saved: What every split saves.
+        max_leaf_nodes: The most leaves of every tree.
+    """
+    is_split, root, new_leaves = tree.num_children > 0, tree.root, tree.num_children - 1
+    number = jnp.arange(tree.capacity, dtype=jnp.int32)
+    one = jnp.ones_like(max_leaf_nodes)
+    is_over = one.at[root].add(jnp.where(is_split, new_leaves, 0)) > max_leaf_nodes
+
+    def split_best(state):
+        waits, made, num_leaves = state
+        most = jnp.full(one.shape, -jnp.inf).at[root].max(jnp.where(waits, saved, -jnp.inf))
+        is_best = waits & (saved == most[root])
+        node = jnp.full_like(one, tree.capacity).at[root].min(jnp.where(is_best, number, tree.capacity))
+        num_leaves = num_leaves + new_leaves.at[node].get(mode="fill", fill_value=0)
+        fits = num_leaves <= max_leaf_nodes
+        comes_up = is_split & (tree.depth > 0) & (tree.parent == node[root])
+        waits = ((waits & (number != node[root])) | comes_up) & fits[root]
+        return waits, made.at[node].set(fits, mode="drop"), num_leaves
+
+    # A tree whose splits all fit is left as it is.
+    start = is_split & (tree.depth == 0) & is_over[root], is_split & ~is_over[root], one
+    return lax.while_loop(lambda state: jnp.any(state[0]), split_best, start)[1]
+
+
+def _moved(
+    problem: Problem,
+    table: NodeTable,
+    made: Bool[Array, " node"],
+    place: Int32[Array, " node"],
+    old: Int32[Array, " node"],
+    *,
+    plan: Plan,
+) -> NodeTable:
+    """The table with the nodes that stay side by side.
+
+    Args:
+        problem: The arrays that stay the same.
+        table: The nodes so far.
+        made: The splits that stay.
+        place: The new number of every node that stays.
+        old: The number that every place's node had.
+        plan: Static sizes.
+    """
+    tree, num_nodes = table.tree, place[-1] + 1
+    is_taken = jnp.arange(plan.capacity) < num_nodes
+
+    def move(values, blank=0, is_there=is_taken):
+        # A field that the rules do not need has no places.
+        if not values.size:
+            return values
+        return jnp.where(is_there.reshape(-1, *[1] * (values.ndim - 1)), values[old], blank)
+
+    fields = {name: move(getattr(tree, name), is_there=is_taken & made[old]) for name in SPLIT_FIELDS}
+    links = {"first_child": place[fields["first_child"]] * made[old], "parent": move(place[tree.parent])}
+    others = {name: move(getattr(tree, name)) for name in ("depth", "root", "num_rows")}
+    blank = blank_nodes(problem, plan, table.nodes.sums.dtype, jnp.zeros(0, jnp.uint32))
+    return table._replace(
+        tree=dataclasses.replace(tree, **{**fields, **links, **others, "num_nodes": num_nodes}),
+        nodes=jax.tree.map(move, table.nodes, blank),
+    )

@@ -1,0 +1,292 @@
+"""Sends entries to the children of their nodes, shares rows among branches, and sums the children's entries."""
+
+import dataclasses
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Int, Int32, Int64, Shaped
+
+from jaxtree.growth.inputs.objective import NO_LABEL
+from jaxtree.growth.inputs.whole_numbers import cumulative_sum
+from jaxtree.growth.plan.loops import over_blocks
+from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.problem import DONE, Entries, Frontier, NodeTable, Presorted, Problem, State
+from jaxtree.growth.splits.presorted import Expansion, expand
+from jaxtree.tree import ALL_BRANCHES, Tree
+from jaxtree.tree.nodes import branch_of_code
+
+SHARED = 2**31 - 2
+"""Replaces the child of an entry that goes to all children."""
+
+
+FEW_SUMS = 2**8
+"""The first sums of a level that have copies; beyond these few entries add to the same one."""
+
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+
+
+class _Counted(NamedTuple):
+    """The arrays over nodes that counting updates."""
+
+    sums: Int[Array, " cell"]
+    num_rows: Int32[Array, " node"]
+    low: Int64[Array, "*node"]
+    high: Int64[Array, "*node"]
+
+
+def route_entries(problem: Problem, state: State, first_node: Int32[Array, ""], *, plan: Plan) -> tuple[State, Array]:
+    """Sends every entry to its child, and adds it to the child's sums; the children are the nodes from `first_node` on.
+
+    Returns:
+        The state with the sums of the children, and each entry's child, or `DONE` where its node was not split.
+    """
+    table, entries, frontier, devices = state.table, state.entries, state.frontier, plan.devices
+    if not plan.rules.shares_missing:
+        table, node = _move_entries(problem, state, first_node, plan=plan)
+        return state._replace(table=table), node
+    node = _send_entries(problem, state, plan=plan)
+    unshared = (entries, frontier, node, state.presorted, jnp.bool_(True))
+    entries, frontier, node, presorted, fits = lax.cond(
+        devices.greatest(jnp.any(node == SHARED).astype(jnp.int32)) > 0,
+        lambda: _share_out(state, node, plan=plan),
+        lambda: unshared,
+    )
+    table = count_entries(table, entries, node, first_node, plan=plan)
+    fits = devices.least(fits.astype(jnp.int32)) > 0
+    table = table._replace(complete=table.complete & fits)
+    return state._replace(table=table, entries=entries, frontier=frontier, presorted=presorted), node
+
+
+def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> tuple[NodeTable, Array]:
+    """Sends and counts entries block by block, so that every entry is read once."""
+    entries, size = state.entries, plan.entries_per_move
+
+    def move_block(block, carry):
+        counted, node = carry
+        child = _send_block(problem, state, block, plan)
+        return _count_block(counted, entries, child, first_node, block, plan), _put_block(node, child, block, size)
+
+    carry = (_open_count(state.table), entries.slot)
+    counted, node = over_blocks(0, -(-entries.size // size), move_block, carry, most=plan.num_moves, plan=plan)
+    return _close_count(counted, state.table, first_node, plan), node
+
+
+def _send_entries(problem: Problem, state: State, *, plan: Plan) -> Int32[Array, " entry"]:
+    """The child of every entry: `DONE` where its node was not split, `SHARED` where it goes to all children."""
+    entries, size = state.entries, plan.entries_per_move
+
+    def send_block(block, node):
+        return _put_block(node, _send_block(problem, state, block, plan), block, size)
+
+    return over_blocks(0, -(-entries.size // size), send_block, entries.slot, most=plan.num_moves, plan=plan)
+
+
+def count_entries(
+    table: NodeTable, entries: Entries, node: Int32[Array, " entry"], first_node: Int32[Array, ""], *, plan: Plan
+) -> NodeTable:
+    """Adds every entry to the sums and the number of rows of its node, one of those from `first_node` on."""
+    size = plan.entries_per_move
+
+    def count_block(block, counted):
+        own = lax.dynamic_slice(node, (block * size,), (size,))
+        return _count_block(counted, entries, own, first_node, block, plan)
+
+    blank, num_blocks = _open_count(table), -(-entries.size // size)
+    counted = over_blocks(0, num_blocks, count_block, blank, most=plan.num_moves, plan=plan)
+    return _close_count(counted, table, first_node, plan)
+
+
+def _send_block(problem: Problem, state: State, block, plan: Plan) -> Int32[Array, " sent"]:
+    tree, entries = state.table.tree, state.entries
+    row, slot = (_take_block(x, block, plan.entries_per_move) for x in (entries.row, entries.slot))
+    at = state.frontier.node.at[slot].get(mode="clip")
+    moves = (slot != DONE) & (tree.num_children[at] > 0)
+    code = problem.codes.at[tree.feature[at], row].get(mode="promise_in_bounds").astype(jnp.int32)
+    branch = branch_of_code(tree, at, code, has_missing=plan.rules.has_missing)
+    child = tree.first_child[at] + branch
+    if plan.rules.shares_missing:
+        child = jnp.where(branch == ALL_BRANCHES, SHARED, child)
+    return jnp.where(moves, child, DONE)
+
+
+def _count_block(
+    counted: _Counted, entries: Entries, at: Int32[Array, " sent"], first_node: Int32[Array, ""], block, plan: Plan
+) -> _Counted:
+    objective, copies = plan.rules.objective, plan.costs.copies_of_sums
+    label, value = (_take_block(x, block, plan.entries_per_move) for x in (entries.label, entries.value))
+    sums, num_rows, low, high = counted
+    width = objective.num_node_channels
+    for number, channel, added in objective.additions:
+        cell = at * width + channel
+        cell = jnp.where(at != DONE, cell if number == NO_LABEL else cell + label[number], DONE)
+        sums = _combine_at("add", sums, cell, value[added], first_node * width, copies)
+    num_rows = _combine_at("add", num_rows, at, jnp.ones_like(at), first_node, copies)
+    if objective.compares_targets:
+        low = _combine_at("min", low, at, label[0], first_node, copies)
+        high = _combine_at("max", high, at, label[0], first_node, copies)
+    return _Counted(sums, num_rows, low, high)
+
+
+def _combine_at(
+    way: str,
+    values: Int[Array, " cell"],
+    at: Int32[Array, " sent"],
+    new: Int[Array, " sent"],
+    first: Int32[Array, ""],
+    num_copies: int,
+) -> Int[Array, " cell"]:
+    """Adds numbers to values, or takes the least or greatest; the values from `first` on have copies, taken in turns.
+
+    Threads of a GPU that change one value wait for each other.
+    """
+    if num_copies == 1:
+        return getattr(values.at[at], way)(new, mode="drop")
+    blank, combine = {"add": (0, jnp.sum), "min": (_LARGEST, jnp.min), "max": (_SMALLEST, jnp.max)}[way]
+    behind = jnp.full(FEW_SUMS * num_copies, blank, values.dtype)
+    own = at - first
+    copy = values.size + own * num_copies + jnp.arange(at.size, dtype=jnp.int32) % num_copies
+    place = jnp.where((own >= 0) & (own < FEW_SUMS), copy, at)
+    whole = getattr(jnp.concatenate([values, behind]).at[place], way)(new, mode="drop")
+    copied = combine(whole[values.size :].reshape(FEW_SUMS, num_copies), axis=1).astype(values.dtype)
+    own = first + jnp.arange(FEW_SUMS, dtype=jnp.int32)
+    return getattr(whole[: values.size].at[own], way)(copied, mode="drop")
+
+
+def _open_count(table: NodeTable) -> _Counted:
+    return _Counted(table.nodes.sums.reshape(-1), table.tree.num_rows, table.nodes.low, table.nodes.high)
+
+
+def _close_count(counted: _Counted, table: NodeTable, first_node, plan: Plan) -> NodeTable:
+    """Returns the table with the counts of all devices at the nodes from `first_node` on."""
+    tree, nodes, devices = table.tree, table.nodes, plan.devices
+    sums, num_rows, low, high = (
+        devices.combine_nodes(combine, values, first_node, tree.num_nodes)
+        for combine, values in (
+            (devices.total, counted.sums.reshape(nodes.sums.shape)),
+            (devices.total, counted.num_rows),
+            (devices.least, counted.low),
+            (devices.greatest, counted.high),
+        )
+    )
+    nodes = nodes._replace(sums=sums, low=low, high=high)
+    return table._replace(tree=dataclasses.replace(tree, num_rows=num_rows), nodes=nodes)
+
+
+def _take_block(values: Shaped[Array, "*axis entry"], block, size: int) -> Shaped[Array, "*axis sent"]:
+    return lax.dynamic_slice_in_dim(values, block * size, size, axis=-1)
+
+
+def _put_block(values: Int32[Array, " entry"], new: Int32[Array, " sent"], block, size: int) -> Int32[Array, " entry"]:
+    return lax.dynamic_update_slice(values, new, (block * size,))
+
+
+def _share_out(
+    state: State, node: Int32[Array, " entry"], *, plan: Plan
+) -> tuple[Entries, Frontier, Int32[Array, " entry"], Presorted, Bool[Array, ""]]:
+    """Replaces each entry that goes to all children by one entry per child.
+
+    A child's share is its part of the known weight. Shares are cut along the cumulative weight, so that the last
+    child receives the remainder of rounding. Entries that are done are removed.
+
+    Returns:
+        The entries, the frontier with the new windows, the child of each entry, the orders, and whether the entries
+        fitted.
+    """
+    tree, entries, frontier = state.table.tree, state.entries, state.frontier
+    at = frontier.node.at[entries.slot].get(mode="clip")
+    in_use = jnp.arange(node.size, dtype=jnp.int32) < entries.size
+    copies = jnp.where(node == SHARED, tree.num_children[at], (node != DONE).astype(jnp.int32))
+    copies = jnp.where(in_use, copies, 0)
+    start, size = _starts(copies, entries.size, plan)
+    source = _sources(copies, start, entries.size, plan)
+    shared, child = _copy_entries(tree, entries, node, at, source, start, size, plan)
+    begin = jnp.where(in_use, start, size)
+    windows = frontier._replace(
+        start=begin.at[frontier.start].get(mode="clip"),
+        stop=jnp.where(frontier.stop < entries.size, begin.at[frontier.stop].get(mode="clip"), size),
+    )
+    presorted = expand(state.presorted, Expansion(copies, start), plan=plan)
+    return shared, windows, child, presorted, size <= plan.entry_capacity
+
+
+def _starts(
+    copies: Int32[Array, " entry"], num_entries: Int32[Array, ""], plan: Plan
+) -> tuple[Int32[Array, " entry"], Int32[Array, ""]]:
+    """The start of the copies of every entry, and the number of all copies."""
+    size = plan.entries_per_block
+
+    def add_block(block, carry):
+        start, before = carry
+        own = _take_block(copies, block, size)
+        up_to = before + cumulative_sum(own[None])[0]
+        return _put_block(start, up_to - own, block, size), up_to[-1]
+
+    return lax.fori_loop(0, -(-num_entries // size), add_block, (jnp.zeros_like(copies), jnp.int32(0)))
+
+
+def _sources(
+    copies: Int32[Array, " entry"], start: Int32[Array, " entry"], num_entries: Int32[Array, ""], plan: Plan
+) -> Int32[Array, " entry"]:
+    """The old place of every entry."""
+    size = plan.entries_per_block
+
+    def copy_number(number, source):
+        def put_block(block, source):
+            own, to = (_take_block(x, block, size) for x in (copies, start))
+            old = block * size + jnp.arange(size, dtype=jnp.int32)
+            return source.at[jnp.where(own > number, to + number, DONE)].set(old, mode="drop")
+
+        return lax.fori_loop(0, -(-num_entries // size), put_block, source)
+
+    return lax.fori_loop(0, jnp.max(copies), copy_number, jnp.zeros_like(copies))
+
+
+def _copy_entries(
+    tree: Tree, entries: Entries, node, at, source, start, num_copies: Int32[Array, ""], plan: Plan
+) -> tuple[Entries, Int32[Array, " entry"]]:
+    """The entries in their new places, and the child of each."""
+    size = plan.entries_per_block
+    known = jnp.zeros(plan.capacity, entries.value.dtype).at[node].add(entries.value[0], mode="drop")
+    known = plan.devices.total(known)
+    up_to = jnp.cumsum(known)
+
+    def copy_block(block, carry):
+        row, label, value, slot, child = carry
+        old = _take_block(source, block, size)
+        place = block * size + jnp.arange(size, dtype=jnp.int32)
+        parent, is_shared = at[old], node[old] == SHARED
+        to = jnp.where(is_shared, tree.first_child[parent] + place - start[old], node[old])
+        parts = entries.value[:, old]
+        parts = jnp.where(is_shared, _shares(tree, parts, known, up_to, parent, to), parts)
+        arrives = (place < num_copies) & (parts[0] > 0)
+        put = lambda values, new: lax.dynamic_update_slice_in_dim(values, new, block * size, axis=-1)  # noqa: E731
+        return (
+            put(row, entries.row[old]),
+            put(label, entries.label[:, old]),
+            put(value, parts),
+            put(slot, jnp.where(arrives, entries.slot[old], DONE)),
+            put(child, jnp.where(arrives, to, DONE)),
+        )
+
+    nobody = jnp.full_like(node, DONE)
+    carry = (entries.row, entries.label, entries.value, nobody, nobody)
+    num_blocks = -(-jnp.minimum(num_copies, plan.entry_capacity) // size)
+    row, label, value, slot, child = lax.fori_loop(0, num_blocks, copy_block, carry)
+    return Entries(row, label, value, slot, jnp.minimum(num_copies, plan.entry_capacity)), child
+
+
+def _shares(
+    tree: Tree, value: Int[Array, "value copied"], known: Int[Array, " node"], up_to: Int[Array, " node"], parent, child
+) -> Int[Array, "value copied"]:
+    """The values of entries' shares at a child, from the known weight of nodes and its cumulative sum."""
+    first = tree.first_child[parent]
+    before_family = up_to[first] - known[first]
+    whole = up_to[first + jnp.maximum(tree.num_children[parent], 1) - 1] - before_family
+    high, low = (x - before_family for x in (up_to[child], up_to[child] - known[child]))
+
+    def cut(part, weight):
+        share = weight.astype(jnp.float64) / jnp.maximum(whole, 1)
+        return jnp.where(weight == whole, part, jnp.floor(part.astype(jnp.float64) * share).astype(part.dtype))
+
+    return jnp.stack([cut(part, high) - cut(part, low) for part in value])

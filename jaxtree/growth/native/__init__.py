@@ -1,0 +1,1 @@
+"""The kernel in C++, which grows trees on CPUs, and what it does with the rows of a boosting."""

@@ -1,0 +1,1 @@
+"""The static sizes of a growth's program, what each kind of device is best at, and the arrays of a growth."""

@@ -1,0 +1,188 @@
+"""The measured figures by which growth chooses among its ways; they change how long a tree takes, never the tree.
+
+Nanoseconds are of one core of an AMD EPYC (JAX 0.10.2, 2026-11-23); growth uses only their ratios. Every other figure
+was found by growing trees with several values of it. `python benchmarks/costs.py` measures the nanoseconds again, and
+grows trees with any figure halved, as it is, and doubled. The figures of a GPU and a TPU are estimates: no growth has
+been timed there.
+
+What products of matrices and scatters take there follows from what is public; **nothing was timed on a device**:
+
+- NVIDIA H200: 989 * 10**12 operations a second in bfloat16 without sparsity, 4.8 * 10**12 bytes a second (NVIDIA's data
+  sheet). No rate of atomic additions is published: one is taken to read and write a sector of memory, 32 bytes each
+  (CUDA C++ Programming Guide). Where the cache holds a table it may take less time, where threads meet in a cell more.
+  That the host waits 10 microseconds for a condition is a guess.
+- TPU v5e: 197 * 10**12 operations a second in bfloat16, 819 * 10**9 bytes a second (Google Cloud's documentation). A
+  scattered element is 8 cycles by the estimate that its compiler writes down, of 0.67 ns: four units of 128 x 128.
+- CPU: of products on two cores (8,192 entries, 8 features, JAX 0.10.2, 2026-11-24) a multiplication took 0.02 ns among
+  many, and an element of the matrix of what is added, 4 bytes, 8 to 14 ns.
+"""
+
+from typing import NamedTuple
+
+BYTES_OF_A_DIGIT = 2
+"""Bytes of a number in bfloat16."""
+
+ROWS_AT_A_TIME = 8
+"""Rows of a matrix that are multiplied in the time of one."""
+
+MOST_OF_SCATTER = 0.75
+"""The part of a scatter's time that a product may take: in doubt a program has no second way."""
+
+
+class Sums(NamedTuple):
+    """The sums of a group of features.
+
+    Attributes:
+        num_slots: The number of nodes that there is room for.
+        num_channels: The number of cells that a node has for a code.
+        num_bins: The number of codes.
+        num_features: The number of features that are summed together.
+        num_values: The numbers that an entry adds.
+        num_digits: Their digits to the base 256, each in a product of its own.
+        num_entries: The number of entries.
+        num_models: The number of models that share the codes of a row.
+    """
+
+    num_slots: int
+    num_channels: int
+    num_bins: int
+    num_features: int
+    num_values: int
+    num_digits: int
+    num_entries: int
+    num_models: int
+
+
+class Costs(NamedTuple):
+    """The figures of one kind of device.
+
+    Attributes:
+        look: Nanoseconds to look up an entry's code and add the entry to a cell.
+        look_own: The same where every node has features of its own.
+        draw: Nanoseconds to read an entry for a drawn threshold: for the least code, the greatest, and the sums.
+        score: Nanoseconds to score a cell of a histogram.
+        score_pair: Nanoseconds to compare two codes of a feature that is split by subsets, for each channel.
+        sort: Nanoseconds to sort an entry by slot.
+        window: The most entries of a small node, whose codes are compared with each other: the work grows with their
+            square.
+        bins_for_small_nodes: Codes of a feature from which small nodes are scored so; a histogram of fewer costs no
+            more.
+        most_bins_tabled: Features of more codes are scanned: their histograms would be mostly empty, see
+            `jaxtree.growth.splits.presorted`.
+        most_entries_unsorted: Up to this number, entries are read faster than they are sorted.
+        bytes_per_table: Bytes of a feature's table; those of a core's second-level cache.
+        bytes_per_block: Bytes of the sums that are scored together; those of its first-level cache.
+        cells_per_slot: The most cells of a slot, over a group of features, that are scored together; it also sets the
+            size of chunks where no feature has a table.
+        entries_per_block: Entries read together once they are sorted by slot.
+        entries_per_move: Entries sent to their children together, at most.
+        small_nodes: Small nodes scored together.
+        nodes_at_a_time: Nodes of a level that are recorded together.
+        few_entries: With fewer entries most cells of a large piece of work would be empty.
+        side_by_side: Features whose histograms are made at the same time.
+        entries_side_by_side: With fewer entries a second core saves less than a larger program costs to compile.
+        parts: Parts of a *stretch* of entries; the cells of the parts are looked up independently. XLA divides a
+            program among the cores of a CPU only where more than eight operations are ready to run (jaxlib 0.10). Four
+            features times four parts are sixteen, and take a fifth to a third less time on two cores.
+        least_entries_per_part: Smaller parts cost more to send to another core than they save.
+        most_entries_per_part: Larger parts exceed the cache of a core.
+        bytes_in_row_order: Bytes of a feature's sums at all nodes of a level, up to which the kernel in C++ reads
+            entries in the order of the rows.
+        most_bytes_in_row_order: The same of all features: the sums of a level are kept for the next.
+        copies_of_sums: Copies of the first sums of a level's nodes, to which many threads would add at the same time.
+        entries_for_copies: With fewer entries the threads wait for each other no longer than it takes to add copies.
+        wait: Nanoseconds that the host takes to read the condition of a loop or a branch.
+        multiply_add: Nanoseconds to multiply two numbers in bfloat16 and to add the product, among many.
+        byte: Nanoseconds to read or write a byte of memory, among many.
+        scatter: Nanoseconds to add a number to a cell of a histogram, among many.
+        bytes_per_product: Bytes of the two matrices that are multiplied at once.
+    """
+
+    look: float = 1.4
+    look_own: float = 2.6
+    draw: float = 11.4
+    score: float = 3.2
+    score_pair: float = 0.8
+    sort: float = 65.0
+    window: int = 16
+    bins_for_small_nodes: int = 64
+    most_bins_tabled: int = 256
+    most_entries_unsorted: int = 2**13
+    bytes_per_table: int = 2**18
+    bytes_per_block: int = 2**16
+    cells_per_slot: int = 2**9
+    entries_per_block: int = 2**12
+    entries_per_move: int = 2**16
+    small_nodes: int = 2**8
+    nodes_at_a_time: int = 2**10
+    few_entries: int = 2**15
+    side_by_side: int = 4
+    entries_side_by_side: int = 2**15
+    parts: int = 4
+    least_entries_per_part: int = 2**13
+    most_entries_per_part: int = 2**16
+    bytes_in_row_order: int = 2**20
+    most_bytes_in_row_order: int = 2**27
+    copies_of_sums: int = 1
+    entries_for_copies: int = 2**17
+    wait: float = 0.0
+    multiply_add: float = 0.02
+    byte: float = 2.0
+    scatter: float = 1.4
+    bytes_per_product: int = 2**22
+
+    def prefers_product(self, sums: Sums) -> bool:
+        """Whether the sums are cheaper as products of matrices of zeros, ones and digits than as a scatter.
+
+        One matrix has the codes of all features as zeros and ones, the same for all models, and the other a row for
+        every model, node and channel. Both are written and read once for every digit, whose loop may wait for the host,
+        as does the choice. A scatter adds every number of every model to a cell of each feature.
+
+        Example:
+            >>> root = Sums(
+            ...     num_slots=1, num_channels=2, num_bins=256, num_features=28, num_values=2, num_digits=2,
+            ...     num_entries=100_000, num_models=32,
+            ... )
+            >>> GPU.prefers_product(root), GPU.prefers_product(root._replace(num_slots=256))
+            (True, False)
+        """
+        num_rows = max(sums.num_models * sums.num_slots * sums.num_channels, ROWS_AT_A_TIME)
+        num_codes = sums.num_features * sums.num_bins
+        moved = 2 * BYTES_OF_A_DIGIT * (num_rows + num_codes)
+        product = sums.num_digits * (moved * self.byte + num_rows * num_codes * self.multiply_add)
+        scatter = sums.num_models * sums.num_values * sums.num_features * self.scatter
+        waits = (sums.num_digits + 2) * self.wait
+        return sums.num_entries * product + waits < MOST_OF_SCATTER * sums.num_entries * scatter
+
+
+CPU = Costs()
+
+# 256 slots of two classes and 256 codes: the tables of 28 features take 15 MB, which an H200's cache holds.
+GPU = CPU._replace(
+    bytes_per_table=2**19, bytes_per_block=2**25, cells_per_slot=2**20, entries_per_block=2**20,
+    entries_per_move=2**22, small_nodes=2**14, copies_of_sums=2**8,
+    wait=1e4, multiply_add=2 / 989e3, byte=1 / 4.8e3, scatter=64 / 4.8e3, bytes_per_product=2**28,
+)  # fmt: skip
+
+# Threads add in the memory of their processor: 132 of them have 32 banks each, at 1.98 GHz.
+GPU_WITH_WARP = GPU._replace(scatter=1 / (132 * 32 * 1.98))
+
+TPU = CPU._replace(
+    bytes_per_block=2**22, cells_per_slot=2**12, small_nodes=2**10,
+    multiply_add=2 / 197e3, byte=1 / 819, scatter=8 * 4 * 128 * 128 * 2 / 197e3, bytes_per_product=2**25,
+)  # fmt: skip
+
+
+def for_few_entries(costs: Costs, num_entries: int) -> Costs:
+    """The figures of a CPU for fewer entries than `few_entries`: smaller pieces of work.
+
+    >>> for_few_entries(CPU, 1000).small_nodes
+    32
+    """
+    scale = lambda size, least: max(least, size * num_entries // costs.few_entries)  # noqa: E731
+    return costs._replace(
+        bytes_per_block=scale(costs.bytes_per_block, 2**13),
+        bytes_per_table=scale(costs.bytes_per_table, 2**16),
+        small_nodes=1 << (scale(costs.small_nodes, 2**5).bit_length() - 1),
+        nodes_at_a_time=2**6,
+    )

@@ -1,0 +1,333 @@
+"""The static sizes of a growth program.
+
+Two growths with equal plans and equally shaped arguments share one compiled program.
+"""
+
+import functools
+from typing import NamedTuple
+
+from jaxtree.buckets import bin_bucket
+from jaxtree.growth.inputs.bundles import ResolvedRules, Sizes
+from jaxtree.growth.inputs.mesh import Devices
+from jaxtree.growth.inputs.newton import NARROW_BITS
+from jaxtree.growth.inputs.whole_numbers import BITS
+from jaxtree.growth.plan.backends import CPU, Accumulation, Backend, for_entries
+from jaxtree.growth.plan.costs import Costs, Sums
+from jaxtree.tree import SplitKind
+from jaxtree.tree.nodes import CODES_PER_WORD
+
+SHIFTS_OF_SIZES = (0, 2, 4)
+"""Products have room for the most nodes for which they pay, and for a fourth and a sixteenth: more take more code."""
+
+MANY_CLASSES = 64
+"""Of at least so many classes, nodes are summed by the kernel one by one: each has few of them. Its `kManyClasses`."""
+
+
+class TableShape(NamedTuple):
+    """The features of one table plan: their number, their number of codes, and their kind of split."""
+
+    num_features: int
+    num_bins: int
+    kind: SplitKind
+
+
+class TablePlan(NamedTuple):
+    """The sizes of the histograms of some features.
+
+    Attributes:
+        num_features: The number of features, padding included.
+        num_bins: The number of codes of a feature, or of the parts of a node where thresholds are drawn.
+        kind: Their kind of split.
+        slots_per_block: Slots scored together.
+        features_per_group: Features scored together.
+        features_side_by_side: Features whose histograms are made at the same time.
+    """
+
+    num_features: int
+    num_bins: int
+    kind: SplitKind
+    slots_per_block: int
+    features_per_group: int
+    features_side_by_side: int
+
+
+class Plan(NamedTuple):
+    """The static sizes of one growth program.
+
+    Attributes:
+        backend: The choices for the kind of device.
+        devices: The devices that the rows are divided among; the entries below are those of one.
+        capacity: The number of nodes that the table holds.
+        num_roots: The number of trees.
+        entry_capacity: The greatest number of entries, including those of rows shared among branches.
+        rules: The rules for scoring and choosing splits.
+        tables: The features scored by histograms, by kind of split.
+        num_slots: The number of slots of a chunk, whose splits are found together. Of the kernel in C++: the most nodes
+            of a level whose entries stay in row order.
+        num_bins: The number of codes of the feature that has most.
+        is_native: Whether the kernel in C++ grows the trees; the fields below are then blank, except those of subsets.
+        num_words: The number of words of a subset; 0 without subsets.
+        subset_bins: The number of codes of the feature that has most, of those split by subsets.
+        num_scanned: The number of features scored by a scan over sorted entries.
+        num_sampled: The number of sampled features that a node scores in one round; 0 where it scores all features.
+        entries_per_block: Entries read together for a histogram once they are sorted by slot.
+        entries_per_move: Entries sent to their children together.
+        small_nodes: Small nodes scored together; 0 where no node is scored by its own codes.
+        max_branches: The greatest number of branches of a split.
+        sorts: Whether entries may be sorted by slot; a program without the sort is smaller.
+        starts_in_row_order: Whether entry e is row e at the start.
+        num_models: The number of models that `jax.vmap` maps growth over, on the same rows.
+    """
+
+    backend: Backend
+    devices: Devices
+    capacity: int
+    num_roots: int
+    entry_capacity: int
+    rules: ResolvedRules
+    tables: tuple[TablePlan, ...]
+    num_slots: int
+    num_bins: int
+    is_native: bool
+    num_words: int
+    subset_bins: int
+    num_scanned: int
+    num_sampled: int
+    entries_per_block: int
+    entries_per_move: int
+    small_nodes: int
+    max_branches: int
+    sorts: bool
+    starts_in_row_order: bool
+    num_models: int = 1
+
+    @property
+    def costs(self) -> Costs:
+        """The figures by which growth chooses among its ways."""
+        return self.backend.costs
+
+    @property
+    def is_on_cpu(self) -> bool:
+        """Whether the program runs on a CPU."""
+        return self.backend.accumulation == Accumulation.SCATTER
+
+    @property
+    def cost_of_look(self) -> float:
+        """The nanoseconds for an entry that is read for a feature, to add it to a cell or to draw a threshold."""
+        if self.rules.samples_thresholds:
+            return self.costs.draw
+        return self.costs.look_own if self.num_sampled else self.costs.look
+
+    @property
+    def nodes_at_a_time(self) -> int:
+        """The nodes of a level that are recorded together."""
+        return min(self.capacity, self.costs.nodes_at_a_time)
+
+    @property
+    def num_blocks(self) -> int:
+        """The blocks of entries that are read for a histogram."""
+        return self.entry_capacity // self.entries_per_block
+
+    @property
+    def num_moves(self) -> int:
+        """The blocks of entries that are sent to their children."""
+        return self.entry_capacity // self.entries_per_move
+
+    def sizes_of_products(self, table: TablePlan) -> tuple[int, ...]:
+        """The numbers of slots whose cells are summed as products; none where a scatter is cheaper at the root."""
+        if not self.starts_in_row_order or self.num_sampled or self.rules.samples_thresholds:
+            return ()
+        sums = Sums(
+            num_slots=self.num_slots,
+            num_channels=self.rules.num_channels,
+            num_bins=table.num_bins,
+            num_features=table.features_per_group,
+            num_values=len(self.rules.additions),
+            num_digits=_digits_of_values(self.rules, self.entry_capacity * self.devices.number),
+            num_entries=self.entry_capacity,
+            num_models=self.num_models,
+        )
+        powers = (2**power for power in reversed(range(self.num_slots.bit_length())))
+        most = next((size for size in powers if self.costs.prefers_product(sums._replace(num_slots=size))), 0)
+        return tuple(sorted({most >> shift for shift in SHIFTS_OF_SIZES if most >> shift}))
+
+
+def make_plan(
+    rules: ResolvedRules,
+    sizes: Sizes,
+    shapes: tuple[TableShape, ...],
+    *,
+    num_scanned: int,
+    num_sampled: int,
+    num_entries: int,
+    devices: Devices,
+    backend: Backend,
+) -> Plan:
+    """Returns the plan of a growth.
+
+    Args:
+        rules: The rules.
+        sizes: The requested sizes.
+        shapes: The features that are scored by histograms.
+        num_scanned: The number of features that are scored by a scan.
+        num_sampled: See `Plan`.
+        num_entries: The number of entries on all devices.
+        devices: The devices.
+        backend: The choices for their kind.
+    """
+    backend = for_entries(backend, num_entries)
+    costs = backend.costs
+    if rules.samples_thresholds and backend.accumulation == Accumulation.SHARED:
+        # A drawn threshold has a cell for each of a few parts, which that kernel does not tell apart.
+        backend = backend._replace(accumulation=Accumulation.COPIES)
+    entry_capacity = -(-_entry_capacity(num_entries, sizes.entry_capacity, rules) // devices.number)
+    widest_level = _power_of_two(max(1, min(sizes.capacity, num_entries // 2)))
+    num_entries = -(-num_entries // devices.number)
+    item = 8 if rules.has_wide_sums else 4
+    plan_table = functools.partial(_plan_table, backend, rules, num_sampled, num_entries, widest_level)
+    tables = tuple(plan_table(shape) for shape in shapes)
+    most_cells = max((rules.num_channels * table.num_bins for table in tables), default=costs.cells_per_slot)
+    widest_block = max((table.slots_per_block for table in tables), default=1)
+    num_slots = max(widest_block, _power_of_two(costs.bytes_per_table // item // most_cells))
+    all_kinds = {shape.kind for shape in shapes}
+    widest_bins = max((shape.num_bins for shape in shapes), default=2)
+    has_small = (
+        (num_scanned > 0 or widest_bins >= costs.bins_for_small_nodes)
+        and SplitKind.MULTIWAY not in all_kinds
+        # A GPU would wait for the host at further loops.
+        and (not backend.host_ends_loops or (all_kinds <= {SplitKind.THRESHOLD} and not rules.samples_thresholds))
+        and num_entries >= costs.window
+        # The entries of a small node may lie on several devices.
+        and devices.number == 1
+    )
+    block = min(num_entries, costs.entries_per_block)
+    entry_capacity, per_move = _moves(entry_capacity, block, costs.entries_per_move)
+    return Plan(
+        backend=backend,
+        devices=devices,
+        capacity=sizes.capacity,
+        num_roots=sizes.num_roots,
+        entry_capacity=entry_capacity,
+        rules=rules,
+        tables=tables,
+        num_slots=min(num_slots, max(widest_level, widest_block)),
+        num_bins=sizes.num_bins,
+        is_native=False,
+        **_sizes_of_subsets(shapes, sizes.num_bins),
+        num_scanned=num_scanned,
+        num_sampled=num_sampled,
+        entries_per_block=block,
+        entries_per_move=per_move,
+        small_nodes=min(costs.small_nodes, widest_level) if has_small else 0,
+        max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
+        sorts=num_scanned > 0 or has_small or num_entries > costs.most_entries_unsorted,
+        starts_in_row_order=False,
+    )
+
+
+def make_native_plan(
+    rules: ResolvedRules, sizes: Sizes, shapes: tuple[TableShape, ...], *, num_entries: int, num_features: int
+) -> Plan:
+    """Returns the plan of a growth by the kernel in C++; see `make_plan`."""
+    return Plan(
+        backend=CPU,
+        devices=Devices(1),
+        capacity=sizes.capacity,
+        num_roots=sizes.num_roots,
+        entry_capacity=num_entries,
+        rules=rules,
+        tables=(),
+        num_slots=_slots_in_row_order(sizes, rules, num_entries, num_features),
+        num_bins=sizes.num_bins,
+        is_native=True,
+        **_sizes_of_subsets(shapes, sizes.num_bins),
+        num_scanned=0,
+        num_sampled=0,
+        entries_per_block=num_entries,
+        entries_per_move=num_entries,
+        small_nodes=0,
+        max_branches=2,
+        sorts=False,
+        starts_in_row_order=False,
+    )
+
+
+def _sizes_of_subsets(shapes: tuple[TableShape, ...], num_bins: int) -> dict[str, int]:
+    """The fields of a plan that depend on subsets."""
+    with_subsets = [shape.num_bins for shape in shapes if shape.kind == SplitKind.SUBSET]
+    # Words have bits for all codes of a bucket, so that they do not depend on the table that finds the subset.
+    subset_bins = min(num_bins, bin_bucket(max(8, *with_subsets))) if with_subsets else 0
+    # As wide as any table that is not scanned, so that a tree's arrays do not depend on how it is grown.
+    tabled = [shape.num_bins for shape in shapes if shape.num_bins <= CPU.costs.most_bins_tabled]
+    num_words = -(-max([*tabled, subset_bins]) // CODES_PER_WORD) if with_subsets else 0
+    return {"num_words": num_words, "subset_bins": subset_bins}
+
+
+def _slots_in_row_order(sizes: Sizes, rules: ResolvedRules, num_entries: int, num_features: int) -> int:
+    """The most nodes of a level that the kernel in C++ sums in the order of the rows.
+
+    Their sums of a feature stay in a core's cache, and there are fewer codes than rows. It does so only if
+    nodes look at a quarter of the features or more, and classes are not many.
+    """
+    has_many_classes = len(rules.objective.classes) == 1 and rules.objective.classes[0] >= MANY_CLASSES
+    if rules.samples_thresholds or (has_many_classes and not rules.counts_rows):
+        return 0
+    bytes_of_slot = (8 if rules.has_wide_sums else 4) * rules.num_channels * sizes.num_bins
+    most_bytes = min(CPU.costs.bytes_in_row_order, CPU.costs.most_bytes_in_row_order // num_features)
+    return min(most_bytes // bytes_of_slot, num_entries // (2 * sizes.num_bins))
+
+
+def _entry_capacity(num_entries: int, given: int | None, rules: ResolvedRules) -> int:
+    """Entries that there may be, on all devices."""
+    if not rules.shares_missing:
+        return num_entries
+    return max(num_entries, 2 * num_entries if given is None else given)
+
+
+def _moves(num_entries: int, block: int, most: int) -> tuple[int, int]:
+    """Rounds entries up to whole blocks, and to moves of blocks that hold about as many as wished for.
+
+    Returns:
+        The entries, and those of a move.
+
+    >>> _moves(1_000_000, 1_000_000, 2**22), _moves(5 * 2**15, 2**12, 2**16), _moves(17 * 2**12, 2**12, 2**16)
+    ((1000000, 1000000), (163840, 40960), (73728, 36864))
+    """
+    num_blocks = -(-num_entries // block)
+    fewest = -(-num_blocks * block // most)
+    # Equal moves without padding are worth twice as many of them: codes would be copied into padded ones.
+    num_moves = next((n for n in range(fewest, 2 * fewest) if num_blocks % n == 0), fewest)
+    per_move = -(-num_blocks // num_moves) * block
+    return num_moves * per_move, per_move
+
+
+def _plan_table(
+    backend: Backend, rules: ResolvedRules, num_sampled: int, num_entries: int, widest_level: int, shape: TableShape
+) -> TablePlan:
+    in_turn = backend.accumulation == Accumulation.SCATTER
+    costs = backend.costs
+    side_by_side = costs.side_by_side if in_turn and num_entries >= costs.entries_side_by_side else 1
+    side_by_side = side_by_side if shape.num_features % side_by_side == 0 else 1
+    # A subset is found by comparing all pairs of codes.
+    if rules.samples_thresholds and shape.kind == SplitKind.THRESHOLD:
+        shape = shape._replace(num_bins=rules.num_parts)
+    cells = rules.num_channels * shape.num_bins * (shape.num_bins if shape.kind == SplitKind.SUBSET else 1)
+    divisors = (n for n in range(shape.num_features, 0, -1) if shape.num_features % n == 0 and n % side_by_side == 0)
+    group = next(n for n in divisors if n * cells <= costs.cells_per_slot or n == side_by_side)
+    cells_at_once = cells * (num_sampled or group)
+    item = 8 if rules.has_wide_sums else 4
+    block = _power_of_two(max(1, min(costs.bytes_per_block // item // cells_at_once, widest_level)))
+    return TablePlan(*shape, slots_per_block=block, features_per_group=group, features_side_by_side=side_by_side)
+
+
+def _digits_of_values(rules: ResolvedRules, num_entries: int) -> int:
+    """The digits to the base 256 of what entries add, as fixed point has them; whole weights are taken to be small."""
+    if rules.objective.classes and not rules.is_scaled:
+        return 1
+    bits = (BITS if rules.has_wide_sums else NARROW_BITS) - (num_entries - 1).bit_length()
+    return -(-max(bits, 1) // 8)
+
+
+def _power_of_two(number: int) -> int:
+    """The number rounded down to a power of two, at least 1."""
+    return 1 << (max(number, 1).bit_length() - 1)

@@ -1,0 +1,174 @@
+"""The cells that entries add to, and ways to add to them; which way is fast depends on the device.
+
+A *cell base* is the cell of an entry without its code.
+"""
+
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Int, Int32
+
+from jaxtree.growth.inputs.bundles import ResolvedRules
+from jaxtree.growth.inputs.objective import COUNTS_ROW, NO_LABEL
+from jaxtree.growth.plan.loops import most_of_models
+
+LOW_DIGIT = 255
+"""The greatest of a number's digits to the base 256, the first excepted, which has the sign."""
+
+MOST_OF_A_DIGIT, MOST_EXACT = 2**8, 2**24
+"""Whole numbers up to these sizes are exact in bfloat16 and in float32."""
+
+MOST_ENTRIES = MOST_EXACT // MOST_OF_A_DIGIT
+"""Entries whose digits have a sum that is exact in float32, in any order."""
+
+
+class Base(NamedTuple):
+    """The channel of a cell base: that of a label, or a fixed one."""
+
+    label: int
+    channel: int
+
+
+def bases_of(rules: ResolvedRules) -> list[Base]:
+    """One base per label, and one for the first of the channels that are the same for all entries."""
+    additions = rules.additions
+    plain = [addition.channel for addition in additions if addition.label == NO_LABEL]
+    labelled = [Base(label, channel) for label, channel, _ in additions if label != NO_LABEL]
+    return labelled + ([Base(NO_LABEL, min(plain))] if plain else [])
+
+
+class Place(NamedTuple):
+    """Where an entry adds one of its numbers.
+
+    Attributes:
+        base: The number of its cell base.
+        past: The channels between the base's and that of the sum.
+        added: The index of the entry's value that is added, or `COUNTS_ROW`.
+    """
+
+    base: int
+    past: int
+    added: int
+
+
+def places_of(rules: ResolvedRules) -> tuple[Place, ...]:
+    """The places of all numbers that an entry adds."""
+    bases = bases_of(rules)
+    number_of = {base.label: number for number, base in enumerate(bases)}
+    return tuple(
+        Place(number_of[label], channel - bases[number_of[label]].channel if label == NO_LABEL else 0, added)
+        for label, channel, added in rules.additions
+    )
+
+
+def scatter(
+    table: Int[Array, " cell"],
+    base: Int32[Array, "base entry"],
+    code: Int32[Array, " entry"],
+    value: Int[Array, "value entry"],
+    *,
+    num_bins: int,
+    rules: ResolvedRules,
+) -> Int[Array, " cell"]:
+    """Adds entries to one table, by one scatter per channel."""
+    for cell, added in _additions(base, value, num_bins, rules):
+        table = table.at[cell + code].add(added, mode="promise_in_bounds")
+    return table
+
+
+def scatter_at_once(
+    tables: Int[Array, "table cell"],
+    base: Int32[Array, "base entry"],
+    code: Int32[Array, "table entry"],
+    value: Int[Array, "value entry"],
+    *,
+    num_bins: int,
+    rules: ResolvedRules,
+) -> Int[Array, "table cell"]:
+    """Adds entries to several tables, by one scatter per channel over a vector of indices.
+
+    GPU programs of several scatters compile slowly, and run no faster.
+    """
+    start = jnp.arange(len(tables), dtype=jnp.int32)[:, None] * tables.shape[1]
+    flat = tables.reshape(-1)
+    for cell, added in _additions(base, value, num_bins, rules):
+        index = (start + cell + code).reshape(-1)
+        flat = flat.at[index].add(jnp.broadcast_to(added, code.shape).reshape(-1), mode="promise_in_bounds")
+    return flat.reshape(tables.shape)
+
+
+def compare(
+    tables: Int[Array, "table cell"],
+    base: Int32[Array, "base entry"],
+    code: Int32[Array, "table entry"],
+    value: Int[Array, "value entry"],
+    *,
+    num_bins: int,
+    rules: ResolvedRules,
+) -> Int[Array, "table cell"]:
+    """Adds products of two matrices: the row of codes that an entry adds to, and the code in that row.
+
+    Units that multiply matrices take numbers of 8 bits (bfloat16) and sum them in 24 (float32); a TPU multiplies none
+    of 64. So the digits of what entries add, to the base 256, are summed one after another, as many as the longest has:
+    of weights of 1, one. The first digit has the sign. Of all that an entry adds no two numbers are in one row, so
+    that one product adds all.
+    """
+    num_digits = digits_of(base, value, rules)
+    add_digit = lambda number, tables: compare_digit(  # noqa: E731
+        tables, base, code, value, (number, num_digits), num_bins=num_bins, rules=rules
+    )
+    return lax.fori_loop(jnp.int32(0), num_digits, add_digit, tables)
+
+
+def compare_digit(
+    tables: Int[Array, "table cell"],
+    base: Int32[Array, "base entry"],
+    code: Int32[Array, "table entry"],
+    value: Int[Array, "value entry"],
+    digit: tuple[Int32[Array, ""], Int32[Array, ""]],
+    *,
+    num_bins: int,
+    rules: ResolvedRules,
+) -> Int[Array, "table cell"]:
+    """Adds one of the digits of what entries add, given by its number and the number of all; see `compare`."""
+    assert code.shape[1] <= MOST_ENTRIES, f"{code.shape[1]} entries are too many for an exact product"
+    number, num_digits = digit
+    row = jnp.arange(tables.shape[1] // num_bins, dtype=jnp.int32)[:, None]
+    is_code = (code[:, :, None] == jnp.arange(num_bins, dtype=jnp.int32)).astype(jnp.bfloat16)
+    adds = jnp.zeros((len(row), code.shape[1]), jnp.bfloat16)
+    for cell, added in _additions(base, value, num_bins, rules):
+        adds = jnp.where(cell // num_bins == row, _digit(added, number, num_digits).astype(jnp.bfloat16), adds)
+    sums = jnp.einsum("re,teb->trb", adds, is_code, preferred_element_type=jnp.float32)
+    shift = 8 * number.astype(tables.dtype)
+    return tables + (sums.astype(jnp.int32).astype(tables.dtype) << shift).reshape(tables.shape)
+
+
+def _additions(
+    base: Int32[Array, "base entry"], value: Int[Array, "value entry"], num_bins: int, rules: ResolvedRules
+) -> Iterator[tuple[Array, Array]]:
+    """The cells, without the code, that every entry adds to, and the numbers added."""
+    for number, past, added in places_of(rules):
+        cell = base[number] + past * num_bins if past else base[number]
+        yield cell, (value[0] > 0).astype(value.dtype) if added == COUNTS_ROW else value[added]
+
+
+def _digit(
+    values: Int[Array, " entry"], number: Int32[Array, ""], num_digits: Int32[Array, ""]
+) -> Int[Array, " entry"]:
+    """A digit of the values to the base 256: from 0 to 255, and of the first one from -256 to 255."""
+    rest = values >> 8 * number.astype(values.dtype)
+    return jnp.where(number == num_digits - 1, rest, rest & LOW_DIGIT)
+
+
+def digits_of(
+    base: Int32[Array, "base entry"], value: Int[Array, "value entry"], rules: ResolvedRules
+) -> Int32[Array, ""]:
+    """The number of digits of the longest that entries add, of all models: k of -256**k to 256**k - 1."""
+    # A negative number has the digits of the one that is left of it without its sign: -256 those of 255.
+    added = [own for _, own in _additions(base, value, 1, rules)]
+    most = functools.reduce(jnp.maximum, [jnp.max(jnp.where(own < 0, ~own, own)) for own in added])
+    needs_more = [(most >> 8 * number > 0).astype(jnp.int32) for number in range(1, most.dtype.itemsize)]
+    return most_of_models(sum(needs_more, start=jnp.int32(1)))

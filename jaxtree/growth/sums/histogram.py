@@ -1,0 +1,367 @@
+"""Histograms of one chunk of a level: the sums of every (slot, channel, bin) cell, one table per feature.
+
+An entry adds a whole number to one cell of every table for each channel that it counts for; the order of additions
+does not matter. The channel is part of the cell, not a vector in it, so that scalar scatters fill a table of any
+number of channels. A *cell base* is the cell of an entry without its code; entries outside the chunk have a base past
+the table, in a strip of cells that is never read. The method of addition depends on the device, see `Accumulation`.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Int, Int32, UInt
+
+from jaxtree.growth.inputs.bundles import ResolvedRules
+from jaxtree.growth.inputs.objective import COUNTS_ROW, NO_LABEL
+from jaxtree.growth.plan.backends import Accumulation
+from jaxtree.growth.plan.costs import Costs
+from jaxtree.growth.plan.loops import over_blocks
+from jaxtree.growth.plan.plan import Plan, TablePlan
+from jaxtree.growth.plan.problem import Entries, NodeContext, Problem
+from jaxtree.growth.sums import warp_histogram
+from jaxtree.growth.sums.cells import bases_of, compare, scatter, scatter_at_once
+from jaxtree.growth.sums.products import number_of_way, sum_by_products
+
+Tables = tuple[Int[Array, " cell"], ...]
+Window = tuple[Int32[Array, ""], Int32[Array, ""]]
+"""The first and the last (exclusive) entry of a range."""
+
+PartOf = Callable[[Int32[Array, " entry"], Int32[Array, " entry"]], Int32[Array, "looked entry"]]
+"""Returns the parts of the entries of given rows and slots of the chunk, for every table."""
+
+AddPart = Callable[[Int32[Array, ""], int, Tables], Tables]
+"""Adds a number of entries, from a first one on, to tables."""
+
+
+class Chunk(NamedTuple):
+    """Slots whose nodes are split together, and the entries that are read for them.
+
+    Attributes:
+        slot: The slots, `num_slots` adjacent ones; the first `num_used` hold nodes.
+        node: Their nodes.
+        context: The context of each node.
+        num_used: The number of nodes.
+        entries: The entries.
+        window: The first and the last (exclusive) entry that the nodes' windows lie in.
+        in_row_order: Whether entry e is row e.
+        bases: The cell bases of all entries, for every table plan.
+    """
+
+    slot: Int32[Array, " slot"]
+    node: Int32[Array, " slot"]
+    context: NodeContext
+    num_used: Int32[Array, ""]
+    entries: Entries
+    window: Window
+    in_row_order: Bool[Array, ""]
+    bases: tuple[Int32[Array, "base entry"], ...]
+
+
+def sums_of_entries(
+    label: Int[Array, "label *entry"], value: Int[Array, "value *entry"], rules: ResolvedRules
+) -> Int[Array, "channel *entry"]:
+    """The numbers that every entry adds to each channel."""
+    sums = []
+    for number, _, added in rules.additions:
+        if number != NO_LABEL:
+            classes = jnp.arange(rules.objective.classes[number], dtype=jnp.int32)
+            sums.append(jnp.where(label[number] == classes.reshape(-1, *[1] * (label.ndim - 1)), value[added], 0))
+    plain = [added for number, _, added in rules.additions if number == NO_LABEL and added != COUNTS_ROW]
+    if plain:
+        sums.append(value[plain[0] : plain[-1] + 1])
+    if rules.counts_rows:
+        sums.append((value[:1] > 0).astype(value.dtype))
+    return jnp.concatenate(sums)
+
+
+def blank_bases(entries: Entries, plan: Plan) -> Int32[Array, "base entry"]:
+    """Space for the cell bases of all entries."""
+    return jnp.zeros((len(bases_of(plan.rules)), entries.row.size), jnp.int32)
+
+
+def write_bases(chunk: Chunk, number: int, *, plan: Plan) -> Int32[Array, "base entry"]:
+    """Returns the cell bases of a table plan, updated for the entries in the window's blocks."""
+    table, entries, rules = plan.tables[number], chunk.entries, plan.rules
+    size = plan.entries_per_block
+    strip = plan.num_slots * rules.num_channels * table.num_bins
+    stride = _copy_stride(chunk, table, plan)
+    has_copies = plan.backend.accumulation == Accumulation.COPIES
+
+    def write_block(block, base):
+        slot = lax.dynamic_slice(entries.slot, (block * size,), (size,))
+        label = lax.dynamic_slice(entries.label, (jnp.zeros_like(block), block * size), (len(entries.label), size))
+        own = slot - chunk.slot[0]
+        inside = (own >= 0) & (own < (chunk.num_used if has_copies else plan.num_slots))
+        if has_copies:
+            copy = jnp.arange(size, dtype=jnp.int32) & (plan.num_slots // stride - 1)
+            own = own + copy * stride
+        cell = (own * rules.num_channels + _first_channels(label, rules)) * table.num_bins
+        return lax.dynamic_update_slice(base, jnp.where(inside, cell, strip), (jnp.zeros_like(block), block * size))
+
+    blocks = blocks_of(chunk.window, plan)
+    return over_blocks(*blocks, write_block, chunk.bases[number], most=plan.num_blocks, plan=plan)
+
+
+def _first_channels(label: Int[Array, "label entry"], rules: ResolvedRules) -> Int32[Array, "base entry"]:
+    """The channels of the bases of every entry."""
+    blank = lambda channel: jnp.full(label.shape[1], channel, jnp.int32)  # noqa: E731
+    return jnp.stack([blank(c) if n == NO_LABEL else label[n] + c for n, c in bases_of(rules)])
+
+
+def blocks_of(window: Window, plan: Plan) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
+    """The first and the last (exclusive) block that a window lies in."""
+    return window[0] // plan.entries_per_block, -(-window[1] // plan.entries_per_block)
+
+
+class _Source(NamedTuple):
+    """The data that the tables of some features are summed from.
+
+    Attributes:
+        codes: Codes of every feature.
+        chunk: The slots and their entries.
+        base: The cell bases of the table plan.
+        table: The table plan.
+        plan: Static sizes.
+    """
+
+    codes: UInt[Array, "feature row"]
+    chunk: Chunk
+    base: Int32[Array, "base entry"]
+    table: TablePlan
+    plan: Plan
+
+    @property
+    def num_cells(self) -> int:
+        """The number of cells of a feature's table: those of every slot, and the strip."""
+        rules = self.plan.rules
+        # Channels without a label reach past their common base, one each.
+        plain = [channel for label, channel, _ in rules.additions if label == NO_LABEL]
+        past = max(plain) - min(plain) if plain else 0
+        return (self.plan.num_slots * rules.num_channels + 1 + past) * self.table.num_bins
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """What the ways to add to cells need to know."""
+        return {"num_bins": self.table.num_bins, "rules": self.plan.rules}
+
+    @property
+    def blocks(self) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
+        """The blocks of entries that are read where entries are not in row order."""
+        return blocks_of(self.chunk.window, self.plan)
+
+    def slot_in_chunk(self, slot: Int32[Array, " entry"]) -> Int32[Array, " entry"]:
+        """The places of the entries' slots in the chunk; arbitrary for slots outside."""
+        return jnp.clip(slot - self.chunk.slot[0], 0, self.plan.num_slots - 1)
+
+    def code_at(self, feature: Int32[Array, "..."], row: Int32[Array, " entry"]) -> Int32[Array, "..."]:
+        """Codes below the table's number of bins; a code of another table's feature may be past it."""
+        code = self.codes.at[feature, row].get(mode="promise_in_bounds").astype(jnp.int32)
+        return jnp.minimum(code, jnp.int32(self.table.num_bins - 1)) if len(self.plan.tables) > 1 else code
+
+    def finished(self, tables: Int[Array, "looked cell"]) -> Int[Array, "looked cell"]:
+        """The tables, with their copies added, summed over all devices."""
+        return self.plan.devices.total(_fold_copies(self, tables))
+
+
+def group_histograms(
+    problem: Problem, chunk: Chunk, features: Int32[Array, " grouped"], number: int, *, plan: Plan
+) -> Int[Array, "grouped cell"]:
+    """Sums the cells of a group of features of a table plan, one table each.
+
+    Without its strip, and reshaped to (slot, channel, bin), a table is the chunk's histogram.
+    """
+    table = plan.tables[number]
+    source = _Source(problem.codes, chunk, chunk.bases[number], table, plan)
+    in_turn = plan.backend.accumulation == Accumulation.SCATTER
+    add_up = lambda: _tables_in_turn(source, features) if in_turn else _tables_at_once(source, features[:, None])  # noqa: E731
+    sizes = plan.sizes_of_products(table)
+    if not sizes:
+        return source.finished(add_up())
+    ways = [functools.partial(_tables_by_products, source, features, size) for size in sizes]
+    return source.finished(lax.switch(number_of_way(chunk.num_used, chunk.in_row_order, sizes), [*ways, add_up]))
+
+
+def _tables_by_products(source: _Source, features: Int32[Array, " grouped"], size: int) -> Int[Array, "grouped cell"]:
+    """The tables of a group of features, of the first slots alone."""
+    plan, entries, table = source.plan, source.chunk.entries, source.table
+    sums = sum_by_products(source.codes, features, source.base, entries.value, num_slots=size, table=table, plan=plan)
+    return jnp.pad(sums, ((0, 0), (0, source.num_cells - sums.shape[1])))
+
+
+def _tables_in_turn(source: _Source, features: Int32[Array, " grouped"]) -> Int[Array, "grouped cell"]:
+    """The tables of a group of features, a few of them side by side."""
+    table, value = source.table, source.chunk.entries.value
+
+    def fill(i, tables):
+        first = i * table.features_side_by_side
+        some = [features[first + j] for j in range(table.features_side_by_side)]
+        return lax.dynamic_update_slice(tables, jnp.stack(_tables(source, some)), (first, jnp.zeros_like(first)))
+
+    empty = jnp.zeros((table.features_per_group, source.num_cells), value.dtype)
+    num_rounds = jnp.int32(table.features_per_group // table.features_side_by_side)
+    return lax.fori_loop(0, num_rounds, fill, empty)
+
+
+def sampled_histograms(
+    problem: Problem, chunk: Chunk, features: Int32[Array, "sampled slot"], number: int, *, plan: Plan
+) -> Int[Array, "sampled cell"]:
+    """Sums the cells where every slot has its own features: one table for the first of each, one for the second ..."""
+    source = _Source(problem.codes, chunk, chunk.bases[number], plan.tables[number], plan)
+    if plan.backend.accumulation != Accumulation.SCATTER:
+        return source.finished(_tables_at_once(source, features))
+    entries, size, blocks = chunk.entries, plan.entries_per_block, source.blocks
+
+    def fill(i, tables):
+        looked = features[i]
+
+        def add_block(block, filled):
+            row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
+            feature = looked[source.slot_in_chunk(slot)]
+            code = source.code_at(feature, row)
+            return scatter(filled, base, code, value, **source.where)
+
+        filled = lax.fori_loop(*blocks, add_block, jnp.zeros(source.num_cells, tables.dtype))
+        return lax.dynamic_update_slice(tables, filled[None], (i, jnp.zeros_like(i)))
+
+    empty = jnp.zeros((len(features), source.num_cells), chunk.entries.value.dtype)
+    return source.finished(lax.fori_loop(0, jnp.int32(len(features)), fill, empty))
+
+
+def _tables_at_once(source: _Source, features: Int32[Array, "looked slot_or_all"]) -> Int[Array, "looked cell"]:
+    """The tables of all given features, the same for all slots or those of each, block after block of entries."""
+    entries, plan, is_for_all = source.chunk.entries, source.plan, features.shape[1] == 1
+    size, accumulation = plan.entries_per_block, plan.backend.accumulation
+
+    def add_block(block, tables):
+        row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
+        if accumulation == Accumulation.SHARED:
+            return warp_histogram.add_at_once(tables, source.codes, features, row, base, value, **source.where)
+        feature = features if is_for_all else features[:, source.slot_in_chunk(slot)]
+        add = compare if accumulation == Accumulation.COMPARE else scatter_at_once
+        return add(tables, base, source.code_at(feature, row), value, **source.where)
+
+    empty = jnp.zeros((len(features), source.num_cells), entries.value.dtype)
+    return over_blocks(*source.blocks, add_block, empty, most=plan.num_blocks, plan=plan)
+
+
+def histograms_of_parts(
+    problem: Problem, chunk: Chunk, num_tables: int, number: int, part_of: PartOf, *, plan: Plan
+) -> Int[Array, "looked cell"]:
+    """Sums the cells of several tables at once, where the numbers of parts take the place of entries' codes."""
+    source = _Source(problem.codes, chunk, chunk.bases[number], plan.tables[number], plan)
+    entries, size = chunk.entries, plan.entries_per_block
+    add = compare if plan.backend.accumulation == Accumulation.COMPARE else scatter_at_once
+
+    def add_block(block, tables):
+        row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
+        return add(tables, base, part_of(row, source.slot_in_chunk(slot)), value, **source.where)
+
+    empty = jnp.zeros((num_tables, source.num_cells), entries.value.dtype)
+    return source.finished(over_blocks(*source.blocks, add_block, empty, most=plan.num_blocks, plan=plan))
+
+
+def _tables(source: _Source, features: list) -> Tables:
+    """The tables of a few features."""
+    codes, entries, plan = source.codes, source.chunk.entries, source.plan
+    num_entries = source.base.shape[1]
+    empty = tuple(jnp.zeros(source.num_cells, source.chunk.entries.value.dtype) for _ in features)
+
+    def add_all(tables: Tables, some: list, base, value) -> Tables:
+        pairs = zip(tables, some, strict=True)
+        return tuple(scatter(table, base, code.astype(jnp.int32), value, **source.where) for table, code in pairs)
+
+    def add_in_order(at, size, tables: Tables) -> Tables:
+        some = [lax.dynamic_slice(codes, (feature, at), (1, size))[0] for feature in features]
+        base, value = _cut((source.base, entries.value), at, size)
+        return add_all(tables, some, base, value)
+
+    def add_by_lookup(at, size, tables: Tables) -> Tables:
+        row, base, value = _cut((entries.row, source.base, entries.value), at, size)
+        some = [codes.at[feature, row].get(mode="promise_in_bounds") for feature in features]
+        return add_all(tables, some, base, value)
+
+    in_order = lambda: _over_all(add_in_order, num_entries, empty, plan.costs)  # noqa: E731
+    blocks = source.blocks, plan.entries_per_block
+    by_lookup = lambda: _over_blocks(add_by_lookup, num_entries, *blocks, empty, plan.costs)  # noqa: E731
+    if not plan.starts_in_row_order:
+        return by_lookup()
+    if not plan.sorts:
+        return in_order()
+    return lax.cond(source.chunk.in_row_order, in_order, by_lookup)
+
+
+def _cut(arrays: tuple[Array, ...], at: Int32[Array, ""], size: int) -> list[Array]:
+    """A range of entries of arrays whose last axis is the entries."""
+    return [lax.dynamic_slice_in_dim(array, at, size, axis=-1) for array in arrays]
+
+
+def _copy_stride(chunk: Chunk, table: TablePlan, plan: Plan) -> Int32[Array, ""]:
+    """The number of slots between copies of the cells in use: a power of two, `num_slots` for a single copy."""
+    if plan.backend.accumulation != Accumulation.COPIES:
+        return jnp.int32(plan.num_slots)
+    strides = 2 ** jnp.arange(plan.num_slots.bit_length(), dtype=jnp.int32)
+    stride = jnp.min(jnp.where(strides >= chunk.num_used, strides, plan.num_slots))
+    sizes = plan.sizes_of_products(table)
+    is_product = number_of_way(chunk.num_used, chunk.in_row_order, sizes) < len(sizes)
+    return jnp.where(is_product, plan.num_slots, stride)
+
+
+def _fold_copies(source: _Source, tables: Int[Array, "table cell"]) -> Int[Array, "table cell"]:
+    """Adds the copies of the cells in use to the first one."""
+    plan = source.plan
+    if plan.backend.accumulation != Accumulation.COPIES:
+        return tables
+    stride = _copy_stride(source.chunk, source.table, plan)
+    half = plan.num_slots // 2
+    while half:
+        cells = half * plan.rules.num_channels * source.table.num_bins
+        first, second = tables[:, :cells], tables[:, cells : 2 * cells]
+        folded = first + jnp.where(half >= stride, second, 0)
+        tables = lax.dynamic_update_slice(tables, folded, (0, 0))
+        half //= 2
+    return tables
+
+
+def _over_all(add: AddPart, num_entries: int, tables: Tables, costs: Costs) -> Tables:
+    """Adds all entries, in stretches of equal parts if their number divides."""
+    number = costs.parts
+    while num_entries // number > costs.most_entries_per_part:
+        number *= 2
+    size = num_entries // number
+    if num_entries % number or size < costs.least_entries_per_part:
+        return add(jnp.int32(0), num_entries, tables)
+    add_stretch = lambda at, tables: _add_stretch(add, at, size, tables, costs.parts)  # noqa: E731
+    return lax.fori_loop(jnp.int32(0), number // costs.parts, add_stretch, tables)
+
+
+def _over_blocks(
+    add: AddPart, num_entries: int, blocks: Window, block_size: int, tables: Tables, costs: Costs
+) -> Tables:
+    """Adds the entries of some blocks: whole stretches together, and the blocks before and after them one by one."""
+    first, last = blocks
+    size = min(costs.most_entries_per_part // 2, 1 << max((num_entries // costs.parts).bit_length() - 2, 0))
+    if size < costs.least_entries_per_part or size % block_size:
+        return lax.fori_loop(first, last, lambda block, tables: add(block * block_size, block_size, tables), tables)
+    blocks_per_stretch = costs.parts * size // block_size
+    begin = -(-first // blocks_per_stretch)
+    end = jnp.maximum(last // blocks_per_stretch, begin)
+    add_stretch = lambda at, tables: _add_stretch(add, at, size, tables, costs.parts)  # noqa: E731
+    tables = lax.fori_loop(begin, end, add_stretch, tables)
+    num_before = jnp.minimum(begin * blocks_per_stretch, last) - first
+    behind = jnp.minimum(end * blocks_per_stretch, last)
+
+    def add_other(number, tables):
+        block = jnp.where(number < num_before, first + number, behind + number - num_before)
+        return add(block * block_size, block_size, tables)
+
+    return lax.fori_loop(jnp.int32(0), num_before + last - behind, add_other, tables)
+
+
+def _add_stretch(add: AddPart, number: Int32[Array, ""], size: int, tables: Tables, parts: int) -> Tables:
+    """Adds the entries of a stretch, part by part."""
+    for part in range(parts):
+        tables = add((number * parts + part) * size, size, tables)
+    return tables
