@@ -1,4 +1,4 @@
-"""The kernel in C++ that finds the best splits of small trees on a CPU; see native/src/small_trees.h."""
+"""The kernel in C++ that finds the best splits of small trees on a CPU; see native/src/optimal/optimal_trees.h."""
 
 import math
 from typing import Any

@@ -4,7 +4,7 @@ Along the thresholds of a column the rows on one side only grow, and so does wha
 whose trees are known bound all between them, and a threshold next to one saves no more than the rows between both can
 cost (Brita et al., *Optimal classification trees for continuous feature data using dynamic programming with
 branch-and-bound*, AAAI 2025). This holds for losses of rows, so that other criteria are searched on bins. The kernel
-does the search, see native/src/optimal_thresholds.cc.
+does the search, see native/src/optimal/optimal_thresholds.cc.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Walks of rows by the kernel in C++, of trees whose every split is a threshold; see native/src/walk.h.
+"""Walks of rows by the kernel in C++, of trees whose every split is a threshold; see native/src/walk/values.h.
 
 A *key* is what the kernel makes of a value: a whole number, of the value's bits, in the order of values; a missing
 value has the greatest. The upper levels of a tree are *complete*: ways that end at a leaf among them go on as if it had
@@ -35,7 +35,7 @@ def can_walk(steps: Steps) -> bool:
 
 
 class _Pointers(ctypes.Structure):
-    """`Trees` of native/src/walk.h."""
+    """`Trees` of native/src/walk/values.h."""
 
     _fields_ = [
         *((name, ctypes.c_int64) for name in ("num_trees", "num_keys", "is_straight")),

@@ -1,4 +1,4 @@
-"""What the kernel in C++ does with the rows of a boosting beside growing a tree; see native/src/rows.cc.
+"""What the kernel in C++ does with the rows of a boosting beside growing a tree; see native/src/gradients/gradients.cc.
 
 Every function has a counterpart for XLA, of the same bits, which the caller takes where the kernel is not.
 """

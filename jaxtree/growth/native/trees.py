@@ -1,7 +1,8 @@
 """The kernel in C++ that grows trees on a CPU in place of XLA's programs; an installation with a compiler compiles it.
 
 It sums whole numbers and decides by the same rules, so that trees are the same with and without it. It works in
-proportion to a node's rows, where a program of fixed shapes works in proportion to all codes; see native/src/growth.h.
+proportion to a node's rows, where a program of fixed shapes works in proportion to all codes; see
+native/src/grow/level_wise.h.
 """
 
 import functools
@@ -155,7 +156,7 @@ def grow_nodes(
 def _bytes_lent(entries: Entries, plan: Plan) -> int:
     """Memory that XLA lends to the growth of a tree in the order of the rows; more is allocated where it is too little.
 
-    An entry has a slot, a row, a base and two vectors of values, see native/src/selected.h.
+    An entry has a slot, a row, a base and two vectors of values, see native/src/histogram/row_subset.h.
     """
     if not plan.starts_in_row_order or plan.num_slots == 0:
         return 0
@@ -164,7 +165,7 @@ def _bytes_lent(entries: Entries, plan: Plan) -> int:
 
 
 def _numbers(plan: Plan) -> tuple[int, ...]:
-    """The static numbers of a growth, in the order of native/src/grow.cc."""
+    """The static numbers of a growth, in the order of native/src/ffi/grow.cc."""
     rules, objective = plan.rules, plan.rules.objective
     formula = _formula(objective)
     assert formula is not None

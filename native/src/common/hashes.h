@@ -1,0 +1,23 @@
+// Hashes of integers, from which everything is drawn; as in `jaxtree/arrays.py` and `jaxtree/growth/plan/problem.py`.
+
+#ifndef JAXTREE_NATIVE_COMMON_HASHES_H_
+#define JAXTREE_NATIVE_COMMON_HASHES_H_
+
+#include <cstdint>
+
+namespace jaxtree {
+
+// Tell apart what a seed draws.
+constexpr uint32_t kDrawsOfNode = 0x9E3779B9u, kDrawsOfLevel = 0x85157AF5u;
+
+inline uint32_t Mix(uint32_t number) {
+  number = (number ^ (number >> 16)) * 0x85EBCA6Bu;
+  number = (number ^ (number >> 13)) * 0xC2B2AE35u;
+  return number ^ (number >> 16);
+}
+
+inline uint32_t ChildHash(uint32_t parent, uint32_t branch) { return Mix(parent + branch + 1); }
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_COMMON_HASHES_H_

@@ -1,0 +1,103 @@
+// Work divided among threads: those that XLA has already, or own ones of functions that are called without XLA.
+
+#ifndef JAXTREE_NATIVE_COMMON_PARALLEL_H_
+#define JAXTREE_NATIVE_COMMON_PARALLEL_H_
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "xla/ffi/api/ffi.h"
+
+namespace jaxtree {
+
+// The threads that a piece of work may use: those of XLA's pool, or without one only that which it is on.
+class Threads {
+ public:
+  explicit Threads(xla::ffi::ThreadPool* pool = nullptr) : pool_(pool) {}
+
+  int64_t num_threads() const { return pool_ ? pool_->num_threads() : 1; }
+
+  template <typename Task>
+  void Schedule(Task task) const { pool_->Schedule(std::move(task)); }
+
+ private:
+  xla::ffi::ThreadPool* pool_;
+};
+
+// Calls work(0), ..., work(count - 1), on as many threads as are free, and returns when all have ended.
+//
+// The caller takes pieces too, and waits for begun ones only: it may itself be a thread of the pool, and others of the
+// pool may never come to help. A helper that comes late finds nothing left and touches nothing.
+template <typename Work>
+void ForEach(Threads& pool, int64_t count, const Work& work) {
+  struct Progress {
+    std::atomic<int64_t> next{0};
+    std::mutex mutex;
+    std::condition_variable all_done;
+    int64_t done = 0;
+  };
+  const int64_t helpers = std::min(pool.num_threads(), count) - 1;
+  if (helpers < 1) {
+    for (int64_t piece = 0; piece < count; ++piece) work(piece);
+    return;
+  }
+  auto progress = std::make_shared<Progress>();
+  auto take_pieces = [progress, count, &work]() {
+    int64_t own = 0;
+    for (int64_t piece; (piece = progress->next.fetch_add(1)) < count; ++own) work(piece);
+    if (own == 0) return;
+    std::lock_guard<std::mutex> lock(progress->mutex);
+    progress->done += own;
+    if (progress->done == count) progress->all_done.notify_all();
+  };
+  for (int64_t helper = 0; helper < helpers; ++helper) pool.Schedule(take_pieces);
+  take_pieces();
+  std::unique_lock<std::mutex> lock(progress->mutex);
+  progress->all_done.wait(lock, [&] { return progress->done == count; });
+}
+
+// The same, on one thread where it does not pay.
+template <typename Work>
+void ForEachIf(bool pays, Threads& pool, int64_t count, const Work& work) {
+  if (pays) return ForEach(pool, count, work);
+  for (int64_t piece = 0; piece < count; ++piece) work(piece);
+}
+
+// Elements of a part of an array that one thread works on: fewer are not worth another thread.
+constexpr int64_t kLeastOfPart = 1 << 14;
+constexpr int64_t kPartsPerThread = 4;
+
+// Parts of an array of `size` elements: some for each thread, so that one that is held up is not waited for.
+inline int64_t NumParts(const Threads& pool, int64_t size) {
+  return std::max<int64_t>(1, std::min(kPartsPerThread * pool.num_threads(), size / kLeastOfPart));
+}
+
+// Calls work(part, begin, end) for parts of an array.
+template <typename Work>
+void ForEachPart(Threads& pool, int64_t num_parts, int64_t size, const Work& work) {
+  ForEach(pool, num_parts, [&](int64_t part) {
+    work(part, size * part / num_parts, size * (part + 1) / num_parts);
+  });
+}
+
+// Calls run(next) on some threads, where next() is the number of a piece that nobody else takes; `count` when all are taken.
+template <typename Run>
+void InThreads(int64_t num_threads, int64_t count, const Run& run) {
+  std::atomic<int64_t> taken{0};
+  const auto next = [&] { return std::min(taken.fetch_add(1), count); };
+  std::vector<std::thread> helpers;
+  for (int64_t helper = 1; helper < std::min(num_threads, count); ++helper) helpers.emplace_back([&] { run(next); });
+  run(next);
+  for (std::thread& helper : helpers) helper.join();
+}
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_COMMON_PARALLEL_H_

@@ -1,0 +1,45 @@
+// Loops over rows, compiled for the widest vectors that this processor has. Vectors of other widths give the same numbers:
+// the compiler neither fuses multiplications and additions nor reorders sums of floats.
+
+#ifndef JAXTREE_NATIVE_COMMON_SIMD_H_
+#define JAXTREE_NATIVE_COMMON_SIMD_H_
+
+namespace jaxtree {
+
+enum class Width { kUsual, kFour, kEight };  // numbers of 64 bits
+
+inline Width WidestOfProcessor() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  const bool has_eight = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+  if (has_eight) return Width::kEight;
+  if (__builtin_cpu_supports("avx2")) return Width::kFour;
+#endif
+  return Width::kUsual;
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+// What is called is inlined, so that it has the vectors of the caller.
+template <typename Work>
+__attribute__((target("avx2"), flatten)) void WithFour(const Work& work) { work(); }
+
+template <typename Work>
+__attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,prefer-vector-width=512"), flatten)) void WithEight(const Work& work) {
+  work();
+}
+#endif
+
+// Calls work(), which is a loop over rows that calls nothing else that is large.
+template <typename Work>
+void WithWidest(const Work& work) {
+  static const Width width = WidestOfProcessor();
+#if defined(__x86_64__) && defined(__GNUC__)
+  if (width == Width::kEight) return WithEight(work);
+  if (width == Width::kFour) return WithFour(work);
+#endif
+  work();
+}
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_COMMON_SIMD_H_

@@ -1,0 +1,359 @@
+// The best splits of one node, or of two siblings, from histograms that are made, subtracted and scored column by column.
+
+#ifndef JAXTREE_NATIVE_EVALUATE_HISTOGRAM_FINDER_H_
+#define JAXTREE_NATIVE_EVALUATE_HISTOGRAM_FINDER_H_
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "common/parallel.h"
+#include "evaluate/screening.h"
+#include "evaluate/split_finder.h"
+#include "histogram/node_histograms.h"
+#include "histogram/sparse_columns.h"
+#include "tree/node_table.h"
+
+namespace jaxtree {
+
+// The gain of a feature that may have a split, but not the best one.
+constexpr double kNotBest = std::numeric_limits<double>::lowest();
+// With fewer cells to add to, another thread costs more to wake than it saves.
+constexpr int64_t kLeastAddedByThreads = 1 << 17;
+// Of fewer rows it is not asked whether nearly all have one code.
+constexpr int64_t kLeastRowsOfUsual = 1 << 10;
+
+struct Range {
+  int64_t begin, end;
+
+  int64_t size() const { return end - begin; }
+};
+
+// A node whose split is looked for.
+struct Looked {
+  int32_t node = 0, histogram = kNoHistogram;
+  std::vector<int32_t> total;  // a cell with its sums
+  std::vector<float> score;    // of every threshold, at the place of its cell
+  std::vector<Range> range;    // of every column the thresholds that leave enough on both sides
+  std::vector<float> most;     // and the greatest of their scores
+};
+
+// What a thread keeps from tree to tree, so that its pages are there already.
+struct SearchMemory {
+  HistogramPool histograms;
+  Looked looked[2];
+  std::vector<int32_t> of_row, added;  // what rows add: all of them, and those of a node
+};
+
+class NodeSearch {
+ public:
+  using Code = uint8_t;
+  using Value = int32_t;
+  using BranchOfCode = std::array<uint8_t, kMostCodes>;
+
+  // `level` shows the nodes when they are looked at.
+  NodeSearch(Threads& pool, const Level<Code, Value>& level, SearchMemory& memory)
+      : pool_(pool), level_(level), search_(level), memory_(memory),
+        layout_(CellLayout::For(level.objective.num_outputs, level.objective.num_classes)),
+        penalties_(ScreenedPenalties::Of(level.objective, level.ParametersOf(0))) {
+    for (int32_t feature = 0; feature < level_.num_features; ++feature) AppendColumn(feature);
+    memory_.histograms.Open(columns_.num_cells, layout_.width);
+  }
+
+  const CellLayout& layout() const { return layout_; }
+
+  // Reads what rows add.
+  void ReadRows(const Value* values, int64_t num_rows) {
+    memory_.of_row.resize(num_rows * RowWidth());
+    ForEachPart(pool_, NumParts(pool_, num_rows), num_rows, [&](int64_t, int64_t begin, int64_t end) {
+      ReadPart(values, num_rows, begin, end);
+    });
+  }
+
+  // Has a node looked at, of which the level shows the sums, by a histogram that holds anything, or sums of its parent.
+  void Open(int32_t node, int32_t histogram, Looked& looked) const {
+    looked.node = node;
+    looked.histogram = histogram;
+    assert(node >= 0 && histogram >= 0);
+    looked.total.assign(layout_.width, 0);
+    const int64_t num_channels = level_.num_node_channels;
+    for (int64_t channel = 0; channel < num_channels; ++channel) {
+      looked.total[layout_.lane[channel]] = level_.sums[node * num_channels + channel];
+    }
+    looked.total[layout_.of_rows] = level_.rows_of_node[node];
+    for (int32_t score = num_curvatures(); score < layout_.num_scores; ++score) looked.total[score] = looked.total[0];
+    looked.score.resize(std::max<size_t>(looked.score.size(), columns_.num_cells));
+    looked.range.resize(columns_.size());
+    looked.most.assign(columns_.size(), 0);
+  }
+
+  // Sums some rows, those of a node, and turns the histogram that a sibling has of their parent into its own. Scores the
+  // thresholds of the sibling, and those of the node if it is looked at. Null rows are all.
+  void Fill(const int32_t* rows, int64_t count, Looked& filled, bool is_looked_at, Looked* sibling) {
+    const bool are_gathered = rows != nullptr && layout_.has_one_score();
+    const AddedRows added{rows, are_gathered ? Gather(rows, count) : memory_.of_row.data(), count};
+    const int64_t per_pack = FeaturesOfPack(layout_.width), num_packs = (columns_.size() + per_pack - 1) / per_pack;
+    ForWidth(layout_.width, [&](auto width) {
+      ForEachIf(count * columns_.size() >= kLeastAddedByThreads, pool_, num_packs, [&](int64_t pack) {
+        const int64_t first = pack * per_pack, stop = std::min(first + per_pack, columns_.size());
+        WithWidest([&] { FillColumns<width()>(first, stop, added, filled, is_looked_at, sibling); });
+      });
+    });
+  }
+
+  // The best split of a node that is looked at.
+  Split Best(Looked& looked, int64_t slot) {
+    search_.Open(slot);
+    least_ = LeastOfBest(Greatest(looked.most.data(), 0, columns_.size()), layout_.num_scores);
+    return search_.BestOf([&](int32_t feature) { return OnColumn(column_of_[feature], looked); });
+  }
+
+  // Which codes of a split take branch 1.
+  BranchOfCode BranchesOf(const Split& split, int32_t missing_branch) const {
+    BranchOfCode branch;
+    const int32_t kind = level_.kind[split.feature], missing = level_.missing_code[split.feature];
+    for (int32_t code = 0; code < kMostCodes; ++code) {
+      if (kind == kSubset) branch[code] = IsInSubset(split, code);
+      else branch[code] = kind == kThreshold ? code > split.code : code == split.code;
+    }
+    if (missing < kMostCodes) branch[missing] = std::clamp(missing_branch, 0, 1);
+    return branch;
+  }
+
+  // A cell with the sums of branch 0 of a split.
+  std::vector<int32_t> SumsOfLeft(const Split& split, const Looked& looked) const {
+    const int64_t column = column_of_[split.feature], width = layout_.width;
+    assert(column < columns_.size() && feature_of_[column] == split.feature);
+    const int32_t* const cells = CellsOf(looked, column);
+    const int64_t num_codes = columns_.columns[column].num_codes;
+    assert(level_.kind[split.feature] != kThreshold || (0 <= split.code && split.code < num_codes));
+    if (level_.kind[split.feature] == kThreshold && !HasCode(cells, level_.missing_code[split.feature], num_codes)) {
+      return {cells + split.code * width, cells + (split.code + 1) * width};
+    }
+    const BranchOfCode branch = BranchesOf(split, split.missing_branch);
+    std::vector<int32_t> sums(width);
+    for (int64_t at = 0; at < num_codes * width; ++at) {
+      if (branch[at / width] == 0) sums[at % width] += cells[at] - (at < width ? 0 : cells[at - width]);
+    }
+    return sums;
+  }
+
+ private:
+  int32_t num_curvatures() const { return level_.objective.num_classes; }
+
+  // Of one score a row has its two derivatives, and its number is 1; of several it has a cell.
+  int64_t RowWidth() const { return layout_.has_one_score() ? 2 : layout_.width; }
+
+  void AppendColumn(int32_t feature) {
+    column_of_.push_back(columns_.size());
+    if (level_.num_codes[feature] == 0) return;
+    const Code* const codes = level_.codes + feature * level_.num_rows;
+    const bool asks = level_.num_rows >= kLeastRowsOfUsual;
+    const int32_t usual = asks ? UsualOfSome(codes, level_.num_rows, kRowsAsked / kRowsPerRare) : kNoUsual;
+    columns_.Append(codes, level_.num_codes[feature], usual < level_.num_codes[feature] ? usual : kNoUsual);
+    feature_of_.push_back(feature);
+  }
+
+  void ReadPart(const Value* values, int64_t num_rows, int64_t begin, int64_t end) {
+    const int64_t width = RowWidth();
+    int32_t* const cells = memory_.of_row.data();
+    std::fill(cells + begin * width, cells + end * width, 0);
+    for (int32_t score = 0; score < layout_.num_scores; ++score) {
+      const Value* const curvature = values + std::min(score, num_curvatures() - 1) * num_rows;
+      const Value* const gradient = values + (num_curvatures() + score) * num_rows;
+      const int64_t of_gradient = layout_.lane[num_curvatures() + score];
+      for (int64_t row = begin; row < end; ++row) {
+        cells[row * width + score] = curvature[row];
+        cells[row * width + of_gradient] = gradient[row];
+      }
+    }
+    if (layout_.has_one_score()) return;
+    for (int64_t row = begin; row < end; ++row) cells[row * width + layout_.of_rows] = values[row] > 0;
+  }
+
+  // The derivatives of some rows side by side, of one score.
+  const int32_t* Gather(const int32_t* rows, int64_t count) {
+    memory_.added.resize(std::max<size_t>(memory_.added.size(), 2 * count));
+    int32_t* const added = memory_.added.data();
+    const int32_t* const of_row = memory_.of_row.data();
+    ForEachPart(pool_, NumParts(pool_, count), count, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; ++at) std::copy_n(of_row + 2 * int64_t{rows[at]}, 2, added + 2 * at);
+    });
+    return added;
+  }
+
+  template <int kWidth>
+  void FillColumns(int64_t first, int64_t stop, const AddedRows& added, Looked& filled, bool is_looked_at,
+                   Looked* sibling) {
+    int32_t* const cells = memory_.histograms.At(filled.histogram);
+    if (added.rows) {
+      FillPack<kWidth, false>(columns_, first, stop, added, filled.total.data(), cells);
+    } else {
+      FillPack<kWidth, true>(columns_, first, stop, added, filled.total.data(), cells);
+    }
+    if (is_looked_at) ScreenColumns<kWidth>(first, stop, filled);
+    if (sibling == nullptr) return;
+    const auto &begin = columns_.columns[first], &last = columns_.columns[stop - 1];
+    int32_t* const whole = memory_.histograms.At(sibling->histogram);
+    const int64_t end = (last.first + last.num_codes) * kWidth;
+    for (int64_t at = begin.first * kWidth; at < end; ++at) whole[at] -= cells[at];
+    ScreenColumns<kWidth>(first, stop, *sibling);
+  }
+
+  // Scores the thresholds of columns, but where a node samples features, as few of them are looked at.
+  template <int kWidth>
+  void ScreenColumns(int64_t first, int64_t stop, Looked& looked) {
+    for (int64_t column = first; column < stop && !level_.samples_features; ++column) {
+      if (!IsScreened(looked, column) || !level_.IsOpen(looked.node, feature_of_[column])) continue;
+      ScreenColumn<kWidth>(column, looked);
+    }
+  }
+
+  template <int kWidth>
+  void ScreenColumn(int64_t column, Looked& looked) {
+    const auto& own = columns_.columns[column];
+    const int32_t *const cells = CellsOf(looked, column), *const total = looked.total.data();
+    float* const score = looked.score.data() + own.first;
+    const Range range = looked.range[column] = Admissible<kWidth>(cells, own.num_codes, total);
+    looked.most[column] = ScoreThresholds<kWidth>(cells, range.begin, range.end, total, penalties_, score);
+  }
+
+  // The thresholds that leave enough on both sides: sums of second derivatives and of rows do not fall with the codes.
+  template <int kWidth>
+  Range Admissible(const int32_t* cells, int64_t num_codes, const int32_t* total) const {
+    const int32_t number = num_curvatures(), of_rows = layout_.of_rows;
+    const Value weight = level_.leaf_weight[0], rows = level_.objective.counts_rows ? level_.leaf_rows[0] : 0;
+    const auto is_enough = [=](const auto& sum) {
+      Value whole = sum(0);
+      for (int32_t curvature = 1; curvature < number; ++curvature) whole += sum(curvature);
+      return (sum(0) > 0) & (whole >= weight) & (sum(of_rows) >= rows);
+    };
+    const int64_t first = FirstOf(num_codes, [=](int64_t code) {
+      return is_enough([=](int32_t lane) { return cells[code * kWidth + lane]; });
+    });
+    const int64_t stop = FirstOf(num_codes, [=](int64_t code) {
+      return !is_enough([=](int32_t lane) { return total[lane] - cells[code * kWidth + lane]; });
+    });
+    return {first, std::max(first, stop)};
+  }
+
+  // The first number below `count` with a property, which all after it have, too; `count` if there is none.
+  template <typename Property>
+  static int64_t FirstOf(int64_t count, const Property& has) {
+    int64_t first = 0;
+    while (count > 0) {
+      const int64_t half = count / 2;
+      const bool is_later = !has(first + half);
+      first = is_later ? first + half + 1 : first;
+      count = is_later ? count - half - 1 : half;
+    }
+    return first;
+  }
+
+  const int32_t* CellsOf(const Looked& looked, int64_t column) const {
+    return memory_.histograms.At(looked.histogram) + columns_.columns[column].first * layout_.width;
+  }
+
+  // Whether the gains of a feature's thresholds follow from the sums up to them alone, by penalties that can be screened.
+  bool IsScreened(const Looked& looked, int64_t column) const {
+    const Feature feature = level_.FeatureAt(feature_of_[column]);
+    const bool is_plain = feature.kind == kThreshold && feature.monotone == 0 && feature.first_apart == nullptr;
+    if (!is_plain || !penalties_.are_screened) return false;
+    const int64_t num_codes = columns_.columns[column].num_codes;
+    return !level_.rules.sets_missing_apart() || !HasCode(CellsOf(looked, column), feature.missing_code, num_codes);
+  }
+
+  // Whether rows have a code.
+  bool HasCode(const int32_t* cells, int64_t code, int64_t num_codes) const {
+    if (code >= num_codes) return false;
+    return cells[code * layout_.width] != (code > 0 ? cells[(code - 1) * layout_.width] : 0);
+  }
+
+  Split OnColumn(int64_t column, Looked& looked) {
+    if (!IsScreened(looked, column)) return OnHistogram(column, looked);
+    if (level_.samples_features) {
+      ForWidth(layout_.width, [&](auto width) { WithWidest([&] { ScreenColumn<width()>(column, looked); }); });
+      least_ = LeastOfBest(looked.most[column], layout_.num_scores);
+    }
+    return OnThresholds(column, looked);
+  }
+
+  // The best of the thresholds whose scores come near the greatest.
+  Split OnThresholds(int64_t column, const Looked& looked) {
+    const Range range = looked.range[column];
+    if (range.size() == 0) return {};
+    Split split{kNotBest, feature_of_[column], 0, 0, level_.rules.DefaultBranch(1), 0, {}};
+    if (looked.most[column] < least_) return split;
+    const float* const score = looked.score.data() + columns_.columns[column].first;
+    const int64_t num_codes = columns_.columns[column].num_codes;
+    const int32_t* const cells = CellsOf(looked, column);
+    Judge<Value>& judge = search_.judge();
+    judge.SetMonotone(0);
+    near_.clear();
+    double best = kNoGain;
+    for (int64_t code = range.begin; code < range.end; ++code) {
+      if (score[code] < least_ || !HasCode(cells, code, num_codes)) continue;
+      near_.push_back({judge.GainOfThreshold(SumsUpTo(cells, code)), code});
+      best = std::max(best, near_.back().first);
+    }
+    // Where sums of second derivatives fall, no threshold may be left.
+    if (best == kNoGain) return {};
+    const double least = judge.LeastOfEquals(best);
+    const auto chosen = std::find_if(near_.begin(), near_.end(), [=](const auto& near) { return near.first >= least; });
+    assert(chosen != near_.end());
+    split.code = chosen->second;
+    split.gain = judge.Rounded(best);
+    split.next_code = split.code + 1;
+    while (split.next_code + 1 < num_codes && !HasCode(cells, split.next_code, num_codes)) ++split.next_code;
+    return split;
+  }
+
+  // The sums of the channels of an objective.
+  const Value* SumsUpTo(const int32_t* cells, int64_t code) {
+    inside_.resize(level_.objective.num_channels);
+    for (size_t channel = 0; channel < inside_.size(); ++channel) {
+      inside_[channel] = cells[code * layout_.width + layout_.lane[channel]];
+    }
+    return inside_.data();
+  }
+
+  // The best split by the sums of each code by itself, as a search takes them.
+  Split OnHistogram(int64_t column, const Looked& looked) {
+    const int32_t* const cells = CellsOf(looked, column);
+    const int64_t num_channels = level_.objective.num_channels, num_codes = columns_.columns[column].num_codes;
+    alone_.resize(num_codes * num_channels);
+    for (int64_t code = 0; code < num_codes; ++code) {
+      for (int64_t channel = 0; channel < num_channels; ++channel) {
+        const int32_t* const own = cells + code * layout_.width + layout_.lane[channel];
+        alone_[code * num_channels + channel] = *own - (code > 0 ? own[-layout_.width] : 0);
+      }
+    }
+    return search_.OnHistogram(feature_of_[column], alone_.data());
+  }
+
+  static bool IsInSubset(const Split& split, int32_t code) {
+    const size_t word = std::min<size_t>(code / kCodesPerWord, split.subset.size() - 1);
+    return split.subset[word] >> (code % kCodesPerWord) & 1;
+  }
+
+  Threads& pool_;
+  const Level<Code, Value>& level_;
+  Search<Code, Value> search_;
+  SearchMemory& memory_;
+  const CellLayout layout_;
+  const ScreenedPenalties penalties_;
+  HistogramColumns columns_;
+  std::vector<int64_t> column_of_;   // of every feature
+  std::vector<int32_t> feature_of_;  // of every column
+  float least_ = 0;                  // thresholds with lower scores are not looked at
+  std::vector<std::pair<double, int32_t>> near_;
+  std::vector<Value> inside_, alone_;
+};
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_EVALUATE_HISTOGRAM_FINDER_H_

@@ -1,0 +1,77 @@
+// The best splits of the nodes of a level whose entries are sorted, and threads that search.
+
+#ifndef JAXTREE_NATIVE_EVALUATE_LEVEL_FINDER_H_
+#define JAXTREE_NATIVE_EVALUATE_LEVEL_FINDER_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "common/parallel.h"
+#include "evaluate/split_finder.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace jaxtree {
+
+namespace ffi = xla::ffi;
+
+// Nodes of so many cells to fill are divided among threads by features, others among threads as they are.
+constexpr int64_t kLeastCellsDivided = 1 << 16;
+constexpr int64_t kMostAtATime = 16, kTurnsPerThread = 8;
+// With fewer cells to fill, another thread costs more to wake than it saves.
+constexpr int64_t kLeastCells = 1 << 13;
+
+// Calls work(search, 0), ..., work(search, count - 1), some at a time; every thread has one search, with its own cells.
+template <typename Code, typename Value, typename Work>
+void ForEachBySearch(bool pays, Threads& pool, const Level<Code, Value>& level, int64_t count, const Work& work) {
+  const int64_t num_threads = std::max<int64_t>(pool.num_threads(), 1);
+  const int64_t at_a_time = std::clamp<int64_t>(count / (kTurnsPerThread * num_threads), 1, kMostAtATime);
+  std::atomic<int64_t> next{0};
+  ForEachIf(pays, pool, num_threads, [&](int64_t) {
+    int64_t first = next.fetch_add(at_a_time);
+    if (first >= count) return;
+    Search<Code, Value> search(level);
+    for (; first < count; first = next.fetch_add(at_a_time)) {
+      for (int64_t at = first; at < std::min(first + at_a_time, count); ++at) work(search, at);
+    }
+  });
+}
+
+// One large node: its features are divided among the threads.
+template <typename Code, typename Value>
+void SplitByFeatures(Threads& pool, const Level<Code, Value>& level, int64_t slot, std::vector<Split>& splits) {
+  std::vector<Split> found(level.num_features);
+  ForEachBySearch(true, pool, level, level.num_features, [&](Search<Code, Value>& search, int64_t feature) {
+    if (!level.IsOpen(level.node[slot], feature)) return;
+    search.Open(slot);
+    found[feature] = search.OnFeature(feature);
+  });
+  Search<Code, Value> search(level);
+  search.Open(slot);
+  splits[slot] = search.BestOfAll([&](int32_t feature) { return std::move(found[feature]); });
+}
+
+template <typename Code, typename Value>
+void SplitSlots(Threads& pool, const Level<Code, Value>& level, std::vector<Split>& splits) {
+  std::vector<int64_t> small;
+  int64_t num_cells = 0;
+  for (int64_t slot = 0; slot < level.num_slots; ++slot) {
+    const int64_t cells = (level.stop[slot] - level.start[slot]) * level.num_features;
+    if (cells >= kLeastCellsDivided && !level.samples_features && pool.num_threads() > 1) {
+      SplitByFeatures(pool, level, slot, splits);
+    } else {
+      small.push_back(slot);
+      num_cells += cells;
+    }
+  }
+  ForEachBySearch(num_cells >= kLeastCells, pool, level, small.size(), [&](Search<Code, Value>& search, int64_t at) {
+    search.Open(small[at]);
+    splits[small[at]] = search.Best();
+  });
+}
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_EVALUATE_LEVEL_FINDER_H_

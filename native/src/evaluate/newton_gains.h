@@ -1,0 +1,197 @@
+// The gains of all thresholds of a feature by Newton steps, several at a time: the operations of `Judge` in the same
+// order, so that gains have the same bits, without its branches. How many at a time follows from the processor.
+
+#ifndef JAXTREE_NATIVE_EVALUATE_NEWTON_GAINS_H_
+#define JAXTREE_NATIVE_EVALUATE_NEWTON_GAINS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "evaluate/split_scorer.h"
+
+namespace jaxtree {
+
+// What a block of thresholds is scored by; `inside` has the sums of a channel up to every threshold, `stride` apart.
+template <typename Value>
+struct BlockOfThresholds {
+  const Value *inside, *total;
+  int64_t stride;
+  int32_t num_curvatures, num_scores;
+  double curvature_unit, gradient_unit;
+  double l2, l1, most;
+  double risk, inverse_weight;
+};
+
+// `kLanes` gains from a threshold on. Only pointers go in and out: the code is inlined into functions for processors
+// whose vectors have another width. There are no fused multiplications and additions, as elsewhere.
+template <int kLanes, typename Value>
+inline __attribute__((always_inline)) void ScoreLanes(const BlockOfThresholds<Value>& block, int64_t at, double* gain) {
+  typedef double Reals __attribute__((vector_size(kLanes * sizeof(double))));
+  typedef Value Sums __attribute__((vector_size(kLanes * sizeof(Value))));
+  const Reals zero = {}, most = zero + block.most;
+  Reals kept[2] = {{}, {}};
+  for (int32_t score = 0; score < block.num_scores; ++score) {
+    const int32_t of_gradient = block.num_curvatures + score, of_curvature = std::min(score, block.num_curvatures - 1);
+    Sums gradients, curvatures;
+    std::memcpy(&gradients, block.inside + of_gradient * block.stride + at, sizeof(gradients));
+    std::memcpy(&curvatures, block.inside + of_curvature * block.stride + at, sizeof(curvatures));
+    // `Judge::NewtonRisk` of the branch inside, then of the other one.
+    for (Reals& of_branch : kept) {
+      const Reals gradient = __builtin_convertvector(gradients, Reals) * block.gradient_unit;
+      const Reals curvature = __builtin_convertvector(curvatures, Reals) * block.curvature_unit + block.l2;
+      const Reals left = (gradient < 0 ? -gradient : gradient) - block.l1;
+      const Reals quotient = (left > 0 ? left : zero) / (curvature > 0 ? curvature : zero + 1);
+      const Reals size = curvature > 0 ? quotient : zero;
+      const Reals free = gradient > 0 ? -size : (gradient < 0 ? size : zero);
+      const Reals raised = free < -most ? -most : free;
+      const Reals step = raised > most ? most : raised;
+      of_branch += (gradient + curvature * step / 2) * step + block.l1 * (step < 0 ? -step : step);
+      gradients = block.total[of_gradient] - gradients;
+      curvatures = block.total[of_curvature] - curvatures;
+    }
+  }
+  // `Judge::GainOfRisks`: the difference of what is infinite, or no number, from itself is no number.
+  const Reals all = (block.risk - (kept[0] + kept[1])) * block.inverse_weight;
+  const Reals gains = all - all == 0 ? all : zero + kNoGain;
+  std::memcpy(gain + at, &gains, sizeof(gains));
+}
+
+constexpr int64_t kMostLanes = 8;
+
+// The gains of the thresholds from `first` to before `stop`, and of some after them.
+template <typename Value>
+void ScoreByTwo(const BlockOfThresholds<Value>& block, int64_t first, int64_t stop, double* gain) {
+  for (int64_t at = first; at < stop; at += 2) ScoreLanes<2>(block, at, gain);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+template <typename Value>
+__attribute__((target("avx2"))) void ScoreByFour(const BlockOfThresholds<Value>& block, int64_t first, int64_t stop,
+                                                 double* gain) {
+  for (int64_t at = first; at < stop; at += 4) ScoreLanes<4>(block, at, gain);
+}
+
+template <typename Value>
+__attribute__((target("avx512f,avx512dq,avx512vl"))) void ScoreByEight(const BlockOfThresholds<Value>& block,
+                                                                       int64_t first, int64_t stop, double* gain) {
+  for (int64_t at = first; at < stop; at += 8) ScoreLanes<8>(block, at, gain);
+}
+#endif
+
+template <typename Value>
+using Scores = void (*)(const BlockOfThresholds<Value>&, int64_t, int64_t, double*);
+
+// The function for the widest vectors that this processor has.
+template <typename Value>
+Scores<Value> WidestScores() {
+#if defined(__x86_64__) && defined(__GNUC__)
+  const bool has_eight = __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (has_eight && __builtin_cpu_supports("avx512f")) return ScoreByEight<Value>;
+  if (__builtin_cpu_supports("avx2")) return ScoreByFour<Value>;
+#endif
+  return ScoreByTwo<Value>;
+}
+
+// The gains of thresholds one after another, of which those from `first` to before `stop` leave enough on both sides.
+struct Gains {
+  const double* gain;
+  int64_t first, stop;
+
+  // The greatest of at least one, by several chains of comparisons side by side.
+  double Best() const {
+    constexpr int64_t kChains = 4;
+    double best[kChains];
+    std::fill_n(best, kChains, gain[first]);
+    int64_t at = first;
+    for (; at + kChains <= stop; at += kChains) {
+      for (int64_t chain = 0; chain < kChains; ++chain) best[chain] = std::max(best[chain], gain[at + chain]);
+    }
+    for (; at < stop; ++at) best[0] = std::max(best[0], gain[at]);
+    return *std::max_element(best, best + kChains);
+  }
+};
+
+template <typename Value>
+class NewtonGains {
+ public:
+  explicit NewtonGains(const Judge<Value>& judge) : judge_(judge), branch_(judge.objective().num_channels) {}
+
+  // The gain of the threshold after each of the first `count` codes.
+  Gains Of(const std::vector<int32_t>& codes, const Value* cells, int64_t count) {
+    const Objective& objective = judge_.objective();
+    const double* const penalties = judge_.penalties();
+    stride_ = count + kMostLanes;
+    inside_.resize(std::max<size_t>(inside_.size(), stride_ * objective.num_channels));
+    gain_.resize(std::max<size_t>(gain_.size(), stride_));
+    SumUp(codes.data(), cells, count);
+    // Sums of weights and rows do not fall with the codes.
+    const int64_t first = FirstOf(0, count, [&](int64_t at) { return HasEnough(at, false); });
+    const int64_t stop = FirstOf(first, count, [&](int64_t at) { return !HasEnough(at, true); });
+    const BlockOfThresholds<Value> block{
+        inside_.data(), judge_.total().data(), stride_, objective.num_classes, objective.num_outputs,
+        objective.weight_unit, objective.target_unit, penalties[0], penalties[1], penalties[2],
+        judge_.risk(), judge_.inverse_weight()};
+    score_(block, first, stop, gain_.data());
+    return {gain_.data(), first, stop};
+  }
+
+ private:
+  void SumUp(const int32_t* codes, const Value* cells, int64_t count) {
+    switch (judge_.objective().num_channels) {
+      case 2: return SumUpChannels<2>(codes, cells, count);
+      case 3: return SumUpChannels<3>(codes, cells, count);
+      default: return SumUpChannels<0>(codes, cells, count);
+    }
+  }
+
+  // The sums of all channels up to every code. Any number of channels has `kChannels` 0.
+  template <int kChannels>
+  void SumUpChannels(const int32_t* codes, const Value* cells, int64_t count) {
+    const int64_t num_channels = kChannels > 0 ? kChannels : judge_.objective().num_channels;
+    Value* const to = inside_.data();
+    std::fill(branch_.begin(), branch_.end(), 0);
+    Value few[kChannels > 0 ? kChannels : 1] = {};
+    Value* const sum = kChannels > 0 ? few : branch_.data();
+    for (int64_t at = 0; at < count; ++at) {
+      const Value* const own = cells + codes[at] * num_channels;
+      for (int64_t channel = 0; channel < num_channels; ++channel) {
+        to[channel * stride_ + at] = sum[channel] += own[channel];
+      }
+    }
+    for (int64_t channel = 0; channel < num_channels; ++channel) {
+      std::fill_n(to + channel * stride_ + count, kMostLanes, Value{0});
+    }
+  }
+
+  // The first threshold that has a property, which all after it have, too.
+  template <typename Property>
+  static int64_t FirstOf(int64_t first, int64_t stop, const Property& has) {
+    while (first < stop) {
+      const int64_t middle = (first + stop) / 2;
+      has(middle) ? stop = middle : first = middle + 1;
+    }
+    return first;
+  }
+
+  // `Judge::IsEnough` of a branch of one threshold.
+  bool HasEnough(int64_t at, bool is_outside) {
+    for (size_t channel = 0; channel < branch_.size(); ++channel) {
+      const Value sum = inside_[channel * stride_ + at];
+      branch_[channel] = is_outside ? judge_.total()[channel] - sum : sum;
+    }
+    return judge_.IsEnough(branch_.data());
+  }
+
+  const Judge<Value>& judge_;
+  const Scores<Value> score_ = WidestScores<Value>();
+  int64_t stride_ = 0;
+  std::vector<Value> inside_;  // of every channel and threshold
+  std::vector<Value> branch_;
+  std::vector<double> gain_;
+};
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_EVALUATE_NEWTON_GAINS_H_

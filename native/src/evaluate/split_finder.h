@@ -1,0 +1,479 @@
+// The best split of a node over its features, in time that follows the node's rows.
+//
+// A node of n rows has at most n codes of a feature. Its sums are added to cells of their codes, a byte for each code says
+// that it is there, and only the cells of these are scored and emptied again.
+
+#ifndef JAXTREE_NATIVE_EVALUATE_SPLIT_FINDER_H_
+#define JAXTREE_NATIVE_EVALUATE_SPLIT_FINDER_H_
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "common/hashes.h"
+#include "evaluate/feature_split.h"
+#include "evaluate/open_features.h"
+#include "evaluate/split_scorer.h"
+
+namespace jaxtree {
+
+// Bytes of codes that are looked at together.
+constexpr int64_t kCodesPerBlock = 64;
+// With so many blocks of bytes for a code, codes are sorted rather than read from the blocks.
+constexpr size_t kBlocksPerSorted = 4;
+constexpr int32_t kCountsRow = -1;
+constexpr int32_t kNoEntry = -1;
+// Of so few codes the bits of all are read sooner than the codes of a node are sorted.
+constexpr int64_t kFewCodes = 1 << 8;
+// Of a node of few of so many classes, these alone have cells.
+constexpr int32_t kManyClasses = 64;
+// The cells of so many codes are cleared together as soon as those of one by themselves.
+constexpr size_t kCodesClearedAtOnce = 32;
+// As in `jaxtree/growth/splits/split.py`.
+constexpr double kC45Slack = 1e-3;
+
+// What an entry adds: the label that is added to the channel, or -1; the channel; the value, or `kCountsRow`.
+struct Addition {
+  int32_t label, channel, value;
+
+  bool operator==(const Addition& other) const {
+    return label == other.label && channel == other.channel && value == other.value;
+  }
+};
+
+// The table, its entries, and the nodes of a level that may be split; see `native.grow_nodes`.
+//
+// The slot of a node is its place in `node`. Where entries are in row order, entry e is row e, and `slot` has the slot of
+// every entry, or -1; elsewhere the entries of a slot are those from `start` to `stop`, and `slot` is null.
+template <typename Code, typename Value>
+struct Level {
+  const Code* codes;
+  int64_t num_features, num_rows, num_entries, num_bins;
+  const int32_t *row, *slot, *label;
+  const Value* value;
+  const int32_t* node;
+  const int64_t *start, *stop;
+  int64_t num_slots;
+  const Value* sums;
+  int64_t num_node_channels;
+  const int32_t *rows_of_node, *root, *leaf_rows, *most_features;
+  const Value* leaf_weight;
+  const double *mdl_correction, *num_declared_classes;
+  const double* parameters;  // of the objective, of every root; null without any
+  int64_t num_parameters;
+  const uint32_t* seed;
+  const double *lower, *upper;  // of the values of branches; null without monotone features
+  const int32_t *kind, *num_codes, *missing_code, *in_average, *monotone, *first_apart;
+  const double* position;
+  int64_t num_apart, num_positions;  // of a feature
+  Objective objective;
+  SplitRules rules;
+  bool samples_features, samples_thresholds, draws_ties;
+  const OpenFeatures* open;
+  std::vector<Addition> additions;
+  bool adds_one_label;   // and nothing else: the weight, to the channel of the class
+  bool adds_two_values;  // to the first two channels, with or without counted rows; and there are not many codes
+
+  // Whether the cells of a node are those of its classes alone: of many classes a node has few. The orders of subsets and
+  // monotone values are those of all classes.
+  bool HasFewOfManyClasses() const {
+    const bool is_plain = adds_one_label && !objective.counts_rows && objective.num_outputs == 1 && monotone == nullptr;
+    return is_plain && slot == nullptr && objective.num_classes >= kManyClasses &&
+           std::none_of(kind, kind + num_features, [](int32_t own) { return own == kSubset; });
+  }
+
+  // Adds an entry to the sums of a code.
+  void Add(int64_t entry, Value* sums) const {
+    assert(0 <= entry && entry < num_entries);
+    if (adds_one_label) {
+      sums[label[entry]] += value[entry];
+      return;
+    }
+    for (const Addition& addition : additions) {
+      const int32_t own = addition.label < 0 ? 0 : label[addition.label * num_entries + entry];
+      sums[addition.channel + own] +=
+          addition.value == kCountsRow ? 1 : value[addition.value * num_entries + entry];
+    }
+  }
+
+  const double* ParametersOf(int32_t root) const { return parameters ? parameters + root * num_parameters : nullptr; }
+
+  // A code of an array on a device is not checked before growth; one past the table must not reach past the cells.
+  int32_t InTable(Code code) const { return std::clamp<int32_t>(code, 0, num_bins - 1); }
+
+  // Whether a node may split by a feature.
+  bool IsOpen(int32_t of_node, int32_t feature) const { return open->IsOpen(of_node, root[of_node], feature); }
+
+  Feature FeatureAt(int32_t number) const {
+    return {number, kind[number], missing_code[number], monotone ? monotone[number] : 0,
+            first_apart ? first_apart + number * num_apart : nullptr};
+  }
+};
+
+// One thread's search: its cells are empty before and after every feature.
+template <typename Code, typename Value>
+class Search {
+ public:
+  explicit Search(const Level<Code, Value>& level)
+      : level_(level), has_places_(level.HasFewOfManyClasses()), judge_(level.objective), splitter_(judge_, level.rules),
+        cells_(has_places_ ? 0 : level.num_bins * level.objective.num_channels),
+        place_(has_places_ ? level.objective.num_classes : 0), last_entry_(has_places_ ? level.num_bins : 0), present_((level.num_bins + kCodesPerBlock - 1) / kCodesPerBlock * kCodesPerBlock),
+        inside_(level.objective.num_channels), missing_(level.objective.num_channels) {}
+
+  void Open(int64_t slot) {
+    const int32_t node = level_.node[slot], root = level_.root[node];
+    assert(node >= 0 && root >= 0 && root <= node);
+    node_ = node;
+    seed_ = level_.seed ? level_.seed[node] : 0;
+    most_features_ = level_.most_features[root];
+    if (level_.slot == nullptr) {
+      begin_ = level_.start[slot], end_ = level_.stop[slot];
+      assert(0 <= begin_ && begin_ <= end_ && end_ <= level_.num_entries);
+    }
+    judge_.SetParameters(level_.ParametersOf(root));
+    const Value* const sums = level_.sums + node * level_.num_node_channels;
+    if (has_places_) {
+      judge_.OpenPresent(sums, level_.leaf_weight[root], level_.leaf_rows[root], place_);
+    } else {
+      judge_.Open(sums, level_.rows_of_node[node], level_.leaf_weight[root], level_.leaf_rows[root]);
+    }
+    if (level_.lower) judge_.OpenBounds(level_.lower[node], level_.upper[node]);
+    if (level_.objective.is_c45) judge_.OpenC45(level_.mdl_correction[root], level_.num_declared_classes[root]);
+  }
+
+  // The best split of the opened slot over all its features.
+  Split Best() {
+    return BestOf([this](int32_t feature) { return OnFeature(feature); });
+  }
+
+  // The best of the splits that `find` returns for features, which it is asked for once each.
+  template <typename Find>
+  Split BestOf(const Find& find) {
+    return level_.samples_features ? BestOfSampled(find) : BestOfAll(find);
+  }
+
+  Judge<Value>& judge() { return judge_; }
+
+  // Whether the opened slot may split by a feature.
+  bool IsOpen(int32_t feature) const { return level_.IsOpen(node_, feature); }
+
+  // The best of the splits that `find` returns for every open feature.
+  template <typename Find>
+  Split BestOfAll(const Find& find) {
+    found_.clear();
+    for (int32_t feature = 0; feature < level_.num_features; ++feature) {
+      if (IsOpen(feature)) found_.push_back(find(feature));
+    }
+    return Winner();
+  }
+
+  Split OnFeature(int32_t number) {
+    const Feature feature = level_.FeatureAt(number);
+    const Code* codes = level_.codes + number * level_.num_rows;
+    if (level_.samples_thresholds && feature.kind == kThreshold) return OnRandomThreshold(feature, codes);
+    if (has_places_ && feature.kind == kThreshold && !level_.rules.shares_missing()) return OnEntries(feature, codes);
+    Fill(codes);
+    const Split split = splitter_.Best(feature, {listed_, cells_.data()});
+    ClearCells();
+    return split;
+  }
+
+  // The split of a histogram that was summed elsewhere; codes of no rows have no weight.
+  Split OnHistogram(int32_t number, const Value* cells) {
+    const int32_t num_codes = level_.num_codes[number];
+    // Every row has a second derivative above 0; of other sums any may be 0.
+    const int64_t looked_at = level_.objective.IsNewton() ? 1 : channels();
+    listed_.resize(num_codes);
+    int32_t num_listed = 0;
+    for (int32_t code = 0; code < num_codes; ++code) {
+      const Value* const own = cells + code * channels();
+      Value any = own[0];
+      for (int64_t channel = 1; channel < looked_at; ++channel) any |= own[channel];
+      listed_[num_listed] = code;
+      num_listed += any != 0;
+    }
+    listed_.resize(num_listed);
+    return splitter_.Best(level_.FeatureAt(number), {listed_, cells});
+  }
+
+ private:
+  int64_t channels() const { return judge_.num_channels(); }
+
+  // Lists the codes of the node's entries in ascending order, and of each the entries, from the last to the first.
+  void ListEntries(const Code* codes) {
+    entry_before_.resize(std::max<size_t>(entry_before_.size(), end_ - begin_));
+    listed_.clear();
+    for (int64_t entry = begin_; entry < end_; ++entry) {
+      const int32_t code = level_.InTable(codes[level_.row[entry]]);
+      if (!std::exchange(present_[code], 1)) listed_.push_back(code), last_entry_[code] = kNoEntry;
+      entry_before_[entry - begin_] = std::exchange(last_entry_[code], static_cast<int32_t>(entry - begin_));
+    }
+    SortListed();
+  }
+
+  // The best threshold of a node of few of many classes. Sums over these are made anew at every code only where they
+  // must be: squares change with the entries.
+  Split OnEntries(const Feature& feature, const Code* codes) {
+    ListEntries(codes);
+    const bool is_any_missing = !listed_.empty() && listed_.back() == feature.missing_code;
+    if (judge_.HasExactSquares() && !(is_any_missing && level_.rules.sets_missing_apart())) return OnSquares(feature);
+    return splitter_.BestOfEntries(feature, listed_, [&](int32_t code, Value* sums) {
+      for (int32_t at = last_entry_[code]; at != kNoEntry; at = entry_before_[at]) Add(begin_ + at, sums);
+    });
+  }
+
+  Split OnSquares(const Feature& feature) {
+    const std::vector<Value>& total = judge_.total();
+    of_class_.assign(channels(), 0);
+    return splitter_.BestOfSquares(feature, listed_, [&](int32_t code, Squares<Value>& inside, Squares<Value>& outside) {
+      for (int32_t at = last_entry_[code]; at != kNoEntry; at = entry_before_[at]) {
+        const int32_t place = place_[level_.label[begin_ + at]];
+        const Value moved = level_.value[begin_ + at];
+        outside.Add(total[place] - of_class_[place], -moved);
+        inside.Add(of_class_[place], moved);
+        of_class_[place] += moved;
+      }
+    });
+  }
+
+  // Adds an entry to the sums of a code, in the channels that the node has.
+  void Add(int64_t entry, Value* sums) const {
+    if (!has_places_) return level_.Add(entry, sums);
+    const int32_t place = place_[level_.label[entry]];
+    assert(0 <= place && place < channels());
+    sums[place] += level_.value[entry];
+  }
+
+  // All at once, where that is sooner done than code by code.
+  void ClearCells() {
+    if (!has_places_ && listed_.size() * kCodesClearedAtOnce >= static_cast<size_t>(level_.num_bins)) {
+      std::fill_n(cells_.begin(), level_.num_bins * channels(), Value{0});
+      return;
+    }
+    for (const int32_t code : listed_) std::fill_n(cells_.data() + code * channels(), channels(), Value{0});
+  }
+
+  // Adds the node's entries to the cells of their codes, and lists the codes in ascending order.
+  void Fill(const Code* codes) {
+    if (level_.adds_two_values) return level_.objective.counts_rows ? FillTwo<true>(codes) : FillTwo<false>(codes);
+    if (has_places_) cells_.resize(std::max<size_t>(cells_.size(), level_.num_bins * channels()));
+    listed_.clear();
+    for (int64_t entry = begin_; entry < end_; ++entry) {
+      const int32_t code = level_.InTable(codes[level_.row[entry]]);
+      if (!std::exchange(present_[code], 1)) listed_.push_back(code);
+      Add(entry, cells_.data() + code * channels());
+    }
+    SortListed();
+  }
+
+  // Brings the listed codes into ascending order, and forgets that they are there.
+  void SortListed() {
+    if (listed_.size() * kBlocksPerSorted * kCodesPerBlock < present_.size()) {
+      std::sort(listed_.begin(), listed_.end());
+      for (const int32_t code : listed_) present_[code] = 0;
+    } else {
+      ListPresent();
+    }
+  }
+
+  // The same of entries that add two values each. A compiler that cannot know that bytes and cells are not members would
+  // read these again and again.
+  template <bool kCountsRows>
+  void FillTwo(const Code* codes) {
+    const Value *const first = level_.value, *const second = level_.value + level_.num_entries;
+    const int32_t *const row = level_.row, last_code = level_.num_bins - 1;
+    uint8_t* const present = present_.data();
+    Value* const cells = cells_.data();
+    for (int64_t entry = begin_, end = end_; entry < end; ++entry) {
+      const int32_t code = std::clamp<int32_t>(codes[row[entry]], 0, last_code);
+      const Value added[2] = {first[entry], second[entry]};
+      Value* const sums = cells + code * (2 + kCountsRows);
+      present[code] = 1;
+      sums[0] += added[0];
+      sums[1] += added[1];
+      if (kCountsRows) ++sums[2];
+    }
+    ListPresent();
+  }
+
+  // Lists the codes that are there in ascending order, and forgets them.
+  void ListPresent() {
+    listed_.resize(std::min<size_t>(end_ - begin_, present_.size()));
+    int32_t* to = listed_.data();
+    for (size_t first = 0; first < present_.size(); first += kCodesPerBlock) {
+      for (uint64_t bits = TakeBlock(first); bits != 0; bits &= bits - 1) {
+        *to++ = static_cast<int32_t>(first + __builtin_ctzll(bits));
+      }
+    }
+    listed_.resize(to - listed_.data());
+  }
+
+  // Which codes of a block are there, a bit for each; from here on none is.
+  uint64_t TakeBlock(size_t first) {
+    constexpr int64_t kBytesPerWord = 8;
+    constexpr uint64_t kGather = 0x0102040810204080;  // brings the lowest bits of eight bytes into the highest byte
+    uint64_t bits = 0;
+    for (int64_t at = 0; at < kCodesPerBlock; at += kBytesPerWord) {
+      uint64_t word;
+      std::memcpy(&word, present_.data() + first + at, sizeof(word));
+      bits |= (word * kGather >> 56) << at;
+    }
+    std::memset(present_.data() + first, 0, kCodesPerBlock);
+    return bits;
+  }
+
+  // A threshold drawn uniformly between the least and the greatest known value: needs no cells.
+  Split OnRandomThreshold(const Feature& feature, const Code* codes) {
+    const int64_t size = end_ - begin_;
+    own_codes_.resize(size);
+    int32_t least = kNoCode, greatest = -1;
+    for (int64_t at = 0; at < size; ++at) {
+      const int32_t code = own_codes_[at] = level_.InTable(codes[level_.row[begin_ + at]]);
+      if (code == feature.missing_code) continue;
+      least = std::min(least, code);
+      greatest = std::max(greatest, code);
+    }
+    if (greatest < 0) return {};
+    const int32_t last = LastBelow(feature, least, greatest);
+    int32_t code = -1, next_code = kNoCode;
+    bool has_any_missing = false;
+    std::fill_n(inside_.begin(), channels(), 0);
+    std::fill_n(missing_.begin(), channels(), 0);
+    for (int64_t at = 0; at < size; ++at) {
+      const int32_t own = own_codes_[at];
+      if (own <= last) {
+        code = std::max(code, own);
+        Add(begin_ + at, inside_.data());
+        continue;
+      }
+      next_code = std::min(next_code, own);
+      if (own == feature.missing_code && level_.rules.sets_missing_apart()) {
+        has_any_missing = true;
+        Add(begin_ + at, missing_.data());
+      }
+    }
+    // No rows above: the node has one value.
+    if (next_code == kNoCode) return {};
+    return splitter_.Threshold(feature, code, next_code, inside_.data(), missing_.data(), has_any_missing);
+  }
+
+  // The greatest code whose position is not above the drawn threshold; positions rise with the codes.
+  int32_t LastBelow(const Feature& feature, int32_t least, int32_t greatest) const {
+    const double* position = level_.position + feature.number * level_.num_positions;
+    const double low = position[least], high = position[greatest];
+    const double share = static_cast<double>(ChildHash(seed_, feature.number) >> 8) / (1 << 24);
+    double threshold = low + share * (high - low);
+    // Between adjacent floats the sum may round to the greatest value, above which there is no row.
+    if (threshold >= high) threshold = low;
+    const double* const above = std::upper_bound(position + least, position + greatest + 1, threshold);
+    // Positions that do not rise, or are no numbers, may have none that is not above.
+    return std::max(static_cast<int32_t>(above - position) - 1, least);
+  }
+
+  // Looks at random features until `most_features` are seen and one of all seen has a split.
+  template <typename Find>
+  Split BestOfSampled(const Find& find) {
+    order_.clear();
+    for (int32_t feature = 0; feature < level_.num_features; ++feature) {
+      if (IsOpen(feature)) order_.push_back(uint64_t{RankOf(feature)} << 32 | feature);
+    }
+    const auto first = order_.begin() + std::min<size_t>(most_features_, order_.size());
+    if (first < order_.end()) std::nth_element(order_.begin(), first, order_.end());
+    found_.clear();
+    const auto look = [&](uint64_t ranked) {
+      found_.push_back(find(static_cast<int32_t>(ranked)));
+      return found_.back().gain > kNoGain;
+    };
+    bool has_split = false;
+    for (auto ranked = order_.begin(); ranked < first; ++ranked) has_split |= look(*ranked);
+    const auto later = std::greater<uint64_t>();
+    if (!has_split) std::make_heap(first, order_.end(), later);
+    for (auto last = order_.end(); !has_split && first < last; --last) {
+      std::pop_heap(first, last, later);
+      has_split = look(last[-1]);
+    }
+    return Winner();
+  }
+
+  // The rank of a feature in the random order that the node's seed gives them: `NodeContext.feature_ranks`.
+  uint32_t RankOf(int32_t feature) const { return ChildHash(Mix(seed_ ^ kDrawsOfNode), feature); }
+
+  // Leaves the splits among which C4.5 chooses (Quinlan, 1993, section 2.4): of those with at least average gain those of
+  // the greatest gain ratio. They count as equal then.
+  void RankByC45() {
+    double total = 0, greatest = kNoGain;
+    int64_t number = 0;
+    for (const Split& split : found_) {
+      if (split.gain == kNoGain) continue;
+      greatest = std::max(greatest, split.gain);
+      if (!level_.in_average[split.feature]) continue;
+      total += split.gain;
+      ++number;
+    }
+    if (level_.rules.selection == kInformation) {
+      return KeepIf([&](const Split& split) { return split.gain >= greatest - kC45Tolerance; });
+    }
+    const double least = total / std::max<int64_t>(number, 1) - kC45Slack;
+    const auto ratio_of = [&](const Split& split) {
+      return split.gain > kNoGain && split.gain >= least ? GainRatio(split.gain, split.information) : 0;
+    };
+    double best = 0;
+    for (const Split& split : found_) best = std::max(best, ratio_of(split));
+    KeepIf([&](const Split& split) {
+      return number > 0 && best > kC45Tolerance && ratio_of(split) >= best - kC45Tolerance;
+    });
+  }
+
+  template <typename Condition>
+  void KeepIf(const Condition& holds) {
+    const auto fails = [&](const Split& split) { return split.gain == kNoGain || !holds(split); };
+    found_.erase(std::remove_if(found_.begin(), found_.end(), fails), found_.end());
+  }
+
+  // Of all splits of the greatest gain that of the lowest feature, or of the first in the node's random order.
+  Split Winner() {
+    if (level_.objective.is_c45) RankByC45();
+    double best = kNoGain;
+    for (const Split& split : found_) best = std::max(best, split.gain);
+    if (best == kNoGain) return {};
+    const double least = level_.objective.is_c45 ? std::min(best, kLeastGain) : judge_.LeastOfEquals(best);
+    Split* winner = nullptr;
+    uint32_t first_place = 0;
+    for (Split& split : found_) {
+      if (split.gain < least) continue;
+      const uint32_t place = level_.draws_ties ? RankOf(split.feature) : static_cast<uint32_t>(split.feature);
+      if (winner != nullptr && place > first_place) continue;
+      winner = &split;
+      first_place = place;
+    }
+    assert(winner != nullptr);
+    return std::move(*winner);
+  }
+
+  const Level<Code, Value>& level_;
+  const bool has_places_;
+  Judge<Value> judge_;
+  FeatureSplitter<Value> splitter_;
+  std::vector<Value> cells_;
+  std::vector<int32_t> place_;  // of every class that the node has, its channel
+  std::vector<int32_t> last_entry_, entry_before_;  // of every code, and of every entry that of the same code before it
+  std::vector<uint8_t> present_;  // of every code
+  std::vector<Value> inside_, missing_;
+  std::vector<int32_t> listed_, own_codes_;
+  std::vector<Value> of_class_;  // moved inside already, by the channels of classes
+  std::vector<uint64_t> order_;  // the features, each after its rank
+  std::vector<Split> found_;
+  int64_t begin_ = 0, end_ = 0;
+  int32_t node_ = 0, most_features_ = 0;
+  uint32_t seed_ = 0;
+};
+
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_EVALUATE_SPLIT_FINDER_H_

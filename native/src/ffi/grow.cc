@@ -1,0 +1,336 @@
+// The kernel that grows trees: reads XLA's arrays, and makes the blank table that growth fills.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include "common/batch.h"
+#include "common/memory.h"
+#include "common/simd.h"
+#include "grow/leaf_wise.h"
+#include "grow/level_wise.h"
+#include "tree/describe.h"
+#include "tree/node_table.h"
+#include "xla/ffi/api/ffi.h"
+
+namespace ffi = xla::ffi;
+
+namespace jaxtree {
+namespace {
+
+// Reads buffers one after another, in the order of `native.grow_nodes`.
+class Arguments {
+ public:
+  Arguments(const ffi::RemainingArgs& buffers, const Models& models, int64_t model)
+      : buffers_(buffers), models_(models), model_(model) {}
+
+  Array Next() { return models_.Of(buffers_.get<ffi::AnyBuffer>(at_++).value(), model_); }
+
+  // The elements of the next buffer; null if it has none.
+  template <typename T>
+  const T* Data() {
+    const Array array = Next();
+    return array.size == 0 ? nullptr : array.As<T>();
+  }
+
+ private:
+  const ffi::RemainingArgs& buffers_;
+  const Models& models_;
+  const int64_t model_;
+  size_t at_ = 0;
+};
+
+class Results {
+ public:
+  Results(const ffi::RemainingRets& buffers, const Models& models, int64_t model)
+      : buffers_(buffers), models_(models), model_(model) {}
+
+  // The elements of the next buffer, all of them `blank`; null if it has none.
+  template <typename T>
+  T* Data(T blank) {
+    const Array array = Peek();
+    std::fill_n(array.As<T>(), array.size, blank);
+    return Untouched<T>();
+  }
+
+  // The next buffer as it is.
+  template <typename T>
+  T* Untouched() {
+    const Array array = Peek();
+    ++at_;
+    return array.size == 0 ? nullptr : array.As<T>();
+  }
+
+  int64_t LastDimension() const { return Peek().dimensions.back(); }
+
+  // The number of nodes that the next buffer has room for.
+  int64_t Capacity() const { return Peek().size; }
+
+ private:
+  Array Peek() const {
+    ffi::Result<ffi::AnyBuffer> buffer = buffers_.get<ffi::AnyBuffer>(at_).value();
+    return models_.Of(*buffer, model_);
+  }
+
+  const ffi::RemainingRets& buffers_;
+  const Models& models_;
+  const int64_t model_;
+  size_t at_ = 0;
+};
+
+std::vector<Addition> ReadAdditions(ffi::Span<const int32_t> numbers) {
+  std::vector<Addition> additions;
+  for (size_t at = 0; at + 2 < numbers.size(); at += 3) {
+    additions.push_back({numbers[at], numbers[at + 1], numbers[at + 2]});
+  }
+  return additions;
+}
+
+bool AddsOneLabel(const std::vector<Addition>& additions) {
+  const Addition first = additions[0];
+  return additions.size() == 1 && first.label == 0 && first.channel == 0 && first.value == 0;
+}
+
+bool AddsTwoValues(const std::vector<Addition>& additions, bool counts_rows = false) {
+  if (additions.size() != 2 + size_t{counts_rows}) return false;
+  const auto is_plain = [&](int32_t at) {
+    return additions[at].label < 0 && additions[at].channel == at && additions[at].value == at;
+  };
+  return is_plain(0) && is_plain(1);
+}
+
+// Whether nodes look at less than a quarter of the features. That costs less only where a node's entries lie side by side.
+template <typename Code, typename Value>
+bool LooksAtFew(const Level<Code, Value>& level, int64_t num_roots) {
+  if (!level.samples_features) return false;
+  const int64_t num_features = level.num_features - std::count(level.num_codes, level.num_codes + level.num_features, 0);
+  return 4 * int64_t{*std::max_element(level.most_features, level.most_features + num_roots)} < num_features;
+}
+
+struct Attributes {
+  ffi::Span<const int32_t> additions, node_additions, rules;
+};
+
+// Whole numbers that are indices, held within bounds: those that are handed over, or a copy where one is out of them.
+class Indices {
+ public:
+  const int32_t* Held(const int32_t* given, int64_t size, int32_t least, int32_t most) {
+    int64_t number = 0;
+    WithWidest([&] {
+      for (int64_t at = 0; at < size; ++at) number += (given[at] >= least) & (given[at] <= most);
+    });
+    if (number == size) return given;
+    own_.resize(size);
+    for (int64_t at = 0; at < size; ++at) own_[at] = std::clamp(given[at], least, most);
+    return own_.data();
+  }
+
+ private:
+  std::vector<int32_t> own_;
+};
+
+// The features as growth reads them: no feature has more codes than the table, or than a subset has bits.
+class HeldFeatures {
+ public:
+  template <typename Code, typename Value>
+  void Hold(Level<Code, Value>& level, int32_t subset_codes) {
+    const int64_t size = level.num_features;
+    level.kind = kind_.Held(level.kind, size, kThreshold, subset_codes > 0 ? kSubset : kOneVsRest);
+    const auto most = static_cast<int32_t>(level.num_bins);
+    level.num_codes = num_codes_.Held(level.num_codes, size, 0, most);
+    level.missing_code = missing_code_.Held(level.missing_code, size, 0, most);
+    const bool is_subset = std::count(level.kind, level.kind + size, kSubset) > 0;
+    if (!is_subset || subset_codes >= most) return;
+    fitting_.assign(level.num_codes, level.num_codes + size);
+    for (int64_t feature = 0; feature < size; ++feature) {
+      if (level.kind[feature] == kSubset) fitting_[feature] = std::min(fitting_[feature], subset_codes);
+    }
+    level.num_codes = fitting_.data();
+  }
+
+ private:
+  Indices kind_, num_codes_, missing_code_;
+  std::vector<int32_t> fitting_;
+};
+
+template <typename Value>
+NodeTable<Value> ReadTable(Results& results, int32_t num_roots, int64_t capacity) {
+  NodeTable<Value> table{};
+  table.capacity = capacity;
+  table.num_nodes = num_roots;
+  for (int32_t** field : table.Numbers()) *field = results.Data<int32_t>(0);
+  table.gain = results.Data<double>(0);
+  table.num_words = results.LastDimension();
+  table.subset = results.Data<uint32_t>(0);
+  table.num_channels = results.LastDimension();
+  table.sums = results.Data<Value>(0);
+  table.low = results.Data<int64_t>(std::numeric_limits<int64_t>::max());
+  table.high = results.Data<int64_t>(std::numeric_limits<int64_t>::min());
+  std::iota(table.parent, table.parent + num_roots, 0);
+  std::iota(table.root, table.root + num_roots, 0);
+  return table;
+}
+
+template <typename Code, typename Value>
+void Run(Threads& pool, Arguments in, Results results, const Attributes& attributes) {
+  const ffi::Span<const int32_t> rules = attributes.rules;
+  Level<Code, Value> level{};
+  const Array codes = in.Next();
+  level.codes = codes.As<const Code>();
+  level.num_features = codes.dimensions[0];
+  level.num_rows = codes.dimensions[1];
+
+  Entries<Value> entries{};
+  entries.row = in.Data<int32_t>();
+  entries.root = in.Data<int32_t>();
+  const Array label = in.Next(), value = in.Next();
+  if (label.type == ffi::DataType::S64) {
+    entries.identity = label.As<const int64_t>();
+  } else {
+    entries.label = label.As<const int32_t>();
+    entries.num_labels = label.dimensions[0];
+  }
+  entries.value = value.As<const Value>();
+  entries.num_values = value.dimensions[0];
+  entries.size = value.dimensions[1];
+  entries.are_in_row_order = rules[13] != 0;
+  entries.additions = ReadAdditions(attributes.node_additions);
+  entries.adds_one_label = AddsOneLabel(entries.additions);
+  entries.adds_two_values = entries.identity == nullptr && AddsTwoValues(entries.additions);
+
+  level.kind = in.Data<int32_t>();
+  level.num_codes = in.Data<int32_t>();
+  level.missing_code = in.Data<int32_t>();
+  level.in_average = in.Data<int32_t>();
+  level.monotone = in.Data<int32_t>();
+  const Array apart = in.Next(), position = in.Next();
+  level.num_apart = apart.dimensions.back();
+  level.first_apart = level.num_apart == 0 ? nullptr : apart.As<const int32_t>();
+  level.num_positions = position.dimensions.back();
+  level.position = level.num_positions == 0 ? nullptr : position.As<const double>();
+  OpenRules open{level.num_features, level.num_codes};
+  const Array sets = in.Next();
+  open.num_words = sets.dimensions.back();
+  open.sets = open.num_words == 0 ? nullptr : sets.As<const uint32_t>();
+  const double* const units = in.Data<double>();
+
+  Limits<Value> limits{};
+  const Array max_depth = in.Next();
+  limits.max_depth = max_depth.As<const int32_t>();
+  limits.split_weight = in.Data<Value>();
+  limits.split_rows = in.Data<int32_t>();
+  limits.min_gain = in.Data<double>();
+  limits.min_impurity_decrease = in.Data<double>();
+  level.most_features = in.Data<int32_t>();
+  open.level_features = in.Data<int32_t>();
+  const int32_t* const max_leaf_nodes = in.Data<int32_t>();
+  level.leaf_weight = in.Data<Value>();
+  level.leaf_rows = in.Data<int32_t>();
+  level.mdl_correction = in.Data<double>();
+  level.num_declared_classes = in.Data<double>();
+  const Array parameters = in.Next();
+  level.num_parameters = parameters.dimensions.back();
+  level.parameters = level.num_parameters == 0 ? nullptr : parameters.As<const double>();
+  const uint32_t* const root_seed = in.Data<uint32_t>();
+
+  NodeTable<Value> table = ReadTable<Value>(results, max_depth.size, rules[15]);
+  level.num_bins = rules[0];
+  HeldFeatures features;
+  features.Hold(level, static_cast<int32_t>(std::min<int64_t>(rules[9], table.num_words * kCodesPerWord)));
+  open.num_codes = level.num_codes;
+  Indices rows, labels;
+  if (entries.row != nullptr) entries.row = rows.Held(entries.row, entries.size, 0, level.num_rows - 1);
+  if (entries.label != nullptr) {
+    const int32_t most = std::max(rules[2], 1) - 1;
+    entries.label = labels.Held(entries.label, entries.num_labels * entries.size, 0, most);
+  }
+  const auto selection = static_cast<Selection>(rules[16]);
+  level.objective = {static_cast<Formula>(rules[1]), rules[2], rules[3], rules[4], rules[5] != 0, rules[6] != 0,
+                     selection != kGain, units[0], units[1]};
+  level.rules = {static_cast<Missing>(rules[7]), rules[8] != 0, selection, static_cast<int32_t>(table.num_words), rules[9]};
+  level.samples_features = rules[10] != 0;
+  level.samples_thresholds = rules[11] != 0;
+  level.draws_ties = rules[12] != 0;
+  open.samples_levels = rules[17] != 0;
+  limits.max_leaf_nodes = rules[18] != 0 ? max_leaf_nodes : nullptr;
+  level.additions = ReadAdditions(attributes.additions);
+  level.adds_one_label = AddsOneLabel(level.additions);
+  level.adds_two_values = AddsTwoValues(level.additions, level.objective.counts_rows) && level.num_bins <= kFewCodes;
+
+  Described<Value> described{};
+  described.weight = results.Data<Value>(0);
+  described.impurity = results.Data<double>(0);
+  int32_t* const end = results.Data<int32_t>(0);
+  int32_t* const leaf = results.Untouched<int32_t>();
+  const int64_t lent = results.LastDimension();
+  Memory memory(results.Untouched<uint8_t>(), lent);
+  const int64_t most_slots_in_row_order = LooksAtFew(level, table.num_nodes) ? 0 : rules[14];
+  const bool is_complete = [&] {
+    if constexpr (std::is_same_v<Code, uint8_t> && std::is_same_v<Value, int32_t>) {
+      const RowGrowth by_node{level, limits, open, entries, root_seed, leaf};
+      if (GrowsNodeByNode(by_node, table)) return GrowNodeByNode(pool, by_node, table);
+    }
+    return Growth<Code, Value>(pool, level, limits, open, entries, root_seed, most_slots_in_row_order, table, leaf, memory).Run();
+  }();
+  Describe(pool, level.objective, table, described);
+  end[0] = table.num_nodes;
+  end[1] = is_complete;
+}
+
+// What is wrong with the shapes of a growth, which no array of a right shape leads out of; null if nothing is.
+const char* WrongShapes(Arguments in, const Results& results, int64_t leaf_size, ffi::Span<const int32_t> rules) {
+  const Array codes = in.Next(), row = in.Next();
+  in.Next(), in.Next();
+  const Array value = in.Next();
+  for (int32_t passed = 0; passed < 5; ++passed) in.Next();
+  const Array apart = in.Next(), position = in.Next();
+  for (int32_t passed = 0; passed < 14; ++passed) in.Next();
+  const Array parameters = in.Next();
+  const int64_t num_rows = codes.dimensions[1], num_entries = value.dimensions[1], num_bins = rules[0];
+  const bool are_rows = row.size == 0 || rules[13] != 0 || leaf_size > 0;
+  if (are_rows && num_entries > num_rows) return "entries that are rows must not be more than these";
+  if (num_entries > 0 && num_rows < 1) return "entries need a row";
+  const int64_t num_apart = apart.dimensions.back(), num_positions = position.dimensions.back();
+  if (num_apart > 0 && num_apart < num_bins) return "first_apart must have a number for every code";
+  if (rules[11] != 0 && num_positions < num_bins) return "position must have a number for every code";
+  if (static_cast<Formula>(rules[1]) == Formula::kNewton && parameters.dimensions.back() < 3) {
+    return "Newton steps need three parameters";
+  }
+  return results.Capacity() < rules[15] ? "the table must have room for the nodes" : nullptr;
+}
+
+ffi::Error Grow(ffi::ThreadPool pool, ffi::RemainingArgs in, ffi::RemainingRets results,
+                ffi::Span<const int32_t> additions, ffi::Span<const int32_t> node_additions,
+                ffi::Span<const int32_t> rules) {
+  const Attributes attributes{additions, node_additions, rules};
+  const ffi::AnyBuffer codes = *in.get<ffi::AnyBuffer>(0), value = *in.get<ffi::AnyBuffer>(4);
+  ffi::Result<ffi::AnyBuffer> of_nodes = *results.get<ffi::AnyBuffer>(0);
+  const Models models(*of_nodes, 1);
+  ffi::Result<ffi::AnyBuffer> leaf = *results.get<ffi::AnyBuffer>(results.size() - 2);
+  const char* const wrong = WrongShapes({in, models, 0}, {results, models, 0}, models.Of(*leaf, 0).size, rules);
+  if (wrong != nullptr) return ffi::Error::InvalidArgument(wrong);
+  return ForCodes(codes, [&](auto code) {
+    return ForValues(value, [&](auto number) {
+      ForEachModel(pool, models, [&](Threads& threads, int64_t model) {
+        Run<decltype(code), decltype(number)>(threads, {in, models, model}, {results, models, model}, attributes);
+      });
+      return ffi::Error::Success();
+    });
+  });
+}
+
+}  // namespace
+}  // namespace jaxtree
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_grow, jaxtree::Grow,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::ThreadPool>()
+                                  .RemainingArgs()
+                                  .RemainingRets()
+                                  .Attr<ffi::Span<const int32_t>>("additions")       // label, channel, value of each
+                                  .Attr<ffi::Span<const int32_t>>("node_additions")  // the same, of a node's sums
+                                  .Attr<ffi::Span<const int32_t>>("rules")           // in the order of `native._rules`
+);

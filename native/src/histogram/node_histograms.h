@@ -1,0 +1,272 @@
+// Histograms of the nodes of one tree: of every feature the sums of all rows up to each code.
+//
+// Sums up to a code are what thresholds are scored by, and of two siblings those of one are those of the parent less those
+// of the other.
+
+#ifndef JAXTREE_NATIVE_HISTOGRAM_NODE_HISTOGRAMS_H_
+#define JAXTREE_NATIVE_HISTOGRAM_NODE_HISTOGRAMS_H_
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <vector>
+
+#include "common/memory.h"
+#include "common/simd.h"
+#include "evaluate/split_finder.h"
+#include "histogram/sparse_columns.h"
+
+namespace jaxtree {
+
+// Where a cell has what: of one score the second derivative, the gradient and the number of rows; of several first a
+// second derivative for each, behind which are the rows, and in the other half the gradients.
+struct CellLayout {
+  int64_t width;                // of a cell
+  int32_t num_scores, of_rows;
+  std::vector<int32_t> lane;    // of every channel of an objective that counts rows
+
+  bool has_one_score() const { return num_scores == 1; }
+  bool is_possible() const { return width > 0; }
+
+  // The layout for so many scores and second derivatives, which is not possible of too many.
+  static CellLayout For(int32_t num_scores, int32_t num_curvatures) {
+    constexpr int64_t kMostHalf = 32;
+    if (num_scores == 1) return {4, 1, 2, {0, 1, 2}};
+    int64_t half = 4;
+    while (half < num_scores + 1) half *= 2;
+    CellLayout layout{half > kMostHalf ? 0 : 2 * half, num_scores, num_scores, {}};
+    for (int32_t curvature = 0; curvature < num_curvatures; ++curvature) layout.lane.push_back(curvature);
+    for (int32_t score = 0; score < num_scores; ++score) layout.lane.push_back(half + score);
+    layout.lane.push_back(num_scores);
+    return layout;
+  }
+};
+
+// Calls run(a constant of the width).
+template <typename Run>
+void ForWidth(int64_t width, const Run& run) {
+  switch (width) {
+    case 4: return run(std::integral_constant<int, 4>());
+    case 8: return run(std::integral_constant<int, 8>());
+    case 16: return run(std::integral_constant<int, 16>());
+    case 32: return run(std::integral_constant<int, 32>());
+    default: return run(std::integral_constant<int, 64>());
+  }
+}
+
+constexpr int32_t kNoUsual = -1;
+
+// The features of a histogram. The cells of a feature follow those of the one before it.
+struct HistogramColumns {
+  struct Column {
+    const uint8_t* codes;
+    int64_t first, num_codes;  // cells
+    int32_t usual;             // the code of nearly all rows, or `kNoUsual`
+  };
+
+  std::vector<Column> columns;
+  int64_t num_cells = 0;
+
+  int64_t size() const { return columns.size(); }
+
+  void Append(const uint8_t* codes, int64_t num_codes, int32_t usual) {
+    columns.push_back({codes, num_cells, num_codes, usual});
+    num_cells += num_codes;
+  }
+};
+
+// A byte that is no code of its feature reaches so many cells past the last one.
+constexpr int64_t kMostCodes = 1 << 8;
+// Histograms of nodes that wait are kept in so many bytes.
+constexpr int64_t kBytesOfHistograms = 1 << 25;
+constexpr int32_t kNoHistogram = -1;
+
+// Memory for histograms, of one thread; it stays from tree to tree, so that its pages are there already.
+class HistogramPool {
+ public:
+  // From here on no histogram is taken, and each has so many cells of a width.
+  void Open(int64_t num_cells, int64_t width) {
+    const int64_t size = (num_cells + kMostCodes) * width;
+    if (size > size_) all_.clear(), size_ = size;
+    free_.clear();
+    for (size_t at = 0; at < all_.size(); ++at) free_.push_back(all_.size() - 1 - at);
+  }
+
+  // A histogram that holds anything.
+  int32_t Take() {
+    if (free_.empty()) {
+      all_.emplace_back(static_cast<int32_t*>(::operator new[](size_ * sizeof(int32_t), std::align_val_t(kAlignment))));
+      free_.push_back(all_.size() - 1);
+    }
+    const int32_t taken = free_.back();
+    free_.pop_back();
+    return taken;
+  }
+
+  void Give(int32_t histogram) { free_.push_back(histogram); }
+
+  // Whether those that are taken use up the memory, so that a node that waits should give its own back.
+  bool IsFull() const {
+    return static_cast<int64_t>((all_.size() - free_.size()) * size_ * sizeof(int32_t)) > kBytesOfHistograms;
+  }
+
+  int32_t* At(int32_t histogram) const {
+    assert(0 <= histogram && histogram < static_cast<int64_t>(all_.size()));
+    return all_[histogram].get();
+  }
+
+ private:
+  struct Delete {
+    void operator()(int32_t* cells) const { ::operator delete[](cells, std::align_val_t(kAlignment)); }
+  };
+
+  int64_t size_ = 0;
+  std::vector<std::unique_ptr<int32_t[], Delete>> all_;
+  std::vector<int32_t> free_;
+};
+
+// In the loops below what does not change is copied first: a compiler that cannot know that cells are not that would read it
+// again and again.
+
+// Rows that are added to histograms. Of one score `added` has the second derivative and the gradient of each of them; of
+// several a cell for every row of the table.
+struct AddedRows {
+  const int32_t* rows;  // null for all rows of the table
+  const int32_t* added;
+  int64_t count;
+};
+
+// A cell as vectors. Of one score what a row adds is made of two numbers of 64 bits.
+template <int kWidth>
+struct CellOf {
+  static constexpr int kLength = std::min(kWidth, 16), kNumLanes = kWidth / kLength;
+  typedef int32_t Lanes __attribute__((vector_size(kLength * sizeof(int32_t))));
+
+  template <bool kAll>
+  static inline __attribute__((always_inline)) void Read(const AddedRows& rows, int64_t at, Lanes* own) {
+    if constexpr (kWidth == 4) {
+      typedef int64_t Halves __attribute__((vector_size(2 * sizeof(int64_t))));
+      int64_t derivatives;
+      std::memcpy(&derivatives, rows.added + 2 * at, sizeof(derivatives));
+      const Halves whole = {derivatives, 1};
+      std::memcpy(own, &whole, sizeof(whole));
+    } else {
+      const int64_t row = kAll ? at : rows.rows[at];
+      std::memcpy(own, rows.added + row * kWidth, kWidth * sizeof(int32_t));
+    }
+  }
+
+  static inline __attribute__((always_inline)) void Add(const Lanes* own, int32_t* cell) {
+#pragma GCC unroll 16
+    for (int lane = 0; lane < kNumLanes; ++lane) {
+      Lanes sum;
+      std::memcpy(&sum, cell + kLength * lane, sizeof(sum));
+      sum += own[lane];
+      std::memcpy(cell + kLength * lane, &sum, sizeof(sum));
+    }
+  }
+};
+
+// Adds rows to the cells of features that stand side by side.
+template <int kFeatures, int kWidth, bool kAll>
+inline __attribute__((always_inline)) void AddRows(const HistogramColumns::Column* columns, const AddedRows& rows,
+                                                   int32_t* cells) {
+  using Cell = CellOf<kWidth>;
+  const AddedRows own_rows = rows;
+  const uint8_t* codes[kFeatures];
+  int32_t* own[kFeatures];
+  for (int feature = 0; feature < kFeatures; ++feature) {
+    assert(columns[feature].num_codes <= kMostCodes);
+    codes[feature] = columns[feature].codes;
+    own[feature] = cells + columns[feature].first * kWidth;
+  }
+  for (int64_t at = 0; at < own_rows.count; ++at) {
+    typename Cell::Lanes added[Cell::kNumLanes];
+    Cell::template Read<kAll>(own_rows, at, added);
+    const int64_t row = kAll ? at : own_rows.rows[at];
+#pragma GCC unroll 4
+    for (int feature = 0; feature < kFeatures; ++feature) {
+      Cell::Add(added, own[feature] + int64_t{codes[feature][row]} * kWidth);
+    }
+  }
+}
+
+// The same of one feature, but for rows of its usual code.
+template <int kWidth, bool kAll>
+inline __attribute__((always_inline)) void AddRareRows(const HistogramColumns::Column& column, const AddedRows& rows,
+                                                       int32_t* cells) {
+  using Cell = CellOf<kWidth>;
+  const AddedRows own_rows = rows;
+  const uint8_t* const codes = column.codes;
+  const int32_t usual = column.usual;
+  int32_t* const own = cells + column.first * kWidth;
+  for (int64_t at = 0; at < own_rows.count; ++at) {
+    const int32_t code = codes[kAll ? at : own_rows.rows[at]];
+    if (code == usual) continue;
+    typename Cell::Lanes added[Cell::kNumLanes];
+    Cell::template Read<kAll>(own_rows, at, added);
+    Cell::Add(added, own + int64_t{code} * kWidth);
+  }
+}
+
+// Gives the usual code of a feature what the others leave of the sums of all rows.
+template <int kWidth>
+inline void FillUsual(const HistogramColumns::Column& column, const int32_t* total, int32_t* cells) {
+  int32_t* const own = cells + column.first * kWidth;
+  int32_t* const usual = own + column.usual * kWidth;
+  std::copy_n(total, kWidth, usual);
+  for (int64_t code = 0; code < column.num_codes; ++code) {
+    if (code == column.usual) continue;
+    for (int lane = 0; lane < kWidth; ++lane) usual[lane] -= own[code * kWidth + lane];
+  }
+}
+
+template <int kWidth>
+inline void SumUp(const HistogramColumns::Column& column, int32_t* cells) {
+  using Cell = CellOf<kWidth>;
+  int32_t* own = cells + column.first * kWidth;
+  typename Cell::Lanes sum[Cell::kNumLanes] = {};
+  for (const int32_t* const end = own + column.num_codes * kWidth; own < end; own += kWidth) {
+    for (int lane = 0; lane < Cell::kNumLanes; ++lane) {
+      typename Cell::Lanes alone;
+      std::memcpy(&alone, own + Cell::kLength * lane, sizeof(alone));
+      sum[lane] += alone;
+      std::memcpy(own + Cell::kLength * lane, sum + lane, sizeof(alone));
+    }
+  }
+}
+
+// How many features are summed side by side, so that their cells stay in a core's nearest cache.
+constexpr int64_t FeaturesOfPack(int64_t width) { return std::max<int64_t>(16 / width, 1); }
+
+// Fills the cells of some features, `FeaturesOfPack` at most, with the sums of rows, which `total` has of all of them.
+template <int kWidth, bool kAll>
+inline __attribute__((always_inline)) void FillPack(const HistogramColumns& columns, int64_t first, int64_t stop,
+                                                    const AddedRows& rows, const int32_t* total, int32_t* cells) {
+  constexpr int kPack = FeaturesOfPack(kWidth);
+  const HistogramColumns::Column* const own = columns.columns.data() + first;
+  const int64_t count = stop - first;
+  std::fill(cells + own[0].first * kWidth, cells + (own[count - 1].first + own[count - 1].num_codes) * kWidth, 0);
+  const bool has_usual = std::any_of(own, own + count, [](const auto& column) { return column.usual != kNoUsual; });
+  if (count == kPack && !has_usual) {
+    AddRows<kPack, kWidth, kAll>(own, rows, cells);
+  } else {
+    for (int64_t feature = 0; feature < count; ++feature) {
+      if (own[feature].usual == kNoUsual) {
+        AddRows<1, kWidth, kAll>(own + feature, rows, cells);
+      } else {
+        AddRareRows<kWidth, kAll>(own[feature], rows, cells);
+        FillUsual<kWidth>(own[feature], total, cells);
+      }
+    }
+  }
+  for (int64_t feature = 0; feature < count; ++feature) SumUp<kWidth>(own[feature], cells);
+}
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_HISTOGRAM_NODE_HISTOGRAMS_H_

@@ -1,0 +1,124 @@
+// The entries of a growth: rows with a weight on their way down the trees.
+
+#ifndef JAXTREE_NATIVE_PARTITION_ENTRIES_H_
+#define JAXTREE_NATIVE_PARTITION_ENTRIES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "evaluate/split_finder.h"
+#include "tree/node_table.h"
+
+namespace jaxtree {
+
+// Columns of `size` entries each: XLA's arrays at first, own ones once entries are sorted.
+template <typename Value>
+struct Entries {
+  int64_t size;
+  const int32_t *row, *root, *label;  // null rows: entry e is row e; null roots: all are at the first
+  const int64_t* identity;  // tells targets apart
+  const Value* value;
+  int64_t num_labels, num_values;
+  bool are_in_row_order;
+  std::vector<Addition> additions;  // to the sums of a node
+  bool adds_one_label;              // and nothing else, see `Level`
+  bool adds_two_values;             // and nothing else: each to a channel of its own
+
+  int32_t RowOf(int64_t entry) const { return row == nullptr ? entry : row[entry]; }
+  int32_t RootOf(int64_t entry) const { return root == nullptr ? 0 : root[entry]; }
+
+  // Adds an entry to the sums of a node.
+  void Add(int64_t entry, int64_t node, int64_t num_channels, const Tally<Value>& tally) const {
+    Value* const sums = tally.sums + node * num_channels;
+    ++tally.num_rows[node];
+    if (adds_one_label) {
+      sums[label[entry]] += value[entry];
+      return;
+    }
+    if (adds_two_values) {
+      sums[0] += value[entry];
+      sums[1] += value[size + entry];
+      return;
+    }
+    AddValues(entry, sums, [&](int64_t number) { return value[number * size + entry]; });
+    if (tally.low != nullptr) Compare(entry, node, tally);
+  }
+
+  // The same of an entry of other values, a share of its own.
+  void AddShare(int64_t entry, const Value* share, int64_t node, int64_t num_channels, const Tally<Value>& tally) const {
+    ++tally.num_rows[node];
+    AddValues(entry, tally.sums + node * num_channels, [&](int64_t number) { return share[number]; });
+    if (tally.low != nullptr) Compare(entry, node, tally);
+  }
+
+ private:
+  template <typename ValueOf>
+  void AddValues(int64_t entry, Value* sums, const ValueOf& value_of) const {
+    for (const Addition& addition : additions) {
+      const int32_t own = addition.label < 0 ? 0 : label[addition.label * size + entry];
+      sums[addition.channel + own] += value_of(addition.value);
+    }
+  }
+
+  void Compare(int64_t entry, int64_t node, const Tally<Value>& tally) const {
+    tally.low[node] = std::min(tally.low[node], identity[entry]);
+    tally.high[node] = std::max(tally.high[node], identity[entry]);
+  }
+};
+
+// The own memory of sorted entries.
+template <typename Value>
+class Columns {
+ public:
+  // Copies an entry to a place.
+  void Put(const Entries<Value>& entries, int64_t entry, int64_t place) {
+    PutRow(entries, entry, place);
+    for (int64_t at = 0, to = 0; at < entries.num_values * entries.size; at += entries.size, to += size_) {
+      value_[to + place] = entries.value[at + entry];
+    }
+  }
+
+  // The same of an entry of other values, a share of its own.
+  void PutShare(const Entries<Value>& entries, int64_t entry, const Value* share, int64_t place) {
+    PutRow(entries, entry, place);
+    for (int64_t at = 0; at < entries.num_values; ++at) value_[at * size_ + place] = share[at];
+  }
+
+  // Makes room for so many entries.
+  void Resize(const Entries<Value>& entries, int64_t size) {
+    size_ = size;
+    row_.resize(size);
+    label_.resize(entries.num_labels * size);
+    identity_.resize(entries.identity == nullptr ? 0 : size);
+    value_.resize(entries.num_values * size);
+  }
+
+  // From here on the entries are read from this memory.
+  void Become(Entries<Value>& entries) const {
+    entries.size = size_;
+    entries.row = row_.data();
+    entries.label = label_.data();
+    entries.identity = identity_.empty() ? nullptr : identity_.data();
+    entries.value = value_.data();
+  }
+
+ private:
+  void PutRow(const Entries<Value>& entries, int64_t entry, int64_t place) {
+    row_[place] = entries.RowOf(entry);
+    for (int64_t at = 0, to = 0; at < entries.num_labels * entries.size; at += entries.size, to += size_) {
+      label_[to + place] = entries.label[at + entry];
+    }
+    if (entries.identity != nullptr) identity_[place] = entries.identity[entry];
+  }
+
+  int64_t size_ = 0;
+  std::vector<int32_t> row_, label_;
+  std::vector<int64_t> identity_;
+  std::vector<Value> value_;
+};
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_PARTITION_ENTRIES_H_

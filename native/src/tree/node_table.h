@@ -1,0 +1,115 @@
+// The table of nodes, and the sums of entries at them.
+
+#ifndef JAXTREE_NATIVE_TREE_NODE_TABLE_H_
+#define JAXTREE_NATIVE_TREE_NODE_TABLE_H_
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+
+namespace jaxtree {
+
+// As in `jaxtree/tree/nodes.py`.
+enum SplitKind : int32_t { kThreshold = 0, kMultiway = 1, kOneVsRest = 2, kSubset = 3 };
+constexpr int32_t kCodesPerWord = 32;
+
+// The limits of every root, as in `jaxtree/growth/plan/problem.py`.
+template <typename Value>
+struct Limits {
+  const int32_t *max_depth, *split_rows;
+  const Value* split_weight;
+  const double *min_gain, *min_impurity_decrease;
+  const int32_t* max_leaf_nodes;  // null where trees do not grow best-first
+};
+
+// The fields of a table that are whole numbers.
+constexpr int kNumNumbers = 12;
+
+// Sums over entries, of nodes that follow one another.
+template <typename Value>
+struct Tally {
+  Value* sums;
+  int32_t* num_rows;
+  int64_t *low, *high;
+};
+
+// The memory of a tally.
+template <typename Value>
+struct OwnTally {
+  std::vector<Value> sums;
+  std::vector<int32_t> num_rows;
+  std::vector<int64_t> low, high;
+
+  OwnTally(int64_t num_nodes, int64_t num_channels, bool compares)
+      : sums(num_nodes * num_channels), num_rows(num_nodes),
+        low(compares ? num_nodes : 0, std::numeric_limits<int64_t>::max()),
+        high(compares ? num_nodes : 0, std::numeric_limits<int64_t>::min()) {}
+
+  Tally<Value> View() { return {sums.data(), num_rows.data(), low.data(), high.data()}; }
+};
+
+// The arrays of the tree, one place a node; blank at the beginning.
+template <typename Value>
+struct NodeTable {
+  int64_t capacity, num_words, num_channels;
+  int32_t *feature, *code, *next_code, *kind;
+  uint32_t* subset;
+  int32_t *missing_code, *missing_branch, *first_child, *num_children, *parent, *depth, *root, *num_rows;
+  double* gain;
+  Value* sums;
+  int64_t *low, *high;  // of the identities; null where sums tell whether a node is mixed
+  int32_t num_nodes;
+
+  // The whole numbers, in the order of `native.FIELDS`.
+  std::array<int32_t**, kNumNumbers> Numbers() {
+    return {&feature, &code, &next_code, &kind, &missing_code, &missing_branch,
+            &first_child, &num_children, &parent, &depth, &root, &num_rows};
+  }
+
+  bool Compares() const { return low != nullptr; }
+
+  const Value* SumsOf(int32_t node) const { return sums + node * num_channels; }
+
+  // The place where the sums of a node and those after it are counted.
+  Tally<Value> TallyFrom(int32_t node) const {
+    if (!Compares()) return {sums + node * num_channels, num_rows + node, nullptr, nullptr};
+    return {sums + node * num_channels, num_rows + node, low + node, high + node};
+  }
+
+  // A tally of some nodes apart from the table, which a thread fills.
+  OwnTally<Value> BlankTally(int64_t num_nodes) const { return {num_nodes, num_channels, Compares()}; }
+
+  // Adds a tally of some nodes to the table, the first of them being `node`.
+  void AddTally(const Tally<Value>& own, int32_t node, int64_t num_nodes) const {
+    const Tally<Value> tally = TallyFrom(node);
+    for (int64_t at = 0; at < num_nodes * num_channels; ++at) tally.sums[at] += own.sums[at];
+    for (int64_t at = 0; at < num_nodes; ++at) tally.num_rows[at] += own.num_rows[at];
+    for (int64_t at = 0; at < (Compares() ? num_nodes : 0); ++at) {
+      tally.low[at] = std::min(tally.low[at], own.low[at]);
+      tally.high[at] = std::max(tally.high[at], own.high[at]);
+    }
+  }
+
+  // A branch that a node with children has, for any code: of an array on a device codes are not checked before growth.
+  int32_t BranchOf(int32_t node, int32_t value) const {
+    assert(num_children[node] > 0);
+    if (value == missing_code[node]) return std::clamp(missing_branch[node], 0, num_children[node] - 1);
+    switch (kind[node]) {
+      case kThreshold: return value > code[node];
+      case kMultiway: return std::clamp(value, 0, num_children[node] - 1);
+      case kSubset: {
+        const uint32_t own = std::clamp<int64_t>(value, 0, kCodesPerWord * num_words - 1);
+        return subset[node * num_words + own / kCodesPerWord] >> (own % kCodesPerWord) & 1;
+      }
+      default: return value == code[node];
+    }
+  }
+};
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_TREE_NODE_TABLE_H_

@@ -1,0 +1,97 @@
+// The functions by which jaxtree/tree/native_walk.py walks rows, called by ctypes.
+
+#include "walk/values.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "common/parallel.h"
+
+namespace jaxtree {
+namespace {
+
+// What becomes of the nodes where rows end: either is null.
+struct Results {
+  int64_t* ends;           // [row, tree]
+  double* means;           // [row, column]
+  const double* values;    // of nodes, [node, column]
+  int64_t num_columns;
+};
+
+// Adds up the values of the nodes where rows of a block end, tree after tree.
+class Sums {
+ public:
+  Sums(const Results& results, int64_t rows_of_block)
+      : results_(results), sums_(results.means ? rows_of_block * results.num_columns : 0) {}
+
+  void Clear() { std::fill(sums_.begin(), sums_.end(), 0.0); }
+
+  void Add(int64_t row, const int32_t* ends) {
+    double* const sums = sums_.data() + row * results_.num_columns;
+    if (results_.num_columns == 1) {
+      for (int64_t next = 0; next < kTogether; ++next) sums[next] += results_.values[ends[next]];
+      return;
+    }
+    for (int64_t next = 0; next < kTogether; ++next) {
+      const double* const value = results_.values + ends[next] * results_.num_columns;
+      double* const sum = sums + next * results_.num_columns;
+      for (int64_t column = 0; column < results_.num_columns; ++column) sum[column] += value[column];
+    }
+  }
+
+  void Write(int64_t begin, int64_t end, int64_t num_trees) const {
+    double* const means = results_.means + begin * results_.num_columns;
+    const auto divisor = static_cast<double>(num_trees);
+    for (int64_t at = 0; at < (end - begin) * results_.num_columns; ++at) means[at] = sums_[at] / divisor;
+  }
+
+ private:
+  const Results& results_;
+  std::vector<double> sums_;
+};
+
+template <typename Real>
+void WalkRows(const Trees& trees, const Matrix<Real>& values, const Results& results, int64_t num_threads) {
+  // Of few rows every thread has a part.
+  const int64_t part = (values.num_rows / num_threads + kTogether) / kTogether * kTogether;
+  const int64_t size = std::min(RowsOfBlock(trees, sizeof(KeyOf<Real>)), part);
+  const int64_t num_blocks = (values.num_rows + size - 1) / size;
+  InThreads(num_threads, num_blocks, [&](const auto& next) {
+    Keys<Real> keys(trees, size);
+    Sums sums(results, size);
+    for (int64_t block; (block = next()) < num_blocks;) {
+      const int64_t begin = block * size, end = std::min(begin + size, values.num_rows);
+      if (results.means) {
+        sums.Clear();
+        WalkBlock(trees, keys, values, begin, end,
+                  [&](int64_t, int64_t row, const int32_t* ends) { sums.Add(row - begin, ends); });
+        sums.Write(begin, end, trees.num_trees);
+      } else {
+        WalkBlock(trees, keys, values, begin, end, [&](int64_t tree, int64_t row, const int32_t* ends) {
+          for (int64_t at = row; at < std::min(row + kTogether, end); ++at) {
+            results.ends[at * trees.num_trees + tree] = ends[at - row];
+          }
+        });
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace jaxtree
+
+extern "C" {
+
+// Writes the nodes where rows end, or the means of their values. Strides are in values, of 4 bytes or of 8.
+void jaxtree_walk(const jaxtree::Trees* trees, const void* data, int64_t bytes_of_value, int64_t num_rows, int64_t row_stride,
+                  int64_t column_stride, int64_t* ends, double* means, const double* values, int64_t num_columns,
+                  int64_t num_threads) {
+  const jaxtree::Results results{ends, means, values, num_columns};
+  const auto walk = [&](auto real) {
+    using Real = decltype(real);
+    const jaxtree::Matrix<Real> rows{static_cast<const Real*>(data), num_rows, row_stride, column_stride};
+    jaxtree::WalkRows(*trees, rows, results, num_threads);
+  };
+  bytes_of_value == 4 ? walk(float{}) : walk(double{});
+}
+}

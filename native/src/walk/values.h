@@ -1,0 +1,212 @@
+// Rows of values walked through trees of thresholds; jaxtree/tree/native_walk.py makes the tables.
+//
+// The values of a block of rows become *keys*, whole numbers in the order of the values, of which a missing value has the
+// greatest. Eight rows stand beside one another and are walked together, so that the processor reads for one while it waits
+// for another. The upper levels of a tree are complete: node i has the children 2 i and 2 i + 1, so that a step adds a
+// comparison to twice the number of the node. Nodes below them say where their children are.
+
+#ifndef JAXTREE_NATIVE_WALK_VALUES_H_
+#define JAXTREE_NATIVE_WALK_VALUES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+namespace jaxtree {
+
+constexpr int64_t kTogether = 8;  // rows that are walked together
+constexpr int64_t kColumnsOfTile = 16;
+constexpr int64_t kBytesOfKeys = 1 << 16, kMostRowsOfBlock = 4096;
+
+// A matrix of values in any order of memory; strides are in values.
+template <typename Real>
+struct Matrix {
+  const Real* data;
+  int64_t num_rows, row_stride, column_stride;
+};
+
+// The trees, as `_Pointers` in jaxtree/tree/native_walk.py has them.
+struct Trees {
+  int64_t num_trees;
+  int64_t num_keys;            // of a row
+  int64_t is_straight;         // whether keys are those of the first columns, in order
+  const int32_t* column;       // of every key
+  const int64_t* first_top;    // where the upper levels of every tree begin, and what is below them
+  const int32_t* levels;       // how many upper levels a tree has
+  const int32_t* more_levels;  // and how many below them
+  const void* tops;            // Split<Key>: nodes of upper levels; the first of every tree is none
+  const uint8_t* top_missing;  // whether a missing value takes branch 0 there
+  const int32_t* below;        // the node to which every way through the upper levels leads
+  const void* nodes;           // Node<Key>: all nodes; none where no tree has levels below
+  const uint8_t* node_missing;
+};
+
+template <typename Key>
+struct Split {
+  Key limit;  // a greater key takes branch 1
+  Key key;    // which key of a row is compared, times `kTogether`
+};
+
+template <typename Key>
+struct Node {
+  Key limit;
+  uint32_t key;
+  int32_t child;  // where branch 0 leads; the node itself where walks end
+};
+
+template <typename Real>
+using KeyOf = std::conditional_t<sizeof(Real) == 4, uint32_t, uint64_t>;
+
+// All bits where a value is missing, and none where it is a number.
+template <typename Real>
+inline KeyOf<Real> IsMissing(Real value) {
+  return -static_cast<KeyOf<Real>>(value != value);
+}
+
+// The key of a number: the bits of positive numbers come after those of negative ones, whose order is reversed.
+template <typename Real>
+inline KeyOf<Real> MakeKey(Real value) {
+  using Key = KeyOf<Real>;
+  constexpr int kSign = 8 * sizeof(Key) - 1;
+  const Real number = value + Real{0};  // -0 and 0 are one number
+  Key bits;
+  std::memcpy(&bits, &number, sizeof(Key));
+  const Key is_negative = -(bits >> kSign);
+  return (bits ^ (is_negative | (Key{1} << kSign))) | IsMissing(value);
+}
+
+// The keys of a block of rows, [row / kTogether, key, row % kTogether].
+template <typename Real>
+class Keys {
+ public:
+  using Key = KeyOf<Real>;
+
+  Keys(const Trees& trees, int64_t most_rows) : trees_(trees), keys_(most_rows * trees.num_keys) {}
+
+  const Key* Group(int64_t group) const { return keys_.data() + group * trees_.num_keys * kTogether; }
+  bool has_missing() const { return is_missing_ != 0; }
+
+  // Rows behind the last, up to a multiple of kTogether, have keys of others.
+  void Read(const Matrix<Real>& values, int64_t begin, int64_t end) {
+    is_missing_ = 0;
+    for (int64_t row = begin; row < end; row += kTogether) {
+      Key* const group = keys_.data() + (row - begin) * trees_.num_keys;
+      const int64_t number = std::min(end - row, kTogether);
+      if (trees_.is_straight && values.column_stride == 1) {
+        ReadTiles(values, row, number, group);
+      } else {
+        ReadColumns(values, row, number, group);
+      }
+    }
+  }
+
+ private:
+  void ReadColumns(const Matrix<Real>& values, int64_t row, int64_t number, Key* group) {
+    const Real* const first = values.data + row * values.row_stride;
+    Key is_missing = 0;
+    for (int64_t key = 0; key < trees_.num_keys; ++key) {
+      const Real* const column = first + trees_.column[key] * values.column_stride;
+      Key* const to = group + key * kTogether;
+      for (int64_t next = 0; next < number; ++next) {
+        const Real value = column[next * values.row_stride];
+        to[next] = MakeKey(value);
+        is_missing |= IsMissing(value);
+      }
+    }
+    is_missing_ |= is_missing;
+  }
+
+  // The same for whole rows, some columns at a time, so that several values are made into keys at once.
+  void ReadTiles(const Matrix<Real>& values, int64_t row, int64_t number, Key* group) {
+    Key tile[kTogether][kColumnsOfTile], is_missing = 0;
+    for (int64_t first = 0; first < trees_.num_keys; first += kColumnsOfTile) {
+      const int64_t size = std::min(trees_.num_keys - first, kColumnsOfTile);
+      for (int64_t next = 0; next < number; ++next) {
+        const Real* const own = values.data + (row + next) * values.row_stride + first;
+        for (int64_t at = 0; at < size; ++at) {
+          tile[next][at] = MakeKey(own[at]);
+          is_missing |= IsMissing(own[at]);
+        }
+      }
+      Key* const to = group + first * kTogether;
+      for (int64_t at = 0; at < size; ++at) {
+        for (int64_t next = 0; next < kTogether; ++next) to[at * kTogether + next] = tile[next][at];
+      }
+    }
+    is_missing_ |= is_missing;
+  }
+
+  const Trees& trees_;
+  std::vector<Key> keys_;
+  Key is_missing_ = 0;  // of any value
+};
+
+// Whether a key is above a limit; where `is_left`, the greatest one is not.
+template <bool kHasMissing, typename Key>
+inline bool IsAbove(Key key, Key limit, const uint8_t* is_left) {
+  if constexpr (kHasMissing) return static_cast<Key>(limit + *is_left) < static_cast<Key>(key + *is_left);
+  return limit < key;
+}
+
+// The nodes where a group of rows ends in a tree.
+template <bool kHasMissing, typename Key>
+void WalkGroup(const Trees& trees, int64_t tree, const Key* keys, int32_t* ends) {
+  const int64_t first = trees.first_top[tree];
+  const int32_t levels = trees.levels[tree], more_levels = trees.more_levels[tree];
+  const Split<Key>* const tops = static_cast<const Split<Key>*>(trees.tops) + first;
+  const uint8_t* const top_missing = trees.top_missing + first;
+  uint64_t at[kTogether];
+  for (int64_t row = 0; row < kTogether; ++row) at[row] = 1;
+  for (int32_t level = 0; level < levels; ++level) {
+    for (int64_t row = 0; row < kTogether; ++row) {
+      const Split<Key>& split = tops[at[row]];
+      at[row] += at[row] + IsAbove<kHasMissing>(keys[split.key + row], split.limit, top_missing + at[row]);
+    }
+  }
+  const int32_t* const below = trees.below + first - (int64_t{1} << levels);
+  for (int64_t row = 0; row < kTogether; ++row) ends[row] = below[at[row]];
+  const Node<Key>* const nodes = static_cast<const Node<Key>*>(trees.nodes);
+  for (int32_t level = 0; level < more_levels; ++level) {
+    int32_t moved = 0;
+    for (int64_t row = 0; row < kTogether; ++row) {
+      const Node<Key>& node = nodes[ends[row]];
+      const int32_t next =
+          node.child + IsAbove<kHasMissing>(keys[node.key + row], node.limit, trees.node_missing + ends[row]);
+      moved |= next ^ ends[row];
+      ends[row] = next;
+    }
+    if (moved == 0) break;
+  }
+}
+
+// Calls take(tree, row, nodes) for all rows of a block, kTogether at a time, tree by tree.
+template <bool kHasMissing, typename Real, typename Take>
+void WalkTrees(const Trees& trees, const Keys<Real>& keys, int64_t begin, int64_t end, const Take& take) {
+  int32_t ends[kTogether];
+  for (int64_t tree = 0; tree < trees.num_trees; ++tree) {
+    for (int64_t row = begin; row < end; row += kTogether) {
+      WalkGroup<kHasMissing>(trees, tree, keys.Group((row - begin) / kTogether), ends);
+      take(tree, row, ends);
+    }
+  }
+}
+
+template <typename Real, typename Take>
+void WalkBlock(const Trees& trees, Keys<Real>& keys, const Matrix<Real>& values, int64_t begin, int64_t end,
+               const Take& take) {
+  keys.Read(values, begin, end);
+  if (keys.has_missing()) return WalkTrees<true>(trees, keys, begin, end, take);
+  WalkTrees<false>(trees, keys, begin, end, take);
+}
+
+// Rows of a block, whose keys stay in a core's own cache; a multiple of kTogether.
+inline int64_t RowsOfBlock(const Trees& trees, int64_t bytes_of_key) {
+  const int64_t rows = kBytesOfKeys / std::max<int64_t>(trees.num_keys * bytes_of_key, 1);
+  return std::clamp(rows / kTogether * kTogether, kTogether, kMostRowsOfBlock);
+}
+
+}  // namespace jaxtree
+
+#endif  // JAXTREE_NATIVE_WALK_VALUES_H_
