@@ -9,7 +9,7 @@ import importlib
 import os
 from typing import Any
 
-INTERFACE = 14
+INTERFACE = 15
 """The version of the arguments of the kernel's functions that this package knows."""
 
 

@@ -98,6 +98,30 @@ def test_narrow_arrays_are_refused(name, field):
 
 
 @needs_kernel
+@pytest.mark.parametrize(
+    ("num_rows", "change", "message"),
+    [
+        (121, {"num_bins": None}, "missing or of another type: num_bins"),
+        (122, {"draws_ties": np.int32(0)}, "missing or of another type: draws_ties"),
+        (123, {"num_bin": np.int32(32)}, "unknown"),
+    ],
+)
+def test_attributes_of_other_names_are_refused(num_rows, change, message, monkeypatch):
+    ffi_call = jax.ffi.ffi_call
+
+    def changed(name, *args, **options):
+        call = ffi_call(name, *args, **options)
+        held = lambda attributes: {name: own for name, own in (attributes | change).items() if own is not None}  # noqa: E731
+        return lambda *arrays, **attributes: call(*arrays, **held(attributes))
+
+    # A number of rows that no other test has, as the wrong program stays in JAX's cache.
+    data, features, limits, rules, sizes = arguments(**SIZE | {"num_rows": num_rows}, kinds=THRESHOLDS)
+    monkeypatch.setattr(jax.ffi, "ffi_call", changed)
+    with jax.enable_x64(True), pytest.raises(Exception, match=message):
+        jax.block_until_ready(grow(data, features, limits, rules, sizes._replace(capacity=256)).tree)
+
+
+@needs_kernel
 def test_rows_at_nodes_that_are_not_there():
     data, features, limits, rules, sizes = arguments(**SIZE, kinds=THRESHOLDS)
     with jax.enable_x64(True):

@@ -135,12 +135,7 @@ def grow_nodes(
         jax.ShapeDtypeStruct((_bytes_lent(entries, plan),), jnp.uint8),
     )
     call = jax.ffi.ffi_call("jaxtree_grow", results, vmap_method="expand_dims")
-    whole = call(
-        *arrays,
-        additions=_flat(rules.additions),
-        node_additions=_flat(objective.additions),
-        rules=np.array(_numbers(plan), np.int32),
-    )
+    whole = call(*arrays, **_attributes(plan))
     fields, (gain, subset, sums, low, high, *described, end, leaf, _) = whole[: len(FIELDS)], whole[len(FIELDS) :]
     weight, impurity = described if is_described else (jnp.zeros(size), jnp.zeros(size))
     count = sums if is_described else jnp.zeros((size, 0))
@@ -164,8 +159,8 @@ def _bytes_lent(entries: Entries, plan: Plan) -> int:
     return plan.entry_capacity * 4 * (3 + 2 * width) if entries.value.dtype == jnp.int32 else 0
 
 
-def _numbers(plan: Plan) -> tuple[int, ...]:
-    """The static numbers of a growth, in the order of native/src/ffi/grow.cc."""
+def _attributes(plan: Plan) -> dict[str, Any]:
+    """What is static of a growth, by the names that native/src/ffi/grow.cc reads."""
     rules, objective = plan.rules, plan.rules.objective
     formula = _formula(objective)
     assert formula is not None
@@ -173,13 +168,23 @@ def _numbers(plan: Plan) -> tuple[int, ...]:
         num_classes, num_outputs = objective.num_curvatures, objective.num_scores
     else:
         num_classes, num_outputs = max(objective.classes, default=0), objective.num_outputs
-    return (
-        plan.num_bins, formula, num_classes, num_outputs,
-        rules.num_channels, rules.counts_rows, rules.is_scaled, rules.missing, rules.has_missing,
-        plan.subset_bins, rules.samples_features, rules.samples_thresholds, rules.draws_ties,
-        plan.starts_in_row_order, plan.num_slots, plan.capacity, rules.selection, rules.samples_levels,
-        rules.grows_best_first,
-    )  # fmt: skip
+    numbers = {
+        "num_bins": plan.num_bins, "subset_bins": plan.subset_bins, "num_slots": plan.num_slots,
+        "capacity": plan.capacity, "formula": formula, "num_classes": num_classes, "num_outputs": num_outputs,
+        "num_channels": rules.num_channels, "missing": rules.missing, "selection": rules.selection,
+    }  # fmt: skip
+    flags = {
+        "counts_rows": rules.counts_rows, "is_scaled": rules.is_scaled, "has_missing": rules.has_missing,
+        "samples_features": rules.samples_features, "samples_levels": rules.samples_levels,
+        "samples_thresholds": rules.samples_thresholds, "draws_ties": rules.draws_ties,
+        "grows_best_first": rules.grows_best_first, "starts_in_row_order": plan.starts_in_row_order,
+    }  # fmt: skip
+    return {
+        **{name: np.int32(number) for name, number in numbers.items()},
+        **{name: bool(flag) for name, flag in flags.items()},
+        "additions": _flat(rules.additions),
+        "node_additions": _flat(objective.additions),
+    }
 
 
 def _flat(additions: tuple[Addition, ...]) -> np.ndarray:

@@ -10,6 +10,7 @@
 #include "common/batch.h"
 #include "common/memory.h"
 #include "common/simd.h"
+#include "ffi/attributes.h"
 #include "grow/leaf_wise.h"
 #include "grow/level_wise.h"
 #include "tree/describe.h"
@@ -110,9 +111,42 @@ bool LooksAtFew(const Level<Code, Value>& level, int64_t num_roots) {
   return 4 * int64_t{*std::max_element(level.most_features, level.most_features + num_roots)} < num_features;
 }
 
+// What is static of a growth; see `_attributes` of `jaxtree/growth/native.py`.
 struct Attributes {
-  ffi::Span<const int32_t> additions, node_additions, rules;
+  ffi::Span<const int32_t> additions, node_additions;  // label, channel and value of each
+  int32_t num_bins, subset_bins, num_slots, capacity, num_classes, num_outputs, num_channels;
+  Formula formula;
+  Missing missing;
+  Selection selection;
+  bool counts_rows, is_scaled, has_missing, samples_features, samples_levels, samples_thresholds, draws_ties;
+  bool grows_best_first, starts_in_row_order;
 };
+
+ffi::Error ReadAttributes(const ffi::Dictionary& given, Attributes& to) {
+  AttributeReader in(given);
+  in.Read<ffi::Span<const int32_t>>("additions", to.additions);
+  in.Read<ffi::Span<const int32_t>>("node_additions", to.node_additions);
+  in.Read<int32_t>("num_bins", to.num_bins);
+  in.Read<int32_t>("subset_bins", to.subset_bins);
+  in.Read<int32_t>("num_slots", to.num_slots);
+  in.Read<int32_t>("capacity", to.capacity);
+  in.Read<int32_t>("formula", to.formula);
+  in.Read<int32_t>("num_classes", to.num_classes);
+  in.Read<int32_t>("num_outputs", to.num_outputs);
+  in.Read<int32_t>("num_channels", to.num_channels);
+  in.Read<int32_t>("missing", to.missing);
+  in.Read<int32_t>("selection", to.selection);
+  in.Read<bool>("counts_rows", to.counts_rows);
+  in.Read<bool>("is_scaled", to.is_scaled);
+  in.Read<bool>("has_missing", to.has_missing);
+  in.Read<bool>("samples_features", to.samples_features);
+  in.Read<bool>("samples_levels", to.samples_levels);
+  in.Read<bool>("samples_thresholds", to.samples_thresholds);
+  in.Read<bool>("draws_ties", to.draws_ties);
+  in.Read<bool>("grows_best_first", to.grows_best_first);
+  in.Read<bool>("starts_in_row_order", to.starts_in_row_order);
+  return in.Finish();
+}
 
 // Whole numbers that are indices, held within bounds: those that are handed over, or a copy where one is out of them.
 class Indices {
@@ -176,7 +210,6 @@ NodeTable<Value> ReadTable(Results& results, int32_t num_roots, int64_t capacity
 
 template <typename Code, typename Value>
 void Run(Threads& pool, Arguments in, Results results, const Attributes& attributes) {
-  const ffi::Span<const int32_t> rules = attributes.rules;
   Level<Code, Value> level{};
   const Array codes = in.Next();
   level.codes = codes.As<const Code>();
@@ -196,7 +229,7 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   entries.value = value.As<const Value>();
   entries.num_values = value.dimensions[0];
   entries.size = value.dimensions[1];
-  entries.are_in_row_order = rules[13] != 0;
+  entries.are_in_row_order = attributes.starts_in_row_order;
   entries.additions = ReadAdditions(attributes.node_additions);
   entries.adds_one_label = AddsOneLabel(entries.additions);
   entries.adds_two_values = entries.identity == nullptr && AddsTwoValues(entries.additions);
@@ -236,26 +269,26 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   level.parameters = level.num_parameters == 0 ? nullptr : parameters.As<const double>();
   const uint32_t* const root_seed = in.Data<uint32_t>();
 
-  NodeTable<Value> table = ReadTable<Value>(results, max_depth.size, rules[15]);
-  level.num_bins = rules[0];
+  NodeTable<Value> table = ReadTable<Value>(results, max_depth.size, attributes.capacity);
+  level.num_bins = attributes.num_bins;
   HeldFeatures features;
-  features.Hold(level, static_cast<int32_t>(std::min<int64_t>(rules[9], table.num_words * kCodesPerWord)));
+  features.Hold(level, static_cast<int32_t>(std::min<int64_t>(attributes.subset_bins, table.num_words * kCodesPerWord)));
   open.num_codes = level.num_codes;
   Indices rows, labels;
   if (entries.row != nullptr) entries.row = rows.Held(entries.row, entries.size, 0, level.num_rows - 1);
   if (entries.label != nullptr) {
-    const int32_t most = std::max(rules[2], 1) - 1;
+    const int32_t most = std::max(attributes.num_classes, 1) - 1;
     entries.label = labels.Held(entries.label, entries.num_labels * entries.size, 0, most);
   }
-  const auto selection = static_cast<Selection>(rules[16]);
-  level.objective = {static_cast<Formula>(rules[1]), rules[2], rules[3], rules[4], rules[5] != 0, rules[6] != 0,
-                     selection != kGain, units[0], units[1]};
-  level.rules = {static_cast<Missing>(rules[7]), rules[8] != 0, selection, static_cast<int32_t>(table.num_words), rules[9]};
-  level.samples_features = rules[10] != 0;
-  level.samples_thresholds = rules[11] != 0;
-  level.draws_ties = rules[12] != 0;
-  open.samples_levels = rules[17] != 0;
-  limits.max_leaf_nodes = rules[18] != 0 ? max_leaf_nodes : nullptr;
+  level.objective = {attributes.formula, attributes.num_classes, attributes.num_outputs, attributes.num_channels,
+                     attributes.counts_rows, attributes.is_scaled, attributes.selection != kGain, units[0], units[1]};
+  level.rules = {attributes.missing, attributes.has_missing, attributes.selection, static_cast<int32_t>(table.num_words),
+                 attributes.subset_bins};
+  level.samples_features = attributes.samples_features;
+  level.samples_thresholds = attributes.samples_thresholds;
+  level.draws_ties = attributes.draws_ties;
+  open.samples_levels = attributes.samples_levels;
+  limits.max_leaf_nodes = attributes.grows_best_first ? max_leaf_nodes : nullptr;
   level.additions = ReadAdditions(attributes.additions);
   level.adds_one_label = AddsOneLabel(level.additions);
   level.adds_two_values = AddsTwoValues(level.additions, level.objective.counts_rows) && level.num_bins <= kFewCodes;
@@ -267,7 +300,7 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   int32_t* const leaf = results.Untouched<int32_t>();
   const int64_t lent = results.LastDimension();
   Memory memory(results.Untouched<uint8_t>(), lent);
-  const int64_t most_slots_in_row_order = LooksAtFew(level, table.num_nodes) ? 0 : rules[14];
+  const int64_t most_slots_in_row_order = LooksAtFew(level, table.num_nodes) ? 0 : attributes.num_slots;
   const bool is_complete = [&] {
     if constexpr (std::is_same_v<Code, uint8_t> && std::is_same_v<Value, int32_t>) {
       const RowGrowth by_node{level, limits, open, entries, root_seed, leaf};
@@ -281,7 +314,7 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
 }
 
 // What is wrong with the shapes of a growth, which no array of a right shape leads out of; null if nothing is.
-const char* WrongShapes(Arguments in, const Results& results, int64_t leaf_size, ffi::Span<const int32_t> rules) {
+const char* WrongShapes(Arguments in, const Results& results, int64_t leaf_size, const Attributes& attributes) {
   const Array codes = in.Next(), row = in.Next();
   in.Next(), in.Next();
   const Array value = in.Next();
@@ -289,28 +322,28 @@ const char* WrongShapes(Arguments in, const Results& results, int64_t leaf_size,
   const Array apart = in.Next(), position = in.Next();
   for (int32_t passed = 0; passed < 14; ++passed) in.Next();
   const Array parameters = in.Next();
-  const int64_t num_rows = codes.dimensions[1], num_entries = value.dimensions[1], num_bins = rules[0];
-  const bool are_rows = row.size == 0 || rules[13] != 0 || leaf_size > 0;
+  const int64_t num_rows = codes.dimensions[1], num_entries = value.dimensions[1], num_bins = attributes.num_bins;
+  const bool are_rows = row.size == 0 || attributes.starts_in_row_order || leaf_size > 0;
   if (are_rows && num_entries > num_rows) return "entries that are rows must not be more than these";
   if (num_entries > 0 && num_rows < 1) return "entries need a row";
   const int64_t num_apart = apart.dimensions.back(), num_positions = position.dimensions.back();
   if (num_apart > 0 && num_apart < num_bins) return "first_apart must have a number for every code";
-  if (rules[11] != 0 && num_positions < num_bins) return "position must have a number for every code";
-  if (static_cast<Formula>(rules[1]) == Formula::kNewton && parameters.dimensions.back() < 3) {
+  if (attributes.samples_thresholds && num_positions < num_bins) return "position must have a number for every code";
+  if (attributes.formula == Formula::kNewton && parameters.dimensions.back() < 3) {
     return "Newton steps need three parameters";
   }
-  return results.Capacity() < rules[15] ? "the table must have room for the nodes" : nullptr;
+  return results.Capacity() < attributes.capacity ? "the table must have room for the nodes" : nullptr;
 }
 
-ffi::Error Grow(ffi::ThreadPool pool, ffi::RemainingArgs in, ffi::RemainingRets results,
-                ffi::Span<const int32_t> additions, ffi::Span<const int32_t> node_additions,
-                ffi::Span<const int32_t> rules) {
-  const Attributes attributes{additions, node_additions, rules};
+ffi::Error Grow(ffi::ThreadPool pool, ffi::RemainingArgs in, ffi::RemainingRets results, ffi::Dictionary given) {
+  Attributes attributes{};
+  const ffi::Error unread = ReadAttributes(given, attributes);
+  if (unread.failure()) return unread;
   const ffi::AnyBuffer codes = *in.get<ffi::AnyBuffer>(0), value = *in.get<ffi::AnyBuffer>(4);
   ffi::Result<ffi::AnyBuffer> of_nodes = *results.get<ffi::AnyBuffer>(0);
   const Models models(*of_nodes, 1);
   ffi::Result<ffi::AnyBuffer> leaf = *results.get<ffi::AnyBuffer>(results.size() - 2);
-  const char* const wrong = WrongShapes({in, models, 0}, {results, models, 0}, models.Of(*leaf, 0).size, rules);
+  const char* const wrong = WrongShapes({in, models, 0}, {results, models, 0}, models.Of(*leaf, 0).size, attributes);
   if (wrong != nullptr) return ffi::Error::InvalidArgument(wrong);
   return ForCodes(codes, [&](auto code) {
     return ForValues(value, [&](auto number) {
@@ -330,7 +363,4 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_grow, jaxtree::Grow,
                                   .Ctx<ffi::ThreadPool>()
                                   .RemainingArgs()
                                   .RemainingRets()
-                                  .Attr<ffi::Span<const int32_t>>("additions")       // label, channel, value of each
-                                  .Attr<ffi::Span<const int32_t>>("node_additions")  // the same, of a node's sums
-                                  .Attr<ffi::Span<const int32_t>>("rules")           // in the order of `native._rules`
-);
+                                  .Attrs());
