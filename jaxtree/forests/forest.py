@@ -34,7 +34,9 @@ from jaxtree.forests.samples import (
 )
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Rules, Sizes, has_seeds
 from jaxtree.growth.inputs.checks import check_codes, check_data, check_features, check_limits, check_rules
-from jaxtree.growth.loop.grow import grow_checked
+from jaxtree.growth.loop.grow import Growth, grow_checked
+from jaxtree.growth.loop.on_host import grow_on_host
+from jaxtree.growth.native.trees import grows_on_host
 from jaxtree.growth.plan import costs
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 
@@ -211,9 +213,7 @@ class _ForestGrowth:
         self.size_of_tree = self._size_of_tree()
         self._rounded = None if rows.num_classes else self._round_targets()
         self._weight = _rounded_weight(rows)
-        padding = (0, 0), (0, row_bucket(rows.num_rows) - rows.num_rows)
-        target = rows.target if self._rounded is None else self._rounded.values
-        self._codes, self._target = np.pad(rows.codes, padding), np.pad(target, padding)
+        self._target = rows.target if self._rounded is None else self._rounded.values
         self._on_devices: dict[Device, tuple[Any, Any]] = {}
         # Random thresholds take more of them until leaves are pure.
         share = NODES_PER_ENTRY * (1 + rules.samples_thresholds)
@@ -223,13 +223,17 @@ class _ForestGrowth:
     def __call__(self, batch: Batch, device: Device) -> Forest:
         """Grows the trees of a batch on a device."""
         with jax.default_device(device):
-            return self._grow(batch, *self._arrays_on(device))
+            if device.platform == "cpu" and grows_on_host(self._rules):
+                return self._grow(batch, self._rows.codes, self._target, grow_on_host)
+            return self._grow(batch, *self._arrays_on(device), grow_checked)
 
-    def _grow(self, batch: Batch, codes: Any, target: Any) -> Forest:
+    def _grow(self, batch: Batch, codes: Any, target: Any, grow: Callable[..., Growth]) -> Forest:
         """Grows with more room for nodes and entries until it is enough; batches that follow begin with as much."""
         entries = self._entries(batch)
         num_roots = max(FEWEST_ROOTS, 1 << (batch.room - 1).bit_length())
-        num_entries = row_bucket(max(entries.row.size, self._room_for_entries(batch.room)))
+        num_entries = entries.row.size
+        if grow is not grow_on_host:
+            num_entries = row_bucket(max(num_entries, self._room_for_entries(batch.room)))
         row, tree, weight = (pad_to(values, num_entries) for values in entries)
         data, limits = Data(codes, target, weight, row, tree), self._limits_of(batch, num_roots, entries)
         draws, first = has_seeds(self._rules), self._first_tree + batch.first
@@ -241,7 +245,7 @@ class _ForestGrowth:
             sizes = Sizes(self._rows.num_bins, capacity, num_roots, spread * num_entries)
             # Grown in float64 whatever the user's setting, which every thread has for itself.
             with jax.enable_x64(True):
-                table, complete = grow_checked(data, self._features, limits, self._rules, sizes, key=key)
+                table, complete = grow(data, self._features, limits, self._rules, sizes, key=key)
                 if complete:
                     break
             self._share_of_nodes, self._spread = MORE_NODES * share, 2 * spread
@@ -297,15 +301,16 @@ class _ForestGrowth:
         return round_targets(self._rows.target, total=total, most_count=most_count, centred=centred)
 
     def _arrays_on(self, device: Device) -> tuple[Any, Any]:
-        """Codes and target on a device, once for all its batches; its threads may race to put them there.
+        """Codes and target on a device, in buckets, once for all its batches; its threads may race to put them there.
 
         Where features are scanned they stay on the host, which sorts the entries.
         """
-        if self.size_of_tree.num_scanned:
-            return self._codes, self._target
         if device not in self._on_devices:
+            padding = (0, 0), (0, row_bucket(self._rows.num_rows) - self._rows.num_rows)
+            padded = np.pad(self._rows.codes, padding), np.pad(self._target, padding)
             with jax.enable_x64(True):
-                self._on_devices[device] = jax.device_put((self._codes, self._target), device)
+                is_scanned = self.size_of_tree.num_scanned > 0
+                self._on_devices[device] = padded if is_scanned else jax.device_put(padded, device)
         return self._on_devices[device]
 
 

@@ -6,7 +6,7 @@ from jaxtyping import Int
 
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Missing, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
-from jaxtree.growth.loop.grow import grow_completely
+from jaxtree.growth.loop.on_host import grow_completely
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.nodes import Branching, CodedTable, branching_at, branchings, objective_of
 from jaxtree.tree import SplitKind
@@ -36,7 +36,7 @@ def greedy_tree(
     with jax.enable_x64(True):
         data = Data(table.codes, labels, None if np.all(weight == 1) else weight)
         limits = Limits(max_depth=depth, min_samples_leaf=int(cost.least_rows))
-        tree = jax.tree.map(np.asarray, grow_completely(data, features, limits, rules, sizes))
+        tree = grow_completely(data, features, limits, rules, sizes)
     return branching_at(tree, 0)
 
 

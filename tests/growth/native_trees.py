@@ -9,6 +9,7 @@ import pytest
 from jaxtree import criteria
 from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, grow
 from jaxtree.growth.loop import prepare
+from jaxtree.growth.loop.on_host import grow_on_host, stays_on_host
 from jaxtree.growth.native import trees as native
 from jaxtree.growth.splits.open_features import sets_in_bits
 from jaxtree.tree import SplitKind
@@ -100,7 +101,7 @@ def choose(uses_kernel, monkeypatch):
 
 
 def assert_that_of_xla(case, monkeypatch, *, is_contracted):
-    """The kernel grows the tree of XLA's programs.
+    """The kernel grows the tree of XLA's programs, in a program and perhaps on the host.
 
     Args:
         case: Arguments of `grown`.
@@ -109,11 +110,28 @@ def assert_that_of_xla(case, monkeypatch, *, is_contracted):
     """
     expected = grown(False, monkeypatch, **case)
     assert_same(grown(True, monkeypatch, **case), expected, is_contracted=is_contracted)
+    if stays_on_host(arguments(**case)[3]):
+        assert_same(on_host(**case), expected, is_contracted=is_contracted)
+
+
+def on_host(**case):
+    """The tree of a case, grown by the kernel without XLA."""
+    data, features, limits, rules, sizes = arguments(**case)
+    assert stays_on_host(rules)
+    draws = rules.samples_features or rules.samples_levels or rules.samples_thresholds or rules.draws_ties
+    key = jax.random.key(3) if draws else None
+    growth = grow_on_host(data, features, limits, rules, sizes, key=key)
+    assert growth.complete and all(type(field) is np.ndarray for field in jax.tree.leaves(growth.tree))
+    return growth.tree
 
 
 def assert_same(tree, expected, *, is_contracted=False):
+    """A tree is another; on the host a table has no room for further nodes."""
+    size = tree.capacity
     for field in dataclasses.fields(tree):
         own, other = getattr(tree, field.name), getattr(expected, field.name)
+        if isinstance(own, np.ndarray) and own.ndim:
+            other = other[:size]
         if field.name in ("gain", "impurity") and is_contracted:
             np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-12, err_msg=field.name)
         else:

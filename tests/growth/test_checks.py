@@ -220,10 +220,10 @@ def test_shapes_are_checked_under_a_trace():
 
 def test_a_raw_key_is_named():
     raw = jax.random.key_data(jax.random.key(0))
-    from jaxtree.growth.loop.grow import _root_seeds
+    from jaxtree.growth.loop.grow import root_seeds
 
     with pytest.raises((InvalidTypeError, TypeError), match="key"):
-        _root_seeds(raw, 2)
+        root_seeds(raw, 2)
 
 
 def test_enumerations_may_be_their_numbers():

@@ -30,7 +30,7 @@ from jaxtree.estimators.boosting.metrics import (
 from jaxtree.estimators.boosting.rows import scored_rows
 from jaxtree.estimators.boosting.together import any_in_all, join_parts
 from jaxtree.estimators.common.conventions import progress_of_trees
-from jaxtree.estimators.common.growing import features_of, padded_codes, padded_rows, widths_of
+from jaxtree.estimators.common.growing import features_of, joined_codes, padded_rows, widths_of
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest, join_forests
 
@@ -117,7 +117,7 @@ class BoostingRun:
     def data(self, seed: int) -> BoostData:
         """Returns codes, targets and scores of all rows, padded to buckets."""
         model, dataset = self._model, self.dataset
-        codes = padded_codes([dataset])
+        codes = joined_codes([dataset])
         rows = scored_rows(dataset.sample, codes)
         start = self._start(rows)
         is_ordered = model.has_statistics(dataset.schema)
@@ -125,7 +125,7 @@ class BoostingRun:
         self._categories = order_categories(dataset, features, is_ordered, model.loss_, start, rows, seed)
         of_growth, widths = self._categories.data, widths_of([self._categories.data])
         if of_growth.codes is not dataset.codes:
-            codes = padded_codes([of_growth])
+            codes = joined_codes([of_growth])
             rows = rows._replace(codes=codes)
         features = features_of(
             of_growth.schema, self._categories.features, widths, len(codes) - of_growth.schema.num_features

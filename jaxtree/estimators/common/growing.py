@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_fore
 from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Numbers
-from jaxtree.growth.loop.grow import grow_completely
+from jaxtree.growth.loop.on_host import grow_completely, stays_on_host
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree, take_tree
 from jaxtree.tree.forest import Forest, join_trees
@@ -131,7 +131,7 @@ def _grow_alike(tasks: Sequence[GrowthTask], mesh: Mesh | None) -> list[Tree]:
     if tasks[0].data.across is not None:
         assert mesh is not None
         return _grow_roots(_divided(tasks[0].data, mesh), tasks, Magnitude(), mesh)
-    data, magnitude = _joined_data(tasks)
+    data, magnitude = _joined_data(tasks, pads=not stays_on_host(tasks[0].recipe.rules, mesh))
     return _grow_roots(data, tasks, magnitude, mesh)
 
 
@@ -156,16 +156,18 @@ def _kind_of_growth(task: GrowthTask) -> Hashable:
     return statics, tuple(None if x is None else (x.shape, x.tobytes()) for x in arrays)
 
 
-def _joined_data(tasks: Sequence[GrowthTask]) -> tuple[Data, Magnitude]:
-    """Returns the rows of datasets whose features are the same, except for the number of bins, padded to buckets."""
+def _joined_data(tasks: Sequence[GrowthTask], *, pads: bool) -> tuple[Data, Magnitude]:
+    """Returns the rows of datasets whose features are the same, except for the number of bins; perhaps in buckets."""
     datasets = [task.data for task in tasks]
-    codes, target = padded_codes(datasets), _joined([data.target for data in datasets], axis=1)
+    sizes = [data.codes.shape[1] for data in datasets]
+    codes, target = joined_codes(datasets, pads=pads), _joined([data.target for data in datasets], axis=1)
     magnitude = Magnitude.of(target, tasks[0].recipe.rules.objective)
-    root = np.repeat(np.arange(len(datasets), dtype=np.int32), [data.codes.shape[1] for data in datasets])
-    weight = as_summed([data.weight for data in datasets], root.size)
-    # The padding of codes and targets has weight 0.
-    target, weight = (padded_rows(values, codes.shape[1]) for values in (magnitude.divide(target), weight))
-    root = np.pad(root, (0, codes.shape[1] - root.size)) if len(datasets) > 1 else None
+    target, weight = magnitude.divide(target), as_summed([data.weight for data in datasets], sum(sizes))
+    root = np.repeat(np.arange(len(datasets), dtype=np.int32), sizes) if len(datasets) > 1 else None
+    if pads:
+        # The padding of codes and targets has weight 0.
+        target, weight = (padded_rows(values, codes.shape[1]) for values in (target, weight))
+        root = None if root is None else padded_rows(root, codes.shape[1])
     return Data(codes, target, weight, root=root), magnitude
 
 
@@ -214,7 +216,7 @@ def _grow_roots(data: Data, tasks: Sequence[GrowthTask], magnitude: Magnitude, m
             key=None if recipe.key is None else jnp.stack([t.recipe.key for t in tasks if t.recipe.key is not None]),
             mesh=mesh,
         )
-        table = _trimmed(jax.tree.map(np.asarray, table), datasets[0].num_classes)
+    table = _trimmed(table, datasets[0].num_classes)
     trees = (_with_own_codes(take_tree(table, root=n), own.schema, widths) for n, own in enumerate(datasets))
     return [magnitude.restore(tree) for tree in trees]
 
@@ -270,8 +272,9 @@ def features_of(schema: Schema, options: FeatureOptions, widths: Widths, padding
     if apart is not None:
         apart = np.pad(apart, ((0, padding), (0, max(widths.num_bins - apart.shape[1], 0))))
     monotone = None if options.monotone is None else options.monotone.astype(np.int32)
-    per_feature = (kind.astype(np.int32), widths.num_codes, widths.num_values, monotone, in_average)
-    padded = (None if values is None else np.pad(values, (0, padding)) for values in per_feature)
+    padded = (kind.astype(np.int32), widths.num_codes, widths.num_values, monotone, in_average)
+    if padding:
+        padded = (None if values is None else np.pad(values, (0, padding)) for values in padded)
     position = _positions(schema, widths.num_bins, padding) if options.draws_thresholds else None
     sets = None if options.sets is None else np.pad(options.sets, ((0, padding), (0, 0)))
     return Features(*padded, first_apart=apart, position=position, sets=sets)
@@ -303,14 +306,15 @@ def decode_thresholds(tree: Tree, schema: Schema, *, on_values: bool = False) ->
     threshold[by_threshold], code[by_threshold] = schema.splits(*codes)
     if on_values:
         threshold[by_threshold] = schema.value_thresholds(*codes)
-    return mark_leaves(dataclasses.replace(tree, code=code, threshold=threshold, num_features=schema.num_features))
+    return mark_leaves(tree, threshold=threshold, code=code, num_features=schema.num_features)
 
 
-def mark_leaves(tree: Tree) -> Tree:
-    """Returns the tree with scikit-learn's mark in the splits of leaves."""
-    feature = np.where(tree.is_leaf, LEAF_MARK, tree.feature).astype(np.int32)
-    threshold = np.where(tree.is_leaf, float(LEAF_MARK), tree.threshold)
-    return dataclasses.replace(tree, feature=feature, threshold=threshold)
+def mark_leaves(tree: Tree, **fields: Any) -> Tree:
+    """Returns the tree, perhaps with other fields, with scikit-learn's mark in the splits of leaves."""
+    leaf = tree.is_leaf
+    feature = np.where(leaf, LEAF_MARK, tree.feature).astype(np.int32)
+    threshold = np.where(leaf, float(LEAF_MARK), fields.pop("threshold", tree.threshold))
+    return dataclasses.replace(tree, feature=feature, threshold=threshold, **fields)
 
 
 def as_summed(weights: Sequence[Float64[np.ndarray, " row"] | None], num_rows: int) -> Real[np.ndarray, " row"]:
@@ -335,10 +339,12 @@ def widths_of(datasets: Sequence[Dataset]) -> Widths:
     return Widths(num_values, (num_values + has_missing).astype(np.int32))
 
 
-def padded_codes(datasets: Sequence[Dataset]) -> UInt[np.ndarray, "feature row"]:
-    """Returns the codes of all datasets side by side, padded to buckets; of one without a copy if possible."""
+def joined_codes(datasets: Sequence[Dataset], *, pads: bool = True) -> UInt[np.ndarray, "feature row"]:
+    """Returns the codes of all datasets side by side, perhaps padded to buckets; of one without a copy if possible."""
     widths = widths_of(datasets)
     codes = [_with_common_codes(data, widths) for data in datasets]
+    if not pads:
+        return _joined(codes, axis=1)
     if len(codes) == 1:
         return buckets.pad_codes(codes[0])
     whole = buckets.empty_codes(len(codes[0]), sum(part.shape[1] for part in codes), codes[0].dtype)
@@ -360,6 +366,8 @@ def _with_common_codes(data: Dataset, widths: Widths) -> UInt[np.ndarray, "featu
 def _with_own_codes(tree: Tree, schema: Schema, widths: Widths) -> Tree:
     """Returns the tree with the schema's own codes for missing values."""
     own, common = schema.num_values[tree.feature], widths.num_values[tree.feature]
+    if np.array_equal(schema.num_values, widths.num_values):
+        return dataclasses.replace(tree, missing_code=own)
     code, next_code = (np.where(x == common, own, x).astype(np.int32) for x in (tree.code, tree.next_code))
     threshold = np.where(tree.split_kind == SplitKind.THRESHOLD, (code + next_code) / 2, code)
     return dataclasses.replace(
@@ -381,7 +389,7 @@ def _joined(parts: Sequence[Real[np.ndarray, "..."]], axis: int = 0) -> Real[np.
 
 def _trimmed(tree: Tree, num_classes: tuple[int, ...]) -> Tree:
     """Returns the tree without the classes that pad a target; of one output as a view."""
-    if not num_classes:
+    if num_classes == tree.num_classes:
         return tree
     columns = [tree.count[:, sum(tree.num_classes[:o]) :][:, :n] for o, n in enumerate(num_classes)]
     count = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)

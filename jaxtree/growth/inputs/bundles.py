@@ -268,7 +268,11 @@ def as_type(values: Any, dtype: Any) -> Any:
 def limits_of_roots(limits: Limits, num_roots: int) -> Limits:
     """The limits as arrays of one number per root; of the parameters one row per root."""
     *numbers, parameters = map(as_type, limits, LIMIT_TYPES)
-    spread = lambda values, *row: library_of(values).broadcast_to(values, (num_roots, *row))  # noqa: E731
+
+    def spread(values: Any, *row: int) -> Any:
+        shape = (num_roots, *row)
+        return values if values.shape == shape else library_of(values).broadcast_to(values, shape)
+
     return Limits(*map(spread, numbers), parameters=spread(parameters, parameters.shape[-1]))
 
 

@@ -17,6 +17,7 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Bool, Int32, Shaped
 
+from jaxtree.arrays import FloatLike
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 
 ROWS = "rows"
@@ -31,15 +32,15 @@ class Devices(NamedTuple):
 
     number: int
 
-    def total(self, values: Shaped[Array, "*shape"]) -> Shaped[Array, "*shape"]:
+    def total(self, values: FloatLike) -> FloatLike:
         """The sum over all devices."""
         return lax.psum(values, ROWS) if self.number > 1 else values
 
-    def greatest(self, values: Shaped[Array, "*shape"]) -> Shaped[Array, "*shape"]:
+    def greatest(self, values: FloatLike) -> FloatLike:
         """The greatest over all devices."""
         return lax.pmax(values, ROWS) if self.number > 1 else values
 
-    def least(self, values: Shaped[Array, "*shape"]) -> Shaped[Array, "*shape"]:
+    def least(self, values: FloatLike) -> FloatLike:
         """The least over all devices."""
         return lax.pmin(values, ROWS) if self.number > 1 else values
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Real
 
-from jaxtree.arrays import safe_divide
+from jaxtree.arrays import AnyArray, FloatLike, IntLike, library_of, safe_divide
 from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.whole_numbers import exponent, to_fixed_point, unit_of
 
@@ -56,10 +56,10 @@ class Units:
         is_scaled: Whether weights are in fixed point; if not, their unit is 1.
     """
 
-    weight: Float[Array, ""]
-    target: Float[Array, ""]
-    moment: Float[Array, ""]
-    center: Float[Array, " output"]
+    weight: FloatLike
+    target: FloatLike
+    moment: FloatLike
+    center: Float[AnyArray, " output"]
     is_scaled: bool = dataclasses.field(metadata={"static": True})
 
 
@@ -74,18 +74,18 @@ class EntryWeights(NamedTuple):
         is_scaled: Whether the weights are in fixed point.
     """
 
-    real: Real[Array, " entry"]
-    whole: Int[Array, " entry"]
-    unit: Float[Array, ""]
-    num_terms: Int[Array, ""]
+    real: Real[AnyArray, " entry"]
+    whole: Int[AnyArray, " entry"]
+    unit: FloatLike
+    num_terms: IntLike
     is_scaled: bool
 
 
 class Quantised(NamedTuple):
     """Targets and weights as whole numbers: the labels and values that rows add, and their units."""
 
-    label: Int[Array, "label entry"]
-    value: Int[Array, "value entry"]
+    label: Int[AnyArray, "label entry"]
+    value: Int[AnyArray, "value entry"]
     units: Units
 
 
@@ -111,9 +111,9 @@ class ParentStats(NamedTuple):
 class NodeResult(NamedTuple):
     """The fields of `Tree` that the objective computes for every node."""
 
-    impurity: Float[Array, " node"]
-    count: Real[Array, "node class"]
-    target_sum: Float[Array, "node output"]
+    impurity: Float[AnyArray, " node"]
+    count: Real[AnyArray, "node class"]
+    target_sum: Float[AnyArray, "node output"]
 
 
 @runtime_checkable
@@ -168,13 +168,13 @@ class Objective(Protocol):
     def check_parameters(self, shape: tuple[int, ...], values: np.ndarray | None) -> None:
         """Raises InvalidInputError if the objective cannot use parameters; values that are not known are None."""
 
-    def quantise(self, target: Real[Array, "output entry"], weights: EntryWeights, devices: Devices) -> Quantised:
+    def quantise(self, target: Real[AnyArray, "output entry"], weights: EntryWeights, devices: Devices) -> Quantised:
         """Converts targets and weights to whole numbers."""
         return quantise_numbers(target, weights, devices, is_centred=self.is_centred)
 
     # Values of sums
 
-    def weight(self, sums: Int[Array, "channel *candidate"]) -> Int[Array, "*candidate"]:
+    def weight(self, sums: Int[AnyArray, "channel *candidate"]) -> Int[AnyArray, "*candidate"]:
         """The weight in the sums, in units."""
         return sums[0]
 
@@ -213,7 +213,7 @@ class Objective(Protocol):
         return self.weight(sums.T) > slack
 
     def node_result(
-        self, sums: Int[Array, "node channel"], parameters: Float[Array, "node parameter"], units: Units
+        self, sums: Int[AnyArray, "node channel"], parameters: Float[AnyArray, "node parameter"], units: Units
     ) -> NodeResult:
         """Impurity, class weights and sums of targets of every node."""
         ...
@@ -230,19 +230,19 @@ def parent_stats(
 
 
 def real_weight(
-    objective: Objective, sums: Int[Array, "channel *candidate"], units: Units
-) -> Float[Array, "*candidate"]:
+    objective: Objective, sums: Int[AnyArray, "channel *candidate"], units: Units
+) -> Float[AnyArray, "*candidate"]:
     """The weight in the sums."""
-    return objective.weight(sums).astype(jnp.float64) * units.weight
+    return objective.weight(sums).astype(np.float64) * units.weight
 
 
 def quantise_numbers(
-    target: Real[Array, "output entry"],
+    target: Real[AnyArray, "output entry"],
     weights: EntryWeights,
     devices: Devices,
     *,
     is_centred: bool = False,
-    moment: Callable[[Float[Array, "..."]], Float[Array, "..."]] | None = None,
+    moment: Callable[[Float[AnyArray, "..."]], Float[AnyArray, "..."]] | None = None,
 ) -> Quantised:
     """Returns weights, weighted targets and perhaps weighted moments as whole numbers, and a hash of targets as label.
 
@@ -253,34 +253,35 @@ def quantise_numbers(
         is_centred: Whether the middle of the targets' range is subtracted from them.
         moment: The function of targets that is summed at nodes after the targets.
     """
+    library = library_of(target, weights.real)
     size_of = lambda values: devices.greatest(exponent(values))  # noqa: E731
     used = weights.real > 0
-    center = jnp.zeros(len(target), jnp.float64)
+    center = library.zeros(len(target), np.float64)
     if is_centred:
-        low, high = (jnp.where(used, target, bound) for bound in (jnp.inf, -jnp.inf))
-        low, high = devices.least(jnp.min(low, axis=1)), devices.greatest(jnp.max(high, axis=1))
-        center = jnp.where(low <= high, low / 2 + high / 2, 0.0)
-    shifted = jnp.where(used, target - center[:, None], 0.0)
+        low, high = (library.where(used, target, bound) for bound in (np.inf, -np.inf))
+        low, high = devices.least(low.min(axis=1)), devices.greatest(high.max(axis=1))
+        center = library.where(low <= high, low / 2 + high / 2, 0.0)
+    shifted = library.where(used, target - center[:, None], 0.0)
     size = size_of(shifted)
     if weights.is_scaled:
         unit = unit_of(weights.num_terms, size_of(shifted * weights.real))
         sums = to_fixed_point(shifted * weights.real, unit)
     else:
-        unit = unit_of(weights.num_terms, size, size_of(weights.real.astype(jnp.float64)))
-        sums = to_fixed_point(shifted, unit) * weights.whole.astype(jnp.int64)
-    values, moment_unit = [weights.whole.astype(jnp.int64)[None], sums], jnp.float64(1)
+        unit = unit_of(weights.num_terms, size, size_of(weights.real.astype(np.float64)))
+        sums = to_fixed_point(shifted, unit) * weights.whole.astype(np.int64)
+    values, moment_unit = [weights.whole.astype(np.int64)[None], sums], library.float64(1)
     if moment is not None:
-        moments = jnp.sum(jnp.where(used, moment(shifted), 0.0), axis=0) * weights.real
+        moments = library.where(used, moment(shifted), 0.0).sum(axis=0) * weights.real
         moment_unit = unit_of(weights.num_terms, size_of(moments))
         values.append(to_fixed_point(moments, moment_unit)[None])
     units = Units(weights.unit, unit, moment_unit, center, weights.is_scaled)
     identity = _identity(to_fixed_point(shifted, unit_of(1, size)))
-    return Quantised(identity, jnp.concatenate(values), units)
+    return Quantised(identity, library.concatenate(values), units)
 
 
-def _identity(target: Int[Array, "output entry"]) -> Int[Array, "1 entry"]:
+def _identity(target: Int[AnyArray, "output entry"]) -> Int[AnyArray, "1 entry"]:
     """One number per entry for its targets: equal for equal ones, different (for several almost surely) for others."""
     identity = target[0]
     for other in target[1:]:
-        identity = identity * jnp.int64(6364136223846793005) + other
+        identity = identity * np.int64(6364136223846793005) + other
     return identity[None]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import operator
 from typing import Any
 
 import jax
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Real
 
-from jaxtree.arrays import safe_divide
+from jaxtree.arrays import AnyArray, library_of, safe_divide
 from jaxtree.criteria import (
     Criterion,
     NumberCriterion,
@@ -38,9 +39,9 @@ MOST_WEIGHTS_ADDED = 64
 """Above this number of classes their weights are summed by a reduction, which takes less long to compile."""
 
 
-def _added(parts: list[Array]) -> Array:
+def _added(parts: list[AnyArray]) -> AnyArray:
     """The sum of arrays by additions, which XLA vectorises where it does not vectorise a reduction."""
-    return functools.reduce(jnp.add, parts)
+    return functools.reduce(operator.add, parts)
 
 
 def _check_positive(name: str, value: Any) -> None:
@@ -98,15 +99,16 @@ class Classes(Objective):
             )
         check_range("target", target, self.num_classes)
 
-    def quantise(self, target: Real[Array, "output entry"], weights: EntryWeights, devices: Devices) -> Quantised:
+    def quantise(self, target: Real[AnyArray, "output entry"], weights: EntryWeights, devices: Devices) -> Quantised:
         """Returns the classes as labels, and the weight as the only value."""
-        none = jnp.zeros(self.num_outputs, jnp.float64)
-        units = Units(weights.unit, jnp.float64(1), jnp.float64(1), none, weights.is_scaled)
+        library = library_of(target)
+        one, none = library.float64(1), library.zeros(self.num_outputs, np.float64)
+        units = Units(weights.unit, one, one, none, weights.is_scaled)
         # Classes of an array on a device are not checked; one past the last must not reach past the sums.
-        target = jnp.clip(target, 0, self.num_classes - 1)
+        target = library.clip(target, 0, self.num_classes - 1)
         return Quantised(target, weights.whole[None], units)  # pyright: ignore[reportArgumentType]
 
-    def weight(self, sums: Int[Array, "channel *candidate"]) -> Int[Array, "*candidate"]:
+    def weight(self, sums: Int[AnyArray, "channel *candidate"]) -> Int[AnyArray, "*candidate"]:
         """The weight of all classes of the first output."""
         own = sums[: self.num_classes]
         if self.num_classes > MOST_WEIGHTS_ADDED:
@@ -147,7 +149,7 @@ class Classes(Objective):
         return jnp.any(others > slack, axis=1)
 
     def node_result(
-        self, sums: Int[Array, "node channel"], parameters: Float[Array, "node parameter"], units: Units
+        self, sums: Int[AnyArray, "node channel"], parameters: Float[AnyArray, "node parameter"], units: Units
     ) -> NodeResult:
         """The impurity, and the weight of every class."""
         weight = real_weight(self, sums.T, units)
@@ -197,7 +199,7 @@ class Numbers(Objective):
         if self.criterion.needs_positive and values is not None and values.size and not values.min() >= 0:
             raise InvalidInputError(f"target must be from 0 on for this criterion, got {values.min()}")
 
-    def quantise(self, target: Real[Array, "output entry"], weights: EntryWeights, devices: Devices) -> Quantised:
+    def quantise(self, target: Real[AnyArray, "output entry"], weights: EntryWeights, devices: Devices) -> Quantised:
         """Converts targets, centred if they may be negative, and their moments."""
         return quantise_numbers(target, weights, devices, is_centred=self.is_centred, moment=self.criterion.moment)
 
@@ -234,13 +236,14 @@ class Numbers(Objective):
         return jnp.ones(sums.shape[1], bool)
 
     def node_result(
-        self, sums: Int[Array, "node channel"], parameters: Float[Array, "node parameter"], units: Units
+        self, sums: Int[AnyArray, "node channel"], parameters: Float[AnyArray, "node parameter"], units: Units
     ) -> NodeResult:
         """The impurity, moments included, and the sums of the targets as given."""
+        library = library_of(sums)
         weight = real_weight(self, sums.T, units)
-        moment = sums.T[-1].astype(jnp.float64) * units.moment
-        totals = sums.T[1 : 1 + self.num_outputs].astype(jnp.float64) * units.target
-        explained = _added([self.criterion.explained(weight, total, jnp.float64(1)) for total in totals])
-        impurity = jnp.maximum(moment - explained, 0) / (jnp.where(weight > 0, weight, 1) * self.num_outputs)
+        moment = sums.T[-1].astype(np.float64) * units.moment
+        totals = sums.T[1 : 1 + self.num_outputs].astype(np.float64) * units.target
+        explained = _added([self.criterion.explained(weight, total, np.float64(1)) for total in totals])
+        impurity = library.maximum(moment - explained, 0) / (library.where(weight > 0, weight, 1) * self.num_outputs)
         target_sum = totals.T + units.center * weight[:, None]
-        return NodeResult(jnp.where(weight > 0, impurity, 0), jnp.zeros((len(sums), 0)), target_sum)
+        return NodeResult(library.where(weight > 0, impurity, 0), library.zeros((len(sums), 0)), target_sum)

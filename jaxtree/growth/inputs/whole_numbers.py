@@ -6,12 +6,14 @@ weight a weight is therefore exact to 2**-(61 - log2 n) of the largest weight, a
 the targets' range: 41 bits for a million rows, 51 for a thousand. Whole-number weights keep the unit 1.
 """
 
+import functools
+
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Int32, Int64, UInt32
 
-from jaxtree.arrays import IntLike
+from jaxtree.arrays import AnyArray, FloatLike, IntLike, library_of
 
 BITS = 61
 """Bits of a sum: two fewer than 64-bit integers hold without their sign."""
@@ -25,28 +27,31 @@ LEAST_EXPONENT, MOST_EXPONENT = -1022, 1023
 """Exponents of 64-bit floats."""
 
 
-def exponent(values: Float[Array, "..."]) -> Int64[Array, ""]:
+def exponent(values: FloatLike) -> IntLike:
     """The least e with all values below 2**e in size; exact, so that it does not depend on a device's logarithm."""
-    most = jnp.max(jnp.abs(values), initial=0.0)
-    least_power = LEAST_EXPONENT + jnp.sum(most >= _powers_of_two(), dtype=jnp.int64)
-    return jnp.where(most > 0, least_power, 0)
+    library = library_of(values)
+    most = library.max(library.abs(values), initial=0.0)
+    least_power = LEAST_EXPONENT + library.sum(most >= powers_of_two(), dtype=np.int64)
+    return library.where(most > 0, least_power, 0)
 
 
-def unit_of(num_terms: IntLike, *exponents: Int64[Array, ""], bits: int = BITS) -> Float[Array, ""]:
+def unit_of(num_terms: IntLike, *exponents: IntLike, bits: int = BITS) -> FloatLike:
     """The unit for a sum of `num_terms` terms, each below two to the sum of the exponents, in so many bits."""
-    most = jnp.maximum(jnp.asarray(num_terms, jnp.float64) - 1, 0)
-    power = sum(exponents, start=jnp.int64(0)) - (bits - exponent(most))
-    return _powers_of_two()[jnp.clip(power, LEAST_EXPONENT, MOST_EXPONENT) - LEAST_EXPONENT]
+    library = library_of(num_terms, *exponents)
+    most = library.maximum(library.asarray(num_terms, np.float64) - 1, 0)
+    power = sum(exponents, start=np.int64(0)) - (bits - exponent(most))
+    return library.asarray(powers_of_two())[library.clip(power, LEAST_EXPONENT, MOST_EXPONENT) - LEAST_EXPONENT]
 
 
-def _powers_of_two() -> Float[Array, " exponent"]:
+@functools.cache
+def powers_of_two() -> Float[np.ndarray, " exponent"]:
     """All powers of two among 64-bit floats. A TPU has none, and `jnp.frexp` of them does not compile (JAX 0.10)."""
-    return jnp.asarray(np.ldexp(1.0, np.arange(LEAST_EXPONENT, MOST_EXPONENT + 1)))
+    return np.ldexp(1.0, np.arange(LEAST_EXPONENT, MOST_EXPONENT + 1))
 
 
-def to_fixed_point(values: Float[Array, "*shape"], unit: Float[Array, ""]) -> Int64[Array, "*shape"]:
+def to_fixed_point(values: Float[AnyArray, "*shape"], unit: FloatLike) -> Int64[AnyArray, "*shape"]:
     """The values as whole numbers of units, rounded to the nearest."""
-    return jnp.round(values / unit).astype(jnp.int64)
+    return library_of(values).round(values / unit).astype(np.int64)
 
 
 def are_within(values: Float[Array, "..."], most: float) -> Bool[Array, ""]:

@@ -12,6 +12,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxtree import forks
+from jaxtree.arrays import library_of
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Missing, Rules, Sizes
@@ -119,7 +120,7 @@ def grow_checked(
         check_mesh(mesh)
         if data.row is not None:
             raise InvalidInputError("row cannot be given with a mesh: every device has the entries of its own rows")
-    root_seed = _root_seeds(key, sizes.num_roots)
+    root_seed = root_seeds(key, sizes.num_roots)
     if mesh is not None:
         root_seed = np.asarray(root_seed)
     is_wide = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
@@ -131,24 +132,12 @@ def grow_checked(
         return _grow_on_mesh(_divided(prepared, mesh), mesh=mesh, plan=plan, is_wide=bool(is_wide))
 
 
-def grow_completely(
-    data: Data, features: Features | None, limits: Limits, rules: Rules, sizes: Sizes, **options: Any
-) -> Tree:
-    """Returns the tree of `grow_checked`; grows again with larger tables until they are large enough."""
-    while True:
-        tree, complete = grow_checked(data, features, limits, rules, sizes, **options)
-        if complete:
-            return tree
-        room = sizes.entry_capacity
-        sizes = sizes._replace(capacity=4 * sizes.capacity, entry_capacity=None if room is None else 2 * room)
-
-
 def num_programs() -> int:
     """How many growth programs this process has compiled."""
     return _grow.num_programs() + _grow_on_mesh.num_programs()
 
 
-def _root_seeds(key: Key[Array, "..."] | None, num_roots: int):
+def root_seeds(key: Key[Array, "..."] | None, num_roots: int):
     """A seed for every root: from the key and the root's number, or from its own key, as if it grew alone."""
     if key is None:
         return np.zeros(num_roots, np.uint32)
@@ -243,7 +232,7 @@ def grow_to_leaves(prepared: Prepared, *, plan: Plan) -> tuple[Growth, Int32[Arr
 def _finalise(table: NodeTable, problem: Problem, plan: Plan, *, is_wide: bool) -> Tree:
     """Returns the tree with weights, impurities, and thresholds half way between codes."""
     tree, nodes, rules = table.tree, table.nodes, plan.rules
-    real = jnp.float64 if is_wide else jnp.float32
+    library, real = library_of(tree.code), np.float64 if is_wide else np.float32
     if plan.is_native and describes_nodes(rules.objective):
         weight, fields = tree.weight, NodeResult(tree.impurity, tree.count, tree.target_sum)
     else:
@@ -251,12 +240,12 @@ def _finalise(table: NodeTable, problem: Problem, plan: Plan, *, is_wide: bool) 
         fields = rules.objective.node_result(nodes.sums, problem.limits.parameters[tree.root], problem.units)
     impurity = fields.impurity
     if rules.objective.compares_targets:
-        impurity = jnp.where(nodes.low < nodes.high, impurity, 0)
+        impurity = library.where(nodes.low < nodes.high, impurity, 0)
     if problem.units.is_scaled:
-        weight = (weight.astype(jnp.float64) * problem.units.weight).astype(real)
+        weight = (weight.astype(np.float64) * problem.units.weight).astype(real)
     elif rules.has_wide_sums:
-        weight = weight.astype(jnp.int32)
-    is_float = jnp.issubdtype(fields.count.dtype, jnp.floating)
+        weight = weight.astype(np.int32)
+    is_float = np.issubdtype(fields.count.dtype, np.floating)
     threshold = (tree.code + tree.next_code).astype(real) / 2
     tree = dataclasses.replace(
         tree,
@@ -265,7 +254,7 @@ def _finalise(table: NodeTable, problem: Problem, plan: Plan, *, is_wide: bool) 
         target_sum=fields.target_sum.astype(real),
         impurity=impurity.astype(real),
         gain=tree.gain.astype(real),
-        threshold=jnp.where(tree.split_kind == SplitKind.THRESHOLD, threshold, tree.code.astype(real)),
+        threshold=library.where(tree.split_kind == SplitKind.THRESHOLD, threshold, tree.code.astype(real)),
     )
     learns = rules.missing == Missing.LEARN or plan.num_words > 0
     return resolve_missing(tree) if learns else tree

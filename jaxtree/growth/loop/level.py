@@ -2,12 +2,15 @@
 
 import dataclasses
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int32
 
+from jaxtree.arrays import library_of
 from jaxtree.growth.loop.frontier import chunk_stop
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.growth.plan.problem import NodeContext, NodeTable, Problem, State, hand_down_seeds, node_context
@@ -214,13 +217,21 @@ def resolve_missing(tree: Tree) -> Tree:
 
     `tree.weight` must be filled in.
     """
-    node = jnp.arange(tree.parent.size, dtype=jnp.int32)
+    library = library_of(tree.parent)
+    node = library.arange(tree.parent.size, dtype=np.int32)
     is_child = (tree.depth > 0) & (node < tree.num_nodes)
-    parent = jnp.where(is_child, tree.parent, tree.parent.size)
-    heaviest = jnp.zeros_like(tree.weight).at[parent].max(tree.weight, mode="drop")
+    heaviest = _greatest_of(tree.weight, tree.parent, is_child)
     is_heaviest = is_child & (tree.weight == heaviest[tree.parent])
-    branch = node - tree.first_child[tree.parent]
-    fallback = jnp.zeros_like(branch).at[jnp.where(is_heaviest, parent, tree.parent.size)].max(branch, mode="drop")
+    fallback = _greatest_of(node - tree.first_child[tree.parent], tree.parent, is_heaviest)
     return dataclasses.replace(
-        tree, missing_branch=jnp.where(tree.missing_branch == UNRESOLVED, fallback, tree.missing_branch)
+        tree, missing_branch=library.where(tree.missing_branch == UNRESOLVED, fallback, tree.missing_branch)
     )
+
+
+def _greatest_of(values: Any, parent: Any, is_asked: Any) -> Any:
+    """The greatest value of every node's children, of those that are asked for; 0 without any."""
+    if library_of(values) is np:
+        greatest = np.zeros_like(values)
+        np.maximum.at(greatest, parent[is_asked], values[is_asked])
+        return greatest
+    return jnp.zeros_like(values).at[jnp.where(is_asked, parent, parent.size)].max(values, mode="drop")

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float64, Int32, Real, UInt, UInt32
+from jaxtyping import Bool, Float64, Int32, Real, Shaped, UInt, UInt32
 
-from jaxtree.arrays import AnyArray, OptionalArray
+from jaxtree.arrays import AnyArray, OptionalArray, library_of
 from jaxtree.buckets import bin_bucket, feature_bucket, feature_round, subset_bins
 from jaxtree.growth.inputs.bundles import (
     NO_LIMIT,
@@ -79,7 +79,9 @@ def prepare(
     backend = backend_of(platform, devices.number)
     can_scan &= num_entries >= backend.costs.window
     most_bins = backend.costs.most_bins_tabled if can_scan else NO_LIMIT
-    shapes, lists = list_features(features, sizes.num_bins, rules.kinds, most_bins)
+    has_tables = not is_native or _may(lambda kind: kind == SplitKind.SUBSET, features.split_kind)
+    nothing = np.zeros(0, np.int32)
+    shapes, lists = list_features(features, sizes.num_bins, rules.kinds, most_bins) if has_tables else ((), (nothing,))
     row, root = (None if x is None else as_type(x, np.int32) for x in (data.row, data.root))
     order = sorted_entries(codes, lists[-1], row, root, num_entries)
     num_sampled = 0 if len(order) or not rules.samples_features else _num_sampled(limits, len(codes))
@@ -205,42 +207,54 @@ def sorted_entries(codes: Any, scanned: Any, row: Any, root: Any, num_entries: i
 
 def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
     """Returns the entries, with weights and targets as whole numbers, and the units of these."""
+    library = library_of(prepared.codes, prepared.target)
     row, is_scaled, devices = prepared.entry_row, plan.rules.is_scaled, plan.devices
     num_entries = prepared.target.shape[1] if row is None else row.size
     target = prepared.target if row is None else prepared.target[:, row]
-    row = jnp.arange(num_entries, dtype=jnp.int32) if row is None else row
-    real = jnp.ones(num_entries, jnp.float64) if prepared.weight is None else prepared.weight
-    root = jnp.zeros(num_entries, jnp.int32) if prepared.entry_root is None else prepared.entry_root
-    whole, unit = real.astype(jnp.int32), jnp.float64(1)
+    row = library.arange(num_entries, dtype=np.int32) if row is None else row
+    real = library.ones(num_entries, np.float64) if prepared.weight is None else prepared.weight
+    root = library.zeros(num_entries, np.int32) if prepared.entry_root is None else prepared.entry_root
+    whole, unit = real.astype(np.int32), library.float64(1)
     # Entries without weight may be padding, whose number depends on the devices.
-    num_terms = devices.total(jnp.sum(real > 0))
+    num_terms = devices.total((real > 0).sum())
     if is_scaled:
         unit = unit_of(num_terms, devices.greatest(exponent(real)))
         whole = to_fixed_point(real, unit)
     weights = EntryWeights(real, whole, unit, num_terms, is_scaled)
     label, value, units = plan.rules.objective.quantise(target, weights, devices)
     padding = plan.entry_capacity - num_entries
-    pad = lambda x: jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, padding)])  # noqa: E731
+    pad = lambda x: _padded_after(x, padding)  # noqa: E731
     size = -(-num_entries // plan.entries_per_block) * plan.entries_per_block
     # Unused places must not sort as entries of the first tree.
-    slot = jnp.pad(root, (0, padding), constant_values=DONE)
-    return Entries(pad(row), pad(label), pad(value), slot, jnp.int32(size)), units
+    slot = _padded_after(root, padding, DONE)
+    return Entries(pad(row), pad(label), pad(value), slot, library.int32(size)), units
+
+
+def _padded_after(values: Shaped[AnyArray, "*axis entry"], padding: int, constant: int = 0) -> Any:
+    """The values with so many more entries."""
+    if padding == 0:
+        return values
+    widths = [(0, 0)] * (values.ndim - 1) + [(0, padding)]
+    return library_of(values).pad(values, widths, constant_values=constant)
 
 
 def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
     """Returns the problem, with limits in units of the sums; pads codes to the entries if these start in row order."""
     codes = prepared.codes
     if plan.starts_in_row_order:
-        codes = jnp.pad(codes, ((0, 0), (0, plan.entry_capacity - codes.shape[1])))
-    limits, rules = prepared.limits, plan.rules
+        codes = _padded_after(codes, plan.entry_capacity - codes.shape[1])
+    library, limits, rules = library_of(codes), prepared.limits, plan.rules
     slack = C45_TOLERANCE if rules.is_c45 else 0.0
-    dtype, most = (jnp.int64, 2.0**62) if rules.has_wide_sums else (jnp.int32, 2.0**31 - 1)
+    dtype, most = (np.int64, 2.0**62) if rules.has_wide_sums else (np.int32, 2.0**31 - 1)
 
     def in_units(weight):
-        return jnp.clip(jnp.ceil((weight - slack) / units.weight), 1, most).astype(dtype)
+        return library.clip(library.ceil((weight - slack) / units.weight), 1, most).astype(dtype)
+
+    def in_rows(number):
+        return library.minimum(library.ceil(number), 2.0**31 - 1).astype(np.int32)
 
     # Minimum numbers of rows limit weights, unless rows are counted.
-    none = jnp.zeros_like(limits.min_samples_leaf)
+    none = library.zeros_like(limits.min_samples_leaf)
     leaf_rows, leaf_weight = limits.min_samples_leaf, limits.min_weight_leaf
     split_rows, split_weight = limits.min_samples_split, none
     if not rules.counts_rows:
@@ -257,17 +271,17 @@ def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
         limits=RootLimits(
             max_depth=limits.max_depth,
             split_weight=in_units(split_weight),
-            split_rows=jnp.ceil(split_rows).astype(jnp.int32),
+            split_rows=in_rows(split_rows),
             min_gain=limits.min_gain,
             min_impurity_decrease=limits.min_impurity_decrease,
             max_features=limits.max_features,
             level_features=limits.level_features,
             max_leaf_nodes=limits.max_leaf_nodes,
-            leaf_weight=in_units(jnp.maximum(leaf_weight, limits.min_weight_leaf)),
-            leaf_rows=jnp.ceil(leaf_rows).astype(jnp.int32),
+            leaf_weight=in_units(library.maximum(leaf_weight, limits.min_weight_leaf)),
+            leaf_rows=in_rows(leaf_rows),
             mdl_correction=limits.mdl_correction,
-            num_declared_classes=jnp.where(declared > 0, declared, max(rules.objective.classes, default=0)),
-            parameters=jnp.asarray(limits.parameters),
+            num_declared_classes=library.where(declared > 0, declared, max(rules.objective.classes, default=0)),
+            parameters=library.asarray(limits.parameters),
         ),
         units=units,
     )

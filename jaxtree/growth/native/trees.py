@@ -9,17 +9,18 @@ import functools
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int32, UInt32
+from jaxtyping import Int32, UInt32
 
 from jaxtree import kernel
+from jaxtree.arrays import AnyArray, library_of
 from jaxtree.criteria import entropy, gini, misclassification, poisson, squared_error
-from jaxtree.growth.inputs.bundles import ResolvedRules
+from jaxtree.growth.inputs.bundles import ResolvedRules, Rules
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import Addition, Objective
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
-from jaxtree.growth.plan.plan import MANY_CLASSES, Plan
+from jaxtree.growth.native.calls import Attributes, call_kernel
+from jaxtree.growth.plan.plan import Plan
 from jaxtree.growth.plan.problem import Entries, NodeState, NodeTable, Problem
 from jaxtree.tree import Tree
 
@@ -72,16 +73,30 @@ def has_handler(handler: str) -> bool:
 
 def can_grow(rules: ResolvedRules) -> bool:
     """Whether the kernel is there and knows these rules: of Newton steps all but those that share rows."""
-    shares = rules.shares_missing and type(rules.objective) is Newton
-    return is_available() and _formula(rules.objective) is not None and not shares
+    return knows_rules(rules) and not (type(rules.objective) is Newton and rules.shares_missing)
+
+
+def knows_rules(rules: Rules | ResolvedRules) -> bool:
+    """Whether the kernel is there and grows trees by these rules, of Newton steps where no row is shared."""
+    return is_available() and _formula(rules.objective) is not None
+
+
+def grows_on_host(rules: Rules) -> bool:
+    """Whether the kernel grows trees by these rules from NumPy's arrays, with the bits of a program of XLA.
+
+    XLA has logarithms of its own, and with them the moments of Poisson's deviance.
+    """
+    objective = rules.objective
+    of_squares = type(objective) is Numbers and objective.criterion is squared_error
+    return knows_rules(rules) and (type(objective) is Classes or of_squares)
 
 
 def describes_nodes(objective: Objective) -> bool:
     """Whether `grow_nodes` returns weights, impurities and the weights of classes, and no sums of nodes.
 
-    Of many classes it does: it looks at the nodes that are made, where XLA looks at all that there is room for.
+    Of classes it does: it looks at the nodes that are made, where XLA looks at all that there is room for.
     """
-    return max(objective.classes, default=0) >= MANY_CLASSES
+    return bool(objective.classes)
 
 
 def _formula(objective: Objective) -> int | None:
@@ -89,62 +104,70 @@ def _formula(objective: Objective) -> int | None:
 
     A class derived from a known one may compute anything else, so it has none.
     """
-    if type(objective) is Newton:
+    kind = type(objective)
+    if kind is Newton:
         return NEWTON
-    if isinstance(objective, Classes | Numbers) and type(objective) in (Classes, Numbers):
-        return FORMULAS.get(objective.criterion)
-    return None
+    # No `isinstance`, which takes long of a protocol.
+    return FORMULAS.get(objective.criterion) if kind is Classes or kind is Numbers else None  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def grow_nodes(
-    problem: Problem, entries: Entries, root_seed: UInt32[Array, " root"], *, plan: Plan, tells_leaves: bool = False
-) -> tuple[NodeTable, Int32[Array, " row"]]:
+    problem: Problem, entries: Entries, root_seed: UInt32[AnyArray, " root"], *, plan: Plan, tells_leaves: bool = False
+) -> tuple[NodeTable, Int32[AnyArray, " row"]]:
     """The nodes of all trees, with their sums; and the leaf of every row of a single tree, if it is asked for.
 
-    Of many classes, see `describes_nodes`, the tree has the weights of classes in place of sums, and weights in units.
+    Of classes, see `describes_nodes`, the tree has their weights in place of sums, and weights in units. On arrays of
+    the host it is grown there, and has no room for further nodes: no program of XLA is compiled.
     """
     features, limits, rules, size = problem.features, problem.limits, plan.rules, plan.capacity
-    none = jnp.zeros((len(problem.num_codes), 0), jnp.int32)
-    or_none = lambda values, dtype=jnp.int32: none.astype(dtype) if values is None else values  # noqa: E731
+    library = library_of(problem.codes, entries.value)
+    none = library.zeros((len(problem.num_codes), 0), np.int32)
+
+    def or_none(values: Any, dtype: Any = np.int32) -> Any:
+        return none.astype(dtype) if values is None else values
+
     arrays = (
         problem.codes, entries.row, entries.slot, entries.label, entries.value,
-        features.kind, problem.num_codes, features.missing_code, problem.in_average.astype(jnp.int32),
-        or_none(features.monotone), or_none(features.first_apart), or_none(problem.position, jnp.float64),
-        or_none(problem.sets, jnp.uint32),
-        jnp.stack([problem.units.weight, problem.units.target]),
+        features.kind, problem.num_codes, features.missing_code, problem.in_average.astype(np.int32),
+        or_none(features.monotone), or_none(features.first_apart), or_none(problem.position, np.float64),
+        or_none(problem.sets, np.uint32),
+        library.stack([problem.units.weight, problem.units.target]),
         limits.max_depth, limits.split_weight, limits.split_rows, limits.min_gain, limits.min_impurity_decrease,
         limits.max_features, limits.level_features, limits.max_leaf_nodes, limits.leaf_weight, limits.leaf_rows,
         limits.mdl_correction, limits.num_declared_classes, limits.parameters, root_seed,
     )  # fmt: skip
     objective = rules.objective
     is_described = describes_nodes(objective)
-    sums_type = jnp.float64 if is_described and rules.is_scaled else entries.value.dtype
+    value_type = entries.value.dtype
     described = size if is_described else 0
-    compared = jax.ShapeDtypeStruct((size if objective.compares_targets else 0,), jnp.int64)
+    compared = ((size if objective.compares_targets else 0,), np.int64)
     results = (
-        *(jax.ShapeDtypeStruct((size,), jnp.int32),) * len(FIELDS),
-        jax.ShapeDtypeStruct((size,), jnp.float64),
-        jax.ShapeDtypeStruct((size, plan.num_words), jnp.uint32),
-        jax.ShapeDtypeStruct((size, objective.num_node_channels), sums_type),
+        *(((size,), np.int32),) * len(FIELDS),
+        ((size,), np.float64),
+        ((size, plan.num_words), np.uint32),
+        ((size, objective.num_node_channels), np.float64 if is_described and rules.is_scaled else value_type),
         compared,
         compared,
-        jax.ShapeDtypeStruct((described,), entries.value.dtype),
-        jax.ShapeDtypeStruct((described,), jnp.float64),
-        jax.ShapeDtypeStruct((2,), jnp.int32),
-        jax.ShapeDtypeStruct((problem.codes.shape[1] if tells_leaves else 0,), jnp.int32),
-        jax.ShapeDtypeStruct((_bytes_lent(entries, plan),), jnp.uint8),
+        ((described,), value_type),
+        ((described,), np.float64),
+        ((2,), np.int32),
+        ((problem.codes.shape[1] if tells_leaves else 0,), np.int32),
+        ((_bytes_lent(entries, plan),), np.uint8),
     )
-    call = jax.ffi.ffi_call("jaxtree_grow", results, vmap_method="expand_dims")
-    whole = call(*arrays, **_attributes(plan))
-    fields, (gain, subset, sums, low, high, *described, end, leaf, _) = whole[: len(FIELDS)], whole[len(FIELDS) :]
-    weight, impurity = described if is_described else (jnp.zeros(size), jnp.zeros(size))
-    count = sums if is_described else jnp.zeros((size, 0))
+    *of_nodes, end, leaf, _ = call_kernel("jaxtree_grow", results, arrays, _attributes(plan))
+    if library is np:
+        # Copies, for all results are one piece of memory, with what the kernel worked in.
+        size = int(end[0])
+        of_nodes = [values[:size].copy() for values in of_nodes]
+    fields, (gain, subset, sums, low, high, *described) = of_nodes[: len(FIELDS)], of_nodes[len(FIELDS) :]
+    weight, impurity = described if is_described else (library.zeros(size), library.zeros(size))
+    count = sums if is_described else library.zeros((size, 0))
     tree = Tree(
-        **dict(zip(FIELDS, fields, strict=True)), gain=gain, subset=subset, num_nodes=end[0],
-        threshold=jnp.zeros(size), weight=weight, impurity=impurity,
-        count=count, target_sum=jnp.zeros((size, 0)), num_classes=objective.classes,
+        **dict(zip(FIELDS, fields, strict=True)), gain=gain, subset=subset, num_nodes=library.asarray(end[0]),
+        threshold=library.zeros(size), weight=weight, impurity=impurity,
+        count=count, target_sum=library.zeros((size, 0)), num_classes=objective.classes,
     )  # fmt: skip
-    unused = jnp.zeros(0)
+    unused = library.zeros(0)
     return NodeTable(tree, NodeState(sums, low, high, unused, unused, root_seed[:0], root_seed[:0]), end[1] > 0), leaf
 
 
@@ -156,10 +179,11 @@ def _bytes_lent(entries: Entries, plan: Plan) -> int:
     if not plan.starts_in_row_order or plan.num_slots == 0:
         return 0
     width = -(-(plan.rules.num_channels + 1) // 4) * 4
-    return plan.entry_capacity * 4 * (3 + 2 * width) if entries.value.dtype == jnp.int32 else 0
+    return plan.entry_capacity * 4 * (3 + 2 * width) if entries.value.dtype == np.int32 else 0
 
 
-def _attributes(plan: Plan) -> dict[str, Any]:
+@functools.lru_cache
+def _attributes(plan: Plan) -> Attributes:
     """What is static of a growth, by the names that native/src/ffi/grow.cc reads."""
     rules, objective = plan.rules, plan.rules.objective
     formula = _formula(objective)
@@ -179,12 +203,11 @@ def _attributes(plan: Plan) -> dict[str, Any]:
         "samples_thresholds": rules.samples_thresholds, "draws_ties": rules.draws_ties,
         "grows_best_first": rules.grows_best_first, "starts_in_row_order": plan.starts_in_row_order,
     }  # fmt: skip
-    return {
-        **{name: np.int32(number) for name, number in numbers.items()},
-        **{name: bool(flag) for name, flag in flags.items()},
-        "additions": _flat(rules.additions),
-        "node_additions": _flat(objective.additions),
-    }
+    return Attributes(
+        {name: np.int32(number) for name, number in numbers.items()}
+        | {name: bool(flag) for name, flag in flags.items()}
+        | {"additions": _flat(rules.additions), "node_additions": _flat(objective.additions)}
+    )
 
 
 def _flat(additions: tuple[Addition, ...]) -> np.ndarray:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32, Int64, UInt, UInt32
 
-from jaxtree.arrays import OptionalArray, child_hash, mix
+from jaxtree.arrays import AnyArray, OptionalArray, child_hash, mix
 from jaxtree.growth.inputs.bundles import ResolvedRules, has_seeds
 from jaxtree.growth.inputs.objective import ParentStats, Units, parent_stats
 from jaxtree.growth.plan.plan import Plan
@@ -38,9 +38,9 @@ class FeatureContext(NamedTuple):
         first_apart: For every code the first code far enough above to be separated; None if all are.
     """
 
-    number: Int32[Array, "*f"]
-    kind: Int32[Array, "*f"]
-    missing_code: Int32[Array, "*f"]
+    number: Int32[AnyArray, "*f"]
+    kind: Int32[AnyArray, "*f"]
+    missing_code: Int32[AnyArray, "*f"]
     monotone: OptionalArray
     first_apart: OptionalArray
 
@@ -104,19 +104,19 @@ class RootLimits(NamedTuple):
         parameters: The numbers of the objective.
     """
 
-    max_depth: Int32[Array, " root"]
-    split_weight: Int[Array, " root"]
-    split_rows: Int32[Array, " root"]
-    min_gain: Float[Array, " root"]
-    min_impurity_decrease: Float[Array, " root"]
-    max_features: Int32[Array, " root"]
-    level_features: Int32[Array, " root"]
-    max_leaf_nodes: Int32[Array, " root"]
-    leaf_weight: Int[Array, " root"]
-    leaf_rows: Int32[Array, " root"]
-    mdl_correction: Float[Array, " root"]
-    num_declared_classes: Float[Array, " root"]
-    parameters: Float[Array, "root parameter"]
+    max_depth: Int32[AnyArray, " root"]
+    split_weight: Int[AnyArray, " root"]
+    split_rows: Int32[AnyArray, " root"]
+    min_gain: Float[AnyArray, " root"]
+    min_impurity_decrease: Float[AnyArray, " root"]
+    max_features: Int32[AnyArray, " root"]
+    level_features: Int32[AnyArray, " root"]
+    max_leaf_nodes: Int32[AnyArray, " root"]
+    leaf_weight: Int[AnyArray, " root"]
+    leaf_rows: Int32[AnyArray, " root"]
+    mdl_correction: Float[AnyArray, " root"]
+    num_declared_classes: Float[AnyArray, " root"]
+    parameters: Float[AnyArray, "root parameter"]
 
 
 class Problem(NamedTuple):
@@ -134,21 +134,21 @@ class Problem(NamedTuple):
         units: Units of the sums.
     """
 
-    codes: UInt[Array, "feature row"]
+    codes: UInt[AnyArray, "feature row"]
     features: FeatureContext
-    num_codes: Int32[Array, " feature"]
-    in_average: Bool[Array, " feature"]
-    lists: tuple[Int32[Array, " listed"], ...]
+    num_codes: Int32[AnyArray, " feature"]
+    in_average: Bool[AnyArray, " feature"]
+    lists: tuple[Int32[AnyArray, " listed"], ...]
     position: OptionalArray
     sets: OptionalArray
     limits: RootLimits
     units: Units
 
-    def take_features(self, number: Int32[Array, "*some"]) -> FeatureContext:
+    def take_features(self, number: Int32[AnyArray, "*some"]) -> FeatureContext:
         """The features of the given numbers."""
         return jax.tree.map(lambda values: values[number], self.features)
 
-    def is_there(self, number: Int32[Array, "*some"]) -> Bool[Array, "*some"]:
+    def is_there(self, number: Int32[AnyArray, "*some"]) -> Bool[AnyArray, "*some"]:
         """Whether the numbers are those of features, not of padding or past all."""
         return self.num_codes.at[number].get(mode="fill", fill_value=0) > 0
 
@@ -166,13 +166,13 @@ class NodeState(NamedTuple):
         sets: The sets of features that contain all above the node, a bit each.
     """
 
-    sums: Int[Array, "node channel"]
-    low: Int64[Array, "*node"]
-    high: Int64[Array, "*node"]
-    lower: Float[Array, "*node"]
-    upper: Float[Array, "*node"]
-    seed: UInt32[Array, "*node"]
-    sets: UInt32[Array, "*node"]
+    sums: Int[AnyArray, "node channel"]
+    low: Int64[AnyArray, "*node"]
+    high: Int64[AnyArray, "*node"]
+    lower: Float[AnyArray, "*node"]
+    upper: Float[AnyArray, "*node"]
+    seed: UInt32[AnyArray, "*node"]
+    sets: UInt32[AnyArray, "*node"]
 
 
 class NodeTable(NamedTuple):
@@ -180,7 +180,7 @@ class NodeTable(NamedTuple):
 
     tree: Tree
     nodes: NodeState
-    complete: Bool[Array, ""]
+    complete: Bool[AnyArray, ""]
 
 
 class Entries(NamedTuple):
@@ -194,11 +194,11 @@ class Entries(NamedTuple):
         size: The number of entries.
     """
 
-    row: Int32[Array, " entry"]
-    label: Int[Array, "label entry"]
-    value: Int[Array, "value entry"]
-    slot: Int32[Array, " entry"]
-    size: Int32[Array, ""]
+    row: Int32[AnyArray, " entry"]
+    label: Int[AnyArray, "label entry"]
+    value: Int[AnyArray, "value entry"]
+    slot: Int32[AnyArray, " entry"]
+    size: Int32[AnyArray, ""]
 
 
 class Frontier(NamedTuple):

@@ -111,7 +111,7 @@ bool LooksAtFew(const Level<Code, Value>& level, int64_t num_roots) {
   return 4 * int64_t{*std::max_element(level.most_features, level.most_features + num_roots)} < num_features;
 }
 
-// What is static of a growth; see `_attributes` of `jaxtree/growth/native.py`.
+// What is static of a growth; see `_attributes` of `jaxtree/growth/native/trees.py`.
 struct Attributes {
   ffi::Span<const int32_t> additions, node_additions;  // label, channel and value of each
   int32_t num_bins, subset_bins, num_slots, capacity, num_classes, num_outputs, num_channels;

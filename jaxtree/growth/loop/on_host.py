@@ -1,0 +1,70 @@
+"""Growth for estimators, whose trees lie on the host: by the kernel in C++ alone where it can, without XLA.
+
+A program is compiled for the shapes of a table, which takes longer than to grow a tree of a few thousand rows, and then
+takes longer to start than a tree of a few hundred.
+"""
+
+import functools
+
+import jax
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Array, Key
+
+from jaxtree.growth.inputs.bundles import Data, Features, Limits, Rules, Sizes
+from jaxtree.growth.inputs.mesh import devices_of
+from jaxtree.growth.loop.grow import Growth, grow_checked, grow_levels, root_seeds
+from jaxtree.growth.loop.prepare import prepare
+from jaxtree.growth.native.trees import grows_on_host
+from jaxtree.tree import Tree
+
+
+def stays_on_host(rules: Rules, mesh: Mesh | None = None) -> bool:
+    """Whether `grow_on_host` can grow by these rules, and a fit has no other device.
+
+    Then arrays need no padding: no program is compiled for their shapes.
+    """
+    return mesh is None and jax.default_backend() == "cpu" and grows_on_host(rules)
+
+
+def grow_on_host(
+    data: Data,
+    features: Features | None,
+    limits: Limits,
+    rules: Rules,
+    sizes: Sizes,
+    *,
+    key: Key[Array, "..."] | None = None,
+) -> Growth:
+    """Returns what `grow` does, in NumPy's arrays: the kernel in C++ grows the trees, and no program is compiled.
+
+    The table has no room for further nodes.
+    """
+    root_seed = np.asarray(root_seeds(key, sizes.num_roots))
+    plan, prepared = prepare(data, features, limits, rules, sizes, root_seed, platform="cpu", devices=devices_of(None))
+    assert plan.is_native
+    with np.errstate(all="ignore"):
+        return grow_levels(prepared, plan=plan, is_wide=True)
+
+
+def grow_completely(
+    data: Data,
+    features: Features | None,
+    limits: Limits,
+    rules: Rules,
+    sizes: Sizes,
+    *,
+    key: Key[Array, "..."] | None = None,
+    mesh: Mesh | None = None,
+) -> Tree:
+    """Returns the tree of `grow`, on the host; grows again, with more room, until it is enough.
+
+    Bundles must be right: nothing is checked.
+    """
+    grow_once = grow_on_host if stays_on_host(rules, mesh) else functools.partial(grow_checked, mesh=mesh)
+    while True:
+        tree, complete = grow_once(data, features, limits, rules, sizes, key=key)
+        if complete:
+            return jax.tree.map(np.asarray, tree) if grow_once is not grow_on_host else tree
+        room = sizes.entry_capacity
+        sizes = sizes._replace(capacity=4 * sizes.capacity, entry_capacity=None if room is None else 2 * room)

@@ -1,0 +1,139 @@
+"""Calls of the kernel in C++: in a program of XLA, or on arrays of the host, for which nothing is compiled.
+
+The functions of the kernel are handlers of XLA. A growth on the host calls them by ctypes, see
+`native/src/ffi/host_call.cc`: XLA would first compile a program for the shapes of the table, and take longer to start
+it than a small table takes to grow a tree.
+"""
+
+import ctypes
+import functools
+import math
+import os
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxtree import kernel
+from jaxtree.arrays import library_of
+from jaxtree.errors import InvalidInputError
+
+TYPES = {
+    np.dtype(name): number
+    for name, number in {
+        "bool": 1, "int8": 2, "int16": 3, "int32": 4, "int64": 5, "uint8": 6, "uint16": 7, "uint32": 8, "uint64": 9,
+        "float32": 11, "float64": 12,
+    }.items()
+}  # fmt: skip
+"""The numbers of types in XLA's interface (`XLA_FFI_DataType` of xla/ffi/api/c_api.h)."""
+
+MOST_AXES = 4
+"""Axes of an array in a call on the host, see `HostArray` of host_call.cc."""
+
+ALIGNMENT = 64
+"""Bytes: a result begins at a multiple of them, as arrays of XLA do."""
+
+LARGE = 2**15
+"""Elements: with no larger argument, a call stays on its thread, as to wait for others would take longer."""
+
+MESSAGE_SIZE = 1024
+
+Results = Sequence[tuple[tuple[int, ...], Any]]
+"""The shape and type of every result."""
+
+
+class Attributes:
+    """The numbers of a call that are no arrays of it, by name; made once for many calls.
+
+    Args:
+        values: Whole numbers, truth values and arrays of them, of the types that the handler reads.
+    """
+
+    def __init__(self, values: Mapping[str, Any]):
+        self.values = dict(values)
+        self.number = len(self.values)
+        self._arrays = [(name.encode(), np.asarray(value)) for name, value in sorted(self.values.items())]
+        described = []
+        self._names = [ctypes.create_string_buffer(name) for name, _ in self._arrays]
+        for name, (_, value) in zip(self._names, self._arrays, strict=True):
+            size = -1 if value.ndim == 0 else value.size
+            described += [ctypes.addressof(name), TYPES[value.dtype], size, value.ctypes.data]
+        self.described = struct.pack(f"{len(described)}q", *described)
+
+
+def call_kernel(handler: str, results: Results, arrays: Sequence[Any], attributes: Attributes) -> list[Any]:
+    """Calls a function of the kernel.
+
+    Args:
+        handler: Its name.
+        results: The shapes and types of what it returns.
+        arrays: Its arguments: on the host if all are NumPy's.
+        attributes: Its further numbers.
+
+    Returns:
+        The results, in the library of the arguments.
+
+    Raises:
+        InvalidInputError: The kernel refuses the arguments.
+        MemoryError: There is not enough memory.
+    """
+    if library_of(*arrays) is not np:
+        shapes = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in results]
+        return list(jax.ffi.ffi_call(handler, shapes, vmap_method="expand_dims")(*arrays, **attributes.values))
+    arguments = [np.ascontiguousarray(array) for array in arrays]
+    made = _allocate(results)
+    call, function = _find(handler)
+    message = ctypes.create_string_buffer(MESSAGE_SIZE)
+    given, returned = _describe(arguments), _describe(made)
+    status = call(
+        function, given, len(arguments), returned, len(made), attributes.described, attributes.number,
+        _num_cores() if max(array.size for array in arguments) > LARGE else 1, message, MESSAGE_SIZE,
+    )  # fmt: skip
+    if status:
+        raise (InvalidInputError if status == 1 else MemoryError)(message.value.decode(errors="replace"))
+    return made
+
+
+def _allocate(results: Results) -> list[np.ndarray]:
+    """Returns arrays for the results, side by side in one piece of memory."""
+    offsets, size = [], 0
+    for shape, dtype in results:
+        offsets.append(size)
+        size += -(-math.prod(shape) * np.dtype(dtype).itemsize // ALIGNMENT) * ALIGNMENT
+    memory = np.empty(size, np.uint8)
+    return [np.ndarray(shape, dtype, memory, offset) for (shape, dtype), offset in zip(results, offsets, strict=True)]
+
+
+def _describe(arrays: Sequence[np.ndarray]) -> bytes:
+    """Returns where arrays are, and their types and shapes, as the kernel reads them."""
+    numbers: list[int] = []
+    for array in arrays:
+        rank = array.ndim
+        numbers += (_address(array), TYPES[array.dtype], rank, *array.shape, *(0,) * (MOST_AXES - rank))
+    return struct.pack(f"{len(numbers)}q", *numbers)
+
+
+def _address(array: Any) -> int:
+    """Returns where an array is, in a third of a microsecond; one that may not be written takes longer."""
+    if array.size and array.flags.writeable:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    return array.ctypes.data
+
+
+@functools.cache
+def _num_cores() -> int:
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def _find(handler: str) -> tuple[Any, ctypes.c_void_p]:
+    """Returns the function that calls a handler, with the types of its arguments, and the handler."""
+    library = kernel.load()
+    assert library is not None
+    call, whole, pointer = library.jaxtree_call_on_host, ctypes.c_int64, ctypes.c_void_p
+    described = (ctypes.c_char_p, whole)
+    call.argtypes = [pointer, *described, *described, *described, whole, pointer, whole]
+    call.restype = ctypes.c_int32
+    return call, ctypes.cast(getattr(library, handler), pointer)
