@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int, Int32, UInt
+from jaxtyping import Bool, Float64, Int, Int32, Shaped, UInt
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import Bins, midpoint
@@ -150,20 +150,20 @@ class Schema:
         """Whether all columns are numbers, of which fit has seen some, and none are times."""
         return all(own.bins is not None and own.num_values and own.time is None for own in self.columns)
 
-    @property
+    @cached_property
     def num_codes(self) -> Int32[np.ndarray, " feature"]:
         """The number of codes of every feature seen in fit, that of a missing value included."""
-        return np.array([feature.num_codes for feature in self.features], np.int32)
+        return _constant([feature.num_codes for feature in self.features], np.int32)
 
-    @property
+    @cached_property
     def num_values(self) -> Int32[np.ndarray, " feature"]:
         """The number of bins or categories of every feature, which is also its code for a missing value."""
-        return np.array([feature.num_values for feature in self.features], np.int32)
+        return _constant([feature.num_values for feature in self.features], np.int32)
 
-    @property
+    @cached_property
     def is_categorical(self) -> Bool[np.ndarray, " feature"]:
         """Which features are split by category; all others, one-hot included, are split by thresholds."""
-        return np.array([feature.kind == "categorical" for feature in self.features], bool)
+        return _constant([feature.kind == "categorical" for feature in self.features], bool)
 
     @property
     def code_dtype(self) -> np.dtype:
@@ -248,9 +248,10 @@ class Schema:
         # Exact: the last code at or below the middle. Binned: the edge nearest to it.
         own = np.flatnonzero(is_exact)
         split[own] = _first_not_below(at.low, np.nextafter(middle[own], np.inf), lower[own], upper[own]) - 1
-        own = np.flatnonzero(~is_exact)
-        split[own] = _nearest(at.edge, middle[own], lower[own], upper[own] - 1)
-        threshold[own] = at.edge[split[own]]
+        if len(own) < len(split):
+            own = np.flatnonzero(~is_exact)
+            split[own] = _nearest(at.edge, middle[own], lower[own], upper[own] - 1)
+            threshold[own] = at.edge[split[own]]
         split -= start
         last = at.num_values[feature] - 1
         return np.where(is_known, threshold, np.inf), np.where(is_known, split, last).astype(np.int32)
@@ -361,6 +362,13 @@ def _range_in_words(column: Column, bins: Bins, code: int, symbol: str) -> str:
     if code == bins.num_bins - 1:
         return f"{symbol} > {edges[0]}"
     return f"{edges[0]} < {symbol} <= {edges[1]}"
+
+
+def _constant(values: Sequence[Any], dtype: Any) -> Shaped[np.ndarray, " feature"]:
+    """Returns an array that nobody can change."""
+    array = np.array(values, dtype)
+    array.setflags(write=False)
+    return array
 
 
 def _first_not_below(ascending: _OfCodes, target: _OfNodes, first: _Indices, last: _Indices) -> _Indices:

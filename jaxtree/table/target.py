@@ -140,7 +140,7 @@ def _read_outputs(y: Any) -> tuple[Sequence[Output], int]:
     if isinstance(columns, list) and columns and all(isinstance(column, TableColumn) for column in columns):
         outputs = [(column, column.categories if column.is_declared else None) for column in columns]
         return outputs, 2 if columns is y else 1
-    frame = _frame_of(y)
+    frame = y if type(y) is np.ndarray else _frame_of(y)
     if isinstance(frame, nw.Series | nw.DataFrame) and frame.shape[-1]:
         series = [frame] if isinstance(frame, nw.Series) else list(frame.iter_columns())
         outputs = [(as_array("y", one.to_native()), (declared_categories(one) or (None, None))[1]) for one in series]
@@ -197,19 +197,20 @@ def _encode(values: Values, categories: tuple | None, prefix: str) -> tuple:
 
 def _classes_of(y: Values) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray, " row"]]:
     """The distinct values in ascending order, and the position of every row's among them."""
-    from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import column_or_1d
-
     if isinstance(y, TableColumn):
         if y.has_categories:
             return _classes_of_categories(y)
         y = y.items()
     _refuse_missing(y)
-    values: Any = column_or_1d(typed(y))
+    values: Any = typed(y)
     if values.size and values.dtype.kind in "iu" and values.dtype != np.uint64:
         low, high = int(values.min()), int(values.max())
         if high - low < _MOST_COUNTED:
             return _classes_of_integers(values, low, high)
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import column_or_1d
+
+    values = column_or_1d(values)
     check_classification_targets(values)
     return np.unique(values, return_inverse=True)
 

@@ -87,6 +87,8 @@ def take_trees(
         collapsed: The nodes that become leaves.
     """
     table = jax.tree.map(np.asarray, table)
+    if collapsed is None and _is_tree_alone(table, roots):
+        return Forest(table, np.array([0, table.node_count]))
     stops = table.is_leaf if collapsed is None else table.is_leaf | np.asarray(collapsed)
     level, number = np.asarray(roots), np.arange(len(roots))
     parent, depth = table.parent.copy(), table.depth.copy()
@@ -116,6 +118,15 @@ def take_trees(
         num_nodes=np.array(old.size, np.int32),
     )
     return Forest(nodes, first_node)
+
+
+def _is_tree_alone(table: Tree, roots: Int[np.ndarray, " tree"]) -> bool:
+    """Whether a table is one tree, without padding, in breadth-first order, whose leaves have no split."""
+    if len(roots) != 1 or roots[0] or table.node_count < table.capacity or table.root.any():
+        return False
+    leaf, parent = table.is_leaf, table.parent
+    has_rest = table.first_child[leaf].any() or table.gain[leaf].any()
+    return not has_rest and bool(np.all(parent[1:] >= parent[:-1]))
 
 
 def take_tree(tree: Tree, *, root: int = 0, collapsed: Bool[np.ndarray, " node"] | None = None) -> Tree:
