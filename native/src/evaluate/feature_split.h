@@ -18,21 +18,9 @@
 
 namespace jaxtree {
 
-constexpr int32_t kUnresolved = -1;
 constexpr int32_t kNoCode = std::numeric_limits<int32_t>::max();
 // With more than two channels every subset of so many codes is tried.
 constexpr int32_t kMostCodesExhaustive = 8;
-
-constexpr int32_t kAllBranches = 1 << 30;
-
-// As in `jaxtree/growth/inputs/bundles.py`.
-enum Missing : int32_t { kBranch = 0, kLearn = 1, kFraction = 2 };
-enum Selection : int32_t { kGain = 0, kGainRatio = 1, kInformation = 2 };
-
-struct Feature {
-  int32_t number, kind, missing_code, monotone;
-  const int32_t* first_apart;  // null if all neighbours may be separated
-};
 
 struct Split {
   double gain = kNoGain;
@@ -48,33 +36,17 @@ struct Histogram {
   const Value* cells;
 };
 
-// What missing values may do, how features are chosen, and how many words a subset has.
-struct SplitRules {
-  Missing missing;
-  bool has_missing;
-  Selection selection;
-  int32_t num_words, num_bins;
-
-  bool sets_missing_apart() const { return has_missing && missing != kBranch; }
-  bool shares_missing() const { return has_missing && missing == kFraction; }
-
-  // The branch of a missing value where none is learned: `branch` where missing is a value of its own.
-  int32_t DefaultBranch(int32_t branch) const {
-    return missing == kBranch ? branch : missing == kLearn ? kUnresolved : kAllBranches;
-  }
-};
-
 // Gain over split information, and 0 where that is 0.
 inline double GainRatio(double gain, double information) { return information <= kC45Tolerance ? 0 : gain / information; }
 
 template <typename Value>
 class FeatureSplitter {
  public:
-  FeatureSplitter(Judge<Value>& judge, const SplitRules& rules)
-      : judge_(judge), rules_(rules), sums_(judge.objective().num_channels), with_missing_(sums_), missing_(sums_), newton_gains_(judge) {}
+  FeatureSplitter(SplitScorer<Value>& scorer, const SplitRules& rules)
+      : scorer_(scorer), rules_(rules), sums_(scorer.objective().num_channels), with_missing_(sums_), missing_(sums_), newton_gains_(scorer) {}
 
   Split Best(const Feature& feature, const Histogram<Value>& histogram) {
-    judge_.SetMonotone(feature.monotone);
+    scorer_.SetMonotone(feature.monotone);
     has_any_missing_ = false;
     if (rules_.shares_missing() && HasMissing(feature, histogram)) return BestOfKnown(feature, histogram);
     return BestOfAll(feature, histogram);
@@ -83,14 +55,14 @@ class FeatureSplitter {
   // The threshold between `code` and `next_code`, with the sums up to it and those of missing values.
   Split Threshold(const Feature& feature, int32_t code, int32_t next_code, const Value* inside, const Value* missing,
                   bool has_any_missing) {
-    judge_.SetMonotone(feature.monotone);
+    scorer_.SetMonotone(feature.monotone);
     std::copy_n(missing, missing_.size(), missing_.begin());
     is_shared_ = rules_.shares_missing() && has_any_missing;
     has_any_missing_ = has_any_missing && !is_shared_;
-    if (is_shared_) judge_.TakeOut(missing);
+    if (is_shared_) scorer_.TakeOut(missing);
     const Candidate found = ThresholdCandidate(code, inside);
-    double gain = judge_.Rounded(OfWhole(found.gain));
-    if (is_c45()) gain = judge_.Corrected(gain, 1);
+    double gain = scorer_.Rounded(OfWhole(found.gain));
+    if (is_c45()) gain = scorer_.Corrected(gain, 1);
     const double information = InformationOf(found.inside);
     if (is_shared_) PutBack();
     if (feature.first_apart != nullptr && next_code < feature.first_apart[code]) return {};
@@ -100,7 +72,7 @@ class FeatureSplitter {
   // The best threshold where `add` adds the entries of a code to sums: there are no cells.
   template <typename Add>
   Split BestOfEntries(const Feature& feature, const std::vector<int32_t>& codes, const Add& add) {
-    judge_.SetMonotone(0);
+    scorer_.SetMonotone(0);
     candidates_.clear();
     has_any_missing_ = rules_.sets_missing_apart() && !codes.empty() && codes.back() == feature.missing_code;
     std::fill_n(missing_.begin(), size(), 0);
@@ -113,14 +85,14 @@ class FeatureSplitter {
   // missing is a value of its own.
   template <typename Move>
   Split BestOfSquares(const Feature& feature, const std::vector<int32_t>& codes, const Move& move) {
-    judge_.SetMonotone(0);
+    scorer_.SetMonotone(0);
     has_any_missing_ = false;
     candidates_.clear();
-    Squares<Value> inside{0, 0}, outside = judge_.TotalSquares();
+    Squares<Value> inside{0, 0}, outside = scorer_.TotalSquares();
     for (size_t at = 0; at + 1 < codes.size(); ++at) {
       move(codes[at], inside, outside);
       if (feature.first_apart != nullptr && codes[at + 1] < feature.first_apart[codes[at]]) continue;
-      candidates_.push_back({codes[at], judge_.GainOfThreshold(inside, outside), rules_.DefaultBranch(1), inside.weight});
+      candidates_.push_back({codes[at], scorer_.GainOfThreshold(inside, outside), rules_.DefaultBranch(1), inside.weight});
     }
     return Choose(feature, {codes, nullptr});
   }
@@ -133,7 +105,7 @@ class FeatureSplitter {
     Value inside;  // the weight of one branch
   };
 
-  int64_t size() const { return judge_.num_channels(); }
+  int64_t size() const { return scorer_.num_channels(); }
 
   static bool HasMissing(const Feature& feature, const Histogram<Value>& histogram) {
     return !histogram.codes.empty() && histogram.codes.back() == feature.missing_code;
@@ -145,20 +117,20 @@ class FeatureSplitter {
     if (known_codes_.empty()) return {};
     std::copy_n(CellsOf(histogram, feature.missing_code), size(), missing_.begin());
     is_shared_ = true;
-    judge_.TakeOut(missing_.data());
+    scorer_.TakeOut(missing_.data());
     Split split = BestOfAll(feature, {known_codes_, histogram.cells});
     PutBack();
     return split;
   }
 
   void PutBack() {
-    judge_.PutBack();
+    scorer_.PutBack();
     is_shared_ = false;
   }
 
   // Where rows are shared, a gain counts by the share of the weight that is known.
   double OfWhole(double gain) const {
-    return is_shared_ && gain > kNoGain ? gain * (judge_.weight() / judge_.whole_weight()) : gain;
+    return is_shared_ && gain > kNoGain ? gain * (scorer_.weight() / scorer_.whole_weight()) : gain;
   }
 
   Split BestOfAll(const Feature& feature, const Histogram<Value>& histogram) {
@@ -190,24 +162,24 @@ class FeatureSplitter {
     has_any_missing_ = true;
   }
 
-  bool is_c45() const { return judge_.objective().is_c45; }
+  bool is_c45() const { return scorer_.objective().is_c45; }
 
   // Of two sides for the missing values the one that gains more, of equal gains the first. `inside` has the sums of the
   // known rows of a branch, which the second side gives the missing values, too.
   Candidate Learned(int32_t code, const Value* inside, double first, int32_t first_branch, double second,
                     int32_t second_branch) const {
-    const Value weight = judge_.WeightOf(inside);
-    if (second > first + judge_.Tolerance(std::max(first, second))) {
-      return {code, second, second_branch, weight + judge_.WeightOf(missing_.data())};
+    const Value weight = scorer_.WeightOf(inside);
+    if (second > first + scorer_.Tolerance(std::max(first, second))) {
+      return {code, second, second_branch, weight + scorer_.WeightOf(missing_.data())};
     }
     return {code, first, first_branch, weight};
   }
 
   double InformationOf(Value inside) const {
     if (!is_c45()) return 0;
-    const Value outside = judge_.WeightOf(judge_.total().data()) - inside;
-    if (!is_shared_) return judge_.SplitInformation(std::array<Value, 2>{inside, outside});
-    return judge_.SplitInformation(std::array<Value, 3>{inside, outside, judge_.WeightOf(missing_.data())});
+    const Value outside = scorer_.WeightOf(scorer_.total().data()) - inside;
+    if (!is_shared_) return scorer_.SplitInformation(std::array<Value, 2>{inside, outside});
+    return scorer_.SplitInformation(std::array<Value, 3>{inside, outside, scorer_.WeightOf(missing_.data())});
   }
 
   const Value* WithMissing(const Value* sums) {
@@ -216,13 +188,13 @@ class FeatureSplitter {
   }
 
   Candidate ThresholdCandidate(int32_t code, const Value* inside) {
-    const double plain = judge_.GainOfThreshold(inside);
-    if (has_any_missing_) return Learned(code, inside, plain, 1, judge_.GainOfThreshold(WithMissing(inside)), 0);
-    return {code, plain, rules_.DefaultBranch(1), judge_.WeightOf(inside)};
+    const double plain = scorer_.GainOfThreshold(inside);
+    if (has_any_missing_) return Learned(code, inside, plain, 1, scorer_.GainOfThreshold(WithMissing(inside)), 0);
+    return {code, plain, rules_.DefaultBranch(1), scorer_.WeightOf(inside)};
   }
 
   bool IsScoredAtOnce(const Feature& feature) const {
-    if (feature.kind != kThreshold || !judge_.objective().IsNewton()) return false;
+    if (feature.kind != kThreshold || !scorer_.objective().IsNewton()) return false;
     return !has_any_missing_ && feature.monotone == 0 && feature.first_apart == nullptr;
   }
 
@@ -234,11 +206,11 @@ class FeatureSplitter {
     if (gains.first == gains.stop) return {};
     const double best = gains.Best();
     if (best == kNoGain) return {};
-    const double least = judge_.LeastOfEquals(best);
+    const double least = scorer_.LeastOfEquals(best);
     int64_t at = gains.first;
     while (at + 1 < gains.stop && gains.gain[at] < least) ++at;
     assert(gains.gain[at] >= least);
-    return {judge_.Rounded(best), feature.number, codes[at], codes[at + 1], rules_.DefaultBranch(1), 0, {}};
+    return {scorer_.Rounded(best), feature.number, codes[at], codes[at + 1], rules_.DefaultBranch(1), 0, {}};
   }
 
   template <typename Add>
@@ -257,15 +229,15 @@ class FeatureSplitter {
   void ScoreOneVsRest(const Feature& feature, const Histogram<Value>& histogram) {
     for (const int32_t code : histogram.codes) {
       std::copy_n(CellsOf(histogram, code), size(), sums_.begin());
-      const double plain = judge_.Gain(sums_.data());
-      const Value weight = judge_.WeightOf(sums_.data());
+      const double plain = scorer_.Gain(sums_.data());
+      const Value weight = scorer_.WeightOf(sums_.data());
       const bool is_missing = code == feature.missing_code;
       if (!has_any_missing_) {
         candidates_.push_back({code, plain, rules_.DefaultBranch(is_missing), weight});
       } else if (is_missing) {
         candidates_.push_back({code, plain, 1, weight});
       } else {
-        candidates_.push_back(Learned(code, sums_.data(), plain, 0, judge_.Gain(WithMissing(sums_.data())), 1));
+        candidates_.push_back(Learned(code, sums_.data(), plain, 0, scorer_.Gain(WithMissing(sums_.data())), 1));
       }
     }
   }
@@ -279,31 +251,31 @@ class FeatureSplitter {
     for (const int32_t code : histogram.codes) {
       if (has_any_missing_ && code == feature.missing_code) continue;
       const Value* cells = CellsOf(histogram, code);
-      const double risk = judge_.RiskOf(cells);
+      const double risk = scorer_.RiskOf(cells);
       kept += risk;
       ++num_used;
-      num_enough += judge_.IsEnough(cells);
-      weights_.push_back(judge_.WeightOf(cells));
+      num_enough += scorer_.IsEnough(cells);
+      weights_.push_back(scorer_.WeightOf(cells));
       if (!has_any_missing_) continue;
-      more_.push_back({judge_.RiskOf(WithMissing(cells)) - risk, code});
+      more_.push_back({scorer_.RiskOf(WithMissing(cells)) - risk, code});
       least_more = std::min(least_more, more_.back().first);
     }
     if (!(num_enough >= 2 && (is_c45() || num_enough == num_used))) return {};
     int32_t branch = rules_.DefaultBranch(feature.missing_code);
     if (has_any_missing_) kept += least_more;
-    const double gain = OfWhole(judge_.GainOfRisks(kept));
+    const double gain = OfWhole(scorer_.GainOfRisks(kept));
     if (gain == kNoGain) return {};
-    if (is_shared_) weights_.push_back(judge_.WeightOf(missing_.data()));
+    if (is_shared_) weights_.push_back(scorer_.WeightOf(missing_.data()));
     if (has_any_missing_) {
       const auto host = std::find_if(more_.begin(), more_.end(), [&](const auto& more) {
-        return more.first <= least_more + judge_.RiskTolerance();
+        return more.first <= least_more + scorer_.RiskTolerance();
       });
       assert(host != more_.end());
       branch = host->second;
     }
-    const double information = is_c45() ? judge_.SplitInformation(weights_) : 0;
+    const double information = is_c45() ? scorer_.SplitInformation(weights_) : 0;
     const int32_t next = histogram.codes.size() > 1 ? histogram.codes[1] : kNoCode;
-    return {judge_.Rounded(gain), feature.number, histogram.codes[0], next, branch, information, {}};
+    return {scorer_.Rounded(gain), feature.number, histogram.codes[0], next, branch, information, {}};
   }
 
   // C4.5 ranks one code against the rest by the gain ratio.
@@ -316,15 +288,15 @@ class FeatureSplitter {
     double best = kNoGain;
     for (const Candidate& candidate : candidates_) best = std::max(best, RankOf(feature, candidate));
     if (best == kNoGain) return {};
-    const double least = judge_.LeastOfEquals(best);
+    const double least = scorer_.LeastOfEquals(best);
     const auto chosen = std::find_if(candidates_.begin(), candidates_.end(), [&](const Candidate& candidate) {
       return RankOf(feature, candidate) >= least;
     });
     assert(chosen != candidates_.end());
     const auto next = std::upper_bound(histogram.codes.begin(), histogram.codes.end(), chosen->code);
-    double gain = judge_.Rounded(best);
+    double gain = scorer_.Rounded(best);
     if (is_c45() && feature.kind == kThreshold) {
-      gain = judge_.Corrected(gain, std::count_if(candidates_.begin(), candidates_.end(),
+      gain = scorer_.Corrected(gain, std::count_if(candidates_.begin(), candidates_.end(),
                                                   [](const Candidate& tried) { return tried.gain > kNoGain; }));
     } else if (rules_.selection == kGainRatio) {
       gain = chosen->gain;
@@ -337,14 +309,14 @@ class FeatureSplitter {
 
   // The number of orders of categories: one for two classes, else one a class; one a mean of numbers.
   int32_t NumOrders() const {
-    const Objective& objective = judge_.objective();
+    const Objective& objective = scorer_.objective();
     if (objective.IsOfNumbers()) return objective.num_outputs;
     return objective.num_class_channels() == 2 ? 1 : objective.num_class_channels();
   }
 
   // The channel whose share gives the first order.
   int32_t FirstOrder() const {
-    const Objective& objective = judge_.objective();
+    const Objective& objective = scorer_.objective();
     if (objective.IsOfNumbers()) return objective.FirstTarget();
     return objective.num_class_channels() == 2 ? 1 : 0;
   }
@@ -362,7 +334,7 @@ class FeatureSplitter {
     order_.clear();
     for (const int32_t code : histogram.codes) {
       const Value* cells = CellsOf(histogram, code);
-      const double share = static_cast<double>(cells[channel]) / static_cast<double>(judge_.WeightOf(cells));
+      const double share = static_cast<double>(cells[channel]) / static_cast<double>(scorer_.WeightOf(cells));
       // What is no number has no place in an order: it comes last.
       order_.push_back({std::isnan(share) ? std::numeric_limits<double>::infinity() : share, code});
     }
@@ -377,7 +349,7 @@ class FeatureSplitter {
       for (const auto& [share, code] : order_) {
         const Value* cells = CellsOf(histogram, code);
         for (int64_t c = 0; c < size(); ++c) sums_[c] += cells[c];
-        candidates_.push_back({at * rules_.num_bins + code, judge_.Gain(sums_.data()), 0, 0});
+        candidates_.push_back({at * rules_.num_bins + code, scorer_.Gain(sums_.data()), 0, 0});
       }
     }
   }
@@ -400,7 +372,7 @@ class FeatureSplitter {
   }
 
   bool TriesAllSubsets(const Feature& feature) const {
-    const Objective& objective = judge_.objective();
+    const Objective& objective = scorer_.objective();
     return !objective.IsOfNumbers() && objective.num_class_channels() > 2 && feature.missing_code < kMostCodesExhaustive;
   }
 
@@ -412,7 +384,7 @@ class FeatureSplitter {
       for (int32_t number = 1; number < 1 << (num_codes - 1); ++number) {
         ReadSubset(histogram, number);
         SumLower(histogram);
-        candidates_.push_back({number, judge_.Gain(sums_.data()), 0, 0});
+        candidates_.push_back({number, scorer_.Gain(sums_.data()), 0, 0});
       }
     } else {
       ScoreCuts(histogram);
@@ -420,7 +392,7 @@ class FeatureSplitter {
     double best = kNoGain;
     for (const Candidate& candidate : candidates_) best = std::max(best, candidate.gain);
     if (best == kNoGain) return {};
-    const double least = judge_.LeastOfEquals(best);
+    const double least = scorer_.LeastOfEquals(best);
     int32_t chosen = kNoCode;
     for (const Candidate& candidate : candidates_) {
       if (candidate.gain >= least) chosen = std::min(chosen, candidate.code);
@@ -433,10 +405,10 @@ class FeatureSplitter {
 
   // The split whose branch 1 has the codes that are not lower; codes that the node lacks go to the heavier branch.
   Split SplitOff(const Feature& feature, const Histogram<Value>& histogram, double best) const {
-    const bool upper_is_heavier = 2 * judge_.WeightOf(sums_.data()) < judge_.WeightOf(judge_.total().data());
+    const bool upper_is_heavier = 2 * scorer_.WeightOf(sums_.data()) < scorer_.WeightOf(scorer_.total().data());
     const int32_t branch = rules_.missing == kFraction ? kAllBranches : kUnresolved;
-    const double information = InformationOf(judge_.WeightOf(sums_.data()));
-    const double gain = judge_.Rounded(OfWhole(best), judge_.Tolerance(best));
+    const double information = InformationOf(scorer_.WeightOf(sums_.data()));
+    const double gain = scorer_.Rounded(OfWhole(best), scorer_.Tolerance(best));
     Split split{gain, feature.number, 0, 0, branch, information, {}};
     split.subset.assign(rules_.num_words, 0);
     assert(histogram.codes.empty() || histogram.codes.back() < rules_.num_words * kCodesPerWord);
@@ -452,7 +424,7 @@ class FeatureSplitter {
     return split;
   }
 
-  Judge<Value>& judge_;
+  SplitScorer<Value>& scorer_;
   const SplitRules rules_;
   bool has_any_missing_ = false;  // and one branch gets the rows whose value is missing
   bool is_shared_ = false;        // or every branch gets a share

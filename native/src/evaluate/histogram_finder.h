@@ -34,7 +34,7 @@ struct Range {
 };
 
 // A node whose split is looked for.
-struct Looked {
+struct NodeHistogram {
   int32_t node = 0, histogram = kNoHistogram;
   std::vector<int32_t> total;  // a cell with its sums
   std::vector<float> score;    // of every threshold, at the place of its cell
@@ -43,24 +43,24 @@ struct Looked {
 };
 
 // What a thread keeps from tree to tree, so that its pages are there already.
-struct SearchMemory {
+struct FinderMemory {
   HistogramPool histograms;
-  Looked looked[2];
+  NodeHistogram of_node[2];
   std::vector<int32_t> of_row, added;  // what rows add: all of them, and those of a node
 };
 
-class NodeSearch {
+class HistogramSplitFinder {
  public:
   using Code = uint8_t;
   using Value = int32_t;
   using BranchOfCode = std::array<uint8_t, kMostCodes>;
 
   // `level` shows the nodes when they are looked at.
-  NodeSearch(Threads& pool, const Level<Code, Value>& level, SearchMemory& memory)
-      : pool_(pool), level_(level), search_(level), memory_(memory),
-        layout_(CellLayout::For(level.objective.num_outputs, level.objective.num_classes)),
-        penalties_(ScreenedPenalties::Of(level.objective, level.ParametersOf(0))) {
-    for (int32_t feature = 0; feature < level_.num_features; ++feature) AppendColumn(feature);
+  HistogramSplitFinder(Threads& pool, const Level<Code, Value>& level, FinderMemory& memory)
+      : pool_(pool), level_(level), table_(level.table), rules_(level.rules), finder_(level), memory_(memory),
+        layout_(CellLayout::For(level.rules.objective.num_outputs, level.rules.objective.num_classes)),
+        penalties_(ScreenedPenalties::Of(level.rules.objective, level.rules.ParametersOf(0))) {
+    for (int32_t feature = 0; feature < table_.num_features; ++feature) AppendColumn(feature);
     memory_.histograms.Open(columns_.num_cells, layout_.width);
   }
 
@@ -75,25 +75,25 @@ class NodeSearch {
   }
 
   // Has a node looked at, of which the level shows the sums, by a histogram that holds anything, or sums of its parent.
-  void Open(int32_t node, int32_t histogram, Looked& looked) const {
-    looked.node = node;
-    looked.histogram = histogram;
+  void Open(int32_t node, int32_t histogram, NodeHistogram& of_node) const {
+    of_node.node = node;
+    of_node.histogram = histogram;
     assert(node >= 0 && histogram >= 0);
-    looked.total.assign(layout_.width, 0);
+    of_node.total.assign(layout_.width, 0);
     const int64_t num_channels = level_.num_node_channels;
     for (int64_t channel = 0; channel < num_channels; ++channel) {
-      looked.total[layout_.lane[channel]] = level_.sums[node * num_channels + channel];
+      of_node.total[layout_.lane[channel]] = level_.sums[node * num_channels + channel];
     }
-    looked.total[layout_.of_rows] = level_.rows_of_node[node];
-    for (int32_t score = num_curvatures(); score < layout_.num_scores; ++score) looked.total[score] = looked.total[0];
-    looked.score.resize(std::max<size_t>(looked.score.size(), columns_.num_cells));
-    looked.range.resize(columns_.size());
-    looked.most.assign(columns_.size(), 0);
+    of_node.total[layout_.of_rows] = level_.rows_of_node[node];
+    for (int32_t score = num_curvatures(); score < layout_.num_scores; ++score) of_node.total[score] = of_node.total[0];
+    of_node.score.resize(std::max<size_t>(of_node.score.size(), columns_.num_cells));
+    of_node.range.resize(columns_.size());
+    of_node.most.assign(columns_.size(), 0);
   }
 
   // Sums some rows, those of a node, and turns the histogram that a sibling has of their parent into its own. Scores the
   // thresholds of the sibling, and those of the node if it is looked at. Null rows are all.
-  void Fill(const int32_t* rows, int64_t count, Looked& filled, bool is_looked_at, Looked* sibling) {
+  void Fill(const int32_t* rows, int64_t count, NodeHistogram& filled, bool is_looked_at, NodeHistogram* sibling) {
     const bool are_gathered = rows != nullptr && layout_.has_one_score();
     const AddedRows added{rows, are_gathered ? Gather(rows, count) : memory_.of_row.data(), count};
     const int64_t per_pack = FeaturesOfPack(layout_.width), num_packs = (columns_.size() + per_pack - 1) / per_pack;
@@ -106,16 +106,16 @@ class NodeSearch {
   }
 
   // The best split of a node that is looked at.
-  Split Best(Looked& looked, int64_t slot) {
-    search_.Open(slot);
-    least_ = LeastOfBest(Greatest(looked.most.data(), 0, columns_.size()), layout_.num_scores);
-    return search_.BestOf([&](int32_t feature) { return OnColumn(column_of_[feature], looked); });
+  Split Best(NodeHistogram& of_node, int64_t slot) {
+    finder_.Open(slot);
+    least_ = LeastOfBest(Greatest(of_node.most.data(), 0, columns_.size()), layout_.num_scores);
+    return finder_.BestOf([&](int32_t feature) { return OnColumn(column_of_[feature], of_node); });
   }
 
   // Which codes of a split take branch 1.
   BranchOfCode BranchesOf(const Split& split, int32_t missing_branch) const {
     BranchOfCode branch;
-    const int32_t kind = level_.kind[split.feature], missing = level_.missing_code[split.feature];
+    const int32_t kind = table_.kind[split.feature], missing = table_.missing_code[split.feature];
     for (int32_t code = 0; code < kMostCodes; ++code) {
       if (kind == kSubset) branch[code] = IsInSubset(split, code);
       else branch[code] = kind == kThreshold ? code > split.code : code == split.code;
@@ -125,13 +125,13 @@ class NodeSearch {
   }
 
   // A cell with the sums of branch 0 of a split.
-  std::vector<int32_t> SumsOfLeft(const Split& split, const Looked& looked) const {
+  std::vector<int32_t> SumsOfLeft(const Split& split, const NodeHistogram& of_node) const {
     const int64_t column = column_of_[split.feature], width = layout_.width;
     assert(column < columns_.size() && feature_of_[column] == split.feature);
-    const int32_t* const cells = CellsOf(looked, column);
+    const int32_t* const cells = CellsOf(of_node, column);
     const int64_t num_codes = columns_.columns[column].num_codes;
-    assert(level_.kind[split.feature] != kThreshold || (0 <= split.code && split.code < num_codes));
-    if (level_.kind[split.feature] == kThreshold && !HasCode(cells, level_.missing_code[split.feature], num_codes)) {
+    assert(table_.kind[split.feature] != kThreshold || (0 <= split.code && split.code < num_codes));
+    if (table_.kind[split.feature] == kThreshold && !HasCode(cells, table_.missing_code[split.feature], num_codes)) {
       return {cells + split.code * width, cells + (split.code + 1) * width};
     }
     const BranchOfCode branch = BranchesOf(split, split.missing_branch);
@@ -143,18 +143,18 @@ class NodeSearch {
   }
 
  private:
-  int32_t num_curvatures() const { return level_.objective.num_classes; }
+  int32_t num_curvatures() const { return rules_.objective.num_classes; }
 
   // Of one score a row has its two derivatives, and its number is 1; of several it has a cell.
   int64_t RowWidth() const { return layout_.has_one_score() ? 2 : layout_.width; }
 
   void AppendColumn(int32_t feature) {
     column_of_.push_back(columns_.size());
-    if (level_.num_codes[feature] == 0) return;
-    const Code* const codes = level_.codes + feature * level_.num_rows;
-    const bool asks = level_.num_rows >= kLeastRowsOfUsual;
-    const int32_t usual = asks ? UsualOfSome(codes, level_.num_rows, kRowsAsked / kRowsPerRare) : kNoUsual;
-    columns_.Append(codes, level_.num_codes[feature], usual < level_.num_codes[feature] ? usual : kNoUsual);
+    if (table_.num_codes[feature] == 0) return;
+    const Code* const codes = table_.ColumnOf(feature);
+    const bool asks = table_.num_rows >= kLeastRowsOfUsual;
+    const int32_t usual = asks ? UsualOfSome(codes, table_.num_rows, kRowsAsked / kRowsPerRare) : kNoUsual;
+    columns_.Append(codes, table_.num_codes[feature], usual < table_.num_codes[feature] ? usual : kNoUsual);
     feature_of_.push_back(feature);
   }
 
@@ -187,8 +187,8 @@ class NodeSearch {
   }
 
   template <int kWidth>
-  void FillColumns(int64_t first, int64_t stop, const AddedRows& added, Looked& filled, bool is_looked_at,
-                   Looked* sibling) {
+  void FillColumns(int64_t first, int64_t stop, const AddedRows& added, NodeHistogram& filled, bool is_looked_at,
+                   NodeHistogram* sibling) {
     int32_t* const cells = memory_.histograms.At(filled.histogram);
     if (added.rows) {
       FillPack<kWidth, false>(columns_, first, stop, added, filled.total.data(), cells);
@@ -206,27 +206,27 @@ class NodeSearch {
 
   // Scores the thresholds of columns, but where a node samples features, as few of them are looked at.
   template <int kWidth>
-  void ScreenColumns(int64_t first, int64_t stop, Looked& looked) {
-    for (int64_t column = first; column < stop && !level_.samples_features; ++column) {
-      if (!IsScreened(looked, column) || !level_.IsOpen(looked.node, feature_of_[column])) continue;
-      ScreenColumn<kWidth>(column, looked);
+  void ScreenColumns(int64_t first, int64_t stop, NodeHistogram& of_node) {
+    for (int64_t column = first; column < stop && !rules_.samples_features; ++column) {
+      if (!IsScreened(of_node, column) || !level_.IsOpen(of_node.node, feature_of_[column])) continue;
+      ScreenColumn<kWidth>(column, of_node);
     }
   }
 
   template <int kWidth>
-  void ScreenColumn(int64_t column, Looked& looked) {
+  void ScreenColumn(int64_t column, NodeHistogram& of_node) {
     const auto& own = columns_.columns[column];
-    const int32_t *const cells = CellsOf(looked, column), *const total = looked.total.data();
-    float* const score = looked.score.data() + own.first;
-    const Range range = looked.range[column] = Admissible<kWidth>(cells, own.num_codes, total);
-    looked.most[column] = ScoreThresholds<kWidth>(cells, range.begin, range.end, total, penalties_, score);
+    const int32_t *const cells = CellsOf(of_node, column), *const total = of_node.total.data();
+    float* const score = of_node.score.data() + own.first;
+    const Range range = of_node.range[column] = Admissible<kWidth>(cells, own.num_codes, total);
+    of_node.most[column] = ScoreThresholds<kWidth>(cells, range.begin, range.end, total, penalties_, score);
   }
 
   // The thresholds that leave enough on both sides: sums of second derivatives and of rows do not fall with the codes.
   template <int kWidth>
   Range Admissible(const int32_t* cells, int64_t num_codes, const int32_t* total) const {
     const int32_t number = num_curvatures(), of_rows = layout_.of_rows;
-    const Value weight = level_.leaf_weight[0], rows = level_.objective.counts_rows ? level_.leaf_rows[0] : 0;
+    const Value weight = rules_.leaf_weight[0], rows = rules_.objective.counts_rows ? rules_.leaf_rows[0] : 0;
     const auto is_enough = [=](const auto& sum) {
       Value whole = sum(0);
       for (int32_t curvature = 1; curvature < number; ++curvature) whole += sum(curvature);
@@ -254,17 +254,17 @@ class NodeSearch {
     return first;
   }
 
-  const int32_t* CellsOf(const Looked& looked, int64_t column) const {
-    return memory_.histograms.At(looked.histogram) + columns_.columns[column].first * layout_.width;
+  const int32_t* CellsOf(const NodeHistogram& of_node, int64_t column) const {
+    return memory_.histograms.At(of_node.histogram) + columns_.columns[column].first * layout_.width;
   }
 
   // Whether the gains of a feature's thresholds follow from the sums up to them alone, by penalties that can be screened.
-  bool IsScreened(const Looked& looked, int64_t column) const {
-    const Feature feature = level_.FeatureAt(feature_of_[column]);
+  bool IsScreened(const NodeHistogram& of_node, int64_t column) const {
+    const Feature feature = table_.FeatureAt(feature_of_[column]);
     const bool is_plain = feature.kind == kThreshold && feature.monotone == 0 && feature.first_apart == nullptr;
     if (!is_plain || !penalties_.are_screened) return false;
     const int64_t num_codes = columns_.columns[column].num_codes;
-    return !level_.rules.sets_missing_apart() || !HasCode(CellsOf(looked, column), feature.missing_code, num_codes);
+    return !rules_.split.sets_missing_apart() || !HasCode(CellsOf(of_node, column), feature.missing_code, num_codes);
   }
 
   // Whether rows have a code.
@@ -273,40 +273,40 @@ class NodeSearch {
     return cells[code * layout_.width] != (code > 0 ? cells[(code - 1) * layout_.width] : 0);
   }
 
-  Split OnColumn(int64_t column, Looked& looked) {
-    if (!IsScreened(looked, column)) return OnHistogram(column, looked);
-    if (level_.samples_features) {
-      ForWidth(layout_.width, [&](auto width) { WithWidest([&] { ScreenColumn<width()>(column, looked); }); });
-      least_ = LeastOfBest(looked.most[column], layout_.num_scores);
+  Split OnColumn(int64_t column, NodeHistogram& of_node) {
+    if (!IsScreened(of_node, column)) return OnHistogram(column, of_node);
+    if (rules_.samples_features) {
+      ForWidth(layout_.width, [&](auto width) { WithWidest([&] { ScreenColumn<width()>(column, of_node); }); });
+      least_ = LeastOfBest(of_node.most[column], layout_.num_scores);
     }
-    return OnThresholds(column, looked);
+    return OnThresholds(column, of_node);
   }
 
   // The best of the thresholds whose scores come near the greatest.
-  Split OnThresholds(int64_t column, const Looked& looked) {
-    const Range range = looked.range[column];
+  Split OnThresholds(int64_t column, const NodeHistogram& of_node) {
+    const Range range = of_node.range[column];
     if (range.size() == 0) return {};
-    Split split{kNotBest, feature_of_[column], 0, 0, level_.rules.DefaultBranch(1), 0, {}};
-    if (looked.most[column] < least_) return split;
-    const float* const score = looked.score.data() + columns_.columns[column].first;
+    Split split{kNotBest, feature_of_[column], 0, 0, rules_.split.DefaultBranch(1), 0, {}};
+    if (of_node.most[column] < least_) return split;
+    const float* const score = of_node.score.data() + columns_.columns[column].first;
     const int64_t num_codes = columns_.columns[column].num_codes;
-    const int32_t* const cells = CellsOf(looked, column);
-    Judge<Value>& judge = search_.judge();
-    judge.SetMonotone(0);
+    const int32_t* const cells = CellsOf(of_node, column);
+    SplitScorer<Value>& scorer = finder_.scorer();
+    scorer.SetMonotone(0);
     near_.clear();
     double best = kNoGain;
     for (int64_t code = range.begin; code < range.end; ++code) {
       if (score[code] < least_ || !HasCode(cells, code, num_codes)) continue;
-      near_.push_back({judge.GainOfThreshold(SumsUpTo(cells, code)), code});
+      near_.push_back({scorer.GainOfThreshold(SumsUpTo(cells, code)), code});
       best = std::max(best, near_.back().first);
     }
     // Where sums of second derivatives fall, no threshold may be left.
     if (best == kNoGain) return {};
-    const double least = judge.LeastOfEquals(best);
+    const double least = scorer.LeastOfEquals(best);
     const auto chosen = std::find_if(near_.begin(), near_.end(), [=](const auto& near) { return near.first >= least; });
     assert(chosen != near_.end());
     split.code = chosen->second;
-    split.gain = judge.Rounded(best);
+    split.gain = scorer.Rounded(best);
     split.next_code = split.code + 1;
     while (split.next_code + 1 < num_codes && !HasCode(cells, split.next_code, num_codes)) ++split.next_code;
     return split;
@@ -314,7 +314,7 @@ class NodeSearch {
 
   // The sums of the channels of an objective.
   const Value* SumsUpTo(const int32_t* cells, int64_t code) {
-    inside_.resize(level_.objective.num_channels);
+    inside_.resize(rules_.objective.num_channels);
     for (size_t channel = 0; channel < inside_.size(); ++channel) {
       inside_[channel] = cells[code * layout_.width + layout_.lane[channel]];
     }
@@ -322,9 +322,9 @@ class NodeSearch {
   }
 
   // The best split by the sums of each code by itself, as a search takes them.
-  Split OnHistogram(int64_t column, const Looked& looked) {
-    const int32_t* const cells = CellsOf(looked, column);
-    const int64_t num_channels = level_.objective.num_channels, num_codes = columns_.columns[column].num_codes;
+  Split OnHistogram(int64_t column, const NodeHistogram& of_node) {
+    const int32_t* const cells = CellsOf(of_node, column);
+    const int64_t num_channels = rules_.objective.num_channels, num_codes = columns_.columns[column].num_codes;
     alone_.resize(num_codes * num_channels);
     for (int64_t code = 0; code < num_codes; ++code) {
       for (int64_t channel = 0; channel < num_channels; ++channel) {
@@ -332,7 +332,7 @@ class NodeSearch {
         alone_[code * num_channels + channel] = *own - (code > 0 ? own[-layout_.width] : 0);
       }
     }
-    return search_.OnHistogram(feature_of_[column], alone_.data());
+    return finder_.OnHistogram(feature_of_[column], alone_.data());
   }
 
   static bool IsInSubset(const Split& split, int32_t code) {
@@ -342,8 +342,10 @@ class NodeSearch {
 
   Threads& pool_;
   const Level<Code, Value>& level_;
-  Search<Code, Value> search_;
-  SearchMemory& memory_;
+  const Table<Code>& table_;
+  const Rules<Value>& rules_;
+  SplitFinder<Code, Value> finder_;
+  FinderMemory& memory_;
   const CellLayout layout_;
   const ScreenedPenalties penalties_;
   HistogramColumns columns_;

@@ -25,16 +25,16 @@ constexpr int64_t kLeastCells = 1 << 13;
 
 // Calls work(search, 0), ..., work(search, count - 1), some at a time; every thread has one search, with its own cells.
 template <typename Code, typename Value, typename Work>
-void ForEachBySearch(bool pays, Threads& pool, const Level<Code, Value>& level, int64_t count, const Work& work) {
+void ForEachByFinder(bool pays, Threads& pool, const Level<Code, Value>& level, int64_t count, const Work& work) {
   const int64_t num_threads = std::max<int64_t>(pool.num_threads(), 1);
   const int64_t at_a_time = std::clamp<int64_t>(count / (kTurnsPerThread * num_threads), 1, kMostAtATime);
   std::atomic<int64_t> next{0};
   ForEachIf(pays, pool, num_threads, [&](int64_t) {
     int64_t first = next.fetch_add(at_a_time);
     if (first >= count) return;
-    Search<Code, Value> search(level);
+    SplitFinder<Code, Value> finder(level);
     for (; first < count; first = next.fetch_add(at_a_time)) {
-      for (int64_t at = first; at < std::min(first + at_a_time, count); ++at) work(search, at);
+      for (int64_t at = first; at < std::min(first + at_a_time, count); ++at) work(finder, at);
     }
   });
 }
@@ -42,15 +42,15 @@ void ForEachBySearch(bool pays, Threads& pool, const Level<Code, Value>& level, 
 // One large node: its features are divided among the threads.
 template <typename Code, typename Value>
 void SplitByFeatures(Threads& pool, const Level<Code, Value>& level, int64_t slot, std::vector<Split>& splits) {
-  std::vector<Split> found(level.num_features);
-  ForEachBySearch(true, pool, level, level.num_features, [&](Search<Code, Value>& search, int64_t feature) {
+  std::vector<Split> found(level.table.num_features);
+  ForEachByFinder(true, pool, level, level.table.num_features, [&](SplitFinder<Code, Value>& finder, int64_t feature) {
     if (!level.IsOpen(level.node[slot], feature)) return;
-    search.Open(slot);
-    found[feature] = search.OnFeature(feature);
+    finder.Open(slot);
+    found[feature] = finder.OnFeature(feature);
   });
-  Search<Code, Value> search(level);
-  search.Open(slot);
-  splits[slot] = search.BestOfAll([&](int32_t feature) { return std::move(found[feature]); });
+  SplitFinder<Code, Value> finder(level);
+  finder.Open(slot);
+  splits[slot] = finder.BestOfAll([&](int32_t feature) { return std::move(found[feature]); });
 }
 
 template <typename Code, typename Value>
@@ -58,17 +58,17 @@ void SplitSlots(Threads& pool, const Level<Code, Value>& level, std::vector<Spli
   std::vector<int64_t> small;
   int64_t num_cells = 0;
   for (int64_t slot = 0; slot < level.num_slots; ++slot) {
-    const int64_t cells = (level.stop[slot] - level.start[slot]) * level.num_features;
-    if (cells >= kLeastCellsDivided && !level.samples_features && pool.num_threads() > 1) {
+    const int64_t cells = (level.stop[slot] - level.start[slot]) * level.table.num_features;
+    if (cells >= kLeastCellsDivided && !level.rules.samples_features && pool.num_threads() > 1) {
       SplitByFeatures(pool, level, slot, splits);
     } else {
       small.push_back(slot);
       num_cells += cells;
     }
   }
-  ForEachBySearch(num_cells >= kLeastCells, pool, level, small.size(), [&](Search<Code, Value>& search, int64_t at) {
-    search.Open(small[at]);
-    splits[small[at]] = search.Best();
+  ForEachByFinder(num_cells >= kLeastCells, pool, level, small.size(), [&](SplitFinder<Code, Value>& finder, int64_t at) {
+    finder.Open(small[at]);
+    splits[small[at]] = finder.Best();
   });
 }
 

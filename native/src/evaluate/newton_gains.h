@@ -1,4 +1,4 @@
-// The gains of all thresholds of a feature by Newton steps, several at a time: the operations of `Judge` in the same
+// The gains of all thresholds of a feature by Newton steps, several at a time: the operations of `SplitScorer` in the same
 // order, so that gains have the same bits, without its branches. How many at a time follows from the processor.
 
 #ifndef JAXTREE_NATIVE_EVALUATE_NEWTON_GAINS_H_
@@ -37,7 +37,7 @@ inline __attribute__((always_inline)) void ScoreLanes(const BlockOfThresholds<Va
     Sums gradients, curvatures;
     std::memcpy(&gradients, block.inside + of_gradient * block.stride + at, sizeof(gradients));
     std::memcpy(&curvatures, block.inside + of_curvature * block.stride + at, sizeof(curvatures));
-    // `Judge::NewtonRisk` of the branch inside, then of the other one.
+    // `SplitScorer::NewtonRisk` of the branch inside, then of the other one.
     for (Reals& of_branch : kept) {
       const Reals gradient = __builtin_convertvector(gradients, Reals) * block.gradient_unit;
       const Reals curvature = __builtin_convertvector(curvatures, Reals) * block.curvature_unit + block.l2;
@@ -52,7 +52,7 @@ inline __attribute__((always_inline)) void ScoreLanes(const BlockOfThresholds<Va
       curvatures = block.total[of_curvature] - curvatures;
     }
   }
-  // `Judge::GainOfRisks`: the difference of what is infinite, or no number, from itself is no number.
+  // `SplitScorer::GainOfRisks`: the difference of what is infinite, or no number, from itself is no number.
   const Reals all = (block.risk - (kept[0] + kept[1])) * block.inverse_weight;
   const Reals gains = all - all == 0 ? all : zero + kNoGain;
   std::memcpy(gain + at, &gains, sizeof(gains));
@@ -116,12 +116,12 @@ struct Gains {
 template <typename Value>
 class NewtonGains {
  public:
-  explicit NewtonGains(const Judge<Value>& judge) : judge_(judge), branch_(judge.objective().num_channels) {}
+  explicit NewtonGains(const SplitScorer<Value>& scorer) : scorer_(scorer), branch_(scorer.objective().num_channels) {}
 
   // The gain of the threshold after each of the first `count` codes.
   Gains Of(const std::vector<int32_t>& codes, const Value* cells, int64_t count) {
-    const Objective& objective = judge_.objective();
-    const double* const penalties = judge_.penalties();
+    const Objective& objective = scorer_.objective();
+    const double* const penalties = scorer_.penalties();
     stride_ = count + kMostLanes;
     inside_.resize(std::max<size_t>(inside_.size(), stride_ * objective.num_channels));
     gain_.resize(std::max<size_t>(gain_.size(), stride_));
@@ -130,16 +130,16 @@ class NewtonGains {
     const int64_t first = FirstOf(0, count, [&](int64_t at) { return HasEnough(at, false); });
     const int64_t stop = FirstOf(first, count, [&](int64_t at) { return !HasEnough(at, true); });
     const BlockOfThresholds<Value> block{
-        inside_.data(), judge_.total().data(), stride_, objective.num_classes, objective.num_outputs,
+        inside_.data(), scorer_.total().data(), stride_, objective.num_classes, objective.num_outputs,
         objective.weight_unit, objective.target_unit, penalties[0], penalties[1], penalties[2],
-        judge_.risk(), judge_.inverse_weight()};
+        scorer_.risk(), scorer_.inverse_weight()};
     score_(block, first, stop, gain_.data());
     return {gain_.data(), first, stop};
   }
 
  private:
   void SumUp(const int32_t* codes, const Value* cells, int64_t count) {
-    switch (judge_.objective().num_channels) {
+    switch (scorer_.objective().num_channels) {
       case 2: return SumUpChannels<2>(codes, cells, count);
       case 3: return SumUpChannels<3>(codes, cells, count);
       default: return SumUpChannels<0>(codes, cells, count);
@@ -149,7 +149,7 @@ class NewtonGains {
   // The sums of all channels up to every code. Any number of channels has `kChannels` 0.
   template <int kChannels>
   void SumUpChannels(const int32_t* codes, const Value* cells, int64_t count) {
-    const int64_t num_channels = kChannels > 0 ? kChannels : judge_.objective().num_channels;
+    const int64_t num_channels = kChannels > 0 ? kChannels : scorer_.objective().num_channels;
     Value* const to = inside_.data();
     std::fill(branch_.begin(), branch_.end(), 0);
     Value few[kChannels > 0 ? kChannels : 1] = {};
@@ -175,16 +175,16 @@ class NewtonGains {
     return first;
   }
 
-  // `Judge::IsEnough` of a branch of one threshold.
+  // `SplitScorer::IsEnough` of a branch of one threshold.
   bool HasEnough(int64_t at, bool is_outside) {
     for (size_t channel = 0; channel < branch_.size(); ++channel) {
       const Value sum = inside_[channel * stride_ + at];
-      branch_[channel] = is_outside ? judge_.total()[channel] - sum : sum;
+      branch_[channel] = is_outside ? scorer_.total()[channel] - sum : sum;
     }
-    return judge_.IsEnough(branch_.data());
+    return scorer_.IsEnough(branch_.data());
   }
 
-  const Judge<Value>& judge_;
+  const SplitScorer<Value>& scorer_;
   const Scores<Value> score_ = WidestScores<Value>();
   int64_t stride_ = 0;
   std::vector<Value> inside_;  // of every channel and threshold

@@ -8,18 +8,9 @@
 #include <vector>
 
 #include "common/hashes.h"
+#include "input/rules.h"
 
 namespace jaxtree {
-
-// What the rules say: sets of features that may occur together on a path, and how many a level draws.
-struct OpenRules {
-  int64_t num_features;
-  const int32_t* num_codes;       // 0 of a feature that no node may split by
-  const uint32_t* sets;           // that a feature belongs to, a bit each; null where features may meet on any path
-  int64_t num_words;              // of the sets of a feature
-  const int32_t* level_features;  // of every root
-  bool samples_levels;
-};
 
 class OpenFeatures {
  public:

@@ -2,7 +2,7 @@
 //
 // The gain of a division grows with the sum over scores and sides of max(|G| - alpha, 0)^2 / (H + lambda). In units of whole
 // numbers that is quick to compute for many thresholds at once, nearly. Those that come near the greatest are few, and only
-// their gains are computed as `Judge` does.
+// their gains are computed as `SplitScorer` does.
 
 #ifndef JAXTREE_NATIVE_EVALUATE_SCREENING_H_
 #define JAXTREE_NATIVE_EVALUATE_SCREENING_H_

@@ -17,8 +17,8 @@
 
 #include "common/hashes.h"
 #include "evaluate/feature_split.h"
-#include "evaluate/open_features.h"
 #include "evaluate/split_scorer.h"
+#include "input/level.h"
 
 namespace jaxtree {
 
@@ -26,124 +26,45 @@ namespace jaxtree {
 constexpr int64_t kCodesPerBlock = 64;
 // With so many blocks of bytes for a code, codes are sorted rather than read from the blocks.
 constexpr size_t kBlocksPerSorted = 4;
-constexpr int32_t kCountsRow = -1;
 constexpr int32_t kNoEntry = -1;
 // Of so few codes the bits of all are read sooner than the codes of a node are sorted.
 constexpr int64_t kFewCodes = 1 << 8;
-// Of a node of few of so many classes, these alone have cells.
-constexpr int32_t kManyClasses = 64;
 // The cells of so many codes are cleared together as soon as those of one by themselves.
 constexpr size_t kCodesClearedAtOnce = 32;
 // As in `jaxtree/growth/splits/split.py`.
 constexpr double kC45Slack = 1e-3;
 
-// What an entry adds: the label that is added to the channel, or -1; the channel; the value, or `kCountsRow`.
-struct Addition {
-  int32_t label, channel, value;
-
-  bool operator==(const Addition& other) const {
-    return label == other.label && channel == other.channel && value == other.value;
-  }
-};
-
-// The table, its entries, and the nodes of a level that may be split; see `native.grow_nodes`.
-//
-// The slot of a node is its place in `node`. Where entries are in row order, entry e is row e, and `slot` has the slot of
-// every entry, or -1; elsewhere the entries of a slot are those from `start` to `stop`, and `slot` is null.
-template <typename Code, typename Value>
-struct Level {
-  const Code* codes;
-  int64_t num_features, num_rows, num_entries, num_bins;
-  const int32_t *row, *slot, *label;
-  const Value* value;
-  const int32_t* node;
-  const int64_t *start, *stop;
-  int64_t num_slots;
-  const Value* sums;
-  int64_t num_node_channels;
-  const int32_t *rows_of_node, *root, *leaf_rows, *most_features;
-  const Value* leaf_weight;
-  const double *mdl_correction, *num_declared_classes;
-  const double* parameters;  // of the objective, of every root; null without any
-  int64_t num_parameters;
-  const uint32_t* seed;
-  const double *lower, *upper;  // of the values of branches; null without monotone features
-  const int32_t *kind, *num_codes, *missing_code, *in_average, *monotone, *first_apart;
-  const double* position;
-  int64_t num_apart, num_positions;  // of a feature
-  Objective objective;
-  SplitRules rules;
-  bool samples_features, samples_thresholds, draws_ties;
-  const OpenFeatures* open;
-  std::vector<Addition> additions;
-  bool adds_one_label;   // and nothing else: the weight, to the channel of the class
-  bool adds_two_values;  // to the first two channels, with or without counted rows; and there are not many codes
-
-  // Whether the cells of a node are those of its classes alone: of many classes a node has few. The orders of subsets and
-  // monotone values are those of all classes.
-  bool HasFewOfManyClasses() const {
-    const bool is_plain = adds_one_label && !objective.counts_rows && objective.num_outputs == 1 && monotone == nullptr;
-    return is_plain && slot == nullptr && objective.num_classes >= kManyClasses &&
-           std::none_of(kind, kind + num_features, [](int32_t own) { return own == kSubset; });
-  }
-
-  // Adds an entry to the sums of a code.
-  void Add(int64_t entry, Value* sums) const {
-    assert(0 <= entry && entry < num_entries);
-    if (adds_one_label) {
-      sums[label[entry]] += value[entry];
-      return;
-    }
-    for (const Addition& addition : additions) {
-      const int32_t own = addition.label < 0 ? 0 : label[addition.label * num_entries + entry];
-      sums[addition.channel + own] +=
-          addition.value == kCountsRow ? 1 : value[addition.value * num_entries + entry];
-    }
-  }
-
-  const double* ParametersOf(int32_t root) const { return parameters ? parameters + root * num_parameters : nullptr; }
-
-  // A code of an array on a device is not checked before growth; one past the table must not reach past the cells.
-  int32_t InTable(Code code) const { return std::clamp<int32_t>(code, 0, num_bins - 1); }
-
-  // Whether a node may split by a feature.
-  bool IsOpen(int32_t of_node, int32_t feature) const { return open->IsOpen(of_node, root[of_node], feature); }
-
-  Feature FeatureAt(int32_t number) const {
-    return {number, kind[number], missing_code[number], monotone ? monotone[number] : 0,
-            first_apart ? first_apart + number * num_apart : nullptr};
-  }
-};
-
 // One thread's search: its cells are empty before and after every feature.
 template <typename Code, typename Value>
-class Search {
+class SplitFinder {
  public:
-  explicit Search(const Level<Code, Value>& level)
-      : level_(level), has_places_(level.HasFewOfManyClasses()), judge_(level.objective), splitter_(judge_, level.rules),
-        cells_(has_places_ ? 0 : level.num_bins * level.objective.num_channels),
-        place_(has_places_ ? level.objective.num_classes : 0), last_entry_(has_places_ ? level.num_bins : 0), present_((level.num_bins + kCodesPerBlock - 1) / kCodesPerBlock * kCodesPerBlock),
-        inside_(level.objective.num_channels), missing_(level.objective.num_channels) {}
+  explicit SplitFinder(const Level<Code, Value>& level)
+      : level_(level), table_(level.table), rules_(level.rules), has_places_(level.HasFewOfManyClasses()),
+        scorer_(rules_.objective), splitter_(scorer_, rules_.split),
+        cells_(has_places_ ? 0 : table_.num_bins * rules_.objective.num_channels),
+        place_(has_places_ ? rules_.objective.num_classes : 0), last_entry_(has_places_ ? table_.num_bins : 0),
+        present_((table_.num_bins + kCodesPerBlock - 1) / kCodesPerBlock * kCodesPerBlock),
+        inside_(rules_.objective.num_channels), missing_(rules_.objective.num_channels) {}
 
   void Open(int64_t slot) {
     const int32_t node = level_.node[slot], root = level_.root[node];
     assert(node >= 0 && root >= 0 && root <= node);
     node_ = node;
     seed_ = level_.seed ? level_.seed[node] : 0;
-    most_features_ = level_.most_features[root];
+    most_features_ = rules_.most_features[root];
     if (level_.slot == nullptr) {
       begin_ = level_.start[slot], end_ = level_.stop[slot];
       assert(0 <= begin_ && begin_ <= end_ && end_ <= level_.num_entries);
     }
-    judge_.SetParameters(level_.ParametersOf(root));
+    scorer_.SetParameters(rules_.ParametersOf(root));
     const Value* const sums = level_.sums + node * level_.num_node_channels;
     if (has_places_) {
-      judge_.OpenPresent(sums, level_.leaf_weight[root], level_.leaf_rows[root], place_);
+      scorer_.OpenPresent(sums, rules_.leaf_weight[root], rules_.leaf_rows[root], place_);
     } else {
-      judge_.Open(sums, level_.rows_of_node[node], level_.leaf_weight[root], level_.leaf_rows[root]);
+      scorer_.Open(sums, level_.rows_of_node[node], rules_.leaf_weight[root], rules_.leaf_rows[root]);
     }
-    if (level_.lower) judge_.OpenBounds(level_.lower[node], level_.upper[node]);
-    if (level_.objective.is_c45) judge_.OpenC45(level_.mdl_correction[root], level_.num_declared_classes[root]);
+    if (level_.lower) scorer_.OpenBounds(level_.lower[node], level_.upper[node]);
+    if (rules_.objective.is_c45) scorer_.OpenC45(rules_.mdl_correction[root], rules_.num_declared_classes[root]);
   }
 
   // The best split of the opened slot over all its features.
@@ -154,10 +75,10 @@ class Search {
   // The best of the splits that `find` returns for features, which it is asked for once each.
   template <typename Find>
   Split BestOf(const Find& find) {
-    return level_.samples_features ? BestOfSampled(find) : BestOfAll(find);
+    return rules_.samples_features ? BestOfSampled(find) : BestOfAll(find);
   }
 
-  Judge<Value>& judge() { return judge_; }
+  SplitScorer<Value>& scorer() { return scorer_; }
 
   // Whether the opened slot may split by a feature.
   bool IsOpen(int32_t feature) const { return level_.IsOpen(node_, feature); }
@@ -166,17 +87,17 @@ class Search {
   template <typename Find>
   Split BestOfAll(const Find& find) {
     found_.clear();
-    for (int32_t feature = 0; feature < level_.num_features; ++feature) {
+    for (int32_t feature = 0; feature < table_.num_features; ++feature) {
       if (IsOpen(feature)) found_.push_back(find(feature));
     }
     return Winner();
   }
 
   Split OnFeature(int32_t number) {
-    const Feature feature = level_.FeatureAt(number);
-    const Code* codes = level_.codes + number * level_.num_rows;
-    if (level_.samples_thresholds && feature.kind == kThreshold) return OnRandomThreshold(feature, codes);
-    if (has_places_ && feature.kind == kThreshold && !level_.rules.shares_missing()) return OnEntries(feature, codes);
+    const Feature feature = table_.FeatureAt(number);
+    const Code* codes = table_.ColumnOf(number);
+    if (rules_.samples_thresholds && feature.kind == kThreshold) return OnRandomThreshold(feature, codes);
+    if (has_places_ && feature.kind == kThreshold && !rules_.split.shares_missing()) return OnEntries(feature, codes);
     Fill(codes);
     const Split split = splitter_.Best(feature, {listed_, cells_.data()});
     ClearCells();
@@ -185,9 +106,9 @@ class Search {
 
   // The split of a histogram that was summed elsewhere; codes of no rows have no weight.
   Split OnHistogram(int32_t number, const Value* cells) {
-    const int32_t num_codes = level_.num_codes[number];
+    const int32_t num_codes = table_.num_codes[number];
     // Every row has a second derivative above 0; of other sums any may be 0.
-    const int64_t looked_at = level_.objective.IsNewton() ? 1 : channels();
+    const int64_t looked_at = rules_.objective.IsNewton() ? 1 : channels();
     listed_.resize(num_codes);
     int32_t num_listed = 0;
     for (int32_t code = 0; code < num_codes; ++code) {
@@ -198,18 +119,18 @@ class Search {
       num_listed += any != 0;
     }
     listed_.resize(num_listed);
-    return splitter_.Best(level_.FeatureAt(number), {listed_, cells});
+    return splitter_.Best(table_.FeatureAt(number), {listed_, cells});
   }
 
  private:
-  int64_t channels() const { return judge_.num_channels(); }
+  int64_t channels() const { return scorer_.num_channels(); }
 
   // Lists the codes of the node's entries in ascending order, and of each the entries, from the last to the first.
   void ListEntries(const Code* codes) {
     entry_before_.resize(std::max<size_t>(entry_before_.size(), end_ - begin_));
     listed_.clear();
     for (int64_t entry = begin_; entry < end_; ++entry) {
-      const int32_t code = level_.InTable(codes[level_.row[entry]]);
+      const int32_t code = table_.InTable(codes[level_.row[entry]]);
       if (!std::exchange(present_[code], 1)) listed_.push_back(code), last_entry_[code] = kNoEntry;
       entry_before_[entry - begin_] = std::exchange(last_entry_[code], static_cast<int32_t>(entry - begin_));
     }
@@ -221,14 +142,14 @@ class Search {
   Split OnEntries(const Feature& feature, const Code* codes) {
     ListEntries(codes);
     const bool is_any_missing = !listed_.empty() && listed_.back() == feature.missing_code;
-    if (judge_.HasExactSquares() && !(is_any_missing && level_.rules.sets_missing_apart())) return OnSquares(feature);
+    if (scorer_.HasExactSquares() && !(is_any_missing && rules_.split.sets_missing_apart())) return OnSquares(feature);
     return splitter_.BestOfEntries(feature, listed_, [&](int32_t code, Value* sums) {
       for (int32_t at = last_entry_[code]; at != kNoEntry; at = entry_before_[at]) Add(begin_ + at, sums);
     });
   }
 
   Split OnSquares(const Feature& feature) {
-    const std::vector<Value>& total = judge_.total();
+    const std::vector<Value>& total = scorer_.total();
     of_class_.assign(channels(), 0);
     return splitter_.BestOfSquares(feature, listed_, [&](int32_t code, Squares<Value>& inside, Squares<Value>& outside) {
       for (int32_t at = last_entry_[code]; at != kNoEntry; at = entry_before_[at]) {
@@ -251,8 +172,8 @@ class Search {
 
   // All at once, where that is sooner done than code by code.
   void ClearCells() {
-    if (!has_places_ && listed_.size() * kCodesClearedAtOnce >= static_cast<size_t>(level_.num_bins)) {
-      std::fill_n(cells_.begin(), level_.num_bins * channels(), Value{0});
+    if (!has_places_ && listed_.size() * kCodesClearedAtOnce >= static_cast<size_t>(table_.num_bins)) {
+      std::fill_n(cells_.begin(), table_.num_bins * channels(), Value{0});
       return;
     }
     for (const int32_t code : listed_) std::fill_n(cells_.data() + code * channels(), channels(), Value{0});
@@ -260,11 +181,11 @@ class Search {
 
   // Adds the node's entries to the cells of their codes, and lists the codes in ascending order.
   void Fill(const Code* codes) {
-    if (level_.adds_two_values) return level_.objective.counts_rows ? FillTwo<true>(codes) : FillTwo<false>(codes);
-    if (has_places_) cells_.resize(std::max<size_t>(cells_.size(), level_.num_bins * channels()));
+    if (rules_.adds_two_values) return rules_.objective.counts_rows ? FillTwo<true>(codes) : FillTwo<false>(codes);
+    if (has_places_) cells_.resize(std::max<size_t>(cells_.size(), table_.num_bins * channels()));
     listed_.clear();
     for (int64_t entry = begin_; entry < end_; ++entry) {
-      const int32_t code = level_.InTable(codes[level_.row[entry]]);
+      const int32_t code = table_.InTable(codes[level_.row[entry]]);
       if (!std::exchange(present_[code], 1)) listed_.push_back(code);
       Add(entry, cells_.data() + code * channels());
     }
@@ -286,7 +207,7 @@ class Search {
   template <bool kCountsRows>
   void FillTwo(const Code* codes) {
     const Value *const first = level_.value, *const second = level_.value + level_.num_entries;
-    const int32_t *const row = level_.row, last_code = level_.num_bins - 1;
+    const int32_t *const row = level_.row, last_code = table_.num_bins - 1;
     uint8_t* const present = present_.data();
     Value* const cells = cells_.data();
     for (int64_t entry = begin_, end = end_; entry < end; ++entry) {
@@ -333,7 +254,7 @@ class Search {
     own_codes_.resize(size);
     int32_t least = kNoCode, greatest = -1;
     for (int64_t at = 0; at < size; ++at) {
-      const int32_t code = own_codes_[at] = level_.InTable(codes[level_.row[begin_ + at]]);
+      const int32_t code = own_codes_[at] = table_.InTable(codes[level_.row[begin_ + at]]);
       if (code == feature.missing_code) continue;
       least = std::min(least, code);
       greatest = std::max(greatest, code);
@@ -352,7 +273,7 @@ class Search {
         continue;
       }
       next_code = std::min(next_code, own);
-      if (own == feature.missing_code && level_.rules.sets_missing_apart()) {
+      if (own == feature.missing_code && rules_.split.sets_missing_apart()) {
         has_any_missing = true;
         Add(begin_ + at, missing_.data());
       }
@@ -364,7 +285,7 @@ class Search {
 
   // The greatest code whose position is not above the drawn threshold; positions rise with the codes.
   int32_t LastBelow(const Feature& feature, int32_t least, int32_t greatest) const {
-    const double* position = level_.position + feature.number * level_.num_positions;
+    const double* position = table_.position + feature.number * table_.num_positions;
     const double low = position[least], high = position[greatest];
     const double share = static_cast<double>(ChildHash(seed_, feature.number) >> 8) / (1 << 24);
     double threshold = low + share * (high - low);
@@ -379,7 +300,7 @@ class Search {
   template <typename Find>
   Split BestOfSampled(const Find& find) {
     order_.clear();
-    for (int32_t feature = 0; feature < level_.num_features; ++feature) {
+    for (int32_t feature = 0; feature < table_.num_features; ++feature) {
       if (IsOpen(feature)) order_.push_back(uint64_t{RankOf(feature)} << 32 | feature);
     }
     const auto first = order_.begin() + std::min<size_t>(most_features_, order_.size());
@@ -411,11 +332,11 @@ class Search {
     for (const Split& split : found_) {
       if (split.gain == kNoGain) continue;
       greatest = std::max(greatest, split.gain);
-      if (!level_.in_average[split.feature]) continue;
+      if (!table_.in_average[split.feature]) continue;
       total += split.gain;
       ++number;
     }
-    if (level_.rules.selection == kInformation) {
+    if (rules_.split.selection == kInformation) {
       return KeepIf([&](const Split& split) { return split.gain >= greatest - kC45Tolerance; });
     }
     const double least = total / std::max<int64_t>(number, 1) - kC45Slack;
@@ -437,16 +358,16 @@ class Search {
 
   // Of all splits of the greatest gain that of the lowest feature, or of the first in the node's random order.
   Split Winner() {
-    if (level_.objective.is_c45) RankByC45();
+    if (rules_.objective.is_c45) RankByC45();
     double best = kNoGain;
     for (const Split& split : found_) best = std::max(best, split.gain);
     if (best == kNoGain) return {};
-    const double least = level_.objective.is_c45 ? std::min(best, kLeastGain) : judge_.LeastOfEquals(best);
+    const double least = rules_.objective.is_c45 ? std::min(best, kLeastGain) : scorer_.LeastOfEquals(best);
     Split* winner = nullptr;
     uint32_t first_place = 0;
     for (Split& split : found_) {
       if (split.gain < least) continue;
-      const uint32_t place = level_.draws_ties ? RankOf(split.feature) : static_cast<uint32_t>(split.feature);
+      const uint32_t place = rules_.draws_ties ? RankOf(split.feature) : static_cast<uint32_t>(split.feature);
       if (winner != nullptr && place > first_place) continue;
       winner = &split;
       first_place = place;
@@ -456,8 +377,10 @@ class Search {
   }
 
   const Level<Code, Value>& level_;
+  const Table<Code>& table_;
+  const Rules<Value>& rules_;
   const bool has_places_;
-  Judge<Value> judge_;
+  SplitScorer<Value> scorer_;
   FeatureSplitter<Value> splitter_;
   std::vector<Value> cells_;
   std::vector<int32_t> place_;  // of every class that the node has, its channel

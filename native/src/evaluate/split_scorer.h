@@ -11,6 +11,8 @@
 #include <limits>
 #include <vector>
 
+#include "input/rules.h"
+
 namespace jaxtree {
 
 constexpr double kNoGain = -std::numeric_limits<double>::infinity();
@@ -22,25 +24,6 @@ constexpr double kC45Tolerance = 1e-6, kC45Share = 0.1, kC45Most = 25;
 constexpr int32_t kMostClassesInOrder = 8, kSumsOfClasses = 4;
 // Sums of squares of whole weights up to this are whole numbers that a double holds.
 constexpr double kMostSquared = 1 << 26;
-
-enum class Formula : int32_t { kGini = 0, kEntropy = 1, kMisclassification = 2, kSquaredError = 3, kPoisson = 4, kNewton = 5 };
-
-// What scores a growth: the same for all nodes. The channels are those of splits, with that of counted rows. The first
-// `num_classes`, or one where that is 0, add up to the weight; a Newton step has its second derivatives there.
-struct Objective {
-  Formula formula;
-  int32_t num_classes, num_outputs, num_channels;
-  bool counts_rows, is_scaled, is_c45;
-  double weight_unit, target_unit;
-
-  bool IsNewton() const { return formula == Formula::kNewton; }
-  bool IsOfNumbers() const { return formula >= Formula::kSquaredError; }
-  // The channel of the first target, where targets are numbers.
-  int32_t FirstTarget() const { return std::max(num_classes, 1); }
-  // Whether sums are subtracted from by the node's mean before they are squared.
-  bool IsCentred() const { return formula == Formula::kSquaredError && !is_scaled; }
-  int32_t num_class_channels() const { return num_outputs * num_classes; }
-};
 
 // A number held within bounds, so that it can be made a whole one; what is no number becomes the least.
 inline double Held(double number, double least, double most) { return number > least ? std::min(number, most) : least; }
@@ -67,9 +50,9 @@ inline double XLogX(double x) { return x * Log2(x > 0 ? x : 1); }
 
 // The node whose rows are divided. Sums are whole numbers, one per channel.
 template <typename Value>
-class Judge {
+class SplitScorer {
  public:
-  explicit Judge(const Objective& objective)
+  explicit SplitScorer(const Objective& objective)
       : objective_(objective), num_classes_(objective.num_classes), num_channels_(objective.num_channels),
         total_(objective.num_channels), outside_(objective.num_channels), center_(objective.num_outputs) {}
 
@@ -271,7 +254,7 @@ class Judge {
     risk_ = RiskOf(total_.data());
   }
 
-  // The least weight of a side of a C4.5 threshold: `Judge.c45_least_weight`.
+  // The least weight of a side of a C4.5 threshold: `SplitScorer.c45_least_weight`.
   void SetLeastOfThresholds() {
     const double mean = kC45Share * weight_ / num_declared_classes_;
     const auto in_units = [this](double weight) {

@@ -106,9 +106,10 @@ bool AddsTwoValues(const std::vector<Addition>& additions, bool counts_rows = fa
 // Whether nodes look at less than a quarter of the features. That costs less only where a node's entries lie side by side.
 template <typename Code, typename Value>
 bool LooksAtFew(const Level<Code, Value>& level, int64_t num_roots) {
-  if (!level.samples_features) return false;
-  const int64_t num_features = level.num_features - std::count(level.num_codes, level.num_codes + level.num_features, 0);
-  return 4 * int64_t{*std::max_element(level.most_features, level.most_features + num_roots)} < num_features;
+  if (!level.rules.samples_features) return false;
+  const int32_t *const num_codes = level.table.num_codes, *const most_features = level.rules.most_features;
+  const int64_t num_empty = std::count(num_codes, num_codes + level.table.num_features, 0);
+  return 4 * int64_t{*std::max_element(most_features, most_features + num_roots)} < level.table.num_features - num_empty;
 }
 
 // What is static of a growth; see `_attributes` of `jaxtree/growth/native/trees.py`.
@@ -171,18 +172,18 @@ class HeldFeatures {
  public:
   template <typename Code, typename Value>
   void Hold(Level<Code, Value>& level, int32_t subset_codes) {
-    const int64_t size = level.num_features;
-    level.kind = kind_.Held(level.kind, size, kThreshold, subset_codes > 0 ? kSubset : kOneVsRest);
-    const auto most = static_cast<int32_t>(level.num_bins);
-    level.num_codes = num_codes_.Held(level.num_codes, size, 0, most);
-    level.missing_code = missing_code_.Held(level.missing_code, size, 0, most);
-    const bool is_subset = std::count(level.kind, level.kind + size, kSubset) > 0;
+    const int64_t size = level.table.num_features;
+    level.table.kind = kind_.Held(level.table.kind, size, kThreshold, subset_codes > 0 ? kSubset : kOneVsRest);
+    const auto most = static_cast<int32_t>(level.table.num_bins);
+    level.table.num_codes = num_codes_.Held(level.table.num_codes, size, 0, most);
+    level.table.missing_code = missing_code_.Held(level.table.missing_code, size, 0, most);
+    const bool is_subset = std::count(level.table.kind, level.table.kind + size, kSubset) > 0;
     if (!is_subset || subset_codes >= most) return;
-    fitting_.assign(level.num_codes, level.num_codes + size);
+    fitting_.assign(level.table.num_codes, level.table.num_codes + size);
     for (int64_t feature = 0; feature < size; ++feature) {
-      if (level.kind[feature] == kSubset) fitting_[feature] = std::min(fitting_[feature], subset_codes);
+      if (level.table.kind[feature] == kSubset) fitting_[feature] = std::min(fitting_[feature], subset_codes);
     }
-    level.num_codes = fitting_.data();
+    level.table.num_codes = fitting_.data();
   }
 
  private:
@@ -212,9 +213,9 @@ template <typename Code, typename Value>
 void Run(Threads& pool, Arguments in, Results results, const Attributes& attributes) {
   Level<Code, Value> level{};
   const Array codes = in.Next();
-  level.codes = codes.As<const Code>();
-  level.num_features = codes.dimensions[0];
-  level.num_rows = codes.dimensions[1];
+  level.table.codes = codes.As<const Code>();
+  level.table.num_features = codes.dimensions[0];
+  level.table.num_rows = codes.dimensions[1];
 
   Entries<Value> entries{};
   entries.row = in.Data<int32_t>();
@@ -234,17 +235,17 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   entries.adds_one_label = AddsOneLabel(entries.additions);
   entries.adds_two_values = entries.identity == nullptr && AddsTwoValues(entries.additions);
 
-  level.kind = in.Data<int32_t>();
-  level.num_codes = in.Data<int32_t>();
-  level.missing_code = in.Data<int32_t>();
-  level.in_average = in.Data<int32_t>();
-  level.monotone = in.Data<int32_t>();
+  level.table.kind = in.Data<int32_t>();
+  level.table.num_codes = in.Data<int32_t>();
+  level.table.missing_code = in.Data<int32_t>();
+  level.table.in_average = in.Data<int32_t>();
+  level.table.monotone = in.Data<int32_t>();
   const Array apart = in.Next(), position = in.Next();
-  level.num_apart = apart.dimensions.back();
-  level.first_apart = level.num_apart == 0 ? nullptr : apart.As<const int32_t>();
-  level.num_positions = position.dimensions.back();
-  level.position = level.num_positions == 0 ? nullptr : position.As<const double>();
-  OpenRules open{level.num_features, level.num_codes};
+  level.table.num_apart = apart.dimensions.back();
+  level.table.first_apart = level.table.num_apart == 0 ? nullptr : apart.As<const int32_t>();
+  level.table.num_positions = position.dimensions.back();
+  level.table.position = level.table.num_positions == 0 ? nullptr : position.As<const double>();
+  OpenRules open{level.table.num_features, level.table.num_codes};
   const Array sets = in.Next();
   open.num_words = sets.dimensions.back();
   open.sets = open.num_words == 0 ? nullptr : sets.As<const uint32_t>();
@@ -257,41 +258,41 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   limits.split_rows = in.Data<int32_t>();
   limits.min_gain = in.Data<double>();
   limits.min_impurity_decrease = in.Data<double>();
-  level.most_features = in.Data<int32_t>();
+  level.rules.most_features = in.Data<int32_t>();
   open.level_features = in.Data<int32_t>();
   const int32_t* const max_leaf_nodes = in.Data<int32_t>();
-  level.leaf_weight = in.Data<Value>();
-  level.leaf_rows = in.Data<int32_t>();
-  level.mdl_correction = in.Data<double>();
-  level.num_declared_classes = in.Data<double>();
+  level.rules.leaf_weight = in.Data<Value>();
+  level.rules.leaf_rows = in.Data<int32_t>();
+  level.rules.mdl_correction = in.Data<double>();
+  level.rules.num_declared_classes = in.Data<double>();
   const Array parameters = in.Next();
-  level.num_parameters = parameters.dimensions.back();
-  level.parameters = level.num_parameters == 0 ? nullptr : parameters.As<const double>();
+  level.rules.num_parameters = parameters.dimensions.back();
+  level.rules.parameters = level.rules.num_parameters == 0 ? nullptr : parameters.As<const double>();
   const uint32_t* const root_seed = in.Data<uint32_t>();
 
   NodeTable<Value> table = ReadTable<Value>(results, max_depth.size, attributes.capacity);
-  level.num_bins = attributes.num_bins;
+  level.table.num_bins = attributes.num_bins;
   HeldFeatures features;
   features.Hold(level, static_cast<int32_t>(std::min<int64_t>(attributes.subset_bins, table.num_words * kCodesPerWord)));
-  open.num_codes = level.num_codes;
+  open.num_codes = level.table.num_codes;
   Indices rows, labels;
-  if (entries.row != nullptr) entries.row = rows.Held(entries.row, entries.size, 0, level.num_rows - 1);
+  if (entries.row != nullptr) entries.row = rows.Held(entries.row, entries.size, 0, level.table.num_rows - 1);
   if (entries.label != nullptr) {
     const int32_t most = std::max(attributes.num_classes, 1) - 1;
     entries.label = labels.Held(entries.label, entries.num_labels * entries.size, 0, most);
   }
-  level.objective = {attributes.formula, attributes.num_classes, attributes.num_outputs, attributes.num_channels,
+  level.rules.objective = {attributes.formula, attributes.num_classes, attributes.num_outputs, attributes.num_channels,
                      attributes.counts_rows, attributes.is_scaled, attributes.selection != kGain, units[0], units[1]};
-  level.rules = {attributes.missing, attributes.has_missing, attributes.selection, static_cast<int32_t>(table.num_words),
+  level.rules.split = {attributes.missing, attributes.has_missing, attributes.selection, static_cast<int32_t>(table.num_words),
                  attributes.subset_bins};
-  level.samples_features = attributes.samples_features;
-  level.samples_thresholds = attributes.samples_thresholds;
-  level.draws_ties = attributes.draws_ties;
+  level.rules.samples_features = attributes.samples_features;
+  level.rules.samples_thresholds = attributes.samples_thresholds;
+  level.rules.draws_ties = attributes.draws_ties;
   open.samples_levels = attributes.samples_levels;
   limits.max_leaf_nodes = attributes.grows_best_first ? max_leaf_nodes : nullptr;
-  level.additions = ReadAdditions(attributes.additions);
-  level.adds_one_label = AddsOneLabel(level.additions);
-  level.adds_two_values = AddsTwoValues(level.additions, level.objective.counts_rows) && level.num_bins <= kFewCodes;
+  level.rules.additions = ReadAdditions(attributes.additions);
+  level.rules.adds_one_label = AddsOneLabel(level.rules.additions);
+  level.rules.adds_two_values = AddsTwoValues(level.rules.additions, level.rules.objective.counts_rows) && level.table.num_bins <= kFewCodes;
 
   Described<Value> described{};
   described.weight = results.Data<Value>(0);
@@ -306,9 +307,9 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
       const RowGrowth by_node{level, limits, open, entries, root_seed, leaf};
       if (GrowsNodeByNode(by_node, table)) return GrowNodeByNode(pool, by_node, table);
     }
-    return Growth<Code, Value>(pool, level, limits, open, entries, root_seed, most_slots_in_row_order, table, leaf, memory).Run();
+    return LevelWiseGrower<Code, Value>(pool, level, limits, open, entries, root_seed, most_slots_in_row_order, table, leaf, memory).Run();
   }();
-  Describe(pool, level.objective, table, described);
+  Describe(pool, level.rules.objective, table, described);
   end[0] = table.num_nodes;
   end[1] = is_complete;
 }

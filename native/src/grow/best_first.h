@@ -23,10 +23,10 @@ constexpr double kNoSplit = -1;
 
 // A table that grows, for nodes of which not all stay.
 template <typename Value>
-class GrowingTable {
+class ScratchTree {
  public:
   // Has the roots of another table, which it is like in all but its room.
-  explicit GrowingTable(const NodeTable<Value>& like) : table_(like) {
+  explicit ScratchTree(const NodeTable<Value>& like) : table_(like) {
     MakeRoomFor(like.num_nodes);
     std::iota(table_.parent, table_.parent + like.num_nodes, 0);
     std::iota(table_.root, table_.root + like.num_nodes, 0);

@@ -20,8 +20,8 @@
 namespace jaxtree {
 namespace {
 
-using Code = NodeSearch::Code;
-using Value = NodeSearch::Value;
+using Code = HistogramSplitFinder::Code;
+using Value = HistogramSplitFinder::Value;
 
 // A table has room for the nodes of so many leaves at once.
 constexpr int32_t kUsualLeaves = 1 << 8;
@@ -37,7 +37,7 @@ struct Rows {
 };
 
 // A split that waits to be made.
-struct Found {
+struct PendingSplit {
   Split split;
   std::vector<int32_t> left;         // a cell with the sums of branch 0
   int32_t histogram = kNoHistogram;  // of the node
@@ -45,7 +45,7 @@ struct Found {
 };
 
 struct Workspace {
-  SearchMemory of_search;
+  FinderMemory of_finder;
   std::vector<int32_t> used, others, moved;  // rows
 };
 
@@ -54,12 +54,12 @@ Workspace& WorkspaceOfThread() {
   return workspace;
 }
 
-class NodeByNode {
+class LeafWiseGrower {
  public:
-  NodeByNode(Threads& pool, const RowGrowth& growth, NodeTable<Value>& result)
+  LeafWiseGrower(Threads& pool, const RowGrowth& growth, NodeTable<Value>& result)
       : pool_(pool), level_(growth.level), entries_(growth.entries), leaf_(growth.leaf), result_(result), room_(result),
         table_(room_.table()), nodes_(level_, growth.limits, growth.open, growth.root_seed, table_),
-        space_(WorkspaceOfThread()), search_(pool, level_, space_.of_search), histograms_(space_.of_search.histograms),
+        space_(WorkspaceOfThread()), finder_(pool, level_, space_.of_finder), histograms_(space_.of_finder.histograms),
         most_leaves_(growth.limits.max_leaf_nodes ? std::max(growth.limits.max_leaf_nodes[0], 1) : kNoLimit) {
     const int64_t most_nodes = most_leaves_ < kUsualLeaves ? 2 * most_leaves_ - 1 : 1;
     room_.MakeRoomFor(most_nodes);
@@ -88,7 +88,7 @@ class NodeByNode {
   void OpenRoot() {
     const int64_t num_rows = entries_.size;
     for (auto* rows : {&space_.used, &space_.others, &space_.moved}) rows->resize(num_rows);
-    search_.ReadRows(entries_.value, num_rows);
+    finder_.ReadRows(entries_.value, num_rows);
     int64_t num_used = 0, num_others = 0;
     for (int64_t row = 0; row < num_rows; ++row) {
       const bool is_used = entries_.value[row] > 0;
@@ -107,7 +107,7 @@ class NodeByNode {
     found_.resize(1);
     nodes_.HandDown(0);
     if (!nodes_.MaySplit(0) || most_leaves_ < 2) return;
-    Looked& root = space_.of_search.looked[0];
+    NodeHistogram& root = space_.of_finder.of_node[0];
     Open(0, histograms_.Take(), root);
     Fill(root, true, nullptr);
     Choose(root);
@@ -157,7 +157,7 @@ class NodeByNode {
 
   void PutSums(int32_t node) {
     const int32_t left = table_.first_child[node], right = left + 1;
-    const CellLayout& layout = search_.layout();
+    const CellLayout& layout = finder_.layout();
     const std::vector<int32_t>& of_left = found_[node].left;
     for (int64_t channel = 0; channel < table_.num_channels; ++channel) {
       const Value whole = table_.sums[node * table_.num_channels + channel], own = of_left[layout.lane[channel]];
@@ -176,7 +176,7 @@ class NodeByNode {
     const int32_t whole = std::exchange(found_[node].histogram, kNoHistogram);
     const bool subtracts = looks_at_larger && whole != kNoHistogram;
     if (whole != kNoHistogram && !subtracts) histograms_.Give(whole);
-    Looked &of_smaller = space_.of_search.looked[0], &of_larger = space_.of_search.looked[1];
+    NodeHistogram &of_smaller = space_.of_finder.of_node[0], &of_larger = space_.of_finder.of_node[1];
     if (looks_at_larger) Open(larger, subtracts ? whole : histograms_.Take(), of_larger);
     if (looks_at_smaller || subtracts) {
       Open(smaller, histograms_.Take(), of_smaller);
@@ -187,23 +187,23 @@ class NodeByNode {
     if (looks_at_larger) Choose(of_larger);
   }
 
-  void Open(int32_t node, int32_t histogram, Looked& looked) {
+  void Open(int32_t node, int32_t histogram, NodeHistogram& of_node) {
     nodes_.Show(table_.depth[node], level_);
-    search_.Open(node, histogram, looked);
+    finder_.Open(node, histogram, of_node);
   }
 
-  void Fill(Looked& filled, bool is_looked_at, Looked* sibling) {
+  void Fill(NodeHistogram& filled, bool is_looked_at, NodeHistogram* sibling) {
     const Range range = rows_[filled.node].used;
     const int32_t* const rows = range.size() == entries_.size ? nullptr : space_.used.data() + range.begin;
-    search_.Fill(rows, range.size(), filled, is_looked_at, sibling);
+    finder_.Fill(rows, range.size(), filled, is_looked_at, sibling);
   }
 
   // Finds the split of a node, which waits from here on if it is allowed.
-  void Choose(Looked& looked) {
-    node_ = looked.node;
-    Found found{search_.Best(looked, 0), {}, looked.histogram, 0};
-    if (!nodes_.IsAllowed(node_, found.split.gain)) return histograms_.Give(looked.histogram);
-    found.left = search_.SumsOfLeft(found.split, looked);
+  void Choose(NodeHistogram& of_node) {
+    node_ = of_node.node;
+    PendingSplit found{finder_.Best(of_node, 0), {}, of_node.histogram, 0};
+    if (!nodes_.IsAllowed(node_, found.split.gain)) return histograms_.Give(of_node.histogram);
+    found.left = finder_.SumsOfLeft(found.split, of_node);
     found.saved = nodes_.SavedBy(node_, found.split.gain);
     if (histograms_.IsFull()) histograms_.Give(std::exchange(found.histogram, kNoHistogram));
     found_[node_] = std::move(found);
@@ -214,18 +214,18 @@ class NodeByNode {
   void Divide(int32_t node) {
     const jaxtree::Split& split = found_[node].split;
     const int32_t left = table_.first_child[node];
-    const Code* const codes = level_.codes + split.feature * level_.num_rows;
+    const Code* const codes = level_.table.ColumnOf(split.feature);
     const auto [used, others] = rows_[node];
-    const int64_t middle = DivideRows(space_.used, used, codes, search_.BranchesOf(split, split.missing_branch));
+    const int64_t middle = DivideRows(space_.used, used, codes, finder_.BranchesOf(split, split.missing_branch));
     const bool is_resolved = split.missing_branch != kUnresolved;
     const int32_t missing_branch = is_resolved ? split.missing_branch : nodes_.HeaviestBranch(node);
-    const int64_t other_middle = DivideRows(space_.others, others, codes, search_.BranchesOf(split, missing_branch));
+    const int64_t other_middle = DivideRows(space_.others, others, codes, finder_.BranchesOf(split, missing_branch));
     rows_[left] = {{used.begin, middle}, {others.begin, other_middle}};
     rows_[left + 1] = {{middle, used.end}, {other_middle, others.end}};
   }
 
   // Moves rows of branch 0 to the front, and returns where the others begin. Every part of the rows is divided by itself.
-  int64_t DivideRows(std::vector<int32_t>& rows, Range range, const Code* codes, const NodeSearch::BranchOfCode& branch) {
+  int64_t DivideRows(std::vector<int32_t>& rows, Range range, const Code* codes, const HistogramSplitFinder::BranchOfCode& branch) {
     int32_t *const own = rows.data() + range.begin, *const moved = space_.moved.data();
     const int64_t num_parts = range.size() < kLeastMovedByThreads ? 1 : NumParts(pool_, range.size());
     std::vector<Range> first(num_parts), second(num_parts);
@@ -269,17 +269,17 @@ class NodeByNode {
   const Entries<Value>& entries_;
   int32_t* const leaf_;
   NodeTable<Value>& result_;
-  GrowingTable<Value> room_;
+  ScratchTree<Value> room_;
   NodeTable<Value>& table_;  // the nodes in the order in which they are made
-  GrowingNodes<Code, Value> nodes_;
+  NodeUpdater<Code, Value> nodes_;
   Workspace& space_;
-  NodeSearch search_;
+  HistogramSplitFinder finder_;
   HistogramPool& histograms_;
   const int32_t most_leaves_;
 
   int32_t num_leaves_ = 1;
   std::vector<Rows> rows_;        // of every node
-  std::vector<Found> found_;      // of every node
+  std::vector<PendingSplit> found_;      // of every node
   std::vector<int32_t> waiting_;  // nodes whose splits wait, as a heap
   int32_t node_ = 0;              // whose split is chosen
 };
@@ -288,16 +288,16 @@ class NodeByNode {
 
 bool GrowsNodeByNode(const RowGrowth& growth, const NodeTable<Value>& table) {
   const Level<Code, Value>& level = growth.level;
-  const Objective& objective = level.objective;
+  const Objective& objective = level.rules.objective;
   if (!objective.IsNewton() || !CellLayout::For(objective.num_outputs, objective.num_classes).is_possible()) return false;
   const bool are_rows = growth.leaf && !growth.entries.row && !growth.entries.root && table.num_nodes == 1;
-  const bool is_binary = std::count(level.kind, level.kind + level.num_features, kMultiway) == 0;
-  const bool has_few_rows = level.num_rows <= kMostRows || growth.limits.max_leaf_nodes != nullptr;
-  return are_rows && is_binary && has_few_rows && level.num_bins <= kMostCodes && !level.samples_thresholds;
+  const bool is_binary = std::count(level.table.kind, level.table.kind + level.table.num_features, kMultiway) == 0;
+  const bool has_few_rows = level.table.num_rows <= kMostRows || growth.limits.max_leaf_nodes != nullptr;
+  return are_rows && is_binary && has_few_rows && level.table.num_bins <= kMostCodes && !level.rules.samples_thresholds;
 }
 
 bool GrowNodeByNode(Threads& pool, const RowGrowth& growth, NodeTable<Value>& table) {
-  return NodeByNode(pool, growth, table).Run();
+  return LeafWiseGrower(pool, growth, table).Run();
 }
 
 }  // namespace jaxtree

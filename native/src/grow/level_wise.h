@@ -40,15 +40,15 @@ constexpr int64_t kEntriesPerPart = 1 << 14;
 constexpr int64_t kEntriesPerCell = 16;
 
 template <typename Code, typename Value>
-class Growth {
+class LevelWiseGrower {
  public:
   // Of `level` the table and the rules are set. `leaf` has a place for the node where each row ends, or is null.
-  Growth(Threads& pool, const Level<Code, Value>& level, const Limits<Value>& limits, const OpenRules& open,
+  LevelWiseGrower(Threads& pool, const Level<Code, Value>& level, const Limits<Value>& limits, const OpenRules& open,
          const Entries<Value>& entries, const uint32_t* root_seed, int64_t most_slots_in_row_order,
          NodeTable<Value>& table, int32_t* leaf, Memory& memory)
       : pool_(pool), level_(level), limits_(limits), entries_(entries), most_slots_in_row_order_(most_slots_in_row_order),
         result_(table), room_(table), table_(limits.max_leaf_nodes ? room_.table() : table),
-        nodes_(level_, limits, open, root_seed, table_), row_order_(memory), best_first_(limits.max_leaf_nodes), leaf_(leaf),
+        nodes_(level_, limits, open, root_seed, table_), histograms_(memory), best_first_(limits.max_leaf_nodes), leaf_(leaf),
         slot_(leaf != nullptr ? leaf : memory.Take<int32_t>(entries.size)) {}
 
   // Returns whether the table had room for all nodes; if not, it holds a smaller tree.
@@ -80,28 +80,28 @@ class Growth {
     bool has_shared = false;  // entries that go to every branch
   };
 
-  void Add(int64_t entry, int64_t node, const Tally<Value>& tally) const {
-    entries_.Add(entry, node, table_.num_channels, tally);
+  void Add(int64_t entry, int64_t node, const NodeSums<Value>& to) const {
+    entries_.Add(entry, node, table_.num_channels, to);
   }
 
   // Adds every entry to its node, the nodes being those from `first` on; `node_of` returns -1 for entries that have none.
   template <typename NodeOf>
   void CountEntries(int32_t first, int64_t num_nodes, const NodeOf& node_of) {
-    const auto count = [&](int64_t begin, int64_t end, const Tally<Value>& tally) {
+    const auto count = [&](int64_t begin, int64_t end, const NodeSums<Value>& to) {
       for (int64_t entry = begin; entry < end; ++entry) {
         const int32_t node = node_of(entry);
-        if (node >= 0) Add(entry, node - first, tally);
+        if (node >= 0) Add(entry, node - first, to);
       }
     };
     const int64_t num_parts = std::min(pool_.num_threads(), entries_.size / kEntriesPerPart);
     if (num_parts < 2 || num_nodes * (table_.num_channels + 1) * kEntriesPerCell * num_parts > entries_.size) {
-      return count(0, entries_.size, table_.TallyFrom(first));
+      return count(0, entries_.size, table_.SumsFrom(first));
     }
-    std::vector<OwnTally<Value>> own(num_parts, table_.BlankTally(num_nodes));
+    std::vector<OwnedNodeSums<Value>> own(num_parts, table_.BlankSums(num_nodes));
     ForEach(pool_, num_parts, [&](int64_t part) {
       count(entries_.size * part / num_parts, entries_.size * (part + 1) / num_parts, own[part].View());
     });
-    for (OwnTally<Value>& part : own) table_.AddTally(part.View(), first, num_nodes);
+    for (OwnedNodeSums<Value>& part : own) table_.AddSums(part.View(), first, num_nodes);
   }
 
   void OpenRoots() {
@@ -167,7 +167,7 @@ class Growth {
     level_.num_slots = frontier_.size();
     nodes_.Show(table_.depth[frontier_[0]], level_);
     splits_.assign(frontier_.size(), Split());
-    if (is_in_row_order_) return row_order_.FindSplits(pool_, level_, origins_, splits_);
+    if (is_in_row_order_) return histograms_.FindSplits(pool_, level_, origins_, splits_);
     SplitSlots(pool_, level_, splits_);
   }
 
@@ -205,7 +205,7 @@ class Growth {
   }
 
   int32_t BranchOf(int64_t entry, int32_t node) const {
-    return table_.BranchOf(node, level_.codes[table_.feature[node] * level_.num_rows + entries_.RowOf(entry)]);
+    return table_.BranchOf(node, level_.table.ColumnOf(table_.feature[node])[entries_.RowOf(entry)]);
   }
 
   // Sends every entry to its child. A slot in `slot_` is turned into the child's, or into ~node where there is none.
@@ -234,9 +234,9 @@ class Growth {
 
   // Whether the sums of a histogram are those of a node, so that they need not be counted.
   bool KnowsSums() const {
-    const auto &of_splits = level_.additions, &of_nodes = entries_.additions;
-    return !table_.Compares() && table_.num_channels + level_.objective.counts_rows == level_.objective.num_channels &&
-           of_splits.size() == of_nodes.size() + level_.objective.counts_rows &&
+    const auto &of_splits = level_.rules.additions, &of_nodes = entries_.additions;
+    return !table_.Compares() && table_.num_channels + level_.rules.objective.counts_rows == level_.rules.objective.num_channels &&
+           of_splits.size() == of_nodes.size() + level_.rules.objective.counts_rows &&
            std::equal(of_nodes.begin(), of_nodes.end(), of_splits.begin());
   }
 
@@ -244,55 +244,55 @@ class Growth {
   void SumChildren(int32_t first) {
     for (const int32_t slot : split_slots_) {
       const int32_t node = frontier_[slot];
-      row_order_.ForCodesOf(level_, slot, table_.feature[node], [&](int32_t code, const Value* sums) {
+      histograms_.ForCodesOf(level_, slot, table_.feature[node], [&](int32_t code, const Value* sums) {
         const int32_t child = table_.first_child[node] + table_.BranchOf(node, code);
         Value* const to = table_.sums + child * table_.num_channels;
         for (int64_t c = 0; c < table_.num_channels; ++c) to[c] += sums[c];
-        if (level_.objective.counts_rows) table_.num_rows[child] += sums[table_.num_channels];
+        if (level_.rules.objective.counts_rows) table_.num_rows[child] += sums[table_.num_channels];
       });
     }
   }
 
   // Where the entries of the slots of a level go, by their codes.
-  struct Ways {
+  struct Routing {
     std::vector<const Code*> column;   // of every slot
     std::vector<int32_t> end_of_code;  // of every slot and code: the child after `first`; behind all, a slot not split
     std::vector<int32_t> next;         // of every end: its slot, or ~node
   };
 
-  Ways WaysFrom(int32_t first) const {
+  Routing RoutingFrom(int32_t first) const {
     const int64_t num_children = table_.num_nodes - first;
-    Ways ways{{}, std::vector<int32_t>(parents_.size() * level_.num_bins), std::vector<int32_t>(num_children)};
+    Routing routing{{}, std::vector<int32_t>(parents_.size() * level_.table.num_bins), std::vector<int32_t>(num_children)};
     for (int32_t child = 0; child < num_children; ++child) {
-      ways.next[child] = slot_of_node_[child] == kNoSlot ? ~(first + child) : slot_of_node_[child];
+      routing.next[child] = slot_of_node_[child] == kNoSlot ? ~(first + child) : slot_of_node_[child];
     }
     for (size_t slot = 0; slot < parents_.size(); ++slot) {
       const int32_t node = parents_[slot];
       const bool is_split = table_.num_children[node] > 0;
-      ways.column.push_back(level_.codes + table_.feature[node] * level_.num_rows);
-      for (int32_t code = 0; code < level_.num_bins; ++code) {
-        ways.end_of_code[slot * level_.num_bins + code] =
-            is_split ? table_.first_child[node] + table_.BranchOf(node, code) - first : ways.next.size();
+      routing.column.push_back(level_.table.ColumnOf(table_.feature[node]));
+      for (int32_t code = 0; code < level_.table.num_bins; ++code) {
+        routing.end_of_code[slot * level_.table.num_bins + code] =
+            is_split ? table_.first_child[node] + table_.BranchOf(node, code) - first : routing.next.size();
       }
-      if (!is_split) ways.next.push_back(~node);
+      if (!is_split) routing.next.push_back(~node);
     }
-    return ways;
+    return routing;
   }
 
   // Sends the entries, counts those of every child, and selects those that the next level sums.
   void FollowSplits(int32_t first) {
-    const Ways ways = WaysFrom(first);
+    const Routing routing = RoutingFrom(first);
     const int64_t num_parts = NumParts(pool_, entries_.size);
-    std::vector<std::vector<int32_t>> count(num_parts, std::vector<int32_t>(ways.next.size()));
+    std::vector<std::vector<int32_t>> count(num_parts, std::vector<int32_t>(routing.next.size()));
     const auto follow = [&](int64_t part, int64_t entry) {
       const int32_t slot = slot_[entry];
       if (slot < 0) return slot;
-      const int32_t end = ways.end_of_code[slot * level_.num_bins + level_.InTable(ways.column[slot][entry])];
+      const int32_t end = routing.end_of_code[slot * level_.table.num_bins + level_.table.InTable(routing.column[slot][entry])];
       ++count[part][end];
-      return slot_[entry] = ways.next[end];
+      return slot_[entry] = routing.next[end];
     };
     if (!frontier_.empty() && StaysInRowOrder()) {
-      row_order_.SelectSome(pool_, level_, origins_, follow);
+      histograms_.SelectSome(pool_, level_, origins_, follow);
     } else {
       ForEachPart(pool_, num_parts, entries_.size, [&](int64_t part, int64_t begin, int64_t end) {
         for (int64_t entry = begin; entry < end; ++entry) follow(part, entry);
@@ -334,7 +334,7 @@ class Growth {
   int32_t Walk(int64_t row, const std::vector<int32_t>& branch_of_missing) const {
     int32_t node = 0;
     while (table_.num_children[node] > 0) {
-      const int32_t code = level_.codes[table_.feature[node] * level_.num_rows + row];
+      const int32_t code = level_.table.codes[table_.feature[node] * level_.table.num_rows + row];
       const bool is_missing = code == table_.missing_code[node];
       node = table_.first_child[node] + (is_missing ? branch_of_missing[node] : table_.BranchOf(node, code));
     }
@@ -364,7 +364,7 @@ class Growth {
       int64_t before = start_[slot];
       for (auto& places : next) before += std::exchange(places[slot], before);
     }
-    Columns<Value>& sorted = Blank(entries_.size);
+    EntryColumns<Value>& sorted = Blank(entries_.size);
     ForEachPart(pool_, num_parts, entries_.size, [&](int64_t part, int64_t begin, int64_t end) {
       for (int64_t entry = begin; entry < end; ++entry) {
         const int32_t slot = slot_[entry];
@@ -379,31 +379,31 @@ class Growth {
   }
 
   // The memory that the entries are not in, with room for `size` entries.
-  Columns<Value>& Blank(int64_t size) {
-    Columns<Value>& blank = columns_[1 - in_use_];
+  EntryColumns<Value>& Blank(int64_t size) {
+    EntryColumns<Value>& blank = columns_[1 - in_use_];
     blank.Resize(entries_, size);
     return blank;
   }
 
   void UseBlank() {
     in_use_ = 1 - in_use_;
-    columns_[in_use_].Become(entries_);
+    columns_[in_use_].ReadFrom(entries_);
   }
 
   // Sends the entries to the children, and moves those whose nodes may be split.
   void SendSorted(int32_t first) {
     CutIntoPieces();
     ForEachGroup([&](Piece& piece) { CountPiece(piece); });
-    if (level_.rules.shares_missing()) CountShares(first);
+    if (level_.rules.split.shares_missing()) CountShares(first);
     OpenFrontier(first);
     if (frontier_.empty()) return;
     PlaceSlots();
     PlacePieces(first);
     // Entries that are shared out become more.
-    Columns<Value>& moved = Blank(level_.rules.shares_missing() ? stop_.back() : entries_.size);
+    EntryColumns<Value>& moved = Blank(level_.rules.split.shares_missing() ? stop_.back() : entries_.size);
     ForEachGroup([&](const Piece& piece) { MovePiece(piece, moved); });
     UseBlank();
-    if (level_.rules.shares_missing()) branch_.resize(entries_.size);
+    if (level_.rules.split.shares_missing()) branch_.resize(entries_.size);
   }
 
   void CutIntoPieces() {
@@ -438,9 +438,9 @@ class Growth {
   void CountPiece(Piece& piece) {
     const int32_t first_child = table_.first_child[piece.node];
     const int32_t missing_code = table_.missing_code[piece.node];
-    const bool shares = level_.rules.shares_missing() && table_.missing_branch[piece.node] == kAllBranches;
-    const Code* const codes = level_.codes + table_.feature[piece.node] * level_.num_rows;
-    TallyPiece(piece, [&](const Tally<Value>& tally) {
+    const bool shares = level_.rules.split.shares_missing() && table_.missing_branch[piece.node] == kAllBranches;
+    const Code* const codes = level_.table.ColumnOf(table_.feature[piece.node]);
+    SumPiece(piece, [&](const NodeSums<Value>& to) {
       for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
         const int32_t code = codes[entries_.RowOf(entry)];
         if (shares && code == missing_code) {
@@ -451,7 +451,7 @@ class Growth {
         const int32_t branch = table_.BranchOf(piece.node, code);
         branch_[entry] = branch;
         ++next_[piece.first + branch];
-        Add(entry, branch, tally);
+        Add(entry, branch, to);
         if (leaf_ != nullptr) leaf_[entries_.RowOf(entry)] = first_child + branch;
       }
     });
@@ -464,10 +464,10 @@ class Growth {
     shares_.Open(table_, first, [this](int32_t child) { return nodes_.WeightOf(child); });
     ForEachGroup([&](const Piece& piece) {
       if (!piece.has_shared) return;
-      TallyPiece(piece, [&](const Tally<Value>& tally) {
+      SumPiece(piece, [&](const NodeSums<Value>& to) {
         ForEachShare(piece, [&](int64_t entry, int32_t branch, const Value* share) {
           ++next_[piece.first + branch];
-          entries_.AddShare(entry, share, branch, table_.num_channels, tally);
+          entries_.AddShare(entry, share, branch, table_.num_channels, to);
         });
       });
     });
@@ -484,15 +484,15 @@ class Growth {
     }
   }
 
-  // Has count(tally) add to the sums of a piece's branches.
+  // Has count(sums) add to the sums of a piece's branches.
   template <typename Count>
-  void TallyPiece(const Piece& piece, const Count& count) {
+  void SumPiece(const Piece& piece, const Count& count) {
     const int32_t num_branches = table_.num_children[piece.node], first_child = table_.first_child[piece.node];
-    if (piece.is_whole) return count(table_.TallyFrom(first_child));
-    OwnTally<Value> own = table_.BlankTally(num_branches);
+    if (piece.is_whole) return count(table_.SumsFrom(first_child));
+    OwnedNodeSums<Value> own = table_.BlankSums(num_branches);
     count(own.View());
-    std::lock_guard<std::mutex> lock(tally_mutex_);
-    table_.AddTally(own.View(), first_child, num_branches);
+    std::lock_guard<std::mutex> lock(sums_mutex_);
+    table_.AddSums(own.View(), first_child, num_branches);
   }
 
   // Turns the counts of pieces into the places of their entries: those of a child begin where its slot does.
@@ -507,7 +507,7 @@ class Growth {
     }
   }
 
-  void MovePiece(const Piece& piece, Columns<Value>& to) {
+  void MovePiece(const Piece& piece, EntryColumns<Value>& to) {
     for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
       if (piece.has_shared && branch_[entry] == kEveryBranch) continue;
       int64_t& place = next_[piece.first + branch_[entry]];
@@ -526,9 +526,9 @@ class Growth {
   Entries<Value> entries_;
   const int64_t most_slots_in_row_order_;
   NodeTable<Value>& result_;
-  GrowingTable<Value> room_;                   // of the nodes of trees that grow best-first
+  ScratchTree<Value> room_;                   // of the nodes of trees that grow best-first
   NodeTable<Value>& table_;                    // the result, or that
-  GrowingNodes<Code, Value> nodes_;
+  NodeUpdater<Code, Value> nodes_;
 
   bool is_complete_ = true, is_in_row_order_ = false;
   std::vector<int32_t> frontier_, parents_;    // the nodes of every slot, of this level and of the one above
@@ -537,19 +537,19 @@ class Growth {
   std::vector<Split> splits_;                  // of every slot
   std::vector<int32_t> split_slots_;           // those that were split
   std::vector<Origin> origins_;                // of every slot, while entries are in row order
-  RowOrder<Code, Value> row_order_;
+  LevelHistograms<Code, Value> histograms_;
   BestFirst best_first_;
   std::vector<int32_t> place_;                 // of the nodes of such trees in the result, once they are grown
   int32_t* const leaf_;                        // of every row; while entries are in row order it is `slot_`
   int32_t* const slot_;                        // of every entry, while these are in row order
   std::vector<uint16_t> branch_;               // of every entry, once they are sorted
-  Columns<Value> columns_[2];                  // of sorted entries: those of this level, and of the next
+  EntryColumns<Value> columns_[2];                  // of sorted entries: those of this level, and of the next
   int in_use_ = 0;
   std::vector<Piece> pieces_;
   std::vector<size_t> groups_;                 // the first piece of every group, and the number of pieces
   Shares<Value> shares_;                       // of the children of the level, where rows are shared
   std::vector<int64_t> next_;                  // of every piece and branch: the entries, then the place of the next one
-  std::mutex tally_mutex_;
+  std::mutex sums_mutex_;
 };
 
 }  // namespace jaxtree

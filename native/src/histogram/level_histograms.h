@@ -24,11 +24,11 @@ constexpr int64_t kSideBySide = 4;
 
 // Keeps the sums of a level, of every feature [slot, code, channel], for the level below.
 template <typename Code, typename Value>
-class RowOrder {
+class LevelHistograms {
  public:
-  explicit RowOrder(Memory& memory) : memory_(memory) {}
+  explicit LevelHistograms(Memory& memory) : memory_(memory) {}
 
-  // Selects the entries of a level before its splits are asked for; see `SelectedEntries`. `level` is that above.
+  // Selects the entries of a level before its splits are asked for; see `RowSubset`. `level` is that above.
   template <typename SlotOfEntry>
   void SelectSome(Threads& pool, const Level<Code, Value>& level, const std::vector<Origin>& origins,
                   const SlotOfEntry& slot_of) {
@@ -40,7 +40,7 @@ class RowOrder {
   template <typename Add>
   void ForCodesOf(const Level<Code, Value>& level, int64_t slot, int32_t feature, const Add& add) const {
     const Value* const cells = CellsOf(feature, slot);
-    for (int32_t code = 0; code < level.num_codes[feature]; ++code) add(code, cells + code * level.objective.num_channels);
+    for (int32_t code = 0; code < level.table.num_codes[feature]; ++code) add(code, cells + code * level.rules.objective.num_channels);
   }
 
   void FindSplits(Threads& pool, const Level<Code, Value>& level, const std::vector<Origin>& origins,
@@ -48,26 +48,26 @@ class RowOrder {
     if (per_slot_.empty()) Pack(pool, level);
     if (!std::exchange(is_selected_, false)) Select(pool, level, origins);
     tables_.swap(above_);
-    tables_.resize(level.num_features);
-    std::vector<std::vector<Split>> found(level.num_features);
+    tables_.resize(level.table.num_features);
+    std::vector<std::vector<Split>> found(level.table.num_features);
     const int64_t num_packed = packed_.size(), num_packs = (num_packed + kSideBySide - 1) / kSideBySide;
-    ForEachBySearch(true, pool, level, num_packs, [&](Search<Code, Value>& search, int64_t pack) {
+    ForEachByFinder(true, pool, level, num_packs, [&](SplitFinder<Code, Value>& finder, int64_t pack) {
       const int64_t first = pack * kSideBySide, count = std::min(kSideBySide, num_packed - first);
       SumPack(level, packed_.data() + first, count);
       for (int64_t f = first; f < first + count; ++f) {
         Subtract(origins, packed_[f]);
-        found[packed_[f]] = SplitsOn(search, level, packed_[f]);
+        found[packed_[f]] = SplitsOn(finder, level, packed_[f]);
       }
     });
     if (!sparse_.empty()) SumSlots(level);
-    ForEachBySearch(true, pool, level, sparse_.size(), [&](Search<Code, Value>& search, int64_t at) {
+    ForEachByFinder(true, pool, level, sparse_.size(), [&](SplitFinder<Code, Value>& finder, int64_t at) {
       SumRare(level, sparse_[at]);
-      found[sparse_[at]] = SplitsOn(search, level, sparse_[at]);
+      found[sparse_[at]] = SplitsOn(finder, level, sparse_[at]);
     });
-    Search<Code, Value> search(level);
+    SplitFinder<Code, Value> finder(level);
     for (int64_t slot = 0; slot < level.num_slots; ++slot) {
-      search.Open(slot);
-      splits[slot] = search.BestOf([&](int32_t feature) { return std::move(found[feature][slot]); });
+      finder.Open(slot);
+      splits[slot] = finder.BestOf([&](int32_t feature) { return std::move(found[feature][slot]); });
     }
   }
 
@@ -79,20 +79,20 @@ class RowOrder {
   // Sets apart the features of rare codes, though not all, and orders the others by their codes: those that are summed
   // side by side have slots of one size, that of the greatest.
   void Pack(Threads& pool, const Level<Code, Value>& level) {
-    const int32_t* const num_codes = level.num_codes;
-    rare_.resize(level.num_features);
-    per_slot_.resize(level.num_features);
-    ForEach(pool, level.num_features, [&](int64_t feature) { rare_[feature] = FindRareRows(level, feature); });
-    for (int32_t feature = 0; feature < level.num_features; ++feature) {
+    const int32_t* const num_codes = level.table.num_codes;
+    rare_.resize(level.table.num_features);
+    per_slot_.resize(level.table.num_features);
+    ForEach(pool, level.table.num_features, [&](int64_t feature) { rare_[feature] = FindSparseColumn(level, feature); });
+    for (int32_t feature = 0; feature < level.table.num_features; ++feature) {
       if (num_codes[feature] > 0) (rare_[feature].is_found ? sparse_ : packed_).push_back(feature);
     }
     if (packed_.empty() && !sparse_.empty()) packed_.push_back(sparse_.back()), sparse_.pop_back();
     std::stable_sort(packed_.begin(), packed_.end(), [&](int32_t a, int32_t b) { return num_codes[a] > num_codes[b]; });
     for (size_t at = 0; at < packed_.size(); ++at) {
       const int32_t first = packed_[at - at % kSideBySide];
-      per_slot_[packed_[at]] = int64_t{num_codes[first]} * level.objective.num_channels;
+      per_slot_[packed_[at]] = int64_t{num_codes[first]} * level.rules.objective.num_channels;
     }
-    for (const int32_t feature : sparse_) per_slot_[feature] = int64_t{num_codes[feature]} * level.objective.num_channels;
+    for (const int32_t feature : sparse_) per_slot_[feature] = int64_t{num_codes[feature]} * level.rules.objective.num_channels;
   }
 
   void Select(Threads& pool, const Level<Code, Value>& level, const std::vector<Origin>& origins) {
@@ -126,7 +126,7 @@ class RowOrder {
         default: return SumVectors<kFeatures, kSome, 0>(level, features);
       }
     }
-    const auto& added = level.additions;
+    const auto& added = level.rules.additions;
     const bool are_plain = std::all_of(added.begin(), added.end(), [](const Addition& a) {
       return a.label < 0 && a.value >= 0;
     });
@@ -163,10 +163,10 @@ class RowOrder {
     const Code* codes[kFeatures];
     Value* cells[kFeatures];
     for (int f = 0; f < kFeatures; ++f) {
-      codes[f] = level.codes + features[f] * level.num_rows;
+      codes[f] = level.table.ColumnOf(features[f]);
       cells[f] = tables_[features[f]].data();
     }
-    const int64_t num_channels = kWidth == 2 ? 2 : level.objective.num_channels;
+    const int64_t num_channels = kWidth == 2 ? 2 : level.rules.objective.num_channels;
     const int64_t width = kWidth > 0 ? kWidth : selection_.width;
     const int64_t per_slot = per_slot_[features[0]];
     const int32_t last_code = per_slot / num_channels - 1;
@@ -193,10 +193,10 @@ class RowOrder {
     const Code* codes[kFeatures];
     Value* cells[kFeatures];
     for (int f = 0; f < kFeatures; ++f) {
-      codes[f] = level.codes + features[f] * level.num_rows;
+      codes[f] = level.table.ColumnOf(features[f]);
       cells[f] = tables_[features[f]].data() + additions[0].channel;
     }
-    const int64_t num_channels = level.objective.num_channels;
+    const int64_t num_channels = level.rules.objective.num_channels;
     const int64_t per_slot = per_slot_[features[0]];
     const int32_t last_code = per_slot / num_channels - 1;
     const int32_t *const slot = selection_.slot, *const row = selection_.row;
@@ -224,7 +224,7 @@ class RowOrder {
 
   // The sums of all rows of every slot, from a feature that is summed already.
   void SumSlots(const Level<Code, Value>& level) {
-    const int64_t num_channels = level.objective.num_channels, per_slot = per_slot_[packed_[0]];
+    const int64_t num_channels = level.rules.objective.num_channels, per_slot = per_slot_[packed_[0]];
     of_slot_.assign(level.num_slots * num_channels, 0);
     for (int64_t slot = 0; slot < level.num_slots; ++slot) {
       const Value* const cells = CellsOf(packed_[0], slot);
@@ -237,9 +237,9 @@ class RowOrder {
 
   // Sums the cells of rare codes row by row, and has the rest in that of the usual one.
   void SumRare(const Level<Code, Value>& level, int32_t feature) {
-    const int64_t num_channels = level.objective.num_channels, per_slot = per_slot_[feature];
-    const int32_t last_code = level.num_codes[feature] - 1;
-    const Code* const codes = level.codes + feature * level.num_rows;
+    const int64_t num_channels = level.rules.objective.num_channels, per_slot = per_slot_[feature];
+    const int32_t last_code = level.table.num_codes[feature] - 1;
+    const Code* const codes = level.table.ColumnOf(feature);
     tables_[feature].assign(level.num_slots * per_slot + kLanes, 0);
     Value* const cells = tables_[feature].data();
     for (const int32_t row : rare_[feature].rows) {
@@ -275,11 +275,11 @@ class RowOrder {
     }
   }
 
-  std::vector<Split> SplitsOn(Search<Code, Value>& search, const Level<Code, Value>& level, int32_t feature) const {
+  std::vector<Split> SplitsOn(SplitFinder<Code, Value>& finder, const Level<Code, Value>& level, int32_t feature) const {
     std::vector<Split> splits;
     for (int64_t slot = 0; slot < level.num_slots; ++slot) {
-      search.Open(slot);
-      splits.push_back(search.IsOpen(feature) ? search.OnHistogram(feature, CellsOf(feature, slot)) : Split());
+      finder.Open(slot);
+      splits.push_back(finder.IsOpen(feature) ? finder.OnHistogram(feature, CellsOf(feature, slot)) : Split());
     }
     return splits;
   }
@@ -287,11 +287,11 @@ class RowOrder {
   Memory& memory_;
   std::vector<int32_t> packed_;    // features that are summed row by row
   std::vector<int32_t> sparse_;    // those of rare codes
-  std::vector<RareRows> rare_;     // of every feature
+  std::vector<SparseColumn> rare_;     // of every feature
   std::vector<int64_t> per_slot_;  // cells of every feature
   std::vector<Value> of_slot_;
   std::vector<std::vector<Value>> tables_, above_;  // of every feature
-  SelectedEntries<Code, Value> selection_;
+  RowSubset<Code, Value> selection_;
   bool is_selected_ = false;
 };
 

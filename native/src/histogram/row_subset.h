@@ -27,8 +27,8 @@ constexpr int64_t kLanes = 4;
 // Derivatives of 32 bits lie side by side: as a *vector*, of two numbers, or of as many times four as there must be.
 template <typename Code, typename Value>
 bool AddsVectors(const Level<Code, Value>& level) {
-  const auto& added = level.additions;
-  if (sizeof(Value) != sizeof(int32_t) || !level.objective.IsNewton()) return false;
+  const auto& added = level.rules.additions;
+  if (sizeof(Value) != sizeof(int32_t) || !level.rules.objective.IsNewton()) return false;
   for (size_t at = 0; at < added.size(); ++at) {
     if (added[at].label >= 0 || added[at].channel != static_cast<int32_t>(at)) return false;
   }
@@ -40,7 +40,7 @@ inline int64_t WidthOfVector(int64_t num_channels) {
 }
 
 template <typename Code, typename Value>
-class SelectedEntries {
+class RowSubset {
  public:
   struct Range {
     int64_t begin, end;
@@ -60,11 +60,11 @@ class SelectedEntries {
     const int64_t size = level.num_entries;
     slot_ = memory.Take<int32_t>(size);
     row_ = memory.Take<int32_t>(size);
-    for (const Addition& addition : level.additions) {
+    for (const Addition& addition : level.rules.additions) {
       num_labels_ = std::max<int64_t>(num_labels_, addition.label + 1);
       num_values_ = std::max<int64_t>(num_values_, addition.value + 1);
     }
-    width = AddsVectors(level) ? WidthOfVector(level.additions.size()) : 0;
+    width = AddsVectors(level) ? WidthOfVector(level.rules.additions.size()) : 0;
     if (width > 0) vector_ = memory.Take<Value>(width * size);
     label_ = memory.Take<int32_t>(num_labels_ * size);
     value_ = memory.Take<Value>((width > 0 ? width : num_values_) * size);
@@ -113,10 +113,10 @@ class SelectedEntries {
   static int64_t SlotOf(int32_t slot, int64_t num_slots) { return std::min<int64_t>(static_cast<uint32_t>(slot), num_slots); }
 
   void MakeVectors(const Level<Code, Value>& level, int64_t begin, int64_t end) {
-    const int64_t num_channels = level.additions.size();
+    const int64_t num_channels = level.rules.additions.size();
     for (int64_t channel = 0; channel < width; ++channel) {
       const bool is_padding = channel >= num_channels;
-      const int32_t from = is_padding ? kCountsRow : level.additions[channel].value;
+      const int32_t from = is_padding ? kCountsRow : level.rules.additions[channel].value;
       const Value* const values = from == kCountsRow ? nullptr : level.value + from * level.num_entries;
       for (int64_t entry = begin; entry < end; ++entry) {
         vector_[entry * width + channel] = values ? values[entry] : !is_padding;

@@ -19,7 +19,7 @@ constexpr int64_t kRowsAsked = 64;
 constexpr int64_t kRowsCompared = 16;
 
 // The rows of a feature that have another code than the usual one, in ascending order.
-struct RareRows {
+struct SparseColumn {
   bool is_found = false;
   int32_t usual = 0;
   std::vector<int32_t> rows;
@@ -36,12 +36,12 @@ int32_t UsualOfSome(const Code* codes, int64_t num_rows, int64_t most_others = k
 }
 
 template <typename Code, typename Value>
-RareRows FindRareRows(const Level<Code, Value>& level, int32_t feature) {
-  const Code* const codes = level.codes + feature * level.num_rows;
-  const int64_t num_rows = level.num_rows, most = num_rows / kRowsPerRare;
+SparseColumn FindSparseColumn(const Level<Code, Value>& level, int32_t feature) {
+  const Code* const codes = level.table.ColumnOf(feature);
+  const int64_t num_rows = level.table.num_rows, most = num_rows / kRowsPerRare;
   const int32_t usual = num_rows < kRowsAsked ? -1 : UsualOfSome(codes, num_rows);
-  RareRows rare;
-  if (usual < 0 || usual >= level.num_codes[feature]) return rare;
+  SparseColumn rare;
+  if (usual < 0 || usual >= level.table.num_codes[feature]) return rare;
   rare.usual = usual;
   for (int64_t first = 0; first < num_rows; first += kRowsCompared) {
     const int64_t stop = std::min(first + kRowsCompared, num_rows);

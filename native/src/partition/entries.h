@@ -30,9 +30,9 @@ struct Entries {
   int32_t RootOf(int64_t entry) const { return root == nullptr ? 0 : root[entry]; }
 
   // Adds an entry to the sums of a node.
-  void Add(int64_t entry, int64_t node, int64_t num_channels, const Tally<Value>& tally) const {
-    Value* const sums = tally.sums + node * num_channels;
-    ++tally.num_rows[node];
+  void Add(int64_t entry, int64_t node, int64_t num_channels, const NodeSums<Value>& to) const {
+    Value* const sums = to.sums + node * num_channels;
+    ++to.num_rows[node];
     if (adds_one_label) {
       sums[label[entry]] += value[entry];
       return;
@@ -43,14 +43,14 @@ struct Entries {
       return;
     }
     AddValues(entry, sums, [&](int64_t number) { return value[number * size + entry]; });
-    if (tally.low != nullptr) Compare(entry, node, tally);
+    if (to.low != nullptr) Compare(entry, node, to);
   }
 
   // The same of an entry of other values, a share of its own.
-  void AddShare(int64_t entry, const Value* share, int64_t node, int64_t num_channels, const Tally<Value>& tally) const {
-    ++tally.num_rows[node];
-    AddValues(entry, tally.sums + node * num_channels, [&](int64_t number) { return share[number]; });
-    if (tally.low != nullptr) Compare(entry, node, tally);
+  void AddShare(int64_t entry, const Value* share, int64_t node, int64_t num_channels, const NodeSums<Value>& to) const {
+    ++to.num_rows[node];
+    AddValues(entry, to.sums + node * num_channels, [&](int64_t number) { return share[number]; });
+    if (to.low != nullptr) Compare(entry, node, to);
   }
 
  private:
@@ -62,15 +62,15 @@ struct Entries {
     }
   }
 
-  void Compare(int64_t entry, int64_t node, const Tally<Value>& tally) const {
-    tally.low[node] = std::min(tally.low[node], identity[entry]);
-    tally.high[node] = std::max(tally.high[node], identity[entry]);
+  void Compare(int64_t entry, int64_t node, const NodeSums<Value>& to) const {
+    to.low[node] = std::min(to.low[node], identity[entry]);
+    to.high[node] = std::max(to.high[node], identity[entry]);
   }
 };
 
 // The own memory of sorted entries.
 template <typename Value>
-class Columns {
+class EntryColumns {
  public:
   // Copies an entry to a place.
   void Put(const Entries<Value>& entries, int64_t entry, int64_t place) {
@@ -96,7 +96,7 @@ class Columns {
   }
 
   // From here on the entries are read from this memory.
-  void Become(Entries<Value>& entries) const {
+  void ReadFrom(Entries<Value>& entries) const {
     entries.size = size_;
     entries.row = row_.data();
     entries.label = label_.data();

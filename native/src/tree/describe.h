@@ -37,17 +37,17 @@ void Describe(Threads& pool, const Objective& objective, const NodeTable<Value>&
   if (described.impurity == nullptr) return;
   const int64_t num_parts = NumParts(pool, table.num_nodes * table.num_channels);
   ForEachPart(pool, num_parts, table.num_nodes, [&](int64_t, int64_t begin, int64_t end) {
-    Judge<Value> judge(objective);
+    SplitScorer<Value> scorer(objective);
     std::vector<int32_t> place(objective.num_classes);
     for (int64_t node = begin; node < end; ++node) {
       Value* const sums = table.sums + node * table.num_channels;
       if (objective.num_outputs == 1) {
-        judge.OpenPresent(sums, 0, 0, place);
+        scorer.OpenPresent(sums, 0, 0, place);
       } else {
-        judge.Open(sums, table.num_rows[node], 0, 0);
+        scorer.Open(sums, table.num_rows[node], 0, 0);
       }
-      described.weight[node] = judge.WeightOf(judge.total().data());
-      described.impurity[node] = judge.Impurity();
+      described.weight[node] = scorer.WeightOf(scorer.total().data());
+      described.impurity[node] = scorer.Impurity();
       ApplyUnit(objective, sums, table.num_channels);
     }
   });

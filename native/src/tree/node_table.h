@@ -10,46 +10,37 @@
 #include <limits>
 #include <vector>
 
+#include "input/table.h"
+
 
 namespace jaxtree {
 
-// As in `jaxtree/tree/nodes.py`.
-enum SplitKind : int32_t { kThreshold = 0, kMultiway = 1, kOneVsRest = 2, kSubset = 3 };
 constexpr int32_t kCodesPerWord = 32;
-
-// The limits of every root, as in `jaxtree/growth/plan/problem.py`.
-template <typename Value>
-struct Limits {
-  const int32_t *max_depth, *split_rows;
-  const Value* split_weight;
-  const double *min_gain, *min_impurity_decrease;
-  const int32_t* max_leaf_nodes;  // null where trees do not grow best-first
-};
 
 // The fields of a table that are whole numbers.
 constexpr int kNumNumbers = 12;
 
 // Sums over entries, of nodes that follow one another.
 template <typename Value>
-struct Tally {
+struct NodeSums {
   Value* sums;
   int32_t* num_rows;
   int64_t *low, *high;
 };
 
-// The memory of a tally.
+// Memory of such sums.
 template <typename Value>
-struct OwnTally {
+struct OwnedNodeSums {
   std::vector<Value> sums;
   std::vector<int32_t> num_rows;
   std::vector<int64_t> low, high;
 
-  OwnTally(int64_t num_nodes, int64_t num_channels, bool compares)
+  OwnedNodeSums(int64_t num_nodes, int64_t num_channels, bool compares)
       : sums(num_nodes * num_channels), num_rows(num_nodes),
         low(compares ? num_nodes : 0, std::numeric_limits<int64_t>::max()),
         high(compares ? num_nodes : 0, std::numeric_limits<int64_t>::min()) {}
 
-  Tally<Value> View() { return {sums.data(), num_rows.data(), low.data(), high.data()}; }
+  NodeSums<Value> View() { return {sums.data(), num_rows.data(), low.data(), high.data()}; }
 };
 
 // The arrays of the tree, one place a node; blank at the beginning.
@@ -75,22 +66,22 @@ struct NodeTable {
   const Value* SumsOf(int32_t node) const { return sums + node * num_channels; }
 
   // The place where the sums of a node and those after it are counted.
-  Tally<Value> TallyFrom(int32_t node) const {
+  NodeSums<Value> SumsFrom(int32_t node) const {
     if (!Compares()) return {sums + node * num_channels, num_rows + node, nullptr, nullptr};
     return {sums + node * num_channels, num_rows + node, low + node, high + node};
   }
 
-  // A tally of some nodes apart from the table, which a thread fills.
-  OwnTally<Value> BlankTally(int64_t num_nodes) const { return {num_nodes, num_channels, Compares()}; }
+  // Sums of some nodes apart from the table, which a thread fills.
+  OwnedNodeSums<Value> BlankSums(int64_t num_nodes) const { return {num_nodes, num_channels, Compares()}; }
 
-  // Adds a tally of some nodes to the table, the first of them being `node`.
-  void AddTally(const Tally<Value>& own, int32_t node, int64_t num_nodes) const {
-    const Tally<Value> tally = TallyFrom(node);
-    for (int64_t at = 0; at < num_nodes * num_channels; ++at) tally.sums[at] += own.sums[at];
-    for (int64_t at = 0; at < num_nodes; ++at) tally.num_rows[at] += own.num_rows[at];
+  // Adds sums of some nodes to the table, the first of them being `node`.
+  void AddSums(const NodeSums<Value>& own, int32_t node, int64_t num_nodes) const {
+    const NodeSums<Value> to = SumsFrom(node);
+    for (int64_t at = 0; at < num_nodes * num_channels; ++at) to.sums[at] += own.sums[at];
+    for (int64_t at = 0; at < num_nodes; ++at) to.num_rows[at] += own.num_rows[at];
     for (int64_t at = 0; at < (Compares() ? num_nodes : 0); ++at) {
-      tally.low[at] = std::min(tally.low[at], own.low[at]);
-      tally.high[at] = std::max(tally.high[at], own.high[at]);
+      to.low[at] = std::min(to.low[at], own.low[at]);
+      to.high[at] = std::max(to.high[at], own.high[at]);
     }
   }
 

@@ -20,21 +20,21 @@ namespace jaxtree {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 template <typename Code, typename Value>
-class GrowingNodes {
+class NodeUpdater {
  public:
   // Of `level` the table of codes and the rules are read. `table` has the roots.
-  GrowingNodes(const Level<Code, Value>& level, const Limits<Value>& limits, const OpenRules& open,
+  NodeUpdater(const Level<Code, Value>& level, const Limits<Value>& limits, const OpenRules& open,
                const uint32_t* root_seed, NodeTable<Value>& table)
-      : level_(level), limits_(limits), table_(table), open_(open, table.num_nodes), judge_(level.objective) {
-    const bool draws = level.samples_features || open.samples_levels || level.samples_thresholds || level.draws_ties;
+      : level_(level), limits_(limits), table_(table), open_(open, table.num_nodes), scorer_(level.rules.objective) {
+    const bool draws = level.rules.samples_features || open.samples_levels || level.rules.samples_thresholds || level.rules.draws_ties;
     if (draws) seed_.assign(root_seed, root_seed + table.num_nodes);
-    if (level.monotone) lower_.assign(table.num_nodes, -kInfinity), upper_.assign(table.num_nodes, kInfinity);
+    if (level.table.monotone) lower_.assign(table.num_nodes, -kInfinity), upper_.assign(table.num_nodes, kInfinity);
   }
 
   Value WeightOf(int32_t node) const {
     const Value* const sums = table_.SumsOf(node);
     Value weight = sums[0];
-    for (int32_t c = 1; c < level_.objective.num_classes; ++c) weight += sums[c];
+    for (int32_t c = 1; c < level_.rules.objective.num_classes; ++c) weight += sums[c];
     return weight;
   }
 
@@ -54,25 +54,25 @@ class GrowingNodes {
 
   // What a split saves, by which those of best-first growth are chosen.
   double SavedBy(int32_t node, double gain) const {
-    return gain * (static_cast<double>(WeightOf(node)) * level_.objective.weight_unit);
+    return gain * (static_cast<double>(WeightOf(node)) * level_.rules.objective.weight_unit);
   }
 
   int32_t BranchesOf(int32_t feature) const {
-    if (level_.kind[feature] != kMultiway) return 2;
-    return std::max(level_.rules.sets_missing_apart() ? level_.missing_code[feature] : level_.num_codes[feature], 1);
+    if (level_.table.kind[feature] != kMultiway) return 2;
+    return std::max(level_.rules.split.sets_missing_apart() ? level_.table.missing_code[feature] : level_.table.num_codes[feature], 1);
   }
 
   // Stores a split, and appends the children, for which the table must have room.
   void Record(int32_t node, const Split& split) {
     const int32_t num_branches = BranchesOf(split.feature);
     assert(0 <= node && node < table_.num_nodes && table_.num_nodes + num_branches <= table_.capacity);
-    assert(0 <= split.feature && split.feature < level_.num_features);
+    assert(0 <= split.feature && split.feature < level_.table.num_features);
     assert(static_cast<int64_t>(split.subset.size()) <= table_.num_words);
     table_.feature[node] = split.feature;
     table_.code[node] = split.code;
     table_.next_code[node] = split.next_code;
-    table_.kind[node] = level_.kind[split.feature];
-    table_.missing_code[node] = level_.missing_code[split.feature];
+    table_.kind[node] = level_.table.kind[split.feature];
+    table_.missing_code[node] = level_.table.missing_code[split.feature];
     table_.missing_branch[node] = split.missing_branch;
     table_.gain[node] = split.gain;
     std::copy(split.subset.begin(), split.subset.end(), table_.subset + node * table_.num_words);
@@ -83,7 +83,7 @@ class GrowingNodes {
 
   // Gives the nodes from `first` on, whose sums are known, what they inherit from their parents.
   void HandDown(int32_t first) {
-    if (level_.monotone) HandDownBounds(first);
+    if (level_.table.monotone) HandDownBounds(first);
     open_.HandDown(table_, first);
   }
 
@@ -114,13 +114,13 @@ class GrowingNodes {
  private:
   bool IsMixed(int32_t node) const {
     if (table_.Compares()) return table_.low[node] < table_.high[node];
-    if (level_.objective.IsNewton()) return WeightOf(node) > 0;
-    const int32_t num_classes = level_.objective.num_classes;
+    if (level_.rules.objective.IsNewton()) return WeightOf(node) > 0;
+    const int32_t num_classes = level_.rules.objective.num_classes;
     const double most = static_cast<double>(std::numeric_limits<Value>::max() / 2);
     const double slack =
-        level_.objective.is_c45 ? Held(std::floor(kC45Tolerance / level_.objective.weight_unit), 0, most) : 0;
+        level_.rules.objective.is_c45 ? Held(std::floor(kC45Tolerance / level_.rules.objective.weight_unit), 0, most) : 0;
     const Value* sums = table_.SumsOf(node);
-    for (int32_t output = 0; output < level_.objective.num_outputs; ++output, sums += num_classes) {
+    for (int32_t output = 0; output < level_.rules.objective.num_outputs; ++output, sums += num_classes) {
       Value total = 0;
       for (int32_t c = 0; c < num_classes; ++c) total += sums[c];
       if (total - *std::max_element(sums, sums + num_classes) > static_cast<Value>(slack)) return true;
@@ -142,12 +142,12 @@ class GrowingNodes {
     upper_.resize(table_.num_nodes);
     for (int32_t node = first == 0 ? table_.num_nodes : first; node < table_.num_nodes; ++node) {
       const int32_t parent = table_.parent[node], left = table_.first_child[parent];
-      const int32_t sign = table_.kind[parent] == kThreshold ? level_.monotone[table_.feature[parent]] : 0;
+      const int32_t sign = table_.kind[parent] == kThreshold ? level_.table.monotone[table_.feature[parent]] : 0;
       lower_[node] = lower_[parent];
       upper_[node] = upper_[parent];
       if (sign == 0) continue;
-      judge_.SetParameters(level_.ParametersOf(table_.root[node]));
-      const double middle = (judge_.MonotoneValue(table_.SumsOf(left)) + judge_.MonotoneValue(table_.SumsOf(left + 1))) / 2;
+      scorer_.SetParameters(level_.rules.ParametersOf(table_.root[node]));
+      const double middle = (scorer_.MonotoneValue(table_.SumsOf(left)) + scorer_.MonotoneValue(table_.SumsOf(left + 1))) / 2;
       ((node == left) == (sign > 0) ? upper_ : lower_)[node] = middle;
     }
   }
@@ -156,7 +156,7 @@ class GrowingNodes {
   const Limits<Value> limits_;
   NodeTable<Value>& table_;
   OpenFeatures open_;
-  Judge<Value> judge_;
+  SplitScorer<Value> scorer_;
   std::vector<uint32_t> seed_;         // of every node, where anything is drawn
   std::vector<double> lower_, upper_;  // bounds of every node, where a feature is monotone
 };
