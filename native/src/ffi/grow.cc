@@ -305,7 +305,7 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   const bool is_complete = [&] {
     if constexpr (std::is_same_v<Code, uint8_t> && std::is_same_v<Value, int32_t>) {
       const RowGrowth by_node{level, limits, open, entries, root_seed, leaf};
-      if (GrowsNodeByNode(by_node, table)) return GrowNodeByNode(pool, by_node, table);
+      if (GrowsLeafWise(by_node, table)) return GrowLeafWise(pool, by_node, table);
     }
     return LevelWiseGrower<Code, Value>(pool, level, limits, open, entries, root_seed, most_slots_in_row_order, table, leaf, memory).Run();
   }();

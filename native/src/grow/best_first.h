@@ -32,6 +32,10 @@ class ScratchTree {
     std::iota(table_.root, table_.root + like.num_nodes, 0);
   }
 
+  // The arrays move with it, and a copy would point to those of the other.
+  ScratchTree(ScratchTree&&) = default;
+  ScratchTree(const ScratchTree&) = delete;
+
   NodeTable<Value>& table() { return table_; }
 
   void MakeRoomFor(int64_t num_nodes) {

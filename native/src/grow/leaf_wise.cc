@@ -108,7 +108,7 @@ class LeafWiseGrower {
     nodes_.HandDown(0);
     if (!nodes_.MaySplit(0) || most_leaves_ < 2) return;
     NodeHistogram& root = space_.of_finder.of_node[0];
-    Open(0, histograms_.Take(), root);
+    Open(0, histograms_.Acquire(), root);
     Fill(root, true, nullptr);
     Choose(root);
   }
@@ -175,13 +175,13 @@ class LeafWiseGrower {
     const bool looks_at_smaller = nodes_.MaySplit(smaller), looks_at_larger = nodes_.MaySplit(larger);
     const int32_t whole = std::exchange(found_[node].histogram, kNoHistogram);
     const bool subtracts = looks_at_larger && whole != kNoHistogram;
-    if (whole != kNoHistogram && !subtracts) histograms_.Give(whole);
+    if (whole != kNoHistogram && !subtracts) histograms_.Release(whole);
     NodeHistogram &of_smaller = space_.of_finder.of_node[0], &of_larger = space_.of_finder.of_node[1];
-    if (looks_at_larger) Open(larger, subtracts ? whole : histograms_.Take(), of_larger);
+    if (looks_at_larger) Open(larger, subtracts ? whole : histograms_.Acquire(), of_larger);
     if (looks_at_smaller || subtracts) {
-      Open(smaller, histograms_.Take(), of_smaller);
+      Open(smaller, histograms_.Acquire(), of_smaller);
       Fill(of_smaller, looks_at_smaller, subtracts ? &of_larger : nullptr);
-      looks_at_smaller ? Choose(of_smaller) : histograms_.Give(of_smaller.histogram);
+      looks_at_smaller ? Choose(of_smaller) : histograms_.Release(of_smaller.histogram);
     }
     if (looks_at_larger && !subtracts) Fill(of_larger, true, nullptr);
     if (looks_at_larger) Choose(of_larger);
@@ -202,10 +202,10 @@ class LeafWiseGrower {
   void Choose(NodeHistogram& of_node) {
     node_ = of_node.node;
     PendingSplit found{finder_.Best(of_node, 0), {}, of_node.histogram, 0};
-    if (!nodes_.IsAllowed(node_, found.split.gain)) return histograms_.Give(of_node.histogram);
+    if (!nodes_.IsAllowed(node_, found.split.gain)) return histograms_.Release(of_node.histogram);
     found.left = finder_.SumsOfLeft(found.split, of_node);
     found.saved = nodes_.SavedBy(node_, found.split.gain);
-    if (histograms_.IsFull()) histograms_.Give(std::exchange(found.histogram, kNoHistogram));
+    if (histograms_.IsFull()) histograms_.Release(std::exchange(found.histogram, kNoHistogram));
     found_[node_] = std::move(found);
     Wait(node_);
   }
@@ -286,7 +286,7 @@ class LeafWiseGrower {
 
 }  // namespace
 
-bool GrowsNodeByNode(const RowGrowth& growth, const NodeTable<Value>& table) {
+bool GrowsLeafWise(const RowGrowth& growth, const NodeTable<Value>& table) {
   const Level<Code, Value>& level = growth.level;
   const Objective& objective = level.rules.objective;
   if (!objective.IsNewton() || !CellLayout::For(objective.num_outputs, objective.num_classes).is_possible()) return false;
@@ -296,7 +296,7 @@ bool GrowsNodeByNode(const RowGrowth& growth, const NodeTable<Value>& table) {
   return are_rows && is_binary && has_few_rows && level.table.num_bins <= kMostCodes && !level.rules.samples_thresholds;
 }
 
-bool GrowNodeByNode(Threads& pool, const RowGrowth& growth, NodeTable<Value>& table) {
+bool GrowLeafWise(Threads& pool, const RowGrowth& growth, NodeTable<Value>& table) {
   return LeafWiseGrower(pool, growth, table).Run();
 }
 

@@ -24,10 +24,10 @@ struct RowGrowth {
 };
 
 // Whether a growth can go node by node.
-bool GrowsNodeByNode(const RowGrowth& growth, const NodeTable<int32_t>& table);
+bool GrowsLeafWise(const RowGrowth& growth, const NodeTable<int32_t>& table);
 
 // Fills the table, and returns whether it had room for all nodes; if not, it holds a smaller tree.
-bool GrowNodeByNode(Threads& pool, const RowGrowth& growth, NodeTable<int32_t>& table);
+bool GrowLeafWise(Threads& pool, const RowGrowth& growth, NodeTable<int32_t>& table);
 
 }  // namespace jaxtree
 

@@ -97,7 +97,7 @@ class HistogramPool {
   }
 
   // A histogram that holds anything.
-  int32_t Take() {
+  int32_t Acquire() {
     if (free_.empty()) {
       all_.emplace_back(static_cast<int32_t*>(::operator new[](size_ * sizeof(int32_t), std::align_val_t(kAlignment))));
       free_.push_back(all_.size() - 1);
@@ -107,7 +107,7 @@ class HistogramPool {
     return taken;
   }
 
-  void Give(int32_t histogram) { free_.push_back(histogram); }
+  void Release(int32_t histogram) { free_.push_back(histogram); }
 
   // Whether those that are taken use up the memory, so that a node that waits should give its own back.
   bool IsFull() const {

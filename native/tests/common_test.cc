@@ -1,0 +1,84 @@
+// Threads, scratch memory, and the models of a call.
+
+#include <atomic>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "check.h"
+#include "common/batch.h"
+#include "common/hashes.h"
+#include "common/memory.h"
+#include "common/parallel.h"
+#include "pool.h"
+
+namespace jaxtree {
+namespace {
+
+TEST(Parallel_every_piece_is_done_once) {
+  for (const int64_t num_threads : {1, 4}) {
+    test::Pool pool(num_threads);
+    Threads threads = pool.threads();
+    std::vector<std::atomic<int>> done(1000);
+    ForEach(threads, done.size(), [&](int64_t piece) { ++done[piece]; });
+    for (const auto& number : done) CHECK_EQ(number.load(), 1);
+  }
+}
+
+TEST(Parallel_parts_cover_an_array_and_sums_are_those_of_one_thread) {
+  test::Pool pool(3);
+  Threads threads = pool.threads();
+  std::vector<int64_t> values(100'003);
+  std::iota(values.begin(), values.end(), -7);
+  const int64_t num_parts = NumParts(threads, values.size());
+  CHECK(num_parts > 1);
+  std::vector<int64_t> sums(num_parts);
+  ForEachPart(threads, num_parts, values.size(), [&](int64_t part, int64_t begin, int64_t end) {
+    sums[part] = std::accumulate(values.begin() + begin, values.begin() + end, int64_t{0});
+  });
+  const int64_t whole = std::accumulate(values.begin(), values.end(), int64_t{0});
+  CHECK_EQ(std::accumulate(sums.begin(), sums.end(), int64_t{0}), whole);
+}
+
+TEST(Parallel_own_threads_take_every_piece) {
+  std::atomic<int64_t> sum{0};
+  InThreads(3, 100, [&](const auto& next) {
+    for (int64_t piece; (piece = next()) < 100;) sum += piece;
+  });
+  CHECK_EQ(sum.load(), int64_t{4950});
+}
+
+TEST(Memory_is_aligned_and_grows_past_what_is_lent) {
+  alignas(kAlignment) uint8_t lent[4 * kAlignment];
+  Memory memory(lent, sizeof(lent));
+  const auto place = [&](const void* taken) { return static_cast<const uint8_t*>(taken) - lent; };
+  CHECK_EQ(place(memory.Take<int32_t>(3)), 0);
+  CHECK_EQ(place(memory.Take<int64_t>(8)), kAlignment);
+  int64_t* const own = memory.Take<int64_t>(1000);
+  own[999] = 1;
+  CHECK_EQ(place(memory.Take<uint8_t>(1)), 2 * kAlignment);
+}
+
+// The first axes are those of models; an axis of length 1 is shared.
+TEST(Batch_models_share_arrays_of_length_one) {
+  int64_t of_result[] = {2, 3, 5}, of_shared[] = {1, 3, 4};
+  std::vector<float> data(60);
+  XLA_FFI_Buffer result{XLA_FFI_Buffer_STRUCT_SIZE, nullptr, XLA_FFI_DataType_F32, data.data(), 3, of_result};
+  XLA_FFI_Buffer shared{XLA_FFI_Buffer_STRUCT_SIZE, nullptr, XLA_FFI_DataType_F32, data.data(), 3, of_shared};
+  const Models models(xla::ffi::AnyBuffer(&result), 1);
+  CHECK_EQ(models.number(), int64_t{6});
+  for (int64_t model = 0; model < 6; ++model) {
+    const Array own = models.Of(xla::ffi::AnyBuffer(&result), model), other = models.Of(xla::ffi::AnyBuffer(&shared), model);
+    CHECK_EQ(own.size, int64_t{5});
+    CHECK_EQ(own.As<float>() - data.data(), 5 * model);
+    CHECK_EQ(other.As<float>() - data.data(), 4 * (model % 3));
+  }
+}
+
+TEST(Hashes_of_children_differ) {
+  CHECK(ChildHash(1, 0) != ChildHash(1, 1));
+  CHECK(ChildHash(1, 0) != ChildHash(2, 0));
+}
+
+}  // namespace
+}  // namespace jaxtree

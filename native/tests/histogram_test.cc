@@ -1,0 +1,125 @@
+// Sums of rows by their codes, in all the ways in which they are made.
+
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "check.h"
+#include "histogram/level_histograms.h"
+#include "histogram/node_histograms.h"
+#include "problem.h"
+
+namespace jaxtree {
+namespace {
+
+using test::Problem;
+using test::Value;
+
+// The sums of some rows by the codes of a feature: [code, channel].
+template <typename Takes>
+std::vector<Value> SumsByCode(const Problem& problem, int32_t feature, const Takes& takes) {
+  std::vector<Value> sums(problem.num_codes[feature] * 2);
+  for (int64_t row = 0; row < problem.num_rows; ++row) {
+    if (!takes(row)) continue;
+    const int32_t code = problem.codes[feature * problem.num_rows + row];
+    for (int channel = 0; channel < 2; ++channel) sums[2 * code + channel] += problem.value[channel * problem.num_rows + row];
+  }
+  return sums;
+}
+
+TEST(Histogram_of_a_node_has_sums_up_to_every_code) {
+  constexpr int32_t kBins = 9, kFeatures = 4;
+  const Problem problem(1000, kFeatures, kBins);
+  HistogramColumns columns;
+  // The last feature has a usual code, whose rows are not read: it gets what the others leave.
+  for (int32_t f = 0; f < kFeatures; ++f) columns.Append(problem.level.table.ColumnOf(f), kBins, f == 3 ? 2 : kNoUsual);
+  std::vector<int32_t> rows, added;
+  int32_t total[4] = {};
+  for (int32_t row = 1; row < problem.num_rows; row += 3) {
+    rows.push_back(row);
+    for (int channel = 0; channel < 2; ++channel) {
+      added.push_back(problem.value[channel * problem.num_rows + row]);
+      total[channel] += added.back();
+    }
+    ++total[2];
+  }
+  std::vector<int32_t> cells((kFeatures * kBins + kMostCodes) * 4);
+  FillPack<4, false>(columns, 0, kFeatures, {rows.data(), added.data(), static_cast<int64_t>(rows.size())}, total, cells.data());
+  for (int32_t feature = 0; feature < kFeatures; ++feature) {
+    const std::vector<Value> alone = SumsByCode(problem, feature, [](int64_t row) { return row % 3 == 1; });
+    Value up_to[2] = {};
+    for (int32_t code = 0; code < kBins; ++code) {
+      for (int channel = 0; channel < 2; ++channel) {
+        up_to[channel] += alone[2 * code + channel];
+        CHECK_EQ(cells[(feature * kBins + code) * 4 + channel], up_to[channel]);
+      }
+    }
+    CHECK_EQ(cells[(feature * kBins + kBins - 1) * 4 + 2], total[2]);
+  }
+}
+
+TEST(Histogram_memory_is_given_once_until_it_is_given_back) {
+  HistogramPool pool;
+  pool.Open(10, 4);
+  const int32_t first = pool.Acquire(), second = pool.Acquire();
+  CHECK(first != second && pool.At(first) != pool.At(second));
+  pool.Release(first);
+  CHECK_EQ(pool.Acquire(), first);
+}
+
+// A level of one node, and below it one of two, the second of which is the difference of its parent and its sibling.
+TEST(Histogram_of_a_level_is_summed_or_a_difference) {
+  Problem problem(5000, 5, 17);
+  ScratchTree<Value> tree = problem.tree(3);
+  NodeTable<Value>& nodes = tree.table();
+  nodes.num_nodes = 3;
+  const int32_t node[] = {1, 2};
+  std::vector<int32_t> slot(problem.num_rows, 0);
+  OpenFeatures open(problem.open, 1);
+  Level<test::Code, Value>& level = problem.level;
+  level.num_entries = problem.num_rows;
+  level.value = problem.value.data();
+  level.slot = slot.data();
+  level.node = node;
+  level.num_slots = 1;
+  level.sums = nodes.sums, level.num_node_channels = 2;
+  level.rows_of_node = nodes.num_rows, level.root = nodes.root;
+  level.open = &open;
+  Memory memory(nullptr, 0);
+  LevelHistograms<test::Code, Value> histograms(memory);
+  Threads one;
+  std::vector<Split> splits(1);
+  histograms.FindSplits(one, level, {Origin{}}, splits);
+  const auto check = [&](int64_t of_slot, int32_t feature, const auto& takes) {
+    const std::vector<Value> expected = SumsByCode(problem, feature, takes);
+    histograms.ForCodesOf(level, of_slot, feature, [&](int32_t code, const Value* sums) {
+      CHECK_EQ(sums[0], expected[2 * code]);
+      CHECK_EQ(sums[1], expected[2 * code + 1]);
+    });
+  };
+  for (int32_t feature = 0; feature < 5; ++feature) check(0, feature, [](int64_t) { return true; });
+  // A third of the rows leaves the level, which changes the parent; the others are of both children.
+  for (int64_t row = 0; row < problem.num_rows; ++row) slot[row] = row % 4 == 0 ? 0 : 1;
+  level.num_slots = 2;
+  splits.resize(2);
+  histograms.FindSplits(one, level, {Origin{}, Origin{0, 0}}, splits);
+  for (int32_t feature = 0; feature < 5; ++feature) {
+    check(0, feature, [](int64_t row) { return row % 4 == 0; });
+    check(1, feature, [](int64_t row) { return row % 4 != 0; });
+  }
+}
+
+TEST(Histogram_a_column_of_one_usual_code_is_sparse) {
+  Problem problem(4000, 1, 5);
+  for (int64_t row = 0; row < problem.num_rows; ++row) problem.codes[row] = row % 50 == 0 ? 1 + row % 3 : 4;
+  const SparseColumn column = FindSparseColumn(problem.level, 0);
+  CHECK(column.is_found);
+  CHECK_EQ(column.usual, 4);
+  CHECK_EQ(column.rows.size(), size_t{80});
+  problem.codes.assign(problem.codes.size(), 0);
+  for (int64_t row = 0; row < problem.num_rows; row += 2) problem.codes[row] = 1;
+  CHECK(!FindSparseColumn(problem.level, 0).is_found);
+}
+
+}  // namespace
+}  // namespace jaxtree
