@@ -1,10 +1,11 @@
 // Which node is split next, and whole trees: both orders of growth make the same.
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "check.h"
-#include "grow/best_first.h"
+#include "grow/driver.h"
 #include "grow/leaf_wise.h"
 #include "grow/level_wise.h"
 #include "pool.h"
@@ -29,22 +30,70 @@ ScratchTree<Value> Complete(const Problem& problem) {
   return tree;
 }
 
+// Which of the three splits of a complete tree of depth 2 are made that save so much; 0 is the root.
+std::vector<bool> MadeByLevels(const Problem& problem, int32_t max_leaves, const std::vector<double>& saved) {
+  ScratchTree<Value> tree = Complete(problem);
+  tree.table().num_nodes = 1;
+  Driver<Value> driver(GrowthOrder::kLevels, tree.table(), &max_leaves);
+  tree.table().num_nodes = 3;
+  driver.Push(0, 2, saved[0]);
+  if (driver.Pop().empty()) return {false, false, false};
+  driver.Push(1, 2, saved[1]);
+  driver.Push(2, 2, saved[2]);
+  const std::vector<int32_t> level = driver.Pop();
+  const auto is_made = [&](int32_t node) { return std::count(level.begin(), level.end(), node) > 0; };
+  return {tree.table().num_children[0] > 0, is_made(1), is_made(2)};
+}
+
+// The same where nodes are split one after another.
+std::vector<bool> MadeByNodes(const Problem& problem, int32_t max_leaves, const std::vector<double>& saved) {
+  ScratchTree<Value> tree = Complete(problem);
+  tree.table().num_nodes = 1;
+  Driver<Value> driver(GrowthOrder::kNodes, tree.table(), &max_leaves);
+  tree.table().num_nodes = 7;
+  std::vector<bool> made(3);
+  if (driver.HasLeavesLeft()) driver.Push(0, 2, saved[0]);
+  for (std::vector<int32_t> next; !(next = driver.Pop()).empty();) {
+    CHECK_EQ(next.size(), size_t{1});
+    made[next[0]] = true;
+    if (next[0] > 0) continue;
+    // The second child first: the order in which nodes are made decides nothing.
+    driver.Push(2, 2, saved[2]);
+    driver.Push(1, 2, saved[1]);
+  }
+  return made;
+}
+
 TEST(Grow_best_first_makes_the_splits_that_save_most) {
   const Problem problem(10, 1, 3);
-  const auto made = [&](int32_t max_leaves, std::vector<double> saved) {
-    ScratchTree<Value> tree = Complete(problem);
-    BestFirst order(&max_leaves);
-    for (int32_t node = 0; node < 3; ++node) order.Offer(node, 2, saved[node]);
-    order.Choose(tree.table(), 1);
-    std::vector<bool> own;
-    for (int32_t node = 0; node < 3; ++node) own.push_back(order.IsMade(node) && tree.table().num_children[node] > 0);
-    return own;
-  };
-  CHECK(made(1, {9, 1, 5}) == (std::vector<bool>{false, false, false}));
-  CHECK(made(2, {9, 1, 5}) == (std::vector<bool>{true, false, false}));
-  CHECK(made(3, {9, 1, 5}) == (std::vector<bool>{true, false, true}));
-  CHECK(made(3, {1, 5, 5}) == (std::vector<bool>{true, true, false}));  // of equal ones the first
-  CHECK(made(4, {9, 1, 5}) == (std::vector<bool>{true, true, true}));
+  for (const auto made : {MadeByLevels, MadeByNodes}) {
+    CHECK(made(problem, 1, {9, 1, 5}) == (std::vector<bool>{false, false, false}));
+    CHECK(made(problem, 2, {9, 1, 5}) == (std::vector<bool>{true, false, false}));
+    CHECK(made(problem, 3, {9, 1, 5}) == (std::vector<bool>{true, false, true}));
+    CHECK(made(problem, 3, {1, 5, 5}) == (std::vector<bool>{true, true, false}));  // of equal ones the first
+    CHECK(made(problem, 4, {9, 1, 5}) == (std::vector<bool>{true, true, true}));
+  }
+}
+
+TEST(Grow_a_later_level_drops_a_split_that_saves_less) {
+  const Problem problem(10, 1, 3);
+  const int32_t max_leaves = 4;
+  ScratchTree<Value> tree = Complete(problem);
+  NodeTable<Value>& nodes = tree.table();
+  nodes.num_nodes = 1;
+  Driver<Value> driver(GrowthOrder::kLevels, nodes, &max_leaves);
+  const auto split = [&](int32_t node) { nodes.num_children[node] = 2, nodes.num_nodes += 2; };
+  driver.Push(0, 2, 9);
+  CHECK(driver.Pop() == std::vector<int32_t>{0});
+  split(0);
+  driver.Push(1, 2, 5);
+  driver.Push(2, 2, 4);
+  CHECK(driver.Pop() == (std::vector<int32_t>{1, 2}));
+  split(1), split(2);
+  driver.Push(3, 2, 8);
+  CHECK(driver.Pop() == std::vector<int32_t>{3});
+  CHECK_EQ(nodes.num_children[1], 2);
+  CHECK_EQ(nodes.num_children[2], 0);
 }
 
 TEST(Grow_nodes_of_a_tree_are_copied_without_gaps) {
@@ -67,19 +116,21 @@ struct Grown {
   explicit Grown(const Problem& problem, int64_t capacity) : tree(problem.tree(capacity)), leaf(problem.num_rows) {}
 };
 
+Growth<test::Code, Value> GrowthOf(const Problem& problem, int64_t most_slots_in_row_order, int32_t* leaf) {
+  return {problem.level, problem.limits, problem.open, problem.entries(), &problem.seed, most_slots_in_row_order, leaf};
+}
+
 Grown LevelWise(Threads threads, const Problem& problem, int64_t most_slots_in_row_order, int64_t capacity = 200) {
   Grown grown(problem, capacity);
   Memory memory(nullptr, 0);
-  grown.is_complete = LevelWiseGrower<test::Code, Value>(threads, problem.level, problem.limits, problem.open, problem.entries(),
-                                                         &problem.seed, most_slots_in_row_order, grown.tree.table(),
-                                                         grown.leaf.data(), memory).Run();
+  const auto growth = GrowthOf(problem, most_slots_in_row_order, grown.leaf.data());
+  grown.is_complete = LevelWiseGrower<test::Code, Value>(threads, growth, grown.tree.table(), memory).Run();
   return grown;
 }
 
 Grown LeafWise(Threads threads, const Problem& problem, int64_t capacity = 200) {
   Grown grown(problem, capacity);
-  const Entries<Value> entries = problem.entries();
-  const RowGrowth growth{problem.level, problem.limits, problem.open, entries, &problem.seed, grown.leaf.data()};
+  const auto growth = GrowthOf(problem, 0, grown.leaf.data());
   CHECK(GrowsLeafWise(growth, grown.tree.table()));
   grown.is_complete = GrowLeafWise(threads, growth, grown.tree.table());
   return grown;

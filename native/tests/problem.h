@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "evaluate/open_features.h"
-#include "grow/best_first.h"
 #include "input/level.h"
 #include "partition/entries.h"
 #include "tree/node_table.h"
+#include "tree/scratch_tree.h"
 
 namespace jaxtree::test {
 

@@ -70,6 +70,13 @@ void ForEachIf(bool pays, Threads& pool, int64_t count, const Work& work) {
   for (int64_t piece = 0; piece < count; ++piece) work(piece);
 }
 
+// A part of an array.
+struct Range {
+  int64_t begin, end;
+
+  int64_t size() const { return end - begin; }
+};
+
 // Elements of a part of an array that one thread works on: fewer are not worth another thread.
 constexpr int64_t kLeastOfPart = 1 << 14;
 constexpr int64_t kPartsPerThread = 4;

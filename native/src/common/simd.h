@@ -6,10 +6,15 @@
 
 namespace jaxtree {
 
+// Without optimisation loops have no vectors.
+#if defined(__x86_64__) && defined(__GNUC__) && defined(__OPTIMIZE__)
+#define JAXTREE_HAS_WIDTHS 1
+#endif
+
 enum class Width { kUsual, kFour, kEight };  // numbers of 64 bits
 
 inline Width WidestOfProcessor() {
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef JAXTREE_HAS_WIDTHS
   const bool has_eight = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
   if (has_eight) return Width::kEight;
@@ -18,7 +23,7 @@ inline Width WidestOfProcessor() {
   return Width::kUsual;
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef JAXTREE_HAS_WIDTHS
 // What is called is inlined, so that it has the vectors of the caller.
 template <typename Work>
 __attribute__((target("avx2"), flatten)) void WithFour(const Work& work) { work(); }
@@ -32,8 +37,8 @@ __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,prefer-vector-width=51
 // Calls work(), which is a loop over rows that calls nothing else that is large.
 template <typename Work>
 void WithWidest(const Work& work) {
-  static const Width width = WidestOfProcessor();
-#if defined(__x86_64__) && defined(__GNUC__)
+  [[maybe_unused]] static const Width width = WidestOfProcessor();
+#ifdef JAXTREE_HAS_WIDTHS
   if (width == Width::kEight) return WithEight(work);
   if (width == Width::kFour) return WithFour(work);
 #endif

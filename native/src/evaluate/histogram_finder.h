@@ -16,6 +16,7 @@
 #include "evaluate/split_finder.h"
 #include "histogram/node_histograms.h"
 #include "histogram/sparse_columns.h"
+#include "partition/row_partitioner.h"
 #include "tree/node_table.h"
 
 namespace jaxtree {
@@ -26,12 +27,6 @@ constexpr double kNotBest = std::numeric_limits<double>::lowest();
 constexpr int64_t kLeastAddedByThreads = 1 << 17;
 // Of fewer rows it is not asked whether nearly all have one code.
 constexpr int64_t kLeastRowsOfUsual = 1 << 10;
-
-struct Range {
-  int64_t begin, end;
-
-  int64_t size() const { return end - begin; }
-};
 
 // A node whose split is looked for.
 struct NodeHistogram {
@@ -45,7 +40,7 @@ struct NodeHistogram {
 // What a thread keeps from tree to tree, so that its pages are there already.
 struct FinderMemory {
   HistogramPool histograms;
-  NodeHistogram of_node[2];
+  NodeHistogram nodes[2];
   std::vector<int32_t> of_row, added;  // what rows add: all of them, and those of a node
 };
 
@@ -53,7 +48,6 @@ class HistogramSplitFinder {
  public:
   using Code = uint8_t;
   using Value = int32_t;
-  using BranchOfCode = std::array<uint8_t, kMostCodes>;
 
   // `level` shows the nodes when they are looked at.
   HistogramSplitFinder(Threads& pool, const Level<Code, Value>& level, FinderMemory& memory)
@@ -113,14 +107,14 @@ class HistogramSplitFinder {
   }
 
   // Which codes of a split take branch 1.
-  BranchOfCode BranchesOf(const Split& split, int32_t missing_branch) const {
+  BranchOfCode BranchesOf(const Split& split) const {
     BranchOfCode branch;
     const int32_t kind = table_.kind[split.feature], missing = table_.missing_code[split.feature];
     for (int32_t code = 0; code < kMostCodes; ++code) {
       if (kind == kSubset) branch[code] = IsInSubset(split, code);
       else branch[code] = kind == kThreshold ? code > split.code : code == split.code;
     }
-    if (missing < kMostCodes) branch[missing] = std::clamp(missing_branch, 0, 1);
+    if (missing < kMostCodes) branch[missing] = std::clamp(split.missing_branch, 0, 1);
     return branch;
   }
 
@@ -134,7 +128,7 @@ class HistogramSplitFinder {
     if (table_.kind[split.feature] == kThreshold && !HasCode(cells, table_.missing_code[split.feature], num_codes)) {
       return {cells + split.code * width, cells + (split.code + 1) * width};
     }
-    const BranchOfCode branch = BranchesOf(split, split.missing_branch);
+    const BranchOfCode branch = BranchesOf(split);
     std::vector<int32_t> sums(width);
     for (int64_t at = 0; at < num_codes * width; ++at) {
       if (branch[at / width] == 0) sums[at % width] += cells[at] - (at < width ? 0 : cells[at - width]);
@@ -195,13 +189,16 @@ class HistogramSplitFinder {
     } else {
       FillPack<kWidth, true>(columns_, first, stop, added, filled.total.data(), cells);
     }
-    if (is_looked_at) ScreenColumns<kWidth>(first, stop, filled);
-    if (sibling == nullptr) return;
-    const auto &begin = columns_.columns[first], &last = columns_.columns[stop - 1];
-    int32_t* const whole = memory_.histograms.At(sibling->histogram);
-    const int64_t end = (last.first + last.num_codes) * kWidth;
-    for (int64_t at = begin.first * kWidth; at < end; ++at) whole[at] -= cells[at];
-    ScreenColumns<kWidth>(first, stop, *sibling);
+    if (sibling != nullptr) {
+      const auto &begin = columns_.columns[first], &last = columns_.columns[stop - 1];
+      int32_t* const whole = memory_.histograms.At(sibling->histogram);
+      const int64_t end = (last.first + last.num_codes) * kWidth;
+      for (int64_t at = begin.first * kWidth; at < end; ++at) whole[at] -= cells[at];
+    }
+    // One loop, which is compiled once for a width.
+    for (NodeHistogram* const own : {is_looked_at ? &filled : nullptr, sibling}) {
+      if (own != nullptr) ScreenColumns<kWidth>(first, stop, *own);
+    }
   }
 
   // Scores the thresholds of columns, but where a node samples features, as few of them are looked at.

@@ -302,12 +302,12 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   const int64_t lent = results.LastDimension();
   Memory memory(results.Untouched<uint8_t>(), lent);
   const int64_t most_slots_in_row_order = LooksAtFew(level, table.num_nodes) ? 0 : attributes.num_slots;
+  const Growth<Code, Value> growth{level, limits, open, entries, root_seed, most_slots_in_row_order, leaf};
   const bool is_complete = [&] {
     if constexpr (std::is_same_v<Code, uint8_t> && std::is_same_v<Value, int32_t>) {
-      const RowGrowth by_node{level, limits, open, entries, root_seed, leaf};
-      if (GrowsLeafWise(by_node, table)) return GrowLeafWise(pool, by_node, table);
+      if (GrowsLeafWise(growth, table)) return GrowLeafWise(pool, growth, table);
     }
-    return LevelWiseGrower<Code, Value>(pool, level, limits, open, entries, root_seed, most_slots_in_row_order, table, leaf, memory).Run();
+    return LevelWiseGrower<Code, Value>(pool, growth, table, memory).Run();
   }();
   Describe(pool, level.rules.objective, table, described);
   end[0] = table.num_nodes;

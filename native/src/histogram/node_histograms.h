@@ -19,6 +19,7 @@
 #include "common/simd.h"
 #include "evaluate/split_finder.h"
 #include "histogram/sparse_columns.h"
+#include "partition/row_partitioner.h"
 
 namespace jaxtree {
 
@@ -79,8 +80,6 @@ struct HistogramColumns {
   }
 };
 
-// A byte that is no code of its feature reaches so many cells past the last one.
-constexpr int64_t kMostCodes = 1 << 8;
 // Histograms of nodes that wait are kept in so many bytes.
 constexpr int64_t kBytesOfHistograms = 1 << 25;
 constexpr int32_t kNoHistogram = -1;
@@ -90,6 +89,7 @@ class HistogramPool {
  public:
   // From here on no histogram is taken, and each has so many cells of a width.
   void Open(int64_t num_cells, int64_t width) {
+    // A byte that is no code of its feature reaches past the last cell.
     const int64_t size = (num_cells + kMostCodes) * width;
     if (size > size_) all_.clear(), size_ = size;
     free_.clear();

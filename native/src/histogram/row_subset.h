@@ -42,10 +42,6 @@ inline int64_t WidthOfVector(int64_t num_channels) {
 template <typename Code, typename Value>
 class RowSubset {
  public:
-  struct Range {
-    int64_t begin, end;
-  };
-
   // Every part of the entries has its range.
   std::vector<Range> ranges;
   int64_t stride = 0, width = 0;    // of a channel of values; of a vector, 0 where values are no vectors

@@ -23,7 +23,7 @@ struct Entries {
   int64_t num_labels, num_values;
   bool are_in_row_order;
   std::vector<Addition> additions;  // to the sums of a node
-  bool adds_one_label;              // and nothing else, see `Level`
+  bool adds_one_label;              // and nothing else, see `Rules`
   bool adds_two_values;             // and nothing else: each to a channel of its own
 
   int32_t RowOf(int64_t entry) const { return row == nullptr ? entry : row[entry]; }

@@ -1,25 +1,20 @@
-// Growth to a number of leaves: after every level, the splits that best-first growth will not make are dropped; see
-// `jaxtree/growth/loop/best_first.py`, where it is said why none of them would be made.
+// Nodes of trees of which not all stay: they are copied into the result when growth ends.
 
-#ifndef JAXTREE_NATIVE_GROW_BEST_FIRST_H_
-#define JAXTREE_NATIVE_GROW_BEST_FIRST_H_
+#ifndef JAXTREE_NATIVE_TREE_SCRATCH_TREE_H_
+#define JAXTREE_NATIVE_TREE_SCRATCH_TREE_H_
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <numeric>
-#include <queue>
 #include <utility>
 #include <vector>
 
 #include "tree/node_table.h"
 
 namespace jaxtree {
-
-// What a split saves that is not there, or no more.
-constexpr double kNoSplit = -1;
 
 // A table that grows, for nodes of which not all stay.
 template <typename Value>
@@ -68,56 +63,6 @@ class ScratchTree {
   std::vector<int64_t> low_, high_;
 };
 
-// Which splits trees make that have so many leaves at most.
-class BestFirst {
- public:
-  explicit BestFirst(const int32_t* max_leaf_nodes) : max_leaf_nodes_(max_leaf_nodes) {}
-
-  // Tells of a split that may be made, with what it saves.
-  void Offer(int32_t node, int32_t num_branches, double saved) {
-    saved_.resize(std::max<size_t>(saved_.size(), node + 1), kNoSplit);
-    num_branches_.resize(saved_.size());
-    saved_[node] = saved;
-    num_branches_[node] = num_branches;
-  }
-
-  bool IsMade(int32_t node) const { return node < static_cast<int32_t>(saved_.size()) && saved_[node] != kNoSplit; }
-
-  // Makes splits best-first, and forgets those that are not reached. Nodes that were split have children in the table.
-  template <typename Value>
-  void Choose(NodeTable<Value>& table, int32_t num_roots) {
-    std::vector<double> made(saved_.size(), kNoSplit);
-    for (int32_t root = 0; root < num_roots; ++root) Grow(table, root, made);
-    saved_.swap(made);
-    for (int32_t node = 0; node < table.num_nodes; ++node) {
-      if (!IsMade(node)) table.num_children[node] = 0;
-    }
-  }
-
- private:
-  template <typename Value>
-  void Grow(const NodeTable<Value>& table, int32_t root, std::vector<double>& made) const {
-    // What a split saves, and its node less than 0, so that of equal splits the first comes first.
-    std::priority_queue<std::pair<double, int32_t>> waits;
-    const auto wait = [&](int32_t node) {
-      if (IsMade(node)) waits.emplace(saved_[node], -node);
-    };
-    wait(root);
-    for (int64_t num_leaves = 1; !waits.empty();) {
-      const int32_t node = -waits.top().second;
-      waits.pop();
-      num_leaves += num_branches_[node] - 1;
-      if (num_leaves > max_leaf_nodes_[root]) return;
-      made[node] = saved_[node];
-      for (int32_t branch = 0; branch < table.num_children[node]; ++branch) wait(table.first_child[node] + branch);
-    }
-  }
-
-  const int32_t* const max_leaf_nodes_;
-  std::vector<double> saved_;
-  std::vector<int32_t> num_branches_;
-};
-
 // Copies the nodes that are left of trees into a blank table, in an order in which parents come first. Nodes whose children
 // do not fit become leaves.
 //
@@ -163,4 +108,4 @@ std::vector<int32_t> CopyNodes(const NodeTable<Value>& from, const std::vector<i
 
 }  // namespace jaxtree
 
-#endif  // JAXTREE_NATIVE_GROW_BEST_FIRST_H_
+#endif  // JAXTREE_NATIVE_TREE_SCRATCH_TREE_H_
