@@ -55,6 +55,7 @@ def test_the_model_is_the_same_with_and_without_the_kernel(sample, most, monkeyp
     assert_same(by_kernel, make())
 
 
+@pytest.mark.slow
 def test_the_model_is_that_of_one_device():
     shrinkage = Shrinkage(0.5, sample=Uniform(0.7), max_leaf_nodes=6)
     assert_same(*(boosted(numbers(num_rows=401), squared(), shrinkage, mesh=mesh) for mesh in (None, mesh_of(2))))

@@ -21,6 +21,7 @@ from jaxtree.growth.native import trees as native
 from jaxtree.tree.forest import join_forests
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply
+from tests.marks import rows_are_slow
 from tests.reference import booster
 
 BINS, DEPTH = 16, 3
@@ -115,9 +116,11 @@ def pairs(losses, samples):
 
 @pytest.mark.parametrize(
     "loss, sample",
-    pairs(
-        [squared(), logistic(), softmax(3, hessian="diagonal"), softmax(3, "full")],
-        [Uniform(), Uniform(0.5), OneSided(), MinimalVariance()],
+    rows_are_slow(
+        pairs(
+            [squared(), logistic(), softmax(3, hessian="diagonal"), softmax(3, "full")],
+            [Uniform(), Uniform(0.5), OneSided(), MinimalVariance()],
+        )
     ),
 )
 def test_the_model_is_the_same_with_and_without_the_kernel(loss, sample, monkeypatch):
@@ -141,7 +144,13 @@ def test_more_rounds_go_on_where_fewer_end():
 
 @pytest.mark.parametrize(
     "loss, sample",
-    pairs([squared(), logistic(), quantile(0.7), softmax(3, "full")], [Uniform(), Uniform(0.5), MinimalVariance(0.5)]),
+    rows_are_slow(
+        pairs(
+            [squared(), logistic(), quantile(0.7), softmax(3, "full")],
+            [Uniform(), Uniform(0.5), MinimalVariance(0.5)],
+        ),
+        2,
+    ),
 )
 def test_rounds_go_on_from_earlier_ones_bit_for_bit(loss, sample):
     make = numbers if loss.name in ("squared", "quantile") else lambda **seed: classes(max(loss.num_scores, 2), **seed)

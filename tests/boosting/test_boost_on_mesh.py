@@ -12,6 +12,7 @@ from jaxtree.boosting.booster import Earlier, Shrinkage
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.errors import InvalidInputError
 from tests.boosting.test_boost import boosted, classes, numbers
+from tests.marks import rows_are_slow
 
 
 def mesh_of(num_devices):
@@ -35,11 +36,13 @@ CASES = {
 
 @pytest.mark.parametrize(
     "name, num_devices",
-    [
-        ("absolute", 2),
-        ("softmax", 4),
-        *(pytest.param(name, 4, marks=pytest.mark.exhaustive) for name in CASES if name != "softmax"),
-    ],
+    rows_are_slow(
+        [
+            ("absolute", 2),
+            ("softmax", 4),
+            *(pytest.param(name, 4, marks=pytest.mark.exhaustive) for name in CASES if name != "softmax"),
+        ]
+    ),
 )
 def test_the_model_is_that_of_one_device(name, num_devices):
     loss, make = CASES[name]
@@ -59,6 +62,7 @@ def test_columns_drawn_are_those_of_one_device():
     assert_same(*(boosted(rows, squared(), drawn, mesh=mesh) for mesh in (None, mesh_of(2))))
 
 
+@pytest.mark.slow
 def test_earlier_rounds_are_those_of_one_device():
     rows, other = numbers(num_rows=401), numbers(seed=1)
     earlier = Earlier(3, np.linspace(0, 1, 401)[None], (np.zeros((1, 400)),))
@@ -66,6 +70,7 @@ def test_earlier_rounds_are_those_of_one_device():
     assert_same(boosted(rows, squared(), **given), boosted(rows, squared(), mesh=mesh_of(2), **given))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", [pytest.param(OneSided(0.2, 0.2), marks=pytest.mark.slow), MinimalVariance(0.4)])
 def test_rows_are_drawn_as_on_one_device(sample):
     given = {"shrinkage": Shrinkage(0.3, sample=sample), "evaluations": (classes(seed=1),), "seed": 3}

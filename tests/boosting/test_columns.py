@@ -71,6 +71,7 @@ MIXED = Features(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "features"),
     [

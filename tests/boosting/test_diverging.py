@@ -57,14 +57,18 @@ OTHERS = {
 }
 
 
-def in_both_ways(names, *of_xla, fast=()):
+def in_both_ways(names, *of_xla, fast):
     """Every case by the kernel; by XLA's programs, which take long to compile, those that these treat differently.
 
-    Derivatives are the same program's in both ways, so that a loss by the kernel is enough.
+    Derivatives are the same program's in both ways, so that a loss by the kernel is enough. `fast` are those that are
+    not slow, by the kernel: a loss that grows, one that stops, and what guards scores apart from losses.
     """
-    by_xla = [pytest.param(name, "xla", marks=[] if name in fast else pytest.mark.slow) for name in of_xla]
+    ways = [(name, "kernel") for name in names] + [(name, "xla") for name in of_xla]
+    fast = {(name, "kernel") for name in fast}
     return pytest.mark.parametrize(
-        ("name", "engine"), [*((name, "kernel") for name in names), *by_xla], indirect=["engine"]
+        ("name", "engine"),
+        [pytest.param(*way, marks=[pytest.mark.slow] * (way not in fast)) for way in ways],
+        indirect=["engine"],
     )
 
 
@@ -100,7 +104,15 @@ def end(model, X, y, **given):
     return model.n_estimators_
 
 
-@in_both_ways(LOSSES, "squared_error", "quantile", "leaves", "penalties", "words", fast=["squared_error"])
+@in_both_ways(
+    LOSSES,
+    "squared_error",
+    "quantile",
+    "leaves",
+    "penalties",
+    "words",
+    fast=["squared_error", "poisson", "quantile", "leaves"],
+)
 def test_a_fit_ends_with_a_finite_model_or_the_reason(name, engine):
     X, targets = table()
     given = {"loss": name, **LOSSES[name]}
@@ -111,7 +123,9 @@ def test_a_fit_ends_with_a_finite_model_or_the_reason(name, engine):
     assert ends[0] == 15
 
 
-@in_both_ways(OTHERS, "classes", "quantiles", "samples")
+@in_both_ways(
+    OTHERS, "classes", "quantiles", "samples", fast=["two classes", "classes", "normal", "samples", "stopped"]
+)
 def test_so_does_one_of_other_kinds(name, engine):
     kind, given, of = OTHERS[name]
     X, targets = table()

@@ -12,6 +12,7 @@ from jaxtree.boosting.rounds import make_rounds
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply
 from tests.boosting.test_boost import DEPTH, DERIVATIVES, boosted, classes, nested, numbers, same, scores_of
+from tests.marks import rest_is_slow
 from tests.reference import booster
 
 RATE, ROUNDS = 0.3, 12
@@ -52,7 +53,7 @@ def test_trees_and_shares_are_those_of_a_booster_in_numpy(name):
         assert same(nested(tree), other, RATE * share)
 
 
-@pytest.mark.parametrize("loss", [squared(), softmax(3, "full")], ids=str)
+@pytest.mark.parametrize("loss", rest_is_slow([squared(), softmax(3, "full")]), ids=str)
 def test_losses_are_those_of_the_shares_of_their_round(loss):
     make = numbers if loss.name == "squared" else lambda **options: classes(3, **options)
     rows, other = make(), make(seed=1)
@@ -92,6 +93,7 @@ def test_the_rates_of_dropping_are_chances():
     assert dropped[20:][~is_skipped].sum() / earlier[20:][~is_skipped].sum() == pytest.approx(0.25, abs=0.01)
 
 
+@pytest.mark.slow
 def test_calls_of_the_loop_join(monkeypatch):
     given = {"num_rounds": 7, "evaluations": (numbers(seed=1),)}
     whole = boosted(numbers(), squared(), Shrinkage(RATE, dropping=OFTEN), **given)

@@ -26,6 +26,7 @@ from jaxtree.growth.plan import backends
 from jaxtree.growth.sums import histogram
 from jaxtree.tree.forest import Forest
 from tests.boosting.test_boost import BINS, classes, numbers
+from tests.marks import rest_is_slow
 
 SIZES = Sizes(BINS, capacity=32)
 CASES = {
@@ -78,7 +79,7 @@ def engine(request, monkeypatch):
     return request.param
 
 
-@pytest.mark.parametrize("case", ["quantile", "softmax"])
+@pytest.mark.parametrize("case", rest_is_slow(["quantile", "softmax"]))
 def test_a_member_is_the_model_that_is_boosted_alone(case):
     loss, rows_of = CASES[case]
     data, made = data_of(rows_of), members(5)
@@ -125,6 +126,7 @@ def test_sums_as_products_make_the_same_models(kind, monkeypatch):
     assert set(num_models) == {2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", [OneSided, pytest.param(MinimalVariance, marks=pytest.mark.slow)])
 def test_members_draw_rows_as_they_do_alone(sample):
     data, made = data_of(numbers), members(3, sample)
@@ -132,6 +134,7 @@ def test_members_draw_rows_as_they_do_alone(sample):
         assert equal(done.forest, alone(data, squared(), member).forest)
 
 
+@pytest.mark.slow
 def test_neither_batch_nor_order_nor_neighbours_change_a_member():
     data, made = data_of(classes), members(6)
     as_they_are = many(data, logistic(), made, bounds=Bounds(6))
@@ -308,6 +311,7 @@ def test_members_with_rows_of_their_own_are_the_models_of_these_rows(case, engin
         np.testing.assert_array_equal(boosted.losses, expected.losses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "engine"),
     [("squared", "kernel"), pytest.param("logistic", "xla", marks=pytest.mark.slow)],
@@ -328,7 +332,7 @@ def test_devices_change_no_member(case, engine):
             np.testing.assert_array_equal(one.losses, other.losses)
 
 
-@pytest.mark.parametrize("engine", ["kernel", "xla"], indirect=True)
+@pytest.mark.parametrize("engine", rest_is_slow(["kernel", "xla"]), indirect=True)
 def test_devices_have_slots_of_their_own_and_wait_for_none(engine, monkeypatch):
     calls = []
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from jaxtree.boosting import selection
+from tests.marks import rest_is_slow
 
 RNG = np.random.default_rng(0)
 NEAREST = np.concatenate([RNG.normal(size=200), 10.0 ** RNG.integers(-20, 20, 200), [0.0, 1.0, -1.0]]).astype(
@@ -21,7 +22,7 @@ def test_floats_of_a_tpu_have_the_order_of_their_numbers():
         np.testing.assert_array_equal(selection.pairs_from_order(jnp.asarray(numbers)), PAIRS)
 
 
-@pytest.mark.parametrize("is_tpu", [False, True])
+@pytest.mark.parametrize("is_tpu", rest_is_slow([False, True]))
 def test_quantiles_are_those_of_sorted_rows(is_tpu, monkeypatch):
     if is_tpu:
         monkeypatch.setattr(selection, "_in_order", selection.pairs_in_order)

@@ -22,6 +22,7 @@ from jaxtree.search.parameter_importances import parameter_importances
 from jaxtree.search.spaces import space_for
 from jaxtree.search.tuning import Task, tune
 from tests.examples import mixed_classes, mixed_table
+from tests.marks import rows_are_slow
 
 
 @pytest.fixture
@@ -72,6 +73,7 @@ def test_a_model_and_a_page_come_out(run, table, target, left_out):
     assert {"settings", "progress", "curves", "calibration", "parameters"} <= tags.ids
 
 
+@pytest.mark.slow
 def test_without_an_output_files_have_the_name_of_the_table(run, table, tmp_path):
     (tmp_path / "in.a.folder").mkdir()
     where = tmp_path / "in.a.folder" / "few.rows.csv.gz"
@@ -213,7 +215,9 @@ def interrupt_at(monkeypatch, number):
     monkeypatch.setattr(many, "make_rounds_of_many", interrupted)
 
 
-@pytest.mark.parametrize(("number", "num_settings", "num_folds"), [(3, 2, 1), (5, 2, 2), (9, 2, 3), (19, 6, 3)])
+@pytest.mark.parametrize(
+    ("number", "num_settings", "num_folds"), rows_are_slow([(3, 2, 1), (5, 2, 2), (9, 2, 3), (19, 6, 3)], 2)
+)
 def test_an_interrupted_search_is_of_the_settings_that_are_finished(number, num_settings, num_folds, monkeypatch):
     """A batch of two settings makes two calls of rounds on each of three folds, of one round and of the others."""
     whole = tune(task(3), small_space(), Budget(1e6, 8))
@@ -240,7 +244,7 @@ def interrupt_fits(monkeypatch, numbers, kind=jaxtree.GradientBoostingRegressor)
     monkeypatch.setattr(kind, "fit", interrupted)
 
 
-@pytest.mark.parametrize(("numbers", "left"), [((1,), 1), ((2,), 1), ((3,), 2)])
+@pytest.mark.parametrize(("numbers", "left"), rows_are_slow([((1,), 1), ((2,), 1), ((3,), 2)]))
 def test_members_that_are_fitted_before_an_interrupt_are_kept(numbers, left, monkeypatch):
     whole = tune(task(3), small_space(), Budget(1e6, 12))
     assert len(whole.model.estimators_) > 2

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.marks import rest_is_slow
+
 NUM_ROWS = 40
 ROWS = np.arange(NUM_ROWS)
 CLASSES = np.array(["no", "yes"])[np.random.default_rng(0).integers(0, 2, NUM_ROWS)]
@@ -40,7 +42,7 @@ OPTIONS = ["-t", "y", "--n-iter", "2", "--cv", "2", "--minutes", "60", "-o", "m.
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=() if at < 2 else pytest.mark.slow) for at, n in enumerate(TUNED)]
+    "name", rest_is_slow([pytest.param(n, marks=() if at < 2 else pytest.mark.slow) for at, n in enumerate(TUNED)])
 )
 def test_strange_tables_are_tuned(name, run):
     TUNED[name].to_csv("t.csv", index=False)

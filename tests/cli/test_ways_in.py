@@ -57,7 +57,7 @@ IN_PYTHON = {
 }
 FILES = ["t.csv", "t.parquet", "t.feather", "pandas.csv"]
 WAYS = [*IN_PYTHON, *FILES]
-SLOW = ["polars", "pyarrow", "fields", "records", "parts", "t.feather"]
+SLOW = ["polars", "pyarrow", "fields", "records", "parts", "t.feather", "objects", "rows", "t.parquet"]
 """Ways of which fits are tested by hand and by the whole suite."""
 
 

@@ -8,6 +8,7 @@ from sklearn.metrics import log_loss
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.boosting.categories import PRIOR_ROWS, _statistics
 from jaxtree.tree import SplitKind
+from tests.marks import rest_is_slow
 
 FEW = {"n_estimators": 20, "max_depth": 3}
 
@@ -38,7 +39,7 @@ def test_a_statistic_has_the_rows_before_and_of_a_category_all():
 
 
 @pytest.mark.parametrize("missing", ["learn", "branch"])
-@pytest.mark.parametrize("target", [lambda y: y, lambda y: y > 0, lambda y: np.digitize(y, [-1, 1])])
+@pytest.mark.parametrize("target", rest_is_slow([lambda y: y > 0, lambda y: y, lambda y: np.digitize(y, [-1, 1])]))
 def test_what_is_measured_in_the_rounds_is_what_is_predicted(target, missing):
     """Subsets of categories divide other rows as thresholds of statistics did."""
     (X, y), (other, answer) = table(), table(500, seed=1)
@@ -56,6 +57,7 @@ def test_what_is_measured_in_the_rounds_is_what_is_predicted(target, missing):
     assert nodes.num_features == 3 and set(nodes.feature[split]) <= {0, 1, 2} and np.any(nodes.feature[split] == 0)
 
 
+@pytest.mark.slow
 def test_many_categories_are_not_learned_by_heart():
     (X, y), (other, answer) = table(), table(seed=1)
     losses = {}

@@ -105,6 +105,7 @@ def test_a_warm_start_on_drawn_rows_makes_the_rounds_of_one_fit(case):
     same_trees(warm.set_params(n_estimators=12).fit(X, y), model.fit(X, y))
 
 
+@pytest.mark.slow
 def test_rows_divided_among_devices_give_the_model_of_one():
     """What they do to losses of every kind is tested beside the loop of boosting."""
     model, (X, y) = GradientBoostingClassifier(**FEW), classes()
@@ -290,6 +291,7 @@ def concordance(time, event, risk):
     return np.mean((risk[:, None] > risk)[first])
 
 
+@pytest.mark.slow
 def test_survival_times_come_with_what_is_known_of_them():
     X, y, rng = numbers(600)
     time, end = rng.exponential(np.exp(-y)), rng.exponential(2.0, 600)

@@ -9,6 +9,7 @@ import jaxtree
 from jaxtree import GradientBoostingRanker
 from jaxtree.boosting import pairwise
 from jaxtree.errors import InvalidInputError
+from tests.marks import rows_are_slow
 
 FEW = {"n_estimators": 15, "max_depth": 3}
 SIZE = 10
@@ -27,7 +28,9 @@ def mean_gain(relevance, score, top):
 
 
 @pytest.mark.parametrize(
-    ("loss", "top"), [("ndcg", None), ("ndcg", 4), ("map", 4), ("pairwise", None), (pairwise(), 4)], ids=str
+    ("loss", "top"),
+    rows_are_slow([("ndcg", None), ("ndcg", 4), ("map", 4), ("pairwise", None), (pairwise(), 4)]),
+    ids=str,
 )
 def test_an_order_is_learned_wherever_groups_stand(loss, top, tmp_path):
     X, relevance, group = queries()
@@ -43,6 +46,7 @@ def test_an_order_is_learned_wherever_groups_stand(loss, top, tmp_path):
     np.testing.assert_array_equal(jaxtree.load(tmp_path / "model").predict(X), model.predict(X))
 
 
+@pytest.mark.slow
 def test_evaluations_have_groups_and_stop_a_fit_by_whole_groups():
     X, relevance, group = queries()
     other = queries(seed=1)

@@ -113,6 +113,7 @@ def test_a_column_without_categories_leaves_an_optimal_tree_the_others():
     assert OptimalTreeClassifier(max_depth=1).fit(X[["a"]], y).get_n_leaves() == 1
 
 
+@pytest.mark.slow
 def test_a_column_without_categories_alone_makes_a_soft_tree():
     X = pd.DataFrame({"a": pd.Categorical([None] * 6, [])})
     y = ["no", "no", "yes", "no", "no", "no"]

@@ -12,6 +12,7 @@ from jaxtree.boosting import Loss, accelerated_failure_time, cox
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.resampling import cross_validate as cross_validate_together
+from tests.marks import are_slow
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 3))
@@ -62,7 +63,7 @@ def expected_scores(name):
 SPLITS = [(np.arange(100), np.arange(100, 150)), (np.arange(50, 150), np.arange(50))]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", are_slow(MODELS, "cox", "failure time"))
 def test_scikit_learn_routes_extras(name, routing):
     model, y, extras = MODELS[name]
     expected = expected_scores(name)
@@ -72,7 +73,7 @@ def test_scikit_learn_routes_extras(name, routing):
     assert search.cv_results_["split0_test_score"][0] == expected[0]
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", are_slow(MODELS, "cox", "failure time"))
 def test_own_searches_hand_extras_on(name):
     model, y, extras = MODELS[name]
     expected = expected_scores(name)
@@ -111,7 +112,7 @@ def structured(event, time, names=("event", "time")):
     return y
 
 
-@pytest.mark.parametrize("loss", ["cox", "accelerated_failure_time"])
+@pytest.mark.parametrize("loss", are_slow(["cox", "accelerated_failure_time"], "cox"))
 def test_structured_targets_are_events_and_times(loss):
     y = structured(EVENT, TIME, ("died", "days"))
     model = jaxtree.GradientBoostingRegressor(3, loss=loss)
@@ -180,6 +181,7 @@ def test_arguments_of_other_libraries_are_told(given, way):
             model.fit(X, TIME.astype(int), **given)
 
 
+@pytest.mark.slow
 def test_a_warm_start_without_rounds_left_looks_at_its_table():
     model = jaxtree.GradientBoostingRegressor(2, warm_start=True).fit(X, TIME)
     expected = model.predict(X)

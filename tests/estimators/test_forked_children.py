@@ -50,16 +50,11 @@ def predicted_by_a_child(estimator, X):
 
 FAST = (
     "cart",
-    "cart_vote",
-    "c45",
     "forest",
     "soft",
-    "soft_forest",
     "boosted_classes",
-    "boosted_distribution",
-    "ensemble",
 )
-"""One of every way to predict."""
+"""One of every engine."""
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 import jaxtree
 from jaxtree.errors import IdentifierWarning
+from tests.marks import are_slow
 
 ESTIMATORS = {
     "tree": jaxtree.DecisionTreeClassifier(max_depth=1),
@@ -18,7 +19,7 @@ ESTIMATORS = {
 }
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", are_slow(ESTIMATORS, "boosted", "soft"))
 def test_a_class_a_row_is_noted_whatever_is_fitted(name):
     X, y = np.arange(24.0)[:, None], np.arange(24)
     with pytest.warns(IdentifierWarning, match=r"y has 24 classes in 24 rows, 1\.0 rows a class"):

@@ -9,6 +9,7 @@ from jaxtree.boosting import cox
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
 from jaxtree.estimators.boosting.loss_names import LOSSES
+from tests.marks import rest_is_slow
 
 ROWS = 60
 FEW: dict = {"n_estimators": 2, "max_depth": 2}
@@ -37,7 +38,7 @@ def model_and_rows(name):
     return MODELS[name][0], COUNT.astype(float), {}
 
 
-@pytest.mark.parametrize("name", [*COUNTED, "cox"])
+@pytest.mark.parametrize("name", rest_is_slow([*COUNTED, "cox"]))
 def test_rows_without_counts_or_events_are_measured(name):
     model, y, extras = model_and_rows(name)
     held = {key: values[NOTHING] for key, values in extras.items()}

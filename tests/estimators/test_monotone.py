@@ -10,6 +10,7 @@ from jaxtree import DistributionBoosting, GradientBoostingClassifier, GradientBo
 from jaxtree.boosting import Loss, cox, quantile, quantiles
 from jaxtree.errors import InvalidInputError
 from jaxtree.tree.nodes import target_means
+from tests.marks import rows_are_slow
 
 ROWS, STEPS, SIGNS = 240, 25, {"a": 1, "b": -1}
 
@@ -94,7 +95,7 @@ def follows_the_law(loss, sampling):
             assert worst(again.predict) == 0
 
 
-@pytest.mark.parametrize(("loss", "sampling"), QUICK, ids=str)
+@pytest.mark.parametrize(("loss", "sampling"), rows_are_slow(QUICK), ids=str)
 def test_boosted_numbers_keep_their_order(loss, sampling):
     follows_the_law(loss, sampling)
 

@@ -17,6 +17,7 @@ from jaxtree import (
 )
 from jaxtree.growth.loop.grow import num_programs
 from tests.growth.native_trees import needs_kernel
+from tests.marks import rest_is_slow
 
 EVENT = "/jax/core/compile/backend_compile_duration"
 IRIS, DIABETES = load_iris(return_X_y=True), load_diabetes(return_X_y=True)
@@ -107,11 +108,14 @@ def test_subtrees_raised_in_a_table_of_a_new_size_compile_only_what_is_let_go_ag
 
 @pytest.mark.parametrize(
     "estimator",
-    [
-        DecisionTreeClassifier(max_depth=2, ccp_alpha=0.01),
-        RandomForestClassifier(2, max_depth=2, random_state=0),
-        GradientBoostingClassifier(2, max_depth=2, early_stopping=True, random_state=0),
-    ],
+    rest_is_slow(
+        [
+            DecisionTreeClassifier(max_depth=2, ccp_alpha=0.01),
+            RandomForestClassifier(2, max_depth=2, random_state=0),
+            GradientBoostingClassifier(2, max_depth=2, early_stopping=True, random_state=0),
+        ],
+        2,
+    ),
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_a_table_of_a_new_size_compiles_only_what_is_let_go_again(estimator):

@@ -18,6 +18,7 @@ from jaxtree import (
 )
 from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.resampling import cross_validate
+from tests.marks import rest_is_slow
 
 ROWS = 90
 RNG = np.random.default_rng(0)
@@ -126,7 +127,7 @@ def test_evaluations_without_a_class_have_a_log_loss():
     ],
     ids=lambda search: type(search.estimator).__name__,
 )
-@pytest.mark.parametrize("scoring", ["neg_log_loss", ["neg_log_loss", "accuracy"]], ids=str)
+@pytest.mark.parametrize("scoring", rest_is_slow(["neg_log_loss", ["neg_log_loss", "accuracy"]]), ids=str)
 def test_searches_score_folds_without_a_class(search, scoring):
     order = np.argsort(CLASS, kind="stable")
     order = np.concatenate([order[::2], order[1::2]])

@@ -45,6 +45,7 @@ def test_optimal_and_refined_trees_make_no_more_errors(made):
         assert best.score(X, y) >= max(tree.score(X, y) for tree in shallow)
 
 
+@pytest.mark.slow
 def test_words_with_missing_values():
     X, y = words(missing=True)
     trees = trees_by_size(X, y, sizes=[2, 4], max_depth=2)

@@ -261,6 +261,7 @@ def test_trees_on_data_of_a_like_size_compile_nothing(cars):
     assert num_programs() == before
 
 
+@pytest.mark.slow
 def test_user_criterion():
     X, y = load_iris(return_X_y=True)
 

@@ -14,6 +14,7 @@ import pytest
 from sklearn.model_selection import StratifiedKFold
 
 import jaxtree
+from tests.marks import rest_is_slow
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -58,7 +59,7 @@ def name_of(estimator):
     return type(estimator).__name__
 
 
-@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
+@pytest.mark.parametrize("estimator", rest_is_slow(CLASSIFIERS, 5), ids=name_of)
 def test_classes_are_those_of_their_values(estimator):
     expected = type(estimator)(**estimator.get_params(deep=False)).fit(X, TRUTH.astype(int))
     for words, convert in AS_CLASSES.items():
@@ -69,7 +70,7 @@ def test_classes_are_those_of_their_values(estimator):
         assert model.score(X, y) == expected.score(X, TRUTH.astype(int)), words
 
 
-@pytest.mark.parametrize("estimator", REGRESSORS, ids=name_of)
+@pytest.mark.parametrize("estimator", rest_is_slow(REGRESSORS, 3), ids=name_of)
 def test_numbers_are_those_of_their_values(estimator):
     numbers = np.round(X[:, 1], 3)
     expected = type(estimator)(**estimator.get_params(deep=False)).fit(X, numbers)
@@ -89,6 +90,7 @@ def test_weights_may_be_decimals():
     np.testing.assert_array_equal(given.predict(X), plain.predict(X))
 
 
+@pytest.mark.slow
 def test_folds_of_objects_are_stratified_as_those_of_their_values():
     y = pd.Series(TRUTH.tolist(), dtype=object)
     tree = jaxtree.DecisionTreeClassifier(max_depth=2)

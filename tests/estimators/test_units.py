@@ -27,6 +27,7 @@ from jaxtree import (
 from jaxtree import boosting as losses
 from jaxtree.boosting import Loss, accelerated_failure_time, cox, expectile, quantile, quantiles
 from jaxtree.boosting.precision import MOST_ROWS_IN_DOUBLE
+from tests.marks import are_slow, rest_is_slow
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 4))
@@ -68,7 +69,8 @@ def check(model, target, scale, shift, tolerance=TOLERANCE, **params):
 
 
 @pytest.mark.parametrize(
-    "loss", [pytest.param(loss, marks=[pytest.mark.slow] * (loss in ("pseudo_huber", "quantile"))) for loss in LOSSES]
+    "loss",
+    rest_is_slow(LOSSES, 2),
 )
 def test_boosted_numbers(loss):
     for scale in SCALES:
@@ -77,13 +79,13 @@ def test_boosted_numbers(loss):
         check(GradientBoostingRegressor(**FEW, loss=LOSSES[loss]), Y, scale, shift)
 
 
-@pytest.mark.parametrize("distribution", OF_LOCATIONS)
+@pytest.mark.parametrize("distribution", rest_is_slow(OF_LOCATIONS))
 def test_distributions_of_locations_and_scales(distribution):
     for scale, shift in [*((scale, 0.0) for scale in SCALES), *SHIFTS]:
         check(DistributionBoosting(**FEW, distribution=distribution), Y, scale, shift)
 
 
-@pytest.mark.parametrize("distribution", OF_POSITIVE)
+@pytest.mark.parametrize("distribution", rest_is_slow(OF_POSITIVE))
 def test_distributions_of_positive_numbers(distribution):
     for scale in SCALES:
         check(DistributionBoosting(**FEW, distribution=distribution), POSITIVE, scale, 0.0)
@@ -233,7 +235,7 @@ TREES = {
 }
 
 
-@pytest.mark.parametrize("kind", TREES)
+@pytest.mark.parametrize("kind", are_slow(TREES, "forest", "optimal"))
 def test_trees(kind):
     for scale, shift in ((1e-30, 0.0), (1e-6, 0.0), (3.0, 0.0), (1e30, 0.0), (1.0, 1e6), (1e-3, 1e3)):
         check(TREES[kind], Y, scale, shift)

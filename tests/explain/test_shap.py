@@ -17,6 +17,7 @@ from jaxtree.export.node_tables import to_sklearn
 from jaxtree.tree import ALL_BRANCHES
 from tests.examples import example
 from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows
+from tests.marks import rest_is_slow
 from tests.reference.walks import _branch_of_value
 
 SINGLE = (*TREES, *SHARING)
@@ -81,7 +82,7 @@ def test_values_are_those_of_the_definition(name):
     np.testing.assert_allclose(np.ravel(found.base), unknowing(model, values[0], set()), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["cart", "c45", "id3_onehot", "regression", "forest"])
+@pytest.mark.parametrize("name", rest_is_slow(["cart", "c45", "id3_onehot", "regression", "forest"], 3))
 def test_values_against_a_background_are_those_of_the_definition(name):
     """Where a column is not known, the row has what the rows of the background have there."""
     estimator = example(name)

@@ -18,9 +18,20 @@ from jaxtree.files import registry
 from jaxtree.files.container import FORMAT, ModelFile, read_model_file, write_model_file
 from jaxtree.files.records import from_json, to_json
 from tests.examples import example, predictions, rows_of, unfitted
+from tests.marks import are_slow
+
+SLOW = (
+    "extra_regression",
+    "soft_regression",
+    "soft_poisson",
+    "soft_forest",
+    "soft_forest_regression",
+    "hardened_regression",
+)
+"""Other names of what is in a file with the words of another example."""
 
 
-@pytest.mark.parametrize("name", unfitted())
+@pytest.mark.parametrize("name", are_slow(unfitted(), *SLOW))
 def test_a_loaded_estimator_predicts_the_same_and_saves_the_same_file(name, tmp_path):
     """Nothing is lost on the way: parameters, schema, classes, nodes and votes all stand in the second file."""
     estimator = example(name)

@@ -12,6 +12,7 @@ from jaxtree.growth import Classes, Data, Limits, Missing, Numbers, Rules, Sizes
 from jaxtree.growth.inputs.newton import Newton, Penalties
 from jaxtree.growth.loop import prepare
 from jaxtree.growth.loop.grow import num_programs
+from jaxtree.growth.native import trees as native
 from jaxtree.prune import max_leaf_nodes
 from jaxtree.tree import take_tree
 from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, assert_same, grown, needs_kernel
@@ -29,7 +30,14 @@ CASES = {
     "derivatives": {"kinds": MIXED, "newton": Newton(2, 2, has_noise=True), "penalties": Penalties(1.0, 0.1)},
     "wide codes": {"kinds": THRESHOLDS, "num_bins": 512},
 }
-OTHERS = [name for name in CASES if name != "classes"]
+OF_XLA = ("classes", "numbers", "random", "drawn", "sets", "monotone", "derivatives")
+"""Cases that XLA's programs grow best-first in ways of their own; how these score others, tests of whole trees see."""
+
+ways = pytest.mark.parametrize(
+    "uses_kernel",
+    [pytest.param(True, marks=needs_kernel), pytest.param(False, marks=pytest.mark.slow)],
+    ids=["C++", "XLA"],
+)
 BUDGETS = (2, 3, 11, 30)
 CODES = np.random.default_rng(0).integers(0, 32, (6, 800)).astype(np.uint8)
 TARGET = ((CODES[0] > 9) ^ (CODES[1] > 20) ^ (CODES[2] + CODES[3] > 31)).astype(np.int32)
@@ -55,7 +63,9 @@ def assert_cut(own, whole, most):
 
 
 def assert_cuts(uses_kernel, monkeypatch, case):
-    (whole,) = trees(grown(uses_kernel, monkeypatch, **case))
+    # The kernel's whole trees are those of XLA, which would take a program more to compile.
+    with monkeypatch.context() as patch:
+        (whole,) = trees(grown(native.is_available(), patch, **case))
     for most in BUDGETS:
         tree = grown(uses_kernel, monkeypatch, **case, max_leaf_nodes=most)
         assert most - 3 <= take_tree(tree).n_leaves <= most
@@ -68,16 +78,14 @@ def test_trees_of_the_kernel_are_cut_out_of_whole_ones(name, monkeypatch):
     assert_cuts(True, monkeypatch, CASES[name])
 
 
-@pytest.mark.parametrize("name", ["classes", *(pytest.param(n, marks=pytest.mark.slow) for n in OTHERS)])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in OF_XLA else pytest.mark.exhaustive) for n in CASES]
+)
 def test_trees_of_xla_are_cut_out_of_whole_ones(name, monkeypatch):
     assert_cuts(False, monkeypatch, CASES[name])
 
 
-@pytest.mark.parametrize(
-    "uses_kernel",
-    [pytest.param(True, marks=needs_kernel), pytest.param(False, marks=pytest.mark.slow)],
-    ids=["C++", "XLA"],
-)
+@ways
 def test_every_root_has_a_budget_of_its_own(uses_kernel, monkeypatch):
     case, budgets = {"kinds": MIXED, "num_roots": 4}, [1, 5, 40, 12]
     whole = trees(grown(uses_kernel, monkeypatch, **case), 4)
@@ -95,7 +103,7 @@ def test_rows_shared_among_branches(monkeypatch):
         assert_cut(take_tree(grown(False, monkeypatch, **case, max_leaf_nodes=most)), whole, most)
 
 
-@pytest.mark.parametrize("uses_kernel", [pytest.param(True, marks=needs_kernel), False], ids=["C++", "XLA"])
+@ways
 def test_of_splits_that_save_the_same_that_of_the_first_node_is_made(uses_kernel, monkeypatch):
     """Sixteen blocks of rows are alike, so that every level's splits save the same."""
     if not uses_kernel:
@@ -125,7 +133,7 @@ def test_the_tree_is_that_of_one_device(num_devices):
     assert_same(grow(*given, mesh=mesh).tree, grow(*given).tree)
 
 
-@pytest.mark.parametrize("uses_kernel", [pytest.param(True, marks=needs_kernel), False], ids=["C++", "XLA"])
+@ways
 def test_budgets_share_a_program(uses_kernel, monkeypatch):
     if not uses_kernel:
         monkeypatch.setattr(prepare, "can_grow", lambda rules: False)

@@ -11,6 +11,7 @@ from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Ru
 from jaxtree.growth.loop import prepare
 from jaxtree.growth.native import trees as native
 from jaxtree.tree import SplitKind
+from tests.marks import rest_is_slow
 
 NUM_FEATURES, PADDED = 4, 8
 VALUES = np.array(list(itertools.product(range(3), repeat=NUM_FEATURES))).T
@@ -84,7 +85,7 @@ def assert_leaves_are_pure(tree):
 
 
 @pytest.mark.parametrize("uses_kernel", HOW, indirect=True)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", rest_is_slow(WAYS))
 def test_every_leaf_is_pure_however_few_features_a_node_draws(way, uses_kernel):
     assert_leaves_are_pure(grown(KINDS["thresholds"], *WAYS[way], samples_features=True))
 

@@ -11,6 +11,7 @@ from jaxtree import DecisionTreeClassifier, criteria
 from jaxtree.growth import Missing, grow
 from jaxtree.growth.plan.plan import MANY_CLASSES
 from tests.growth.native_trees import MIXED, THRESHOLDS, arguments, assert_same, choose, needs_kernel
+from tests.marks import rest_is_slow
 
 CASES = {
     "whole weights, missing values learned": {"kinds": THRESHOLDS},
@@ -37,7 +38,7 @@ def test_trees_of_several_targets_of_many_classes_are_those_of_xla(case, monkeyp
     assert_many_classes_are_as_in_xla(case, monkeypatch)
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("case", rest_is_slow(CASES.values()), ids=CASES)
 def test_trees_of_many_classes_are_those_of_xla(case, monkeypatch):
     assert_many_classes_are_as_in_xla(case, monkeypatch)
 

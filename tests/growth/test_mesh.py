@@ -60,6 +60,7 @@ def test_devices_that_do_not_divide_the_rows(table, whole_tree):
     assert_same(whole_tree, grow(Data(codes, label), *OF_CLASSES, mesh=mesh_of(3)).tree)
 
 
+@pytest.mark.slow
 def test_rows_that_lie_on_the_devices_already(table, whole_tree):
     codes, label, _ = table
     mesh = mesh_of(2)
@@ -116,6 +117,7 @@ def test_drawn_features(table):
     assert_same(grow(*given, key=key).tree, grow(*given, key=key, mesh=mesh_of(2)).tree)
 
 
+@pytest.mark.slow
 def test_a_full_table_is_full_on_all_devices(table):
     codes, label, _ = table
     assert not grow(Data(codes, label), *OF_CLASSES[:3], SIZES._replace(capacity=64), mesh=mesh_of(2)).complete

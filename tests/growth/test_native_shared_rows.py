@@ -7,6 +7,7 @@ import pytest
 from jaxtree import criteria
 from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, grow
 from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, M, O, S, T, assert_same, choose, needs_kernel
+from tests.marks import rest_is_slow
 
 ROWS, BINS, CATEGORIES = 240, 32, 5
 C45 = {"criterion": criteria.entropy, "selection": Selection.GAIN_RATIO}
@@ -108,7 +109,7 @@ def assert_shares_as_xla(monkeypatch, *, missing_shares=MISSING_SHARES, **case):
 
 
 @needs_kernel
-@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize("name", rest_is_slow(FAST))
 def test_the_tree_is_that_of_xla(name, monkeypatch):
     assert_shares_as_xla(monkeypatch, **FAST[name])
 

@@ -25,7 +25,7 @@ WAYS = {
     "row order": {"kinds": THRESHOLDS, "num_rows": 20_000, "num_bins": 64, "max_depth": 6},
     "many trees": {"kinds": THRESHOLDS, "num_roots": 3, "max_features": 3},
 }
-FAST = ("histograms and small nodes", "drawn features")
+FAST = ("drawn features",)
 
 ways = pytest.mark.parametrize("way", [n if n in FAST else pytest.param(n, marks=pytest.mark.slow) for n in WAYS])
 
@@ -98,6 +98,7 @@ def test_a_node_takes_the_best_split_of_the_open_features(uses_kernel, monkeypat
     assert num_closed > 20
 
 
+@pytest.mark.slow
 def test_one_set_of_all_features_changes_nothing(monkeypatch):
     free, within = (grown(False, monkeypatch, **WAYS["histograms and small nodes"], sets=s) for s in (None, [range(8)]))
     assert_same(within, free)

@@ -13,6 +13,7 @@ from jaxtree.growth.loop import prepare
 from jaxtree.growth.native import trees as native
 from jaxtree.growth.plan import backends, plan
 from tests.growth.test_backends import with_costs
+from tests.marks import rest_is_slow
 
 NUM_FEATURES, NUM_ROWS, NUM_ROOTS = 5, 500, 3
 WAYS = {"histograms": 32, "small nodes": 64, "scans": 512}
@@ -65,7 +66,7 @@ def assert_same(tree, expected):
 RANDOM = Rules(Classes(2), draws_ties=True)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", rest_is_slow(WAYS))
 def test_of_equal_columns_each_has_its_chance(way, monkeypatch):
     use("XLA", monkeypatch)
     chosen = np.bincount(splits_of(grown(RANDOM, WAYS[way])), minlength=NUM_FEATURES)
@@ -91,6 +92,9 @@ def test_a_tie_is_decided_alike_on_all_devices(backend, same, monkeypatch):
     assert_same(grown(RANDOM, same=same), expected)
 
 
+EITHER_QUICKLY = [pytest.param("XLA", marks=pytest.mark.slow), pytest.param("C++", marks=NEEDS_KERNEL)]
+
+
 @pytest.fixture(params=["XLA", pytest.param("C++", marks=NEEDS_KERNEL)])
 def either(request, monkeypatch):
     """XLA's programs, and the kernel."""
@@ -104,6 +108,7 @@ def test_the_order_of_rows_decides_nothing():
 
 
 @pytest.mark.usefixtures("either")
+@pytest.mark.parametrize("either", EITHER_QUICKLY, indirect=True)
 def test_without_ties_the_tree_is_the_same():
     rules = Rules(Numbers()), Rules(Numbers(), draws_ties=True)
     number = np.random.default_rng(2).normal(size=NUM_ROWS)

@@ -15,6 +15,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.losses import distributions
 from jaxtree.losses.distribution import Distribution, trigamma_excess
 from tests.losses.derivatives import check_derivatives, derive, evaluate
+from tests.marks import are_slow
 
 ROWS = np.random.default_rng(5)
 FIRST = np.array([-0.7, 0.2, 1.1, 0.0])
@@ -60,7 +61,7 @@ def test_gradients_are_those_of_the_loss_and_hessians_positive(name):
     assert np.linalg.eigvalsh(np.moveaxis(np.asarray(derivatives.hessian), -1, 0)).min() > 0
 
 
-@pytest.mark.parametrize("name", OF_DENSITIES)
+@pytest.mark.parametrize("name", are_slow(OF_DENSITIES, "beta", "gamma"))
 def test_the_fisher_information_is_the_mean_square_of_gradients(name):
     """By an integral over probabilities, the midpoints of a fine grid."""
     loss, other = CASES[name]

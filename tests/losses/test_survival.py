@@ -11,6 +11,7 @@ import scipy.stats
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.survival import accelerated_failure_time, cox
 from tests.losses.derivatives import check_derivatives, derive, evaluate, mean_of, numeric
+from tests.marks import rest_is_slow
 
 ROWS = np.random.default_rng(7)
 NUMBER_OF_ROWS = 24
@@ -105,7 +106,7 @@ def slow_loss(score, scale, distribution):
     return np.where(is_exact, low - law.logpdf(low), -np.log(np.where(is_exact, 1, probability)))
 
 
-@pytest.mark.parametrize("scale", [0.7, None])
+@pytest.mark.parametrize("scale", rest_is_slow([0.7, None]))
 @pytest.mark.parametrize("distribution", LAWS)
 def test_bounded_times_beside_scipy(distribution, scale):
     loss = accelerated_failure_time(distribution, scale)
@@ -126,7 +127,7 @@ def test_bounded_times_beside_scipy(distribution, scale):
         assert (np.asarray(derivatives.hessian) > 0).all()
 
 
-@pytest.mark.parametrize("scale", [0.7, None])
+@pytest.mark.parametrize("scale", rest_is_slow([0.7, None]))
 @pytest.mark.parametrize("distribution", LAWS)
 def test_the_start_is_the_best_constant(distribution, scale):
     loss = accelerated_failure_time(distribution, scale)
@@ -174,7 +175,7 @@ def test_tails_of_the_normal_distribution_keep_their_digits(far):
     np.testing.assert_allclose(found.hessian[0, 0], expected, rtol=2e-3)
 
 
-@pytest.mark.parametrize("scale", [0.01, 1.0, None])
+@pytest.mark.parametrize("scale", rest_is_slow([0.01, 1.0, None]))
 @pytest.mark.parametrize("distribution", LAWS)
 def test_far_times_give_numbers(distribution, scale):
     loss = accelerated_failure_time(distribution, scale)

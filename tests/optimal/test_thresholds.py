@@ -9,6 +9,7 @@ from jaxtree.optimal.costs import cost_of_classes
 from jaxtree.optimal.nodes import CodedTable, branchings, objective_of
 from jaxtree.optimal.search import SearchLimits, find_tree, penalty_in_units
 from jaxtree.optimal.thresholds import can_search, improved_among_all, indicators_of_all
+from tests.marks import rest_is_slow
 from tests.optimal.tables import IS_CATEGORICAL, LOSS
 
 NUM_VALUES = np.array([9, 4, 5, 12], np.int32)
@@ -28,7 +29,7 @@ def table_of(seed, rows=48):
 @needs_kernel
 @pytest.mark.parametrize("depth", [2, 3])
 @pytest.mark.parametrize("kind", ["errors", "losses", "weights", "two_classes"])
-@pytest.mark.parametrize("penalty", [0.0, 0.7, 2.0])
+@pytest.mark.parametrize("penalty", rest_is_slow([0.0, 0.7, 2.0], 2))
 def test_bounds_leave_out_no_better_tree(depth, kind, penalty):
     table, label, rng = table_of([depth, len(kind)])
     label = np.minimum(label, 1) if kind == "two_classes" else label

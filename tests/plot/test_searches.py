@@ -55,6 +55,7 @@ def test_the_parameter_that_decides_counts_most(search):
     np.testing.assert_allclose([bar.get_width() for bar in ax.patches], np.sort(own.mean)[::-1])
 
 
+@pytest.mark.slow
 def test_importances_of_words_and_of_few_settings():
     estimator, space = GradientBoostingRegressor(3, random_state=0), {"loss": ["squared_error", "absolute_error"]}
     few = BoostSearchCV(estimator, space, cv=2, refit=False).fit(X, Y)

@@ -15,6 +15,7 @@ from jaxtree import CostComplexity, DecisionTreeClassifier, DecisionTreeRegresso
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth import take_tree
 from jaxtree.prune import cost_complexity, cost_complexity_path
+from tests.marks import rows_are_slow
 from tests.prune.growths import (
     assert_nodes_out_of_reach_do_not_count,
     assert_one_by_one,
@@ -78,7 +79,7 @@ def prices_between(tree, cost):
     return np.concatenate([(steps[1:] + steps[:-1]) / 2, [steps[-1] + 1]])
 
 
-@pytest.mark.parametrize(("kind", "cost"), TRACED)
+@pytest.mark.parametrize(("kind", "cost"), rows_are_slow(TRACED, 2))
 def test_trees_that_are_traced_are_pruned_from_the_leaves_up_to_the_same(kind, cost):
     """At price 0 too, where the risks of a node and of those below it may be equal."""
     tree = tree_of(kind)

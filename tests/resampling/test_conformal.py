@@ -46,6 +46,7 @@ def test_intervals_are_those_of_the_definition(cv, coverage):
     np.testing.assert_allclose(model.predict(new), TREE.fit(X, y).predict(new))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "cv"),
     [(199, KFold(10)), pytest.param(39, LeaveOneOut(), marks=pytest.mark.slow)],

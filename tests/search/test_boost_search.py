@@ -16,6 +16,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.search import boosted_folds
 from jaxtree.search.boosted_folds import group_by_program
 from jaxtree.search.ensemble import select_with_replacement
+from tests.marks import rest_is_slow, rows_are_slow
 
 SPACE = {
     "learning_rate": loguniform(0.05, 0.5), "max_depth": randint(2, 5), "max_leaf_nodes": [None, 4, 6],
@@ -26,11 +27,13 @@ SPACE = {
 
 @pytest.mark.parametrize(
     ("load", "estimator", "scoring"),
-    [
-        (load_breast_cancer, GradientBoostingClassifier(), "neg_log_loss"),
-        (load_iris, GradientBoostingClassifier(), None),
-        (load_diabetes, GradientBoostingRegressor(early_stopping=True, n_iter_no_change=3, random_state=1), None),
-    ],
+    rows_are_slow(
+        [
+            (load_breast_cancer, GradientBoostingClassifier(), "neg_log_loss"),
+            (load_iris, GradientBoostingClassifier(), None),
+            (load_diabetes, GradientBoostingRegressor(early_stopping=True, n_iter_no_change=3, random_state=1), None),
+        ]
+    ),
 )
 def test_scores_are_those_of_scikit_learns_search(load, estimator, scoring):
     X, y = load(return_X_y=True)
@@ -44,7 +47,7 @@ def test_scores_are_those_of_scikit_learns_search(load, estimator, scoring):
     assert own.cv_results_["mean_n_rounds"].shape == (5,)
 
 
-@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize("early_stopping", rest_is_slow([False, True]))
 def test_a_search_over_one_setting_is_the_fit(early_stopping):
     X, y = load_breast_cancer(return_X_y=True)
     own = {"learning_rate": 0.5, "max_depth": 2, "subsample": 0.8}
@@ -62,6 +65,7 @@ def test_a_search_over_one_setting_is_the_fit(early_stopping):
     assert search.best_params_ == own
 
 
+@pytest.mark.slow
 def test_groups_settings_that_fail_and_several_metrics():
     X, y = load_breast_cancer(return_X_y=True)
     grid = {"max_bins": [15, 31], "n_estimators": [3, 5], "drop_rate": [0.0, 0.2], "random_state": [0]}
@@ -88,12 +92,14 @@ def test_the_order_of_settings_and_their_company_change_nothing():
 
 @pytest.mark.parametrize(
     ("load", "factors", "early_stopping"),
-    [
-        (load_breast_cancer, {0: 3, 1: 0.5}, False),
-        (load_iris, {0: 5, 2: 0.1}, True),
-        pytest.param(load_breast_cancer, {0: 3, 1: 0.5}, True, marks=pytest.mark.slow),
-        pytest.param(load_iris, {0: 5, 2: 0.1}, False, marks=pytest.mark.slow),
-    ],
+    rows_are_slow(
+        [
+            (load_breast_cancer, {0: 3, 1: 0.5}, False),
+            (load_iris, {0: 5, 2: 0.1}, True),
+            pytest.param(load_breast_cancer, {0: 3, 1: 0.5}, True, marks=pytest.mark.slow),
+            pytest.param(load_iris, {0: 5, 2: 0.1}, False, marks=pytest.mark.slow),
+        ]
+    ),
 )
 def test_settings_with_other_weights_of_classes_share_a_program(load, factors, early_stopping, monkeypatch):
     # No setting may be fitted by itself.
@@ -120,6 +126,7 @@ def test_settings_with_other_weights_of_classes_share_a_program(load, factors, e
                 np.testing.assert_array_equal(search.learning_curves_[number][fold], losses)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, pytest.param({"factor": 2, "min_resources": 3}, marks=pytest.mark.slow)])
 def test_models_divided_among_devices_are_those_of_one(options, monkeypatch):
     # No setting may be fitted by itself.
@@ -158,6 +165,7 @@ def test_settings_with_other_seeds_share_a_program(monkeypatch):
     assert sorted(map(len, group_by_program(stops_early, search.cv_results_["params"]))) == [2, 2, 2]
 
 
+@pytest.mark.slow
 def test_a_seed_that_orders_categories_does_not_spoil_others():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"word": rng.choice(list("abcdefgh"), 200), "number": rng.normal(size=200)})
@@ -168,7 +176,7 @@ def test_a_seed_that_orders_categories_does_not_spoil_others():
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"], rtol=1e-9)
 
 
-@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.parametrize("early_stopping", rest_is_slow([False, True]))
 def test_a_generator_begins_anew_for_every_fit(early_stopping):
     X, y = load_diabetes(return_X_y=True)
     grid = {"max_depth": [2, 3], "learning_rate": [0.1, 0.2]}
@@ -181,6 +189,7 @@ def test_a_generator_begins_anew_for_every_fit(early_stopping):
     np.testing.assert_allclose(*scores, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_setting_whose_weights_leave_rows_out_is_fitted_by_itself():
     X, y = load_iris(return_X_y=True)
     settings = [{"class_weight": weights} for weights in (None, {0: 2}, {1: 0})]
@@ -255,6 +264,7 @@ def test_it_searches_over_boosted_trees_alone():
         BoostSearchCV(DecisionTreeClassifier(), {"max_depth": [3]}).fit([[1.0], [2.0]], [0, 1])
 
 
+@pytest.mark.slow
 def test_a_fold_ensemble_is_the_mean_of_the_models_of_the_folds():
     X, y = load_breast_cancer(return_X_y=True)
     X, y = X[:150], y[:150]

@@ -17,6 +17,7 @@ from jaxtree import (
 )
 from jaxtree.errors import InvalidInputError
 from jaxtree.search.candidates import settings_of
+from tests.marks import rows_are_slow
 from tests.search.beside import FOLDS, assert_same_results, numbers
 
 X, Y = numbers()
@@ -24,13 +25,15 @@ X, Y = numbers()
 
 @pytest.mark.parametrize(
     ("estimator", "space"),
-    [
-        (
-            DecisionTreeClassifier(pruning=Dropout(0.1, 0.1), random_state=0),
-            {"pruning__p": uniform(0, 0.5), "pruning__q": uniform(0, 1), "max_depth": [2, 4, None]},
-        ),
-        (RandomForestClassifier(4, random_state=0), {"ccp_alpha": uniform(0, 0.05), "n_estimators": randint(1, 5)}),
-    ],
+    rows_are_slow(
+        [
+            (
+                DecisionTreeClassifier(pruning=Dropout(0.1, 0.1), random_state=0),
+                {"pruning__p": uniform(0, 0.5), "pruning__q": uniform(0, 1), "max_depth": [2, 4, None]},
+            ),
+            (RandomForestClassifier(4, random_state=0), {"ccp_alpha": uniform(0, 0.05), "n_estimators": randint(1, 5)}),
+        ]
+    ),
     ids=["tree", "forest"],
 )
 def test_draws_are_those_of_scikit_learn(estimator, space):

@@ -77,6 +77,7 @@ def test_the_order_of_settings_changes_nothing(numbers):
     assert other.best_params_ == own.best_params_
 
 
+@pytest.mark.slow
 def test_early_stopping_goes_on_and_models_without_a_seed_keep_their_draws():
     X, y = load_breast_cancer(return_X_y=True)
     space = {"learning_rate": [0.05, 0.3, 0.9], "max_leaf_nodes": [4], "random_state": [1]}

@@ -12,6 +12,7 @@ from sklearn.metrics import check_scoring, get_scorer, make_scorer
 from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier, prune_to
 from jaxtree.prune.validation import hold_out
 from jaxtree.search.scoring import NodeMetric, even_out, metric_of, outcome
+from tests.marks import rest_is_slow
 from tests.search.beside import ROWS, numbers, targets, words
 
 HELD = np.arange(ROWS) % 3 == 0
@@ -77,7 +78,7 @@ def assert_scores_of_rows(kind, scoring, weight=None):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("scoring", OF_TWO_CLASSES)
-@pytest.mark.parametrize("kind", ["two classes", "words"])
+@pytest.mark.parametrize("kind", rest_is_slow(["two classes", "words"]))
 def test_scores_of_two_classes(kind, scoring, weighted):
     weight = np.random.default_rng(1).integers(0, 4, HELD.sum()) * 0.3 if weighted else None
     assert_scores_of_rows(kind, scoring, weight)

@@ -18,6 +18,7 @@ from jaxtree import (
 )
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.forests import base as forest_base
+from tests.marks import rest_is_slow, rows_are_slow
 from tests.search.beside import FOLDS, ROWS, compare, numbers, targets, weights, words
 
 X, Y = numbers()
@@ -45,11 +46,13 @@ def growths(monkeypatch):
 
 @pytest.mark.parametrize(
     ("forest", "is_weighted"),
-    [
-        (FOREST, True),
-        (RandomForestClassifier(6, random_state=0, class_weight="balanced_subsample", min_samples_leaf=2), False),
-        (ExtraTreesClassifier(6, random_state=0), True),
-    ],
+    rows_are_slow(
+        [
+            (FOREST, True),
+            (RandomForestClassifier(6, random_state=0, class_weight="balanced_subsample", min_samples_leaf=2), False),
+            (ExtraTreesClassifier(6, random_state=0), True),
+        ]
+    ),
     ids=["bootstrap", "balanced", "all rows"],
 )
 def test_limits_and_numbers_of_trees(forest, is_weighted):
@@ -57,11 +60,14 @@ def test_limits_and_numbers_of_trees(forest, is_weighted):
     compare(forest, LIMITS, X, Y, scoring="neg_log_loss", fit_params=params)
 
 
-@pytest.mark.parametrize("forest", [RandomForestRegressor(5, random_state=0), ExtraTreesRegressor(5, random_state=0)])
+@pytest.mark.parametrize(
+    "forest", rest_is_slow([RandomForestRegressor(5, random_state=0), ExtraTreesRegressor(5, random_state=0)])
+)
 def test_numbers(forest):
     compare(forest, LIMITS | {"min_samples_split": [2, 12], "min_impurity_decrease": [0, 0.3]}, *targets())
 
 
+@pytest.mark.slow
 def test_prunings():
     grid = {
         "pruning": [None, Pessimistic(), ReducedError(), Dropout(0.2), Dropout(0.2, draws=3)],
@@ -70,6 +76,7 @@ def test_prunings():
     compare(FOREST, [grid, {"max_leaf_nodes": [4], "ccp_alpha": [0, 0.02]}], X, Y, return_train_score=True)
 
 
+@pytest.mark.slow
 def test_words_gaps_and_several_outputs():
     compare(FOREST, LIMITS, *words(missing=True), scoring=["accuracy", "roc_auc"], refit="roc_auc")
     compare(FOREST, {"max_depth": [1, 3], "n_estimators": [1, 4]}, X, np.stack([Y > 0, Y > 1], axis=1))

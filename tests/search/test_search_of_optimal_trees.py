@@ -32,6 +32,7 @@ def test_a_path_of_penalties_costs_one_product_a_fold_and_depth(products):
     assert products == dict.fromkeys((1, 2, 3), len(FOLDS))
 
 
+@pytest.mark.slow
 def test_penalties_and_depths():
     compare(OptimalTreeClassifier(), {"leaf_penalty": PENALTIES[::2], "max_depth": [1, 2, 3]}, *numbers())
 
@@ -42,6 +43,7 @@ def test_zoom_follows_each_tree_on_its_own():
     compare(trees, {"leaf_penalty": PENALTIES}, *numbers(seed=3), return_train_score=True)
 
 
+@pytest.mark.slow
 def test_penalties_of_words_with_missing_values_leaves_and_prunings():
     X, y = words(missing=True)
     grid = {"leaf_penalty": [0.0, 2.0], "max_leaf_nodes": [None, 3], "pruning": [None, Dropout(0.3)]}

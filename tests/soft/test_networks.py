@@ -58,6 +58,7 @@ def test_an_equinox_network_ends_in_a_tree():
     ).any()
 
 
+@pytest.mark.slow
 def test_a_flax_network_ends_in_a_tree():
     nnx = pytest.importorskip("flax.nnx")
 

@@ -67,6 +67,7 @@ def test_no_objective_rises_and_no_tree_grows(seed, is_leaf, of_classes, is_weig
     assert objective(again, x, target, of_classes) <= objective(better, x, target, of_classes) * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("load", "estimator", "gain"),
     [
@@ -102,6 +103,7 @@ def test_words_missing_values_and_weights():
     np.testing.assert_allclose(better.predict_proba(table).sum(axis=1), 1)
 
 
+@pytest.mark.slow
 def test_a_tree_of_axis_gates_is_refined_as_a_table_of_nodes():
     X, y = load_breast_cancer(return_X_y=True)
     hard = SoftTreeClassifier(depth=3, gate="axis", **BRIEF | {"max_epochs": 10}).fit(X, y).harden()

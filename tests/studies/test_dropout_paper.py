@@ -18,6 +18,7 @@ def study():
     return dropout_paper.run(200, 0)
 
 
+@pytest.mark.slow
 def test_table_2_is_the_paper_s(study):
     """Where the paper prints two values for the unlimited tree, ours is one of them."""
     for row in study[0]["table2"]:

@@ -73,6 +73,7 @@ def test_numbers_and_words_of_a_file_are_read(tmp_path):
     assert table[1].tolist() == ["x", "y z"]
 
 
+@pytest.mark.slow
 def test_a_choice_is_within_the_budget_and_the_best_on_the_inner_folds():
     X, y = load_car_evaluation(return_X_y=True, binary=True)
     order = np.random.default_rng(0).permutation(len(y))[:400]
