@@ -43,6 +43,7 @@ def test_it_is_the_mask_of_the_same_name():
     assert_cut(cut, whole, 5)
 
 
+@pytest.mark.slow
 @needs_kernel
 @pytest.mark.parametrize("sample", [Uniform(), Uniform(0.5)])
 @pytest.mark.parametrize("most", [4, 20])

@@ -34,6 +34,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, num_devices",
     rows_are_slow(

@@ -18,6 +18,7 @@ from jaxtree.growth.loop import prepare
 from jaxtree.growth.native import trees as native
 from jaxtree.losses.loss import Loss
 from tests.boosting.test_boost import boosted, classes, numbers
+from tests.marks import rest_is_slow
 
 SEEDS = 8
 
@@ -60,7 +61,7 @@ def test_devices_and_kernel_change_no_bit(name, monkeypatch):
     assert_same(alone, models(name), "feature", "code", "first_child", "num_rows", "weight", "target_sum")
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", rest_is_slow(CASES, 3))
 def test_derivatives_have_the_same_bits_in_every_program(name):
     """All at once and optimised, and in parts by a program that is not."""
     loss, make = CASES[name]

@@ -22,6 +22,7 @@ from jaxtree.search.budget import Budget
 from jaxtree.search.out_of_fold import make_yardstick
 from jaxtree.search.spaces import Range, Space
 from jaxtree.search.tuning import Task, tune
+from tests.marks import rest_is_slow
 
 EXTREMES = [(rate, 1.0, 1.0) for rate in (1e-3, 1e3, 1e30)]
 EXTREMES += [(1.0, scale, 1.0) for scale in (1e-300, 1e-200, 1e-30, 1e30, 1e100, 1e160, 1e300)]
@@ -166,7 +167,7 @@ class TestSearches:
         own = GradientBoostingRegressor(20, max_depth=3, max_bins=31, random_state=0, **given.pop("own", {}))
         return BoostSearchCV(own, self.SPACE, cv=3, scoring="neg_mean_squared_error", **given)
 
-    @pytest.mark.parametrize("own", [{}, {"drop_rate": 0.1}])
+    @pytest.mark.parametrize("own", rest_is_slow([{}, {"drop_rate": 0.1}]))
     def test_a_setting_that_leaves_the_numbers_has_the_error_score(self, own):
         X, targets = table()
         with pytest.warns(Warning, match="3 fits failed out of a total of 6"):
@@ -182,6 +183,7 @@ class TestSearches:
             search = self.search(refit=refit).fit(X, targets["numbers"])
         assert search.ensemble_weights_.tolist() == [1, 0] and np.isfinite(search.predict(X)).all()
 
+    @pytest.mark.slow
     def test_nor_does_a_tuning(self):
         X, targets = table()
         y = targets["numbers"]

@@ -42,7 +42,7 @@ def boost_with_shares(rows, start, derivatives):
     return trees, history
 
 
-@pytest.mark.parametrize("name", DERIVATIVES)
+@pytest.mark.parametrize("name", rest_is_slow(DERIVATIVES))
 def test_trees_and_shares_are_those_of_a_booster_in_numpy(name):
     loss, make, derivatives = DERIVATIVES[name]
     rows = make()
@@ -110,6 +110,7 @@ def test_a_sweep_of_chances_compiles_once():
     assert make_rounds.num_programs() == before
 
 
+@pytest.mark.slow
 def test_trees_of_all_rounds_fall_on_the_same_leaves():
     """The walk of a kept tree is that of the tree given back."""
     rows = numbers()

@@ -11,6 +11,7 @@ from jaxtree.boosting.samples import MinimalVariance, OneSided, RowsToDraw, Unif
 from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.losses.loss import Derivatives
 from tests.boosting.test_boost import boosted, numbers, scores_of
+from tests.marks import rest_is_slow
 
 ROWS = 1000
 
@@ -127,7 +128,7 @@ def test_rows_without_weight_are_not_there(sample):
     assert not used[~is_there].any() and abs(used.sum() - (350 if isinstance(sample, OneSided) else 450)) < 40
 
 
-@pytest.mark.parametrize("sample", [OneSided(0.1, 0.1), MinimalVariance(0.2)])
+@pytest.mark.parametrize("sample", rest_is_slow([OneSided(0.1, 0.1), MinimalVariance(0.2)]))
 def test_few_rows_learn_what_all_do(sample):
     rows, other = numbers(num_rows=2000), numbers(num_rows=2000, seed=1)
     loss = lambda sample: boosted(  # noqa: E731

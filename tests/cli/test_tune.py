@@ -50,6 +50,7 @@ class Tags(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_a_search_that_time_does_not_suffice_for_says_so(run, table):
     done = run("tune", table, "-t", "kind", "--cv", "2", "--minutes", "0.01", "-o", "m.jaxtree")
     assert "8 of them ended with fewer rounds for lack of time: give more --minutes" in done.stdout
@@ -89,6 +90,7 @@ def test_without_an_output_files_have_the_name_of_the_table(run, table, tmp_path
     assert "t.tuned.html" not in os.listdir()
 
 
+@pytest.mark.slow
 def test_the_same_settings_and_seed_give_the_same_model(run, table):
     for name in ("a", "b"):
         run(
@@ -279,6 +281,7 @@ class SlowSteps:
         return self.now
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seconds", "a_setting", "a_member"),
     [

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import jaxtree
+from tests.marks import rest_is_slow
 
 TARGET = "y"
 CATEGORIES = ["code", "rate", "on"]
@@ -131,7 +132,7 @@ TARGETS = {
 }
 
 
-@pytest.mark.parametrize("classes", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("classes", rest_is_slow(TARGETS.values(), 4), ids=TARGETS)
 def test_classes_are_the_same_through_any_two_ways_in(classes, run):
     frame = pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], TARGET: classes})
     for fit in ("objects", "t.csv", "t.parquet"):

@@ -26,6 +26,7 @@ def tuned(noisy):
 PER = ("tree", "level", "node")
 
 
+@pytest.mark.slow
 def test_the_loss_is_that_of_the_rates(noisy, tuned):
     for (per, loss), found in tuned.items():
         assert found.losses.shape == (1000,)

@@ -29,6 +29,7 @@ def numbers():
     return BoostedEnsembleRegressor([Regressor(**FEW), Regressor(**FEW, loss="huber")]).fit(X, y), X, y
 
 
+@pytest.mark.slow
 def test_an_ensemble_predicts_the_weighted_mean_of_its_members():
     model, X, y = classes()
     shares = [clone(member).fit(X, y).predict_proba(X) for member in model.estimators]

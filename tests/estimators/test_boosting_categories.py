@@ -92,6 +92,7 @@ def test_the_seed_draws_the_order_and_rows_of_no_weight_are_not_there():
     )
 
 
+@pytest.mark.slow
 def test_a_warm_start_goes_on():
     X, y = table()
     model = GradientBoostingRegressor(**FEW, warm_start=True).fit(X, y)

@@ -7,6 +7,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss
 
 from jaxtree import GradientBoostingClassifier
+from tests.marks import rest_is_slow
 
 X, y = load_breast_cancer(return_X_y=True)
 OWN, HELD = (X[::2], y[::2]), (X[1::2], y[1::2])
@@ -25,7 +26,7 @@ def fitted(**options):
     return model.fit(*OWN, eval_set=[HELD])
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", rest_is_slow(WAYS, 2))
 def test_the_trees_kept_have_the_least_loss(way):
     model, plain = fitted(**WAYS[way]), fitted()
     least = min(model.evals_result_["validation_0"]["logistic"])

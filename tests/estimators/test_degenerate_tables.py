@@ -8,6 +8,7 @@ from sklearn.base import clone, is_classifier
 import jaxtree
 from jaxtree import OptimalTreeClassifier, boosting, explain
 from jaxtree.errors import InvalidInputError
+from tests.marks import rows_are_slow
 
 ROWS = 24
 NONE = [None] * ROWS
@@ -91,7 +92,9 @@ def test_whatever_is_left_of_a_table_is_fitted_and_predicted(name):
 
 @pytest.mark.parametrize(
     ("splits", "loss"),
-    [("ordered", "squared_error"), ("ordered", boosting.distributions.normal()), ("subset", "squared_error")],
+    rows_are_slow(
+        [("ordered", "squared_error"), ("ordered", boosting.distributions.normal()), ("subset", "squared_error")]
+    ),
 )
 def test_a_table_of_one_column_of_many_words_is_boosted_as_with_a_constant_beside_it(splits, loss):
     """A leaf's feature is -2, which two columns have and one has not."""

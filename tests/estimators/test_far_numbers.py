@@ -15,6 +15,7 @@ from jaxtree import (
     RandomForestRegressor,
 )
 from jaxtree.errors import InvalidInputError
+from tests.marks import rest_is_slow
 
 X = np.arange(30.0)[:, None]
 Y = X[:, 0]
@@ -138,7 +139,7 @@ def lone_outlier(rng):
     return values, target
 
 
-@pytest.mark.parametrize("wanted", ["rows", "weights", "missing"])
+@pytest.mark.parametrize("wanted", rest_is_slow(["rows", "weights", "missing"]))
 def test_leaves_beside_one_far_target_are_means_of_their_own_rows(wanted):
     """In one unit for all rows their digits would end at 1e-6. Means and variances by sums without rounding."""
     rng = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from jaxtree import DistributionBoosting, GradientBoostingClassifier, GradientBo
 from jaxtree.boosting import Loss, cox, quantile, quantiles
 from jaxtree.errors import InvalidInputError
 from jaxtree.tree.nodes import target_means
-from tests.marks import rows_are_slow
+from tests.marks import rest_is_slow, rows_are_slow
 
 ROWS, STEPS, SIGNS = 240, 25, {"a": 1, "b": -1}
 
@@ -132,7 +132,7 @@ def test_a_refit_of_the_same_rows_without_decay_changes_nothing():
     np.testing.assert_allclose(again.predict(TABLE), model.predict(TABLE), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["normal", "gamma"])
+@pytest.mark.parametrize("name", rest_is_slow(["normal", "gamma"]))
 def test_of_a_distribution_the_location_is_bound_and_the_rest_is_free(name):
     """The scale of the noise rises and falls with `a`, while the location rises."""
     rng = np.random.default_rng(1)
@@ -165,6 +165,7 @@ def test_a_score_that_constraints_do_not_know_is_an_error():
             kind(2, monotonic_cst=SIGNS).fit(TABLE, y)
 
 
+@pytest.mark.slow
 def test_classes_and_hazards_keep_their_order():
     signs, event = NUMBER > 0, np.arange(ROWS) % 3 > 0
     model = GradientBoostingClassifier(12, monotonic_cst=SIGNS, class_weight="balanced").fit(TABLE, signs)
@@ -206,7 +207,9 @@ GROWN = {
 SLOW = ("shared", "votes", "extra trees")
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in GROWN])
+@pytest.mark.parametrize(
+    "name", rest_is_slow([pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in GROWN], 4)
+)
 def test_trees_and_forests_keep_their_order(name):
     kind, options = GROWN[name]
     is_classes = name in ("classes", "shared", "votes", "pruned") or name.startswith("class ")

@@ -95,12 +95,6 @@ def test_four_levels_in_no_time_are_those_of_greed_at_least():
         OptimalTreeClassifier(max_depth=4, max_leaf_nodes=5).fit(table, classes)
 
 
-def test_too_many_columns_are_an_error_at_once():
-    columns = np.random.default_rng(0).integers(0, 2, (40, 5000))
-    with pytest.raises(InvalidInputError, match=r"up to 4096 thresholds and categories, and the table has 5000"):
-        OptimalTreeClassifier().fit(columns, columns[:, 0])
-
-
 def test_two_targets_are_for_numbers_alone():
     table = mixed_table()
     both = np.stack([mixed_numbers(table), mixed_numbers(table) ** 2], axis=1)

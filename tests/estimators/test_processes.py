@@ -130,6 +130,7 @@ def test_the_death_of_a_process_is_told_and_leaves_no_half_fitted_tree(when):
     assert message.startswith("process 0 of 2 lost touch with another one")
 
 
+@pytest.mark.slow
 def test_one_process_with_a_mesh_grows_the_same_tree():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))

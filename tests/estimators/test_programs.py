@@ -100,7 +100,7 @@ def programs_by_themselves(fit):
     return others
 
 
-@pytest.mark.parametrize("criterion", ["entropy", "gini"])
+@pytest.mark.parametrize("criterion", rest_is_slow(["entropy", "gini"]))
 def test_subtrees_raised_in_a_table_of_a_new_size_compile_only_what_is_let_go_again(criterion):
     tree = C45Classifier(criterion=criterion)
     assert programs_by_themselves(lambda *shape: tree.fit(*words_with_gaps(*shape, 0.05))) == []

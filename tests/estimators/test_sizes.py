@@ -21,6 +21,7 @@ def made():
     return trees_by_size(*numbers(), sizes=SIZES, max_depth=2)
 
 
+@pytest.mark.slow
 def test_every_way_makes_a_tree_of_every_size(made):
     assert list(made) == ["greedy", "cost complexity", "C4.5", "dropout", "refined", "optimal"]
     for way, trees in made.items():

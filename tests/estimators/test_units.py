@@ -144,6 +144,7 @@ def test_ways_to_boost(variant):
             check(model, Y, scale, shift)
 
 
+@pytest.mark.slow
 def test_weights_and_offsets():
     weight, offset = RNG.integers(1, 4, size=200), RNG.normal(size=200)
     for model in (GradientBoostingRegressor(**FEW, loss="huber"), DistributionBoosting(**FEW)):
@@ -185,7 +186,7 @@ def log_cosh(scores, target, extras):
     return jnp.logaddexp(error, -error)
 
 
-@pytest.mark.parametrize("hessian", ["full", "one"])
+@pytest.mark.parametrize("hessian", rest_is_slow(["full", "one"]))
 def test_losses_of_one_s_own_start_where_they_are_least(hessian):
     """Gradients up to 1 of targets a million away led nowhere in 200 steps."""
     loss = Loss(log_cosh, hessian=hessian, name="log_cosh")
@@ -198,6 +199,7 @@ def test_losses_of_one_s_own_start_where_they_are_least(hessian):
     check(GradientBoostingRegressor(**FEW, loss=loss), Y, 1.0, 1e6, tolerance=1e-2)
 
 
+@pytest.mark.slow
 def test_delta_is_where_scikit_learn_has_it():
     """The quantile of level 0.9 of all errors' sizes; a given one is in the target's unit."""
     target = np.append(np.arange(10.0), 1000.0)

@@ -13,6 +13,7 @@ from jaxtree.explain import shap_interaction_values, shap_values
 from tests.examples import example
 from tests.explain.test_shap import by_definition, unknowing
 from tests.export.shipping import edge_rows
+from tests.marks import rest_is_slow
 
 EXPECTED = [
     "yes (65%)",
@@ -62,7 +63,7 @@ def test_interactions_add_up_to_values_and_scores(name):
     np.testing.assert_array_equal(base, base_of_values)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", rest_is_slow(NAMES, 2))
 def test_a_row_is_explained_by_what_adds_up_to_its_score(name):
     estimator = example(name)
     X = edge_rows(estimator, 20)

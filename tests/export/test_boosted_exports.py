@@ -19,6 +19,7 @@ from tests.export.test_shipping import (
     run_onnx,
     run_sql,
 )
+from tests.marks import rest_is_slow
 
 __all__ = ["compiler"]
 
@@ -41,7 +42,7 @@ def predictions(estimator, X):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", rest_is_slow(EVERY, 5))
 def test_onnx_has_scores_and_predictions(name, dtype):
     estimator = example(name)
     X = edge_rows(estimator, dtype=dtype)

@@ -38,6 +38,7 @@ def test_trees_of_several_targets_of_many_classes_are_those_of_xla(case, monkeyp
     assert_many_classes_are_as_in_xla(case, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", rest_is_slow(CASES.values()), ids=CASES)
 def test_trees_of_many_classes_are_those_of_xla(case, monkeypatch):
     assert_many_classes_are_as_in_xla(case, monkeypatch)

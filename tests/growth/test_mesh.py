@@ -55,6 +55,7 @@ def test_classes(table, whole_tree, num_devices):
     assert_same(whole_tree, grow(Data(codes, label), *OF_CLASSES, mesh=mesh_of(num_devices)).tree)
 
 
+@pytest.mark.slow
 def test_devices_that_do_not_divide_the_rows(table, whole_tree):
     codes, label, _ = table
     assert_same(whole_tree, grow(Data(codes, label), *OF_CLASSES, mesh=mesh_of(3)).tree)

@@ -108,6 +108,7 @@ def assert_shares_as_xla(monkeypatch, *, missing_shares=MISSING_SHARES, **case):
     assert num_nodes > 20
 
 
+@pytest.mark.slow
 @needs_kernel
 @pytest.mark.parametrize("name", rest_is_slow(FAST))
 def test_the_tree_is_that_of_xla(name, monkeypatch):

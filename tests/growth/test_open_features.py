@@ -9,6 +9,7 @@ from jaxtree.growth.loop import prepare
 from jaxtree.growth.native import trees as native
 from jaxtree.growth.splits.open_features import sets_in_bits
 from tests.growth.native_trees import MIXED, THRESHOLDS, T, assert_same, grown, needs_kernel
+from tests.marks import rest_is_slow
 
 SETS = (*({number % 8} for number in range(32)), {0, 1, 3, 5}, {1, 2, 6}, {0, 2, 3, 4, 7}, {0, 4, 6, 7})
 """Those of several features stand in the second word."""
@@ -62,7 +63,7 @@ def test_paths_lie_within_a_set_levels_share_a_draw_and_the_kernel_agrees(way, m
         assert_same(by_kernel, tree, is_contracted=True)
 
 
-@pytest.mark.parametrize("uses_kernel", [False, pytest.param(True, marks=needs_kernel)])
+@pytest.mark.parametrize("uses_kernel", rest_is_slow([False, pytest.param(True, marks=needs_kernel)]))
 def test_a_node_takes_the_best_split_of_the_open_features(uses_kernel, monkeypatch):
     """That of a tree of depth 1 that is grown on the rows of the node and on these features alone."""
     if not uses_kernel:

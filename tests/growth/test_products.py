@@ -16,6 +16,7 @@ from jaxtree.growth.plan import backends, plan
 from jaxtree.growth.sums import cells, histogram
 from jaxtree.growth.sums.products import number_of_way
 from jaxtree.tree import SplitKind
+from tests.marks import rest_is_slow
 
 NUM_SLOTS, NUM_BINS, NUM_ENTRIES, NUM_FEATURES = 4, 5, 64, 3
 BITS = {np.int32: 31, np.int64: 63}
@@ -64,7 +65,7 @@ def values_of(dtype):
 
 
 @pytest.mark.parametrize("dtype", BITS)
-@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("rules", rest_is_slow(RULES, 2))
 def test_products_have_the_bits_of_the_scatter(rules, dtype):
     @example(0, [0])
     @example(1, [-1])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from jaxtree import criteria
 from jaxtree.criteria import poisson, squared_error
 from jaxtree.growth import Classes, Data, Features, Limits, Numbers, Rules, Sizes, SplitKind, grow, take_tree
+from tests.marks import rest_is_slow
 from tests.reference import weighted_oracle as oracle
 
 ROWS, CODES = 40, 8
@@ -45,7 +46,7 @@ def best_gain(codes, target, weight, impurity, subsets, needs_positive):
     return best
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", rest_is_slow(CASES, 2))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_subset_is_better_than_the_one_found(case, seed):
     criterion, impurity, num_classes = CASES[case]

@@ -117,6 +117,7 @@ def test_without_ties_the_tree_is_the_same():
     assert_same(first, random)
 
 
+@pytest.mark.slow
 def test_the_division_of_rows_among_devices_decides_nothing():
     one, four = (Mesh(np.array(jax.devices()[:number]), ("rows",)) for number in (1, 4))
     assert_same(grown(RANDOM, same=False, mesh=four), grown(RANDOM, same=False, mesh=one))

@@ -18,6 +18,7 @@ import scipy.special
 from jaxtree.boosting import accelerated_failure_time
 from jaxtree.losses import distributions
 from jaxtree.losses.predicted import PredictedDistribution
+from tests.marks import rest_is_slow
 
 REFERENCE = json.loads((pathlib.Path(__file__).parents[1] / "reference" / "distributions.json").read_text())
 NUMBER = 42
@@ -76,7 +77,7 @@ def test_quantiles_are_where_the_distribution_function_has_its_level(name, level
     assert (low <= level * (1 + 1e-9))[is_number].all() and (high >= level * (1 - 1e-9))[is_number].all()
 
 
-@pytest.mark.parametrize("name", ["lognormal", "gamma", "weibull", "beta", "negative_binomial"])
+@pytest.mark.parametrize("name", rest_is_slow(["lognormal", "gamma", "weibull", "beta", "negative_binomial"], 3))
 def test_what_cannot_be_has_no_probability_and_is_farther_than_all_that_can(name):
     model = PredictedDistribution(make(name), np.zeros((2, 2)))
     outside = np.array([-1.0, -3.0])

@@ -108,7 +108,7 @@ def test_ranked_scores_are_integrals(name):
         np.testing.assert_allclose(scores[row], sum(halves), rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", are_slow(CASES, "negative_binomial", "beta"))
 def test_the_start_is_where_the_likelihood_of_all_is_greatest(name):
     loss, other = CASES[name]
     target = np.asarray(other.rvs(random_state=3, size=(100, 4)))[:, 2]

@@ -85,6 +85,7 @@ def test_the_absolute_value_of_extreme_matrices_is_finite():
         np.testing.assert_allclose(absolute(jnp.asarray(matrix, jnp.float32)), expected, rtol=1e-5, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_hessians_of_a_loss_that_is_not_convex_are_positive():
     loss = Loss(saddle, num_scores=2)
     scores, extras = ROWS.normal(size=(2, 40)), {"size": np.ones(40)}

@@ -11,6 +11,7 @@ import sklearn.metrics
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.ranking import average_precision, ndcg, pairwise
 from tests.losses.derivatives import derive, evaluate, mean_of, numeric
+from tests.marks import are_slow
 
 ROWS = np.random.default_rng(11)
 NUMBER_OF_ROWS = 30
@@ -203,7 +204,7 @@ def test_pairwise_derivatives_are_those_of_its_values():
             np.testing.assert_allclose(found.hessian[0, row], numeric(slope, here)[0, 0], atol=1e-7)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", are_slow(CASES, "ndcg_of_the_top"))
 def test_rows_of_weight_zero_are_not_there_and_the_order_of_rows_does_not_matter(name):
     loss, target, *_ = CASES[name]
     weight = np.where(ROWS.uniform(size=NUMBER_OF_ROWS) < 0.3, 0, WEIGHT)

@@ -35,7 +35,7 @@ def slow_cox(score, time, event, weight, ties):
     return total
 
 
-@pytest.mark.parametrize("ties", ["efron", "breslow"])
+@pytest.mark.parametrize("ties", rest_is_slow(["efron", "breslow"]))
 def test_cox_beside_a_slow_loop(ties):
     loss, extras = cox(ties), {"event": EVENT}
     assert max(np.sum((time == TIME) & (EVENT > 0)) for time in TIME) > 2

@@ -12,6 +12,7 @@ from jaxtree.optimal.exact import SplitTable, exact_frontier
 from jaxtree.optimal.levels import LeafLosses, RoutedRows, SplitNodes, chosen_again
 from jaxtree.optimal.nodes import Branching, CodedTable, objective_of
 from jaxtree.tree import SplitKind
+from tests.marks import rest_is_slow
 from tests.optimal.tables import IS_CATEGORICAL, NUM_VALUES, case_of, indicators_of
 
 NAMES = ["errors", "loss_weighted", "squared_error", "squared_error_weighted"]
@@ -74,7 +75,7 @@ def test_two_levels_at_the_bottom_are_the_best(name):
         np.testing.assert_allclose(objective_of(tree, table_of(codes), made), rest + made.unit * least)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", rest_is_slow(NAMES, 2))
 def test_neither_the_kernel_nor_the_order_of_rows_matters(name, monkeypatch):
     codes, _, _, made = case_of(name, seed=34)
     made = made._replace(cost=made.free_cost)

@@ -9,7 +9,7 @@ from jaxtree.optimal.costs import cost_of_classes
 from jaxtree.optimal.nodes import CodedTable, branchings, objective_of
 from jaxtree.optimal.search import SearchLimits, find_tree, penalty_in_units
 from jaxtree.optimal.thresholds import can_search, improved_among_all, indicators_of_all
-from tests.marks import rest_is_slow
+from tests.marks import rest_is_slow, rows_are_slow
 from tests.optimal.tables import IS_CATEGORICAL, LOSS
 
 NUM_VALUES = np.array([9, 4, 5, 12], np.int32)
@@ -67,7 +67,7 @@ def test_a_search_that_ends_early_keeps_the_tree_in_hand_and_proves_nothing():
 
 
 @needs_kernel
-@pytest.mark.parametrize(("load", "depth", "errors"), [(load_breast_cancer, 2, 22), (load_wine, 3, 0)])
+@pytest.mark.parametrize(("load", "depth", "errors"), rows_are_slow([(load_breast_cancer, 2, 22), (load_wine, 3, 0)]))
 def test_small_tables_of_many_values_have_proven_trees(load, depth, errors):
     """The errors are those of sums over all pairs of 15,131 and 1,259 thresholds; of wine none can be fewer."""
     X, y = load(return_X_y=True)

@@ -72,6 +72,7 @@ def test_the_plane_of_numbers_has_what_is_predicted():
     np.testing.assert_array_equal(drawn_colours(ax, 15).ravel(), tree.predict(plane))
 
 
+@pytest.mark.slow
 def test_soft_and_hardened_trees_have_planes():
     soft = jaxtree.SoftTreeClassifier(depth=1, max_epochs=2, random_state=0).fit(X[:, 2:], CLASS)
     soft_colours = drawn_colours(plot_decision_boundary(soft, X[:, 2:], resolution=12), 12)

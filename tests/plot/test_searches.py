@@ -33,6 +33,7 @@ def search():
     return BoostSearchCV(estimator, SPACE, cv=2, refit="ensemble", factor=2, min_resources=4).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_curves_are_the_means_over_the_folds(search):
     ax = plot_search_curves(search)
     best = next(line for line in ax.lines if to_hex(line.get_color()) == ORANGE.lower())

@@ -12,6 +12,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.resampling import cross_validate, learning_curve
 from jaxtree.resampling import parts as parts_module
 from jaxtree.resampling.parts import fit_parts
+from tests.marks import rows_are_slow
 
 generator = np.random.default_rng(5)
 X = generator.normal(size=(90, 4)).round(1)
@@ -26,13 +27,16 @@ PARTS = [train for train, _ in FOLDS.split(X)]
 
 @pytest.mark.parametrize(
     ("estimator", "target"),
-    [
-        (jaxtree.DecisionTreeClassifier(max_depth=3), WORD),
-        (jaxtree.DecisionTreeRegressor(min_samples_leaf=5, ccp_alpha=0.1), NUMBER),
-        (jaxtree.C45Classifier(), WORD),
-        (jaxtree.DecisionTreeClassifier(max_depth=3, max_features=2, random_state=3), WORD),
-        (jaxtree.RandomForestClassifier(3, max_depth=2, random_state=1), WORD),
-    ],
+    rows_are_slow(
+        [
+            (jaxtree.DecisionTreeClassifier(max_depth=3), WORD),
+            (jaxtree.DecisionTreeRegressor(min_samples_leaf=5, ccp_alpha=0.1), NUMBER),
+            (jaxtree.C45Classifier(), WORD),
+            (jaxtree.DecisionTreeClassifier(max_depth=3, max_features=2, random_state=3), WORD),
+            (jaxtree.RandomForestClassifier(3, max_depth=2, random_state=1), WORD),
+        ],
+        3,
+    ),
     ids=["classes", "numbers", "c45", "drawn columns", "forest"],
 )
 def test_every_part_has_its_own_fit(estimator, target):

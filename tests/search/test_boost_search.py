@@ -150,6 +150,7 @@ def test_a_mesh_has_one_axis():
         BoostSearchCV(GradientBoostingClassifier(3), {"max_depth": [2]}, cv=2).fit(X, y, mesh=mesh)
 
 
+@pytest.mark.slow
 def test_settings_with_other_seeds_share_a_program(monkeypatch):
     # No setting may be fitted by itself.
     monkeypatch.delattr(boosted_folds, "fit_alone")
@@ -219,6 +220,7 @@ def test_members_drawn_at_random_have_the_losses_of_their_lone_fits_bit_for_bit(
             np.testing.assert_allclose(kept, predicted.reshape(kept.shape), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_an_ensemble_is_no_worse_than_its_best_member():
     X, y = load_breast_cancer(return_X_y=True)
     search = BoostSearchCV(

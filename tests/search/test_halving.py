@@ -11,6 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from jaxtree import BoostSearchCV, GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.errors import InterruptedFitWarning
 from jaxtree.search import halving as module
+from tests.marks import rows_are_slow
 
 SPACE = {"learning_rate": loguniform(0.01, 0.5), "max_leaf_nodes": [3, 5], "max_depth": [3], "n_estimators": [8, 12]}
 OPTIONS = {"n_iter": 6, "cv": 2, "random_state": 0, "refit": False}
@@ -129,7 +130,7 @@ def interrupt_after(monkeypatch, number):
 
 @pytest.mark.parametrize(
     ("number", "num_folds", "kept_settings", "kept_folds"),
-    [(1, 2, 1, 1), (4, 2, 2, 2), (5, 2, 2, 2), (10, 2, 4, 2), (8, 3, 2, 3), (14, 3, 6, 2)],
+    rows_are_slow([(1, 2, 1, 1), (4, 2, 2, 2), (5, 2, 2, 2), (10, 2, 4, 2), (8, 3, 2, 3), (14, 3, 6, 2)], 3),
 )
 def test_an_interrupt_keeps_what_is_finished(number, num_folds, kept_settings, kept_folds, monkeypatch):
     X, y = load_iris(return_X_y=True)

@@ -77,6 +77,7 @@ def limits_of(kind, tree):
     return [*settings, {"max_depth": 3, "min_samples_split": 12}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind != "CART, weights" else kind for kind in ESTIMATORS]
 )
@@ -160,6 +161,7 @@ def test_masks_are_those_of_each_setting():
     assert len(np.unique(masks, axis=0)) > 30
 
 
+@pytest.mark.slow
 def test_votes_are_those_of_each_setting():
     estimator, task, tree = grown("CART")
     settings = [configured(estimator, own) for own in SETTINGS]

@@ -26,6 +26,7 @@ def products(monkeypatch):
     return made
 
 
+@pytest.mark.slow
 def test_a_path_of_penalties_costs_one_product_a_fold_and_depth(products):
     grid = {"leaf_penalty": PENALTIES, "max_depth": [1, 2, 3]}
     TreeSearchCV(OptimalTreeClassifier(), grid, cv=FOLDS, refit=False).fit(*numbers())
@@ -50,6 +51,7 @@ def test_penalties_of_words_with_missing_values_leaves_and_prunings():
     compare(OptimalTreeClassifier(max_depth=2, random_state=0), grid, X, y, scoring="neg_log_loss")
 
 
+@pytest.mark.slow
 def test_penalties_of_numbers_with_weights():
     X, y = targets()
     trees = OptimalTreeRegressor(max_depth=2)

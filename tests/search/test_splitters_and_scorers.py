@@ -116,6 +116,7 @@ def test_bad_spaces_fail_before_any_growth(space, words, monkeypatch):
         BoostSearchCV(BASE, space, n_iter=n_iter, random_state=0).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_a_batch_is_halved_where_the_device_runs_out_of_memory_once(monkeypatch):
     space = {"learning_rate": [0.1, 0.2, 0.3, 0.4], "max_depth": [2]}
     whole = BoostSearchCV(BASE, space, cv=2, refit=False).fit(X, Y)

@@ -47,6 +47,7 @@ def test_a_forest_says_the_weighted_mean_of_its_trees(mixture):
     np.testing.assert_allclose(jnp.exp(log_tree_weights(forest, x)), weight, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_learned_mixture_finds_where_each_tree_is_right():
     """Two trees that only say a constant: their mixture follows the row, their mean cannot."""
     form = SoftForm(depth=0, num_features=1, num_outputs=1)

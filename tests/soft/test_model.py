@@ -12,6 +12,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import collapse_probability
 from jaxtree.soft import apply, init, with_dropout
 from jaxtree.soft.model import AxisGate, SoftForm, feature_shares, node_probability, plane_values, planes_of
+from tests.marks import rest_is_slow, rows_are_slow
 
 FORMS = [
     SoftForm(depth=3, num_features=4, num_outputs=2),
@@ -70,7 +71,7 @@ def slow_prediction(tree, row, temperature):
     return walk(0)
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if form.gate == "oblique"], ids=str)
+@pytest.mark.parametrize("form", rest_is_slow([form for form in FORMS if form.gate == "oblique"]), ids=str)
 def test_apply_is_what_the_definition_says(form):
     tree, x = tree_of(form), some_rows(form)
     slow = [slow_prediction(tree, row, 0.7) for row in x]
@@ -85,7 +86,7 @@ def test_probabilities_of_the_ends_sum_to_one(form):
     np.testing.assert_allclose(probability.sum(axis=1), 1, atol=1e-6)
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("form", rest_is_slow(FORMS, 2), ids=str)
 def test_gradients_are_those_of_finite_differences(form):
     with jax.enable_x64(True):
         tree, x = tree_of(form), jnp.asarray(some_rows(form))
@@ -105,7 +106,7 @@ def test_gradients_are_those_of_finite_differences(form):
         np.testing.assert_allclose(jnp.sum(slope_of_x * step) / 1e-5, difference, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("gate", ["oblique", "axis"])
+@pytest.mark.parametrize("gate", rest_is_slow(["oblique", "axis"]))
 def test_nothing_is_nan_in_deep_cold_trees_of_large_inputs(gate):
     form = SoftForm(depth=12, num_features=3, num_outputs=2, gate=gate, missing=((0,),), stops=True)
     tree = tree_of(form)
@@ -195,7 +196,7 @@ def test_only_what_is_known_is_compared():
 STOPPING = SoftForm(depth=3, num_features=2, num_outputs=1, stops=True)
 
 
-@pytest.mark.parametrize(("p", "q"), [(0.0, 0.0), (0.2, 0.5), (0.5, 1.0), (1.0, 3.0), (0.0, 1e30)])
+@pytest.mark.parametrize(("p", "q"), rows_are_slow([(0.0, 0.0), (0.2, 0.5), (0.5, 1.0), (1.0, 3.0), (0.0, 1e30)], 3))
 def test_the_stops_are_the_rates_of_dropout_pruning(p, q):
     tree = init(STOPPING, key=jax.random.key(0))
     stop = with_dropout(tree, p, q).leaf.stop

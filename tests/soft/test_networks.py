@@ -23,6 +23,7 @@ def loss_of(logits, y):
     return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean()
 
 
+@pytest.mark.slow
 def test_an_equinox_network_ends_in_a_tree():
     eqx = pytest.importorskip("equinox")
 

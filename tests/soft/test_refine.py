@@ -44,6 +44,7 @@ def objective(tree, x, target, of_classes):
 SHAPES = ([False, True, True], [False, False, True, True, True], [False, False, False, True, True, True, True])
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(0, 999), st.sampled_from(SHAPES), st.booleans(), st.booleans(), st.integers(0, 2))
 def test_no_objective_rises_and_no_tree_grows(seed, is_leaf, of_classes, is_weighted, restarts):

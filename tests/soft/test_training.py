@@ -131,6 +131,7 @@ def test_how_many_epochs_a_call_makes_changes_nothing(monkeypatch):
     assert slow.best_epoch == one_by_one.best_epoch
 
 
+@pytest.mark.slow
 def test_the_best_epoch_on_validation_rows_is_kept():
     x, y = made_up(60)
     noisy = np.where(np.random.default_rng(3).random(60) < 0.4, 1 - y, y)
@@ -164,6 +165,7 @@ def test_a_good_model_is_not_made_worse():
     assert fine_tune(validation=Validation(rows)).best_epoch > 0
 
 
+@pytest.mark.slow
 def test_checkpoints_are_judged_by_what_decides():
     x, y = made_up(200)
     held = make_rows(*made_up(100, seed=1))

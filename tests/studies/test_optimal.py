@@ -115,6 +115,7 @@ def test_few_data_sets_are_said_to_tell_nothing():
     assert verdict(comparison(num_data=3))[0].endswith("On 3 data sets alone Wilcoxon's test could not tell anything.")
 
 
+@pytest.mark.slow
 def test_the_page_has_every_figure_and_sentence(tmp_path):
     made_up = comparison({study.BEST: np.linspace(0, 0.03, NUM_DATA)})
     paths = write_report(made_up, tmp_path)
