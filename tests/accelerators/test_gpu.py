@@ -48,7 +48,7 @@ BOUNDS = {
     "boosting, a quantile": Bounds(12, 150),
 }
 
-EXHAUSTIVE = {"growth, float weights", "growth, a forest", *BOOSTING} - {"boosting, two classes"}
+EXHAUSTIVE = {"growth, numbers", "growth, float weights", "growth, a forest", *BOOSTING} - {"boosting, two classes"}
 
 
 @pytest.mark.parametrize("name", marked(BOUNDS, EXHAUSTIVE))
@@ -58,14 +58,15 @@ def test_a_gpu_waits_for_the_host_at_few_places(name):
     assert megabytes(program) <= BOUNDS[name].megabytes
 
 
-@pytest.mark.parametrize("name", marked(BOOSTING, {"boosting, squared", "boosting, two classes"}))
+@pytest.mark.parametrize(
+    "name", marked(BOOSTING, {"boosting, squared", "boosting, two classes", "boosting, five classes"})
+)
 def test_the_rounds_around_growth_fit_on_a_gpu(name):
     with without_growth():
         assert megabytes(compiled(name, "gpu")) <= BOUNDS[name].megabytes
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["growth, classes", "growth, numbers"])
+@pytest.mark.parametrize("name", marked(["growth, classes", "growth, numbers"], {"growth, classes"}))
 def test_a_gpu_calls_the_kernel_in_warp_once_a_level(name, monkeypatch):
     for module in ("warp", "jax_cuda12_plugin"):
         pytest.importorskip(module, reason="neither Warp nor JAX's calls of other libraries on GPUs: jaxtree[aot]")

@@ -10,6 +10,7 @@ EXHAUSTIVE = {
     "growth, numbers",
     "growth, missing values shared out",
     "growth, a forest",
+    "growth, random thresholds",
     "growth, four devices",
     *BOOSTING,
     *MANY,
@@ -25,7 +26,9 @@ def test_a_tpu_multiplies_no_wide_numbers(name):
         assert megabytes(program) <= 150
 
 
-@pytest.mark.parametrize("name", marked(BOOSTING, {"boosting, squared", "boosting, five classes"}))
+@pytest.mark.parametrize(
+    "name", marked(BOOSTING, {"boosting, squared", "boosting, two classes", "boosting, five classes"})
+)
 def test_a_tpu_multiplies_no_wide_numbers_in_the_rounds_around_growth(name):
     with without_growth():
         assert count(compiled(name, "tpu", quickly=True).as_text()).wide_products == 0
