@@ -114,13 +114,12 @@ def pairs(losses, samples):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "loss, sample",
-    rows_are_slow(
-        pairs(
-            [squared(), logistic(), softmax(3, hessian="diagonal"), softmax(3, "full")],
-            [Uniform(), Uniform(0.5), OneSided(), MinimalVariance()],
-        )
+    pairs(
+        [squared(), logistic(), softmax(3, hessian="diagonal"), softmax(3, "full")],
+        [Uniform(), Uniform(0.5), OneSided(), MinimalVariance()],
     ),
 )
 def test_the_model_is_the_same_with_and_without_the_kernel(loss, sample, monkeypatch):

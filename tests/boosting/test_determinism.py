@@ -84,6 +84,7 @@ def test_derivatives_have_the_same_bits_in_every_program(name):
                 assert np.any(own != 0) and np.array_equal(own, np.float32(own))
 
 
+@pytest.mark.slow
 def test_derivatives_keep_the_bits_of_scores_and_their_range():
     rows = classes()
     with jax.enable_x64(True):

@@ -206,6 +206,7 @@ def test_an_interrupt_of_the_next_rounds_loses_no_member_that_is_done(monkeypatc
     assert later == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [pytest.param("squared", marks=pytest.mark.slow), "logistic"])
 def test_a_member_that_pauses_goes_on_as_if_it_had_not(case):
     loss, rows_of = CASES[case]
@@ -235,6 +236,7 @@ def test_rounds_are_told_while_they_are_made():
     assert len(told) > 1
 
 
+@pytest.mark.slow
 def test_what_a_deadline_cuts_are_first_rounds_of_the_same_models():
     """Every look at the clock takes a second, and a call has two: one of 1 round and two of 3."""
     seconds = itertools.count(0.0)

@@ -22,6 +22,7 @@ def ensemble(run):
     return "e.jaxtree", "t.csv"
 
 
+@pytest.mark.slow
 def test_an_ensemble_predicts_and_is_scored(run, ensemble):
     first = json.loads(run("predict", *ensemble, "--proba", "--format", "jsonl").stdout.splitlines()[0])
     assert set(first) == {"prediction", "proba_high", "proba_low", "proba_middle"}

@@ -332,6 +332,7 @@ def test_an_interrupt_before_anything_is_finished_is_raised(monkeypatch):
         tune(task(), small_space(), Budget(1e6, 4))
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_writes_what_is_finished_and_says_so(run, table, monkeypatch):
     arguments = ["tune", table, "-t", "kind", "--ignore", "y", "--n-iter", "4", "--cv", "2", "--minutes", "60"]
     with monkeypatch.context() as patch:

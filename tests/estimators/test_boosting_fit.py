@@ -239,6 +239,7 @@ def lopsided(scores, target, extras):
     return jnp.where(error > 0, 5.0, 1.0) * error**2 + 0 * extras["unused"]
 
 
+@pytest.mark.slow
 def test_a_loss_of_one_s_own_with_an_offset_and_an_extra():
     X, y, _ = numbers()
     offset, extra = np.linspace(-1, 3, len(y)), {"unused": np.ones(len(y))}

@@ -9,7 +9,6 @@ import jaxtree
 from jaxtree import GradientBoostingRanker
 from jaxtree.boosting import pairwise
 from jaxtree.errors import InvalidInputError
-from tests.marks import rows_are_slow
 
 FEW = {"n_estimators": 15, "max_depth": 3}
 SIZE = 10
@@ -27,9 +26,10 @@ def mean_gain(relevance, score, top):
     return ndcg_score(2.0**relevance - 1, score, k=top)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "top"),
-    rows_are_slow([("ndcg", None), ("ndcg", 4), ("map", 4), ("pairwise", None), (pairwise(), 4)]),
+    [("ndcg", None), ("ndcg", 4), ("map", 4), ("pairwise", None), (pairwise(), 4)],
     ids=str,
 )
 def test_an_order_is_learned_wherever_groups_stand(loss, top, tmp_path):

@@ -24,6 +24,7 @@ class RankerOfOneGroup(GradientBoostingRanker):
         return super().score(X, y, group=np.zeros(np.asarray(y).shape))
 
 
+@pytest.mark.slow
 @parametrize_with_checks([GradientBoostingClassifier(**FEW), GradientBoostingRegressor(**FEW)])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

@@ -71,6 +71,7 @@ def test_a_child_predicts_what_its_parent_does(name):
                 np.testing.assert_array_equal(other, one, what)
 
 
+@pytest.mark.slow
 def test_a_child_predicts_with_estimators_that_hold_others_and_explains():
     X, y = np.sin(np.arange(90.0)).reshape(30, 3), np.arange(30) % 7
     few = {"max_depth": 2}
@@ -123,6 +124,7 @@ sys.exit(0 if os.waitstatus_to_exitcode(status) == 5 and DecisionTreeClassifier(
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 def test_a_child_of_a_parent_that_has_not_computed_does_all():
     """It starts JAX for itself, and so does the parent afterwards; a child of that child is cut off."""
@@ -233,6 +235,7 @@ sys.exit(xla_bridge.backends_are_initialized())
 """
 
 
+@pytest.mark.slow
 def test_loading_a_model_does_not_start_jax(tmp_path):
     """So that children of a server that has loaded its models can do all."""
     names = ("cart_vote", "c45", "forest", "soft", "soft_forest", "hardened", "boosted_classes", "ensemble")

@@ -126,6 +126,7 @@ def test_inner_nodes_take_quantiles_where_there_are_constraints():
         scores += step[ends]
 
 
+@pytest.mark.slow
 def test_a_refit_of_the_same_rows_without_decay_changes_nothing():
     model = GradientBoostingRegressor(10, loss="absolute_error", monotonic_cst=SIGNS).fit(TABLE, NUMBER)
     again = model.refit(TABLE, NUMBER, decay_rate=1.0)
@@ -174,6 +175,7 @@ def test_classes_and_hazards_keep_their_order():
     assert worst(hazards.predict) == 0
 
 
+@pytest.mark.slow
 def test_a_warm_start_keeps_to_the_constraints_or_says_that_it_cannot():
     model = GradientBoostingRegressor(6, loss="absolute_error", monotonic_cst=SIGNS, warm_start=True)
     model.fit(TABLE, NUMBER).set_params(n_estimators=12).fit(TABLE, NUMBER)

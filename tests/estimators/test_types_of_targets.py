@@ -59,7 +59,7 @@ def name_of(estimator):
     return type(estimator).__name__
 
 
-@pytest.mark.parametrize("estimator", rest_is_slow(CLASSIFIERS, 5), ids=name_of)
+@pytest.mark.parametrize("estimator", rest_is_slow(CLASSIFIERS, 3), ids=name_of)
 def test_classes_are_those_of_their_values(estimator):
     expected = type(estimator)(**estimator.get_params(deep=False)).fit(X, TRUTH.astype(int))
     for words, convert in AS_CLASSES.items():

@@ -79,13 +79,15 @@ def test_boosted_numbers(loss):
         check(GradientBoostingRegressor(**FEW, loss=LOSSES[loss]), Y, scale, shift)
 
 
-@pytest.mark.parametrize("distribution", rest_is_slow(OF_LOCATIONS))
+@pytest.mark.slow
+@pytest.mark.parametrize("distribution", OF_LOCATIONS)
 def test_distributions_of_locations_and_scales(distribution):
     for scale, shift in [*((scale, 0.0) for scale in SCALES), *SHIFTS]:
         check(DistributionBoosting(**FEW, distribution=distribution), Y, scale, shift)
 
 
-@pytest.mark.parametrize("distribution", rest_is_slow(OF_POSITIVE))
+@pytest.mark.slow
+@pytest.mark.parametrize("distribution", OF_POSITIVE)
 def test_distributions_of_positive_numbers(distribution):
     for scale in SCALES:
         check(DistributionBoosting(**FEW, distribution=distribution), POSITIVE, scale, 0.0)

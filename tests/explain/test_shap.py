@@ -153,7 +153,8 @@ def test_blocks_make_no_difference(monkeypatch):
     np.testing.assert_allclose(shap_values(estimator, X).values, whole, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", rest_is_slow(["cart_fraction", "forest_regression"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cart_fraction", "forest_regression"])
 def test_a_program_explains_as_numpy_does(name, monkeypatch):
     """NumPy is for most tables, a program for much work and for accelerators; its blocks make no difference."""
     estimator = example(name)

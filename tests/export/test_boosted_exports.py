@@ -133,7 +133,7 @@ def test_treelite_predicts_the_same(name):
     np.testing.assert_allclose(said.reshape(expected.shape), expected, rtol=tolerance)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", rest_is_slow(EVERY, 3))
 def test_a_program_of_jax_has_every_link(name):
     from jax import export
 

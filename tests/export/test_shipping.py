@@ -361,6 +361,7 @@ def test_onnx_refuses_classes_and_names_that_it_does_not_have():
         run_onnx(tree, None, np.float32)
 
 
+@pytest.mark.slow
 def test_importing_jaxtree_imports_no_onnx():
     code = "import jaxtree, sys; jaxtree.load; assert 'onnx' not in sys.modules and 'safetensors' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -196,6 +196,7 @@ def test_a_file_of_another_format_says_which_version_wrote_it(number, cure, tmp_
         jaxtree.load(tmp_path / "other")
 
 
+@pytest.mark.slow
 def test_loading_a_tree_loads_no_soft_trees(tmp_path):
     example("cart_plain").save(tmp_path / "tree")
     code = """

@@ -16,6 +16,7 @@ from jaxtree.growth.native import trees as native
 from jaxtree.prune import max_leaf_nodes
 from jaxtree.tree import take_tree
 from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, assert_same, grown, needs_kernel
+from tests.marks import rest_is_slow
 
 CASES = {
     "classes": {"kinds": MIXED},
@@ -73,7 +74,7 @@ def assert_cuts(uses_kernel, monkeypatch, case):
 
 
 @needs_kernel
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", rest_is_slow(CASES, 6))
 def test_trees_of_the_kernel_are_cut_out_of_whole_ones(name, monkeypatch):
     assert_cuts(True, monkeypatch, CASES[name])
 
@@ -120,6 +121,7 @@ def test_of_splits_that_save_the_same_that_of_the_first_node_is_made(uses_kernel
         assert_cut(own, whole, most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_devices", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_the_tree_is_that_of_one_device(num_devices):
     given = (

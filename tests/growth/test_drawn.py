@@ -11,7 +11,7 @@ from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Ru
 from jaxtree.growth.loop import prepare
 from jaxtree.growth.native import trees as native
 from jaxtree.tree import SplitKind
-from tests.marks import rest_is_slow
+from tests.marks import slow
 
 NUM_FEATURES, PADDED = 4, 8
 VALUES = np.array(list(itertools.product(range(3), repeat=NUM_FEATURES))).T
@@ -84,13 +84,13 @@ def assert_leaves_are_pure(tree):
     )
 
 
-@pytest.mark.parametrize("uses_kernel", HOW, indirect=True)
-@pytest.mark.parametrize("way", rest_is_slow(WAYS))
+@pytest.mark.parametrize("uses_kernel", [slow(HOW[0]), HOW[1]], indirect=True)
+@pytest.mark.parametrize("way", WAYS)
 def test_every_leaf_is_pure_however_few_features_a_node_draws(way, uses_kernel):
     assert_leaves_are_pure(grown(KINDS["thresholds"], *WAYS[way], samples_features=True))
 
 
-@pytest.mark.parametrize("uses_kernel", [pytest.param(False, id="XLA", marks=pytest.mark.slow), HOW[1]], indirect=True)
+@pytest.mark.parametrize("uses_kernel", [slow(HOW[0]), HOW[1]], indirect=True)
 @pytest.mark.parametrize("targets", ["numbers", pytest.param("classes", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n != "mixed")) for n in KINDS])
 def test_every_leaf_is_pure_for_every_kind_of_split(name, targets, uses_kernel):

@@ -70,6 +70,7 @@ def test_rows_that_lie_on_the_devices_already(table, whole_tree):
     assert_same(whole_tree, grow(Data(*there), *OF_CLASSES, mesh=mesh).tree)
 
 
+@pytest.mark.slow
 def test_a_device_without_rows(table):
     """All rows of positive weight may lie on one device: on the others a root has no entries."""
     codes, label, _ = table

@@ -9,7 +9,6 @@ from jaxtree.growth.loop import prepare
 from jaxtree.growth.native import trees as native
 from jaxtree.growth.splits.open_features import sets_in_bits
 from tests.growth.native_trees import MIXED, THRESHOLDS, T, assert_same, grown, needs_kernel
-from tests.marks import rest_is_slow
 
 SETS = (*({number % 8} for number in range(32)), {0, 1, 3, 5}, {1, 2, 6}, {0, 2, 3, 4, 7}, {0, 4, 6, 7})
 """Those of several features stand in the second word."""
@@ -26,9 +25,6 @@ WAYS = {
     "row order": {"kinds": THRESHOLDS, "num_rows": 20_000, "num_bins": 64, "max_depth": 6},
     "many trees": {"kinds": THRESHOLDS, "num_roots": 3, "max_features": 3},
 }
-FAST = ("drawn features",)
-
-ways = pytest.mark.parametrize("way", [n if n in FAST else pytest.param(n, marks=pytest.mark.slow) for n in WAYS])
 
 
 def paths(tree):
@@ -51,7 +47,8 @@ def draws(tree):
     ]
 
 
-@ways
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
 def test_paths_lie_within_a_set_levels_share_a_draw_and_the_kernel_agrees(way, monkeypatch):
     tree = jax.device_get(grown(False, monkeypatch, **WAYS[way], sets=SETS, level_features=PER_LEVEL))
     above = paths(tree)
@@ -63,7 +60,9 @@ def test_paths_lie_within_a_set_levels_share_a_draw_and_the_kernel_agrees(way, m
         assert_same(by_kernel, tree, is_contracted=True)
 
 
-@pytest.mark.parametrize("uses_kernel", rest_is_slow([False, pytest.param(True, marks=needs_kernel)]))
+@pytest.mark.parametrize(
+    "uses_kernel", [pytest.param(True, marks=needs_kernel), pytest.param(False, marks=pytest.mark.slow)]
+)
 def test_a_node_takes_the_best_split_of_the_open_features(uses_kernel, monkeypatch):
     """That of a tree of depth 1 that is grown on the rows of the node and on these features alone."""
     if not uses_kernel:

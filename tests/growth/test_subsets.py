@@ -46,7 +46,7 @@ def best_gain(codes, target, weight, impurity, subsets, needs_positive):
     return best
 
 
-@pytest.mark.parametrize("case", rest_is_slow(CASES, 2))
+@pytest.mark.parametrize("case", rest_is_slow(CASES))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_subset_is_better_than_the_one_found(case, seed):
     criterion, impurity, num_classes = CASES[case]

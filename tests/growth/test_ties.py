@@ -13,7 +13,6 @@ from jaxtree.growth.loop import prepare
 from jaxtree.growth.native import trees as native
 from jaxtree.growth.plan import backends, plan
 from tests.growth.test_backends import with_costs
-from tests.marks import rest_is_slow
 
 NUM_FEATURES, NUM_ROWS, NUM_ROOTS = 5, 500, 3
 WAYS = {"histograms": 32, "small nodes": 64, "scans": 512}
@@ -66,7 +65,8 @@ def assert_same(tree, expected):
 RANDOM = Rules(Classes(2), draws_ties=True)
 
 
-@pytest.mark.parametrize("way", rest_is_slow(WAYS))
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
 def test_of_equal_columns_each_has_its_chance(way, monkeypatch):
     use("XLA", monkeypatch)
     chosen = np.bincount(splits_of(grown(RANDOM, WAYS[way])), minlength=NUM_FEATURES)

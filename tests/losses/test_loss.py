@@ -114,6 +114,7 @@ def test_the_hessian_of_one_score_is_its_absolute_value():
         assert (plain.derivatives(scores, TARGET, WEIGHT, {}).hessian < 0).any()
 
 
+@pytest.mark.slow
 def test_a_diagonal_is_that_of_the_full_hessian():
     scores, target = ROWS.normal(size=(4, 40)), ROWS.integers(4, size=40)
     full = softmax(4, "full").derivatives(jnp.asarray(scores), target, WEIGHT, {})

@@ -223,6 +223,7 @@ def test_rows_of_weight_zero_are_not_there_and_the_order_of_rows_does_not_matter
     np.testing.assert_allclose(*means, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_extreme_scores_groups_of_one_and_groups_without_relevant_rows():
     group = np.array([1, 2, 2, 3, 3, 3])
     target = np.array([1, 0, 0, 1, 1, 0])

@@ -150,6 +150,7 @@ def test_predictions_quantiles_and_survival(distribution):
     np.testing.assert_allclose(loss.cdf(scores, np.array([2.0])), law.cdf(np.log(2.0)), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_narrow_bounds_have_the_density_of_their_middle():
     """Of a width between those at which either formula is exact to all digits."""
     lower, upper = np.array([2.0, 2.0]), np.array([2.0 * (1 + 0.9e-3), 2.0 * (1 + 1.1e-3)])

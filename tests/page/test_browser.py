@@ -14,6 +14,9 @@ from tests.page.pages import HOSTILE, table
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 KEY = jax.random.key(0)
 
+pytestmark = pytest.mark.slow
+"""A browser is a program apart, which `.ci/run` installs."""
+
 X, Y = table()
 X_VAL, Y_VAL = table(seed=1)
 

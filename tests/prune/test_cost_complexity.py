@@ -15,7 +15,7 @@ from jaxtree import CostComplexity, DecisionTreeClassifier, DecisionTreeRegresso
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth import take_tree
 from jaxtree.prune import cost_complexity, cost_complexity_path
-from tests.marks import rest_is_slow, rows_are_slow
+from tests.marks import rows_are_slow
 from tests.prune.growths import (
     assert_nodes_out_of_reach_do_not_count,
     assert_one_by_one,
@@ -180,7 +180,8 @@ def test_a_split_that_gains_nothing_by_itself_is_kept_for_those_below_it():
     assert not cost_complexity(tree, 0.16).any() and cost_complexity(tree, 0.17)[0]
 
 
-@pytest.mark.parametrize("power", rest_is_slow([2.0, 0.5]), ids=["from below", "all at once"])
+@pytest.mark.slow
+@pytest.mark.parametrize("power", [2.0, 0.5], ids=["from below", "all at once"])
 def test_a_deep_tree_is_pruned_quickly(power):
     """A chain of 50,000 splits, where work that grows with nodes times depth would take many minutes."""
     share = np.arange(50_000, 0, -1) / 50_000

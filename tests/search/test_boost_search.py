@@ -90,16 +90,15 @@ def test_the_order_of_settings_and_their_company_change_nothing():
     np.testing.assert_allclose(whole.cv_results_["mean_test_score"][0], lone.cv_results_["mean_test_score"][0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("load", "factors", "early_stopping"),
-    rows_are_slow(
-        [
-            (load_breast_cancer, {0: 3, 1: 0.5}, False),
-            (load_iris, {0: 5, 2: 0.1}, True),
-            pytest.param(load_breast_cancer, {0: 3, 1: 0.5}, True, marks=pytest.mark.slow),
-            pytest.param(load_iris, {0: 5, 2: 0.1}, False, marks=pytest.mark.slow),
-        ]
-    ),
+    [
+        (load_breast_cancer, {0: 3, 1: 0.5}, False),
+        (load_iris, {0: 5, 2: 0.1}, True),
+        pytest.param(load_breast_cancer, {0: 3, 1: 0.5}, True, marks=pytest.mark.slow),
+        pytest.param(load_iris, {0: 5, 2: 0.1}, False, marks=pytest.mark.slow),
+    ],
 )
 def test_settings_with_other_weights_of_classes_share_a_program(load, factors, early_stopping, monkeypatch):
     # No setting may be fitted by itself.
@@ -284,6 +283,7 @@ def test_a_fold_ensemble_is_the_mean_of_the_models_of_the_folds():
     assert len(search.best_estimator_.estimators_) == 3 * np.count_nonzero(search.ensemble_weights_)
 
 
+@pytest.mark.slow
 def test_folds_without_a_class_are_not_averaged():
     X, y = np.arange(30.0)[:, None], np.repeat(["a", "b", "c"], 10)
     splits = [(np.arange(30), np.arange(10, 20)), (np.arange(20), np.arange(20))]

@@ -18,7 +18,7 @@ from jaxtree import (
 )
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.forests import base as forest_base
-from tests.marks import rest_is_slow, rows_are_slow
+from tests.marks import rows_are_slow
 from tests.search.beside import FOLDS, ROWS, compare, numbers, targets, weights, words
 
 X, Y = numbers()
@@ -60,9 +60,8 @@ def test_limits_and_numbers_of_trees(forest, is_weighted):
     compare(forest, LIMITS, X, Y, scoring="neg_log_loss", fit_params=params)
 
 
-@pytest.mark.parametrize(
-    "forest", rest_is_slow([RandomForestRegressor(5, random_state=0), ExtraTreesRegressor(5, random_state=0)])
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("forest", [RandomForestRegressor(5, random_state=0), ExtraTreesRegressor(5, random_state=0)])
 def test_numbers(forest):
     compare(forest, LIMITS | {"min_samples_split": [2, 12], "min_impurity_decrease": [0, 0.3]}, *targets())
 

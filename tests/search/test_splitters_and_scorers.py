@@ -18,6 +18,7 @@ from sklearn.model_selection import (
 
 from jaxtree import BoostSearchCV, GradientBoostingClassifier
 from jaxtree.boosting import many
+from tests.marks import rest_is_slow
 
 X, Y = (own[:200] for own in load_breast_cancer(return_X_y=True))
 GROUPS = np.arange(len(Y)) % 5
@@ -51,14 +52,17 @@ def assert_as_in_scikit_learn(options, params=None):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"scoring": ["neg_log_loss", "accuracy"], "refit": "accuracy"},
-        {"scoring": ("neg_log_loss", "accuracy"), "refit": False},
-        {"scoring": {"loss": "neg_log_loss", "area": make_scorer(accuracy_score)}, "refit": "loss"},
-        {"scoring": two_scores, "refit": "loss"},
-        {"scoring": two_scores, "refit": least_rank},
-        {"scoring": make_scorer(accuracy_score)},
-    ],
+    rest_is_slow(
+        [
+            {"scoring": ["neg_log_loss", "accuracy"], "refit": "accuracy"},
+            {"scoring": ("neg_log_loss", "accuracy"), "refit": False},
+            {"scoring": {"loss": "neg_log_loss", "area": make_scorer(accuracy_score)}, "refit": "loss"},
+            {"scoring": two_scores, "refit": "loss"},
+            {"scoring": two_scores, "refit": least_rank},
+            {"scoring": make_scorer(accuracy_score)},
+        ],
+        3,
+    ),
 )
 def test_scorers(options):
     own = assert_as_in_scikit_learn({"cv": 2} | options)
@@ -70,15 +74,18 @@ def test_scorers(options):
 
 @pytest.mark.parametrize(
     "cv",
-    [
-        RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0),
-        GroupKFold(3),
-        StratifiedGroupKFold(3),
-        LeaveOneGroupOut(),
-        ShuffleSplit(3, test_size=0.3, random_state=0),
-        PredefinedSplit(np.where(GROUPS == 4, -1, GROUPS % 2)),
-        [(np.arange(100), np.arange(100, 200)), (np.arange(50, 200), np.arange(50))],
-    ],
+    rest_is_slow(
+        [
+            RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0),
+            GroupKFold(3),
+            StratifiedGroupKFold(3),
+            LeaveOneGroupOut(),
+            ShuffleSplit(3, test_size=0.3, random_state=0),
+            PredefinedSplit(np.where(GROUPS == 4, -1, GROUPS % 2)),
+            [(np.arange(100), np.arange(100, 200)), (np.arange(50, 200), np.arange(50))],
+        ],
+        4,
+    ),
     ids=lambda cv: type(cv).__name__,
 )
 def test_splitters(cv):

@@ -111,6 +111,7 @@ def test_a_tree_of_axis_gates_is_refined_as_a_table_of_nodes():
     assert refine(hard, X, y).score(X, y) >= hard.score(X, y)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_refined_is_named():
     X, y = load_breast_cancer(return_X_y=True)
     hard = SoftTreeClassifier(depth=2, **BRIEF | {"max_epochs": 2}).fit(X, y).harden()

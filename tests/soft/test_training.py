@@ -121,6 +121,7 @@ def test_one_key_gives_one_model_and_another_key_another():
     assert not np.allclose(one.leaf.value, other.leaf.value)
 
 
+@pytest.mark.slow
 def test_how_many_epochs_a_call_makes_changes_nothing(monkeypatch):
     x, y = made_up()
     rows, validation = make_rows(x, y), make_rows(*made_up(100, seed=1))
@@ -292,6 +293,7 @@ def test_stops_stay_as_they_are():
     assert (trained.leaf.value != tree.leaf.value).all()
 
 
+@pytest.mark.slow
 def test_a_user_s_loss_and_the_quantile_are_followed():
     x, _ = made_up(300)
     target = np.random.default_rng(0).exponential(size=(300, 1)).astype(np.float32)
