@@ -181,6 +181,7 @@ def num_traces():
     return sum(isinstance(each, Jaxpr) for each in gc.get_objects())
 
 
+@pytest.mark.slow
 def test_traces_of_programs_of_many_shapes_are_dropped(little_room, sweeps_often):
     """JAX keeps those of its own functions without a limit, some 20 for every program here."""
     function, traces = compiled()(helped), []

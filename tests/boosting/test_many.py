@@ -79,7 +79,8 @@ def engine(request, monkeypatch):
     return request.param
 
 
-@pytest.mark.parametrize("case", rest_is_slow(["quantile", "softmax"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["quantile", "softmax"])
 def test_a_member_is_the_model_that_is_boosted_alone(case):
     loss, rows_of = CASES[case]
     data, made = data_of(rows_of), members(5)

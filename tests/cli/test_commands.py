@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import jaxtree
 from jaxtree.cli import app
 from tests.cli.conftest import PATIENTS
+from tests.marks import rows_are_slow
 
 
 def test_fit_says_what_it_read_and_writes_a_model(run, patients):
@@ -27,13 +28,16 @@ def test_fit_says_what_it_read_and_writes_a_model(run, patients):
 
 @pytest.mark.parametrize(
     ("algorithm", "options", "kind"),
-    [
-        ("id3", ["--prune", "dropout:p=0.1,q=0.5"], "ID3Classifier"),
-        ("c45", ["--prune", "none"], "C45Classifier"),
-        ("optimal", ["--max-depth", "3"], "OptimalTreeClassifier"),
-        ("forest", ["--set", "n_estimators=3"], "RandomForestClassifier"),
-        ("soft", ["--set", "depth=2", "--set", "max_epochs=2"], "SoftTreeClassifier"),
-    ],
+    rows_are_slow(
+        [
+            ("id3", ["--prune", "dropout:p=0.1,q=0.5"], "ID3Classifier"),
+            ("c45", ["--prune", "none"], "C45Classifier"),
+            ("optimal", ["--max-depth", "3"], "OptimalTreeClassifier"),
+            ("forest", ["--set", "n_estimators=3"], "RandomForestClassifier"),
+            ("soft", ["--set", "depth=2", "--set", "max_epochs=2"], "SoftTreeClassifier"),
+        ],
+        4,
+    ),
 )
 def test_every_algorithm_goes_into_a_file_and_predicts(run, patients, algorithm, options, kind):
     run("fit", patients, "-t", "ill", "-a", algorithm, "-o", "m.jaxtree", *options)

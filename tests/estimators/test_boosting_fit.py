@@ -277,6 +277,7 @@ def test_several_outputs_share_their_trees():
         GradientBoostingRegressor(loss="huber").fit(X, several)
 
 
+@pytest.mark.slow
 def test_quantiles_are_columns_that_do_not_cross():
     X, y, _ = numbers(600)
     model = GradientBoostingRegressor(60, max_depth=3, loss=quantiles([0.1, 0.5, 0.9])).fit(X, y)

@@ -16,6 +16,7 @@ from jaxtree.errors import ForkedProcessError
 from jaxtree.explain import shap_interaction_values, shap_values
 from tests.estimators.forking import in_forked_child
 from tests.examples import example, predictions, rows_of, unfitted
+from tests.marks import rest_is_slow
 
 REPEATED = 12
 """Times that rows stand in a table of so many that a parent has JAX walk them."""
@@ -137,7 +138,7 @@ def of_bytes(method, path, X):
     return everything(model, X)
 
 
-@pytest.mark.parametrize("method", ["pickle", "file"])
+@pytest.mark.parametrize("method", rest_is_slow(["pickle", "file"]))
 @pytest.mark.parametrize("name", ["forest", "soft_forest", "soft", "boosted_classes", "cart_vote"])
 def test_a_child_loads_models(name, method, tmp_path):
     estimator, path = example(name), tmp_path / "model"

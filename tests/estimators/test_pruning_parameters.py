@@ -131,6 +131,7 @@ def test_unknown_classes_of_validation_rows_count_as_errors(table):
     assert with_unknown.classes_.tolist() == [0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["min", pytest.param("1se", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["classes", pytest.param("numbers", marks=pytest.mark.slow)])
 def test_the_price_found_by_cross_validation(table, rule, kind):
@@ -246,6 +247,7 @@ def test_a_row_that_no_branch_takes_is_predicted_by_its_node():
     np.testing.assert_allclose(shared.predict_proba(unseen)[:, 1], [0.5, 0.0])
 
 
+@pytest.mark.slow
 def test_tuned_dropout_of_an_estimator(table):
     """Held-out rows of noise: some pruning is better than none, and the loss is the one that the rates have."""
     X, y = table

@@ -10,6 +10,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.explain.rows import explain_row
 from tests.examples import example
 from tests.export.shipping import SHARING, TREES, edge_rows
+from tests.marks import rest_is_slow
 
 
 def test_the_path_and_the_contrast_of_a_row():
@@ -31,7 +32,7 @@ def test_rows_come_as_lists_mappings_and_tables():
         explain_row(example("forest"), weather)
 
 
-@pytest.mark.parametrize("name", [name for name in (*TREES, *SHARING) if name != "regression"])
+@pytest.mark.parametrize("name", rest_is_slow([name for name in (*TREES, *SHARING) if name != "regression"], 4))
 def test_the_contrast_is_true_and_none_is_smaller(name):
     """The changed row is predicted as the contrast says; where none is named, no category on the path helps."""
     estimator = example(name)

@@ -27,6 +27,8 @@ SLOW = (
     "soft_forest",
     "soft_forest_regression",
     "hardened_regression",
+    "hardened_axis",
+    "ensemble_regression",
 )
 """Other names of what is in a file with the words of another example."""
 

@@ -10,7 +10,6 @@ import pytest
 from jaxtree.growth import Data, Features, Limits, Objective, Rules, Sizes, SplitKind, grow, take_tree
 from jaxtree.growth.inputs.objective import NodeResult
 from jaxtree.tree.nodes import target_means
-from tests.marks import rest_is_slow
 
 NUM_ROWS, NUM_CODES, MULTIWAY = 200, 40, 3
 
@@ -91,7 +90,8 @@ def assert_same(tree, node, expected):
         assert_same(tree, child, branch)
 
 
-@pytest.mark.parametrize("has_weights", rest_is_slow([False, True]))
+@pytest.mark.slow
+@pytest.mark.parametrize("has_weights", [False, True])
 def test_newton_steps_give_the_tree_of_a_brute_force_search(has_weights):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, NUM_CODES, (4, NUM_ROWS))

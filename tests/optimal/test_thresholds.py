@@ -27,7 +27,7 @@ def table_of(seed, rows=48):
 
 
 @needs_kernel
-@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("depth", rest_is_slow([2, 3]))
 @pytest.mark.parametrize("kind", ["errors", "losses", "weights", "two_classes"])
 @pytest.mark.parametrize("penalty", rest_is_slow([0.0, 0.7, 2.0], 2))
 def test_bounds_leave_out_no_better_tree(depth, kind, penalty):

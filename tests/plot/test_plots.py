@@ -173,6 +173,7 @@ def test_bars_are_in_descending_order(tree):
         plot_importances(tree, [1.0, 2.0, 3.0])
 
 
+@pytest.mark.slow
 def test_the_learning_curve_is_the_history():
     soft = jaxtree.SoftTreeClassifier(depth=1, max_epochs=3, random_state=0)
     soft.fit(X[TRAIN], CLASS[TRAIN], X_val=X[TEST], y_val=CLASS[TEST])

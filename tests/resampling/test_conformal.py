@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, RepeatedKFold, ShuffleSp
 import jaxtree
 from jaxtree.errors import InvalidInputError
 from jaxtree.resampling import ConformalRegressor
+from tests.marks import rest_is_slow
 
 TREE = jaxtree.DecisionTreeRegressor(max_depth=3, min_samples_leaf=3)
 
@@ -38,7 +39,7 @@ def by_definition(X, y, new, cv, coverage):
 
 
 @pytest.mark.parametrize("cv", [KFold(5, shuffle=True, random_state=0), LeaveOneOut()], ids=["cv+", "jackknife+"])
-@pytest.mark.parametrize("coverage", [0.55, 0.8])
+@pytest.mark.parametrize("coverage", rest_is_slow([0.55, 0.8]))
 def test_intervals_are_those_of_the_definition(cv, coverage):
     (X, y), (new, _) = simulated(39, 0), simulated(7, 1)
     model = ConformalRegressor(TREE, cv=cv).fit(X, y)

@@ -78,6 +78,7 @@ def test_groups_settings_that_fail_and_several_metrics():
     assert sorted(map(len, group_by_program(own.estimator, settings))) == [1, 1, 1, 1, 2, 2]
 
 
+@pytest.mark.slow
 def test_the_order_of_settings_and_their_company_change_nothing():
     X, y = load_diabetes(return_X_y=True)
     settings = [{"max_depth": depth, "learning_rate": rate} for depth in (2, 3) for rate in (0.1, 0.3)]

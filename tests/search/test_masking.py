@@ -152,6 +152,7 @@ def as_if_alone(setting, tree, task):
     return limits | setting.find_collapsed(setting.list_prunings(), stop_at(tree, limits), task)
 
 
+@pytest.mark.slow
 def test_masks_are_those_of_each_setting():
     estimator, task, tree = grown("CART")
     settings = [configured(estimator, own) for own in SETTINGS]

@@ -16,7 +16,6 @@ from jaxtree.export.node_tables import from_sklearn
 from jaxtree.soft import apply, class_votes, fit_inputs, from_tree, log_shares, with_dropout
 from jaxtree.table import Encoder
 from jaxtree.tree import ALL_BRANCHES, take_tree
-from tests.marks import rest_is_slow
 from tests.soft.tables import classes, mixed_table
 
 COLD = 1e-11
@@ -124,7 +123,8 @@ def test_a_step_is_as_wide_as_its_temperature():
         np.testing.assert_allclose(told[:, 0], jax.nn.sigmoid(jnp.array([0.0, 1.0, -1.0])), atol=1e-3)
 
 
-@pytest.mark.parametrize("gate", rest_is_slow(GATES))
+@pytest.mark.slow
+@pytest.mark.parametrize("gate", GATES)
 def test_training_moves_it(gate):
     estimator, X = fitted_tree("cart", 0.2)
     inputs = soft_inputs(estimator, X)
