@@ -3,10 +3,15 @@
 import pytest
 
 
-def slow(value):
-    """The parameter, whatever marks it has, for the slow step."""
+def marked(value, mark):
+    """The parameter with one more mark."""
     values, marks, name = (value.values, value.marks, value.id) if hasattr(value, "marks") else ((value,), (), None)
-    return pytest.param(*values, marks=[*marks, pytest.mark.slow], id=name)
+    return pytest.param(*values, marks=[*marks, mark], id=name)
+
+
+def slow(value):
+    """The parameter, for the slow step."""
+    return marked(value, pytest.mark.slow)
 
 
 def rest_is_slow(values, number=1):
@@ -17,9 +22,18 @@ def rest_is_slow(values, number=1):
 
 def are_slow(values, *those):
     """All values of one parameter; those that are named are for the slow step."""
+    return _with_mark(values, those, pytest.mark.slow)
+
+
+def are_exhaustive(values, *those):
+    """All values of one parameter; those that are named are tested by hand: two of the others together."""
+    return _with_mark(values, those, pytest.mark.exhaustive)
+
+
+def _with_mark(values, those, mark):
     values = list(values)
     assert set(those) <= set(values), "no such parameter"
-    return [slow(value) if value in those else value for value in values]
+    return [marked(value, mark) if value in those else value for value in values]
 
 
 def rows_are_slow(rows, number=1):

@@ -18,7 +18,7 @@ from jaxtree.growth.loop import prepare
 from jaxtree.growth.native import trees as native
 from jaxtree.losses.loss import Loss
 from tests.boosting.test_boost import boosted, classes, numbers
-from tests.marks import rest_is_slow
+from tests.marks import are_exhaustive, rest_is_slow
 
 SEEDS = 8
 
@@ -49,7 +49,7 @@ def assert_same(one, other, *fields):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", are_exhaustive(CASES, "poisson"))
 def test_devices_and_kernel_change_no_bit(name, monkeypatch):
     alone = models(name)
     for num_devices in (2, 4):

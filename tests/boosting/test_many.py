@@ -26,7 +26,7 @@ from jaxtree.growth.plan import backends
 from jaxtree.growth.sums import histogram
 from jaxtree.tree.forest import Forest
 from tests.boosting.test_boost import BINS, classes, numbers
-from tests.marks import rest_is_slow
+from tests.marks import are_exhaustive, rest_is_slow
 
 SIZES = Sizes(BINS, capacity=32)
 CASES = {
@@ -97,7 +97,7 @@ def test_a_member_is_the_model_that_is_boosted_alone(case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["CPU", "GPU", "TPU"])
+@pytest.mark.parametrize("kind", are_exhaustive(["CPU", "GPU", "TPU"], "GPU"))
 def test_sums_as_products_make_the_same_models(kind, monkeypatch):
     """Once products are never cheaper than the backend's own way, and once they cost nothing."""
     monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
@@ -317,7 +317,7 @@ def test_members_with_rows_of_their_own_are_the_models_of_these_rows(case, engin
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "engine"),
-    [("squared", "kernel"), pytest.param("logistic", "xla", marks=pytest.mark.slow)],
+    [("squared", "kernel"), pytest.param("logistic", "xla", marks=pytest.mark.exhaustive)],
     indirect=["engine"],
 )
 def test_devices_change_no_member(case, engine):

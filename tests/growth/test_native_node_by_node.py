@@ -9,6 +9,7 @@ from jaxtree.growth.inputs.newton import Newton, Penalties
 from jaxtree.growth.loop import grow as growing
 from jaxtree.growth.loop.prepare import prepare
 from tests.growth.native_trees import MIXED, THRESHOLDS, arguments, assert_same, choose, needs_kernel
+from tests.marks import are_exhaustive
 
 ONE, THREE, EIGHT, SIXTEEN = (Newton(number, number, has_noise=True) for number in (1, 3, 8, 16))
 THREE_OF_ONE = Newton(3, 1, has_noise=True)
@@ -44,6 +45,12 @@ CASES = {
     "sixteen scores": {"kinds": THRESHOLDS, "newton": SIXTEEN, "max_leaf_nodes": 20},
 }  # fmt: skip
 
+COMBINED = (
+    "three scores, no penalties",
+    "few leaves, words and gaps",
+)
+"""What two of the other cases have."""
+
 
 def grown(uses_kernel, monkeypatch, **case):
     choose(uses_kernel, monkeypatch)
@@ -58,7 +65,7 @@ def grown(uses_kernel, monkeypatch, **case):
 
 @needs_kernel
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", are_exhaustive(CASES, *COMBINED))
 def test_trees_and_leaves_are_those_of_xla(name, monkeypatch):
     growth, leaf = grown(True, monkeypatch, **CASES[name])
     expected, ends = grown(False, monkeypatch, **CASES[name])

@@ -9,6 +9,7 @@ from jaxtree.growth import Classes, Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.inputs.newton import Newton, Penalties
 from jaxtree.growth.loop.grow import grow_checked
 from tests.growth.native_trees import MIXED, THRESHOLDS, T, assert_that_of_xla, needs_kernel
+from tests.marks import are_exhaustive
 
 CASES = {
     "classes": {"kinds": MIXED, "num_classes": 3, "num_rare": 5},
@@ -39,12 +40,18 @@ CASES = {
         "max_leaf_nodes": 9,
     },
 }
+COMBINED = (
+    "newton, rows counted",
+    "several numbers",
+)
+"""What two of the other cases have."""
+
 CONTRACTED = ("newton, several scores", "several numbers")
 
 
 @needs_kernel
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", are_exhaustive(CASES, *COMBINED))
 def test_the_tree_is_that_of_xla(name, monkeypatch):
     assert_that_of_xla({"num_rows": 20_000, **CASES[name]}, monkeypatch, is_contracted=name in CONTRACTED)
 

@@ -5,6 +5,7 @@ import pytest
 from jaxtree import criteria
 from jaxtree.growth import Missing, Selection
 from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, assert_that_of_xla, needs_kernel
+from tests.marks import are_exhaustive
 
 CASES = {
     "nothing missing": {"kinds": MIXED, "has_missing": False},
@@ -56,6 +57,16 @@ CASES = {
     "many trees": {"kinds": THRESHOLDS, "max_features": 3, "num_roots": 5},
 }
 
+COMBINED = (
+    "drawn features and thresholds",
+    "drawn thresholds, missing last",
+    "drawn features and ties",
+    "few drawn features of many rows",
+    "drawn ties in row order",
+    "gain ratio, nothing missing, shared if it were",
+)
+"""What two of the other cases have."""
+
 CONTRACTED = (
     "multiway, numbers",
     "multiway, drawn features, many rows",
@@ -68,6 +79,6 @@ CONTRACTED = (
 
 @needs_kernel
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", are_exhaustive(CASES, *COMBINED))
 def test_the_tree_is_that_of_xla(name, monkeypatch):
     assert_that_of_xla(CASES[name], monkeypatch, is_contracted=name in CONTRACTED)

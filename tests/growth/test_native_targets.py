@@ -5,6 +5,7 @@ import pytest
 from jaxtree import criteria
 from jaxtree.growth.inputs.newton import Newton, Penalties
 from tests.growth.native_trees import MIXED, THRESHOLDS, assert_that_of_xla, needs_kernel
+from tests.marks import are_exhaustive
 
 CASES = {
     "classes": {"kinds": MIXED},
@@ -82,6 +83,15 @@ CASES = {
     "poisson, several": {"kinds": MIXED, "of_numbers": True, "criterion": criteria.poisson, "num_outputs": 2},
 }
 
+COMBINED = (
+    "newton, nothing missing, wide sums",
+    "newton, rows counted",
+    "numbers, weights of floats",
+    "numbers, rows counted",
+    "poisson, several",
+)
+"""What two of the other cases have."""
+
 CONTRACTED = (
     "newton, penalties",
     "newton, one curvature",
@@ -100,6 +110,6 @@ CONTRACTED = (
 
 @needs_kernel
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", are_exhaustive(CASES, *COMBINED))
 def test_the_tree_is_that_of_xla(name, monkeypatch):
     assert_that_of_xla(CASES[name], monkeypatch, is_contracted=name in CONTRACTED)
