@@ -32,7 +32,7 @@ struct Objective {
 constexpr int32_t kUnresolved = -1;
 constexpr int32_t kAllBranches = 1 << 30;
 
-// As in `jaxtree/growth/inputs.py`.
+// As in `jaxtree/growth/inputs/bundles.py`.
 enum Missing : int32_t { kBranch = 0, kLearn = 1, kFraction = 2 };
 enum Selection : int32_t { kGain = 0, kGainRatio = 1, kInformation = 2 };
 
@@ -83,7 +83,7 @@ struct Rules {
   const double* ParametersOf(int32_t root) const { return parameters ? parameters + root * num_parameters : nullptr; }
 };
 
-// The limits of every root, as in `jaxtree/growth/problem.py`.
+// The limits of every root, as in `jaxtree/growth/plan/problem.py`.
 template <typename Value>
 struct Limits {
   const int32_t *max_depth, *split_rows;
