@@ -23,11 +23,11 @@ def _search():
 
 
 WAYS = {
-    "tree": (lambda: jaxtree.DecisionTreeClassifier().fit(X, Y), 281, 40),
-    "forest": (lambda: jaxtree.RandomForestClassifier(10, random_state=0).fit(X, Y), 281, 40),
-    "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 361, 58),
-    "search": (_search, 535, 76),
-    "prediction": (lambda: _fitted().predict(X), 36, 12),
+    "tree": (lambda: jaxtree.DecisionTreeClassifier().fit(X, Y), 259, 40),
+    "forest": (lambda: jaxtree.RandomForestClassifier(10, random_state=0).fit(X, Y), 256, 39),
+    "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 336, 56),
+    "search": (_search, 515, 75),
+    "prediction": (lambda: _fitted().predict(X), 35, 12),
 }
 """What is called, and the most functions and files of the package that it may run."""
 

@@ -17,7 +17,7 @@ from jaxtree.table.matching import match_columns
 from jaxtree.table.reading import Table, read_table, with_categorical
 from jaxtree.table.schema import Column, Feature, Schema
 from jaxtree.table.sources import Source, is_source, naming, open_source
-from jaxtree.table.summary import Summary, fit_schema, summarise, summarise_tables
+from jaxtree.table.summary import MAX_FITTED_ROWS, Summary, fit_numbers, fit_schema, summarise, summarise_tables
 
 _ALLOWED = {"encoding": ("categorical", "onehot"), "unseen": ("missing", "error")}
 
@@ -234,9 +234,16 @@ class Encoder:
 
     def _fit_table(self, X: Any) -> Table:
         """Learns the schema of a table that is held whole, and returns it as the schema has it."""
-        table = read_table(X)
-        self.fit_summary(summarise(with_categorical(table, self.categorical_features)))
-        return self._as_fitted(table)
+        read = read_table(X)
+        table = with_categorical(read, self.categorical_features)
+        if table is read and table.matrix is not None and len(table) <= MAX_FITTED_ROWS:
+            self.check_options()
+            schema = fit_numbers(table, _num_bins(self.max_bins, len(table)))
+            if schema is not None:
+                self.schema_, self._is_sampled = schema, False
+                return table
+        self.fit_summary(summarise(table))
+        return self._as_fitted(read)
 
     def _as_fitted(self, table: Table) -> Table:
         """Returns a table as the schema has it."""

@@ -66,6 +66,8 @@ def read_table(X: Any) -> Table:
     """
     if isinstance(X, Table):
         return X
+    if is_plain_array(X):
+        return _read_array(X)
     if issparse(X):
         check_shape(X.shape)
         names = default_names(X.shape[1])
@@ -197,6 +199,11 @@ def _read_array(X: Any, names: tuple[str, ...] | None = None) -> Table:
     has_missing = check_numbers(values, names).tolist()
     columns = (TableColumn(name, "numeric", x, m) for name, x, m in zip(names, values.T, has_missing, strict=True))
     return Table(tuple(columns), False, matrix=values)
+
+
+def is_plain_array(X: Any) -> bool:
+    """Returns whether something is an array of NumPy's own class, without fields."""
+    return type(X) is np.ndarray and X.dtype.names is None
 
 
 def _is_structured(X: Any) -> bool:

@@ -176,7 +176,7 @@ def is_source(X: Any) -> bool:
     >>> is_source("train.parquet"), is_source([[1.0, 2.0], [3.0, 4.0]]), is_source(np.eye(2))
     (True, False, False)
     """
-    return _opener(X) is not None
+    return type(X) is not np.ndarray and _opener(X) is not None
 
 
 def open_source(X: Any, *, to_fit: bool = False) -> Source:

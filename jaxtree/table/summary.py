@@ -338,6 +338,26 @@ def fit_schema(summary: Summary, *, onehot: bool, max_bins: int, max_categories:
     return make_schema(tuple(columns), onehot=onehot)
 
 
+def fit_numbers(table: Table, max_bins: int) -> Schema | None:
+    """Learns the bins of a table that is one array of numbers and held whole, for which nothing need be summarised.
+
+    Args:
+        table: The table; it has no more rows than edges are fitted on.
+        max_bins: The most bins of a column.
+
+    Returns:
+        The schema; None where a column has no number.
+    """
+    assert table.matrix is not None
+    values = table.matrix.astype(comparison_dtype(table.matrix.dtype), copy=False).T
+    fitted = in_threads(partial(fit_bins, max_bins=max_bins), values, num_threads=threads_for(len(table)))
+    if not all(bins.num_bins for bins in fitted):
+        return None
+    pairs = zip(table.columns, fitted, strict=True)
+    columns = tuple(Column(column.name, "numeric", (), bins, column.has_missing) for column, bins in pairs)
+    return make_schema(columns, onehot=False)
+
+
 def _fit_column(column: ColumnSummary, max_bins: int) -> Bins:
     values = np.asarray(column.values)
     if column.time is not None:

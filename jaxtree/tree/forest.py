@@ -38,6 +38,11 @@ class Forest:
     nodes: Tree
     first_node: Int64[np.ndarray, " boundary"]
 
+    @classmethod
+    def of(cls, tree: Tree) -> "Forest":
+        """A tree without padding and with its root at node 0, as a forest of one."""
+        return cls(tree, np.array([0, tree.node_count]))
+
     def __len__(self) -> int:
         """The number of trees."""
         return self.first_node.size - 1
@@ -88,7 +93,7 @@ def take_trees(
     """
     table = jax.tree.map(np.asarray, table)
     if collapsed is None and _is_tree_alone(table, roots):
-        return Forest(table, np.array([0, table.node_count]))
+        return Forest.of(table)
     stops = table.is_leaf if collapsed is None else table.is_leaf | np.asarray(collapsed)
     level, number = np.asarray(roots), np.arange(len(roots))
     parent, depth = table.parent.copy(), table.depth.copy()
@@ -160,7 +165,7 @@ def join_forests(forests: Sequence[Forest]) -> Forest:
 
 def join_trees(trees: Sequence[Tree]) -> Forest:
     """Puts single trees, each without padding and with its root at node 0, into one table."""
-    return join_forests([Forest(tree, np.array([0, tree.node_count])) for tree in trees])
+    return join_forests([Forest.of(tree) for tree in trees])
 
 
 def _moved(nodes: Tree, offset: int) -> Tree:

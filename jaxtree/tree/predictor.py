@@ -23,7 +23,7 @@ from jaxtree.blocks import blocks_of, for_blocks, is_cpu
 from jaxtree.buckets import pad_to, row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.table.binning import round_down_to_float32
-from jaxtree.tree.forest import Forest, join_trees
+from jaxtree.tree.forest import Forest
 from jaxtree.tree.native_walk import NativeTrees, can_walk
 from jaxtree.tree.nodes import ALL_BRANCHES, children_of, pad_to_bucket
 from jaxtree.tree.tree import Tree
@@ -94,7 +94,7 @@ class Predictor:
     """
 
     def __init__(self, trees: Forest | Tree):
-        forest = join_trees([trees]) if isinstance(trees, Tree) else trees
+        forest = Forest.of(trees) if isinstance(trees, Tree) else trees
         self._forest, self._nodes = forest, forest.nodes
         self._roots = forest.first_node[:-1].astype(np.int32)
         self._depths = np.maximum.reduceat(forest.nodes.depth, self._roots)

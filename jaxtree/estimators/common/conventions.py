@@ -21,7 +21,7 @@ from jaxtree.dataset.splitting import generator_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.common.peers import hint_for, unknown_parameters
 from jaxtree.sklearn_compat import Interval, InvalidParameterError, StrOptions, validate_parameter_constraints
-from jaxtree.table.reading import default_names, names_apart
+from jaxtree.table.reading import default_names, is_plain_array, names_apart
 from jaxtree.table.sources import is_source, open_source
 
 SEED = ("random_state", np.random.Generator)
@@ -143,7 +143,7 @@ def check_names(estimator: Any, X: Any, *, reset: bool = True) -> None:
     scikit-learn does so for the tables that it reads. Names of other tables are learned here, and the encoder compares
     them.
     """
-    if reset and _is_array(X):
+    if reset and is_plain_array(X):
         # What scikit-learn does with an array, in a tenth of the time.
         set_column_names(estimator, default_names(X.shape[1]))
         return
@@ -152,10 +152,6 @@ def check_names(estimator: Any, X: Any, *, reset: bool = True) -> None:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     elif reset:
         set_column_names(estimator, names, is_named=True)
-
-
-def _is_array(X: Any) -> bool:
-    return type(X) is np.ndarray and X.dtype.names is None
 
 
 def set_column_names(estimator: Any, names: tuple[str, ...], *, is_named: bool | None = None) -> None:

@@ -162,7 +162,8 @@ def _joined_data(tasks: Sequence[GrowthTask], *, pads: bool) -> tuple[Data, Magn
     sizes = [data.codes.shape[1] for data in datasets]
     codes, target = joined_codes(datasets, pads=pads), _joined([data.target for data in datasets], axis=1)
     magnitude = Magnitude.of(target, tasks[0].recipe.rules.objective)
-    target, weight = magnitude.divide(target), as_summed([data.weight for data in datasets], sum(sizes))
+    target = magnitude.divide(target) if magnitude.exponent else target
+    weight = as_summed([data.weight for data in datasets], sum(sizes))
     root = np.repeat(np.arange(len(datasets), dtype=np.int32), sizes) if len(datasets) > 1 else None
     if pads:
         # The padding of codes and targets has weight 0.
@@ -201,7 +202,9 @@ def _grow_roots(data: Data, tasks: Sequence[GrowthTask], magnitude: Magnitude, m
     datasets, recipe, weight = [task.data for task in tasks], tasks[0].recipe, data.weight
     assert weight is not None
     widths = widths_of(datasets)
-    limits = [magnitude.scale(task.recipe.limits) for task in tasks]
+    limits = [task.recipe.limits for task in tasks]
+    if magnitude.exponent:
+        limits = [magnitude.scale(own) for own in limits]
     most_nodes = sum(_most_nodes(task.data.num_rows, task.recipe) for task in tasks)
     capacity = buckets.capacity_bucket(most_nodes, max(datasets[0].num_classes, default=0))
     padding = len(data.codes) - len(datasets[0].codes)
@@ -218,7 +221,7 @@ def _grow_roots(data: Data, tasks: Sequence[GrowthTask], magnitude: Magnitude, m
         )
     table = _trimmed(table, datasets[0].num_classes)
     trees = (_with_own_codes(take_tree(table, root=n), own.schema, widths) for n, own in enumerate(datasets))
-    return [magnitude.restore(tree) for tree in trees]
+    return [magnitude.restore(tree) for tree in trees] if magnitude.exponent else list(trees)
 
 
 def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, trees: range, course: Course) -> Forest:

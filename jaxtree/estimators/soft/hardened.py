@@ -22,7 +22,7 @@ from jaxtree.table.binning import Bins
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Column, Schema, make_schema
 from jaxtree.tree import SplitKind, Tree
-from jaxtree.tree.forest import join_trees
+from jaxtree.tree.forest import Forest
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.paths import Links
 
@@ -92,7 +92,7 @@ class _HardTree(EstimatorOnTables):
         """Returns `model_` with other names of the columns of the table."""
         self._check()
         tree, schema = thresholds_on_planes(self.tree_, column_names)
-        value, forest = np.asarray(self.tree_.value, np.float64), join_trees([tree])
+        value, forest = np.asarray(self.tree_.value, np.float64), Forest.of(tree)
         if not tree.num_classes:
             return FittedModel(schema, forest, value, None, (), ())
         label, order = value.argmax(axis=1)[None], np.arange(len(self.classes_))

@@ -36,7 +36,7 @@ from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.prune.validation import HeldOut, hold_out_rows
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import Tree, take_tree
-from jaxtree.tree.forest import join_trees
+from jaxtree.tree.forest import Forest
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import declared_majority, node_means
 from jaxtree.tree.paths import stop_at
@@ -211,7 +211,7 @@ class BaseTree(TableParameters, FittedTree):
     def model_of(self, tree: Tree) -> FittedModel:
         """Returns what `model_` would be of another tree in units of the table, without votes of prunings."""
         labels, names, orders = self.node_labels(tree), self.class_names(), self.class_orders()
-        return FittedModel(self.schema_, join_trees([tree]), self.node_values(tree), labels, names, orders)
+        return FittedModel(self.schema_, Forest.of(tree), self.node_values(tree), labels, names, orders)
 
     def in_table_units(self, tree: Tree, task: GrowthTask) -> Tree:
         """Returns the tree with thresholds in units of the table."""

@@ -223,17 +223,16 @@ def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
     weights = EntryWeights(real, whole, unit, num_terms, is_scaled)
     label, value, units = plan.rules.objective.quantise(target, weights, devices)
     padding = plan.entry_capacity - num_entries
-    pad = lambda x: _padded_after(x, padding)  # noqa: E731
     size = -(-num_entries // plan.entries_per_block) * plan.entries_per_block
-    # Unused places must not sort as entries of the first tree.
-    slot = _padded_after(root, padding, DONE)
-    return Entries(pad(row), pad(label), pad(value), slot, library.int32(size)), units
+    if padding:
+        row, label, value = (_padded_after(values, padding) for values in (row, label, value))
+        # Unused places must not sort as entries of the first tree.
+        root = _padded_after(root, padding, DONE)
+    return Entries(row, label, value, root, library.int32(size)), units
 
 
 def _padded_after(values: Shaped[AnyArray, "*axis entry"], padding: int, constant: int = 0) -> Any:
     """The values with so many more entries."""
-    if padding == 0:
-        return values
     widths = [(0, 0)] * (values.ndim - 1) + [(0, padding)]
     return library_of(values).pad(values, widths, constant_values=constant)
 
@@ -241,7 +240,7 @@ def _padded_after(values: Shaped[AnyArray, "*axis entry"], padding: int, constan
 def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
     """Returns the problem, with limits in units of the sums; pads codes to the entries if these start in row order."""
     codes = prepared.codes
-    if plan.starts_in_row_order:
+    if plan.starts_in_row_order and codes.shape[1] < plan.entry_capacity:
         codes = _padded_after(codes, plan.entry_capacity - codes.shape[1])
     library, limits, rules = library_of(codes), prepared.limits, plan.rules
     slack = C45_TOLERANCE if rules.is_c45 else 0.0
