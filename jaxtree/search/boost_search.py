@@ -45,7 +45,8 @@ class BoostSearchCV(BaseSettingsSearch):
             list of one, so that it may be a list of settings.
         n_iter: The number of settings that are drawn; all of a grid if None.
         cv: Number of folds, or a splitter of scikit-learn.
-        scoring: A name, a scorer, several in a list or dict, a function; the estimator's `score` if None.
+        scoring: A name, a scorer, several in a list or dict, a function; the estimator's `score` if None. Scorers get
+            an estimator that predicts the rows of the test part, and knows nothing else.
         refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses; or
             "ensemble": settings chosen by their out-of-fold predictions and one score (see
             `jaxtree.search.ensemble.select_with_replacement`), fitted on all rows, whose predictions are averaged:

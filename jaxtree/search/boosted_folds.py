@@ -19,6 +19,7 @@ from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.boosting.paused import Paused
 from jaxtree.errors import InterruptedFitWarning, TrainingError
 from jaxtree.estimators.boosting.training import BoostingRun
+from jaxtree.estimators.common.fixed import FixedPredictions
 from jaxtree.search.evaluation import Search
 from jaxtree.search.quick_scores import ScoresOfRows
 from jaxtree.search.search_progress import SearchProgress
@@ -262,22 +263,22 @@ def _fit_together(
         if member.stop == Stop.NOT_FINITE:
             return functools.partial(fail, numbers[place], member)
         fit_time, began = time.perf_counter() - began, time.perf_counter()
-        judged = model.judge(rows, member.scores[-1][:, : len(test)].T.astype(np.float64)).model
-        # A program of JAX makes the predictions, which the scorer asks for again.
-        predicted = (judged.predict_proba if is_classifier(judged) else judged.predict)(X_test)
-        return functools.partial(score, numbers[place], member, judged, predicted, fit_time)
+        # A program of JAX may make the predictions.
+        own_scores = member.scores[-1][:, : len(test)].T.astype(np.float64)
+        fixed = model.fixed_predictions(own_scores, rows.fields.get("offset"))
+        return functools.partial(score, numbers[place], member, fixed, fit_time)
 
     def fail(number: int, member: BoostedMember) -> None:
         text = f"{model.loss_}: derivatives after round {len(member.losses)} are {NO_NUMBERS}"
         keep(number, _failed(search, TrainingError(text), member.losses[:, -1]))
 
-    def score(number: int, member: BoostedMember, judged: Any, predicted: Any, fit_time: float) -> None:
+    def score(number: int, member: BoostedMember, fixed: FixedPredictions, fit_time: float) -> None:
         fitted = time.perf_counter()
-        scored = scores.score(judged, predicted)
+        scored = scores.score(fixed)
         score_time = time.perf_counter() - fitted
         result = {"fit_error": None, "fit_time": fit_time, "score_time": score_time, "test_scores": scored}
         rounds = member.best_round if settings[number].early_stopping else len(member.losses)
-        columns = np.asarray(predicted, np.float64).reshape(len(test), -1)
+        columns = np.asarray(fixed.predictions, np.float64).reshape(len(test), -1)
         if member.paused is not None:
             leg.pausing[number, fold] = member.paused
         was_cut = member.stop == Stop.NO_TIME

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import clone
 
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
@@ -86,41 +86,3 @@ def _fit_on_fold(model: Any, search: Search, fold: int) -> Any:
     own: Any = clone(model)
     X, y = safe_split(own, search.X, search.y, train)
     return own.fit(X, y, **check_method_params(search.X, params=search.fit_params, indices=train))
-
-
-def given(predicted: Float[np.ndarray, "row column"], classes: Any) -> BaseEstimator:
-    """Returns predictions as an estimator that scorers take: numbers, or probabilities of classes."""
-    return _GivenNumbers(predicted) if classes is None else _GivenShares(predicted, classes)
-
-
-class _GivenNumbers(RegressorMixin, BaseEstimator):
-    """A regressor whose predictions are known."""
-
-    def __init__(self, predicted: Float[np.ndarray, "row column"]):
-        self.predicted = predicted
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict(self, X: Any) -> Float[np.ndarray, "row *column"]:
-        return self.predicted[:, 0] if self.predicted.shape[1] == 1 else self.predicted
-
-
-class _GivenShares(ClassifierMixin, BaseEstimator):
-    """A classifier whose probabilities are known."""
-
-    def __init__(self, predicted: Float[np.ndarray, "row class"], classes: Any):
-        self.predicted, self.classes = predicted, classes
-
-    @property
-    def classes_(self) -> Any:
-        return self.classes
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"]:
-        return self.predicted
-
-    def predict(self, X: Any) -> Any:
-        return self.classes[self.predicted.argmax(axis=1)]

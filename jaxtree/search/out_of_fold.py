@@ -8,8 +8,9 @@ from jaxtyping import Float, Int
 from sklearn.base import is_classifier
 
 from jaxtree.boosting.ending import Deadline
+from jaxtree.estimators.common.fixed import fixed_predictions
 from jaxtree.estimators.common.scorers import scorer_named
-from jaxtree.search.ensemble import given, select_with_replacement
+from jaxtree.search.ensemble import select_with_replacement
 from jaxtree.search.evaluation import Search
 
 LEAST_CHANCE = 1e-15
@@ -48,7 +49,7 @@ class Yardstick(NamedTuple):
         if self.name in _QUICK:
             return _QUICK[self.name](predicted, target)
         named = target if self.classes is None else self.classes[target]
-        return float(scorer_named(self.name)(given(predicted, self.classes), np.empty((len(rows), 1)), named))
+        return float(fixed_predictions(predicted, self.classes).scored_by(scorer_named(self.name), named))
 
 
 def make_yardstick(name: str | None, y: Any, *, of_classes: bool) -> Yardstick:

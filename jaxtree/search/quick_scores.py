@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from sklearn import metrics
 from sklearn.base import is_classifier
 
-from jaxtree.search.ensemble import given
+from jaxtree.estimators.common.fixed import FixedPredictions, fixed_predictions
 from jaxtree.search.evaluation import Search
 from jaxtree.sklearn_compat import score_by_scorer
 
@@ -33,11 +33,11 @@ class ScoresOfRows:
         self._search, self._X, self._y, self._params = search, X, y, params
         self._quickly = _Checked(None if params else _metric_of(search.scorer, model, y))
 
-    def score(self, model: Any, predicted: Float[np.ndarray, "row *column"]) -> Any:
-        """Returns the score of a model that predicts these rows so, in the form of scikit-learn's `score`."""
+    def score(self, model: FixedPredictions) -> Any:
+        """Returns the score of the predictions of a model, in the form of scikit-learn's `score`."""
         search = self._search
         slowly = lambda: score_by_scorer(model, self._X, self._y, search.scorer, self._params, search.error_score)  # noqa: E731
-        return self._quickly(predicted, slowly)
+        return self._quickly(model.predictions, slowly)
 
 
 class ScoresOfPredictions:
@@ -51,12 +51,11 @@ class ScoresOfPredictions:
 
     def __init__(self, scorer: Any, y: Any, classes: Any):
         self._scorer, self._y, self._classes = scorer, y, classes
-        self._quickly = _Checked(_metric_of(scorer, given(np.zeros((len(y), 1)), classes), y))
+        self._quickly = _Checked(_metric_of(scorer, fixed_predictions(np.zeros((len(y), 1)), classes), y))
 
     def __call__(self, predicted: Float[np.ndarray, "row column"]) -> float:
         """Returns the score of these predictions."""
-        rows = np.empty((len(self._y), 1))
-        slowly = lambda: float(self._scorer(given(predicted, self._classes), rows, self._y))  # noqa: E731
+        slowly = lambda: float(fixed_predictions(predicted, self._classes).scored_by(self._scorer, self._y))  # noqa: E731
         is_column = self._classes is None and predicted.shape[1] == 1
         return self._quickly(predicted[:, 0] if is_column else predicted, slowly)
 

@@ -16,6 +16,7 @@ from jaxtree import (
     RandomForestClassifier,
     TreeSearchCV,
 )
+from jaxtree.estimators.common.fixed import fixed_predictions
 from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.resampling import cross_validate
 from tests.marks import rest_is_slow
@@ -142,3 +143,22 @@ def test_cross_validation_scores_folds_without_a_class():
     tree = DecisionTreeClassifier(max_depth=2)
     scores = cross_validate(tree, X[order], CLASS[order], cv=KFold(4), scoring="neg_log_loss")
     assert np.isfinite(scores["test_score"]).all()
+
+
+def test_fixed_predictions_are_scored_as_the_model_that_made_them():
+    target = CLASS == "a"
+    two = GradientBoostingClassifier(**FEW).fit(X, target)
+    numbers = GradientBoostingRegressor(**FEW).fit(X, NUMBER)
+    for model, y, names in (
+        (two, target, ("accuracy", "roc_auc", "neg_log_loss")),
+        (GradientBoostingClassifier(**FEW).fit(X, CLASS), CLASS, ("accuracy", "roc_auc_ovr", "neg_log_loss")),
+        (numbers, NUMBER, ("r2", "neg_max_error")),
+    ):
+        fixed = model.fixed_predictions(model.raw_scores(X))
+        assert fixed.score(X, y, WEIGHT) == model.score(X, y, WEIGHT)
+        for name in names:
+            assert fixed.scored_by(get_scorer(name), y) == get_scorer(name)(model, X, y)
+    with pytest.raises(AttributeError, match="predict_proba"):
+        get_scorer("neg_log_loss")(numbers.fixed_predictions(numbers.raw_scores(X)), X, NUMBER)
+    unscored = fixed_predictions(two.predict_proba(X), two.classes_)
+    assert not hasattr(unscored, "decision_function") and unscored.scored_by(get_scorer("roc_auc"), target) > 0.5

@@ -6,8 +6,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import get_scorer, log_loss, make_scorer
 from sklearn.model_selection._validation import _score
 
+from jaxtree.estimators.common.fixed import fixed_predictions
 from jaxtree.search import quick_scores
-from jaxtree.search.ensemble import given
 from jaxtree.search.evaluation import Search
 from jaxtree.search.quick_scores import ScoresOfPredictions, ScoresOfRows
 
@@ -20,6 +20,12 @@ CASES = {
     "another metric": ("roc_auc", lambda x: x[:, 0] > 0, 3),
     "a class that no row has": ("neg_log_loss", lambda x: np.digitize(x[:, 0], [-0.5, 0.5]), 3),
 }
+
+
+def fixed_of(model, x):
+    if isinstance(model, LogisticRegression):
+        return fixed_predictions(model.predict_proba(x), model.classes_)
+    return fixed_predictions(model.predict(x)[:, None], None)
 
 
 @pytest.mark.filterwarnings("ignore:Scoring failed")
@@ -42,12 +48,12 @@ def test_scores_are_those_of_scikit_learn(case, monkeypatch):
     monkeypatch.setattr(quick_scores, "score_by_scorer", asks)
     scores = ScoresOfRows(search, models[0], x[test], y[test], {})
     for model in models:
-        predicted = (model.predict_proba if kind is LogisticRegression else model.predict)(x[test])
         expected = _score(model, x[test], y[test], scorer, {}, np.nan)
-        np.testing.assert_array_equal(scores.score(model, predicted), expected)
+        np.testing.assert_array_equal(scores.score(fixed_of(model, x[test])), expected)
     assert len(asked) == num_asked
 
 
+@pytest.mark.filterwarnings("ignore:Scoring failed")
 def test_weights_of_rows_and_predictions_that_are_no_numbers_are_left_to_scikit_learn():
     x = np.random.default_rng(0).normal(size=(50, 1))
     model = LinearRegression().fit(x, x[:, 0] ** 2)
@@ -56,8 +62,8 @@ def test_weights_of_rows_and_predictions_that_are_no_numbers_are_left_to_scikit_
     for params in ({}, weight):
         scores = ScoresOfRows(search, model, x, x[:, 0], params)
         expected = _score(model, x, x[:, 0], search.scorer, params, np.nan)
-        for predicted in (model.predict(x), np.full(50, np.nan)):
-            assert scores.score(model, predicted) == expected
+        assert scores.score(fixed_of(model, x)) == expected
+        assert np.isnan(scores.score(fixed_predictions(np.full((50, 1), np.nan), None)))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -77,6 +83,6 @@ def test_scores_of_predictions_are_those_of_scikit_learn(case):
     scores = ScoresOfPredictions(scorer, y, classes)
     for seed in range(3):
         predicted = np.random.default_rng(seed).dirichlet(np.ones(max(num_columns, 2)), len(y))[:, :num_columns]
-        expected = by_scikit_learn(given(predicted, classes), np.empty((len(y), 1)), y)
+        expected = by_scikit_learn(fixed_predictions(predicted, classes), np.empty((len(y), 1)), y)
         assert scores(predicted) == expected
     assert len(asked) == (1 if case == "a class that no row has" else num_asked)

@@ -2,14 +2,13 @@
 
 import abc
 import copy
-import functools
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,20 +17,26 @@ from jaxtree.boosting.measured import Measured
 from jaxtree.boosting.refit import refit
 from jaxtree.dataset.collectives import fails_in_all, spans_processes
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
-from jaxtree.dataset.fields import read_fields
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.kept import FittedBoosting
 from jaxtree.estimators.boosting.loss_names import check_name
-from jaxtree.estimators.boosting.metrics import Judged, mean_loss, metric_of, staged
+from jaxtree.estimators.boosting.metrics import mean_loss, metric_of, staged
 from jaxtree.estimators.boosting.parameters import BoostingParameters
-from jaxtree.estimators.boosting.rows import evaluations_by_name, read_evaluation, scored_rows, target_of
+from jaxtree.estimators.boosting.rows import (
+    evaluations_by_name,
+    read_evaluation,
+    scored_rows,
+    target_of,
+    with_offset,
+)
 from jaxtree.estimators.boosting.training import BoostingRun, OnProgress
 from jaxtree.estimators.common.constraints import check_kept_trees, read_monotone
 from jaxtree.estimators.common.extras import RoutesExtras, fit_fields
+from jaxtree.estimators.common.fixed import FixedPredictions
 from jaxtree.estimators.common.parts import part_by_part
 from jaxtree.losses.links import predictions_of
-from jaxtree.losses.loss import BaseLoss, shifted
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.sources import is_source
 from jaxtree.tree.forest import Forest
 
@@ -267,27 +272,21 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
             X: A table, or a source.
             offset: What is added to the scores, as in `fit`.
         """
-        return self._with_offset(self._scores(X), offset)
+        return with_offset(self.loss_, self._scores(X), offset)
 
     def staged_scores(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row score"]]:
         """Yields the scores of every row after each round; see `raw_scores`."""
         values = self._values(X)
         for scores in staged(self.forest_, np.tile(self.start_, (len(values), 1)), values):
-            yield self._with_offset(scores, offset)
+            yield with_offset(self.loss_, scores, offset)
 
     def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
         """Returns predictions of rows that `encoder_.values` has encoded."""
         return self._predictions(self.model_.predict(values))
 
-    def judge(self, rows: Sample, scores: Float[np.ndarray, "row score"]) -> Judged:
-        """Returns rows of given scores as metrics take them."""
-        model, shifted = copy.copy(self), self._with_offset(scores, rows.fields.get("offset"))
-        predictions = functools.cache(lambda: self._predictions(shifted))
-        vars(model)["raw_scores"] = lambda X, offset=None: shifted
-        vars(model)["_scores"] = lambda X: scores
-        vars(model)["_predictions"] = lambda scores: predictions()
-        vars(model).setdefault("_model", None)  # check_is_fitted must pass; metrics never read the trees
-        return Judged(model, self._in_words(target_of(rows)), rows, scores)
+    @abc.abstractmethod
+    def fixed_predictions(self, scores: Float[np.ndarray, "row score"], offset: Any = None) -> FixedPredictions:
+        """Returns what the fitted loss predicts from scores and an offset, as an estimator that scorers take."""
 
     @abc.abstractmethod
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
@@ -302,24 +301,16 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
 
     def _mean_loss(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:
         """Returns the mean loss of rows."""
-        rows = self._check_rows(self.loss_, read_known(self.outputs(), X, y, sample_weight, extras))
+        rows = self._known_rows(X, y, sample_weight, extras)
         return mean_loss(self.loss_, self._scores(rows.X), rows)
 
-    def _in_words(self, target: Shaped[np.ndarray, "row *output"]) -> Shaped[np.ndarray, "row *output"]:
-        """Returns a target as the user has given it."""
-        return target
+    def _known_rows(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> Sample:
+        """Returns rows that the fitted loss allows."""
+        return self._check_rows(self.loss_, read_known(self.outputs(), X, y, sample_weight, extras))
 
     @part_by_part
     def _scores(self, X: Any) -> Float[np.ndarray, "row score"]:
         return self.model_.predict(self._values(X))
-
-    def _with_offset(self, scores: Float[np.ndarray, "row score"], offset: Any) -> Float[np.ndarray, "row score"]:
-        if offset is None:
-            return scores
-        offset = read_fields({"offset": offset}, len(scores))["offset"]
-        if offset.shape[1:] not in ((), scores.shape[1:]):
-            raise InvalidInputError(f"offset must have 1 or {scores.shape[1]} columns, got {offset.shape[1]}")
-        return shifted(scores.T, offset, self.loss_.has_location).T
 
     def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row column"]:
         """Returns what the loss predicts from scores."""

@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
+from jaxtree.estimators.boosting.rows import with_offset
 from jaxtree.estimators.common.conventions import Words
+from jaxtree.estimators.common.fixed import FixedNumbers
 from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.losses import distributions
 from jaxtree.losses.distribution import Distribution
@@ -68,11 +70,11 @@ class DistributionBoosting(PredictsNumbers, BaseBoosting):
 
     def predict(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, " row"]:
         """Returns the mean of every row; see `raw_scores`."""
-        return self._predictions(self.raw_scores(X, offset=offset))[:, 0]
+        return self.fixed_predictions(self.raw_scores(X, offset=offset)).predict()
 
     def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, " row"]]:
         """Yields the means of every row after each round."""
-        return (self._predictions(scores)[:, 0] for scores in self.staged_scores(X, offset=offset))
+        return (self.fixed_predictions(scores).predict() for scores in self.staged_scores(X, offset=offset))
 
     def predict_dist(self, X: Any, *, offset: Any = None) -> PredictedDistribution:
         """Returns the distribution of every row; see `raw_scores`."""
@@ -106,6 +108,10 @@ class DistributionBoosting(PredictsNumbers, BaseBoosting):
         """
         check_is_fitted(self)
         return -self._mean_loss(X, y, sample_weight, extras)
+
+    def fixed_predictions(self, scores: Float[np.ndarray, "row score"], offset: Any = None) -> FixedNumbers:
+        """Returns the means of scores and an offset, as an estimator that scorers take."""
+        return FixedNumbers(self._predictions(with_offset(self.loss_, scores, offset))[:, 0])
 
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
         if outputs.number > 1:

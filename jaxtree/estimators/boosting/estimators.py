@@ -1,7 +1,8 @@
 """Gradient boosting with scikit-learn's conventions."""
 
 import dataclasses
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,8 +15,11 @@ from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.loss_names import LOSSES
+from jaxtree.estimators.boosting.metrics import mean_loss
+from jaxtree.estimators.boosting.rows import with_offset
 from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.extras import check_fields
+from jaxtree.estimators.common.fixed import FixedClasses, FixedNumbers
 from jaxtree.estimators.common.parameters import BALANCED
 from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.estimators.common.prediction import PredictsClasses
@@ -111,7 +115,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
 
     def predict(self, X: Any, *, offset: Any = None) -> Shaped[np.ndarray, " row"]:
         """Returns the most probable class of every row, of equal ones the first; see `raw_scores`."""
-        return self._most_probable(self.raw_scores(X, offset=offset))
+        return self.fixed_predictions(self.raw_scores(X, offset=offset)).predict()
 
     def predict_proba(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row class"]:
         """Returns the probability of every class of `classes_`; see `raw_scores`."""
@@ -132,8 +136,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
 
     def decision_function(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *class"]:
         """Returns the scores of every row: of two classes the log odds of the second, else a column a class."""
-        scores = self.raw_scores(X, offset=offset)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return _columns(self.raw_scores(X, offset=offset))
 
     def staged_predict_proba(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row class"]]:
         """Yields the probabilities of every row after each round."""
@@ -141,7 +144,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
 
     def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[Shaped[np.ndarray, " row"]]:
         """Yields the most probable class of every row after each round."""
-        return map(self._most_probable, self.staged_scores(X, offset=offset))
+        return (self.fixed_predictions(scores).predict() for scores in self.staged_scores(X, offset=offset))
 
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
         if outputs.number > 1:
@@ -151,11 +154,10 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
             raise InvalidInputError(f"boosting needs two classes or more, got {number} class")
         return logistic() if number == 2 else softmax(number, self.hessian)
 
-    def _in_words(self, target: Shaped[np.ndarray, " row"]) -> Shaped[np.ndarray, " row"]:
-        return self.classes_[target]
-
-    def _most_probable(self, scores: Float[np.ndarray, "row score"]) -> Shaped[np.ndarray, " row"]:
-        return self.classes_[self._predictions(scores).argmax(axis=1)]
+    def fixed_predictions(self, scores: Float[np.ndarray, "row score"], offset: Any = None) -> FixedClasses:
+        """Returns the probabilities of scores and an offset, as an estimator that scorers take."""
+        moved = with_offset(self.loss_, scores, offset)
+        return FixedClasses(self._predictions(moved), self.classes_, _columns(moved))
 
     def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row class"]:
         shares = super()._predictions(scores)
@@ -214,11 +216,11 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
 
     def predict(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *prediction"]:
         """Returns the number of every row; of several outputs or quantiles a column each; see `raw_scores`."""
-        return self._as_given(self._predictions(self.raw_scores(X, offset=offset)))
+        return self.fixed_predictions(self.raw_scores(X, offset=offset)).predict()
 
     def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row *prediction"]]:
         """Yields the predictions of every row after each round."""
-        return (self._as_given(self._predictions(scores)) for scores in self.staged_scores(X, offset=offset))
+        return (self.fixed_predictions(scores).predict() for scores in self.staged_scores(X, offset=offset))
 
     @property
     def score_name_(self) -> str:
@@ -260,5 +262,20 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
             )
         return squared(outputs.number)
 
-    def _as_given(self, numbers: Float[np.ndarray, "row prediction"]) -> Float[np.ndarray, "row *prediction"]:
-        return numbers[:, 0] if self.is_vector_ and numbers.shape[1] == 1 else numbers
+    def fixed_predictions(self, scores: Float[np.ndarray, "row score"], offset: Any = None) -> FixedNumbers:
+        """Returns the predictions of scores and an offset, as an estimator that scorers take."""
+        numbers = self._predictions(with_offset(self.loss_, scores, offset))
+        is_vector = self.is_vector_ and numbers.shape[1] == 1
+        score_by = functools.partial(self._minus_loss, scores) if self._scores_by_loss else None
+        return FixedNumbers(numbers[:, 0] if is_vector else numbers, score_by)
+
+    def _minus_loss(
+        self, scores: Float[np.ndarray, "row score"], X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]
+    ) -> float:
+        """Returns minus the mean loss of rows of known scores."""
+        return -mean_loss(self.loss_, scores, self._known_rows(X, y, sample_weight, extras))
+
+
+def _columns(scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row *score"]:
+    """Returns the scores of two classes, those of the second, as a vector."""
+    return scores[:, 0] if scores.shape[1] == 1 else scores

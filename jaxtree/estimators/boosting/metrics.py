@@ -12,7 +12,8 @@ from jaxtree.boosting.measured import Measure, Measured
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.rows import target_of, weight_of
+from jaxtree.estimators.boosting.rows import target_in_words, target_of, weight_of
+from jaxtree.estimators.common.fixed import FixedPredictions
 from jaxtree.estimators.common.scorers import of_all_classes, scorer_named, weighted_if_taken
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest
@@ -20,20 +21,29 @@ from jaxtree.tree.nodes import target_means
 from jaxtree.tree.predictor import Predictor
 
 
-class Judged(NamedTuple):
-    """The rows of an evaluation after a round, as metrics take them.
+class Evaluation(NamedTuple):
+    """Rows that rounds are measured on.
 
     Attributes:
-        model: An estimator that predicts these rows, whatever table it is given.
-        target: The target in the user's words.
+        name: Their name.
         rows: The rows.
-        scores: Their scores.
+        values: What thresholds are compared with.
+        predict: Returns what scores and an offset predict.
     """
 
-    model: Any
-    target: Shaped[np.ndarray, "row *output"]
+    name: str
     rows: Sample
-    scores: Float[np.ndarray, "row score"]
+    values: Float[np.ndarray, "row feature"]
+    predict: Callable[[Float[np.ndarray, "row score"], Any], FixedPredictions]
+
+    @property
+    def target(self) -> Shaped[np.ndarray, "row *output"]:
+        """The target as the user has given it."""
+        return target_in_words(self.rows)
+
+    def predictions(self, scores: Float[np.ndarray, "row score"]) -> FixedPredictions:
+        """Returns the predictions of the rows, as an estimator."""
+        return self.predict(scores, self.rows.fields.get("offset"))
 
 
 class Metric(NamedTuple):
@@ -41,12 +51,12 @@ class Metric(NamedTuple):
 
     Attributes:
         name: Its name in `evals_result_`.
-        of: The function that measures.
+        of: The function that measures them, given their scores.
         is_better_if_greater: Whether it is better if it is greater.
     """
 
     name: str
-    of: Callable[[Judged], Any]
+    of: Callable[[Evaluation, Float[np.ndarray, "row score"]], Any]
     is_better_if_greater: bool
 
 
@@ -89,8 +99,8 @@ def mean_loss(loss: BaseLoss, scores: Float[np.ndarray, "row score"], rows: Samp
         return float(_mean_loss(scores.T, target_of(rows), weight_of(rows), rows.fields, loss=loss))
 
 
-def _mean_of(loss: BaseLoss) -> Callable[[Judged], Any]:
-    return lambda judged: mean_loss(loss, judged.scores, judged.rows)
+def _mean_of(loss: BaseLoss) -> Callable[..., Any]:
+    return lambda evaluation, scores: mean_loss(loss, scores, evaluation.rows)
 
 
 @compiled("loss", what=lambda *_, loss: f"the mean of {loss}", options=options_of_small_programs)
@@ -98,36 +108,20 @@ def _mean_loss(scores: Any, target: Any, weight: Any, extras: Any, *, loss: Base
     return loss.mean(jnp.asarray(scores), target, weight, extras)
 
 
-def _scored_by(scorer: Callable[..., Any]) -> Callable[[Judged], Any]:
-    def score(judged: Judged) -> Any:
-        own = weighted_if_taken(scorer, judged.rows.weight)
-        return own(judged.model, np.empty((len(judged.scores), 1)), judged.target)
+def _scored_by(scorer: Callable[..., Any]) -> Callable[..., Any]:
+    def score(evaluation: Evaluation, scores: Float[np.ndarray, "row score"]) -> Any:
+        own = weighted_if_taken(scorer, evaluation.rows.weight)
+        return evaluation.predictions(scores).scored_by(own, evaluation.target)
 
     return score
 
 
-def _function_of_predictions(function: Callable[..., Any]) -> Callable[[Judged], Any]:
-    def value(judged: Judged) -> Any:
-        own = weighted_if_taken(function, judged.rows.weight)
-        return own(judged.target, judged.model.predict(np.empty((len(judged.scores), 1))))
+def _function_of_predictions(function: Callable[..., Any]) -> Callable[..., Any]:
+    def value(evaluation: Evaluation, scores: Float[np.ndarray, "row score"]) -> Any:
+        own = weighted_if_taken(function, evaluation.rows.weight)
+        return own(evaluation.target, evaluation.predictions(scores).predict())
 
     return value
-
-
-class Evaluation(NamedTuple):
-    """Rows that rounds are measured on.
-
-    Attributes:
-        name: Their name.
-        rows: The rows.
-        values: What thresholds are compared with.
-        judge: Returns the rows as metrics take them, for given scores.
-    """
-
-    name: str
-    rows: Sample
-    values: Float[np.ndarray, "row feature"]
-    judge: Callable[[Sample, Float[np.ndarray, "row score"]], Judged]
 
 
 class Recorder:
@@ -187,8 +181,7 @@ class Recorder:
         """Returns all metrics of an evaluation after each round."""
         measured = []
         for scores in staged(trees, self._scores[number], own.values):
-            judged = own.judge(own.rows, scores)
-            measured.append([float(metric.of(judged)) for metric in self._metrics])
+            measured.append([float(metric.of(own, scores)) for metric in self._metrics])
             self._scores[number] = scores
         return measured
 

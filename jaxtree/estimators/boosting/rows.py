@@ -1,20 +1,42 @@
-"""Rows of a boosted fit as losses take them, and the rows that are measured beside."""
+"""Rows of a boosted fit as losses take them, the rows that are measured beside, and offsets of scores."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Shaped, UInt
+from jaxtyping import Float, Shaped, UInt
 
 from jaxtree.boosting.round_tree import ScoredRows
+from jaxtree.dataset.fields import read_fields
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.growing import padded_rows
+from jaxtree.losses.loss import BaseLoss, shifted
 
 
 def target_of(sample: Sample) -> Shaped[np.ndarray, "row *output"]:
     """Returns the target as losses take it: of several outputs a column each."""
     return sample.target[0] if len(sample.target) == 1 else sample.target.T
+
+
+def target_in_words(sample: Sample) -> Shaped[np.ndarray, "row *output"]:
+    """Returns the target as the user has given it."""
+    target = target_of(sample)
+    return sample.outputs.classes[0][target] if sample.outputs.classes else target
+
+
+def with_offset(loss: BaseLoss, scores: Float[np.ndarray, "row score"], offset: Any) -> Float[np.ndarray, "row score"]:
+    """Returns scores to which an offset is added, if there is one.
+
+    Raises:
+        InvalidInputError: It has another number of rows, or of columns.
+    """
+    if offset is None:
+        return scores
+    offset = read_fields({"offset": offset}, len(scores))["offset"]
+    if offset.shape[1:] not in ((), scores.shape[1:]):
+        raise InvalidInputError(f"offset must have 1 or {scores.shape[1]} columns, got {offset.shape[1]}")
+    return shifted(scores.T, offset, loss.has_location).T
 
 
 def weight_of(sample: Sample) -> Shaped[np.ndarray, " row"]:

@@ -66,7 +66,9 @@ class BoostingRun:
         self._model, self._metrics, self._kept = model, metrics, kept
         self._value_before: float | None = None
         values_of = dataset.encoder.values
-        self._evaluations = [Evaluation(name, own, values_of(own.X), model.judge) for name, own in held.items()]
+        self._evaluations = [
+            Evaluation(name, own, values_of(own.X), model.fixed_predictions) for name, own in held.items()
+        ]
 
     def make(self, callbacks: Sequence[OnProgress], mesh: Mesh | None) -> None:
         """Makes the rounds, on the devices of a mesh if there is one, and gives the model its trees."""
@@ -80,7 +82,7 @@ class BoostingRun:
         before = [self._scores_before(own.values, data.start) for own in self._evaluations]
         if self._kept is not None and self._metrics and self._evaluations:
             own = self._evaluations[0]
-            self._value_before = float(self._metrics[0].of(own.judge(own.rows, before[0])))
+            self._value_before = float(self._metrics[0].of(own, before[0]))
         recorder = Recorder(self._evaluations, name_of(model.loss_), self._metrics, before)
         with progress_of_trees(model.verbose, model.n_estimators - earlier, "boosting", "rounds are done") as on_grown:
 
