@@ -16,7 +16,8 @@ from jaxtyping import Array, Int32
 
 from benchmarks.compile_only.programs import NUM_BINS, NUM_FEATURES, Program
 from jaxtree.boosting import boost, logistic, quantile, softmax, squared
-from jaxtree.boosting.booster import BaseLearner, BoostData, Shrinkage
+from jaxtree.boosting.booster import Shrinkage
+from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.many import Bounds, Member, boost_many
 from jaxtree.boosting.round_tree import ScoredRows

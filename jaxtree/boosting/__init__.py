@@ -1,13 +1,13 @@
 """Gradient boosting of trees, from any loss."""
 
 from jaxtree.boosting import distributions as distributions
-from jaxtree.boosting.booster import BaseLearner as BaseLearner
-from jaxtree.boosting.booster import BoostData as BoostData
 from jaxtree.boosting.booster import Boosted as Boosted
-from jaxtree.boosting.booster import Earlier as Earlier
 from jaxtree.boosting.booster import NewRounds as NewRounds
 from jaxtree.boosting.booster import boost as boost
 from jaxtree.boosting.columns import ColumnFractions as ColumnFractions
+from jaxtree.boosting.data import BaseLearner as BaseLearner
+from jaxtree.boosting.data import BoostData as BoostData
+from jaxtree.boosting.data import Earlier as Earlier
 from jaxtree.boosting.dropping import Dropping as Dropping
 from jaxtree.boosting.ending import Stop as Stop
 from jaxtree.boosting.round_tree import ScoredRows as ScoredRows

@@ -13,23 +13,24 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Real
 
 from jaxtree.arrays import AnyArray
-from jaxtree.boosting.checks import check_boosting, check_ordered
+from jaxtree.boosting.checks import check_boosting, check_data, check_ordered
+from jaxtree.boosting.data import BaseLearner, BoostData, Earlier
 from jaxtree.boosting.dropping import keep_trees, with_shares
 from jaxtree.boosting.ending import NO_NUMBERS, Stop
 from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import BoostState, Made, blank_trees, loss_before, make_rounds
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
-from jaxtree.buckets import row_bucket
 from jaxtree.errors import InvalidInputError, TrainingError
-from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Features, Limits, Missing, Rules, Sizes
-from jaxtree.growth.inputs.checks import check_features, check_limits, check_number, check_rules
+from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Rules
+from jaxtree.growth.inputs.checks import check_features, check_limits, check_number, check_rules, check_sizes
 from jaxtree.growth.inputs.mesh import ROWS, as_rows, check_mesh, devices_of, platform_of
 from jaxtree.growth.inputs.newton import NARROW_BITS, Newton, Penalties
 from jaxtree.growth.loop.prepare import Prepared, prepare
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
+from jaxtree.tree.checks import known
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 
 ROUNDS_AT_A_TIME = 25
@@ -58,62 +59,6 @@ class NewRounds(NamedTuple):
 
 OnRounds: TypeAlias = Callable[[NewRounds], bool]
 """Progress callback; a true result stops the boosting."""
-
-
-class BaseLearner(NamedTuple):
-    """How the tree of a round is grown.
-
-    Attributes:
-        limits: When nodes are not split. Weights are second derivatives.
-        sizes: The number of bins, and the most nodes of a tree.
-        missing: The branch of rows whose value is missing; they are not shared out.
-        counts_rows: Whether the least numbers of rows in the limits count rows; if not, they are weights.
-    """
-
-    limits: Limits
-    sizes: Sizes
-    missing: Missing = Missing.LEARN
-    counts_rows: bool = False
-
-
-class Earlier(NamedTuple):
-    """Scores after earlier rounds, from which boosting continues (warm start).
-
-    Attributes:
-        number: How many there were.
-        scores: The scores of all rows after them.
-        evaluated: Those of the rows of every evaluation.
-    """
-
-    number: int
-    scores: Float[AnyArray, "score row"]
-    evaluated: tuple[Float[AnyArray, "score row"], ...] = ()
-
-
-class BoostData(NamedTuple):
-    """The data of a boosting.
-
-    Attributes:
-        rows: The rows that trees are grown on. Scores have 64 bits; those of very many rows have 32, see `score_type`.
-        features: How the features may be split; by thresholds if None.
-        evaluations: Other rows, whose loss is recorded; the first decide when to stop.
-        start: The scores before the first tree; those that are best for all rows together if not given. Rows of which
-            other processes have a part need it.
-        earlier: Rounds that were made before, with the start that is given; none if None.
-        num_rows: The number of rows without padding, where other processes have a part of them.
-    """
-
-    rows: ScoredRows
-    features: Features | None = None
-    evaluations: tuple[ScoredRows, ...] = ()
-    start: Float[np.ndarray, " score"] | None = None
-    earlier: Earlier | None = None
-    num_rows: int | None = None
-
-    @property
-    def size(self) -> int:
-        """The number of rows that precisions follow from: those of one process, padded as there."""
-        return len(self.rows.weight) if self.num_rows is None else row_bucket(self.num_rows)
 
 
 class Boosted(NamedTuple):
@@ -189,6 +134,24 @@ def boost(
     check_number("num_rounds", num_rounds, -NO_LIMIT)
     if num_rounds <= first:
         raise InvalidInputError(f"num_rounds must be at least {first + 1}, got {num_rounds}")
+    check_sizes(learner.sizes)
+    check_data(data, loss, learner.sizes.num_bins)
+    options = {"num_rounds": num_rounds, "seed": seed, "on_rounds": on_rounds, "mesh": mesh}
+    return boost_checked(data, loss, learner, shrinkage, **options)
+
+
+def boost_checked(
+    data: BoostData,
+    loss: BaseLoss,
+    learner: BaseLearner,
+    shrinkage: Shrinkage,
+    *,
+    num_rounds: int,
+    seed: int,
+    on_rounds: OnRounds | None = None,
+    mesh: Mesh | None = None,
+) -> Boosted:
+    """Boosts trees as `boost` does, on arrays of rows that are known to be right."""
     if mesh is not None:
         check_mesh(mesh)
         if loss.joins_rows:
@@ -203,12 +166,12 @@ def open_boosting(
 ) -> tuple["Call", BoostState]:
     """Returns what all calls of the compiled loop are given, and the state before the first; needs 64-bit types."""
     rows = data.rows
-    check_boosting(data, loss, learner, shrinkage)
+    check_boosting(data, learner, shrinkage)
     start = _start(data, loss)
     plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
     if plan.rules.has_monotone:
         check_ordered(loss)
-    precision = score_type(rows, data.size)
+    precision = score_type(rows, data.size) if data.precision is None else data.precision
     place = functools.partial(_placed, mesh=mesh, precision=precision)
     rows, evaluations = _divided(rows, place), jax.tree.map(place, data.evaluations)
     start = np.asarray(start, precision)
@@ -217,15 +180,12 @@ def open_boosting(
 
 
 def _start(data: BoostData, loss: BaseLoss) -> Float[np.ndarray, " score"]:
-    """The scores before the first tree, after a check of the rows; those of other processes are not at hand."""
+    """The scores before the first tree."""
     rows = data.rows
-    if not all(getattr(values, "is_fully_addressable", True) for values in (rows.target, rows.weight)):
-        if data.start is None:
-            raise InvalidInputError("rows of which other processes have a part need start, got None")
-        return data.start
-    loss.check_fit(np.asarray(rows.target)[np.asarray(rows.weight) > 0], _present(rows))
     if data.start is not None:
         return data.start
+    if known(rows.target) is None:
+        raise InvalidInputError("rows of which other processes have a part need start, got None")
     return loss.start(np.asarray(rows.target), np.asarray(rows.weight), rows.extras)
 
 
@@ -307,7 +267,7 @@ def reason_to_stop(state: BoostState, shrinkage: Shrinkage, num_rounds: int, is_
     """Why boosting has ended; None if it goes on."""
     if not state.is_finite:
         return Stop.NOT_FINITE
-    if is_evaluated and int(state.round) - int(state.best_round) >= shrinkage.patience:
+    if is_evaluated and not shrinkage.stopping.has_patience(int(state.round), int(state.best_round)):
         return Stop.NO_BETTER_LOSS
     return Stop.ALL_ROUNDS if int(state.round) >= num_rounds else None
 
@@ -392,9 +352,3 @@ def forest_of(trees: Tree, number: int) -> Forest:
     flat = jax.tree.map(joined, trees)
     links = {name: getattr(flat, name) + np.repeat(first, capacity) for name in ("first_child", "parent", "root")}
     return take_trees(dataclasses.replace(flat, **links), first)
-
-
-def _present(rows: ScoredRows) -> dict[str, Real[np.ndarray, "..."]]:
-    """The extras of the rows of some weight."""
-    is_there = np.asarray(rows.weight) > 0
-    return {name: np.asarray(values)[is_there] for name, values in rows.extras.items()}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jaxtree import forks
+from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
@@ -21,13 +22,31 @@ from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.checks import known
 
 
-def check_boosting(data: Any, loss: BaseLoss, learner: Any, shrinkage: Shrinkage) -> None:
-    """Checks what is neither checked by the loss nor by the rules and limits of growth.
+def check_data(data: BoostData, loss: BaseLoss, num_bins: int) -> None:
+    """Checks arrays of rows, and that the loss allows their targets.
 
     Args:
-        data: A `BoostData`.
+        data: The rows, and those of evaluations.
         loss: The loss.
-        learner: A `BaseLearner`.
+        num_bins: The number of codes that a feature may have.
+    """
+    check_rows(data.rows, num_bins)
+    for number, evaluation in enumerate(data.evaluations):
+        check_rows(evaluation, num_bins, f"evaluation {number}")
+    check_start(data.start, data.earlier, loss, (data.rows, *data.evaluations))
+    weight, target = known(data.rows.weight), known(data.rows.target)
+    if weight is not None and target is not None:
+        is_there = weight > 0
+        extras = {name: np.asarray(values)[is_there] for name, values in data.rows.extras.items()}
+        loss.check_fit(target[is_there], extras)
+
+
+def check_boosting(data: BoostData, learner: BaseLearner, shrinkage: Shrinkage) -> None:
+    """Checks what is neither checked by the loss nor by the rules and limits of growth, beside arrays that are right.
+
+    Args:
+        data: The rows, and those of evaluations.
+        learner: How trees are grown.
         shrinkage: How the boosting holds back.
     """
     forks.check_is_whole("boosting")
@@ -38,9 +57,7 @@ def check_boosting(data: Any, loss: BaseLoss, learner: Any, shrinkage: Shrinkage
     check_sizes(learner.sizes)
     if learner.sizes.num_roots != 1:
         raise InvalidInputError(f"num_roots must be 1, as a round has one tree, got {learner.sizes.num_roots}")
-    check_rows(data.rows, learner.sizes.num_bins)
-    check_evaluations(data.evaluations, data.rows, learner.sizes.num_bins)
-    check_start(data.start, data.earlier, loss, (data.rows, *data.evaluations))
+    check_evaluations(data.evaluations, data.rows)
     check_shrinkage(shrinkage)
 
 
@@ -96,11 +113,10 @@ def check_rows(rows: ScoredRows, num_bins: int, what: str = "rows") -> None:
         raise InvalidInputError(f"weight must be above 0 for some row, got 0 for all {num_rows}")
 
 
-def check_evaluations(evaluations: Sequence[ScoredRows], rows: ScoredRows, num_bins: int) -> None:
+def check_evaluations(evaluations: Sequence[ScoredRows], rows: ScoredRows) -> None:
     """Checks that rows of evaluations are like those that trees are grown on."""
     for number, evaluation in enumerate(evaluations):
         what = f"evaluation {number}"
-        check_rows(evaluation, num_bins, what)
         if len(evaluation.codes) != len(rows.codes):
             raise InvalidInputError(
                 f"codes of {what} must have {len(rows.codes)} features, as the rows have, got {len(evaluation.codes)}"

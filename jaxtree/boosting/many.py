@@ -9,9 +9,10 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Bool, Float
 
-from jaxtree.boosting.booster import BaseLearner, BoostData, Call, forest_of, open_boosting, reason_to_stop
+from jaxtree.boosting.booster import Call, forest_of, open_boosting, reason_to_stop
 from jaxtree.boosting.checks import check_members
 from jaxtree.boosting.columns import ColumnFractions
+from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.ending import Deadline, Pace, Stop
 from jaxtree.boosting.many_rounds import ManyMade, ManyStates, OwnRows, Slots, divide_slots, make_rounds_of_many
 from jaxtree.boosting.memory import slots_for

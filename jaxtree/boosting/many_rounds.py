@@ -17,9 +17,9 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Bool, Float, Int32, Shaped
 
 from jaxtree.arrays import AnyArray
+from jaxtree.boosting.early_stopping import NO_PATIENCE
 from jaxtree.boosting.round_tree import Rates, ScoredRows
 from jaxtree.boosting.rounds import BoostState, Made, blank_trees, make_round
-from jaxtree.boosting.shrinkage import NO_PATIENCE
 from jaxtree.compilation import compiled, quick_options
 from jaxtree.growth.loop.prepare import Prepared
 from jaxtree.growth.plan.plan import Plan
@@ -174,8 +174,8 @@ def _make_rounds(
     trees = _blank_trees(plan, num_made, num_slots) if keeps_trees else None
 
     def goes_on(own: BoostState) -> Bool[Array, " slot"]:
-        hopes = own.round - own.best_round < rates.patience
-        return (own.round < rates.end) & own.is_finite & (hopes | (not evaluations))
+        has_patience = rates.stopping.has_patience(own.round, own.best_round)
+        return (own.round < rates.end) & own.is_finite & (has_patience | (not evaluations))
 
     def make_next(
         carry: tuple[Int32[Array, ""], ManyStates, ManyMade],
@@ -209,7 +209,7 @@ def _after_round(states: ManyStates, moved: BoostState, is_alive: Bool[Array, " 
     frozen = moved._replace(scores=states.own.scores, evaluated=states.own.evaluated)
     own = jax.tree.map(functools.partial(_where, is_alive), frozen, states.own)
     own = own._replace(scores=moved.scores, evaluated=moved.evaluated)
-    is_better = (own.best_round == own.round) | (rates.patience == NO_PATIENCE)
+    is_better = (own.best_round == own.round) | (rates.stopping.patience == NO_PATIENCE)
     is_kept = is_alive & own.is_finite & is_better
     return ManyStates(own, tuple(map(functools.partial(_where, is_kept), moved.evaluated, states.kept)))
 

@@ -27,9 +27,6 @@ def score_type(rows: ScoredRows, num_rows: int) -> type[np.floating]:
     """
     if num_rows <= MOST_ROWS_IN_DOUBLE:
         return np.float64
-    if not getattr(rows.target, "is_fully_addressable", True):
-        # Those of all processes are placed with the type that they need.
-        return np.dtype(rows.weight.dtype).type
     is_there, target = np.asarray(rows.weight) > 0, np.asarray(rows.target)
     if target.dtype.kind != "f" or not is_there.any():
         return np.float32

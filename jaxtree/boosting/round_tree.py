@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int32, Shaped, UInt, UInt32
 from jaxtree.arrays import AnyArray, FloatLike, mix, safe_divide
 from jaxtree.boosting.columns import draw_columns
 from jaxtree.boosting.dropping import Dropping
+from jaxtree.boosting.early_stopping import EarlyStopping
 from jaxtree.boosting.leaves import (
     Leaves,
     exact_sum,
@@ -66,8 +67,7 @@ class Rates(NamedTuple):
         sample: How the rows of a tree are drawn.
         dropping: How trees are dropped; None where none are.
         least_gain: The least loss that a split must save.
-        patience: The number of rounds without a better loss of the first evaluation after which boosting stops.
-        tolerance: How much less a loss must be to be better.
+        stopping: When boosting stops by the loss of the first evaluation.
         end: The number of rounds at which to end.
         seed: The seed of what is drawn; a draw depends on it, the round and the row.
         penalties: The penalties of steps.
@@ -80,8 +80,7 @@ class Rates(NamedTuple):
     sample: Sample
     dropping: Dropping | None
     least_gain: Float[AnyArray, ""]
-    patience: Int32[AnyArray, ""]
-    tolerance: Float[AnyArray, ""]
+    stopping: EarlyStopping
     end: Int32[AnyArray, ""]
     seed: UInt32[AnyArray, ""]
     penalties: Penalties

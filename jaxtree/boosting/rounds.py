@@ -127,8 +127,8 @@ def _make_rounds(
     def goes_on(carry):
         state, _ = carry
         in_time = state.round < jnp.minimum(rates.end, first + num_made)
-        hopes = state.round - state.best_round < rates.patience
-        return in_time & state.is_finite & (hopes | (not evaluations))
+        has_patience = rates.stopping.has_patience(state.round, state.best_round)
+        return in_time & state.is_finite & (has_patience | (not evaluations))
 
     def make_next(carry):
         state, made = carry
@@ -255,7 +255,7 @@ def _with_best(state: BoostState, losses: list[Float[Array, ""]], rates: Rates) 
     """The state, after the losses of its last round."""
     if not losses:
         return state
-    is_better = (losses[0] < state.best - rates.tolerance) & state.is_finite
+    is_better = rates.stopping.is_better(losses[0], state.best) & state.is_finite
     return state._replace(
         best=jnp.where(is_better, losses[0], state.best),
         best_round=jnp.where(is_better, state.round, state.best_round),

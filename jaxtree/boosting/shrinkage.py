@@ -9,14 +9,12 @@ from jaxtyping import Float, Float64
 
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.dropping import Dropping
+from jaxtree.boosting.early_stopping import NO_PATIENCE, EarlyStopping
 from jaxtree.boosting.round_tree import Rates
 from jaxtree.boosting.samples import Sample, Uniform
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.inputs.newton import Penalties
 from jaxtree.growth.loop.prepare import Prepared
-
-NO_PATIENCE = 2**31 - 1
-"""Rounds without a better loss that no boosting reaches."""
 
 
 class Shrinkage(NamedTuple):
@@ -50,6 +48,11 @@ class Shrinkage(NamedTuple):
     patience: int = NO_PATIENCE
     tolerance: float = 0.0
 
+    @property
+    def stopping(self) -> EarlyStopping:
+        """When boosting stops by the loss of the first evaluation."""
+        return EarlyStopping(self.patience, self.tolerance)
+
 
 def rates_of(shrinkage: Shrinkage, prepared: Prepared, num_rounds: int, seed: int) -> Rates:
     """Returns the numbers of the compiled loop, with the learning rate of every round."""
@@ -58,8 +61,7 @@ def rates_of(shrinkage: Shrinkage, prepared: Prepared, num_rounds: int, seed: in
         sample=jax.tree.map(np.float64, shrinkage.sample),
         dropping=jax.tree.map(np.float64, shrinkage.dropping),
         least_gain=np.float64(shrinkage.least_gain),
-        patience=np.int32(shrinkage.patience),
-        tolerance=np.float64(shrinkage.tolerance),
+        stopping=EarlyStopping(np.int32(shrinkage.patience), np.float64(shrinkage.tolerance)),
         end=np.int32(num_rounds),
         seed=np.uint32(seed),
         penalties=Penalties(*(np.float64(x) for x in (shrinkage.l2, shrinkage.l1, shrinkage.max_step))),

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from jaxtree.boosting.measured import Measured
+from jaxtree.boosting.early_stopping import Measured
 from jaxtree.errors import InvalidInputError
 from jaxtree.files.losses import AbsentLoss
 from jaxtree.files.records import check, require, require_finite

@@ -12,13 +12,13 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.base import clone, is_classifier
 
-from jaxtree.boosting.booster import BoostData
+from jaxtree.boosting.data import BoostData
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Deadline, Stop
 from jaxtree.boosting.many import BoostedMember, Bounds, Member, boost_many
 from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.boosting.paused import Paused
 from jaxtree.errors import InterruptedFitWarning, TrainingError
-from jaxtree.estimators.boosting.training import BoostingRun
+from jaxtree.estimators.boosting.training import BoostingTask, encode
 from jaxtree.estimators.common.fixed import FixedPredictions
 from jaxtree.search.evaluation import Search
 from jaxtree.search.quick_scores import ScoresOfRows
@@ -178,9 +178,9 @@ class _Fold(NamedTuple):
 class _Opened(NamedTuple):
     """The fit of a setting on a fold before its first round."""
 
-    model: Any
-    run: BoostingRun
+    task: BoostingTask
     data: BoostData
+    num_bins: int
 
     def own_rows(self) -> OwnRows:
         """The targets and weights of its rows, which differ from those of other settings by the weights of classes."""
@@ -204,8 +204,11 @@ def _open(of: _Fold, setting: Any) -> _Opened:
     asked = {*search.score_params, *getattr(getattr(model, "loss", None), "needs", ())} - {"sample_weight"}
     extras = {name: values for name, values in search.fit_params.items() if name in asked}
     extras = check_method_params(search.X, params=extras, indices=test)
-    run = model.open_fit(X, y, beside={TEST: (X_test, y_test, extras)}, **params)
-    return _Opened(model, run, run.data_of_many(model.seed()))
+    task = model.read_task(X, y, beside={TEST: (X_test, y_test, extras)}, **params)
+    rows = encode(task)
+    # The rows of a loss that joins them keep their padding.
+    data = rows.data if task.loss.joins_rows else rows.with_little_padding()
+    return _Opened(task, data, rows.num_bins)
 
 
 def _open_all(of: _Fold, settings: dict[int, Any]) -> tuple[_Opened, dict[int, OwnRows | None]]:
@@ -220,9 +223,9 @@ def _open_all(of: _Fold, settings: dict[int, Any]) -> tuple[_Opened, dict[int, O
         other = _open(of, settings[numbers[0]])
         if opened.shares_codes(other):
             rows |= dict.fromkeys(numbers, other.own_rows())
-    if np.any(opened.model.has_statistics(opened.run.dataset.schema)):
+    if opened.task.is_ordered.any():
         # Statistics of categories follow from the seed.
-        seed = opened.model.random_state
+        seed = settings[first[0]].random_state
         rows = {number: own for number, own in rows.items() if settings[number].random_state == seed}
     return opened, rows
 
@@ -234,28 +237,26 @@ def _fit_together(
     search, fold, leg, deadline = of
     began = time.perf_counter()
     test = search.splits[fold][1]
-    (model, run, data), own_rows = _open_all(of, settings)
-    X_test, y_test = safe_split(model, search.X, search.y, test, search.splits[fold][0])
+    (task, data, num_bins), own_rows = _open_all(of, settings)
+    X_test, y_test = safe_split(search.estimator, search.X, search.y, test, search.splits[fold][0])
     apart = set(settings) - set(own_rows)
     settings = {number: own for number, own in settings.items() if number in own_rows}
-    num_rows = run.dataset.sample.num_rows
-    learners = {number: run.base_learner(own, num_rows) for number, own in settings.items()}
+    configs = {number: own.config(task.data.num_rows, num_bins) for number, own in settings.items()}
     members = [
         leg.member(
-            Member(learners[number].limits, own.shrinkage(), own.n_estimators, own.seed(), own=own_rows[number]),
+            Member(own.learner.limits, own.shrinkage, own.num_rounds, settings[number].seed(), own=own_rows[number]),
             *(number, fold),
         )
-        for number, own in settings.items()
+        for number, own in configs.items()
     ]
-    capacity = max(own.sizes.capacity for own in learners.values())
-    first = next(iter(learners.values()))
-    learner = first._replace(
-        sizes=first.sizes._replace(capacity=capacity),
-        counts_rows=any(own.counts_rows for own in learners.values()),
+    learners = [own.learner for own in configs.values()]
+    learner = learners[0]._replace(
+        sizes=learners[0].sizes._replace(capacity=max(own.sizes.capacity for own in learners)),
+        counts_rows=any(own.counts_rows for own in learners),
     )
-    rows = run.rows_of(TEST)
+    classes = task.data.outputs.classes[0] if task.data.outputs.classes else None
     score_params = check_method_params(search.X, params=search.score_params, indices=test)
-    scores = ScoresOfRows(search, model, X_test, y_test, score_params)
+    scores = ScoresOfRows(search, classes, X_test, y_test, score_params)
     numbers = list(settings)
 
     def on_member(place: int, member: BoostedMember) -> Callable[[], None]:
@@ -265,11 +266,11 @@ def _fit_together(
         fit_time, began = time.perf_counter() - began, time.perf_counter()
         # A program of JAX may make the predictions.
         own_scores = member.scores[-1][:, : len(test)].T.astype(np.float64)
-        fixed = model.fixed_predictions(own_scores, rows.fields.get("offset"))
+        fixed = task.predict(own_scores, task.held[TEST].fields.get("offset"))
         return functools.partial(score, numbers[place], member, fixed, fit_time)
 
     def fail(number: int, member: BoostedMember) -> None:
-        text = f"{model.loss_}: derivatives after round {len(member.losses)} are {NO_NUMBERS}"
+        text = f"{task.loss}: derivatives after round {len(member.losses)} are {NO_NUMBERS}"
         keep(number, _failed(search, TrainingError(text), member.losses[:, -1]))
 
     def score(number: int, member: BoostedMember, fixed: FixedPredictions, fit_time: float) -> None:
@@ -285,7 +286,7 @@ def _fit_together(
         keep(number, Fitted(result, rounds, member.losses[:, -1], columns, was_cut))
 
     bounds = Bounds(deadline=deadline, mesh=search.mesh)
-    boost_many(data, model.loss_, learner, members, bounds=bounds, on_member=on_member, on_rounds=progress.made)
+    boost_many(data, task.loss, learner, members, bounds=bounds, on_member=on_member, on_rounds=progress.made)
     return apart
 
 

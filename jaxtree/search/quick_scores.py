@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn import metrics
-from sklearn.base import is_classifier
 
 from jaxtree.estimators.common.fixed import FixedPredictions, fixed_predictions
 from jaxtree.search.evaluation import Search
@@ -23,15 +22,15 @@ class ScoresOfRows:
 
     Args:
         search: The task, of which the scorer is taken.
-        model: Any of the models, which knows its classes.
+        classes: The classes that predictions are probabilities of; None for numbers.
         X: The table.
         y: The target.
         params: Further arguments of the scorer.
     """
 
-    def __init__(self, search: Search, model: Any, X: Any, y: Any, params: dict[str, Any]):
+    def __init__(self, search: Search, classes: Any, X: Any, y: Any, params: dict[str, Any]):
         self._search, self._X, self._y, self._params = search, X, y, params
-        self._quickly = _Checked(None if params else _metric_of(search.scorer, model, y))
+        self._quickly = _Checked(None if params else _metric_of(search.scorer, classes, y))
 
     def score(self, model: FixedPredictions) -> Any:
         """Returns the score of the predictions of a model, in the form of scikit-learn's `score`."""
@@ -51,7 +50,7 @@ class ScoresOfPredictions:
 
     def __init__(self, scorer: Any, y: Any, classes: Any):
         self._scorer, self._y, self._classes = scorer, y, classes
-        self._quickly = _Checked(_metric_of(scorer, fixed_predictions(np.zeros((len(y), 1)), classes), y))
+        self._quickly = _Checked(_metric_of(scorer, classes, y))
 
     def __call__(self, predicted: Float[np.ndarray, "row column"]) -> float:
         """Returns the score of these predictions."""
@@ -75,16 +74,16 @@ class _Checked:
         return scored
 
 
-def _metric_of(scorer: Any, model: Any, y: Any) -> Callable[..., float] | None:
+def _metric_of(scorer: Any, classes: Any, y: Any) -> Callable[..., float] | None:
     """Returns the function of predictions that a scorer of scikit-learn is on some rows; None if it is not known."""
     function, kwargs = getattr(scorer, "_score_func", None), getattr(scorer, "_kwargs", None)
     if kwargs or np.ndim(y) != 1:
         return None
-    if not is_classifier(model):
+    if classes is None:
         known = _OF_NUMBERS.get(function)
         return known and functools.partial(known, target=np.asarray(y))
     present, place = np.unique(np.asarray(y), return_inverse=True)
-    if function is not metrics.log_loss or not np.array_equal(present, model.classes_):
+    if function is not metrics.log_loss or not np.array_equal(present, classes):
         return None
     return functools.partial(_minus_log_loss, place=place)
 

@@ -8,7 +8,8 @@ import optax
 import pytest
 
 from jaxtree.boosting import Loss, absolute, boost, logistic, quantile, softmax, squared
-from jaxtree.boosting.booster import BaseLearner, BoostData, Earlier, Shrinkage
+from jaxtree.boosting.booster import Shrinkage
+from jaxtree.boosting.data import BaseLearner, BoostData, Earlier
 from jaxtree.boosting.ending import Stop
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import make_rounds

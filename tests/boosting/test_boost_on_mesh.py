@@ -8,7 +8,8 @@ import pytest
 from jax.sharding import Mesh
 
 from jaxtree.boosting import ColumnFractions, absolute, cox, logistic, softmax, squared
-from jaxtree.boosting.booster import Earlier, Shrinkage
+from jaxtree.boosting.booster import Shrinkage
+from jaxtree.boosting.data import Earlier
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.errors import InvalidInputError
 from tests.boosting.test_boost import boosted, classes, numbers

@@ -9,8 +9,9 @@ import pytest
 from jax.sharding import Mesh
 
 from jaxtree.boosting import logistic, quantile, softmax, squared
-from jaxtree.boosting.booster import BaseLearner, BoostData, boost
+from jaxtree.boosting.booster import boost
 from jaxtree.boosting.columns import ColumnFractions
+from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.ending import Deadline, Stop
 from jaxtree.boosting.many import Bounds, Member, boost_many

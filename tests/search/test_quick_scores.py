@@ -46,7 +46,7 @@ def test_scores_are_those_of_scikit_learn(case, monkeypatch):
         return _score(*arguments)
 
     monkeypatch.setattr(quick_scores, "score_by_scorer", asks)
-    scores = ScoresOfRows(search, models[0], x[test], y[test], {})
+    scores = ScoresOfRows(search, getattr(models[0], "classes_", None), x[test], y[test], {})
     for model in models:
         expected = _score(model, x[test], y[test], scorer, {}, np.nan)
         np.testing.assert_array_equal(scores.score(fixed_of(model, x[test])), expected)
@@ -60,7 +60,7 @@ def test_weights_of_rows_and_predictions_that_are_no_numbers_are_left_to_scikit_
     search = Search(model, [], x, None, [], get_scorer("neg_mean_squared_error"), {}, {}, np.nan, False)
     weight = {"sample_weight": np.arange(50.0)}
     for params in ({}, weight):
-        scores = ScoresOfRows(search, model, x, x[:, 0], params)
+        scores = ScoresOfRows(search, None, x, x[:, 0], params)
         expected = _score(model, x, x[:, 0], search.scorer, params, np.nan)
         assert scores.score(fixed_of(model, x)) == expected
         assert np.isnan(scores.score(fixed_predictions(np.full((50, 1), np.nan), None)))

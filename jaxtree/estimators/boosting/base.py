@@ -2,52 +2,69 @@
 
 import abc
 import copy
+import functools
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Float64, Int
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import buckets, forks
-from jaxtree.boosting.measured import Measured
+from jaxtree.boosting.early_stopping import Measured
 from jaxtree.boosting.refit import refit
 from jaxtree.dataset.collectives import fails_in_all, spans_processes
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.kept import FittedBoosting
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.metrics import mean_loss, metric_of, staged
 from jaxtree.estimators.boosting.parameters import BoostingParameters
+from jaxtree.estimators.boosting.responses import numbers_of, with_offset
 from jaxtree.estimators.boosting.rows import (
+    allowed_rows,
     evaluations_by_name,
     read_evaluation,
     scored_rows,
     target_of,
-    with_offset,
 )
-from jaxtree.estimators.boosting.training import BoostingRun, OnProgress
+from jaxtree.estimators.boosting.training import BoostingTask, OnProgress, Rounds, encode, train
 from jaxtree.estimators.common.constraints import check_kept_trees, read_monotone
 from jaxtree.estimators.common.extras import RoutesExtras, fit_fields
 from jaxtree.estimators.common.fixed import FixedPredictions
+from jaxtree.estimators.common.growing import FeatureOptions
 from jaxtree.estimators.common.parts import part_by_part
-from jaxtree.losses.links import predictions_of
+from jaxtree.estimators.common.prediction import FittedTrees
+from jaxtree.estimators.trees.cart import DecisionTreeRegressor
+from jaxtree.files.boosting import BoostedState
+from jaxtree.files.container import shortened
+from jaxtree.files.records import require
+from jaxtree.losses.links import link_of
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.sources import is_source
 from jaxtree.tree.forest import Forest
+from jaxtree.tree.model import FittedModel
+from jaxtree.tree.nodes import target_means
 
 
-class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
+class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
     """Boosted trees on any table."""
 
+    forest_: Forest
+    start_: Float64[np.ndarray, " score"]
+    measured_: Measured
+    loss_: BaseLoss
+
+    _trees: list[DecisionTreeRegressor] | None = None
     pruning = None
 
     _of_classes: ClassVar[bool] = False
     _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
+    _fixed_predictions: ClassVar[Callable[..., FixedPredictions]]
+    """What a loss predicts of outputs from scores and an offset."""
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: one target."""
@@ -108,14 +125,16 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
             InvalidTypeError: The table holds what cannot be read.
             TrainingError: The derivatives of the loss at the start are no numbers, or too large.
         """
-        asked = {"eval_set": eval_set, "eval_metric": eval_metric, "mesh": mesh}
         with fails_in_all(mesh, self):
-            run = self.open_fit(X, y, sample_weight, **asked, **extras)
-            if run is not None:
-                run.make(callbacks, mesh)
+            given = {"eval_set": eval_set, "eval_metric": eval_metric, "mesh": mesh}
+            task = self.read_task(X, y, sample_weight, **given, **extras)
+            if task.num_earlier < self.n_estimators:
+                rows = encode(task)
+                config = self.config(task.data.num_rows, rows.num_bins)
+                self.set_model(task, train(task, rows, config, callbacks, mesh))
         return self
 
-    def open_fit(
+    def read_task(
         self,
         X: Any,
         y: Any,
@@ -126,8 +145,8 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         beside: Mapping[str, Any] | None = None,
         mesh: Mesh | None = None,
         **extras: Any,
-    ) -> BoostingRun | None:
-        """Reads what a fit reads before its first round; None if a warm start has all rounds already.
+    ) -> BoostingTask:
+        """Reads the arguments of a fit, and holds rows out where it stops early.
 
         Args:
             X: A table; this and what is not named here as in `fit`.
@@ -144,27 +163,27 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         in_all(together, lambda: self._check_fit(together))
         options = TableOptions(self.make_encoder(), self._of_classes, getattr(self, "class_weight", None))
         sample = read_sample(X, y, sample_weight, options, fields=extras, together=together).without_weightless_rows()
-        if not self._of_classes and len(getattr(y, "shape", ())) == 2 and sample.outputs.number == 1:
+        outputs = sample.outputs
+        if not self._of_classes and len(getattr(y, "shape", ())) == 2 and outputs.number == 1:
             message = "A column-vector y was passed when a 1d array was expected"
             warnings.warn(message, DataConversionWarning, stacklevel=3)
-        kept = self._kept_trees(sample.outputs)
+        earlier = self._earlier_rounds(outputs)
         loss, sample, held = in_all(together, lambda: self._loss_and_evaluations(sample, eval_set))
-        if kept is not None and len(kept) == self.n_estimators:
-            self._values(X)  # of other columns it raises, as it does where rounds are left
-            return None
-        if kept is not None and self.loss_ != loss:
+        if earlier is not None and self.loss_ != loss and len(earlier.forest) < self.n_estimators:
             raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
         if self.early_stopping and not held:
             self._check_can_hold_out(sample, together)
             options = options._replace(held_out=self.validation_fraction, seed=self.random_state)
-        encoder = None if kept is None else self.encoder_
-        data = encode_sample(sample, options, encoder=encoder, together=together)
+        data = encode_sample(sample, options, encoder=earlier and self.encoder_, together=together)
         if data.held is not None:
             held["validation_0"] = data.held
         for name, given in (beside or {}).items():
-            held[name] = self._check_rows(loss, read_evaluation(sample.outputs, given))
-        in_all(together, lambda: self._check_columns(data, together))
-        return self._begin(data, loss, held, eval_metric, kept)
+            held[name] = allowed_rows(loss, read_evaluation(outputs, given))
+        features, is_ordered = in_all(together, lambda: self._features(data, together))
+        several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
+        metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
+        predict = functools.partial(type(self)._fixed_predictions, loss, outputs)
+        return BoostingTask(data, loss, held, metrics, predict, features, is_ordered, self.seed(), earlier)
 
     def _check_fit(self, together: bool) -> None:
         """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""
@@ -179,14 +198,19 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         if is_source(sample.X):
             raise InvalidInputError("early_stopping needs eval_set if X is a table in parts: it is not divided")
 
-    def _check_columns(self, data: Dataset, together: bool) -> None:
-        """Raises InvalidInputError if a parameter does not fit the columns."""
-        self.features_of_growth(data.schema, data.outputs)
-        if together and self.has_statistics(data.schema).any():
+    def _features(self, data: Dataset, together: bool) -> tuple[FeatureOptions, Bool[np.ndarray, " feature"]]:
+        """Returns how trees may split the features, and which of these give way to statistics.
+
+        Raises:
+            InvalidInputError: A parameter does not fit the columns.
+        """
+        features, is_ordered = self.features_of_growth(data.schema, data.outputs), self.has_statistics(data.schema)
+        if together and is_ordered.any():
             raise InvalidInputError(
                 "over several processes no statistics of categories are taken: categorical_splits must be "
                 f'"subset" or another that takes none, got {self.categorical_splits!r}'
             )
+        return features, is_ordered
 
     def _loss_and_evaluations(
         self, sample: Sample, eval_set: Sequence[Any] | Mapping[str, Any] | None
@@ -197,19 +221,13 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         held = {name: read_evaluation(sample.outputs, own).without_weightless_rows() for name, own in given.items()}
         sample = fit_fields(loss, sample)
         loss.check_fit(target_of(sample), sample.fields)
-        return loss, sample, {name: self._check_rows(loss, own) for name, own in held.items()}
+        return loss, sample, {name: allowed_rows(loss, own) for name, own in held.items()}
 
-    def _begin(
-        self, data: Dataset, loss: BaseLoss, held: dict[str, Sample], eval_metric: Any, kept: Forest | None
-    ) -> BoostingRun:
-        """Learns of the rows of the fit, and returns the rounds to make."""
-        if kept is None:
-            vars(self).pop("_model", None)
-        self.learn(data)
-        self.loss_ = loss
-        several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
-        metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
-        return BoostingRun(self, data, held, metrics, kept)
+    def set_model(self, task: BoostingTask, rounds: Rounds) -> None:
+        """Takes what a fit has learned: columns, classes and the loss, and the rounds that it has made."""
+        self.learn(task.data)
+        self.loss_ = task.loss
+        self.set_rounds(rounds)
 
     def first(self, number: int) -> Self:
         """Returns the model of the first rounds, as a fit of so many would have made it.
@@ -221,7 +239,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
             raise InvalidInputError(f"the number of rounds must be from 1 to {self.n_estimators_}, got {number}")
         model = copy.copy(self)
         model.n_estimators = number
-        model.take_trees(self.forest_.first(number), self.start_, self.measured_.first(number))
+        model.set_rounds(Rounds(self.forest_.first(number), self.start_, self.measured_.first(number)))
         return model
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None, *, decay_rate: float = 0.9, **extras: Any) -> Self:
@@ -244,7 +262,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         if self.drop_rate > 0:
             raise InvalidInputError("refit is for drop_rate=0: the steps of dropped trees follow from one another")
         sample = read_known(self.outputs(), X, y, sample_weight, extras).without_weightless_rows()
-        sample = self._check_rows(self.loss_, sample)
+        sample = allowed_rows(self.loss_, sample)
         forest = refit(
             self.forest_,
             self.apply(sample.X),
@@ -256,7 +274,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
             monotone=read_monotone(self.monotonic_cst, self.schema_),
         )
         model = copy.copy(self)
-        model.take_trees(forest, self.start_, Measured((), np.zeros((len(forest), 0))))
+        model.set_rounds(Rounds(forest, self.start_, Measured((), np.zeros((len(forest), 0)))))
         return model
 
     @part_by_part
@@ -284,29 +302,18 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         """Returns predictions of rows that `encoder_.values` has encoded."""
         return self._predictions(self.model_.predict(values))
 
-    @abc.abstractmethod
     def fixed_predictions(self, scores: Float[np.ndarray, "row score"], offset: Any = None) -> FixedPredictions:
         """Returns what the fitted loss predicts from scores and an offset, as an estimator that scorers take."""
+        return self._fixed_predictions(self.loss_, self.outputs(), scores, offset)
 
     @abc.abstractmethod
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
         """Returns the loss of a target."""
 
-    @staticmethod
-    def _check_rows(loss: BaseLoss, sample: Sample) -> Sample:
-        """Returns rows that no tree is grown on with the fields of a loss, which allows them and the target."""
-        sample = fit_fields(loss, sample)
-        loss.check(target_of(sample), sample.fields)
-        return sample
-
     def _mean_loss(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:
         """Returns the mean loss of rows."""
-        rows = self._known_rows(X, y, sample_weight, extras)
+        rows = allowed_rows(self.loss_, read_known(self.outputs(), X, y, sample_weight, extras))
         return mean_loss(self.loss_, self._scores(rows.X), rows)
-
-    def _known_rows(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> Sample:
-        """Returns rows that the fitted loss allows."""
-        return self._check_rows(self.loss_, read_known(self.outputs(), X, y, sample_weight, extras))
 
     @part_by_part
     def _scores(self, X: Any) -> Float[np.ndarray, "row score"]:
@@ -314,10 +321,10 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
 
     def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row column"]:
         """Returns what the loss predicts from scores."""
-        return predictions_of(self.loss_, scores.T).T
+        return numbers_of(self.loss_, scores)
 
-    def _kept_trees(self, outputs: Outputs) -> Forest | None:
-        """Returns the trees that a warm start continues; None without one.
+    def _earlier_rounds(self, outputs: Outputs) -> Rounds | None:
+        """Returns the rounds that a warm start goes on from; None without one.
 
         Raises:
             InvalidInputError: There are more of them than asked for, or the classes are others.
@@ -333,4 +340,60 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedBoosting):
         if len(old) != len(new) or not all(map(np.array_equal, old, new)) or outputs.number != self.n_outputs_:
             raise InvalidInputError("warm_start needs the classes, or the number of outputs, of the first fit")
         check_kept_trees(self.forest_.nodes, self.monotonic_cst, self.schema_, self.loss_.num_ordered)
-        return self.forest_
+        return Rounds(self.forest_, self.start_, self.measured_)
+
+    @property
+    def estimators_(self) -> list[DecisionTreeRegressor]:
+        """The trees as fitted estimators, each of which predicts the steps of its round."""
+        check_is_fitted(self)
+        if self._trees is None:
+            self._trees = [self._tree_of_round(number) for number in range(len(self.forest_))]
+        return self._trees
+
+    @property
+    def n_estimators_(self) -> int:
+        """The number of trees, which early stopping may have made smaller than `n_estimators`."""
+        return len(self.model_.forest)
+
+    @property
+    def evals_result_(self) -> dict[str, dict[str, list[float]]]:
+        """What was measured after every round, by names of evaluation and metric, as LightGBM and XGBoost have it."""
+        return self.measured_.as_dict()
+
+    @property
+    def feature_importances_(self) -> Float[np.ndarray, " column"]:
+        """Share of the loss saved by all splits that those on each column save."""
+        saved = self._gains().sum(axis=0)
+        return saved / saved.sum() if saved.sum() > 0 else saved
+
+    def fitted_state(self) -> BoostedState:
+        """Returns what fitting has learned: what a model file keeps."""
+        return BoostedState.of(self.fitted_table(), self.forest_, self.start_, self.measured_, self.loss_)
+
+    def restore(self, state: BoostedState) -> None:
+        """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
+        self.check_parameters()
+        self.restore_table(state.table)
+        made: BaseLoss = self._make_loss(self.outputs())
+        fits = (made.name, made.num_scores) == (state.loss.name, state.loss.num_scores)
+        require(fits, f"its loss is {shortened(state.loss)}, and its parameters and target are of {shortened(made)}")
+        self.loss_ = state.loss
+        self.set_rounds(Rounds(state.forest(self.schema_), state.start, state.measured))
+
+    def set_rounds(self, rounds: Rounds) -> None:
+        """Takes rounds as the fitted ones."""
+        self.forest_, self.start_, self.measured_ = rounds
+        self._trees = None
+        # The mean of the trees' predictions is the sum of their steps, behind the start.
+        value = self.start_ + len(self.forest_) * target_means(self.forest_.nodes)
+        link = link_of(self.loss_, getattr(self, "classes_", None))
+        self._model = FittedModel(self.schema_, self.forest_, value, None, (), (), averages_trees=True, link=link)
+
+    def _tree_of_round(self, number: int) -> DecisionTreeRegressor:
+        """Returns one tree as an estimator."""
+        tree = DecisionTreeRegressor()
+        for name in ("encoder_", "n_features_in_", "feature_names_in_", "other_columns_"):
+            if hasattr(self, name):
+                setattr(tree, name, getattr(self, name))
+        tree.n_outputs_, tree.is_vector_ = self.start_.size, self.start_.size == 1
+        return tree.settle(self.forest_[number])

@@ -25,6 +25,7 @@ from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.binning import Bins, fit_bins
 from jaxtree.table.schema import Column, Feature, Schema
 from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import CODES_PER_WORD
 
 PRIOR_ROWS = 10.0
@@ -86,6 +87,10 @@ class OrderedCategories:
         for feature, own in self._statistics.items():
             result[feature] = own.code_of_category[codes[own.feature]]
         return result
+
+    def forest_in_table_units(self, trees: Forest) -> Forest:
+        """Returns grown trees in units of the table; see `in_table_units`."""
+        return Forest(self.in_table_units(trees.nodes), trees.first_node)
 
     def in_table_units(self, nodes: Tree) -> Tree:
         """Returns grown trees with thresholds in units of the table, and with subsets in place of statistics."""

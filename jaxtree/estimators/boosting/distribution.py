@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
-from jaxtree.estimators.boosting.rows import with_offset
+from jaxtree.estimators.boosting.responses import fixed_means
 from jaxtree.estimators.common.conventions import Words
-from jaxtree.estimators.common.fixed import FixedNumbers
 from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.losses import distributions
 from jaxtree.losses.distribution import Distribution
@@ -61,6 +60,7 @@ class DistributionBoosting(PredictsNumbers, BaseBoosting):
     distribution: Annotated[str | Distribution, Words(DISTRIBUTIONS), Distribution] = "normal"
 
     _named_losses = DISTRIBUTIONS
+    _fixed_predictions = staticmethod(fixed_means)
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: the score is a likelihood, of which nothing is known beforehand."""
@@ -108,10 +108,6 @@ class DistributionBoosting(PredictsNumbers, BaseBoosting):
         """
         check_is_fitted(self)
         return -self._mean_loss(X, y, sample_weight, extras)
-
-    def fixed_predictions(self, scores: Float[np.ndarray, "row score"], offset: Any = None) -> FixedNumbers:
-        """Returns the means of scores and an offset, as an estimator that scorers take."""
-        return FixedNumbers(self._predictions(with_offset(self.loss_, scores, offset))[:, 0])
 
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
         if outputs.number > 1:

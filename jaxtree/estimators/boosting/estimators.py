@@ -1,8 +1,7 @@
 """Gradient boosting with scikit-learn's conventions."""
 
 import dataclasses
-import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,11 +14,9 @@ from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.loss_names import LOSSES
-from jaxtree.estimators.boosting.metrics import mean_loss
-from jaxtree.estimators.boosting.rows import with_offset
+from jaxtree.estimators.boosting.responses import fixed_classes, fixed_numbers, scores_by_loss, shares_of
 from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.extras import check_fields
-from jaxtree.estimators.common.fixed import FixedClasses, FixedNumbers
 from jaxtree.estimators.common.parameters import BALANCED
 from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.estimators.common.prediction import PredictsClasses
@@ -112,6 +109,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
     class_weight: Annotated[Any, dict, list, BALANCED, None] = None
 
     _of_classes = True
+    _fixed_predictions = staticmethod(fixed_classes)
 
     def predict(self, X: Any, *, offset: Any = None) -> Shaped[np.ndarray, " row"]:
         """Returns the most probable class of every row, of equal ones the first; see `raw_scores`."""
@@ -136,7 +134,8 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
 
     def decision_function(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *class"]:
         """Returns the scores of every row: of two classes the log odds of the second, else a column a class."""
-        return _columns(self.raw_scores(X, offset=offset))
+        scores = self.raw_scores(X, offset=offset)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def staged_predict_proba(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row class"]]:
         """Yields the probabilities of every row after each round."""
@@ -154,14 +153,8 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
             raise InvalidInputError(f"boosting needs two classes or more, got {number} class")
         return logistic() if number == 2 else softmax(number, self.hessian)
 
-    def fixed_predictions(self, scores: Float[np.ndarray, "row score"], offset: Any = None) -> FixedClasses:
-        """Returns the probabilities of scores and an offset, as an estimator that scorers take."""
-        moved = with_offset(self.loss_, scores, offset)
-        return FixedClasses(self._predictions(moved), self.classes_, _columns(moved))
-
     def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row class"]:
-        shares = super()._predictions(scores)
-        return np.concatenate([1 - shares, shares], axis=1) if shares.shape[1] == 1 else shares
+        return shares_of(self.loss_, scores)
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -207,6 +200,7 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
     loss: Annotated[str | BaseLoss, Words(LOSSES), BaseLoss] = "squared_error"
 
     _named_losses = LOSSES
+    _fixed_predictions = staticmethod(fixed_numbers)
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: several targets, too."""
@@ -230,7 +224,7 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
     @property
     def _scores_by_loss(self) -> bool:
         """Whether predictions are no numbers close to the targets."""
-        return bool(self.loss_.needs) or self.loss_.num_scores != self.n_outputs_
+        return scores_by_loss(self.loss_, self.n_outputs_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:
         """Returns the coefficient of determination, or minus the mean loss.
@@ -261,21 +255,3 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
                 "of several scores, or scikit-learn's MultiOutputRegressor"
             )
         return squared(outputs.number)
-
-    def fixed_predictions(self, scores: Float[np.ndarray, "row score"], offset: Any = None) -> FixedNumbers:
-        """Returns the predictions of scores and an offset, as an estimator that scorers take."""
-        numbers = self._predictions(with_offset(self.loss_, scores, offset))
-        is_vector = self.is_vector_ and numbers.shape[1] == 1
-        score_by = functools.partial(self._minus_loss, scores) if self._scores_by_loss else None
-        return FixedNumbers(numbers[:, 0] if is_vector else numbers, score_by)
-
-    def _minus_loss(
-        self, scores: Float[np.ndarray, "row score"], X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]
-    ) -> float:
-        """Returns minus the mean loss of rows of known scores."""
-        return -mean_loss(self.loss_, scores, self._known_rows(X, y, sample_weight, extras))
-
-
-def _columns(scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row *score"]:
-    """Returns the scores of two classes, those of the second, as a vector."""
-    return scores[:, 0] if scores.shape[1] == 1 else scores

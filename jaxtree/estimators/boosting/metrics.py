@@ -1,14 +1,14 @@
 """Evaluation metrics after each boosting round, and early stopping on them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from jaxtree.boosting.measured import Measure, Measured
+from jaxtree.boosting.early_stopping import EarlyStopping, Measure, Measured
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
@@ -19,6 +19,9 @@ from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.predictor import Predictor
+
+Predict: TypeAlias = Callable[[Float[np.ndarray, "row score"], Any], FixedPredictions]
+"""Returns what scores and an offset predict."""
 
 
 class Evaluation(NamedTuple):
@@ -34,7 +37,7 @@ class Evaluation(NamedTuple):
     name: str
     rows: Sample
     values: Float[np.ndarray, "row feature"]
-    predict: Callable[[Float[np.ndarray, "row score"], Any], FixedPredictions]
+    predict: Predict
 
     @property
     def target(self) -> Shaped[np.ndarray, "row *output"]:
@@ -129,33 +132,56 @@ class Recorder:
 
     Args:
         evaluations: The evaluations.
-        loss: The name of the loss, which the rounds themselves measure.
-        metrics: What else is measured.
+        loss: The loss, which the rounds themselves measure.
+        metrics: What else is measured; the first may decide when to stop.
         scores: The scores of every evaluation before the first round.
+        earlier: What was measured in the rounds before these, if there are any.
 
     Attributes:
         values: What was measured, an array of every call.
+        trees: The trees of every call, where there are metrics.
     """
 
     def __init__(
         self,
         evaluations: Sequence[Evaluation],
-        loss: str,
+        loss: BaseLoss,
         metrics: Sequence[Metric],
         scores: Sequence[Float[np.ndarray, "row score"]],
+        earlier: Measured | None = None,
     ):
-        names = [loss, *(metric.name for metric in metrics)]
+        names = [name_of(loss), *(metric.name for metric in metrics)]
         if len(set(names)) < len(names):
             raise InvalidInputError(f"eval_metric must have every metric once, beside the loss, got {names}")
-        self._evaluations, self._metrics, self._scores = evaluations, metrics, list(scores)
+        self._evaluations, self._metrics, self._scores, self._earlier = evaluations, metrics, list(scores), earlier
+        has_before = earlier is not None and bool(metrics and evaluations)
+        self._before = float(metrics[0].of(evaluations[0], scores[0])) if has_before else None
         self.measures = tuple(Measure(own.name, name) for own in evaluations for name in names)
         self.values: list[Float[np.ndarray, "round measure"]] = []
+        self.trees: list[Forest] = []
 
     @property
-    def measured(self) -> Measured:
-        """What was measured in all rounds."""
-        blank = np.zeros((0, len(self.measures)))
-        return Measured(self.measures, np.concatenate([blank, *self.values]))
+    def num_rounds(self) -> int:
+        """The number of rounds that were measured."""
+        return sum(map(len, self.values))
+
+    def measured(self, number: int | None = None) -> Measured:
+        """Returns what was measured in the first of these rounds, or all, behind that of earlier ones.
+
+        It is NaN of earlier rounds that were measured otherwise.
+        """
+        values = np.concatenate([np.zeros((0, len(self.measures))), *self.values])[:number]
+        if self._earlier is not None:
+            is_alike = self._earlier.measures == self.measures
+            blank = np.full((len(self._earlier.values), len(self.measures)), np.nan)
+            values = np.concatenate([self._earlier.values if is_alike else blank, values])
+        return Measured(self.measures, values)
+
+    def best_and_last(self, stopping: EarlyStopping) -> tuple[int, int]:
+        """Returns the number of rounds of the best value of the first metric, and that at which it stops boosting."""
+        sign = -1 if self._metrics[0].is_better_if_greater else 1
+        before = np.inf if self._before is None else sign * self._before
+        return stopping.best_and_last(sign * np.concatenate(self.values)[:, 1], before)
 
     @property
     def words(self) -> str:
@@ -171,6 +197,8 @@ class Recorder:
             losses: The mean loss of every evaluation after each.
         """
         columns = []
+        if trees is not None:
+            self.trees.append(trees)
         for number, own in enumerate(self._evaluations):
             columns.append(losses[:, number])
             if trees is not None:
@@ -200,27 +228,3 @@ def staged(
     for end in ends.T:
         scores = scores + steps[end].astype(scores.dtype)
         yield scores
-
-
-def best_and_last(
-    values: Float[np.ndarray, " round"], patience: int, tolerance: float, before: float = np.inf
-) -> tuple[int, int]:
-    """Returns the number of rounds of the least value, and that after which boosting stops.
-
-    Args:
-        values: The values after each round; NaN is never better.
-        patience: Rounds without a better value.
-        tolerance: How much less a value must be to be better.
-        before: The value before the first round, which 0 rounds have; NaN is never the best.
-
-    Example:
-        >>> best_and_last(np.array([3.0, 2.0, 2.0, 2.5, 1.0]), patience=2, tolerance=0.0)
-        (2, 4)
-    """
-    best, best_round = np.inf if np.isnan(before) else before, 0
-    for number, value in enumerate(values, 1):
-        if value < best - tolerance:
-            best, best_round = value, number
-        if number - best_round >= patience:
-            return best_round, number
-    return best_round, len(values)

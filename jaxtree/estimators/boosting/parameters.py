@@ -3,16 +3,17 @@
 import dataclasses
 import numbers
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
 
-from jaxtree.boosting.booster import BaseLearner
 from jaxtree.boosting.columns import ColumnFractions
+from jaxtree.boosting.data import BaseLearner
 from jaxtree.boosting.dropping import Dropping
+from jaxtree.boosting.early_stopping import NO_PATIENCE
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
-from jaxtree.boosting.shrinkage import NO_PATIENCE, Shrinkage
+from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.dataset.sample import Outputs
 from jaxtree.estimators.common.constraints import read_interactions, read_monotone
 from jaxtree.estimators.common.conventions import Words, generator_of, whole
@@ -46,6 +47,24 @@ LEAST_GAIN = np.finfo(np.float64).tiny
 AT_LEAST_0_TO_1 = Interval(numbers.Real, 0, 1, closed="both")
 ABOVE_0 = Interval(numbers.Real, 0, None, closed="neither")
 PART_ABOVE_0 = Interval(numbers.Real, 0, 1, closed="right")
+
+
+class BoostingConfig(NamedTuple):
+    """The parameters of the rounds of a fit.
+
+    Attributes:
+        learner: How the tree of a round is grown.
+        shrinkage: How the boosting holds back.
+        num_rounds: The most rounds, those that were made before included.
+        early_stopping: Whether trees are kept up to the best round.
+        verbose: Whether progress is shown.
+    """
+
+    learner: BaseLearner
+    shrinkage: Shrinkage
+    num_rounds: int
+    early_stopping: bool
+    verbose: int
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -82,13 +101,18 @@ class BoostingParameters(EncodingParameters):
     warm_start: Annotated[bool, "boolean"] = False
     verbose: Annotated[int, "verbose"] = 0
 
-    def base_learner(self, num_rows: int, num_bins: int) -> BaseLearner:
-        """Returns how the tree of a round is grown on so many rows.
+    def config(self, num_rows: int, num_bins: int) -> BoostingConfig:
+        """Returns the parameters of the rounds of a fit.
 
         Args:
             num_rows: The number of rows.
             num_bins: The number of bins of all features.
         """
+        learner = self._base_learner(num_rows, num_bins)
+        return BoostingConfig(learner, self.shrinkage(), self.n_estimators, self.early_stopping, self.verbose)
+
+    def _base_learner(self, num_rows: int, num_bins: int) -> BaseLearner:
+        """Returns how the tree of a round is grown."""
         limits = self._limits(num_rows)
         most_leaves = min(num_rows, 2 ** min(limits.max_depth, 30))
         if self.max_leaf_nodes is not None:

@@ -13,10 +13,10 @@ from jaxtree.dataset.sample import Outputs, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.metrics import mean_loss
-from jaxtree.estimators.boosting.rows import target_of, with_offset
+from jaxtree.estimators.boosting.responses import fixed_ranks
+from jaxtree.estimators.boosting.rows import target_of
 from jaxtree.estimators.boosting.training import OnProgress
 from jaxtree.estimators.common.conventions import Words, whole
-from jaxtree.estimators.common.fixed import FixedNumbers
 from jaxtree.losses import ranking
 from jaxtree.losses.loss import BaseLoss
 
@@ -59,6 +59,7 @@ class GradientBoostingRanker(BaseBoosting):
     top: Annotated[int | None, whole(1), None] = None
 
     _named_losses = RANKING_LOSSES
+    _fixed_predictions = staticmethod(fixed_ranks)
 
     def fit(
         self,
@@ -124,10 +125,6 @@ class GradientBoostingRanker(BaseBoosting):
         measure = ranking.ndcg(self.top)
         measure.check(target_of(rows), rows.fields)
         return 1 - mean_loss(measure, self.raw_scores(rows.X), rows)
-
-    def fixed_predictions(self, scores: Float[np.ndarray, "row score"], offset: Any = None) -> FixedNumbers:
-        """Returns scores with an offset, as an estimator that scorers take."""
-        return FixedNumbers(with_offset(self.loss_, scores, offset)[:, 0])
 
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
         if outputs.number > 1:

@@ -1,17 +1,17 @@
-"""Rows of a boosted fit as losses take them, the rows that are measured beside, and offsets of scores."""
+"""Rows of a boosted fit as losses take them, and the rows that are measured beside."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Shaped, UInt
+from jaxtyping import Shaped, UInt
 
 from jaxtree.boosting.round_tree import ScoredRows
-from jaxtree.dataset.fields import read_fields
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.extras import fit_fields
 from jaxtree.estimators.common.growing import padded_rows
-from jaxtree.losses.loss import BaseLoss, shifted
+from jaxtree.losses.loss import BaseLoss
 
 
 def target_of(sample: Sample) -> Shaped[np.ndarray, "row *output"]:
@@ -23,20 +23,6 @@ def target_in_words(sample: Sample) -> Shaped[np.ndarray, "row *output"]:
     """Returns the target as the user has given it."""
     target = target_of(sample)
     return sample.outputs.classes[0][target] if sample.outputs.classes else target
-
-
-def with_offset(loss: BaseLoss, scores: Float[np.ndarray, "row score"], offset: Any) -> Float[np.ndarray, "row score"]:
-    """Returns scores to which an offset is added, if there is one.
-
-    Raises:
-        InvalidInputError: It has another number of rows, or of columns.
-    """
-    if offset is None:
-        return scores
-    offset = read_fields({"offset": offset}, len(scores))["offset"]
-    if offset.shape[1:] not in ((), scores.shape[1:]):
-        raise InvalidInputError(f"offset must have 1 or {scores.shape[1]} columns, got {offset.shape[1]}")
-    return shifted(scores.T, offset, loss.has_location).T
 
 
 def weight_of(sample: Sample) -> Shaped[np.ndarray, " row"]:
@@ -51,6 +37,13 @@ def scored_rows(sample: Sample, codes: UInt[np.ndarray, "feature padded_row"]) -
         for values in (target_of(sample), weight_of(sample), *sample.fields.values())
     )
     return ScoredRows(codes, target, weight, dict(zip(sample.fields, fields, strict=True)))
+
+
+def allowed_rows(loss: BaseLoss, sample: Sample) -> Sample:
+    """Returns rows that no tree is grown on with the fields of a loss, which allows them and the target."""
+    sample = fit_fields(loss, sample)
+    loss.check(target_of(sample), sample.fields)
+    return sample
 
 
 def evaluations_by_name(eval_set: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Shaped
 
-from jaxtree.boosting.booster import BoostData
+from jaxtree.boosting.data import BoostData
 from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.buckets import pad_to, row_bucket
@@ -55,7 +55,7 @@ def join_parts(data: BoostData, num_rows: int, loss: BaseLoss, seed: int, mesh: 
     # Types of 64 bits stay as they are whatever the user's setting.
     with jax.enable_x64(True):
         placed = ScoredRows(place_part(rows.codes, size, mesh), *jax.tree.map(place, rows[1:]))
-    return data._replace(rows=placed, start=start, num_rows=number)
+    return data._replace(rows=placed, start=start, num_rows=number, precision=precision)
 
 
 def _check_same(value: Any, message: str) -> None:

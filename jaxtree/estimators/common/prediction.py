@@ -55,7 +55,7 @@ class FittedTrees(EstimatorOnTables):
 
     def outputs(self) -> Outputs:
         """Returns what the target of the fit was."""
-        return Outputs(self.n_outputs_, self.class_names())
+        return Outputs(self.n_outputs_, self.class_names(), is_vector=getattr(self, "is_vector_", False))
 
     def learn(self, data: Dataset) -> None:
         """Learns of the rows of a fit what predictions need: columns, outputs and classes."""

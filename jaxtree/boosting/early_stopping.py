@@ -1,0 +1,88 @@
+"""Early stopping: what is measured of rows that no tree is grown on, after every round, and when it ends a boosting."""
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Bool, Float, Float64
+
+from jaxtree.arrays import AnyArray, FloatLike, IntLike
+
+NO_PATIENCE = 2**31 - 1
+"""Rounds without a better value that no boosting reaches."""
+
+
+BoolLike: TypeAlias = Bool[AnyArray, "..."] | bool | np.bool_
+
+
+class EarlyStopping(NamedTuple):
+    """When a boosting stops; its numbers may be arrays of either library, one a model.
+
+    Attributes:
+        patience: Rounds without a better value.
+        tolerance: How much less a value must be to be better.
+    """
+
+    patience: IntLike = NO_PATIENCE
+    tolerance: FloatLike = 0.0
+
+    def is_better(self, value: FloatLike, best: FloatLike) -> BoolLike:
+        """Returns whether a value is better than the best so far; NaN never is."""
+        return value < best - self.tolerance
+
+    def has_patience(self, num_rounds: IntLike, best_round: IntLike) -> BoolLike:
+        """Returns whether boosting goes on after a number of rounds, of which one was the best."""
+        return num_rounds - best_round < self.patience
+
+    def best_and_last(self, values: Float[np.ndarray, " round"], before: float = np.inf) -> tuple[int, int]:
+        """Returns the number of rounds of the least value, and that after which boosting stops.
+
+        Args:
+            values: The values after each round.
+            before: The value before the first round, which 0 rounds have; NaN is never the best.
+
+        Example:
+            >>> EarlyStopping(patience=2).best_and_last(np.array([3.0, 2.0, 2.0, 2.5, 1.0]))
+            (2, 4)
+        """
+        best, best_round = np.inf if np.isnan(before) else before, 0
+        for number, value in enumerate(values, 1):
+            if self.is_better(value, best):
+                best, best_round = value, number
+            if not self.has_patience(number, best_round):
+                return best_round, number
+        return best_round, len(values)
+
+
+class Measure(NamedTuple):
+    """What a column of measured numbers is.
+
+    Attributes:
+        evaluation: The name of the rows.
+        metric: The name of the metric.
+    """
+
+    evaluation: str
+    metric: str
+
+
+class Measured(NamedTuple):
+    """What was measured after every round.
+
+    Attributes:
+        measures: What the columns are.
+        values: The numbers.
+    """
+
+    measures: tuple[Measure, ...]
+    values: Float64[np.ndarray, "round measure"]
+
+    def first(self, number: int) -> "Measured":
+        """Returns what was measured after the first rounds."""
+        return self._replace(values=self.values[:number])
+
+    def as_dict(self) -> dict[str, dict[str, list[float]]]:
+        """Returns the numbers of every round by names of rows and metric."""
+        result: dict[str, dict[str, list[float]]] = {}
+        for (evaluation, metric), column in zip(self.measures, self.values.T, strict=True):
+            result.setdefault(evaluation, {})[metric] = column.tolist()
+        return result
