@@ -4,10 +4,11 @@ A *heap* node is one of the soft tree; a *kept* node is one of the hard tree mad
 comes there, or if no point of the box of all rows does.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int
+from jaxtyping import Bool, Float, Float64, Int, Real, Shaped
 from scipy.optimize import linprog
 
 from jaxtree.errors import InvalidInputError
@@ -91,50 +92,125 @@ def harden(
     check_option("drop", drop, DROPS)
     columns = _target_columns(sample, num_classes, soft.form.num_outputs)
     x = inputs.transform(sample.values)
-    if isinstance(soft.gate, AxisGate):
-        splits, column, limit = axis_splits(soft.gate, inputs, temperature)
-        normal, offset = np.eye(inputs.num_features)[column], -limit
-    else:
-        splits = None
-        normal, offset = _planes(soft, inputs, temperature)
-
-    def branch(row, node):
-        if splits is None:
-            return above_planes(normal, offset, x[row], node)
-        return splits.branch(sample.values[row, splits.feature[node]], node)
-
-    num_inner = soft.form.num_inner
-    place = np.arange(2 * num_inner + 1)
-    stops = place >= num_inner
-    if soft.leaf.stop is not None:
-        stops[:num_inner] = np.asarray(soft.leaf.stop) > 0.5
-    end = walk_rows(branch, np.where(stops, 0, 2 * place + 1), len(x))
+    routing = (_AxisRouting if isinstance(soft.gate, AxisGate) else _PlaneRouting).of(soft, inputs, temperature)
+    stops = _stops(soft)
+    children = np.where(stops, 0, 2 * np.arange(stops.size) + 1)
+    end = walk_rows(functools.partial(routing.branch, sample.values, x), children, len(x))
     sums = _sums_of_rows(sample.weight, columns, end, stops.size, len(num_classes) or columns.shape[1])
     is_reached = sums.num_rows > 0
+    if routing.needs_rows:
+        stops |= ~is_reached
     if drop == "box":
-        is_reached |= _reached_in_box(normal, offset, x.min(axis=0), x.max(axis=0))
-    if splits is not None:  # whose nodes without rows have no value but that of the node above
-        stops |= sums.num_rows == 0
+        is_reached = is_reached | _reached_in_box(routing.normal, routing.offset, x.min(axis=0), x.max(axis=0))
     value = np.zeros((stops.size, soft.form.num_outputs))
     value[stops.size - soft.form.num_ends :] = soft.leaf.value
     heap, is_leaf, value = _keep_nodes(is_reached, stops, value)
-    links, gates = binary_links(is_leaf), heap[~is_leaf]
-    sums = HardNodeSums(*(part[heap] for part in sums))
-    value = _refitted(links, sums) if refit else _means_above(links, value, sums.weight)
-    if splits is None:
-        planes = np.zeros((is_leaf.size, inputs.num_features)), np.zeros(is_leaf.size)
-        planes[0][~is_leaf], planes[1][~is_leaf] = normal[gates], offset[gates]
-        own = {"num_rows": sums.num_rows, "weight": sums.weight, "value": value}
-        tree = ObliqueTree(*planes, **links._asdict(), **own, inputs=inputs, num_classes=num_classes)
-        schema, predicted = inputs.schema, tree.predict(sample.values)
+    links, sums = binary_links(is_leaf), HardNodeSums(*(part[heap] for part in sums))
+    if refit:
+        value = _refitted(links, sums)
     else:
-        splits = AxisSplits(*(part[gates] for part in splits))
-        schema = schema_of_splits(inputs.schema, splits, sample.values)
-        sums = sums if refit else sums._replace(target=value * sums.weight[:, None])
-        tree = tree_of_splits(splits, links, schema, sums, num_classes)
-        predicted = node_means(tree)[tree.apply(sample.values)]
+        value = _means_above(links, value, sums.weight)
+        sums = sums._replace(target=value * sums.weight[:, None])
+    kept = _KeptNodes(heap[~is_leaf], links, sums, value)
+    tree, schema, predicted = routing.to_tree(kept, inputs, sample.values, num_classes)
     compared = predict_in_blocks(apply, soft, x, temperature)
     return Hardened(tree, schema, agreement(compared, predicted, sample.weight, num_classes))
+
+
+class _KeptNodes(NamedTuple):
+    """The nodes of a hard tree.
+
+    Attributes:
+        gates: The gate of every inner node.
+        links: How the nodes hang together.
+        sums: The sums of their rows; targets are those that values follow from.
+        value: Their values.
+    """
+
+    gates: Int[np.ndarray, " inner"]
+    links: Links
+    sums: HardNodeSums
+    value: Float64[np.ndarray, "node output"]
+
+
+class _AxisRouting(NamedTuple):
+    """Gates that each look at one column: splits of a node table."""
+
+    splits: AxisSplits
+    normal: Float64[np.ndarray, "inner column"]
+    offset: Float64[np.ndarray, " inner"]
+
+    needs_rows = True
+    """Whether a node without rows is a leaf: in a node table it has no value but that of the node above."""
+
+    @classmethod
+    def of(cls, soft: SoftTree, inputs: Inputs, temperature: float) -> "_AxisRouting":
+        """Returns the splits of the gates of a soft tree."""
+        assert isinstance(soft.gate, AxisGate)
+        splits, column, limit = axis_splits(soft.gate, inputs, temperature)
+        return cls(splits, np.eye(inputs.num_features)[column], -limit)
+
+    def branch(
+        self,
+        values: Real[np.ndarray, "row value"],
+        x: Float[np.ndarray, "row column"],
+        row: Int[np.ndarray, " moving"],
+        node: Int[np.ndarray, " moving"],
+    ) -> Shaped[np.ndarray, " moving"]:
+        """Returns the side that some of the rows take at their nodes."""
+        return self.splits.branch(values[row, self.splits.feature[node]], node)
+
+    def to_tree(
+        self, kept: _KeptNodes, inputs: Inputs, values: Real[np.ndarray, "row value"], num_classes: tuple[int, ...]
+    ) -> tuple[Tree, Schema, Float64[np.ndarray, "row output"]]:
+        """Returns the node table, its schema, and what it predicts."""
+        splits = AxisSplits(*(part[kept.gates] for part in self.splits))
+        schema = schema_of_splits(inputs.schema, splits, values)
+        tree = tree_of_splits(splits, kept.links, schema, kept.sums, num_classes)
+        return tree, schema, node_means(tree)[tree.apply(values)]
+
+
+class _PlaneRouting(NamedTuple):
+    """Gates that look at all columns: those of an `ObliqueTree`."""
+
+    normal: Float64[np.ndarray, "inner column"]
+    offset: Float64[np.ndarray, " inner"]
+
+    needs_rows = False
+
+    @classmethod
+    def of(cls, soft: SoftTree, inputs: Inputs, temperature: float) -> "_PlaneRouting":
+        """Returns the planes of the gates of a soft tree."""
+        return cls(*_planes(soft, inputs, temperature))
+
+    def branch(
+        self,
+        values: Real[np.ndarray, "row value"],
+        x: Float[np.ndarray, "row column"],
+        row: Int[np.ndarray, " moving"],
+        node: Int[np.ndarray, " moving"],
+    ) -> Shaped[np.ndarray, " moving"]:
+        """Returns the side that some of the rows take at their nodes."""
+        return above_planes(self.normal, self.offset, x[row], node)
+
+    def to_tree(
+        self, kept: _KeptNodes, inputs: Inputs, values: Real[np.ndarray, "row value"], num_classes: tuple[int, ...]
+    ) -> tuple[ObliqueTree, Schema, Float64[np.ndarray, "row output"]]:
+        """Returns the oblique tree, the schema of the table, and what it predicts."""
+        is_leaf = kept.links.num_children == 0
+        normal, offset = np.zeros((is_leaf.size, inputs.num_features)), np.zeros(is_leaf.size)
+        normal[~is_leaf], offset[~is_leaf] = self.normal[kept.gates], self.offset[kept.gates]
+        own = {"num_rows": kept.sums.num_rows, "weight": kept.sums.weight, "value": kept.value}
+        tree = ObliqueTree(normal, offset, **kept.links._asdict(), **own, inputs=inputs, num_classes=num_classes)
+        return tree, inputs.schema, tree.predict(values)
+
+
+def _stops(soft: SoftTree) -> Bool[np.ndarray, " heap"]:
+    """The nodes of a soft tree that are leaves: its ends, and nodes that stop more than half of their rows."""
+    stops = np.arange(2 * soft.form.num_inner + 1) >= soft.form.num_inner
+    if soft.leaf.stop is not None:
+        stops[: soft.form.num_inner] = np.asarray(soft.leaf.stop) > 0.5
+    return stops
 
 
 def _target_columns(
