@@ -16,10 +16,11 @@ from jaxtyping import Array, Int32
 
 from benchmarks.compile_only.programs import NUM_BINS, NUM_FEATURES, Program
 from jaxtree.boosting import boost, logistic, quantile, softmax, squared
+from jaxtree.boosting.batch import Bounds, Member
 from jaxtree.boosting.booster import Shrinkage
 from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.dropping import Dropping
-from jaxtree.boosting.many import Bounds, Member, boost_many
+from jaxtree.boosting.many import boost_many
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import blank_trees
 from jaxtree.boosting.samples import MinimalVariance, OneSided

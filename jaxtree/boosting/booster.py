@@ -14,10 +14,9 @@ from jaxtyping import Array, Float, Real
 
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.checks import check_boosting, check_data, check_ordered
-from jaxtree.boosting.data import BaseLearner, BoostData, Earlier
+from jaxtree.boosting.data import BaseLearner, BoostData, Earlier, score_type
 from jaxtree.boosting.dropping import keep_trees, with_shares
 from jaxtree.boosting.ending import NO_NUMBERS, Stop
-from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import BoostState, Made, blank_trees, loss_before, make_rounds
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Int32
 
+from jaxtree.boosting.data import score_type
 from jaxtree.boosting.leaves import Leaves, sums_at_nodes, within_bounds
-from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows, node_steps, row_derivatives
 from jaxtree.boosting.shrinkage import Shrinkage, learning_rates
 from jaxtree.buckets import pad_to

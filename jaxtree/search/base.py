@@ -12,11 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.estimators.common.conventions import SEED, whole
 from jaxtree.estimators.common.scorers import of_all_classes
-from jaxtree.search.candidates import settings_of
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.parameter_importances import ParameterImportances, parameter_importances
 from jaxtree.search.scoring import even_out
-from jaxtree.search.settings import Parameters
+from jaxtree.search.settings import Parameters, settings_of
 from jaxtree.sklearn_compat import BaseSearchCV, check_method_params, insert_error_scores, warn_about_failures
 
 

@@ -18,14 +18,14 @@ from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, G
 from jaxtree.estimators.common.conventions import generator_of, progress_of_trees, whole
 from jaxtree.estimators.common.extras import extras_of_scores
 from jaxtree.growth.inputs.mesh import check_mesh
-from jaxtree.search.base import BaseSettingsSearch
+from jaxtree.search.base import BaseSettingsSearch, cloned
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, fit_on_folds, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.halving import Halving, Standings, fit_settings, with_seeds
 from jaxtree.search.out_of_fold import out_of_fold
 from jaxtree.search.quick_scores import ScoresOfPredictions
 from jaxtree.search.search_progress import SearchProgress
-from jaxtree.search.settings import Parameters, configured
+from jaxtree.search.settings import configured
 from jaxtree.sklearn_compat import Interval
 
 
@@ -144,18 +144,23 @@ class BoostSearchCV(BaseSettingsSearch):
         self._validate_params()
         if mesh is not None:
             check_mesh(mesh)
-        candidates = self._candidates()
+        candidates = self._settings()
+        blank = cloned(self.estimator)
+        settings = [configured(blank, parameters) for parameters in candidates]
+        for setting in settings:
+            setting.check_parameters()
         asks_for_ensemble = isinstance(self.refit, str) and self.refit in (ENSEMBLE, FOLD_ENSEMBLE)
         scorers, refit_metric = self._scorers_and_metric(asks_for_ensemble)
         halving = self._halving(refit_metric)
         search = self._task(X, y, params, candidates, scorers)._replace(mesh=mesh)
-        blank = search.estimator
-        extras = extras_of_scores(blank, self.scoring, search.fit_params)
+        extras = extras_of_scores(search.estimator, self.scoring, search.fit_params)
         search = search._replace(score_params={**extras, **search.score_params})
-        standings = Standings([configured(blank, own).n_estimators for own in candidates], len(search.splits))
+        standings = Standings([own.n_estimators for own in settings], len(search.splits))
+        if halving is not None:
+            settings = with_seeds(settings, generator_of(self.random_state))
         try:
             with self._progress(standings) as progress:
-                fit_settings(self._pausable(search, halving), halving, standings, progress)
+                fit_settings(search, settings, halving, standings, progress)
         except KeyboardInterrupt:
             if not standings.kept()[0]:
                 raise
@@ -176,26 +181,12 @@ class BoostSearchCV(BaseSettingsSearch):
             raise InvalidInputError(f"factor compares settings by one metric: refit must name it, got {self.refit!r}")
         return Halving(self.factor, self.min_resources, metric)
 
-    def _pausable(self, search: Search, halving: Halving | None) -> Search:
-        """Returns the search with models that draw the same whenever they go on, if they may pause."""
-        if halving is None:
-            return search
-        random_state = generator_of(self.random_state)
-        return search._replace(candidates=with_seeds(search.estimator, search.candidates, random_state))
-
     @contextlib.contextmanager
     def _progress(self, standings: Standings) -> Iterator[SearchProgress]:
         """Shows how many rounds are made."""
         rounds = standings.most_rounds()
         with progress_of_trees(self.verbose, sum(rounds.values()), "fitting settings", "rounds are made") as report:
             yield SearchProgress(report, rounds)
-
-    def _candidates(self) -> list[Parameters]:
-        """Returns the settings, after a look at every value."""
-        candidates = self._settings()
-        for parameters in candidates:
-            configured(self.estimator, parameters).check_parameters()
-        return candidates
 
     def _scorers_and_metric(self, asks_for_ensemble: bool) -> tuple[Any, Any]:
         """Returns scikit-learn's scorers, and the name of the metric that chooses."""

@@ -1,8 +1,6 @@
 """Fits of many settings of boosted trees on the folds of a search, those of a fold that share a program in one."""
 
 import contextlib
-import copy
-import functools
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -12,18 +10,17 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.base import clone, is_classifier
 
-from jaxtree.boosting.data import BoostData
+from jaxtree.boosting.batch import BoostedMember, Bounds, Member, Paused
+from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Deadline, Stop
-from jaxtree.boosting.many import BoostedMember, Bounds, Member, boost_many
+from jaxtree.boosting.many import boost_members
 from jaxtree.boosting.many_rounds import OwnRows
-from jaxtree.boosting.paused import Paused
 from jaxtree.errors import InterruptedFitWarning, TrainingError
 from jaxtree.estimators.boosting.training import BoostingTask, encode
-from jaxtree.estimators.common.fixed import FixedPredictions
 from jaxtree.search.evaluation import Search
 from jaxtree.search.quick_scores import ScoresOfRows
 from jaxtree.search.search_progress import SearchProgress
-from jaxtree.search.settings import Parameters, configured, identity
+from jaxtree.search.settings import identity
 from jaxtree.sklearn_compat import check_method_params, fit_and_score, safe_split
 
 NUMBERS = (
@@ -84,20 +81,19 @@ OnFitted = Callable[[int, int, Fitted], Any]
 """What is called with the number of the setting, that of the fold, and the fit."""
 
 
-def group_by_program(estimator: Any, candidates: Sequence[Parameters]) -> list[list[int]]:
-    """Returns the numbers of the candidates that share a program on every fold; one that shares none is alone.
+def group_by_program(settings: Sequence[Any]) -> list[list[int]]:
+    """Returns the numbers of the settings that share a program on every fold; one that shares none is alone.
 
     Those that hold rows out to stop early have these in common, and so a seed.
 
     Example:
-        >>> from jaxtree import GradientBoostingClassifier
-        >>> settings = [{"max_depth": 3}, {"max_bins": 63}, {"max_depth": 5, "subsample": 0.5}, {"drop_rate": 0.1}]
-        >>> group_by_program(GradientBoostingClassifier(), settings)
+        >>> from jaxtree import GradientBoostingClassifier as Boosting
+        >>> settings = [Boosting(max_depth=3), Boosting(max_bins=63), Boosting(subsample=0.5), Boosting(drop_rate=0.1)]
+        >>> group_by_program(settings)
         [[0, 2], [1], [3]]
     """
     groups: dict[Hashable, list[int]] = {}
-    for number, parameters in enumerate(candidates):
-        setting = configured(estimator, parameters)
+    for number, setting in enumerate(settings):
         numbers = {*NUMBERS} if setting.early_stopping else {*NUMBERS, "random_state"}
         fixed = {name: value for name, value in vars(setting).items() if name not in numbers}
         kind = tuple((name, identity(value)) for name, value in sorted(fixed.items()))
@@ -106,58 +102,45 @@ def group_by_program(estimator: Any, candidates: Sequence[Parameters]) -> list[l
 
 
 def fit_folds(
-    search: Search, leg: Leg, on_fitted: OnFitted, progress: SearchProgress, deadline: Deadline | None = None
+    search: Search,
+    settings: Sequence[Any],
+    leg: Leg,
+    on_fitted: OnFitted,
+    progress: SearchProgress,
+    deadline: Deadline | None = None,
 ) -> None:
-    """Fits and scores every candidate on every fold, or goes on with those that have paused.
+    """Fits and scores every setting on every fold, or goes on with those that have paused.
 
     Args:
         search: The task.
+        settings: The estimators with the parameters of its candidates.
         leg: The part of the rounds that is made.
         on_fitted: Called with every fit when it is done or pauses.
         progress: Told which program runs, and the rounds that are made.
         deadline: When all is to be done. The folds share the time; models that share a program end with the rounds
             that they have, and those that have not begun by then are left out.
     """
-    groups = group_by_program(search.estimator, search.candidates)
-    for place, (group, words) in enumerate(zip(groups, _in_words(search, groups), strict=True)):
+    groups = group_by_program(settings)
+    for place, (group, words) in enumerate(zip(groups, _in_words(settings, groups), strict=True)):
         progress.opened(place + 1, len(groups), words)
         for fold in range(len(search.splits)):
             parts_left = (len(groups) - place) * len(search.splits) - fold
-            of_fold = _Fold(search, fold, leg, deadline and deadline.of_next(parts_left))
-            settings = {
-                number: configured(search.estimator, search.candidates[number])
-                for number in group
-                if leg.goes(number, fold)
-            }
-            left = set(settings)
-
-            def keep(candidate: int, fitted: Fitted, fold: int = fold, left: set[int] = left) -> None:
-                left.discard(candidate)
-                on_fitted(candidate, fold, fitted)
-
-            if left and _shares_program(search, group):
-                # Where this fails, those that are left fail by themselves, or do not.
-                with contextlib.suppress(ValueError, ArithmeticError, TypeError):
-                    left.intersection_update(_fit_together(of_fold, settings, keep, progress))
-            for candidate in sorted(left):
-                on_fitted(candidate, fold, fit_alone(search, candidate, fold))
+            due = deadline and deadline.of_next(parts_left)
+            own = {number: settings[number] for number in group if leg.goes(number, fold)}
+            for number, fitted in _fit_group(_Fold(search, fold, leg, due), own, progress):
+                on_fitted(number, fold, fitted)
 
 
-def _in_words(search: Search, groups: Sequence[Sequence[int]]) -> list[str]:
-    """What the candidates of each group have in common that those of other groups have not."""
-    names = sorted({name for own in search.candidates for name in own if name not in NUMBERS})
-    settings: list[Any] = [configured(search.estimator, own).get_params() for own in search.candidates]
-    values = {name: [identity(own[name]) for own in settings] for name in names}
+def _in_words(settings: Sequence[Any], groups: Sequence[Sequence[int]]) -> list[str]:
+    """What the settings of each group have in common that those of other groups have not."""
+    names = sorted(name for name in vars(settings[0]) if name not in NUMBERS)
+    values = {name: [identity(getattr(own, name)) for own in settings] for name in names}
     differ = [name for name in names if len(set(values[name])) > 1]
     words = []
     for group in groups:
         common = [name for name in differ if len({values[name][number] for number in group}) == 1]
-        words.append(", ".join(f"{name}={settings[group[0]][name]!r}" for name in common))
+        words.append(", ".join(f"{name}={getattr(settings[group[0]], name)!r}" for name in common))
     return words
-
-
-def _shares_program(search: Search, group: Sequence[int]) -> bool:
-    return not _is_alone(configured(search.estimator, search.candidates[group[0]]))
 
 
 def _is_alone(setting: Any) -> bool:
@@ -173,6 +156,33 @@ class _Fold(NamedTuple):
     number: int
     leg: Leg
     deadline: Deadline | None
+
+    @property
+    def test(self) -> Any:
+        """The rows of the test part."""
+        return self.search.splits[self.number][1]
+
+    def rows_of_test(self) -> tuple[Any, Any]:
+        """Returns the table and the target of the test part."""
+        train, test = self.search.splits[self.number]
+        return safe_split(self.search.estimator, self.search.X, self.search.y, test, train)
+
+
+def _fit_group(of: _Fold, settings: dict[int, Any], progress: SearchProgress) -> Iterator[tuple[int, Fitted]]:
+    """Fits settings of a group on a fold, together if they share a program, and yields each with its number."""
+    left = dict(settings)
+    if settings and not _is_alone(next(iter(settings.values()))):
+        # Where this fails, those that are left fail by themselves, or do not.
+        with contextlib.suppress(ValueError, ArithmeticError, TypeError):
+            began = time.perf_counter()
+            opened, own_rows = _open_all(of, settings)
+            for number, fitted in _fit_together(of, opened, settings, own_rows, progress, began):
+                del left[number]
+                yield number, fitted
+            # Time does not suffice for others that share the program.
+            left = {number: own for number, own in left.items() if number not in own_rows}
+    for number in sorted(left):
+        yield number, fit_alone(of.search, left[number], of.number)
 
 
 class _Opened(NamedTuple):
@@ -197,14 +207,12 @@ class _Opened(NamedTuple):
 def _open(of: _Fold, setting: Any) -> _Opened:
     """Prepares a fit on a fold, with the test rows as an evaluation set."""
     search, (train, test) = of.search, of.search.splits[of.number]
-    model = copy.copy(setting)
-    X, y = safe_split(model, search.X, search.y, train)
-    X_test, y_test = safe_split(model, search.X, search.y, test, train)
+    X, y = safe_split(setting, search.X, search.y, train)
     params = check_method_params(search.X, params=search.fit_params, indices=train)
-    asked = {*search.score_params, *getattr(getattr(model, "loss", None), "needs", ())} - {"sample_weight"}
+    asked = {*search.score_params, *getattr(getattr(setting, "loss", None), "needs", ())} - {"sample_weight"}
     extras = {name: values for name, values in search.fit_params.items() if name in asked}
     extras = check_method_params(search.X, params=extras, indices=test)
-    task = model.read_task(X, y, beside={TEST: (X_test, y_test, extras)}, **params)
+    task = setting.read_task(X, y, beside={TEST: (*of.rows_of_test(), extras)}, **params)
     rows = encode(task)
     # The rows of a loss that joins them keep their padding.
     data = rows.data if task.loss.joins_rows else rows.with_little_padding()
@@ -231,63 +239,64 @@ def _open_all(of: _Fold, settings: dict[int, Any]) -> tuple[_Opened, dict[int, O
 
 
 def _fit_together(
-    of: _Fold, settings: dict[int, Any], keep: Callable[[int, Fitted], None], progress: SearchProgress
-) -> set[int]:
-    """Fits settings of one program on a fold, and returns the numbers of those that cannot be fitted so."""
-    search, fold, leg, deadline = of
-    began = time.perf_counter()
-    test = search.splits[fold][1]
-    (task, data, num_bins), own_rows = _open_all(of, settings)
-    X_test, y_test = safe_split(search.estimator, search.X, search.y, test, search.splits[fold][0])
-    apart = set(settings) - set(own_rows)
-    settings = {number: own for number, own in settings.items() if number in own_rows}
-    configs = {number: own.config(task.data.num_rows, num_bins) for number, own in settings.items()}
-    members = [
-        leg.member(
-            Member(own.learner.limits, own.shrinkage, own.num_rounds, settings[number].seed(), own=own_rows[number]),
-            *(number, fold),
-        )
-        for number, own in configs.items()
-    ]
-    learners = [own.learner for own in configs.values()]
-    learner = learners[0]._replace(
-        sizes=learners[0].sizes._replace(capacity=max(own.sizes.capacity for own in learners)),
-        counts_rows=any(own.counts_rows for own in learners),
-    )
-    classes = task.data.outputs.classes[0] if task.data.outputs.classes else None
-    score_params = check_method_params(search.X, params=search.score_params, indices=test)
-    scores = ScoresOfRows(search, classes, X_test, y_test, score_params)
-    numbers = list(settings)
-
-    def on_member(place: int, member: BoostedMember) -> Callable[[], None]:
-        nonlocal began
-        if member.stop == Stop.NOT_FINITE:
-            return functools.partial(fail, numbers[place], member)
-        fit_time, began = time.perf_counter() - began, time.perf_counter()
-        # A program of JAX may make the predictions.
-        own_scores = member.scores[-1][:, : len(test)].T.astype(np.float64)
-        fixed = task.predict(own_scores, task.held[TEST].fields.get("offset"))
-        return functools.partial(score, numbers[place], member, fixed, fit_time)
-
-    def fail(number: int, member: BoostedMember) -> None:
-        text = f"{task.loss}: derivatives after round {len(member.losses)} are {NO_NUMBERS}"
-        keep(number, _failed(search, TrainingError(text), member.losses[:, -1]))
-
-    def score(number: int, member: BoostedMember, fixed: FixedPredictions, fit_time: float) -> None:
-        fitted = time.perf_counter()
-        scored = scores.score(fixed)
-        score_time = time.perf_counter() - fitted
-        result = {"fit_error": None, "fit_time": fit_time, "score_time": score_time, "test_scores": scored}
-        rounds = member.best_round if settings[number].early_stopping else len(member.losses)
-        columns = np.asarray(fixed.predictions, np.float64).reshape(len(test), -1)
+    of: _Fold,
+    opened: _Opened,
+    settings: dict[int, Any],
+    own_rows: dict[int, OwnRows | None],
+    progress: SearchProgress,
+    began: float,
+) -> Iterator[tuple[int, Fitted]]:
+    """Fits settings of one program on a fold, and yields each with its number."""
+    task, data, num_bins = opened
+    numbers, members, learners = list(own_rows), [], []
+    for number, rows in own_rows.items():
+        config = settings[number].config(task.data.num_rows, num_bins)
+        seed = settings[number].seed()
+        member = Member(config.learner.limits, config.shrinkage, config.num_rounds, seed, own=rows)
+        members.append(of.leg.member(member, number, of.number))
+        learners.append(config.learner)
+    bounds = Bounds(deadline=of.deadline, mesh=of.search.mesh)
+    boosted = boost_members(data, task.loss, _widest(learners), members, bounds=bounds, on_rounds=progress.made)
+    scores = _scores_of_test(of, task)
+    for place, member in boosted:
+        number, fit_time = numbers[place], time.perf_counter() - began
         if member.paused is not None:
-            leg.pausing[number, fold] = member.paused
-        was_cut = member.stop == Stop.NO_TIME
-        keep(number, Fitted(result, rounds, member.losses[:, -1], columns, was_cut))
+            of.leg.pausing[number, of.number] = member.paused
+        if member.stop == Stop.NOT_FINITE:
+            text = f"{task.loss}: derivatives after round {len(member.losses)} are {NO_NUMBERS}"
+            yield number, _failed(of.search, TrainingError(text), member.losses[:, -1])
+        else:
+            yield number, _scored(task, member, scores, fit_time, keeps_best=settings[number].early_stopping)
+        began = time.perf_counter()
 
-    bounds = Bounds(deadline=deadline, mesh=search.mesh)
-    boost_many(data, task.loss, learner, members, bounds=bounds, on_member=on_member, on_rounds=progress.made)
-    return apart
+
+def _widest(learners: Sequence[BaseLearner]) -> BaseLearner:
+    """A learner whose program grows the trees of all."""
+    capacity = max(own.sizes.capacity for own in learners)
+    counts_rows = any(own.counts_rows for own in learners)
+    return learners[0]._replace(sizes=learners[0].sizes._replace(capacity=capacity), counts_rows=counts_rows)
+
+
+def _scores_of_test(of: _Fold, task: BoostingTask) -> ScoresOfRows:
+    """What scores models on the rows of the test part."""
+    classes = task.data.outputs.classes[0] if task.data.outputs.classes else None
+    params = check_method_params(of.search.X, params=of.search.score_params, indices=of.test)
+    return ScoresOfRows(of.search, classes, *of.rows_of_test(), params)
+
+
+def _scored(
+    task: BoostingTask, member: BoostedMember, scores: ScoresOfRows, fit_time: float, *, keeps_best: bool
+) -> Fitted:
+    """The fit of a member, scored on the rows of the test part."""
+    began, test = time.perf_counter(), task.held[TEST]
+    own_scores = member.scores[-1][:, : test.num_rows].T.astype(np.float64)
+    fixed = task.predict(own_scores, test.fields.get("offset"))
+    scored = scores.score(fixed)
+    times = {"fit_time": fit_time, "score_time": time.perf_counter() - began}
+    columns = np.asarray(fixed.predictions, np.float64).reshape(test.num_rows, -1)
+    rounds = member.best_round if keeps_best else len(member.losses)
+    result = {"fit_error": None, **times, "test_scores": scored}
+    return Fitted(result, rounds, member.losses[:, -1], columns, member.stop == Stop.NO_TIME)
 
 
 def _failed(search: Search, error: TrainingError, curve: Float[np.ndarray, " round"]) -> Fitted:
@@ -318,16 +327,16 @@ def _as_training_error() -> Iterator[None]:
         raise TrainingError(str(warning).removesuffix(KEPT)) from None
 
 
-def fit_alone(search: Search, candidate: int, fold: int) -> Fitted:
-    """Fits a candidate by itself, as scikit-learn's search does."""
+def fit_alone(search: Search, setting: Any, fold: int) -> Fitted:
+    """Fits a setting by itself, as scikit-learn's search does."""
     train, test = search.splits[fold]
-    estimator: Any = clone(search.estimator)
+    estimator: Any = clone(setting)
     with warnings.catch_warnings(), _as_training_error():
         # A model that has left the numbers would be scored.
         warnings.filterwarnings("error", LEFT_THE_NUMBERS, InterruptedFitWarning)
         result = fit_and_score(
             estimator, search.X, search.y, scorer=search.scorer, train=train, test=test, verbose=0,
-            parameters=search.candidates[candidate], fit_params=search.fit_params, score_params=search.score_params,
+            parameters=None, fit_params=search.fit_params, score_params=search.score_params,
             return_train_score=False, return_times=True, error_score=search.error_score, return_estimator=True,
         )  # fmt: skip
     model = result.pop("estimator")

@@ -17,7 +17,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.search.boosted_folds import Fitted, Leg, fit_folds
 from jaxtree.search.evaluation import Search
 from jaxtree.search.search_progress import SearchProgress
-from jaxtree.search.settings import Parameters, configured
+from jaxtree.search.settings import configured
 
 
 class Halving(NamedTuple):
@@ -120,6 +120,7 @@ class Standings:
 
 def fit_settings(
     search: Search,
+    settings: Sequence[Any],
     halving: Halving | None,
     standings: Standings,
     progress: SearchProgress,
@@ -129,6 +130,7 @@ def fit_settings(
 
     Args:
         search: The task.
+        settings: The estimators with the parameters of its candidates.
         halving: When settings are dropped; never if None.
         standings: Gets the fits.
         progress: Is told of rounds.
@@ -145,7 +147,7 @@ def fit_settings(
             if (setting, fold) not in leg.pausing:
                 progress.ended(setting, fold, len(fitted.curve))
 
-        fit_folds(search, leg, keep, progress, deadline)
+        fit_folds(search, settings, leg, keep, progress, deadline)
         if halving is None or until is None:
             break
         alive[alive] = halving.goes_on(_mean_scores(standings, np.flatnonzero(alive), halving.metric))
@@ -160,7 +162,7 @@ def _mean_scores(standings: Standings, settings: Any, metric: str) -> Float[np.n
     return np.array([[own[metric] if isinstance(own, dict) else own for own in row] for row in scores]).mean(axis=1)
 
 
-def with_seeds(estimator: Any, candidates: Sequence[Parameters], random_state: Any) -> list[Parameters]:
+def with_seeds(settings: Sequence[Any], random_state: Any) -> list[Any]:
     """Returns settings whose models draw the same whenever they go on: each has a whole number as seed.
 
     Raises:
@@ -168,13 +170,12 @@ def with_seeds(estimator: Any, candidates: Sequence[Parameters], random_state: A
     """
     seed = int(random_state.randint(2**31 - 1))
     seeded = []
-    for parameters in candidates:
-        own = configured(estimator, parameters)
+    for own in settings:
         for name, is_allowed in {"drop_rate": own.drop_rate == 0, "warm_start": not own.warm_start}.items():
             if not is_allowed:
                 raise InvalidInputError(
                     f"factor is for models that can pause, and those with {name}={getattr(own, name)!r} cannot"
                 )
         is_drawn = not isinstance(own.random_state, int | np.integer)
-        seeded.append({**parameters, "random_state": seed} if is_drawn else parameters)
+        seeded.append(configured(own, {"random_state": seed}) if is_drawn else own)
     return seeded

@@ -1,4 +1,4 @@
-"""The settings of a search: which of them one growth serves, and the nodes that each collapses of its tree."""
+"""The settings of a search: which there are, which one growth serves, and the nodes that each collapses of its tree."""
 
 import copy
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Bool, Float, PRNGKeyArray
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from jaxtree.errors import InvalidInputError, JaxtreeError
-from jaxtree.estimators.common.conventions import check_parameters, key_of
+from jaxtree.estimators.common.conventions import check_parameters, generator_of, key_of
 from jaxtree.estimators.common.growing import GrowthTask
 from jaxtree.estimators.common.prunings import Pruning
 from jaxtree.estimators.forests.base import BaseForest
@@ -23,6 +24,44 @@ from jaxtree.tree.paths import stop_at
 Parameters = dict[str, Any]
 Configurable = TypeVar("Configurable", bound=BaseEstimator)
 Grown = TypeVar("Grown", BaseTree, BaseForest)
+
+
+def settings_of(space: Any, number: int | None, random_state: Any, name: str) -> list[Parameters]:
+    """Returns the settings of a space.
+
+    Args:
+        space: A dict of lists and distributions of `scipy.stats`, or a list of such; a single value stands for a list
+            of one.
+        number: How many settings are drawn; all of a grid if None.
+        random_state: The seed of what is drawn.
+        name: What the space is called in errors.
+
+    Raises:
+        InvalidInputError: There is no setting, or a distribution and no number.
+
+    Example:
+        >>> settings_of({"max_depth": [2, 3], "criterion": "gini"}, None, None, "param_grid")
+        [{'criterion': 'gini', 'max_depth': 2}, {'criterion': 'gini', 'max_depth': 3}]
+    """
+    spaces = [space] if isinstance(space, dict) else space
+    spaces = [{parameter: _listed(values) for parameter, values in own.items()} for own in spaces]
+    drawn = [parameter for own in spaces for parameter, values in own.items() if hasattr(values, "rvs")]
+    if number is None and drawn:
+        raise InvalidInputError(
+            f"{name} has a distribution of {drawn[0]!r}: n_iter must be the number of settings to draw, got None"
+        )
+    try:
+        own = (
+            ParameterGrid(spaces)
+            if number is None
+            else ParameterSampler(spaces, number, random_state=generator_of(random_state))
+        )
+        settings = list(own)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name}: {error}") from error
+    if not settings:
+        raise InvalidInputError(f"{name} must have one setting or more, got {space!r}")
+    return settings
 
 
 def configured(owner: Configurable, parameters: Parameters) -> Configurable:
@@ -222,3 +261,11 @@ def _passes(setting: BaseTree | BaseForest, name: str) -> bool:
     except JaxtreeError:
         return False
     return True
+
+
+def _listed(values: Any) -> Any:
+    """A list of one for a single value."""
+    if hasattr(values, "rvs") or isinstance(values, np.ndarray | range):
+        return values
+    is_several = isinstance(values, Sequence) and not isinstance(values, str)
+    return values if is_several else [values]

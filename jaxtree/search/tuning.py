@@ -279,10 +279,11 @@ def _try_batch(
     fit_params = {} if task.weight is None else {"sample_weight": task.weight}
     X, y, splits = task.X, task.y, task.splits
     search = Search(task.estimator, batch, X, y, splits, _no_score, fit_params, {}, np.nan, False)
-    standings = Standings([configured(task.estimator, own).n_estimators for own in batch], len(splits))
+    settings = [configured(task.estimator, own) for own in batch]
+    standings = Standings([own.n_estimators for own in settings], len(splits))
     was_interrupted = False
     try:
-        fit_settings(search, None, standings, SearchProgress(None, standings.most_rounds()), deadline)
+        fit_settings(search, settings, None, standings, SearchProgress(None, standings.most_rounds()), deadline)
     except KeyboardInterrupt:
         was_interrupted = True
     numbers, num_folds = [number for number, fits in enumerate(standings.fits) if fits], len(splits)
@@ -292,7 +293,7 @@ def _try_batch(
         return None, was_interrupted
     fits = [standings.row(number, num_folds) for number in numbers]
     if all(any(own.predicted is None for own in row) for row in fits):
-        _raise_as_alone(search, numbers[0], fits[0])
+        _raise_as_alone(search, settings[numbers[0]], fits[0])
     predicted = out_of_fold(search._replace(splits=splits[:num_folds]), fits)
     tests = [np.asarray(test) for _, test in splits[:num_folds]]
     tried = Tried(
@@ -307,11 +308,11 @@ def _try_batch(
     return tried, was_interrupted
 
 
-def _raise_as_alone(search: Search, number: int, fits: Sequence[Fitted]) -> None:
+def _raise_as_alone(search: Search, setting: Any, fits: Sequence[Fitted]) -> None:
     """Raises what the fit of a setting raises that has failed on some fold, unless it has left the numbers."""
     fold = next(fold for fold, own in enumerate(fits) if own.predicted is None)
     with contextlib.suppress(TrainingError):
-        fit_alone(search._replace(error_score="raise"), number, fold)
+        fit_alone(search._replace(error_score="raise"), setting, fold)
 
 
 def _no_score(estimator: Any, X: Any, y: Any) -> float:

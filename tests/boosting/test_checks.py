@@ -17,7 +17,8 @@ from jaxtree.boosting import (
     boost,
     squared,
 )
-from jaxtree.boosting.many import Member, boost_many
+from jaxtree.boosting.batch import Member
+from jaxtree.boosting.many import boost_many
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth import Features, Limits, Missing, Sizes
 

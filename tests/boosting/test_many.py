@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh
 
+from jaxtree.boosting import batch as module
 from jaxtree.boosting import logistic, quantile, softmax, squared
+from jaxtree.boosting.batch import Bounds, Member
 from jaxtree.boosting.booster import boost
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.ending import Deadline, Stop
-from jaxtree.boosting.many import Bounds, Member, boost_many
+from jaxtree.boosting.many import boost_many, boost_members
 from jaxtree.boosting.many_rounds import OwnRows, make_rounds_of_many
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
@@ -30,6 +32,7 @@ from tests.boosting.test_boost import BINS, classes, numbers
 from tests.marks import are_exhaustive, rest_is_slow
 
 SIZES = Sizes(BINS, capacity=32)
+LEARNER = BaseLearner(Limits(), SIZES)
 CASES = {
     "squared": (squared(), numbers),
     "logistic": (logistic(), classes),
@@ -161,38 +164,32 @@ def test_a_model_that_has_stopped_leaves_before_the_others():
     made = [own._replace(num_rounds=rounds) for own, rounds in zip(members(3), (40, 2, 15), strict=True)]
     made = [own._replace(shrinkage=own.shrinkage._replace(patience=99)) for own in made]
     order = []
-    boost_many(
-        data_of(numbers), squared(), BaseLearner(Limits(), SIZES), made, bounds=Bounds(2),
-        on_member=lambda number, done: order.append((number, len(done.losses), done.stop)),
-    )  # fmt: skip
+    for number, done in boost_members(data_of(numbers), squared(), LEARNER, made, bounds=Bounds(2)):
+        order.append((number, len(done.losses), done.stop))
     assert order == [(1, 2, Stop.ALL_ROUNDS), (2, 15, Stop.ALL_ROUNDS), (0, 40, Stop.ALL_ROUNDS)]
 
 
-def test_what_is_left_for_later_is_called_once_while_the_next_rounds_are_made():
+def test_a_model_that_is_done_is_yielded_while_the_next_rounds_are_made(monkeypatch):
     made = [own._replace(num_rounds=rounds) for own, rounds in zip(members(3), (25, 2, 15), strict=True)]
     made = [own._replace(shrinkage=own.shrinkage._replace(patience=99)) for own in made]
-    calls = []
+    calls, really = [], module.make_rounds_of_many
 
-    def on_member(number, done):
-        calls.append(f"{number} is done")
-        return lambda: calls.append(f"{number} later")
+    def make(*arrays, **static):
+        calls.append("make")
+        return really(*arrays, **static)
 
-    boost_many(
-        data_of(numbers), squared(), BaseLearner(Limits(), SIZES), made, bounds=Bounds(2), on_member=on_member,
-        on_rounds=lambda number: calls.append("rounds"),
-    )  # fmt: skip
-    assert calls == [
-        *("rounds", "1 is done", "1 later"),
-        *("rounds", "rounds", "0 is done", "2 is done", "0 later", "2 later"),
-    ]
+    monkeypatch.setattr(module, "make_rounds_of_many", make)
+    told = {"bounds": Bounds(2), "on_rounds": lambda number: calls.append("rounds")}
+    for number, _ in boost_members(data_of(numbers), squared(), LEARNER, made, **told):
+        assert not jax.config.read("jax_enable_x64")
+        calls.append(number)
+    assert calls == ["make", "rounds", "make", 1, "rounds", "make", "rounds", 0, 2]
 
 
 def test_an_interrupt_of_the_next_rounds_loses_no_member_that_is_done(monkeypatch):
-    from jaxtree.boosting import many as module
-
     made = [own._replace(num_rounds=rounds) for own, rounds in zip(members(2), (25, 2), strict=True)]
     made = [own._replace(shrinkage=own.shrinkage._replace(patience=99)) for own in made]
-    later, really = [], module.make_rounds_of_many
+    yielded, really = [], module.make_rounds_of_many
 
     def interrupted(*arrays, **static):
         if not arrays[-1].is_new.any():
@@ -201,11 +198,9 @@ def test_an_interrupt_of_the_next_rounds_loses_no_member_that_is_done(monkeypatc
 
     monkeypatch.setattr(module, "make_rounds_of_many", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        boost_many(
-            data_of(numbers), squared(), BaseLearner(Limits(), SIZES), made,
-            on_member=lambda number, done: lambda: later.append(number),
-        )  # fmt: skip
-    assert later == [1]
+        for number, _ in boost_members(data_of(numbers), squared(), LEARNER, made):
+            yielded.append(number)
+    assert yielded == [1]
 
 
 @pytest.mark.slow
@@ -254,8 +249,6 @@ def test_what_a_deadline_cuts_are_first_rounds_of_the_same_models():
 
 
 def test_a_batch_without_enough_memory_is_halved(monkeypatch):
-    from jaxtree.boosting import many as module
-
     data, made, tried = data_of(numbers), members(4), []
     whole = many(data, squared(), made)
     really = module.make_rounds_of_many
@@ -347,7 +340,7 @@ def test_devices_have_slots_of_their_own_and_wait_for_none(engine, monkeypatch):
             assert of_slots.sharding.shard_shape(of_slots.shape)[0] == 2
         return states, made
 
-    monkeypatch.setattr("jaxtree.boosting.many.make_rounds_of_many", make_rounds)
+    monkeypatch.setattr("jaxtree.boosting.batch.make_rounds_of_many", make_rounds)
     many(data_of(classes), logistic(), members(7), bounds=Bounds(mesh=Mesh(np.array(jax.devices()[:4]), ("models",))))
     arrays, static = calls[0]
     with jax.enable_x64(True):

@@ -26,7 +26,7 @@ from jaxtree import (
 )
 from jaxtree import boosting as losses
 from jaxtree.boosting import Loss, accelerated_failure_time, cox, expectile, quantile, quantiles
-from jaxtree.boosting.precision import MOST_ROWS_IN_DOUBLE
+from jaxtree.boosting.data import MOST_ROWS_IN_DOUBLE
 from tests.marks import are_slow, rest_is_slow
 
 RNG = np.random.default_rng(0)

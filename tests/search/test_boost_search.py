@@ -16,6 +16,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.search import boosted_folds
 from jaxtree.search.boosted_folds import group_by_program
 from jaxtree.search.ensemble import select_with_replacement
+from jaxtree.search.settings import configured
 from tests.marks import rest_is_slow, rows_are_slow
 
 SPACE = {
@@ -75,7 +76,14 @@ def test_groups_settings_that_fail_and_several_metrics():
     for name in ("mean_test_roc_auc", "mean_test_accuracy"):
         np.testing.assert_allclose(own.cv_results_[name], other.cv_results_[name])
     settings = own.cv_results_["params"]
-    assert sorted(map(len, group_by_program(own.estimator, settings))) == [1, 1, 1, 1, 2, 2]
+    assert sorted(map(len, group_by_program([configured(own.estimator, setting) for setting in settings]))) == [
+        1,
+        1,
+        1,
+        1,
+        2,
+        2,
+    ]
 
 
 @pytest.mark.slow
@@ -111,7 +119,7 @@ def test_settings_with_other_weights_of_classes_share_a_program(load, factors, e
     estimator = GradientBoostingClassifier(
         8, subsample=0.8, early_stopping=early_stopping, n_iter_no_change=2, random_state=0
     )
-    assert group_by_program(estimator, settings) == [[0, 1, 2, 3, 4, 5]]
+    assert group_by_program([configured(estimator, own) for own in settings]) == [[0, 1, 2, 3, 4, 5]]
     search = BoostSearchCV(estimator, settings, cv=2, refit=False).fit(X, y)
     for number, own in enumerate(settings):
         for fold, (train, test) in enumerate(StratifiedKFold(2).split(X, y)):
@@ -157,13 +165,17 @@ def test_settings_with_other_seeds_share_a_program(monkeypatch):
     X, y = load_diabetes(return_X_y=True)
     estimator, grid = GradientBoostingRegressor(6, subsample=0.5), {"random_state": [0, 1, 2], "max_depth": [2, 3]}
     search = BoostSearchCV(estimator, grid, cv=2, refit=False).fit(X, y)
-    assert group_by_program(estimator, search.cv_results_["params"]) == [[0, 1, 2, 3, 4, 5]]
+    assert group_by_program([configured(estimator, own) for own in search.cv_results_["params"]]) == [
+        [0, 1, 2, 3, 4, 5]
+    ]
     other = GridSearchCV(estimator, grid, cv=2, refit=False).fit(X, y)
     scores = search.cv_results_["mean_test_score"]
     np.testing.assert_allclose(scores, other.cv_results_["mean_test_score"], rtol=1e-9)
     assert len(set(scores.round(6))) == 6
     stops_early = GradientBoostingRegressor(early_stopping=True)
-    assert sorted(map(len, group_by_program(stops_early, search.cv_results_["params"]))) == [2, 2, 2]
+    assert sorted(
+        map(len, group_by_program([configured(stops_early, own) for own in search.cv_results_["params"]]))
+    ) == [2, 2, 2]
 
 
 @pytest.mark.slow

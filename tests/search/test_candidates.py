@@ -16,7 +16,7 @@ from jaxtree import (
     TreeSearchCV,
 )
 from jaxtree.errors import InvalidInputError
-from jaxtree.search.candidates import settings_of
+from jaxtree.search.settings import settings_of
 from tests.marks import rows_are_slow
 from tests.search.beside import FOLDS, assert_same_results, numbers
 

@@ -13,8 +13,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Shaped
 
-from jaxtree.boosting.data import BoostData
-from jaxtree.boosting.precision import score_type
+from jaxtree.boosting.data import BoostData, score_type
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.buckets import pad_to, row_bucket
 from jaxtree.dataset.collectives import gather_arrays, place_part, rows_of_process

@@ -10,10 +10,9 @@ from jaxtyping import Bool, Float, Float64
 
 from jaxtree import buckets
 from jaxtree.boosting.booster import Boosted, NewRounds, boost_checked
-from jaxtree.boosting.data import BoostData, Earlier
+from jaxtree.boosting.data import BoostData, Earlier, score_type
 from jaxtree.boosting.early_stopping import NO_PATIENCE, Measured
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
-from jaxtree.boosting.precision import score_type
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import Sample
