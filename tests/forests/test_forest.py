@@ -13,7 +13,7 @@ from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_fore
 from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
-from jaxtree.growth.loop.grow import grow_completely
+from jaxtree.growth.loop.on_host import grow_completely
 from jaxtree.tree import take_tree
 
 KEY = jax.random.key(11)
