@@ -12,7 +12,7 @@ from jaxtree import prune as prune
 from jaxtree import ray as ray
 from jaxtree import resampling as resampling
 from jaxtree import soft as soft
-from jaxtree.estimators.boosting.distribution import DistributionBoosting as DistributionBoosting
+from jaxtree.estimators.boosting.distribution import GradientBoostingDistribution as GradientBoostingDistribution
 from jaxtree.estimators.boosting.ensemble import BoostedEnsembleClassifier as BoostedEnsembleClassifier
 from jaxtree.estimators.boosting.ensemble import BoostedEnsembleRegressor as BoostedEnsembleRegressor
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier as GradientBoostingClassifier

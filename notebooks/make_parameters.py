@@ -14,7 +14,7 @@ FAMILIES = {
         jaxtree.GradientBoostingClassifier,
         jaxtree.GradientBoostingRegressor,
         jaxtree.GradientBoostingRanker,
-        jaxtree.DistributionBoosting,
+        jaxtree.GradientBoostingDistribution,
     ),
     "Soft trees": (jaxtree.SoftTreeClassifier, jaxtree.SoftForestClassifier, jaxtree.SoftTreeRegressor),
 }

@@ -177,7 +177,7 @@ def _boosted(table, plain, classes, numbers):
             plain,
             numbers,
         ),
-        "boosted_distribution": (jaxtree.DistributionBoosting(**few, distribution="student_t"), table, numbers),
+        "boosted_distribution": (jaxtree.GradientBoostingDistribution(**few, distribution="student_t"), table, numbers),
     }
 
 

@@ -23,7 +23,8 @@ _KEPT = (
     *("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
     *("SoftTreeClassifier", "SoftTreeRegressor", "SoftForestClassifier", "SoftForestRegressor"),
     *("HardTreeClassifier", "HardTreeRegressor", "OptimalTreeClassifier", "OptimalTreeRegressor"),
-    *("GradientBoostingClassifier", "GradientBoostingRegressor", "GradientBoostingRanker", "DistributionBoosting"),
+    *("GradientBoostingClassifier", "GradientBoostingRegressor"),
+    *("GradientBoostingRanker", "GradientBoostingDistribution"),
     *("BoostedEnsembleClassifier", "BoostedEnsembleRegressor"),
 )
 """The estimators that go into files: names of the package, which loads a class when it is asked for."""

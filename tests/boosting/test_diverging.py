@@ -9,8 +9,8 @@ from sklearn.model_selection import KFold
 
 from jaxtree import (
     BoostSearchCV,
-    DistributionBoosting,
     GradientBoostingClassifier,
+    GradientBoostingDistribution,
     GradientBoostingRanker,
     GradientBoostingRegressor,
 )
@@ -48,8 +48,8 @@ LOSSES = {
 OTHERS = {
     "two classes": (GradientBoostingClassifier, {}, "classes"),
     "classes": (GradientBoostingClassifier, {}, "more classes"),
-    "normal": (DistributionBoosting, {"distribution": "normal"}, "numbers"),
-    "lognormal": (DistributionBoosting, {"distribution": "lognormal"}, "numbers"),
+    "normal": (GradientBoostingDistribution, {"distribution": "normal"}, "numbers"),
+    "lognormal": (GradientBoostingDistribution, {"distribution": "lognormal"}, "numbers"),
     "quantiles": (GradientBoostingRegressor, {"loss": quantiles([0.1, 0.9])}, "numbers"),
     "order": (GradientBoostingRanker, {}, "more classes"),
     "dropped": (GradientBoostingRegressor, {"drop_rate": 0.5}, "numbers"),

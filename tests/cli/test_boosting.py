@@ -130,7 +130,7 @@ def test_a_log_likelihood_is_not_called_r2(run):
     x = np.linspace(0, 1, 40)
     table = pd.DataFrame({"x": x, "y": x + np.sin(40 * x)})
     table.to_csv("rows.csv", index=False)
-    model = jaxtree.DistributionBoosting(n_estimators=2, max_depth=2).fit(table[["x"]], table["y"])
+    model = jaxtree.GradientBoostingDistribution(n_estimators=2, max_depth=2).fit(table[["x"]], table["y"])
     model.save("model")
     said = json.loads(run("evaluate", "model", "rows.csv", "--target", "y", "--json").stdout)
     assert said["mean log likelihood"] == pytest.approx(model.score(table[["x"]], table["y"]))

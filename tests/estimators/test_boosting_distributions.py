@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 
 import jaxtree
-from jaxtree import DistributionBoosting
+from jaxtree import GradientBoostingDistribution
 from jaxtree.boosting import accelerated_failure_time
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
@@ -47,7 +47,7 @@ FAST = ("lognormal", "student_t")
 )
 def test_what_is_predicted_is_scipy_s_distribution_of_these_parameters(name):
     X, y = targets(name)
-    model = DistributionBoosting(**FEW, distribution=name).fit(X, y)
+    model = GradientBoostingDistribution(**FEW, distribution=name).fit(X, y)
     predicted = model.predict_dist(X)
     other = IN_SCIPY[name](predicted.parameters)
     np.testing.assert_allclose(model.predict(X), predicted.mean)
@@ -65,7 +65,7 @@ def test_what_is_predicted_is_scipy_s_distribution_of_these_parameters(name):
 
 def test_a_distribution_may_be_given_and_kept(tmp_path):
     X, y, _ = rows()
-    model = DistributionBoosting(**FEW, distribution=distributions.student_t(3.0)).fit(X, y, eval_set=[(X, y)])
+    model = GradientBoostingDistribution(**FEW, distribution=distributions.student_t(3.0)).fit(X, y, eval_set=[(X, y)])
     model.save(tmp_path / "model")
     again = jaxtree.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_quantile(X, 0.9), model.predict_quantile(X, 0.9))
@@ -78,7 +78,9 @@ def test_failure_times_have_distributions():
     X, y, rng = rows()
     end = rng.exponential(2 * y.mean(), len(y))
     seen, upper = np.minimum(y, end), np.where(y <= end, y, np.inf)
-    model = DistributionBoosting(**FEW, distribution=accelerated_failure_time("normal", None)).fit(X, seen, upper=upper)
+    model = GradientBoostingDistribution(**FEW, distribution=accelerated_failure_time("normal", None)).fit(
+        X, seen, upper=upper
+    )
     predicted = model.predict_dist(X)
     assert model.score(X, seen, upper=upper) == pytest.approx(predicted.log_prob(seen, upper=upper).mean())
     np.testing.assert_allclose(np.log(predicted.quantile(0.5)), predicted.parameters["location"], rtol=1e-9, atol=1e-9)
@@ -88,8 +90,8 @@ def test_failure_times_have_distributions():
 def test_an_offset_moves_the_location():
     X, y, _ = rows()
     offset = np.linspace(-5, 5, len(y))
-    model = DistributionBoosting(**FEW).fit(X, y + offset, offset=offset)
-    plain = DistributionBoosting(**FEW).fit(X, y)
+    model = GradientBoostingDistribution(**FEW).fit(X, y + offset, offset=offset)
+    plain = GradientBoostingDistribution(**FEW).fit(X, y)
     np.testing.assert_allclose(model.predict(X, offset=offset), plain.predict(X) + offset, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(
         model.predict_dist(X, offset=offset).parameters["scale"], plain.predict_dist(X).parameters["scale"], rtol=1e-6
@@ -98,12 +100,12 @@ def test_an_offset_moves_the_location():
 
 def test_bad_input_is_named():
     X, y, _ = rows()
-    model = DistributionBoosting(**FEW).fit(X, y)
+    model = GradientBoostingDistribution(**FEW).fit(X, y)
     with pytest.raises(InvalidInputError, match="a level must be between 0 and 1"):
         model.predict_quantile(X, 1.5)
     with pytest.raises(InvalidInputError, match="one for each of 300 rows"):
         model.predict_dist(X).cdf(np.zeros(7))
     with pytest.raises(InvalidInputError, match=r"gamma\(\): a target must be above 0"):
-        DistributionBoosting(distribution="gamma").fit(X, -y)
+        GradientBoostingDistribution(distribution="gamma").fit(X, -y)
     with pytest.raises(InvalidInputError, match="one target, got 2 columns"):
-        DistributionBoosting().fit(X, np.stack([y, y], axis=1))
+        GradientBoostingDistribution().fit(X, np.stack([y, y], axis=1))

@@ -5,8 +5,8 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from jaxtree import (
-    DistributionBoosting,
     GradientBoostingClassifier,
+    GradientBoostingDistribution,
     GradientBoostingRanker,
     GradientBoostingRegressor,
 )
@@ -31,6 +31,8 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 @pytest.mark.slow
-@parametrize_with_checks([DistributionBoosting(**FEW), RankerOfOneGroup(n_estimators=5, max_depth=2, loss="pairwise")])
+@parametrize_with_checks(
+    [GradientBoostingDistribution(**FEW), RankerOfOneGroup(n_estimators=5, max_depth=2, loss="pairwise")]
+)
 def test_scikit_learn_conventions_of_derived_estimators(estimator, check):
     check(estimator)

@@ -163,7 +163,7 @@ def test_losses_of_other_libraries_are_told(kind, given, way):
 
 def test_distributions_of_other_libraries_are_told():
     with pytest.raises(InvalidInputError, match="got 'gaussian'; that is 'normal' here"):
-        jaxtree.DistributionBoosting(1, distribution="gaussian").fit(X, TIME)
+        jaxtree.GradientBoostingDistribution(1, distribution="gaussian").fit(X, TIME)
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ def fits():
         "optimal": jaxtree.OptimalTreeClassifier(),
         "forest": jaxtree.RandomForestRegressor(**few),
         "boosting": jaxtree.GradientBoostingClassifier(**few),
-        "distribution": jaxtree.DistributionBoosting(**few),
+        "distribution": jaxtree.GradientBoostingDistribution(**few),
         "soft": jaxtree.SoftTreeClassifier(max_epochs=1),
         "leaves": jaxtree.LeafEncoder(jaxtree.DecisionTreeClassifier()),
         "search": jaxtree.TreeSearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2]}),

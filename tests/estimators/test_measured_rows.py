@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from jaxtree import BoostSearchCV, DistributionBoosting, GradientBoostingRegressor
+from jaxtree import BoostSearchCV, GradientBoostingDistribution, GradientBoostingRegressor
 from jaxtree.boosting import cox
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
@@ -23,7 +23,10 @@ NOTHING = np.flatnonzero(~EVENT)[:12]
 
 MODELS = {
     **{name: (GradientBoostingRegressor(loss=name, **FEW), make().domain) for name, make in LOSSES.items()},
-    **{name: (DistributionBoosting(distribution=name, **FEW), make().domain) for name, make in DISTRIBUTIONS.items()},
+    **{
+        name: (GradientBoostingDistribution(distribution=name, **FEW), make().domain)
+        for name, make in DISTRIBUTIONS.items()
+    },
 }
 COUNTED = [name for name, (_, domain) in MODELS.items() if domain.has_positive]
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import jaxtree
-from jaxtree import DistributionBoosting, GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree import GradientBoostingClassifier, GradientBoostingDistribution, GradientBoostingRegressor
 from jaxtree.boosting import Loss, cox, quantile, quantiles
 from jaxtree.errors import InvalidInputError
 from jaxtree.tree.nodes import target_means
@@ -143,7 +143,8 @@ def test_of_a_distribution_the_location_is_bound_and_the_rest_is_free(name):
     y = rng.normal(3 * X[:, 0], np.where(is_wide, 1.5, 0.1))
     y = y if name == "normal" else np.exp(X[:, 0]) * rng.gamma(shape, 1 / shape)
     free, bound = (
-        DistributionBoosting(40, distribution=name, monotonic_cst=cst, max_depth=3).fit(X, y) for cst in (None, [1, 0])
+        GradientBoostingDistribution(40, distribution=name, monotonic_cst=cst, max_depth=3).fit(X, y)
+        for cst in (None, [1, 0])
     )
     grid = np.stack([np.tile(np.linspace(-2, 2, 50), 2), np.repeat([-1.0, 1.0], 50)], axis=1)
     location, other = bound.raw_scores(grid).reshape(2, 50, 2).transpose(2, 0, 1)

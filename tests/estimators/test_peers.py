@@ -14,7 +14,7 @@ ESTIMATORS = [
     jaxtree.RandomForestRegressor,
     jaxtree.GradientBoostingClassifier,
     jaxtree.GradientBoostingRegressor,
-    jaxtree.DistributionBoosting,
+    jaxtree.GradientBoostingDistribution,
     jaxtree.OptimalTreeClassifier,
     jaxtree.SoftTreeClassifier,
 ]
@@ -45,7 +45,7 @@ def test_every_name_of_a_peer_leads_to_ours(kind):
         (jaxtree.GradientBoostingClassifier, "l2_regularization", ": it is reg_lambda here"),
         (jaxtree.GradientBoostingClassifier, "objective", ": of classes the loss follows"),
         (jaxtree.GradientBoostingRegressor, "objective", ": it is loss here"),
-        (jaxtree.DistributionBoosting, "objective", ": it is distribution here"),
+        (jaxtree.GradientBoostingDistribution, "objective", ": it is distribution here"),
         (jaxtree.GradientBoostingClassifier, "n_jobs", ": all cores are used"),
         (jaxtree.DecisionTreeClassifier, "max_deph", r": do you mean max_depth\?"),
         (jaxtree.DecisionTreeClassifier, "colour", "; it has categorical_features, .*, ties, splitter"),

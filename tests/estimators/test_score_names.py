@@ -36,7 +36,7 @@ ESTIMATORS = [
     (jaxtree.GradientBoostingRegressor(**FEW, loss="absolute_error"), NUMBERS),
     (jaxtree.GradientBoostingRegressor(**FEW, loss=boosting.quantiles([0.2, 0.8])), NUMBERS),
     (jaxtree.GradientBoostingRanker(**FEW, top=3), np.digitize(NUMBERS, [-0.5, 0.5])),
-    (jaxtree.DistributionBoosting(**FEW), NUMBERS),
+    (jaxtree.GradientBoostingDistribution(**FEW), NUMBERS),
     (jaxtree.BoostedEnsembleClassifier([jaxtree.GradientBoostingClassifier(**FEW)]), CLASSES),
     (jaxtree.BoostedEnsembleRegressor([jaxtree.GradientBoostingRegressor(**FEW)]), NUMBERS),
 ]

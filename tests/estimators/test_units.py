@@ -15,8 +15,8 @@ from jaxtree import (
     BoostSearchCV,
     CostComplexity,
     DecisionTreeRegressor,
-    DistributionBoosting,
     ExtraTreesRegressor,
+    GradientBoostingDistribution,
     GradientBoostingRegressor,
     OptimalTreeRegressor,
     RandomForestRegressor,
@@ -53,7 +53,7 @@ OF_POSITIVE = ["lognormal", "gamma", "weibull"]
 
 def predictions(model):
     """What a model says of rows: numbers in the target's unit."""
-    if not isinstance(model, DistributionBoosting):
+    if not isinstance(model, GradientBoostingDistribution):
         return model.predict(X)
     # Of others quantiles take seconds to compile; that they have the unit, too, is a law of theirs.
     level = model.predict_quantile(X, 0.9) if model.distribution in QUICK else model.predict_dist(X).mean
@@ -83,14 +83,14 @@ def test_boosted_numbers(loss):
 @pytest.mark.parametrize("distribution", OF_LOCATIONS)
 def test_distributions_of_locations_and_scales(distribution):
     for scale, shift in [*((scale, 0.0) for scale in SCALES), *SHIFTS]:
-        check(DistributionBoosting(**FEW, distribution=distribution), Y, scale, shift)
+        check(GradientBoostingDistribution(**FEW, distribution=distribution), Y, scale, shift)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("distribution", OF_POSITIVE)
 def test_distributions_of_positive_numbers(distribution):
     for scale in SCALES:
-        check(DistributionBoosting(**FEW, distribution=distribution), POSITIVE, scale, 0.0)
+        check(GradientBoostingDistribution(**FEW, distribution=distribution), POSITIVE, scale, 0.0)
 
 
 def test_gamma_losses():
@@ -119,7 +119,7 @@ def test_failure_times_and_hazards():
     found = []
     for time in times.T:
         upper = np.where(event, time, np.inf)
-        of_times = DistributionBoosting(**FEW, distribution=accelerated_failure_time("normal", None))
+        of_times = GradientBoostingDistribution(**FEW, distribution=accelerated_failure_time("normal", None))
         of_hazards = GradientBoostingRegressor(**FEW, loss=cox())
         found.append((of_times.fit(X, time, upper=upper).predict(X), of_hazards.fit(X, time, event=event).predict(X)))
     np.testing.assert_allclose(found[1][0], 1e9 * found[0][0], rtol=1e-6)
@@ -140,7 +140,7 @@ VARIANTS = {
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_ways_to_boost(variant):
     parameters = {**FEW, **VARIANTS[variant]}
-    models = [GradientBoostingRegressor(**parameters, loss="huber"), DistributionBoosting(**parameters)]
+    models = [GradientBoostingRegressor(**parameters, loss="huber"), GradientBoostingDistribution(**parameters)]
     for model in models[: 1 if variant == "monotone" else 2]:
         for scale, shift in ((1e-6, 0.0), (1e3, -1e6)):
             check(model, Y, scale, shift)
@@ -149,7 +149,7 @@ def test_ways_to_boost(variant):
 @pytest.mark.slow
 def test_weights_and_offsets():
     weight, offset = RNG.integers(1, 4, size=200), RNG.normal(size=200)
-    for model in (GradientBoostingRegressor(**FEW, loss="huber"), DistributionBoosting(**FEW)):
+    for model in (GradientBoostingRegressor(**FEW, loss="huber"), GradientBoostingDistribution(**FEW)):
         check(model, Y, 1e4, -1e6, sample_weight=weight)
         usual = model.fit(X, Y, offset=offset).predict(X, offset=offset)
         moved = model.fit(X, 1e-6 * Y, offset=1e-6 * offset).predict(X, offset=1e-6 * offset)
@@ -160,9 +160,9 @@ def test_what_a_model_does_later_has_its_unit(tmp_path):
     """Warm starts, refits, first rounds and files."""
     parts = []
     for scale in (1.0, 1e-6):
-        model = DistributionBoosting(4, max_depth=3, warm_start=True).fit(X, scale * Y)
+        model = GradientBoostingDistribution(4, max_depth=3, warm_start=True).fit(X, scale * Y)
         model.set_params(n_estimators=8).fit(X, scale * Y)
-        once = DistributionBoosting(**FEW).fit(X, scale * Y)
+        once = GradientBoostingDistribution(**FEW).fit(X, scale * Y)
         np.testing.assert_array_equal(model.predict(X), once.predict(X))
         once.save(tmp_path / "model")
         again = load(tmp_path / "model")
@@ -176,7 +176,7 @@ def test_scores_of_distributions_are_those_of_the_unit():
     """A density in another unit is greater by the logarithm of that."""
     evaluated = []
     for scale in (1.0, 1e-6):
-        model = DistributionBoosting(**FEW).fit(X, scale * Y, eval_set=[(X, scale * Y)])
+        model = GradientBoostingDistribution(**FEW).fit(X, scale * Y, eval_set=[(X, scale * Y)])
         losses_of_rounds = np.array(model.evals_result_["validation_0"]["normal"])
         np.testing.assert_allclose(losses_of_rounds[-1], -model.score(X, scale * Y), rtol=1e-9)
         evaluated.append(losses_of_rounds - np.log(scale))

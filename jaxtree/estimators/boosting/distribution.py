@@ -26,7 +26,7 @@ DISTRIBUTIONS: dict[str, Callable[[], Distribution]] = {
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class DistributionBoosting(PredictsNumbers, BaseBoosting):
+class GradientBoostingDistribution(PredictsNumbers, BaseBoosting):
     r"""Gradient boosting of whole distributions: all parameters of a row follow from its features.
 
     The scores of a row are the parameters of a distribution, and one tree changes all of them. Steps divide by the
@@ -51,7 +51,7 @@ class DistributionBoosting(PredictsNumbers, BaseBoosting):
         >>> rng = np.random.default_rng(0)
         >>> X = rng.uniform(0, 2, (1000, 2))
         >>> y = rng.normal(X[:, 0], 0.1 + X[:, 1])
-        >>> model = DistributionBoosting(50, max_depth=3).fit(X, y)
+        >>> model = GradientBoostingDistribution(50, max_depth=3).fit(X, y)
         >>> scale = model.predict_dist([[1.0, 0.2], [1.0, 1.8]]).parameters["scale"]
         >>> bool(scale[0] < 0.6 < 1.2 < scale[1])
         True

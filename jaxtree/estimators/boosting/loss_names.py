@@ -39,7 +39,7 @@ _SYNONYMS = {
         *("multi_class", "multiclass", "softprob", "binary_crossentropy", "exponential"),
     ),
     "a GradientBoostingRanker": ("ndcg", "map", "pairwise", "lambdarank", "lambdamart", "rank_xendcg", "yetirank"),
-    "a DistributionBoosting": ("normal", "gaussian", "nll", "crps", "lognormal", "student_t", "laplace"),
+    "a GradientBoostingDistribution": ("normal", "gaussian", "nll", "crps", "lognormal", "student_t", "laplace"),
     "'ndcg'": ("lambdarank", "lambdamart", "rank_xendcg", "yetirank"),
     "'pairwise'": ("ranknet", "pairlogit"),
     "'normal'": ("gaussian", "norm"),
