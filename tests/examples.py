@@ -166,7 +166,7 @@ def _boosted(table, plain, classes, numbers):
         "boosted_normal": (regressor(**few, loss=boosting.distributions.normal()), table, numbers),
         "boosted_lognormal": (regressor(**few, loss=boosting.distributions.lognormal()), plain, np.exp(numbers / 10)),
         "boosted_own": (regressor(**few, loss=boosting.Loss(lopsided)), table, numbers),
-        "boosted_ranker": (jaxtree.GradientBoostingRanker(**few, top=3), table, np.digitize(numbers, [0.0, 5.0])),
+        "boosted_ranker": (jaxtree.GradientBoostingRanker(**few, ndcg_at=3), table, np.digitize(numbers, [0.0, 5.0])),
         "ensemble": (
             jaxtree.BoostedEnsembleClassifier([classifier(**few), classifier(**few | {"max_depth": 3})], [1, 3]),
             table,

@@ -181,10 +181,10 @@ class DiscountedGain(Ranking):
     """The loss that `ndcg` makes.
 
     Attributes:
-        top: How many rows of a group count; None counts all.
+        k: How many rows of a group count; None counts all.
     """
 
-    top: int | None = None
+    k: int | None = None
     name: ClassVar[str] = "ndcg"
     domain: ClassVar[Domain] = Domain(0, MOST_RELEVANT, is_whole=True)
 
@@ -216,9 +216,9 @@ class DiscountedGain(Ranking):
         return gain, ranked.groups.sums(gain[best_first] * self._discounts(ranked))
 
     def _discounts(self, ranked: _Ranked) -> Float[Array, " row"]:
-        """The discounts of places; 0 of those below the top."""
+        """The discounts of places; 0 of those after the first `k`."""
         discount = 1 / jnp.log2(ranked.place + 1)
-        return discount if self.top is None else jnp.where(ranked.place <= self.top, discount, 0)
+        return discount if self.k is None else jnp.where(ranked.place <= self.k, discount, 0)
 
 
 class _Hits(NamedTuple):
@@ -341,14 +341,14 @@ class Pairwise(Ranking):
         return safe_divide(jnp.sum(self.shortfall(ranked)), jnp.sum(ranked.weight)).astype(jnp.asarray(scores).dtype)
 
 
-def ndcg(top: int | None = None) -> DiscountedGain:
+def ndcg(k: int | None = None) -> DiscountedGain:
     r"""1 less the normalised discounted cumulative gain, $\sum_i (2^{y_i} - 1) / \log_2(1 + r_i)$ over its best value.
 
     The target $y$ is a degree of relevance, $r$ a row's place in its group (Järvelin and Kekäläinen, 2002). A group
     in which no row is relevant has no loss. Of equal scores it is the mean over all their orders.
 
     Args:
-        top: How many rows of a group count, 1 or more; None counts all.
+        k: How many rows of a group count, 1 or more; None counts all.
 
     Raises:
         InvalidInputError: It is below 1.
@@ -359,8 +359,8 @@ def ndcg(top: int | None = None) -> DiscountedGain:
         >>> [round(float(value), 4) for value in values]
         [0.3691, 0.3691]
     """
-    require(top is None or top >= 1, "top of ndcg must be None, or 1 or more", top)
-    return DiscountedGain(top)
+    require(k is None or k >= 1, "k of ndcg must be None, or 1 or more", k)
+    return DiscountedGain(k)
 
 
 def average_precision() -> AveragePrecision:

@@ -35,12 +35,12 @@ def mean_gain(relevance, score, top):
 def test_an_order_is_learned_wherever_groups_stand(loss, top, tmp_path):
     X, relevance, group = queries()
     target = relevance > 1 if loss == "map" else relevance
-    model = GradientBoostingRanker(**FEW, loss=loss, top=top).fit(X, target, group=group)
+    model = GradientBoostingRanker(**FEW, loss=loss, ndcg_at=top).fit(X, target, group=group)
     assert model.predict(X).shape == (len(X),) and model.score(X, relevance, group=group) > 0.8
     expected = mean_gain(relevance.reshape(-1, SIZE), model.predict(X).reshape(-1, SIZE), top or SIZE)
     assert model.score(X, relevance, group=group) == pytest.approx(expected, abs=1e-9)
     order = np.arange(len(X)).reshape(-1, SIZE).T.ravel()
-    again = GradientBoostingRanker(**FEW, loss=loss, top=top).fit(X[order], target[order], group=group[order])
+    again = GradientBoostingRanker(**FEW, loss=loss, ndcg_at=top).fit(X[order], target[order], group=group[order])
     np.testing.assert_allclose(again.predict(X), model.predict(X), rtol=1e-6, atol=1e-8)
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(jaxtree.load(tmp_path / "model").predict(X), model.predict(X))
@@ -50,11 +50,11 @@ def test_an_order_is_learned_wherever_groups_stand(loss, top, tmp_path):
 def test_evaluations_have_groups_and_stop_a_fit_by_whole_groups():
     X, relevance, group = queries()
     other = queries(seed=1)
-    model = GradientBoostingRanker(**FEW, top=5)
+    model = GradientBoostingRanker(**FEW, ndcg_at=5)
     model.fit(X, relevance, group=group, eval_set=[(other[0], other[1], {"group": other[2]})], eval_metric="pairwise")
     result = model.evals_result_["validation_0"]
-    assert list(result) == ["ndcg(top=5)", "pairwise"]
-    assert 1 - result["ndcg(top=5)"][-1] == pytest.approx(model.score(*other[:2], group=other[2]), abs=0.02)
+    assert list(result) == ["ndcg(k=5)", "pairwise"]
+    assert 1 - result["ndcg(k=5)"][-1] == pytest.approx(model.score(*other[:2], group=other[2]), abs=0.02)
     stopped = GradientBoostingRanker(100, max_depth=2, early_stopping=True, validation_fraction=0.25, random_state=0)
     stopped.fit(X, relevance, group=group)
     assert stopped.n_estimators_ <= len(next(iter(stopped.evals_result_["validation_0"].values())))
@@ -76,7 +76,7 @@ def test_groups_are_divided_by_a_cross_validation():
         ({}, "needs group, the group of every row, got None"),
         ({"group": np.full(40, SIZE)}, r"group must have a value for each of 400 rows, .*np.repeat\(np.arange"),
         ({"group": np.zeros(3)}, r"group must have a value for each of 400 rows, got shape \(3,\)$"),
-        ({"y": np.full(400, 0.5)}, r"ndcg\(top=None\): a target must be a whole number from 0 to 31, got 0.5"),
+        ({"y": np.full(400, 0.5)}, r"ndcg\(k=None\): a target must be a whole number from 0 to 31, got 0.5"),
         ({"loss": "map", "group": np.zeros(400)}, "a target must be a whole number from 0 to 1, got"),
         ({"eval_set": [queries()[:2]]}, "needs the extra 'group'"),
     ],

@@ -15,6 +15,7 @@ ESTIMATORS = [
     jaxtree.GradientBoostingClassifier,
     jaxtree.GradientBoostingRegressor,
     jaxtree.GradientBoostingDistribution,
+    jaxtree.GradientBoostingRanker,
     jaxtree.OptimalTreeClassifier,
     jaxtree.SoftTreeClassifier,
 ]

@@ -35,7 +35,7 @@ ESTIMATORS = [
     (jaxtree.GradientBoostingClassifier(**FEW), CLASSES),
     (jaxtree.GradientBoostingRegressor(**FEW, loss="absolute_error"), NUMBERS),
     (jaxtree.GradientBoostingRegressor(**FEW, loss=boosting.quantiles([0.2, 0.8])), NUMBERS),
-    (jaxtree.GradientBoostingRanker(**FEW, top=3), np.digitize(NUMBERS, [-0.5, 0.5])),
+    (jaxtree.GradientBoostingRanker(**FEW, ndcg_at=3), np.digitize(NUMBERS, [-0.5, 0.5])),
     (jaxtree.GradientBoostingDistribution(**FEW), NUMBERS),
     (jaxtree.BoostedEnsembleClassifier([jaxtree.GradientBoostingClassifier(**FEW)]), CLASSES),
     (jaxtree.BoostedEnsembleRegressor([jaxtree.GradientBoostingRegressor(**FEW)]), NUMBERS),

@@ -148,7 +148,7 @@ def test_measures_of_tied_rows_are_means_over_all_their_orders(name):
         expected = mean_over_orders(name, TIED_SCORES[0, rows], target[rows])
         np.testing.assert_allclose(1 - values[rows], expected, rtol=1e-12)
         if "ndcg" in name and rows.sum() > 1:
-            other = sklearn.metrics.ndcg_score([2.0 ** target[rows] - 1], TIED_SCORES[:, rows], k=loss.top)
+            other = sklearn.metrics.ndcg_score([2.0 ** target[rows] - 1], TIED_SCORES[:, rows], k=loss.k)
             assert other == pytest.approx(expected, rel=1e-12)
 
 
@@ -253,8 +253,8 @@ def test_equal_losses_are_traced_once():
 @pytest.mark.parametrize(
     "loss, target, extras, message",
     [
-        (ndcg(), [1, 0], {}, r"ndcg\(top=None\) needs the extra 'group' of every row, got \[\]"),
-        (ndcg(2), [0, 32], {"group": [1, 1]}, r"ndcg\(top=2\): a target must be a whole number from 0 to 31, got 32"),
+        (ndcg(), [1, 0], {}, r"ndcg\(k=None\) needs the extra 'group' of every row, got \[\]"),
+        (ndcg(2), [0, 32], {"group": [1, 1]}, r"ndcg\(k=2\): a target must be a whole number from 0 to 31, got 32"),
         (average_precision(), [0, 2], {"group": [1, 1]}, "a target must be a whole number from 0 to 1, got 2"),
         (pairwise(), [0.5, np.nan], {"group": [1, 1]}, r"pairwise\(\): a target must be a finite number, got nan"),
         (pairwise(), [0, 1], {"group": [0.5, 1]}, "the extra 'group' must be a whole number, got 0.5"),
@@ -266,5 +266,5 @@ def test_wrong_rows_are_named(loss, target, extras, message):
 
 
 def test_a_wrong_parameter_is_named():
-    with pytest.raises(InvalidInputError, match="top of ndcg must be None, or 1 or more, got 0"):
+    with pytest.raises(InvalidInputError, match="k of ndcg must be None, or 1 or more, got 0"):
         ndcg(0)

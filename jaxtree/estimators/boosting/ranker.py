@@ -41,7 +41,7 @@ class GradientBoostingRanker(BaseBoosting):
             `GradientBoostingClassifier`.
         loss: "ndcg", "map" (mean average precision, of targets 0 and 1), "pairwise" (RankNet), or a loss of
             `jaxtree.boosting`.
-        top: How many rows of a group count in "ndcg" and in `score`; None for all.
+        ndcg_at: How many rows of a group count in "ndcg" and in `score`, from the highest score on; None counts all.
 
     Attributes:
         forest_: The trees in one table of nodes; the other attributes are those of a `GradientBoostingClassifier`, too.
@@ -50,13 +50,13 @@ class GradientBoostingRanker(BaseBoosting):
         >>> rng = np.random.default_rng(0)
         >>> X, group = rng.normal(size=(400, 3)), np.repeat(np.arange(40), 10)
         >>> relevance = np.digitize(X[:, 0] + X[:, 1] ** 2, [0, 1, 2])
-        >>> model = GradientBoostingRanker(20, top=5).fit(X, relevance, group=group)
+        >>> model = GradientBoostingRanker(20, ndcg_at=5).fit(X, relevance, group=group)
         >>> model.score(X, relevance, group=group) > 0.9
         True
     """
 
     loss: Annotated[str | BaseLoss, Words(RANKING_LOSSES), BaseLoss] = "ndcg"
-    top: Annotated[int | None, whole(1), None] = None
+    ndcg_at: Annotated[int | None, whole(1), None] = None
 
     _named_losses = RANKING_LOSSES
     _fixed_predictions = staticmethod(fixed_ranks)
@@ -103,10 +103,10 @@ class GradientBoostingRanker(BaseBoosting):
     @property
     def score_name_(self) -> str:
         """What `score` returns: "NDCG", or "NDCG of the first 5"."""
-        return "NDCG" if self.top is None else f"NDCG of the first {self.top}"
+        return "NDCG" if self.ndcg_at is None else f"NDCG of the first {self.ndcg_at}"
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, group: Any = None, offset: Any = None) -> float:
-        """Returns the mean over groups of the normalised discounted cumulative gain of their first `top` rows.
+        """Returns the mean over groups of the normalised discounted cumulative gain of their first `ndcg_at` rows.
 
         A group in which no row is relevant counts as 1. Rows of equal scores count with the mean over all their orders,
         as in scikit-learn's `ndcg_score`, so that the order of the table does not matter.
@@ -122,7 +122,7 @@ class GradientBoostingRanker(BaseBoosting):
         if group is None:
             raise InvalidInputError("a ranker needs group, the group of every row, got None")
         rows = read_known(self.outputs(), X, y, sample_weight, {"group": group, "offset": offset})
-        measure = ranking.ndcg(self.top)
+        measure = ranking.ndcg(self.ndcg_at)
         measure.check(target_of(rows), rows.fields)
         return 1 - mean_loss(measure, self.raw_scores(rows.X), rows)
 
@@ -131,4 +131,4 @@ class GradientBoostingRanker(BaseBoosting):
             raise InvalidInputError(f"a ranker has one target, got {outputs.number} columns of y")
         if not isinstance(self.loss, str):
             return self.loss
-        return ranking.ndcg(self.top) if self.loss == "ndcg" else RANKING_LOSSES[self.loss]()
+        return ranking.ndcg(self.ndcg_at) if self.loss == "ndcg" else RANKING_LOSSES[self.loss]()

@@ -56,6 +56,7 @@ NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[
         ("early_stopping_rounds", "od_wait"),
     ),
     "n_jobs": (("n_jobs",), ("n_jobs", "nthread"), ("n_jobs", "num_threads"), ("thread_count",)),
+    "ndcg_at": ((), (), ("lambdarank_truncation_level", "eval_at"), ()),
     "oob_score": (("oob_score",), (), (), ()),
     "other_rate": ((), (), ("other_rate",), ()),
     "random_state": (
