@@ -42,7 +42,7 @@ def _spread(weight_up_to: Float64[np.ndarray, " code"], most: int) -> Int[np.nda
     return np.unique(np.minimum(places, weight_up_to.size - 2))
 
 
-def zoomed_cuts(cuts: Cuts, whole: Cuts, tree: Branching | None, table: CodedTable, most: int) -> Cuts:
+def closer_cuts(cuts: Cuts, whole: Cuts, tree: Branching | None, table: CodedTable, most: int) -> Cuts:
     """Returns the cuts of a tree, those evenly between their neighbours, and every second of the others.
 
     Args:

@@ -1,8 +1,8 @@
 """The search for the best tree of a table: which thresholds are compared, and the shape of the tree.
 
-A column with many values has too many thresholds for all to be compared with all others at once. Then some are, at
-quantiles; and again, with thresholds between those next to the ones of the best tree, until that is no better (*zoom*).
-Where bounds allow it, all thresholds are searched thereafter, see `jaxtree.optimal.thresholds`.
+A column with many values has too many thresholds to compare all of them with all others. Then some are compared, at
+quantiles, and thereafter *closer* ones, which lie next to those of the best tree, until the tree gets no better.
+Where bounds allow it, all thresholds are searched in the end, see `jaxtree.optimal.thresholds`.
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.optimal.costs import BITS_OF_COSTS, BITS_OF_LOSSES, CostedTarget
-from jaxtree.optimal.cuts import Cuts, all_cuts, spread_cuts, zoomed_cuts
+from jaxtree.optimal.cuts import Cuts, all_cuts, closer_cuts, spread_cuts
 from jaxtree.optimal.deeper import DeepSearch
 from jaxtree.optimal.exact import MOST_EXACT_DEPTH, SplitTable, best_number_of_leaves, exact_frontier, exact_tree
 from jaxtree.optimal.greedy import greedy_tree, without_dear_splits
@@ -39,7 +39,7 @@ MOST_LEAVES = 32
 """Leaves of the deepest trees."""
 
 PATIENCE = 2
-"""Rounds of zoom without a better tree after which it ends."""
+"""How many rounds of closer thresholds may bring no better tree before the search ends."""
 
 
 class SearchLimits(NamedTuple):
@@ -50,7 +50,7 @@ class SearchLimits(NamedTuple):
         max_leaf_nodes: The most leaves; None for no limit.
         leaf_penalty: What every leaf adds to the objective.
         max_thresholds: The most thresholds of a column that are compared at once; None leaves it open.
-        zooms: Whether thresholds next to those of the best tree are tried.
+        refine_thresholds: Whether closer thresholds are compared.
         learns_missing: Whether missing values may go to either branch.
         time_limit: Seconds after which the search of four and more levels ends with the best tree found.
         report: Called with the objective in hand and its lower bound as such a search goes on.
@@ -60,7 +60,7 @@ class SearchLimits(NamedTuple):
     max_leaf_nodes: int | None = None
     leaf_penalty: float = 0.0
     max_thresholds: int | None = None
-    zooms: bool = True
+    refine_thresholds: bool = True
     learns_missing: bool = True
     time_limit: float = math.inf
     report: Callable[[float, float], None] | None = None
@@ -69,7 +69,7 @@ class SearchLimits(NamedTuple):
     def leaves_thresholds_open(self) -> bool:
         """Whether all thresholds may be compared, for trees of any number of leaves that their depth allows."""
         is_whole = self.max_leaf_nodes is None or self.max_leaf_nodes >= 2**self.max_depth
-        return self.max_thresholds is None and self.zooms and is_whole
+        return self.max_thresholds is None and self.refine_thresholds and is_whole
 
 
 class BestTree(NamedTuple):
@@ -108,8 +108,8 @@ def find_tree(table: CodedTable, target: CostedTarget, limits: SearchLimits) -> 
 def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchLimits]) -> list[BestTree]:
     """Returns the best tree of a table for each of some limits, which differ in penalties and numbers of leaves alone.
 
-    All begin with the same thresholds, so that the sums over pairs of these are made once; where zoom follows different
-    trees, their ways part. Each tree is the one that its limits would give alone.
+    All begin with the same thresholds, so that the sums over pairs of these are made once; closer thresholds depend on
+    the tree, and are compared by tree. Each tree is the one that its limits would give alone.
 
     Raises InvalidInputError if there are too many columns or categories.
     """
@@ -118,7 +118,7 @@ def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchL
     most = _thresholds_of_column(table, whole, limits[0])
     cuts = spread_cuts(table, whole, most, target.whole_weight)
     is_complete = all(own.size == every.size for own, every in zip(cuts, whole, strict=True))
-    searches = [_Search(own, cuts, may_zoom=own.zooms and not is_complete) for own in limits]
+    searches = [_Search(own, cuts, tries_closer=own.refine_thresholds and not is_complete) for own in limits]
     while going := [search for search in searches if search.goes_on]:
         alike: dict[tuple[bytes, ...], list[_Search]] = {}
         for search in going:
@@ -128,7 +128,7 @@ def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchL
             for search in members:
                 search.compare(splits, table)
                 if search.goes_on:
-                    search.cuts = zoomed_cuts(search.cuts, whole, search.best.tree, table, most)
+                    search.cuts = closer_cuts(search.cuts, whole, search.best.tree, table, most)
     found = [search.best._replace(is_complete=is_complete) for search in searches]
     found = [_at_least_greedy(own, table, target, best) for own, best in zip(limits, found, strict=True)]
     return _among_all_thresholds(limits, table, target, found)
@@ -182,13 +182,13 @@ class _Search:
     Args:
         limits: What trees are searched.
         cuts: The first thresholds.
-        may_zoom: Whether others are compared thereafter.
+        tries_closer: Whether closer ones are compared thereafter.
     """
 
     best: BestTree
 
-    def __init__(self, limits: SearchLimits, cuts: Cuts, *, may_zoom: bool):
-        self.limits, self.cuts, self._may_zoom = limits, cuts, may_zoom
+    def __init__(self, limits: SearchLimits, cuts: Cuts, *, tries_closer: bool):
+        self.limits, self.cuts, self._tries_closer = limits, cuts, tries_closer
         self._patience, self._seconds_left = 1, limits.time_limit
 
     @property
@@ -205,7 +205,7 @@ class _Search:
         found = _best_among(splits, table, limits, began + self._seconds_left)
         self._seconds_left -= time.monotonic() - began
         if not hasattr(self, "best") or found.objective < self.best.objective:
-            self.best, self._patience = found, PATIENCE * self._may_zoom
+            self.best, self._patience = found, PATIENCE * self._tries_closer
         else:
             self.best = self.best._replace(is_interrupted=found.is_interrupted)
             self._patience -= 1

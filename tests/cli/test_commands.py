@@ -50,7 +50,9 @@ def test_every_algorithm_goes_into_a_file_and_predicts(run, patients, algorithm,
 def test_an_optimal_tree_says_among_what_it_is_the_best(run, patients):
     ask = ("fit", patients, "-t", "ill", "-a", "optimal", "-o", "m.jaxtree", "--max-depth", "1")
     assert "depth 1, proven\n" in run(*ask).stdout
-    assert "depth 1, proven on bins\n" in run(*ask, "--set", "max_thresholds=1", "--set", "zoom=false").stdout
+    assert (
+        "depth 1, proven on bins\n" in run(*ask, "--set", "max_thresholds=1", "--set", "refine_thresholds=false").stdout
+    )
 
 
 def test_too_deep_an_optimal_tree_is_an_error_with_the_depths(run, patients):

@@ -48,11 +48,11 @@ def test_a_penalty_and_a_number_of_leaves_make_smaller_trees():
     assert OptimalTreeClassifier(max_depth=2, max_leaf_nodes=3, **FEW).fit(table, classes).get_n_leaves() == 3
 
 
-def test_zoom_never_makes_the_tree_worse():
+def test_refined_thresholds_never_makes_the_tree_worse():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     y = (X[:, 0] > 0.37) ^ (X[:, 1] > -1.13)
-    coarse = OptimalTreeClassifier(max_depth=2, max_thresholds=4, zoom=False).fit(X, y)
+    coarse = OptimalTreeClassifier(max_depth=2, max_thresholds=4, refine_thresholds=False).fit(X, y)
     fine = OptimalTreeClassifier(max_depth=2, max_thresholds=4).fit(X, y)
     assert fine.score(X, y) == 1 > coarse.score(X, y)
     assert fine.optimality_ == "proven on bins"
@@ -86,11 +86,11 @@ def test_wrong_parameters_are_named(parameters, message):
 def test_four_levels_in_no_time_are_those_of_greed_at_least():
     table = mixed_table()
     classes = mixed_classes(table)
-    deep = OptimalTreeClassifier(max_depth=4, time_limit=0, zoom=False, **FEW).fit(table, classes)
+    deep = OptimalTreeClassifier(max_depth=4, time_limit=0, refine_thresholds=False, **FEW).fit(table, classes)
     assert deep.optimality_ == "proven on bins" or 0 < deep.optimality_ <= 1
     greedy = DecisionTreeClassifier(max_depth=4, categorical_splits="one_vs_rest").fit(table, classes)
     assert deep.score(table, classes) >= greedy.score(table, classes)
-    assert deep.objective_ <= OptimalTreeClassifier(zoom=False, **FEW).fit(table, classes).objective_
+    assert deep.objective_ <= OptimalTreeClassifier(refine_thresholds=False, **FEW).fit(table, classes).objective_
     with pytest.raises(InvalidInputError, match="max_leaf_nodes is for max_depth up to 3, got max_depth=4"):
         OptimalTreeClassifier(max_depth=4, max_leaf_nodes=5).fit(table, classes)
 

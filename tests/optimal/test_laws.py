@@ -26,7 +26,7 @@ def table():
 @pytest.mark.parametrize("depth", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_neither_the_order_of_rows_nor_devices_matter(estimator, depth):
     X, y = table()
-    model = lambda: estimator(max_depth=depth, max_thresholds=3, zoom=False, time_limit=None)  # noqa: E731
+    model = lambda: estimator(max_depth=depth, max_thresholds=3, refine_thresholds=False, time_limit=None)  # noqa: E731
     expected, order = model().fit(X, y), np.random.default_rng(1).permutation(len(y))
     shuffled = model().fit(X[order], y[order])
     assert_same(shuffled.tree_, expected.tree_)

@@ -78,6 +78,6 @@ def test_small_tables_of_many_values_have_proven_trees(load, depth, errors):
 
 def test_what_is_not_searched_among_all_thresholds_says_so():
     X, y = load_breast_cancer(return_X_y=True)
-    for options in ({}, {"zoom": False}, {"criterion": "gini"}, {"min_samples_leaf": 5}):
+    for options in ({}, {"refine_thresholds": False}, {"criterion": "gini"}, {"min_samples_leaf": 5}):
         model = OptimalTreeClassifier(max_depth=2, max_thresholds=4).set_params(**options)
         assert model.fit(X, y).optimality_ == "proven on bins"

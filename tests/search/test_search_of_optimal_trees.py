@@ -38,7 +38,7 @@ def test_penalties_and_depths():
     compare(OptimalTreeClassifier(), {"leaf_penalty": PENALTIES[::2], "max_depth": [1, 2, 3]}, *numbers())
 
 
-def test_zoom_follows_each_tree_on_its_own():
+def test_thresholds_are_refined_for_each_tree_on_its_own():
     """Four of eleven thresholds of a column at once: the thresholds that are compared next depend on the tree."""
     trees = OptimalTreeClassifier(max_depth=2, max_thresholds=4)
     compare(trees, {"leaf_penalty": PENALTIES}, *numbers(seed=3), return_train_score=True)
@@ -68,7 +68,7 @@ def test_the_best_tree_tells_its_objective():
 
 def test_four_levels_share_what_they_can():
     X, y = numbers()
-    trees = OptimalTreeClassifier(max_depth=4, max_thresholds=3, zoom=False)
+    trees = OptimalTreeClassifier(max_depth=4, max_thresholds=3, refine_thresholds=False)
     compare(trees, {"leaf_penalty": [1.0, 4.0]}, X, y, refit=False)
 
 

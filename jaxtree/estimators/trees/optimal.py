@@ -82,7 +82,7 @@ class _Optimal(BaseTree):
     min_samples_leaf: Annotated[int | float, whole(1), PART] = 1
     leaf_penalty: Annotated[float, AT_LEAST_0] = 0.0
     max_thresholds: Annotated[int | str, whole(1, 65_535), AUTO] = "auto"
-    zoom: Annotated[bool, "boolean"] = True
+    refine_thresholds: Annotated[bool, "boolean"] = True
     missing: Annotated[str, Words({"learn", "branch"})] = "learn"
     time_limit: Annotated[float | None, AT_LEAST_0, None] = 60.0
     verbose: Annotated[int, "verbose"] = 0
@@ -101,7 +101,7 @@ class _Optimal(BaseTree):
             self.max_leaf_nodes,
             float(self.leaf_penalty),
             None if isinstance(self.max_thresholds, str) else int(self.max_thresholds),
-            zooms=self.zoom,
+            refine_thresholds=self.refine_thresholds,
             learns_missing=self.missing == "learn",
             time_limit=math.inf if self.time_limit is None else float(self.time_limit),
         )
@@ -159,10 +159,10 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
     the rest. Missing values go to the branch where they cost least.
 
     A column of many values has too many thresholds to compare all with all others. Then `max_thresholds` of them are
-    compared, at quantiles, and with `zoom` again those around the chosen ones, as long as the tree gets better. Where
-    this is left open and rows have a loss (criterion "misclassification", `min_samples_leaf=1`), all distinct
-    thresholds of tables of up to some thousand rows are searched thereafter, by bounds from the thresholds next to each
-    (Brita et al., AAAI 2025); this needs the kernel.
+    compared, at quantiles, and with `refine_thresholds` again those around the chosen ones, as long as the tree gets
+    better. Where both have their defaults and rows have a loss (criterion "misclassification", `min_samples_leaf=1`),
+    all distinct thresholds of tables of up to some thousand rows are searched thereafter, by bounds from the thresholds
+    next to each (Brita et al., AAAI 2025); this needs the kernel.
 
     Args:
         criterion: "misclassification", "gini", "entropy" or "log_loss".
@@ -173,7 +173,7 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
         min_samples_leaf: The least number of rows of a leaf, or their share of all rows of some weight.
         leaf_penalty: What a leaf must save at least, in units of the cost: errors, or weight.
         max_thresholds: The most thresholds of a column that are compared at once, or "auto": as many as take seconds.
-        zoom: Whether thresholds around the chosen ones are tried.
+        refine_thresholds: Whether thresholds around the chosen ones are tried.
         time_limit: Seconds after which the search of four or five levels ends with the tree that it has; None for no
             limit.
         verbose: 1 shows the objective and its bound as they meet.
@@ -267,7 +267,7 @@ class OptimalTreeRegressor(RegressionParameters, _Optimal, BaseTreeRegressor):
         min_samples_leaf: The least number of rows of a leaf, or their share of all rows of some weight.
         leaf_penalty: What a leaf must save at least, in units of the summed squared error or deviance.
         max_thresholds: The most thresholds of a column that are compared at once, or "auto": as many as take seconds.
-        zoom: Whether thresholds around the chosen ones are tried.
+        refine_thresholds: Whether thresholds around the chosen ones are tried.
         time_limit: Seconds after which the search of four or five levels ends with the tree that it has; None for no
             limit.
         verbose: 1 shows the objective and its bound as they meet.
