@@ -1,4 +1,4 @@
-"""Trees of many sizes: the best one of every penalty, and those that each way to make a tree small leads to."""
+"""Trees of many sizes: the best one of every penalty, and those that each method of making a tree small leads to."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -120,14 +120,14 @@ def trees_by_size(
     X: Any,
     y: Any,
     *,
-    ways: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
     sizes: Sequence[int] = SIZES,
     max_depth: int = 3,
     random_state: int = 0,
 ) -> dict[str, list[Any]]:
-    """Returns classification trees of many sizes, made small in several ways.
+    """Returns classification trees of many sizes, made small by several methods.
 
-    The ways are "greedy" (the splits of CART with the most gain), "cost complexity" (CART, its weakest links cut),
+    The methods are "greedy" (the splits of CART with the most gain), "cost complexity" (CART, its weakest links cut),
     "C4.5" (its pessimistic pruning, without subtree raising), "dropout" (one draw of the greedy tree, with rates tuned
     on a quarter of the rows), "refined" (the greedy tree with all splits chosen again together) and "optimal" (no tree
     of the depth makes fewer errors). `jaxtree.plot.plot_accuracy_by_leaves` draws them.
@@ -135,21 +135,21 @@ def trees_by_size(
     Args:
         X: The table.
         y: Its classes.
-        ways: Some of the ways; None is all.
+        methods: Some of the methods; None is all.
         sizes: Numbers of leaves, at least 2.
         max_depth: The depth of the optimal trees, up to 3; the others have any.
         random_state: Seed of what is drawn.
 
     Returns:
-        For every way a tree for each size, the largest of at most so many leaves that it makes.
+        For every method a tree for each size: the one of most leaves that it makes within that number.
 
     Raises:
-        InvalidInputError: There is no such way, or a size is less than 2.
+        InvalidInputError: There is no such method, or a size is less than 2.
 
     Example:
         >>> from sklearn.datasets import load_iris
-        >>> made = trees_by_size(*load_iris(return_X_y=True), ways=["greedy", "optimal"], sizes=[2, 3], max_depth=2)
-        >>> {way: [tree.get_n_leaves() for tree in trees] for way, trees in made.items()}
+        >>> made = trees_by_size(*load_iris(return_X_y=True), methods=["greedy", "optimal"], sizes=[2, 3], max_depth=2)
+        >>> {method: [tree.get_n_leaves() for tree in trees] for method, trees in made.items()}
         {'greedy': [2, 3], 'optimal': [2, 3]}
     """
     known = {
@@ -160,15 +160,15 @@ def trees_by_size(
         "refined": _Maker.refined,
         "optimal": lambda maker: maker.optimal(max_depth),
     }
-    ways = tuple(known) if ways is None else ways
-    if not set(ways) <= set(known):
-        raise InvalidInputError(f"ways must be some of {', '.join(known)}, got {', '.join(map(str, ways))}")
+    methods = tuple(known) if methods is None else methods
+    if not set(methods) <= set(known):
+        raise InvalidInputError(f"methods must be some of {', '.join(known)}, got {', '.join(map(str, methods))}")
     if not len(sizes) or min(sizes) < 2:
         raise InvalidInputError(f"sizes must be numbers of leaves of at least 2, got {list(sizes)}")
     if not 1 <= max_depth <= MOST_EXACT_DEPTH:
         raise InvalidInputError(f"max_depth must be from 1 to {MOST_EXACT_DEPTH}, got {max_depth}")
     maker = _Maker(X, y, list(sizes), random_state)
-    return {way: known[way](maker) for way in ways}
+    return {method: known[method](maker) for method in methods}
 
 
 class _Maker:

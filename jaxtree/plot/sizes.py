@@ -15,13 +15,13 @@ MARKS = "osD^vP"
 
 
 def plot_accuracy_by_leaves(trees: Mapping[str, Sequence[Any]], X: Any, y: Any, *, ax: Axes | None = None) -> Axes:
-    """Draws the accuracy of trees against their leaves, a line for every way that they were made.
+    """Draws the accuracy of trees against their leaves, a line for every method that made them.
 
-    For trees of numbers it is the coefficient of determination. Of trees of one way with equally many leaves the first
-    is drawn.
+    For trees of numbers it is the coefficient of determination. If a method made several trees of equally many leaves,
+    the first is drawn.
 
     Args:
-        trees: Fitted trees by the names of the ways, as `jaxtree.trees_by_size` returns them.
+        trees: Fitted trees by the names of the methods, as `jaxtree.trees_by_size` returns them.
         X: Rows to score the trees on, best such as were not in the fit.
         y: Their classes or numbers.
         ax: Where to draw; a new figure if not given.
@@ -36,7 +36,7 @@ def plot_accuracy_by_leaves(trees: Mapping[str, Sequence[Any]], X: Any, y: Any, 
         >>> from sklearn.datasets import load_iris
         >>> from jaxtree import trees_by_size
         >>> X, y = load_iris(return_X_y=True)
-        >>> trees = trees_by_size(X[::2], y[::2], ways=["greedy", "optimal"], sizes=[2, 3], max_depth=2)
+        >>> trees = trees_by_size(X[::2], y[::2], methods=["greedy", "optimal"], sizes=[2, 3], max_depth=2)
         >>> ax = plot_accuracy_by_leaves(trees, X[1::2], y[1::2])
         >>> [line.get_xdata().tolist() for line in ax.lines]
         [[2, 3], [2, 3]]
@@ -45,7 +45,7 @@ def plot_accuracy_by_leaves(trees: Mapping[str, Sequence[Any]], X: Any, y: Any, 
         raise InvalidInputError("trees must have a fitted tree at least, got none")
     ax = axes_to_draw_in(ax)
     drawn: set[int] = set()
-    for place, (way, own) in enumerate(trees.items()):
+    for place, (method, own) in enumerate(trees.items()):
         by_leaves = {tree.get_n_leaves(): tree for tree in reversed(own)}
         leaves = sorted(by_leaves)
         drawn |= set(leaves)
@@ -56,7 +56,7 @@ def plot_accuracy_by_leaves(trees: Mapping[str, Sequence[Any]], X: Any, y: Any, 
             color=CLASS_COLOURS[place % len(CLASS_COLOURS)],
             linewidth=1.6,
             markersize=5,
-            label=way,
+            label=method,
         )
     ax.set_xscale("log", base=2)
     ax.set_xticks(_sparse(sorted(drawn)))

@@ -221,8 +221,8 @@ def make_trees(X: Any, y: np.ndarray, *, seed: int, time_limit: float) -> tuple[
     """Returns a tree of every size by every method, and the seconds that a method takes for all."""
     small = [size for size in SIZES if size <= MOST_REFINED]
 
-    def by(way: str, sizes: Sequence[int]) -> list[Any]:
-        trees = trees_by_size(X, y, ways=[way], sizes=sizes, random_state=seed)[way]
+    def by(method: str, sizes: Sequence[int]) -> list[Any]:
+        trees = trees_by_size(X, y, methods=[method], sizes=sizes, random_state=seed)[method]
         return trees + trees[-1:] * (len(SIZES) - len(trees))
 
     makers: dict[str, Callable[[], list[Any]]] = {

@@ -56,7 +56,7 @@ def test_words_with_missing_values():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"ways": ["best"]}, "ways must be some of greedy"),
+        ({"methods": ["best"]}, "methods must be some of greedy"),
         ({"sizes": [1, 2]}, "sizes must be"),
         ({"sizes": []}, "sizes must be"),
         ({"max_depth": 4}, "max_depth must be from 1 to 3, got 4"),
