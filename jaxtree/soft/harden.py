@@ -30,7 +30,8 @@ from jaxtree.tree import Tree
 from jaxtree.tree.nodes import node_means
 from jaxtree.tree.paths import Links, binary_links
 
-DROPS = ("rows", "box")
+UNREACHED_BY = ("rows", "box")
+"""By what a branch may be unreached if it is dropped."""
 
 
 class Hardened(NamedTuple):
@@ -56,7 +57,7 @@ def harden(
     num_classes: tuple[int, ...] = (),
     temperature: float = 1.0,
     refit: bool = True,
-    drop: str = "rows",
+    drop_unreached_by: str = "rows",
 ) -> Hardened:
     r"""Returns the hard tree that sends every row to the side to which its gates send more than half of it.
 
@@ -72,8 +73,9 @@ def harden(
         temperature: Of the soft tree when it is compared with.
         refit: Whether a leaf gets the shares of the classes, or the means, of its rows; if not, it keeps the value of
             the soft tree's leaf.
-        drop: Which branches go: "rows", those where none of the rows come; or "box", those where no point within the
-            ranges of the columns comes. Of axis gates, a kept node without rows is a leaf with the value of its parent.
+        drop_unreached_by: Which branches are dropped: those that none of the "rows" reach, or those that no point of
+            the "box" reaches, whose sides are the ranges of the columns. Of axis gates, a kept node without rows is a
+            leaf with the value of its parent.
 
     Raises:
         InvalidInputError: An option is not allowed; rows, target, weight and the soft tree do not fit one another.
@@ -89,7 +91,7 @@ def harden(
         >>> hard.threshold[~hard.is_leaf].round(3).tolist(), share
         ([1.5, 4.5], 1.0)
     """
-    check_option("drop", drop, DROPS)
+    check_option("drop_unreached_by", drop_unreached_by, UNREACHED_BY)
     columns = _target_columns(sample, num_classes, soft.form.num_outputs)
     x = inputs.transform(sample.values)
     routing = (_AxisRouting if isinstance(soft.gate, AxisGate) else _PlaneRouting).of(soft, inputs, temperature)
@@ -100,7 +102,7 @@ def harden(
     is_reached = sums.num_rows > 0
     if routing.needs_rows:
         stops |= ~is_reached
-    if drop == "box":
+    if drop_unreached_by == "box":
         is_reached = is_reached | _reached_in_box(routing.normal, routing.offset, x.min(axis=0), x.max(axis=0))
     value = np.zeros((stops.size, soft.form.num_outputs))
     value[stops.size - soft.form.num_ends :] = soft.leaf.value

@@ -81,9 +81,9 @@ def trained(form, x, seed=0):
     return init(form, key=jax.random.key(seed), inputs=x + 0.01)
 
 
-@pytest.mark.parametrize("drop", ["rows", "box"])
+@pytest.mark.parametrize("unreached_by", ["rows", "box"])
 @pytest.mark.parametrize("scaling", SCALINGS)
-def test_an_axis_tree_walks_as_its_gates_decide(drop, scaling):
+def test_an_axis_tree_walks_as_its_gates_decide(unreached_by, scaling):
     values, y = number_rows()
     values[::7, 1] = np.nan
     inputs = number_inputs(values, scaling=scaling)
@@ -92,12 +92,12 @@ def test_an_axis_tree_walks_as_its_gates_decide(drop, scaling):
     soft = trained(form, x)
     gate = soft.gate._replace(missing=20 * (-1.0) ** jnp.arange(31)[:, None])
     soft = dataclasses.replace(soft, gate=gate, leaf=Leaf(jax.nn.softmax(soft.leaf.value), None))
-    options = dict(num_classes=(4,), refit=False, drop=drop, temperature=1e-7)
+    options = dict(num_classes=(4,), refit=False, drop_unreached_by=unreached_by, temperature=1e-7)
     hard, schema, share = harden(soft, inputs, sample(values, y), **options)
     assert share == 1
     cold = apply(soft, x, temperature=1e-7)
     np.testing.assert_allclose(class_shares(hard)[apply_to_values(hard, values)], cold, atol=1e-5)
-    assert (hard.num_rows > 0).all() or drop == "box"
+    assert (hard.num_rows > 0).all() or unreached_by == "box"
     encoder = Encoder()
     encoder.schema_ = schema
     np.testing.assert_array_equal(apply_to_codes(hard, encoder.transform(values)), apply_to_values(hard, values))
@@ -159,8 +159,8 @@ def slow_walk(soft, row, temperature):
     return node - soft.form.num_inner
 
 
-@pytest.mark.parametrize("drop", ["rows", "box"])
-def test_an_oblique_tree_walks_as_its_gates_decide(drop):
+@pytest.mark.parametrize("unreached_by", ["rows", "box"])
+def test_an_oblique_tree_walks_as_its_gates_decide(unreached_by):
     values, y = number_rows()
     values[::9, 0] = np.nan
     inputs = number_inputs(values)
@@ -168,12 +168,12 @@ def test_an_oblique_tree_walks_as_its_gates_decide(drop):
     form = SoftForm(5, inputs.num_features, 4, missing=inputs.missing)
     soft = trained(form, x)
     soft = dataclasses.replace(soft, gate=soft.gate._replace(missing=soft.gate.missing - 1.0))
-    options = dict(num_classes=(4,), refit=False, drop=drop, temperature=0.5)
+    options = dict(num_classes=(4,), refit=False, drop_unreached_by=unreached_by, temperature=0.5)
     hard, _, share = harden(soft, inputs, sample(values, y), **options)
     leaf = [slow_walk(soft, jnp.asarray(row), 0.5) for row in x]
     np.testing.assert_allclose(hard.predict(values), np.asarray(soft.leaf.value)[leaf], atol=1e-6)
     assert hard.node_count < 63 and 0 < share <= 1
-    assert (hard.num_rows > 0).all() or drop == "box"
+    assert (hard.num_rows > 0).all() or unreached_by == "box"
     assert hard.num_rows[hard.is_leaf].sum() == len(values)
     text = hard.export_text().splitlines()
     assert len(text) == hard.node_count and text[0].startswith("root: ")
@@ -202,9 +202,9 @@ def test_branches_that_no_point_of_the_box_reaches_go():
     soft = dataclasses.replace(soft, gate=gate)
     assert values.max() < 0.9995
     with_top = np.append(values, [[1.0]], axis=0)
-    assert harden(soft, inputs, sample(values, values), drop="rows").tree.n_leaves == 2
-    assert harden(soft, inputs, sample(values, values), drop="box").tree.n_leaves == 2
-    assert harden(soft, inputs, sample(with_top, with_top), drop="box").tree.n_leaves == 3
+    assert harden(soft, inputs, sample(values, values), drop_unreached_by="rows").tree.n_leaves == 2
+    assert harden(soft, inputs, sample(values, values), drop_unreached_by="box").tree.n_leaves == 2
+    assert harden(soft, inputs, sample(with_top, with_top), drop_unreached_by="box").tree.n_leaves == 3
 
 
 def test_points_between_rows_count_for_the_box():
@@ -213,8 +213,8 @@ def test_points_between_rows_count_for_the_box():
     soft = init(SoftForm(2, 2, 1), key=jax.random.key(0))
     gate = soft.gate._replace(weight=jnp.eye(2)[jnp.array([0, 1, 1])], bias=jnp.full(3, -0.5))
     soft = dataclasses.replace(soft, gate=gate)
-    assert harden(soft, inputs, sample(values, values[:, :1]), drop="rows").tree.n_leaves == 2
-    assert harden(soft, inputs, sample(values, values[:, :1]), drop="box").tree.n_leaves == 4
+    assert harden(soft, inputs, sample(values, values[:, :1]), drop_unreached_by="rows").tree.n_leaves == 2
+    assert harden(soft, inputs, sample(values, values[:, :1]), drop_unreached_by="box").tree.n_leaves == 4
 
 
 def test_where_no_row_is_an_axis_tree_predicts_the_value_above():
@@ -224,7 +224,7 @@ def test_where_no_row_is_an_axis_tree_predicts_the_value_above():
     soft = init(SoftForm(3, 2, 1, gate="axis"), key=jax.random.key(0))
     selection = 100 * jnp.eye(2)[jnp.array([0, 1, 1, 1, 1, 1, 1])]
     gate = soft.gate._replace(selection=selection, threshold=jnp.array([0.5, 0.5, 0.5, 0.2, 0.8, 0.2, 0.8]))
-    hard = harden(dataclasses.replace(soft, gate=gate), inputs, sample(values, target), drop="box").tree
+    hard = harden(dataclasses.replace(soft, gate=gate), inputs, sample(values, target), drop_unreached_by="box").tree
     corners = np.array([[0.0, 0.6], [0.0, 0.9], [0.9, 0.3], [1.0, 0.1], [0.1, 0.1], [0.9, 0.9]])
     assert hard.predict(corners)[:, 0].tolist() == [5, 5, 7, 7, 5, 7]
 
@@ -253,6 +253,6 @@ def test_what_is_not_allowed_is_refused():
     values, y = number_rows(20)
     inputs = number_inputs(values)
     soft = init(SoftForm(2, 3, 4), key=jax.random.key(0))
-    for options in (dict(drop="all"), dict(num_classes=(3,))):
+    for options in (dict(drop_unreached_by="all"), dict(num_classes=(3,))):
         with pytest.raises(InvalidInputError):
             harden(soft, inputs, sample(values, y), **{**dict(num_classes=(4,)), **options})

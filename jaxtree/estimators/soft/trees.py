@@ -42,7 +42,13 @@ class OfOneTree(BaseSoft):
     _largest_auto_depth = 10
 
     def harden(
-        self, X: Any = None, y: Any = None, sample_weight: Any = None, *, refit: bool | None = None, drop: str = "box"
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        refit: bool | None = None,
+        drop_unreached_by: str = "box",
     ) -> Any:
         """Returns an ordinary tree that sends every row to the side to which the gates send more than half of it.
 
@@ -57,8 +63,9 @@ class OfOneTree(BaseSoft):
             refit: Whether a leaf gets the shares, or the mean, of its rows. If not, it keeps the value of the soft
                 tree. Not given, leaves of numbers are refitted and those of classes are not, which have learned from
                 rows nearby, too.
-            drop: Which branches go: "box", those where no point within the ranges of the columns comes; or "rows",
-                those where none of the rows come: a smaller tree, that fits further rows less.
+            drop_unreached_by: Which branches are dropped: those that no point of the "box" reaches, whose sides are the
+                ranges of the columns, or those that none of the "rows" reach: a smaller tree, which fits other rows
+                less well.
 
         Raises:
             InvalidInputError: The estimator was loaded from a file or a pickle, which has no rows; or other arguments
@@ -78,7 +85,7 @@ class OfOneTree(BaseSoft):
             num_classes=(self.n_classes_,) if of_classes else (),
             temperature=self.last_temperature,
             refit=not of_classes if refit is None else refit,
-            drop=drop,
+            drop_unreached_by=drop_unreached_by,
         )
         return hard_estimator(self, hardened)
 
