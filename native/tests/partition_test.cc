@@ -1,11 +1,15 @@
 // Where entries go at a split, and the sums that they leave there.
 
+#include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "check.h"
 #include "partition/entries.h"
+#include "partition/row_partitioner.h"
 #include "partition/shared_rows.h"
+#include "pool.h"
 #include "problem.h"
 #include "tree/node_table.h"
 
@@ -64,6 +68,33 @@ TEST(Partition_entries_add_to_their_node_in_any_parts) {
   }
   for (int at = 0; at < 4; ++at) CHECK_EQ(nodes.sums[at], expected[at]);
   CHECK_EQ(nodes.num_rows[0], 50);
+}
+
+// The rows of every branch stay in their order, whether one thread moves them or several do.
+TEST(Partition_rows_of_a_node_are_divided_in_their_order) {
+  constexpr int64_t kRows = 3 * kLeastMovedByThreads;
+  const Problem problem(kRows, 1, 5);
+  std::vector<int32_t> weight(kRows, 1);
+  for (int64_t row = 0; row < kRows; row += 7) weight[row] = 0;
+  BranchOfCode branch{};
+  branch[1] = branch[4] = 1;
+  for (const int64_t num_threads : {1, 4}) {
+    test::Pool pool(num_threads);
+    Threads threads = pool.threads();
+    RowMemory memory;
+    RowPartitioner rows(threads, memory);
+    const int64_t count = rows.Open(weight.data(), kRows, true);
+    CHECK_EQ(count, std::accumulate(weight.begin(), weight.end(), int64_t{0}));
+    rows.Divide(0, 1, problem.codes.data(), branch);
+    CHECK_EQ(rows.SizeOf(1) + rows.SizeOf(2), count);
+    for (const int32_t child : {1, 2}) {
+      std::vector<int32_t> expected;
+      for (int32_t row = 0; row < kRows; ++row) {
+        if (weight[row] > 0 && branch[problem.codes[row]] == child - 1) expected.push_back(row);
+      }
+      CHECK(std::equal(expected.begin(), expected.end(), rows.RowsOf(child), rows.RowsOf(child) + rows.SizeOf(child)));
+    }
+  }
 }
 
 TEST(Partition_shares_of_an_entry_add_up_to_it) {

@@ -107,14 +107,14 @@ class HistogramSplitFinder {
   }
 
   // Which codes of a split take branch 1.
-  BranchOfCode BranchesOf(const Split& split) const {
+  BranchOfCode BranchesOf(const Split& split, int32_t missing_branch) const {
     BranchOfCode branch;
     const int32_t kind = table_.kind[split.feature], missing = table_.missing_code[split.feature];
     for (int32_t code = 0; code < kMostCodes; ++code) {
       if (kind == kSubset) branch[code] = IsInSubset(split, code);
       else branch[code] = kind == kThreshold ? code > split.code : code == split.code;
     }
-    if (missing < kMostCodes) branch[missing] = std::clamp(split.missing_branch, 0, 1);
+    if (missing < kMostCodes) branch[missing] = std::clamp(missing_branch, 0, 1);
     return branch;
   }
 
@@ -128,7 +128,7 @@ class HistogramSplitFinder {
     if (table_.kind[split.feature] == kThreshold && !HasCode(cells, table_.missing_code[split.feature], num_codes)) {
       return {cells + split.code * width, cells + (split.code + 1) * width};
     }
-    const BranchOfCode branch = BranchesOf(split);
+    const BranchOfCode branch = BranchesOf(split, split.missing_branch);
     std::vector<int32_t> sums(width);
     for (int64_t at = 0; at < num_codes * width; ++at) {
       if (branch[at / width] == 0) sums[at % width] += cells[at] - (at < width ? 0 : cells[at - width]);

@@ -6,6 +6,7 @@
 #define JAXTREE_NATIVE_EVALUATE_SPLIT_SCORER_H_
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -108,6 +109,7 @@ class SplitScorer {
 
   // From here on splits divide the whole node again.
   void PutBack() {
+    assert(whole_.size() == total_.size());
     total_.swap(whole_);
     WeighTotal();
     if (objective_.is_c45) SetLeastOfThresholds();

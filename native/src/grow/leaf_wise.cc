@@ -14,7 +14,6 @@
 #include "evaluate/histogram_finder.h"
 #include "grow/driver.h"
 #include "histogram/node_histograms.h"
-#include "partition/leaves.h"
 #include "partition/row_partitioner.h"
 #include "tree/node_updater.h"
 #include "tree/scratch_tree.h"
@@ -39,7 +38,7 @@ struct PendingSplit {
 
 struct Workspace {
   FinderMemory of_finder;
-  RowMemory of_rows;
+  RowMemory used, others;
 };
 
 Workspace& WorkspaceOfThread() {
@@ -53,7 +52,7 @@ class LeafWiseGrower {
       : pool_(pool), level_(growth.level), entries_(growth.entries), leaf_(growth.leaf), result_(result), room_(result),
         table_(room_.table()), nodes_(level_, growth.limits, growth.open, growth.root_seed, table_),
         driver_(GrowthOrder::kNodes, table_, growth.limits.max_leaf_nodes), space_(WorkspaceOfThread()),
-        rows_(pool, space_.of_rows), finder_(pool, level_, space_.of_finder), histograms_(space_.of_finder.histograms) {
+        rows_(pool, space_.used), others_(pool, space_.others), finder_(pool, level_, space_.of_finder), histograms_(space_.of_finder.histograms) {
     const int32_t most_leaves = growth.limits.max_leaf_nodes ? std::max(growth.limits.max_leaf_nodes[0], 1) : kUsualLeaves;
     const int64_t most_nodes = most_leaves < kUsualLeaves ? 2 * most_leaves - 1 : 1;
     room_.MakeRoomFor(most_nodes);
@@ -79,7 +78,8 @@ class LeafWiseGrower {
       for (int64_t row = 0; row < num_rows; ++row) sum += values[row];
       table_.sums[channel] = sum;
     }
-    table_.num_rows[0] = rows_.Open(entries_.value, num_rows);
+    table_.num_rows[0] = rows_.Open(entries_.value, num_rows, true);
+    if (table_.num_rows[0] < num_rows) others_.Open(entries_.value, num_rows, false);
     pending_.resize(1);
     nodes_.HandDown(0);
     if (!nodes_.MaySplit(0) || !driver_.HasLeavesLeft()) return;
@@ -97,8 +97,7 @@ class LeafWiseGrower {
     pending_.resize(table_.num_nodes);
     PutSums(node);
     nodes_.HandDown(table_.first_child[node]);
-    const jaxtree::Split& split = pending_[node].split;
-    rows_.Divide(node, table_.first_child[node], level_.table.ColumnOf(split.feature), finder_.BranchesOf(split));
+    Divide(node);
     if (driver_.HasLeavesLeft()) LookAtChildren(node);
     return true;
   }
@@ -115,6 +114,18 @@ class LeafWiseGrower {
     }
     table_.num_rows[left] = of_left[layout.of_rows];
     table_.num_rows[right] = table_.num_rows[node] - table_.num_rows[left];
+  }
+
+  // Divides the rows of a node, and those that only go its way, among its children.
+  void Divide(int32_t node) {
+    const jaxtree::Split& split = pending_[node].split;
+    const int32_t left = table_.first_child[node];
+    const Code* const codes = level_.table.ColumnOf(split.feature);
+    rows_.Divide(node, left, codes, finder_.BranchesOf(split, split.missing_branch));
+    if (rows_.SizeOf(0) == entries_.size) return;
+    const bool is_resolved = split.missing_branch != kUnresolved;
+    const int32_t missing_branch = is_resolved ? split.missing_branch : nodes_.HeaviestBranch(node);
+    others_.Divide(node, left, codes, finder_.BranchesOf(split, missing_branch));
   }
 
   void LookAtChildren(int32_t node) {
@@ -170,17 +181,15 @@ class LeafWiseGrower {
 
   // Gives every row its leaf, whose number in the result is its place.
   void FindLeaves(const std::vector<int32_t>& place) const {
+    FindLeaves(rows_, place);
+    if (rows_.SizeOf(0) < entries_.size) FindLeaves(others_, place);
+  }
+
+  void FindLeaves(const RowPartitioner& partitioner, const std::vector<int32_t>& place) const {
     ForEachIf(entries_.size >= kLeastMovedByThreads, pool_, table_.num_nodes, [&](int64_t node) {
       if (table_.num_children[node] > 0) return;
-      const int32_t* const rows = rows_.RowsOf(node);
-      for (int64_t at = 0, size = rows_.SizeOf(node); at < size; ++at) leaf_[rows[at]] = place[node];
-    });
-    if (rows_.SizeOf(0) == entries_.size) return;
-    const LeafFinder<Code, Value> finder(level_.table, table_, nodes_);
-    ForEachPart(pool_, NumParts(pool_, entries_.size), entries_.size, [&](int64_t, int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        if (entries_.value[row] <= 0) leaf_[row] = place[finder.LeafOf(row)];
-      }
+      const int32_t* const rows = partitioner.RowsOf(node);
+      for (int64_t at = 0, size = partitioner.SizeOf(node); at < size; ++at) leaf_[rows[at]] = place[node];
     });
   }
 
@@ -194,7 +203,7 @@ class LeafWiseGrower {
   NodeUpdater<Code, Value> nodes_;
   Driver<Value> driver_;
   Workspace& space_;
-  RowPartitioner rows_;
+  RowPartitioner rows_, others_;       // those that the tree is grown on, and those that only go its way
   HistogramSplitFinder finder_;
   HistogramPool& histograms_;
 

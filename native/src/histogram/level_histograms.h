@@ -4,6 +4,7 @@
 #define JAXTREE_NATIVE_HISTOGRAM_LEVEL_HISTOGRAMS_H_
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -268,6 +269,8 @@ class LevelHistograms {
     const int64_t per_slot = per_slot_[feature];
     for (size_t slot = 0; slot < origins.size(); ++slot) {
       if (!origins[slot].is_difference()) continue;
+      assert(origins[slot].sibling >= 0 && !origins[origins[slot].sibling].is_difference());
+      assert((origins[slot].parent + 1) * per_slot <= static_cast<int64_t>(above_[feature].size()));
       Value* const to = tables_[feature].data() + slot * per_slot;
       const Value* const whole = above_[feature].data() + origins[slot].parent * per_slot;
       const Value* const other = CellsOf(feature, origins[slot].sibling);

@@ -4,6 +4,7 @@
 #define JAXTREE_NATIVE_PARTITION_ENTRIES_H_
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -74,6 +75,7 @@ class EntryColumns {
  public:
   // Copies an entry to a place.
   void Put(const Entries<Value>& entries, int64_t entry, int64_t place) {
+    assert(0 <= place && place < size_);
     PutRow(entries, entry, place);
     for (int64_t at = 0, to = 0; at < entries.num_values * entries.size; at += entries.size, to += size_) {
       value_[to + place] = entries.value[at + entry];

@@ -39,7 +39,10 @@ struct Frontier {
   std::vector<int32_t> slot_of_node;    // of the nodes of the level, from `first_node` on
   int32_t first_node = 0;
 
-  int32_t SlotOf(int32_t node) const { return slot_of_node[node - first_node]; }
+  int32_t SlotOf(int32_t node) const {
+    assert(node >= first_node && node - first_node < static_cast<int32_t>(slot_of_node.size()));
+    return slot_of_node[node - first_node];
+  }
 };
 
 template <typename Code, typename Value>
@@ -251,6 +254,7 @@ class EntryPartitioner {
       start_.push_back(before);
       stop_.push_back(before += table_.num_rows[node]);
     }
+    assert(shares_missing_ || before <= entries_.size);
   }
 
   // The memory that the entries are not in, with room for `size` entries.
@@ -369,6 +373,7 @@ class EntryPartitioner {
   void MovePiece(const Piece& piece, EntryColumns<Value>& to) {
     for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
       if (piece.has_shared && branch_[entry] == kEveryBranch) continue;
+      assert(branch_[entry] < table_.num_children[piece.node]);
       int64_t& place = next_[piece.first + branch_[entry]];
       if (place != kNoSlot) to.Put(entries_, entry, place++);
     }

@@ -29,14 +29,14 @@ class RowPartitioner {
  public:
   RowPartitioner(Threads& pool, RowMemory& memory) : pool_(pool), rows_(memory.rows), moved_(memory.moved) {}
 
-  // Gives the root the rows whose weight is above 0, and returns their number.
-  int64_t Open(const int32_t* weight, int64_t num_rows) {
+  // Gives the root the rows whose weight is above 0, or all others, and returns their number.
+  int64_t Open(const int32_t* weight, int64_t num_rows, bool are_used) {
     rows_.resize(num_rows);
     moved_.resize(num_rows);
     int64_t count = 0;
     for (int64_t row = 0; row < num_rows; ++row) {
       rows_[count] = row;
-      count += weight[row] > 0;
+      count += (weight[row] > 0) == are_used;
     }
     range_.assign(1, {0, count});
     return count;
