@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import jaxtree
-from jaxtree.boosting import many
+from jaxtree.boosting import batch, many
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
 from jaxtree.files.container import read_model_file
@@ -176,13 +176,13 @@ class SlowRounds:
 
     def __init__(self, monkeypatch, seconds, to_compile=0.0):
         self.now = 0.0
-        make, waits = many.make_rounds_of_many, [to_compile]
+        make, waits = batch.make_rounds_of_many, [to_compile]
 
         def slow(*arguments, **options):
             self.now += seconds + (waits.pop() if waits else 0.0)
             return make(*arguments, **options)
 
-        monkeypatch.setattr(many, "make_rounds_of_many", slow)
+        monkeypatch.setattr(batch, "make_rounds_of_many", slow)
 
     def __call__(self):
         return self.now
@@ -194,7 +194,8 @@ def test_a_first_batch_for_which_time_does_not_suffice_ends_with_fewer_rounds(se
     space = space_for(40, 3)
     space = space._replace(fixed=space.fixed | {"n_estimators": 400, "early_stopping": False}, batch=2)
     clock = SlowRounds(monkeypatch, 5.0, to_compile)
-    monkeypatch.setattr(many, "ROUNDS_AT_A_TIME", 1)
+    for module in (batch, many):
+        monkeypatch.setattr(module, "ROUNDS_AT_A_TIME", 1)
     tuned = tune(task(), space, Budget(seconds, clock=clock))
     assert 0.6 * seconds < clock.now <= 1.0 * seconds
     assert len(tuned.tried.settings) == 2 and tuned.tried.scores.shape == (2, 2)
@@ -206,7 +207,7 @@ def test_a_first_batch_for_which_time_does_not_suffice_ends_with_fewer_rounds(se
 
 def interrupt_at(monkeypatch, number):
     """Lets the call of rounds of this number, from 1 on, end by Ctrl-C."""
-    make, calls = many.make_rounds_of_many, []
+    make, calls = batch.make_rounds_of_many, []
 
     def interrupted(*arguments, **options):
         calls.append(1)
@@ -214,7 +215,7 @@ def interrupt_at(monkeypatch, number):
             raise KeyboardInterrupt
         return make(*arguments, **options)
 
-    monkeypatch.setattr(many, "make_rounds_of_many", interrupted)
+    monkeypatch.setattr(batch, "make_rounds_of_many", interrupted)
 
 
 @pytest.mark.parametrize(

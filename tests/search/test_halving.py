@@ -44,7 +44,8 @@ def test_a_factor_that_drops_nobody_gives_the_plain_search(options, numbers, pla
     assert_same(own, plain)
     assert (own.best_index_, own.best_params_) == (plain.best_index_, plain.best_params_)
     assert len(set(own.cv_results_["iter"])) == 1
-    np.testing.assert_array_equal(own.cv_results_["n_resources"], [own["n_estimators"] for own in own._candidates()])
+    most = [setting["n_estimators"] for setting in own.cv_results_["params"]]
+    np.testing.assert_array_equal(own.cv_results_["n_resources"], most)
 
 
 def test_those_that_go_on_are_those_of_the_plain_search_and_the_others_stop_early(numbers, plain):
@@ -69,7 +70,7 @@ def test_those_that_go_on_are_those_of_the_plain_search_and_the_others_stop_earl
 
 
 def test_the_order_of_settings_changes_nothing(numbers):
-    drawn = [{name: [value] for name, value in own.items()} for own in search_over()._candidates()]
+    drawn = [{name: [value] for name, value in own.items()} for own in search_over()._settings()]
     own = search_over(drawn, factor=2, min_resources=3, n_iter=None).fit(*numbers)
     order = [4, 1, 5, 0, 2, 3]
     other = search_over([drawn[number] for number in order], factor=2, min_resources=3, n_iter=None).fit(*numbers)

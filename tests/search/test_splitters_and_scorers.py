@@ -17,7 +17,7 @@ from sklearn.model_selection import (
 )
 
 from jaxtree import BoostSearchCV, GradientBoostingClassifier
-from jaxtree.boosting import many
+from jaxtree.boosting import batch, many
 from tests.marks import rest_is_slow
 
 X, Y = (own[:200] for own in load_breast_cancer(return_X_y=True))
@@ -127,7 +127,7 @@ def test_bad_spaces_fail_before_any_growth(space, words, monkeypatch):
 def test_a_batch_is_halved_where_the_device_runs_out_of_memory_once(monkeypatch):
     space = {"learning_rate": [0.1, 0.2, 0.3, 0.4], "max_depth": [2]}
     whole = BoostSearchCV(BASE, space, cv=2, refit=False).fit(X, Y)
-    really, tried = many.make_rounds_of_many, []
+    really, tried = batch.make_rounds_of_many, []
 
     def with_little_memory(*arrays, **static):
         tried.append(len(arrays[-1].is_new))
@@ -135,7 +135,7 @@ def test_a_batch_is_halved_where_the_device_runs_out_of_memory_once(monkeypatch)
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes.")
         return really(*arrays, **static)
 
-    monkeypatch.setattr(many, "make_rounds_of_many", with_little_memory)
+    monkeypatch.setattr(batch, "make_rounds_of_many", with_little_memory)
     halved = BoostSearchCV(BASE, space, cv=2, refit=False).fit(X, Y)
     assert tried == [4, 2, 2, 4]
     np.testing.assert_array_equal(halved.oof_predictions_, whole.oof_predictions_)
