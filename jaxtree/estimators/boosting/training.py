@@ -197,12 +197,21 @@ def train(
             on_rounds=on_rounds,
             mesh=mesh,
         )
+    if not recorder.num_rounds:  # the interrupt came before anything was measured
+        raise KeyboardInterrupt
     _warn_if_cut_short(boosted, task.loss, task.num_earlier, config.num_rounds)
+    return _kept_rounds(task, rows, config, boosted, recorder)
+
+
+def _kept_rounds(
+    task: BoostingTask, rows: BoostingRows, config: BoostingConfig, boosted: Boosted, recorder: Recorder
+) -> Rounds:
+    """Returns the earlier rounds, and of those that were made the ones that are kept, in units of the table."""
     # An interrupt may come between the rounds and what is measured of them.
     number = num_measured = min(len(boosted.forest), recorder.num_rounds)
-    if stops_by_metric:
-        number, num_measured = recorder.best_and_last(stopping)
-    if metrics:
+    if task.metrics and config.early_stopping:
+        number, num_measured = recorder.best_and_last(config.shrinkage.stopping)
+    if task.metrics:
         forest = join_forests(recorder.trees).first(number)
     else:
         kept = boosted.best if config.early_stopping else boosted.forest.first(number)
