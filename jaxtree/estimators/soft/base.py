@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, Real
 from sklearn.base import is_classifier
-from sklearn.model_selection import train_test_split
 
 from jaxtree import forks
 from jaxtree.arrays import AnyArray
 from jaxtree.blocks import is_cpu
 from jaxtree.dataset.arguments import read_arguments
+from jaxtree.dataset.splitting import split_rows
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import check_names, check_parameters, generator_of, key_of, progress_of_trees
+from jaxtree.estimators.common.conventions import check_names, check_parameters, key_of, progress_of_trees
 from jaxtree.estimators.common.parts import EstimatorOnTables
 from jaxtree.estimators.soft.parameters import (
     AUTO,
@@ -142,7 +142,10 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
     def _fit_sample(self, sample: SoftSample, validation: SoftSample | None, *, taught_by: Any = None) -> Self:
         """Trains on rows that are read, by the loss of a teacher if one is given."""
         if validation is None and self.validation_fraction is not None:
-            sample, validation = split_sample(sample, self.validation_fraction, self.random_state)
+            classes = (self.n_classes_,) if is_classifier(self) and sample.target.ndim == 1 else ()
+            target = sample.target[None] if sample.target.ndim == 1 else sample.target.T
+            parts = split_rows(target, classes, self.validation_fraction, self.random_state)
+            sample, validation = map(sample.take, parts)
         if self.monitor != "loss" and validation is None:
             raise InvalidInputError("monitor is for validation rows: give X_val and y_val, or validation_fraction")
         models = self._begin(sample)
@@ -331,20 +334,3 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
 def _training_rows(sample: SoftSample, inputs: Inputs) -> TrainingRows:
     """The rows as training takes them; weights are 1 in the mean."""
     return make_rows(inputs.transform(sample.values), sample.target, sample.weight / sample.weight.mean())
-
-
-def split_sample(sample: SoftSample, fraction: float, seed: Any) -> tuple[SoftSample, SoftSample]:
-    """Holds out a share of the rows, of every class alike where each has two rows.
-
-    Raises:
-        InvalidInputError: Nothing is left to train or to validate on.
-    """
-    labels = sample.target if sample.target.ndim == 1 else None
-    if labels is not None and np.bincount(labels.astype(np.int64)).min(initial=2) < 2:
-        labels = None
-    rows = np.arange(len(sample.values))
-    try:
-        kept, held = train_test_split(rows, test_size=fraction, random_state=generator_of(seed), stratify=labels)
-    except ValueError as error:
-        raise InvalidInputError(f"validation_fraction={fraction} of {len(rows)} rows: {error}") from None
-    return sample.take(np.sort(kept)), sample.take(np.sort(held))
