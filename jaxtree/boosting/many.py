@@ -60,9 +60,8 @@ def boost_many(
     """Boosts many models on the same rows in one program, and returns them in their order; see `boost_members`.
 
     Example:
-        >>> from jaxtree.boosting import squared
-        >>> from jaxtree.boosting.round_tree import ScoredRows
-        >>> from jaxtree.growth.inputs.bundles import Sizes
+        >>> from jaxtree.boosting import ScoredRows, squared
+        >>> from jaxtree.growth import Limits, Sizes
         >>> codes, target = np.array([[0, 1, 2, 3]], np.uint8), np.array([0.0, 0.0, 1.0, 5.0])
         >>> rows = ScoredRows(codes, target, np.ones(4), {})
         >>> members = [Member(Limits(max_depth=2), Shrinkage(rate, l2=0.0), 5) for rate in (0.5, 1.0)]

@@ -11,7 +11,7 @@ from jaxtree.boosting import quantiles
 from jaxtree.explain import shap_interaction_values, shap_values
 from tests import examples
 
-NO_RESULTS = {"fit", "partial_fit", "harden", "distil", "refit", "open_fit", "save", "restore", "set_output"}
+NO_RESULTS = {"fit", "partial_fit", "harden", "distil", "refit", "read_task", "save", "restore", "set_output"}
 QUICK = ("cart", "forest_vote", "soft", "boosted_classes", "boosted_counts")
 
 
