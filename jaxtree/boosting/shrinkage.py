@@ -26,7 +26,7 @@ class Shrinkage(NamedTuple):
         l2: Added to the second derivatives of a node: lambda of XGBoost.
         l1: Taken from the size of its gradient: alpha of XGBoost.
         max_step: The greatest size of a step.
-        least_gain: The least loss that a split must save: gamma of XGBoost.
+        least_gain: The least loss that a split must save: half of the gamma of XGBoost.
         sample: How the rows of every tree are drawn.
         column_fractions: The parts of the columns that are drawn for trees, levels and nodes.
         dropping: How trees are dropped for a round (DART); None where none are. The trees of all rounds then stay on
