@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import pathlib
 
 import numpy as np
 import pytest
@@ -277,6 +278,14 @@ def test_users_tables_that_are_absent_are_skipped(tmp_path, capsys):
 def test_a_process_that_takes_too_long_is_ended():
     done = ask("benchmarks.user_tables.worker", {}, os.environ, 0.01)
     assert (done.answers, done.error) == ([], "took more than 0.01 s")
+
+
+def test_the_page_names_every_benchmark():
+    folder = pathlib.Path(__file__).parent.parent / "benchmarks"
+    page = (folder / "README.md").read_text()
+    own = {path.stem for path in (*folder.glob("*.py"), *(path.parent for path in folder.glob("*/__init__.py")))}
+    missing = {name for name in own - {"__main__"} if f"/{name}.py`" not in page and f".{name}`" not in page}
+    assert not {name for name in missing if f"(`{name}/`)" not in page}
 
 
 @pytest.mark.slow
