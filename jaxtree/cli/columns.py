@@ -25,7 +25,7 @@ from jaxtree.table.names import are_shuffled_places
 from jaxtree.table.schema import Column
 
 MOST_CLASSES = 10
-"""A target of at most so many distinct whole numbers has classes."""
+"""The most distinct whole numbers of a target that are taken for classes."""
 
 _OF_FEATURES = ("numbers", "truth", "instant", "utc", "words")
 _OF_TARGETS = ("whole", "numbers", "truth", "words")

@@ -222,7 +222,7 @@ def _fitting(session: Session, estimator: Any) -> Iterator[None]:
 
 
 def _check_boosting(options: BoostingOptions, algorithm: str) -> None:
-    """Raises BadParameter, before the work, for options of boosting beside another algorithm, or a wrong loss."""
+    """Raises BadParameter, before the work, for options of boosting with another algorithm, or for a wrong loss."""
     for name in options.given() if algorithm != "boosting" else ():
         raise typer.BadParameter("is for --algorithm boosting", param_hint=f"--{name.replace('_', '-')}")
     if options.loss is not None:
@@ -325,7 +325,7 @@ def _shape(estimator: Any) -> str:
 
 
 def _optimality(estimator: Any) -> str:
-    """What is known of the best tree of so many levels, behind a comma; nothing of trees that greed grows."""
+    """Says, behind a comma, whether an optimal tree is proven to be the best of its depth; nothing of greedy trees."""
     known = getattr(estimator, "optimality_", None)
     if known is None:
         return ""

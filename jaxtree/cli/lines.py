@@ -23,8 +23,8 @@ _POINT_DECIMAL = r"^[+-]?\d*\.\d+([eE][+-]?\d+)?$"
 def separator_of(text: str, name: str) -> str:
     r"""Returns the character between the cells of a text: the one that cuts all its lines into equally many cells.
 
-    Of several it is the one that the name of the file stands for, or else that makes the most cells. Separators in
-    quotes are none. A text of one cell a line has commas.
+    If several do, it is the one that the name of the file stands for, or else the one that makes the most cells.
+    Characters in quotes do not separate. A text of one cell a line has commas.
 
     >>> separator_of("length, cm\twidth, cm\n1.5\t2\n2\t3", "t.csv"), separator_of("a;b\n1,5;2", "t.csv")
     ('\t', ';')

@@ -28,7 +28,7 @@ from jaxtree.errors import InvalidInputError
 _GZIP, _FEATHER_1 = b"\x1f\x8b", b"FEA1"
 
 _MOST_RATIO, _LEAST_UNZIPPED = 100, 2**26
-"""A gzip file may hold so many times its bytes, or so many bytes; files that are made to fill the memory hold 1,000."""
+"""A gzip file may hold 100 times its own bytes, or 64 MiB: those that are made to fill the memory hold 1,000 times."""
 
 _OFFICE = {
     b"xl/workbook": "an Excel workbook: save it as CSV",
@@ -133,7 +133,7 @@ def read_contents(path: str, options: TextOptions) -> Contents:
 
 
 def _unzipped(data: bytes, name: str) -> bytes:
-    """What is in a gzip file; raises InvalidInputError if that is out of proportion to the file."""
+    """Unpacks a gzip file; raises InvalidInputError if the content is out of proportion to the file."""
     most = max(_LEAST_UNZIPPED, _MOST_RATIO * len(data))
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as opened:
         unzipped = opened.read(most + 1)

@@ -261,7 +261,7 @@ def _in_one_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _computing_on(device: str | None, cores: int | None) -> Iterator[None]:
-    """Computes on a kind of device and on so many cores, and keeps compiled programs on disk."""
+    """Computes on a kind of device and on a number of cores, and keeps compiled programs on disk."""
     with contextlib.ExitStack() as after:
         if cores is not None:
             after.callback(os.sched_setaffinity, 0, _use_cores(cores))
@@ -281,7 +281,7 @@ def _computing_on(device: str | None, cores: int | None) -> Iterator[None]:
 
 
 def _use_cores(cores: int) -> set[int]:
-    """Binds this process to so many cores; returns those that it had."""
+    """Binds this process to a number of cores; returns those that it had."""
     if not hasattr(os, "sched_getaffinity"):
         raise InvalidInputError(
             f"--cores needs an operating system that binds programs to cores, and {sys.platform} does not"

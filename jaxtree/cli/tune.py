@@ -158,7 +158,7 @@ def _bar_of_time(session: Session, seconds: float) -> Iterator[Any]:
 
 
 def _results(tuned: Any, budget: Any) -> list[str]:
-    """What was found, in words."""
+    """Says what a tuning has found."""
     yardstick, tried = tuned.yardstick, tuned.tried
     best = tried.scores[tried.scores.mean(axis=1).argmax()]
     members = len(tuned.model.estimators_)

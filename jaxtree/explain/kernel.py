@@ -1,7 +1,7 @@
 r"""Shapley values of trees, for many rows at once.
 
-Of the leaves of a tree, each with its value $v$, with columns $D$ on its path, and with presences $o_j$ for the row
-and $z_j$ for what it is compared with, the value of column $i$ is
+A leaf has the value $v$, the columns $D$ on its path, and presences $o_j$ for the row and $z_j$ for what it is compared
+with. The value of column $i$ is
 
 $$\phi_i = \sum_\text{leaves} v\,(o_i - z_i) \int_0^1 \prod_{j \in D \setminus i} \bigl(t\,o_j + (1-t)\,z_j\bigr)\,dt,$$
 
@@ -172,7 +172,10 @@ def _weights_of(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[Edg
 
 
 def _whole_weights(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[EdgeWeights]:
-    """Of rows that take one branch at every split, compared with the training rows: one of three numbers an edge."""
+    """Returns the weights of rows that take one branch at every split: one of three numbers an edge.
+
+    They are compared with the training rows.
+    """
     present, theirs, weights = jnp.ones((1, taken.branch.shape[1]), bool), jnp.ones((1, 1)), []
     for level in levels:
         before, their_before = present[level.previous], theirs[level.previous]
@@ -189,7 +192,7 @@ def _whole_weights(levels: tuple[Level, ...], rule: Rule, taken: Taken) -> list[
 
 
 def _weights_against(levels: tuple[Level, ...], rule: Rule, taken: Taken, other: Taken) -> list[EdgeWeights]:
-    """Of rows compared with another one, or with such as take all branches in the proportion of the training rows."""
+    """Returns the weights of rows compared with another one, or with such as take branches as the training rows do."""
     ours, theirs, weights = jnp.ones((1, taken.branch.shape[1])), jnp.ones((1, other.branch.shape[1])), []
     for level in levels:
         before, their_before = ours[level.previous], theirs[level.previous]

@@ -123,9 +123,10 @@ class HostTree:
         return weights
 
     def _whole_weights(self, taken: _Taken) -> list[_Weights]:
-        """Of rows that take one branch at every split, compared with the training rows: one of three numbers an edge.
+        """Returns the weights of rows that take one branch at every split: one of three numbers an edge.
 
-        The presence of a column is 0 at the edge and before, or 1 before, or 1 at both.
+        They are compared with the training rows. The presence of a column is 0 at the edge and before, or 1 before, or
+        1 at both.
         """
         present, theirs, weights, start = self._of_edges(taken.branch.shape[1], int), self._of_edges(1, float), [], 1
         for level in self._levels:

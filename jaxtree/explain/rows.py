@@ -72,7 +72,7 @@ class Explanation:
 def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
     """Explains what a fitted tree predicts of one row, or boosted trees.
 
-    Of boosted trees it tells what every column contributes to the score, and what the strongest trees ask.
+    For boosted trees it tells what every column contributes to the score, and what the strongest trees ask.
 
     Args:
         estimator: A fitted tree of one output, or boosted trees.

@@ -181,7 +181,7 @@ _LEAST_ROWS = 16
 
 
 class _Question(NamedTuple):
-    """What is to be explained.
+    """The rows and the model that are to be explained.
 
     Attributes:
         model: The model.

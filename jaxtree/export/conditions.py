@@ -53,7 +53,7 @@ def node_class(model: FittedModel) -> Int[np.ndarray, "output node"]:
 
 
 def means_in_words(tree: Tree, least_digits: int = LEAST_DIGITS) -> list[str]:
-    """The means of all targets at every node, in so many digits that they can be told apart."""
+    """Writes the means of all targets at every node, with enough digits to tell them apart."""
     columns = [decimals_together(column.tolist(), least_digits) for column in target_means(tree).T]
     return [", ".join(row) for row in zip(*columns, strict=True)]
 

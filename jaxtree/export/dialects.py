@@ -175,6 +175,6 @@ def _check_text(text: str, kind: str) -> None:
 
 
 def _folded(word: str) -> str:
-    """What a collation without regard to case, accents and blanks at the end compares."""
+    """Folds a word to what a collation without regard to case, accents and blanks at the end compares."""
     parts = unicodedata.normalize("NFKD", word).casefold()
     return "".join(letter for letter in parts if not unicodedata.combining(letter)).rstrip()

@@ -107,7 +107,7 @@ class _Graph:
         return self.onnx.numpy_helper.from_array(np.asarray(values), name)
 
     def input(self, name: str, size: int, kind: int | None = None) -> str:
-        """Adds an input of so many columns, of numbers if no kind is given, and returns its name."""
+        """Adds an input of `size` columns, of numbers if no kind is given, and returns its name."""
         kind = self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype) if kind is None else kind
         self.inputs.append(self.onnx.helper.make_tensor_value_info(name, kind, [None, size]))
         return name

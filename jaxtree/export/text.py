@@ -143,7 +143,7 @@ def _means_in_words(tree: Tree) -> list[str]:
 
 
 def _decimals(number: float, most: int) -> str:
-    """Writes a number with so many decimals at most.
+    """Writes a number with at most `most` decimals.
 
     >>> [_decimals(number, 2) for number in (4.0, 3.164, 0.5, 20.0)], _decimals(0.1234567, 6)
     (['4', '3.16', '0.5', '20'], '0.123457')

@@ -25,7 +25,7 @@ LONGEST_HEADER = 32 * 2**20
 """Bytes of the header of a file, which holds names and categories; a parsed one takes some thirty times as much."""
 
 _SMALL_FILE, _MOST_HOLES, _BLOCK = 2**24, 100, 512
-"""A longer file may be so many times as long as what it takes on the disk, which is counted in blocks."""
+"""A file longer than 16 MiB may be 100 times as long as the blocks of 512 bytes that it takes on the disk."""
 
 _LENGTH = 8
 """Bytes before the header that hold its length."""

@@ -1,6 +1,6 @@
 """Losses of boosting in files: those that jaxtree has by the name and the parameters of the function that makes them.
 
-Of a loss of the user's own a file has the name, the number of scores, and the link if jaxtree has that. What is loaded
+A file has the name of a loss of the user's own, its number of scores, and its link if jaxtree has that. What is loaded
 in its place can do what follows from these.
 """
 
@@ -17,7 +17,7 @@ from jaxtree.losses.links import LINKS, name_of_link
 from jaxtree.losses.loss import BaseLoss, Loss, given
 
 MOST_SCORES = 2**20
-"""Of a row."""
+"""The most scores of a row."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -82,7 +82,7 @@ def describe_absent_loss(loss: BaseLoss) -> tuple[str, int, str | None]:
 
 
 def _parameters_of(loss: BaseLoss) -> dict[str, Any]:
-    """What a loss was made with."""
+    """Returns the arguments that a loss was made with."""
     if isinstance(loss, Loss):
         return dict(loss.parameters)
     if not dataclasses.is_dataclass(loss):

@@ -30,7 +30,7 @@ from jaxtree.files.container import Arrays, ModelFile, shortened
 
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _PADDING_OF_STRINGS, _SMALL_TEXT = 16, 2**16
-"""An array of strings may have so many times the characters of its strings, and so many more."""
+"""An array of strings may have 16 times the characters of its strings, and 65,536 more."""
 
 _KINDS = "biufUO"
 """NumPy's letters for the kinds of arrays that are written: truth values, numbers, strings, and objects of these."""

@@ -19,10 +19,10 @@ from jaxtree.soft.model import SoftForm, SoftTree, init
 from jaxtree.table.schema import Schema
 
 MOST_LEVELS = 16
-"""Of the depth of a soft estimator."""
+"""The most levels of a soft tree."""
 MOST_TREES = 2**20
 MOST_PARAMETER = 1e15
-"""Of a soft model, so that no sum over its columns and trees leaves the numbers of 32 bits."""
+"""The most trees, and the greatest parameter, of a soft model: no sum over its columns and trees leaves 32 bits."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

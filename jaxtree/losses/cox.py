@@ -21,7 +21,7 @@ EVENTS = Domain(0, 1, is_whole=True, has_positive=True)
 
 
 class _Risks(NamedTuple):
-    """What the likelihood and its derivatives are made of; rows in the order of time.
+    """The sums that the likelihood and its derivatives are made of; rows in the order of time.
 
     Attributes:
         order: The rows.

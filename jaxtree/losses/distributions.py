@@ -51,10 +51,10 @@ __all__ = [
 ]
 
 MANY_DEGREES = 1e4
-"""Of more degrees of freedom Student's distribution is had from the normal one."""
+"""With more degrees of freedom, Student's distribution is computed from the normal one."""
 
 NARROW, TAIL = 1e-2, 12.0
-"""Lognormal distributions of smaller scales are narrow, and in their tails nothing is left beyond so many of them."""
+"""Lognormal distributions of scales below 0.01 are narrow; beyond 12 scales nothing is left in their tails."""
 
 
 def _normal_density(z: Numbers) -> Numbers:

@@ -1,4 +1,4 @@
-"""What the targets of a loss may be, and the message that says so."""
+"""The targets that a loss allows, and the message that says which."""
 
 import math
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ class Domain(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What is allowed, in words."""
+        """The allowed targets, in words."""
         kind = "a whole number" if self.is_whole else "" if math.isfinite(self.lowest) else "a finite number"
         return f"{kind} {self._interval}".strip()
 

@@ -19,7 +19,7 @@ MOST_EXPONENT, MOST_EXPONENT_IN_DOUBLE = 50.0, 300.0
 $e^{300}$ within float64."""
 
 LEAST_SHARE = 2.0**-52
-"""Of a class that no row has, so that scores are finite."""
+"""The share of a class that no row has, above 0 so that scores are finite."""
 
 Row = Float[Array, " score"]
 Target = Real[Array, ""]

@@ -27,7 +27,7 @@ PARAMETERS: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
     "beta": (("mean", either.sigmoid), ("precision", shape_of)),
     "accelerated_failure_time": (("location", either.asarray), ("scale", either.exp)),
 }
-"""What the scores of a distribution are, by its name: the name of each, and the function from the score."""
+"""The parameters of distributions by name: the name of each, and the function that makes it of a score."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +61,7 @@ class PredictedDistribution:
 
     @property
     def mean(self) -> Float[np.ndarray, " row"]:
-        """What is predicted: means, of failure times the time that `accelerated_failure_time` predicts."""
+        """The prediction of every row: its mean, or the failure time that `accelerated_failure_time` predicts."""
         return predictions_of(self.family, self.scores.T)[0]
 
     def quantile(self, levels: Any) -> Float[np.ndarray, "row *level"]:
@@ -89,7 +89,7 @@ class PredictedDistribution:
 
         Args:
             y: One number, or one for each row.
-            extras: What the distribution asks for beside, such as `upper` of failure times.
+            extras: What else the distribution asks for, such as `upper` of failure times.
         """
         arrays, values = {name: self._of_rows(own) for name, own in extras.items()}, self._of_rows(y)
         loss = self._in_jax(self.family.values, values, arrays)
@@ -110,7 +110,7 @@ class PredictedDistribution:
         return np.broadcast_to(values, wanted)
 
     def _on_host(self, name: str, function: Callable[..., Any], argument: Any) -> Float[np.ndarray, " row"]:
-        """What a function of the family gives, in NumPy unless the part of it with that name is the user's own."""
+        """Calls a function of the family, in NumPy unless the part of it with that name is the user's own."""
         if not is_own(getattr(self.family, name)):
             return self._in_jax(function, argument)
         with np.errstate(all="ignore"):

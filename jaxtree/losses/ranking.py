@@ -245,14 +245,14 @@ class AveragePrecision(Ranking):
     domain: ClassVar[Domain] = Domain(0, 1, is_whole=True)
 
     def numbers(self, ranked: _Ranked) -> dict[str, Float[Array, " row"]]:
-        """Returns of every place the precision, the part of the measure in one row, and the sum of it above hits.
+        """Returns the precision at every place, the part of the measure in one row, and the sum of it above hits.
 
-        Of tied rows these are means over all places that a row may have, and `change` is that of two of them.
+        For tied rows these are means over all places that a row may have, and `change` is that of two of them.
         """
         hits, number, place = self._hits(ranked), ranked.num_tied, ranked.place
         share = safe_divide(1.0, hits.total)
         own = hits.is_hit.astype(place.dtype)
-        # Of the other tied rows so many are hits.
+        # The share of hits among the other tied rows.
         rate = safe_divide(hits.tied - own, number - 1)
         before = ranked.tied_place - 1
         inverse, further, behind, change = ranked.means_of_tied(

@@ -34,13 +34,13 @@ COUNTS = Domain(0, is_whole=True, has_positive=True)
 SHARES = Domain(0, 1, is_open=True)
 
 LOGARITHMS = (-800.0, 20.0)
-"""Between which lie logarithms of quantiles, divided by the mean."""
+"""The limits of logarithms of quantiles, divided by the mean."""
 
 FAR = 16.0
-"""Above it logarithms of gamma functions are those of Stirling's series."""
+"""The argument above which logarithms of gamma functions are those of Stirling's series."""
 
 MANY_COUNTS = 1e4
-"""Counts above so many sizes are as good as numbers."""
+"""The ratio to the size above which counts are as good as numbers."""
 
 TINIEST = 1e-280
 """Shares below it are had by the first terms of their series."""

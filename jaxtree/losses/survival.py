@@ -29,7 +29,7 @@ NARROW = 1e-3
 """Bounds closer than that many scales have the probability of their middle's density."""
 
 TAIL = 8.0
-"""Above that, the hazard of the normal distribution is a continued fraction, of so many levels:"""
+"""The place above which the hazard of the normal distribution is a continued fraction, of `LEVELS` levels."""
 
 LEVELS = 8
 

@@ -24,7 +24,7 @@ BITS_OF_COSTS = 44
 """Costs that are not whole numbers of weight are rounded to a fraction 2**-44 of the largest term in them."""
 
 BITS_OF_LOSSES = 52
-"""Products of losses with sums of weights have so many bits: float64 adds a penalty to them."""
+"""The bits of products of losses with sums of weights: float64 adds a penalty to them exactly."""
 
 FEWEST_BITS_OF_LOSSES = 24
 """Bits of losses where neither these nor weights are multiples of a unit."""
@@ -299,7 +299,7 @@ def whole_weights(weight: Float64[np.ndarray, " row"] | None, num_rows: int) -> 
 def _whole(
     values: Float64[np.ndarray, "*shape"], bits: int = BITS_OF_SUMS
 ) -> tuple[Int64[np.ndarray, "*shape"], float]:
-    """Values as whole numbers of a unit, of which sums over all have so many bits."""
+    """Returns values as whole numbers of a unit, whose sum over all has `bits` bits at most, and the unit."""
     largest = float(np.max(np.abs(values), initial=0.0))
     unit = 2.0 ** (math.frexp(largest)[1] + values.shape[-1].bit_length() - bits)
     return np.round(values / unit).astype(np.int64), unit

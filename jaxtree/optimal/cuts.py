@@ -21,7 +21,7 @@ def all_cuts(table: CodedTable) -> Cuts:
 
 
 def spread_cuts(table: CodedTable, whole: Cuts, most: int, weight: Int[np.ndarray, " row"]) -> Cuts:
-    """Returns the cuts that divide the weight of every feature most evenly, so many at most; categories stay all."""
+    """Returns the at most `most` cuts of a feature that divide its weight most evenly; all those of categories stay."""
     cuts = list(whole)
     for feature, own in enumerate(whole):
         if own.size > most and not table.is_categorical[feature]:
@@ -36,7 +36,7 @@ def _weight_up_to(table: CodedTable, feature: int, weight: Int[np.ndarray, " row
 
 
 def _spread(weight_up_to: Float64[np.ndarray, " code"], most: int) -> Int[np.ndarray, " place"]:
-    """Places of cuts at so many quantiles of the weight."""
+    """Returns the places of cuts at `most` quantiles of the weight."""
     quantiles = weight_up_to[-1] * np.arange(1, most + 1) / (most + 1)
     places = np.searchsorted(weight_up_to, quantiles)
     return np.unique(np.minimum(places, weight_up_to.size - 2))

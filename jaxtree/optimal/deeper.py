@@ -216,7 +216,7 @@ def _key(rows: Members, depth: int) -> tuple[int, bytes]:
 
 
 def _least_costs(table: SplitTable) -> Int64[np.ndarray, " row"]:
-    """What the rows that no indicator tells apart cost as a leaf, at the first of them, and 0 at all others."""
+    """Returns the cost of rows that no indicator tells apart as one leaf: at the first of them, and 0 at the others."""
     _, first, group = np.unique(table.indicators.codes, axis=1, return_index=True, return_inverse=True)
     cost, label = table.cost, table.values.label
     sums = np.zeros((cost.num_labels, cost.num_values, first.size), np.int64)

@@ -21,7 +21,7 @@ BUCKET = 16
 """Indicators are padded to a multiple of it, so that tables of a like size share a program."""
 
 MOST_KEPT = 256
-"""Of so many sets of rows the best splits are kept, the last that were asked for."""
+"""The number of sets of rows whose best splits are kept: the last that were asked for."""
 
 Sides = Int64[np.ndarray, "side leaves indicator"]
 
@@ -166,9 +166,9 @@ class Cut(NamedTuple):
 
 
 def first_cut(sides: Sides, leaf: int, leaves: int) -> Cut | None:
-    """Returns the first split of the best tree of at most so many leaves, or None for one leaf.
+    """Returns the first split of the best tree of at most `leaves` leaves, or None for one leaf.
 
-    Of equally good trees it is the one of the fewest leaves, then of the first indicator, then of the fewest leaves
+    Among equally good trees it is the one of the fewest leaves, then of the first indicator, then of the fewest leaves
     inside.
     """
     frontier = frontier_of(sides, leaf)
@@ -194,7 +194,7 @@ def exact_frontier(
 
 
 def exact_tree(table: SplitTable, is_member: Bool[np.ndarray, " row"], depth: int, leaves: int) -> Fork | None:
-    """Returns the best tree of some rows, of a depth of up to 3 and at most so many leaves."""
+    """Returns the best tree of some rows, of a depth of up to 3 and at most `leaves` leaves."""
     if depth == 0 or leaves == 1:
         return None
     cut = first_cut(table.sides(is_member, depth), table.leaf(is_member), leaves)

@@ -24,7 +24,7 @@ LIMB = 8
 """Bits of a limb."""
 
 MOST_ROWS = 2**14
-"""Rows of a chunk: sums of so many limbs have 22 bits."""
+"""The rows of a chunk: the sum of as many limbs has 22 bits."""
 
 CELLS = 2**24
 """Cells of a chunk of the columns, each with every label and limb: 64 MB."""

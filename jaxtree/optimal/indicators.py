@@ -13,7 +13,7 @@ from jaxtyping import Bool, Int, Int32, Int64, UInt, UInt16
 from jaxtree.tree import SplitKind
 
 PIECES, BITS_OF_PIECE = 4, 26
-"""A fingerprint of a set of rows: this many sums of random numbers of so many bits, which float64 adds exactly."""
+"""The fingerprint of a set of rows is 4 sums of random numbers of 26 bits, which float64 adds exactly."""
 
 
 class Indicators(NamedTuple):

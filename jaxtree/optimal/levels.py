@@ -125,7 +125,7 @@ class RoutedRows(NamedTuple):
 
 
 class LeafLosses:
-    """What a row costs in leaves whose predictions suit their own rows, in whole numbers.
+    """The cost of every row in leaves whose predictions suit their own rows, in whole numbers.
 
     Args:
         target: The target, with costs by losses of classes or squared errors.

@@ -38,7 +38,7 @@ BITS = 60
 
 
 class Improved(NamedTuple):
-    """What a search among all thresholds found.
+    """The result of a search among all thresholds.
 
     Attributes:
         tree: A better tree than the one in hand, or this.

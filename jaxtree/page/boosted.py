@@ -83,7 +83,7 @@ def learning_curves(estimator: Any) -> list[Chart]:
 
 
 def _by_metric(estimator: Any) -> dict[str, dict[str, Float[np.ndarray, " round"]]]:
-    """What was measured after every round, by names of metric and evaluation."""
+    """Returns what was measured after every round, by names of metric and evaluation."""
     found: dict[str, dict[str, Any]] = {}
     for evaluation, metrics in estimator.evals_result_.items():
         for metric, numbers in metrics.items():

@@ -34,7 +34,7 @@ DRAW = 0
 """The seed of the draw of dropout."""
 
 MOST_ROWS, MOST_CELLS = 5_000, 200_000
-"""How many rows can be followed one by one: so many, and of so many values in all."""
+"""The most rows that can be followed one by one, and the most values that they have in all."""
 
 
 class Subject(NamedTuple):

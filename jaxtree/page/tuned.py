@@ -11,7 +11,7 @@ from jaxtree.page.page import asset, template_of
 from jaxtree.table.numerals import decimals_together, exact_decimal, score_in_words
 
 MOST_LEADERS = 15
-"""Settings in the table, beside the members."""
+"""The number of best settings that the table shows; members of the ensemble stand there at any rank."""
 
 MOST_CURVES = 5
 MOST_CLASSES = 6

@@ -30,7 +30,7 @@ BLUE, ORANGE = CLASS_COLOURS[0], CLASS_COLOURS[1]
 GREY = "#6b6b6b"
 
 BLUES = LinearSegmentedColormap.from_list("jaxtree_blues", ["#f2f7fb", "#9cc7e3", BLUE, "#00304d"])
-"""Of numbers: the darker the larger."""
+"""The colours of numbers: the darker the larger."""
 
 
 def axes_to_draw_in(ax: Axes | None, size: tuple[float, float] = (6.0, 4.2)) -> Axes:
@@ -155,7 +155,7 @@ def plot_learning_curve(estimator: Any, *, ax: Axes | None = None) -> Axes:
 
 
 MOST_STEPS = 250
-"""Of a longer path so many prices are looked at."""
+"""The most prices of a path that are drawn."""
 
 
 def plot_pruning_path(estimator: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -> Axes:

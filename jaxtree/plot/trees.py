@@ -106,7 +106,7 @@ def _broken(line: str) -> str:
 
 
 STRENGTH = 0.55
-"""Of the colour of a class where its share is 1, so that points stand out."""
+"""The strength of the colour of a class where its share is 1: below 1, so that points stand out."""
 
 
 def plot_decision_boundary(

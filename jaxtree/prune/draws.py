@@ -257,7 +257,7 @@ def _take_inner(links: Links, inner: Inner, rates, key) -> DrawPlan:
 
 
 def _block_size(rates: Float[AnyArray, "*setting place"], num_draws: int, columns: int = 1) -> int:
-    """The number of draws processed at a time, a power of two, if each has so many columns at every place."""
+    """The number of draws processed at a time, a power of two, if each has `columns` columns at every place."""
     most = BLOCK_SIZE if jax.default_backend() == "cpu" else BLOCK_SIZE_OF_ACCELERATORS
     fitting = 1 << max(most // (rates.size * columns), 1).bit_length() - 1
     return min(fitting, 1 << (num_draws - 1).bit_length())

@@ -21,7 +21,7 @@ from jaxtree.tree.checks import check_codes_of, check_range, check_weights
 from jaxtree.tree.nodes import branch_of_code
 
 Impurity = Callable[[Float[np.ndarray, "node class"]], Float[np.ndarray, " node"]]
-"""From the class weights of nodes to their impurities."""
+"""A function from the class weights of nodes to their impurities."""
 
 SPLIT_FIELDS = ("feature", "code", "next_code", "threshold", "split_kind", "subset", "missing_code", "missing_branch")
 """The fields of a node's split, which move with the children to the place that the node is raised to."""
@@ -30,7 +30,7 @@ GROUP_FIRST = (SplitKind.ONE_VS_REST, SplitKind.SUBSET)
 """Splits whose branch 1 is C4.5's first: the category, or the group."""
 
 UNCHANGED = 1e-9
-"""By how much sums of the same weights may differ that were added in another order."""
+"""The most that sums of the same weights may differ by if these are added in another order."""
 
 GRID_BITS = 40
 """Bits of the whole weight that a sum of parts of rows is rounded to."""

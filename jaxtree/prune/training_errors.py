@@ -21,10 +21,10 @@ from jaxtree.tree import Tree
 from jaxtree.tree.nodes import output_counts
 
 COLLAPSE_TOLERANCE = 1e-3
-"""By how much fewer errors do not count."""
+"""The number of errors that a saving must exceed to count."""
 
 DEVIATES = ("exact", "release8")
-"""Where the normal deviate of a confidence may come from."""
+"""The sources of the normal deviate of a confidence."""
 
 MOST_CONFIDENCE = 0.5
 """The confidence at which the limit is what was seen, except for the continuity correction."""

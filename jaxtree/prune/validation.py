@@ -24,10 +24,10 @@ from jaxtree.tree.predictor import Predictor
 class HeldOut(NamedTuple):
     """Sums over held-out rows at the nodes of an unpruned tree.
 
-    Of classes there is a column for the weight of each, the outputs side by side as in `tree.count`, and behind them a
-    column for every output with the weight of classes that are unknown to the tree. Of numbers there are three columns
-    for every output: the weight, and the weighted sums of d and of its square, where d is the target less its training
-    mean at the root, so that large targets do not cancel.
+    A tree of classes has a column for the weight of each, the outputs side by side as in `tree.count`, and behind them
+    a column for every output with the weight of classes that are unknown to the tree. A tree of numbers has three
+    columns for every output: the weight, and the weighted sums of d and of its square, where d is the target less its
+    training mean at the root, so that large targets do not cancel.
 
     Attributes:
         passed: Rows whose walk comes to the node.

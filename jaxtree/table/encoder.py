@@ -80,7 +80,7 @@ class Encoder:
 
         Raises:
             InvalidInputError: If an option is not allowed, or a column has too many categories; and see `read_table`.
-                Of a source also if parts differ in their columns, or if it can be read only once.
+                For a source also if its parts differ in their columns, or if it can be read only once.
             InvalidTypeError: If a column is of a type that has no meaning for a tree; see `read_table`.
         """
         if not is_source(X):
@@ -363,7 +363,7 @@ def _check_limit(name: str, limit: Any, lowest: int, words: tuple[str, ...] = ()
 
 
 def _num_bins(max_bins: int | str | None, num_rows: int) -> int:
-    """Returns the most bins of a column of so many rows.
+    """Returns the most bins of a column of `num_rows` rows.
 
     >>> _num_bins("auto", 50_000), _num_bins("auto", 50_001), _num_bins(7, 50_001)
     (65535, 255, 7)

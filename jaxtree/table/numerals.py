@@ -20,10 +20,10 @@ LEAST_EXPONENT, MOST_EXPONENT = -4, 20
 """The powers of ten between which a number is written without an exponent."""
 
 SMALLEST_SCORE = 1e-3
-"""Below this four decimals would have fewer than two digits."""
+"""The score below which four decimals have fewer than two digits."""
 
 SHARE_OF_SPREAD = 1e-4
-"""Of numbers that stand together a decimal is at most so far off, as a share of the distance of the outermost."""
+"""The largest error of decimals that stand together, as a share of the distance between the outermost."""
 
 
 def exact_decimal(value: int | float) -> str:

@@ -22,7 +22,7 @@ from jaxtree.errors import InvalidTypeError
 from jaxtree.table.numerals import decimal_at_most, exact_decimal
 
 NANOSECONDS = 86_400 * 10**9
-"""Of a day."""
+"""The nanoseconds of a day."""
 
 KINDS = {"instant": "dates", "utc": "dates with a time zone", "duration": "durations"}
 """Kinds of times, and their names in messages."""

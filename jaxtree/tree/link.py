@@ -38,7 +38,7 @@ class ScoreLink:
         kind: The link, if other programs have it.
         predict: The link in JAX, from an array of scores `[score, row]` to one of predictions `[prediction, row]`.
         predict_on_host: The link from an array of NumPy to another one.
-        num_predictions: How many predictions a row has; identities and exponentials are of the first so many scores.
+        num_predictions: How many predictions a row has; identities and exponentials take as many first scores.
         classes: The classes, of which probabilities are predicted; None of numbers.
     """
 

@@ -16,7 +16,7 @@ from jaxtree.tree.predictor import Predictor
 from jaxtree.tree.tree import Tree
 
 PROBABILITY_TOLERANCE = 1e-6
-"""By how much shares of classes may differ that are mixed from several leaves and count as equal."""
+"""The most that shares of classes, mixed from several leaves, may differ by and count as equal."""
 
 
 @dataclasses.dataclass(frozen=True)

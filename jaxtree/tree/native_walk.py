@@ -20,10 +20,10 @@ ROWS_TOGETHER = 8
 """Rows that the kernel walks together, `kTogether` there."""
 
 TOPS_A_NODE = 4
-"""Upper levels are complete as long as they have no more than so many times the nodes of the tree."""
+"""Upper levels are complete as long as they have no more than 4 times the nodes of the tree."""
 
 COLUMNS_A_KEY = 2
-"""Columns that splits compare, of so many, from which on all are made into keys: whole rows are read faster."""
+"""All columns are made into keys if splits compare one in 2 of them or more: whole rows are read faster."""
 
 STEPS_OF_A_THREAD = 2**17
 """Steps of walks, and values that are read, that are worth a thread of their own."""

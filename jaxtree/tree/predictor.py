@@ -271,7 +271,7 @@ def _is_for_the_host(values: Float[np.ndarray, "row feature"]) -> bool:
 
 
 def rows_at_a_time(num_trees: int, num_features: int) -> int:
-    """Returns how many rows of so many features are walked through so many trees in one call.
+    """Returns how many rows are walked through some trees in one call, by the numbers of trees and features.
 
     >>> rows_at_a_time(1, 28), rows_at_a_time(100, 28), rows_at_a_time(1, 10_000)
     (32768, 4096, 128)
