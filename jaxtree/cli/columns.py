@@ -307,7 +307,7 @@ def read_labels(
 
 
 def _split(names: Names, columns: list[str]) -> list[str]:
-    """Names of columns, of which those with commas are names of columns first."""
+    """Splits names at commas, unless a column has the name as a whole."""
     return [part for name in names or () for part in ([name] if name in columns else map(str.strip, name.split(",")))]
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _set = functools.partial(typer.Option, "--set", metavar="NAME=VALUE")
 _MOST_SHOWN = 10
 _FEW_ROWS = 12
-"""In a table of so few rows a column may well have another value in every one."""
+"""The most rows of a table in which a column may well have another value in every one."""
 
 
 @command

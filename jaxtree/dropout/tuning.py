@@ -23,7 +23,7 @@ P_STARTS = (1e-3, 0.01, 0.1, 0.6)
 
 P_GRID = (1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 0.95)
 Q_GRID = (0.02, 0.1, 0.3, 0.6, 1.0, 2.0, 4.0, 8.0, 16.0)
-"""Pairs of p and q of which the best are where descents begin."""
+"""The values of p and q whose pairs are tried first; descents begin at the best of them."""
 
 NUM_DESCENTS = 4
 """Descents made at once."""

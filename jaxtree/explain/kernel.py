@@ -32,7 +32,7 @@ from jaxtree.tree import ALL_BRANCHES
 from jaxtree.tree.nodes import branch_of
 
 _TINY = 1e-30
-"""Stands for a factor that is 0, so that it can be taken out again."""
+"""The number that stands for a factor of 0, so that it can be divided out again."""
 
 
 _Presence = Float[Array, "edge row"] | float
@@ -71,7 +71,7 @@ def sum_shap_values(
 
     Args:
         edges: The trees.
-        rule: Where the integrand is looked at.
+        rule: The points at which the integrand is evaluated.
         values: The rows.
         background: Other rows, to compare with each of these instead, and to sum over them too.
         num_columns: The number of columns.

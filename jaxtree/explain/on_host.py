@@ -14,7 +14,7 @@ from jaxtree.tree import ALL_BRANCHES
 from jaxtree.tree.nodes import branch_of
 
 _TINY = 1e-30
-"""Stands for a factor that is 0, so that it can be taken out again."""
+"""The number that stands for a factor of 0, so that it can be divided out again."""
 
 
 class HostRule(NamedTuple):
@@ -43,7 +43,7 @@ class HostTree:
 
     Args:
         edges: Its edges, alone and without padding.
-        rule: Where the integrand is looked at.
+        rule: The points at which the integrand is evaluated.
         num_columns: The number of columns.
 
     Attributes:
@@ -78,7 +78,7 @@ class HostTree:
     def interactions(
         self, values: Float64[np.ndarray, "feature row"]
     ) -> Float64[np.ndarray, "column column output row"]:
-        """Twice the interaction values of rows, once a pair of columns; see `kernel.sum_shap_interactions`."""
+        """Returns twice the interaction values, each pair of columns once; see `kernel.sum_shap_interactions`."""
         shape = (self._num_columns**2, self._num_outputs, values.shape[1])
         total = np.zeros(shape)
         weights = self._weights(self._branches(values), None) if self._levels else []

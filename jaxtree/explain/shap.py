@@ -160,7 +160,7 @@ def _shap_values(
 
 
 MANY_NUMBERS = 10**9
-"""Numbers, one for every row, edge, point and output, from which on a program is compiled on a CPU, too.
+"""The product of rows, edges, points and outputs from which on a program is compiled on a CPU, too.
 
 NumPy computes them in half a minute, a program in a third of that.
 """
@@ -169,10 +169,10 @@ MOST_LEVELS = 16
 """A program takes half a second a level to compile: of deeper trees none is made on a CPU."""
 
 _NUMBERS_OF_BLOCK = 2**16
-"""Numbers that the widest level of a block of rows has on a CPU: what its caches hold."""
+"""The most numbers of the widest level of a block of rows on a CPU: what its caches hold."""
 
 _NUMBERS_ON_HOST = 2**18
-"""Numbers that all levels of a tree have in a block of rows for NumPy."""
+"""The most numbers of all levels of a tree in a block of rows for NumPy."""
 
 _NUMBERS_ON_ACCELERATOR = 2**26
 
@@ -199,7 +199,7 @@ class _Question(NamedTuple):
 
     @property
     def rule(self) -> HostRule:
-        """Where the integrand is looked at."""
+        """The points at which the integrand is evaluated."""
         most_columns = max(tree.most_columns for tree in self.edges)
         point, weight = np.polynomial.legendre.leggauss(max(1, -(-most_columns // 2)))
         return HostRule((point + 1) / 2, weight / 2)

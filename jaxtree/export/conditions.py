@@ -142,7 +142,7 @@ def group_codes(tree: Tree, schema: Schema, node: int) -> list[int]:
 
 
 class Question(NamedTuple):
-    """One question, or an end.
+    """One question of a tree, or one of its ends.
 
     Attributes:
         column: The column that it is about; -1 for an end.

@@ -91,7 +91,7 @@ def _columns(model: FittedModel) -> dict[str, list]:
 
 
 def _steps(model: FittedModel) -> dict[str, Any]:
-    """By what every node changes the scores."""
+    """Returns by how much every node changes the scores."""
     steps = target_means(model.tree)
     if steps.shape[1] == 1:
         return {"step": steps[:, 0]}

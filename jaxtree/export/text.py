@@ -227,7 +227,7 @@ def _weka_label(leaf: _Leaf) -> str:
 
 
 def _c45_test(tree: Tree, schema: Schema, node: int) -> str:
-    """`humidity <= 75 `, and for a group of categories `color in {black,green}`, of both branches what it has."""
+    """`humidity <= 75 `; of a group of categories `color in {black,green}`, at either branch its own categories."""
     asked = condition(tree, schema, node)
     if asked.relation in ("!=", "in", "not in"):
         parent = int(tree.parent[node])

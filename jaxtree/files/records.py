@@ -36,7 +36,7 @@ _KINDS = "biufUO"
 """NumPy's letters for the kinds of arrays that are written: truth values, numbers, strings, and objects of these."""
 _Anything: Any = Shaped[np.ndarray, "..."]
 _MOST = 2**31
-"""No axis is as long."""
+"""The length that no axis reaches."""
 
 
 @functools.singledispatch

@@ -43,7 +43,7 @@ MANY_COUNTS = 1e4
 """The ratio to the size above which counts are as good as numbers."""
 
 TINIEST = 1e-280
-"""Shares below it are had by the first terms of their series."""
+"""The share below which shares are computed by the first terms of their series."""
 
 
 def exp_of_first(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "1 row"]:

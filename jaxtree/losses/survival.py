@@ -26,7 +26,7 @@ MOST_LOG_SCALE = 8.0
 """A scale that is learned is from $e^{-8}$ to $e^8$."""
 
 NARROW = 1e-3
-"""Bounds closer than that many scales have the probability of their middle's density."""
+"""The distance of bounds, in scales, below which their probability is that of their middle's density."""
 
 TAIL = 8.0
 """The place above which the hazard of the normal distribution is a continued fraction, of `LEVELS` levels."""
@@ -223,7 +223,7 @@ class FailureTime(Distribution):
             )
 
     def check_extra(self, extra: str, values: Shaped[np.ndarray, "row *output"]) -> None:
-        """Upper bounds may be infinite: they are checked beside the targets."""
+        """Checks an extra; upper bounds, which may be infinite, are checked with the targets."""
         if extra != "upper":
             super().check_extra(extra, values)
 

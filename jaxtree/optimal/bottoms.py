@@ -109,7 +109,7 @@ def _better_subtrees(
 
 
 def _second_splits(splits: SplitTable, slot, cuts) -> dict[int, list[Fork | None]]:
-    """What follows on both sides of the first splits of slots."""
+    """Returns the splits that follow on both sides of the first splits of slots."""
     side, asks = np.full(slot.size, -1, np.int32), []
     for number, cut in cuts.items():
         if cut is None:

@@ -114,7 +114,7 @@ def _entropy(cost: LeafCost, weight, target):
 
 
 def _squared_error(cost: LeafCost, weight, target):
-    """Less the squares themselves, which are the same in every tree."""
+    """Returns the squared errors of leaves, less the squared targets, which are the same in every tree."""
     target = target.astype(jnp.float64)
     return cost.rounded(-safe_divide((target * target).sum(axis=0), weight[0].astype(jnp.float64)))
 

@@ -170,7 +170,7 @@ class DeepSearch:
         return Route(inside.value + outside.value, 0, split, inside, outside)
 
     def _first_bounds(self, rows: Members) -> Bounds:
-        """What rows that no split tells apart cost on both sides of every split, and one leaf."""
+        """Returns what either side of every split costs at least: a leaf, and the rows that no split tells apart."""
         least = np.where(rows, self._least, 0)
         inside = self._table.indicators.sums(least)
         return np.stack([inside, least.sum() - inside]) + self._penalty - float(SLACK * (not self._of_losses))
@@ -193,7 +193,7 @@ class DeepSearch:
             np.maximum(bounds, np.where(lacking == 0, value - SLACK, bounds), out=bounds)
 
     def _lower(self, rows: Members, value: float, bounds: Bounds, splits: SplitNumbers) -> float:
-        """What no tree of some rows is below, given the bounds of the sides of all first splits."""
+        """Returns a lower bound of the trees of some rows, given the bounds of the sides of all first splits."""
         below = bounds[:, splits].sum(axis=0).min(initial=value)
         return min(value, float(below), self._table.leaf(rows) + self._penalty)
 

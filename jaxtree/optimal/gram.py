@@ -88,7 +88,7 @@ def best_sides(
 
 
 def column(rows: IndicatorRows, indicator: Int[Array, ""]) -> Bool[Array, " row"]:
-    """Where an indicator is 1."""
+    """Returns the rows where an indicator is 1."""
     codes = rows.codes[rows.group[indicator]].astype(jnp.int32)
     place = rows.place[indicator]
     return jnp.where(rows.is_nested[indicator], codes <= place, codes == place)

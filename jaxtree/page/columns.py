@@ -270,13 +270,13 @@ def _cells_of(column: Column, cell: Float[np.ndarray, " row"]) -> list[int | flo
 
 
 MOST_BARS, FEWEST_BARS = 16, 4
-"""Bounds of the number of a histogram's bars, which is the square root of that of its rows; of categories one each."""
+"""The most and fewest bars of a histogram of numbers; between them it has the square root of its number of rows."""
 
 MOST_CATEGORIES = 24
-"""More categories than this share bars, those next to one another."""
+"""The most categories with a bar each; of more, those next to one another share bars."""
 
 MOST_STACKS = 8
-"""More classes than this are stacked together: the last stack has all that follow."""
+"""The most classes with a stack each; of more, the last stack has all that follow."""
 
 
 def histograms(subject: Subject, rows: PageRows) -> list[dict[str, Any] | None]:

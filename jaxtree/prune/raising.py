@@ -115,7 +115,7 @@ class RowParts(NamedTuple):
     weight: Float[np.ndarray, " entry"]
 
     def take(self, chosen: Bool[np.ndarray, " entry"] | Int[np.ndarray, " taken"]) -> "RowParts":
-        """Some of the parts."""
+        """Returns some of the parts."""
         return RowParts(self.place[chosen], self.row[chosen], self.weight[chosen])
 
 
@@ -232,7 +232,7 @@ class RaisingState:
         return False
 
     def _heaviest_branch(self, place: int) -> int:
-        """Of equal branches the last in C4.5's order, which has a group before the others."""
+        """Returns the heaviest branch; of equal ones the last in C4.5's order, which has a group before the others."""
         children = self.children(place)
         weight = self.count[children].sum(axis=1)
         heaviest = np.flatnonzero(weight >= weight.max() - SAME)

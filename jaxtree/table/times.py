@@ -209,7 +209,7 @@ def origin_of(values: Shaped[np.ndarray, " row"]) -> tuple[int, int]:
 
 
 def _split(values: Shaped[np.ndarray, " row"]) -> tuple[Int64[np.ndarray, " row"], Int64[np.ndarray, " row"]]:
-    """Whole days and the nanoseconds beyond them, of a negative duration both negative; of NaT anything."""
+    """Returns whole days and the nanoseconds beyond them: both negative for negative durations, anything for NaT."""
     ticks = _TICKS[np.datetime_data(values.dtype)[0]]
     count = values.view(np.int64)
     rest = (np.fmod if values.dtype.kind == "m" else np.mod)(count, ticks)

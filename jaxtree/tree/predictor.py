@@ -198,7 +198,7 @@ class Predictor:
         return np.flatnonzero(self.shares_out[end])
 
     def instances(self, values: Float[np.ndarray, "row feature"]) -> Instances:
-        """Where rows end in a single tree, or their fractional instances."""
+        """Returns where rows end in a single tree, or their fractional instances."""
         return self._share_out(values, self.ends(values))
 
     def _share_out(self, values: Float[np.ndarray, "row feature"], end: Int[np.ndarray, " row"]) -> Instances:
@@ -225,7 +225,7 @@ class Predictor:
     def _walk_on_the_host(
         self, values: Float[np.ndarray, "row feature"], start: Int[np.ndarray, "row walk"]
     ) -> Int64[np.ndarray, "row walk"]:
-        """Where walks of every row from some nodes end."""
+        """Returns the nodes at which the walks of every row from some nodes end."""
         steps, has_missing = self._host_steps(values.dtype), bool(np.isnan(values).any())
         ends, num_walks = np.empty(start.shape, np.int64), start.shape[1]
 
