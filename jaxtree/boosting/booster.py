@@ -121,7 +121,7 @@ def boost(
 
     Example:
         >>> from jaxtree.boosting import BaseLearner, BoostData, ScoredRows, Shrinkage, squared
-        >>> from jaxtree.growth.inputs import Limits, Sizes
+        >>> from jaxtree.growth import Limits, Sizes
         >>> codes, target = np.array([[0, 1, 2, 3]], np.uint8), np.array([0.0, 0.0, 1.0, 5.0])
         >>> data = BoostData(ScoredRows(codes, target, np.ones(4), {}))
         >>> learner = BaseLearner(Limits(max_depth=2), Sizes(num_bins=4, capacity=7))

@@ -17,7 +17,7 @@ from sklearn.model_selection import (
 )
 
 from jaxtree import BoostSearchCV, GradientBoostingClassifier
-from jaxtree.boosting import batch, many
+from jaxtree.boosting import batch
 from tests.marks import rest_is_slow
 
 X, Y = (own[:200] for own in load_breast_cancer(return_X_y=True))
