@@ -17,7 +17,7 @@ from jaxtree.table.matching import match_columns
 from jaxtree.table.reading import Table, read_table, with_categorical
 from jaxtree.table.schema import Column, Feature, Schema
 from jaxtree.table.sources import Source, is_source, naming, open_source
-from jaxtree.table.summary import MAX_FITTED_ROWS, Summary, fit_numbers, fit_schema, summarise, summarise_tables
+from jaxtree.table.summary import Summary, fit_numbers, fit_schema, summarise, summarise_tables
 
 _ALLOWED = {"encoding": ("categorical", "onehot"), "unseen": ("missing", "error")}
 
@@ -236,7 +236,7 @@ class Encoder:
         """Learns the schema of a table that is held whole, and returns it as the schema has it."""
         read = read_table(X)
         table = with_categorical(read, self.categorical_features)
-        if table is read and table.matrix is not None and len(table) <= MAX_FITTED_ROWS:
+        if table is read and table.matrix is not None:
             self.check_options()
             schema = fit_numbers(table, _num_bins(self.max_bins, len(table)))
             if schema is not None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,17 +154,17 @@ class Schema:
     @cached_property
     def num_codes(self) -> Int32[np.ndarray, " feature"]:
         """The number of codes of every feature seen in fit, that of a missing value included."""
-        return _constant([feature.num_codes for feature in self.features], np.int32)
+        return self._of_features("num_values", np.int32) + self._of_features("has_missing", np.int32)
 
     @cached_property
     def num_values(self) -> Int32[np.ndarray, " feature"]:
         """The number of bins or categories of every feature, which is also its code for a missing value."""
-        return _constant([feature.num_values for feature in self.features], np.int32)
+        return self._of_features("num_values", np.int32)
 
     @cached_property
     def is_categorical(self) -> Bool[np.ndarray, " feature"]:
         """Which features are split by category; all others, one-hot included, are split by thresholds."""
-        return _constant([feature.kind == "categorical" for feature in self.features], bool)
+        return self._of_features("kind", object) == "categorical"
 
     @property
     def code_dtype(self) -> np.dtype:
@@ -255,6 +256,9 @@ class Schema:
         split -= start
         last = at.num_values[feature] - 1
         return np.where(is_known, threshold, np.inf), np.where(is_known, split, last).astype(np.int32)
+
+    def _of_features(self, field: str, dtype: Any) -> Shaped[np.ndarray, " feature"]:
+        return np.array(list(map(attrgetter(field), self.features)), dtype)
 
     @cached_property
     def _positions(self) -> _Positions:
@@ -362,13 +366,6 @@ def _range_in_words(column: Column, bins: Bins, code: int, symbol: str) -> str:
     if code == bins.num_bins - 1:
         return f"{symbol} > {edges[0]}"
     return f"{edges[0]} < {symbol} <= {edges[1]}"
-
-
-def _constant(values: Sequence[Any], dtype: Any) -> Shaped[np.ndarray, " feature"]:
-    """Returns an array that nobody can change."""
-    array = np.array(values, dtype)
-    array.setflags(write=False)
-    return array
 
 
 def _first_not_below(ascending: _OfCodes, target: _OfNodes, first: _Indices, last: _Indices) -> _Indices:

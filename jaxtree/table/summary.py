@@ -342,13 +342,15 @@ def fit_numbers(table: Table, max_bins: int) -> Schema | None:
     """Learns the bins of a table that is one array of numbers and held whole, for which nothing need be summarised.
 
     Args:
-        table: The table; it has no more rows than edges are fitted on.
+        table: The table.
         max_bins: The most bins of a column.
 
     Returns:
-        The schema; None where a column has no number.
+        The schema; None where a column has no number, or there are more rows than edges are fitted on.
     """
     assert table.matrix is not None
+    if len(table) > MAX_FITTED_ROWS:
+        return None
     values = table.matrix.astype(comparison_dtype(table.matrix.dtype), copy=False).T
     fitted = in_threads(partial(fit_bins, max_bins=max_bins), values, num_threads=threads_for(len(table)))
     if not all(bins.num_bins for bins in fitted):

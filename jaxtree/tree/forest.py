@@ -129,9 +129,17 @@ def _is_tree_alone(table: Tree, roots: Int[np.ndarray, " tree"]) -> bool:
     """Whether a table is one tree, without padding, in breadth-first order, whose leaves have no split."""
     if len(roots) != 1 or roots[0] or table.node_count < table.capacity or table.root.any():
         return False
-    leaf, parent = table.is_leaf, table.parent
-    has_rest = table.first_child[leaf].any() or table.gain[leaf].any()
-    return not has_rest and bool(np.all(parent[1:] >= parent[:-1]))
+    leaf, number = table.is_leaf, table.num_children
+    inner = np.flatnonzero(~leaf)
+    first_child = np.cumsum(number) - number + 1
+    return bool(
+        number.sum() + 1 == table.capacity
+        and np.array_equal(table.first_child, np.where(leaf, 0, first_child))
+        and np.array_equal(table.parent[1:], np.repeat(inner, number[inner]))
+        and np.array_equal(table.depth[1:], table.depth[table.parent[1:]] + 1)
+        and not table.depth[0]
+        and not table.gain[leaf].any()
+    )
 
 
 def take_tree(tree: Tree, *, root: int = 0, collapsed: Bool[np.ndarray, " node"] | None = None) -> Tree:

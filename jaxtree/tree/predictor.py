@@ -85,6 +85,7 @@ class Predictor:
 
     Example:
         >>> from jaxtree import DecisionTreeRegressor
+        >>> from jaxtree.tree.forest import join_trees
         >>> tree = DecisionTreeRegressor().fit([[1.0], [2.0], [3.0]], [0.0, 1.0, 5.0]).tree_
         >>> predictor, rows = Predictor(join_trees([tree, tree])), np.array([[0.0], [9.0]])
         >>> predictor.ends_in_trees(rows).tolist(), tree.num_nodes.item()

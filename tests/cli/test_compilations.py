@@ -9,8 +9,9 @@ from jaxtree import compilation
 from jaxtree.compilation import PROGRAMS
 
 EVENT = "/jax/core/compile/backend_compile_duration"
-MOST_PROGRAMS = {"cart": 1, "c45": 2, "forest": 8, "soft": 13}
-"""Measured; one of a forest makes a key of what it keeps on the host, so that it outlives a fork. Before keys and
+MOST_PROGRAMS = {"cart": 0, "c45": 2, "forest": 8, "soft": 13}
+"""Measured with the kernel in C++, which grows a tree without any. One of a forest makes a key of what it keeps on the
+host, so that it outlives a fork. Before keys and
 beginnings were made in one program each, forests took 15 and soft trees 43."""
 
 
@@ -34,7 +35,7 @@ def compilations():
 def test_a_small_fit_compiles_few_programs(run, patients, compilations, algorithm):
     settings = ("--set", "max_epochs=4") if algorithm == "soft" else ()
     run("fit", patients, "-t", "ill", "-a", algorithm, "-o", "m.jaxtree", "--quiet", *settings)
-    assert 1 <= len(compilations) <= MOST_PROGRAMS[algorithm]
+    assert len(compilations) <= MOST_PROGRAMS[algorithm] and (len(compilations) > 0) is (algorithm != "cart")
     if algorithm == "forest":
         before = len(compilations)
         run("predict", "m.jaxtree", patients, "--quiet")
@@ -46,8 +47,8 @@ def test_a_slow_compilation_is_told_on_the_error_stream(run, patients, monkeypat
     level = logging.getLogger("jaxtree").level
     for quiet in ((), ("--quiet",)):
         PROGRAMS.clear()
-        done = run("fit", patients, "-t", "ill", "-o", "-", *quiet)
+        done = run("fit", patients, "-t", "ill", "-a", "boosting", "--set", "n_estimators=3", "-o", "-", *quiet)
         assert done.stdout_bytes[8:9] == b"{", "the model file comes first"
-        assert ("compiled growth of 2,048 rows x 8 columns in " in done.stderr) is (not quiet)
+        assert ("compiled " in done.stderr) is (not quiet)
         assert b"compiled" not in done.stdout_bytes
     assert logging.getLogger("jaxtree").level == level

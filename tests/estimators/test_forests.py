@@ -32,7 +32,11 @@ from jaxtree.forests.batches import BatchLimits
 from jaxtree.forests.forest import Rows, drawing_of
 from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.loop.grow import num_programs
+from jaxtree.growth.native import trees as native
 from tests.estimators.comparing import assert_same_tree
+
+GROW = "grow_on_host" if native.is_available() else "grow_checked"
+"""What grows a batch of trees here."""
 
 X, CLASS = make_classification(
     900, 8, n_informative=5, n_classes=3, n_clusters_per_class=2, flip_y=0.05, class_sep=1.5, random_state=3
@@ -186,8 +190,8 @@ def test_an_interrupt_keeps_the_trees_that_have_grown(classifier, monkeypatch):
         calls.append(keywords)
         return whole(*arrays, **keywords)
 
-    whole = growing.grow_checked
-    monkeypatch.setattr(growing, "grow_checked", interrupted)
+    whole = getattr(growing, GROW)
+    monkeypatch.setattr(growing, GROW, interrupted)
     monkeypatch.setattr("jaxtree.forests.forest.CPU_LIMITS", BatchLimits(2000, 2**30))
     forest = clone(classifier).set_params(n_jobs=1, oob_score=False)
     with pytest.warns(InterruptedFitWarning, match="fit was interrupted: the forest has 4 of 12 trees"):
@@ -209,6 +213,7 @@ def test_trees_divided_among_devices_are_those_of_one(classifier, monkeypatch):
         used.add(device)
         return whole(data, *others, **keywords)
 
+    monkeypatch.setattr(growing, "grows_on_host", lambda rules: False)
     whole = growing.grow_checked
     monkeypatch.setattr(growing, "grow_checked", spy)
     devices = jax.devices()[1:4]
@@ -221,6 +226,7 @@ def test_trees_divided_among_devices_are_those_of_one(classifier, monkeypatch):
 
 def test_threads_keep_to_the_device_that_the_caller_chose(classifier, monkeypatch):
     used = set()
+    monkeypatch.setattr(growing, "grows_on_host", lambda rules: False)
     whole = growing.grow_checked
     monkeypatch.setattr(
         growing, "grow_checked", lambda data, *a, **k: used.update(data.codes.devices()) or whole(data, *a, **k)
@@ -313,7 +319,7 @@ def test_dropout_draws_for_every_tree(classifier):
     ],
 )
 def test_wrong_parameters_are_told_before_work_is_done(parameters, message, monkeypatch):
-    monkeypatch.setattr(growing, "grow_checked", None)
+    monkeypatch.setattr(growing, GROW, None)
     with pytest.raises(InvalidInputError, match=message):
         RandomForestClassifier(**parameters).fit(X, CLASS)
 

@@ -191,7 +191,7 @@ def other_work():
         "boost": lambda: jaxtree.boosting.boost(
             jaxtree.boosting.BoostData(jaxtree.boosting.ScoredRows(codes, np.ones(60), np.ones(60), {})),
             loss,
-            jaxtree.boosting.BaseLearner(jaxtree.growth.Limits(), jaxtree.growth.Sizes(num_bins=8, capacity=8)),
+            jaxtree.boosting.BaseLearner(jaxtree.growth.Limits(), jaxtree.growth.Sizes(num_bins=64, capacity=8)),
             jaxtree.boosting.Shrinkage(0.1),
             num_rounds=1,
         ),

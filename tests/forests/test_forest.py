@@ -14,7 +14,11 @@ from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.growth.loop.on_host import grow_completely
+from jaxtree.growth.native import trees as native
 from jaxtree.tree import take_tree
+
+GROW = "grow_on_host" if native.is_available() else "grow_checked"
+"""What grows a batch of trees here."""
 
 KEY = jax.random.key(11)
 NUM_ROWS, NUM_TREES = 300, 7
@@ -152,8 +156,8 @@ def test_too_little_memory_makes_batches_smaller(grown, monkeypatch):
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 123 bytes")
         return growing_grow(*arrays, **keywords)
 
-    growing_grow = growing.grow_checked
-    monkeypatch.setattr(growing, "grow_checked", grow_if_small)
+    growing_grow = getattr(growing, GROW)
+    monkeypatch.setattr(growing, GROW, grow_if_small)
     assert_same(forest_of(rows), forest, but=() if rows.num_classes else ("impurity", "gain"))
     assert sizes == [7, 3, 1, 1, 1, 1, 1, 1, 1]
 
@@ -169,8 +173,8 @@ def test_too_little_room_for_nodes_is_widened(grown, monkeypatch):
         growth = growing_grow(*others, sizes._replace(capacity=4096, entry_capacity=None), **keywords)
         return growth._replace(complete=growth.complete & (rooms[-1] > 1000))
 
-    growing_grow = growing.grow_checked
-    monkeypatch.setattr(growing, "grow_checked", grow_if_roomy)
+    growing_grow = getattr(growing, GROW)
+    monkeypatch.setattr(growing, GROW, grow_if_roomy)
     monkeypatch.setattr(growing, "capacity_bucket", lambda size, num_classes: size)
     monkeypatch.setattr(growing, "NODES_PER_ENTRY", 0.1)
     again = forest_of(rows, trees_per_batch=4)
@@ -190,8 +194,8 @@ def test_an_interrupt_leaves_the_trees_before_it(grown, monkeypatch):
         calls.append(keywords)
         return growing_grow(*arrays, **keywords)
 
-    growing_grow = growing.grow_checked
-    monkeypatch.setattr(growing, "grow_checked", grow_twice)
+    growing_grow = getattr(growing, GROW)
+    monkeypatch.setattr(growing, GROW, grow_twice)
     kept = forest_of(rows, trees_per_batch=2)
     assert len(kept) == 4
     for number in range(4):
