@@ -56,7 +56,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
     forest_: Forest
     start_: Float64[np.ndarray, " score"]
     measured_: Measured
-    loss_: BaseLoss
+    _loss: BaseLoss
 
     _trees: list[DecisionTreeRegressor] | None = None
     pruning = None
@@ -223,10 +223,16 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         loss.check_fit(target_of(sample), sample.fields)
         return loss, sample, {name: allowed_rows(loss, own) for name, own in held.items()}
 
+    @property
+    def loss_(self) -> BaseLoss:
+        """The loss of the fit."""
+        check_is_fitted(self)
+        return self._loss
+
     def set_model(self, task: BoostingTask, rounds: Rounds) -> None:
         """Takes what a fit has learned: columns, classes and the loss, and the rounds that it has made."""
         self.learn(task.data)
-        self.loss_ = task.loss
+        self._loss = task.loss
         self.set_rounds(rounds)
 
     def first(self, number: int) -> Self:
@@ -377,7 +383,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         made: BaseLoss = self._make_loss(self.outputs())
         fits = (made.name, made.num_scores) == (state.loss.name, state.loss.num_scores)
         require(fits, f"its loss is {shortened(state.loss)}, and its parameters and target are of {shortened(made)}")
-        self.loss_ = state.loss
+        self._loss = state.loss
         self.set_rounds(Rounds(state.forest(self.schema_), state.start, state.measured))
 
     def set_rounds(self, rounds: Rounds) -> None:
@@ -386,7 +392,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         self._trees = None
         # The mean of the trees' predictions is the sum of their steps, behind the start.
         value = self.start_ + len(self.forest_) * target_means(self.forest_.nodes)
-        link = link_of(self.loss_, getattr(self, "classes_", None))
+        link = link_of(self._loss, getattr(self, "classes_", None))
         self._model = FittedModel(self.schema_, self.forest_, value, None, (), (), averages_trees=True, link=link)
 
     def _tree_of_round(self, number: int) -> DecisionTreeRegressor:

@@ -209,7 +209,8 @@ class BoostedEnsembleClassifier(ScoresSources, ClassifierMixin, BoostedEnsemble)
 
     def predict(self, X: Any) -> Shaped[np.ndarray, " row"]:
         """Returns the most probable class of every row, of equal ones the first."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        place = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[place]
 
 
 @dataclasses.dataclass(repr=False, eq=False)

@@ -115,7 +115,8 @@ class FittedTree(FittedTrees):
 
     def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
         """Returns the nodes on the path of every row, as a sparse matrix of shape (rows, nodes)."""
-        return ancestors(self.tree_)[self.apply(X)]
+        node = self.apply(X)
+        return ancestors(self.tree_)[node]
 
     def encode(self, X: Any) -> UInt[np.ndarray, "feature row"]:
         """Returns the codes of a table, as `jaxtree.growth.apply` and `jaxtree.dropout` take them."""
