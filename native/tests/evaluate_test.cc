@@ -133,12 +133,32 @@ TEST(Evaluate_gains_of_newton_steps_at_once_are_those_one_by_one) {
     SplitScorer<Value> scorer(test::NewtonSteps());
     scorer.SetParameters(penalties);
     scorer.Open(sums.total, 0, 0, 0);
-    NewtonGains<Value> gains(scorer);
+    ThresholdGains<Value> gains(scorer);
     const std::vector<int32_t> codes = AllCodes(kCodes);
     const Gains all = gains.Of(codes, sums.alone.data(), kCodes - 1);
     CHECK_EQ(all.first, 0);
     CHECK_EQ(all.stop, kCodes - 1);
     for (int32_t code = 0; code + 1 < kCodes; ++code) CHECK_EQ(all.gain[code], scorer.Gain(&sums.up_to[4 * code]));
+  }
+}
+
+TEST(Evaluate_gains_of_gini_at_once_are_those_one_by_one) {
+  constexpr int32_t kCodes = 37;
+  for (const int32_t num_classes : {2, 3, 8}) {
+    const std::vector<Value> cells = RandomCells(kCodes * num_classes, num_classes);
+    const std::vector<Value> total = TotalOf(cells, num_classes);
+    SplitScorer<Value> scorer(test::Classes(Formula::kGini, num_classes));
+    constexpr Value kLeast = 100;
+    scorer.Open(total.data(), 0, kLeast, 0);
+    ThresholdGains<Value> gains(scorer);
+    CHECK(gains.KnowFormula());
+    const Gains all = gains.Of(AllCodes(kCodes), cells.data(), kCodes - 1);
+    std::vector<Value> inside(num_classes);
+    for (int32_t code = 0; code + 1 < kCodes; ++code) {
+      for (int32_t c = 0; c < num_classes; ++c) inside[c] += cells[num_classes * code + c];
+      const bool is_enough = all.first <= code && code < all.stop;
+      CHECK_EQ(is_enough ? all.gain[code] : kNoGain, scorer.Gain(inside.data()));
+    }
   }
 }
 

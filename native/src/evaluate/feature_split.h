@@ -12,8 +12,8 @@
 #include <numeric>
 #include <vector>
 
-#include "evaluate/newton_gains.h"
 #include "evaluate/split_scorer.h"
+#include "evaluate/threshold_gains.h"
 #include "tree/node_table.h"
 
 namespace jaxtree {
@@ -43,7 +43,7 @@ template <typename Value>
 class FeatureSplitter {
  public:
   FeatureSplitter(SplitScorer<Value>& scorer, const SplitRules& rules)
-      : scorer_(scorer), rules_(rules), sums_(scorer.objective().num_channels), with_missing_(sums_), missing_(sums_), newton_gains_(scorer) {}
+      : scorer_(scorer), rules_(rules), sums_(scorer.objective().num_channels), with_missing_(sums_), missing_(sums_), threshold_gains_(scorer) {}
 
   Split Best(const Feature& feature, const Histogram<Value>& histogram) {
     scorer_.SetMonotone(feature.monotone);
@@ -194,7 +194,7 @@ class FeatureSplitter {
   }
 
   bool IsScoredAtOnce(const Feature& feature) const {
-    if (feature.kind != kThreshold || !scorer_.objective().IsNewton()) return false;
+    if (feature.kind != kThreshold || is_shared_ || !threshold_gains_.KnowFormula()) return false;
     return !has_any_missing_ && feature.monotone == 0 && feature.first_apart == nullptr;
   }
 
@@ -202,7 +202,7 @@ class FeatureSplitter {
   Split BestOfGains(const Feature& feature, const Histogram<Value>& histogram) {
     const auto& codes = histogram.codes;
     if (codes.size() < 2) return {};
-    const Gains gains = newton_gains_.Of(codes, histogram.cells, codes.size() - 1);
+    const Gains gains = threshold_gains_.Of(codes, histogram.cells, codes.size() - 1);
     if (gains.first == gains.stop) return {};
     const double best = gains.Best();
     if (best == kNoGain) return {};
@@ -430,7 +430,7 @@ class FeatureSplitter {
   bool is_shared_ = false;        // or every branch gets a share
   std::vector<int32_t> known_codes_;
   std::vector<Value> sums_, with_missing_, missing_;
-  NewtonGains<Value> newton_gains_;
+  ThresholdGains<Value> threshold_gains_;
   std::vector<Candidate> candidates_;
   std::vector<std::pair<double, int32_t>> order_, more_;
   std::vector<Value> weights_;

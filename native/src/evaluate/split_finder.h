@@ -8,14 +8,17 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "common/hashes.h"
+#include "common/simd.h"
 #include "evaluate/feature_split.h"
 #include "evaluate/split_scorer.h"
 #include "input/level.h"
@@ -31,6 +34,8 @@ constexpr int32_t kNoEntry = -1;
 constexpr int64_t kFewCodes = 1 << 8;
 // The cells of so many codes are cleared together as soon as those of one by themselves.
 constexpr size_t kCodesClearedAtOnce = 32;
+// Of so many standard deviations more ranks than are asked for the lowest are sought.
+constexpr double kSpreadOfRanks = 1.5;
 // As in `jaxtree/growth/splits/split.py`.
 constexpr double kC45Slack = 1e-3;
 
@@ -182,6 +187,7 @@ class SplitFinder {
   // Adds the node's entries to the cells of their codes, and lists the codes in ascending order.
   void Fill(const Code* codes) {
     if (rules_.adds_two_values) return rules_.objective.counts_rows ? FillTwo<true>(codes) : FillTwo<false>(codes);
+    if (AddsFewClasses() && table_.num_bins <= kFewCodes) return FillClasses(codes);
     if (has_places_) cells_.resize(std::max<size_t>(cells_.size(), table_.num_bins * channels()));
     listed_.clear();
     for (int64_t entry = begin_; entry < end_; ++entry) {
@@ -190,6 +196,25 @@ class SplitFinder {
       Add(entry, cells_.data() + code * channels());
     }
     SortListed();
+  }
+
+  // Whether an entry adds its weight to the channel of its class, and nothing else.
+  bool AddsFewClasses() const { return rules_.adds_one_label && !has_places_; }
+
+  // Fills the cells of such entries, of few codes, without a question.
+  void FillClasses(const Code* codes) {
+    const int32_t *const row = level_.row, *const label = level_.label;
+    const Value* const value = level_.value;
+    const int32_t last_code = table_.num_bins - 1, num_channels = channels();
+    uint8_t* const present = present_.data();
+    Value* const cells = cells_.data();
+    for (int64_t entry = begin_, end = end_; entry < end; ++entry) {
+      const int32_t code = std::clamp<int32_t>(codes[row[entry]], 0, last_code);
+      const Value added = value[entry];
+      present[code] = 1;
+      cells[code * num_channels + label[entry]] += added;
+    }
+    ListPresent();
   }
 
   // Brings the listed codes into ascending order, and forgets that they are there.
@@ -250,37 +275,80 @@ class SplitFinder {
 
   // A threshold drawn uniformly between the least and the greatest known value: needs no cells.
   Split OnRandomThreshold(const Feature& feature, const Code* codes) {
-    const int64_t size = end_ - begin_;
-    own_codes_.resize(size);
-    int32_t least = kNoCode, greatest = -1;
-    for (int64_t at = 0; at < size; ++at) {
-      const int32_t code = own_codes_[at] = table_.InTable(codes[level_.row[begin_ + at]]);
-      if (code == feature.missing_code) continue;
-      least = std::min(least, code);
-      greatest = std::max(greatest, code);
-    }
-    if (greatest < 0) return {};
+    const auto [least, greatest, is_any_missing] = ReadOwnCodes(feature, codes);
+    // Of one value, which may be a missing one, there is no threshold.
+    if (greatest < 0 || (least == greatest && !is_any_missing)) return {};
     const int32_t last = LastBelow(feature, least, greatest);
-    int32_t code = -1, next_code = kNoCode;
-    bool has_any_missing = false;
     std::fill_n(inside_.begin(), channels(), 0);
     std::fill_n(missing_.begin(), channels(), 0);
+    const bool has_any_missing = is_any_missing && rules_.split.sets_missing_apart();
+    const Divided divided = AddsFewClasses() && !has_any_missing ? DivideClasses(last) : DivideEntries(feature, last);
+    // No rows above: the node has one value.
+    if (divided.next_code == kNoCode) return {};
+    return splitter_.Threshold(feature, divided.code, divided.next_code, inside_.data(), missing_.data(), has_any_missing);
+  }
+
+  // The least and the greatest known code of a node; the latter is below 0 if none is known.
+  struct CodeRange {
+    int32_t least, greatest;
+    bool is_any_missing;
+  };
+
+  // Reads the codes of the node's entries, side by side.
+  CodeRange ReadOwnCodes(const Feature& feature, const Code* codes) {
+    const int64_t size = end_ - begin_;
+    own_codes_.resize(std::max<size_t>(own_codes_.size(), size));
+    int32_t* const own_codes = own_codes_.data();
+    const int32_t* const row = level_.row + begin_;
+    const int32_t last_code = table_.num_bins - 1, missing_code = feature.missing_code;
+    int32_t least = kNoCode, greatest = -1;
+    bool is_any_missing = false;
     for (int64_t at = 0; at < size; ++at) {
+      const int32_t code = own_codes[at] = std::clamp<int32_t>(codes[row[at]], 0, last_code);
+      const bool is_missing = code == missing_code;
+      is_any_missing |= is_missing;
+      least = std::min(least, is_missing ? kNoCode : code);
+      greatest = std::max(greatest, is_missing ? -1 : code);
+    }
+    return {least, greatest, is_any_missing};
+  }
+
+  // The codes beside a threshold.
+  struct Divided {
+    int32_t code, next_code;
+  };
+
+  // Adds the entries up to a code inside, and those of missing values apart.
+  Divided DivideEntries(const Feature& feature, int32_t last) {
+    Divided divided{-1, kNoCode};
+    for (int64_t at = 0, size = end_ - begin_; at < size; ++at) {
       const int32_t own = own_codes_[at];
       if (own <= last) {
-        code = std::max(code, own);
+        divided.code = std::max(divided.code, own);
         Add(begin_ + at, inside_.data());
         continue;
       }
-      next_code = std::min(next_code, own);
-      if (own == feature.missing_code && rules_.split.sets_missing_apart()) {
-        has_any_missing = true;
-        Add(begin_ + at, missing_.data());
-      }
+      divided.next_code = std::min(divided.next_code, own);
+      if (own == feature.missing_code && rules_.split.sets_missing_apart()) Add(begin_ + at, missing_.data());
     }
-    // No rows above: the node has one value.
-    if (next_code == kNoCode) return {};
-    return splitter_.Threshold(feature, code, next_code, inside_.data(), missing_.data(), has_any_missing);
+    return divided;
+  }
+
+  // The same of entries that add their weight to a class, where no value is missing or that is a value of its own. Which
+  // side an entry is on cannot be foreseen: nothing branches.
+  Divided DivideClasses(int32_t last) {
+    const int32_t *const own_codes = own_codes_.data(), *const label = level_.label + begin_;
+    const Value* const value = level_.value + begin_;
+    Value* const inside = inside_.data();
+    int32_t code = -1, next_code = kNoCode;
+    for (int64_t at = 0, size = end_ - begin_; at < size; ++at) {
+      const int32_t own = own_codes[at];
+      const bool is_inside = own <= last;
+      code = std::max(code, is_inside ? own : -1);
+      next_code = std::min(next_code, is_inside ? kNoCode : own);
+      inside[label[at]] += is_inside ? value[at] : Value{0};
+    }
+    return {code, next_code};
   }
 
   // The greatest code whose position is not above the drawn threshold; positions rise with the codes.
@@ -299,12 +367,8 @@ class SplitFinder {
   // Looks at random features until `most_features` are seen and one of all seen has a split.
   template <typename Find>
   Split BestOfSampled(const Find& find) {
-    order_.clear();
-    for (int32_t feature = 0; feature < table_.num_features; ++feature) {
-      if (IsOpen(feature)) order_.push_back(uint64_t{RankOf(feature)} << 32 | feature);
-    }
+    RankFeatures();
     const auto first = order_.begin() + std::min<size_t>(most_features_, order_.size());
-    if (first < order_.end()) std::nth_element(order_.begin(), first, order_.end());
     found_.clear();
     const auto look = [&](uint64_t ranked) {
       found_.push_back(find(static_cast<int32_t>(ranked)));
@@ -319,6 +383,34 @@ class SplitFinder {
       has_split = look(last[-1]);
     }
     return Winner();
+  }
+
+  // Lists the open features, each after its rank, those of the `most_features` lowest ranks first.
+  void RankFeatures() {
+    const int64_t num_features = table_.num_features;
+    ranks_.resize(num_features);
+    const uint32_t seed = Mix(seed_ ^ kDrawsOfNode);
+    uint32_t* const ranks = ranks_.data();
+    WithWidest([=] {
+      for (int64_t feature = 0; feature < num_features; ++feature) ranks[feature] = ChildHash(seed, feature);
+    });
+    // Ranks are spread evenly: nearly always enough of them, and not many more, are below a bound.
+    const double most = most_features_, expected = most + kSpreadOfRanks * std::sqrt(most);
+    const auto bound = static_cast<uint32_t>(std::min(expected / num_features, 1.0) * std::numeric_limits<uint32_t>::max());
+    order_.resize(num_features);
+    uint64_t *low = order_.data(), *high = low + num_features;
+    for (int32_t feature = 0; feature < num_features; ++feature) {
+      if (!IsOpen(feature)) continue;
+      const bool is_low = ranks[feature] < bound;
+      *(is_low ? low : high - 1) = uint64_t{ranks[feature]} << 32 | feature;
+      low += is_low;
+      high -= !is_low;
+    }
+    const auto num_low = low - order_.data();
+    order_.erase(order_.begin() + num_low, order_.begin() + (high - order_.data()));
+    const auto first = order_.begin() + std::min<size_t>(most_features_, order_.size());
+    const auto stop = most_features_ <= num_low ? order_.begin() + num_low : order_.end();
+    if (first < stop) std::nth_element(order_.begin(), first, stop);
   }
 
   // The rank of a feature in the random order that the node's seed gives them: `NodeContext.feature_ranks`.
@@ -389,6 +481,7 @@ class SplitFinder {
   std::vector<Value> inside_, missing_;
   std::vector<int32_t> listed_, own_codes_;
   std::vector<Value> of_class_;  // moved inside already, by the channels of classes
+  std::vector<uint32_t> ranks_;  // of all features
   std::vector<uint64_t> order_;  // the features, each after its rank
   std::vector<Split> found_;
   int64_t begin_ = 0, end_ = 0;

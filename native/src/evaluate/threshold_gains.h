@@ -1,8 +1,9 @@
-// The gains of all thresholds of a feature by Newton steps, several at a time: the operations of `SplitScorer` in the same
-// order, so that gains have the same bits, without its branches. How many at a time follows from the processor.
+// The gains of all thresholds of a feature by Newton steps or Gini's impurity, several at a time: the operations of
+// `SplitScorer` in the same order, so that gains have the same bits, without its branches. How many at a time follows from
+// the processor.
 
-#ifndef JAXTREE_NATIVE_EVALUATE_NEWTON_GAINS_H_
-#define JAXTREE_NATIVE_EVALUATE_NEWTON_GAINS_H_
+#ifndef JAXTREE_NATIVE_EVALUATE_THRESHOLD_GAINS_H_
+#define JAXTREE_NATIVE_EVALUATE_THRESHOLD_GAINS_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -18,42 +19,77 @@ template <typename Value>
 struct BlockOfThresholds {
   const Value *inside, *total;
   int64_t stride;
-  int32_t num_curvatures, num_scores;
-  double curvature_unit, gradient_unit;
-  double l2, l1, most;
+  bool is_newton;
+  int32_t num_classes, num_scores;  // of Newton steps the second derivatives, and the scores
+  double weight_unit, target_unit;
+  double l2, l1, most;              // of Newton steps
   double risk, inverse_weight;
 };
 
-// `kLanes` gains from a threshold on. Only pointers go in and out: the code is inlined into functions for processors
-// whose vectors have another width. There are no fused multiplications and additions, as elsewhere.
+// Numbers of `kLanes` thresholds.
 template <int kLanes, typename Value>
-inline __attribute__((always_inline)) void ScoreLanes(const BlockOfThresholds<Value>& block, int64_t at, double* gain) {
+struct Lanes {
   typedef double Reals __attribute__((vector_size(kLanes * sizeof(double))));
   typedef Value Sums __attribute__((vector_size(kLanes * sizeof(Value))));
+};
+
+// `SplitScorer::NewtonRisk` of the branches inside, then of the other ones. Only pointers and references go in and out,
+// here and below: the code is inlined into functions for processors whose vectors have another width. There are no fused
+// multiplications and additions, as elsewhere.
+template <int kLanes, typename Value, typename Reals>
+inline __attribute__((always_inline)) void AddNewtonRisks(const BlockOfThresholds<Value>& block, int64_t at, Reals* kept) {
+  typedef typename Lanes<kLanes, Value>::Sums Sums;
   const Reals zero = {}, most = zero + block.most;
-  Reals kept[2] = {{}, {}};
   for (int32_t score = 0; score < block.num_scores; ++score) {
-    const int32_t of_gradient = block.num_curvatures + score, of_curvature = std::min(score, block.num_curvatures - 1);
+    const int32_t of_gradient = block.num_classes + score, of_curvature = std::min(score, block.num_classes - 1);
     Sums gradients, curvatures;
     std::memcpy(&gradients, block.inside + of_gradient * block.stride + at, sizeof(gradients));
     std::memcpy(&curvatures, block.inside + of_curvature * block.stride + at, sizeof(curvatures));
-    // `SplitScorer::NewtonRisk` of the branch inside, then of the other one.
-    for (Reals& of_branch : kept) {
-      const Reals gradient = __builtin_convertvector(gradients, Reals) * block.gradient_unit;
-      const Reals curvature = __builtin_convertvector(curvatures, Reals) * block.curvature_unit + block.l2;
+    for (int branch = 0; branch < 2; ++branch) {
+      const Reals gradient = __builtin_convertvector(gradients, Reals) * block.target_unit;
+      const Reals curvature = __builtin_convertvector(curvatures, Reals) * block.weight_unit + block.l2;
       const Reals left = (gradient < 0 ? -gradient : gradient) - block.l1;
       const Reals quotient = (left > 0 ? left : zero) / (curvature > 0 ? curvature : zero + 1);
       const Reals size = curvature > 0 ? quotient : zero;
       const Reals free = gradient > 0 ? -size : (gradient < 0 ? size : zero);
       const Reals raised = free < -most ? -most : free;
       const Reals step = raised > most ? most : raised;
-      of_branch += (gradient + curvature * step / 2) * step + block.l1 * (step < 0 ? -step : step);
+      kept[branch] += (gradient + curvature * step / 2) * step + block.l1 * (step < 0 ? -step : step);
       gradients = block.total[of_gradient] - gradients;
       curvatures = block.total[of_curvature] - curvatures;
     }
   }
+}
+
+// `SplitScorer::GiniRisk` of few classes, in their order.
+template <int kLanes, typename Value, typename Reals>
+inline __attribute__((always_inline)) void AddGiniRisks(const BlockOfThresholds<Value>& block, int64_t at, Reals* kept) {
+  const Reals zero = {};
+  Reals weight[2] = {{}, {}}, squares[2] = {{}, {}};
+  for (int32_t c = 0; c < block.num_classes; ++c) {
+    typename Lanes<kLanes, Value>::Sums sums;
+    std::memcpy(&sums, block.inside + c * block.stride + at, sizeof(sums));
+    for (int branch = 0; branch < 2; ++branch) {
+      const Reals own = __builtin_convertvector(sums, Reals) * block.weight_unit;
+      weight[branch] += own;
+      squares[branch] += own * own;
+      sums = block.total[c] - sums;
+    }
+  }
+  for (int branch = 0; branch < 2; ++branch) {
+    const Reals quotient = squares[branch] / (weight[branch] > 0 ? weight[branch] : zero + 1);
+    kept[branch] = weight[branch] - (weight[branch] > 0 ? quotient : zero);
+  }
+}
+
+// `kLanes` gains from a threshold on.
+template <int kLanes, typename Value>
+inline __attribute__((always_inline)) void ScoreLanes(const BlockOfThresholds<Value>& block, int64_t at, double* gain) {
+  typedef typename Lanes<kLanes, Value>::Reals Reals;
+  Reals kept[2] = {{}, {}};
+  block.is_newton ? AddNewtonRisks<kLanes>(block, at, kept) : AddGiniRisks<kLanes>(block, at, kept);
   // `SplitScorer::GainOfRisks`: the difference of what is infinite, or no number, from itself is no number.
-  const Reals all = (block.risk - (kept[0] + kept[1])) * block.inverse_weight;
+  const Reals zero = {}, all = (block.risk - (kept[0] + kept[1])) * block.inverse_weight;
   const Reals gains = all - all == 0 ? all : zero + kNoGain;
   std::memcpy(gain + at, &gains, sizeof(gains));
 }
@@ -114,14 +150,23 @@ struct Gains {
 };
 
 template <typename Value>
-class NewtonGains {
+class ThresholdGains {
  public:
-  explicit NewtonGains(const SplitScorer<Value>& scorer) : scorer_(scorer), branch_(scorer.objective().num_channels) {}
+  explicit ThresholdGains(const SplitScorer<Value>& scorer) : scorer_(scorer), branch_(scorer.objective().num_channels) {}
+
+  // Whether the gains of a node's thresholds are those of one formula for all.
+  bool KnowFormula() const {
+    const Objective& objective = scorer_.objective();
+    if (objective.IsNewton()) return true;
+    const bool is_gini = objective.formula == Formula::kGini && objective.num_outputs == 1 && !objective.is_c45;
+    return is_gini && objective.num_classes <= kMostClassesInOrder;
+  }
 
   // The gain of the threshold after each of the first `count` codes.
   Gains Of(const std::vector<int32_t>& codes, const Value* cells, int64_t count) {
     const Objective& objective = scorer_.objective();
-    const double* const penalties = scorer_.penalties();
+    constexpr double kNoPenalties[3] = {};
+    const double* const penalties = objective.IsNewton() ? scorer_.penalties() : kNoPenalties;
     stride_ = count + kMostLanes;
     inside_.resize(std::max<size_t>(inside_.size(), stride_ * objective.num_channels));
     gain_.resize(std::max<size_t>(gain_.size(), stride_));
@@ -130,7 +175,7 @@ class NewtonGains {
     const int64_t first = FirstOf(0, count, [&](int64_t at) { return HasEnough(at, false); });
     const int64_t stop = FirstOf(first, count, [&](int64_t at) { return !HasEnough(at, true); });
     const BlockOfThresholds<Value> block{
-        inside_.data(), scorer_.total().data(), stride_, objective.num_classes, objective.num_outputs,
+        inside_.data(), scorer_.total().data(), stride_, objective.IsNewton(), objective.num_classes, objective.num_outputs,
         objective.weight_unit, objective.target_unit, penalties[0], penalties[1], penalties[2],
         scorer_.risk(), scorer_.inverse_weight()};
     score_(block, first, stop, gain_.data());
@@ -194,4 +239,4 @@ class NewtonGains {
 
 }  // namespace jaxtree
 
-#endif  // JAXTREE_NATIVE_EVALUATE_NEWTON_GAINS_H_
+#endif  // JAXTREE_NATIVE_EVALUATE_THRESHOLD_GAINS_H_
