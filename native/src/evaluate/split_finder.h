@@ -34,6 +34,8 @@ constexpr int32_t kNoEntry = -1;
 constexpr int64_t kFewCodes = 1 << 8;
 // The cells of so many codes are cleared together as soon as those of one by themselves.
 constexpr size_t kCodesClearedAtOnce = 32;
+// Bytes of codes that are compared together.
+constexpr int64_t kBytesOfBlock = 16;
 // Of so many standard deviations more ranks than are asked for the lowest are sought.
 constexpr double kSpreadOfRanks = 1.5;
 // As in `jaxtree/growth/splits/split.py`.
@@ -275,42 +277,73 @@ class SplitFinder {
 
   // A threshold drawn uniformly between the least and the greatest known value: needs no cells.
   Split OnRandomThreshold(const Feature& feature, const Code* codes) {
-    const auto [least, greatest, is_any_missing] = ReadOwnCodes(feature, codes);
+    const CodeRange range = ReadOwnCodes(feature, codes);
     // Of one value, which may be a missing one, there is no threshold.
-    if (greatest < 0 || (least == greatest && !is_any_missing)) return {};
-    const int32_t last = LastBelow(feature, least, greatest);
-    std::fill_n(inside_.begin(), channels(), 0);
-    std::fill_n(missing_.begin(), channels(), 0);
-    const bool has_any_missing = is_any_missing && rules_.split.sets_missing_apart();
-    const Divided divided = AddsFewClasses() && !has_any_missing ? DivideClasses(last) : DivideEntries(feature, last);
-    // No rows above: the node has one value.
-    if (divided.next_code == kNoCode) return {};
+    if (range.least > range.known || range.least == range.greatest) return {};
+    const int32_t last = LastBelow(feature, range.least, range.known);
+    // No rows above: the known rows have one value, and no missing one is a value of its own.
+    if (range.greatest <= last) return {};
+    const bool has_any_missing = range.greatest == feature.missing_code && rules_.split.sets_missing_apart();
+    const bool are_classes = AddsFewClasses() && channels() <= kMostClassesInOrder && !has_any_missing;
+    const Divided divided = are_classes ? DivideClasses(last) : DivideEntries(feature, last);
     return splitter_.Threshold(feature, divided.code, divided.next_code, inside_.data(), missing_.data(), has_any_missing);
   }
 
-  // The least and the greatest known code of a node; the latter is below 0 if none is known.
+  // The least and the greatest code of a node, and the greatest known one, which is below the least if none is known.
   struct CodeRange {
-    int32_t least, greatest;
-    bool is_any_missing;
+    int32_t least, greatest, known;
   };
 
-  // Reads the codes of the node's entries, side by side.
+  // Codes of entries that stand side by side.
+  typedef Code Block __attribute__((vector_size(kBytesOfBlock)));
+  static constexpr int64_t kPerBlock = kBytesOfBlock / sizeof(Code);
+  static constexpr Code kMostOfCode = std::numeric_limits<Code>::max();
+
+  static Block Alike(Code code) { return Block{} + code; }
+
+  Block BlockAt(int64_t at) const {
+    Block block;
+    std::memcpy(&block, own_codes_.data() + at, sizeof(block));
+    return block;
+  }
+
+  static Code Least(const Block& block) {
+    Code least = block[0];
+    for (int64_t lane = 1; lane < kPerBlock; ++lane) least = std::min<Code>(least, block[lane]);
+    return least;
+  }
+
+  static Code Greatest(const Block& block) {
+    Code greatest = block[0];
+    for (int64_t lane = 1; lane < kPerBlock; ++lane) greatest = std::max<Code>(greatest, block[lane]);
+    return greatest;
+  }
+
+  // Reads the codes of the node's entries, side by side; the last block is filled up with one of them.
   CodeRange ReadOwnCodes(const Feature& feature, const Code* codes) {
     const int64_t size = end_ - begin_;
-    own_codes_.resize(std::max<size_t>(own_codes_.size(), size));
-    int32_t* const own_codes = own_codes_.data();
+    if (size == 0) return {0, 0, -1};
+    const int64_t filled = (size + kPerBlock - 1) / kPerBlock * kPerBlock;
+    own_codes_.resize(std::max<size_t>(own_codes_.size(), filled));
+    Code* const own_codes = own_codes_.data();
     const int32_t* const row = level_.row + begin_;
-    const int32_t last_code = table_.num_bins - 1, missing_code = feature.missing_code;
-    int32_t least = kNoCode, greatest = -1;
-    bool is_any_missing = false;
+    const int32_t last_code = table_.num_bins - 1;
     for (int64_t at = 0; at < size; ++at) {
-      const int32_t code = own_codes[at] = std::clamp<int32_t>(codes[row[at]], 0, last_code);
-      const bool is_missing = code == missing_code;
-      is_any_missing |= is_missing;
-      least = std::min(least, is_missing ? kNoCode : code);
-      greatest = std::max(greatest, is_missing ? -1 : code);
+      own_codes[at] = static_cast<Code>(std::clamp<int32_t>(codes[row[at]], 0, last_code));
     }
-    return {least, greatest, is_any_missing};
+    std::fill(own_codes + size, own_codes + filled, own_codes[0]);
+    const bool may_miss = feature.missing_code <= kMostOfCode;
+    const Block zero = {}, missing = Alike(static_cast<Code>(feature.missing_code));
+    Block least = Alike(kMostOfCode), greatest = zero, known = zero;
+    for (int64_t at = 0; at < filled; at += kPerBlock) {
+      const Block own = BlockAt(at), own_known = own == missing ? zero : own;
+      least = own < least ? own : least;
+      greatest = own > greatest ? own : greatest;
+      known = own_known > known ? own_known : known;
+    }
+    const Code least_of_all = Least(least), greatest_of_all = Greatest(greatest);
+    if (!may_miss) return {least_of_all, greatest_of_all, greatest_of_all};
+    return {least_of_all, greatest_of_all, least_of_all == feature.missing_code ? -1 : int32_t{Greatest(known)}};
   }
 
   // The codes beside a threshold.
@@ -320,6 +353,8 @@ class SplitFinder {
 
   // Adds the entries up to a code inside, and those of missing values apart.
   Divided DivideEntries(const Feature& feature, int32_t last) {
+    std::fill_n(inside_.begin(), channels(), 0);
+    std::fill_n(missing_.begin(), channels(), 0);
     Divided divided{-1, kNoCode};
     for (int64_t at = 0, size = end_ - begin_; at < size; ++at) {
       const int32_t own = own_codes_[at];
@@ -334,21 +369,31 @@ class SplitFinder {
     return divided;
   }
 
-  // The same of entries that add their weight to a class, where no value is missing or that is a value of its own. Which
-  // side an entry is on cannot be foreseen: nothing branches.
+  // The same of entries that add their weight to one of few classes, where no value is missing or that is a value of its
+  // own. Which side an entry is on cannot be foreseen: nothing branches.
   Divided DivideClasses(int32_t last) {
-    const int32_t *const own_codes = own_codes_.data(), *const label = level_.label + begin_;
-    const Value* const value = level_.value + begin_;
-    Value* const inside = inside_.data();
-    int32_t code = -1, next_code = kNoCode;
-    for (int64_t at = 0, size = end_ - begin_; at < size; ++at) {
-      const int32_t own = own_codes[at];
-      const bool is_inside = own <= last;
-      code = std::max(code, is_inside ? own : -1);
-      next_code = std::min(next_code, is_inside ? kNoCode : own);
-      inside[label[at]] += is_inside ? value[at] : Value{0};
+    std::fill_n(missing_.begin(), channels(), 0);
+    const int64_t size = end_ - begin_;
+    const Block bound = Alike(static_cast<Code>(last)), most = Alike(kMostOfCode);
+    Block below = {}, above = most;
+    for (int64_t at = 0; at < size; at += kPerBlock) {
+      const Block own = BlockAt(at), own_below = own <= bound ? own : Block{}, own_above = own <= bound ? most : own;
+      below = own_below > below ? own_below : below;
+      above = own_above < above ? own_above : above;
     }
-    return {code, next_code};
+    const Code* const own_codes = own_codes_.data();
+    const int32_t* const label = level_.label + begin_;
+    const Value* const value = level_.value + begin_;
+    // Entries that follow one another do not wait for one another.
+    Value even[kMostClassesInOrder] = {}, odd[kMostClassesInOrder] = {};
+    int64_t at = 0;
+    for (; at + 2 <= size; at += 2) {
+      even[label[at]] += own_codes[at] <= last ? value[at] : Value{0};
+      odd[label[at + 1]] += own_codes[at + 1] <= last ? value[at + 1] : Value{0};
+    }
+    if (at < size) even[label[at]] += own_codes[at] <= last ? value[at] : Value{0};
+    for (int32_t c = 0; c < channels(); ++c) inside_[c] = even[c] + odd[c];
+    return {Greatest(below), Least(above)};
   }
 
   // The greatest code whose position is not above the drawn threshold; positions rise with the codes.
@@ -479,7 +524,8 @@ class SplitFinder {
   std::vector<int32_t> last_entry_, entry_before_;  // of every code, and of every entry that of the same code before it
   std::vector<uint8_t> present_;  // of every code
   std::vector<Value> inside_, missing_;
-  std::vector<int32_t> listed_, own_codes_;
+  std::vector<int32_t> listed_;
+  std::vector<Code> own_codes_;  // of the node's entries
   std::vector<Value> of_class_;  // moved inside already, by the channels of classes
   std::vector<uint32_t> ranks_;  // of all features
   std::vector<uint64_t> order_;  // the features, each after its rank

@@ -88,6 +88,27 @@ class EntryColumns {
     for (int64_t at = 0; at < entries.num_values; ++at) value_[at * size_ + place] = share[at];
   }
 
+  // Copies entries of one label and one value each, one after another, to the places of their two branches; those of a
+  // branch without a place are left out.
+  void PutDivided(const Entries<Value>& entries, int64_t begin, int64_t end, const uint16_t* branch, const int64_t* places) {
+    int64_t next[2] = {places[0], places[1]};
+    if (next[0] < 0 && next[1] < 0) return;
+    const bool is_kept[2] = {next[0] >= 0, next[1] >= 0};
+    const int32_t *const row = entries.row, *const label = entries.label;
+    const Value* const value = entries.value;
+    int32_t *const to_row = row_.data(), *const to_label = label_.data();
+    Value* const to_value = value_.data();
+    for (int64_t entry = begin; entry < end; ++entry) {
+      const int32_t own = branch[entry];
+      if (!is_kept[own]) continue;
+      const int64_t place = next[own]++;
+      assert(place < size_);
+      to_row[place] = row[entry];
+      to_label[place] = label[entry];
+      to_value[place] = value[entry];
+    }
+  }
+
   // Makes room for so many entries.
   void Resize(const Entries<Value>& entries, int64_t size) {
     size_ = size;

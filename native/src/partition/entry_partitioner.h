@@ -303,6 +303,7 @@ class EntryPartitioner {
     const int32_t missing_code = table_.missing_code[piece.node];
     const bool shares = shares_missing_ && table_.missing_branch[piece.node] == kAllBranches;
     const Code* const codes = codes_.ColumnOf(table_.feature[piece.node]);
+    if (!shares && IsSimple(piece.node)) return CountSimple(piece, codes);
     SumPiece(piece, [&](const NodeSums<Value>& to) {
       for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
         const int32_t code = codes[entries_.RowOf(entry)];
@@ -317,6 +318,37 @@ class EntryPartitioner {
         entries_.Add(entry, branch, table_.num_channels, to);
         if (leaf_ != nullptr) leaf_[entries_.RowOf(entry)] = first_child + branch;
       }
+    });
+  }
+
+  // Whether a node is split at a threshold, and its entries add their weight to one class: nearly all that forests do.
+  bool IsSimple(int32_t node) const { return entries_.adds_one_label && table_.kind[node] == kThreshold; }
+
+  // `CountPiece` of such a node. Which branch an entry takes cannot be foreseen: nothing branches.
+  void CountSimple(Piece& piece, const Code* codes) {
+    const int32_t first_child = table_.first_child[piece.node], last = table_.code[piece.node];
+    const int32_t missing_code = table_.missing_code[piece.node];
+    const int32_t of_missing = std::clamp(table_.missing_branch[piece.node], 0, 1);
+    const int32_t *const row = entries_.row, *const label = entries_.label;
+    const Value* const value = entries_.value;
+    uint16_t* const branches = branch_.data();
+    int32_t* const leaf = leaf_;
+    SumPiece(piece, [&](const NodeSums<Value>& to) {
+      Value* const sums[2] = {to.sums, to.sums + table_.num_channels};
+      int32_t num_upper = 0;
+      for (int64_t entry = piece.begin, end = piece.end; entry < end; ++entry) {
+        const int32_t code = codes[row[entry]];
+        const int32_t branch = code == missing_code ? of_missing : code > last;
+        branches[entry] = branch;
+        num_upper += branch;
+        sums[branch][label[entry]] += value[entry];
+        if (leaf != nullptr) leaf[row[entry]] = first_child + branch;
+      }
+      const auto num_lower = static_cast<int32_t>(piece.end - piece.begin) - num_upper;
+      to.num_rows[0] += num_lower;
+      to.num_rows[1] += num_upper;
+      next_[piece.first] = num_lower;
+      next_[piece.first + 1] = num_upper;
     });
   }
 
@@ -371,6 +403,9 @@ class EntryPartitioner {
   }
 
   void MovePiece(const Piece& piece, EntryColumns<Value>& to) {
+    if (!piece.has_shared && IsSimple(piece.node)) {
+      return to.PutDivided(entries_, piece.begin, piece.end, branch_.data(), &next_[piece.first]);
+    }
     for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
       if (piece.has_shared && branch_[entry] == kEveryBranch) continue;
       assert(branch_[entry] < table_.num_children[piece.node]);
