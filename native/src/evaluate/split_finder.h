@@ -106,6 +106,7 @@ class SplitFinder {
     if (rules_.samples_thresholds && feature.kind == kThreshold) return OnRandomThreshold(feature, codes);
     if (has_places_ && feature.kind == kThreshold && !rules_.split.shares_missing()) return OnEntries(feature, codes);
     Fill(codes);
+    if (listed_.size() == 1 && feature.kind == kThreshold) level_.constants.Add(node_, number);
     const Split split = splitter_.Best(feature, {listed_, cells_.data()});
     ClearCells();
     return split;
@@ -279,6 +280,7 @@ class SplitFinder {
   Split OnRandomThreshold(const Feature& feature, const Code* codes) {
     const CodeRange range = ReadOwnCodes(feature, codes);
     // Of one value, which may be a missing one, there is no threshold.
+    if (range.least == range.greatest) level_.constants.Add(node_, feature.number);
     if (range.least > range.known || range.least == range.greatest) return {};
     const int32_t last = LastBelow(feature, range.least, range.known);
     // No rows above: the known rows have one value, and no missing one is a value of its own.
@@ -415,15 +417,21 @@ class SplitFinder {
     RankFeatures();
     const auto first = order_.begin() + std::min<size_t>(most_features_, order_.size());
     found_.clear();
+    const auto is_constant = [&](uint64_t ranked) { return level_.constants.Has(node_, static_cast<int32_t>(ranked)); };
     const auto look = [&](uint64_t ranked) {
+      if (is_constant(ranked)) return false;
       found_.push_back(find(static_cast<int32_t>(ranked)));
       return found_.back().gain > kNoGain;
     };
     bool has_split = false;
     for (auto ranked = order_.begin(); ranked < first; ++ranked) has_split |= look(*ranked);
     const auto later = std::greater<uint64_t>();
-    if (!has_split) std::make_heap(first, order_.end(), later);
-    for (auto last = order_.end(); !has_split && first < last; --last) {
+    auto end = order_.end();
+    if (!has_split) {
+      end = std::remove_if(first, end, is_constant);
+      std::make_heap(first, end, later);
+    }
+    for (auto last = end; !has_split && first < last; --last) {
       std::pop_heap(first, last, later);
       has_split = look(last[-1]);
     }

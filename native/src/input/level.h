@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cstdint>
 
+#include "evaluate/known_constants.h"
 #include "evaluate/open_features.h"
 #include "input/rules.h"
 #include "input/table.h"
@@ -39,6 +40,7 @@ struct Level {
   const uint32_t* seed;
   const double *lower, *upper;  // of the values of branches; null without monotone features
   const OpenFeatures* open;
+  KnownConstants constants;
 
   // Whether the cells of a node are those of its classes alone: of many classes a node has few. The orders of subsets and
   // monotone values are those of all classes.

@@ -28,6 +28,9 @@ class NodeUpdater {
       : level_(level), limits_(limits), table_(table), open_(open, table.num_nodes), scorer_(level.rules.objective) {
     const bool draws = level.rules.samples_features || open.samples_levels || level.rules.samples_thresholds || level.rules.draws_ties;
     if (draws) seed_.assign(root_seed, root_seed + table.num_nodes);
+    // Where a node looks at few features, what those above it have learned saves it some.
+    const bool asks = level.rules.samples_features && !level.rules.objective.IsNewton();
+    if (asks) num_words_ = (level.table.num_features + kFeaturesPerWord - 1) / kFeaturesPerWord;
     if (level.table.monotone) lower_.assign(table.num_nodes, -kInfinity), upper_.assign(table.num_nodes, kInfinity);
   }
 
@@ -85,6 +88,10 @@ class NodeUpdater {
   void HandDown(int32_t first) {
     if (level_.table.monotone) HandDownBounds(first);
     open_.HandDown(table_, first);
+    constants_.resize(table_.num_nodes * num_words_);
+    for (int32_t node = first; node < table_.num_nodes && first > 0; ++node) {
+      std::copy_n(constants_.data() + table_.parent[node] * num_words_, num_words_, constants_.data() + node * num_words_);
+    }
   }
 
   // Shows a search the nodes as they are now; those that it looks at have a depth.
@@ -98,6 +105,7 @@ class NodeUpdater {
     level.lower = lower_.empty() ? nullptr : lower_.data();
     level.upper = upper_.empty() ? nullptr : upper_.data();
     level.open = &open_;
+    level.constants = {constants_.empty() ? nullptr : constants_.data(), num_words_};
   }
 
   // The heaviest child of a node, the last of equals: that of a missing value where none was seen, as in
@@ -157,6 +165,8 @@ class NodeUpdater {
   NodeTable<Value>& table_;
   OpenFeatures open_;
   SplitScorer<Value> scorer_;
+  int64_t num_words_ = 0;
+  std::vector<uint64_t> constants_;    // `KnownConstants` of every node
   std::vector<uint32_t> seed_;         // of every node, where anything is drawn
   std::vector<double> lower_, upper_;  // bounds of every node, where a feature is monotone
 };
