@@ -124,7 +124,8 @@ def _address(array: Any) -> int:
 
 @functools.cache
 def _num_cores() -> int:
-    return os.cpu_count() or 1
+    """The cores that this process may use: in a container fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @functools.cache
