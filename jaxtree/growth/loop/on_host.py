@@ -61,10 +61,11 @@ def grow_completely(
 
     Bundles must be right: nothing is checked.
     """
-    grow_once = grow_on_host if stays_on_host(rules, mesh) else functools.partial(grow_checked, mesh=mesh)
+    on_host = stays_on_host(rules, mesh)
+    grow_once = grow_on_host if on_host else functools.partial(grow_checked, mesh=mesh)
     while True:
         tree, complete = grow_once(data, features, limits, rules, sizes, key=key)
         if complete:
-            return jax.tree.map(np.asarray, tree) if grow_once is not grow_on_host else tree
+            return tree if on_host else jax.tree.map(np.asarray, tree)
         room = sizes.entry_capacity
         sizes = sizes._replace(capacity=4 * sizes.capacity, entry_capacity=None if room is None else 2 * room)
