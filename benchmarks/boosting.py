@@ -22,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import jax
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -155,6 +156,7 @@ def main():
     parser.add_argument("--no-speed", action="store_true", help="real tables alone")
     parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
     arguments = parser.parse_args()
+    jax.config.update("jax_enable_compilation_cache", False)
     libraries = ("jaxtree", "jax", "lightgbm", "xgboost", "scikit-learn")
     report: dict[str, Any] = {
         "date": date.today().isoformat(),

@@ -101,6 +101,7 @@ def main():
     if arguments.alone:
         print(json.dumps(measure(arguments.cells[0], arguments.libraries[0], arguments.turns)))
         return
+    uncached = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
     report: dict[str, Any] = {
         "date": date.today().isoformat(),
         "cores": os.cpu_count(),
@@ -122,7 +123,7 @@ def main():
                 library,
             ]
             printed = subprocess.run(
-                [*command, "--turns", str(arguments.turns)], capture_output=True, text=True, check=True
+                [*command, "--turns", str(arguments.turns)], capture_output=True, text=True, check=True, env=uncached
             )
             own = report.setdefault(cell, {})[library] = json.loads(printed.stdout.splitlines()[-1])
             print(

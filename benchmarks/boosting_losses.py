@@ -24,6 +24,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import jax
 import lightgbm
 import numpy as np
 import xgboost
@@ -214,6 +215,7 @@ def main():
     parser.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES))
     parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
     arguments = parser.parse_args()
+    jax.config.update("jax_enable_compilation_cache", False)
     packages = {"xgboost": "xgboost-cpu", "scikit-learn": "scikit-learn"}
     libraries = ["jax", "lightgbm", "xgboost", "scikit-learn", *(["ngboost"] if "normal" in arguments.cases else [])]
     report: dict[str, Any] = {

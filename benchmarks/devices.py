@@ -32,6 +32,7 @@ def measure(num_devices, num_rows):
     from jaxtree.growth import Classes, Data, Limits, Rules, Sizes, grow
 
     jax.config.update("jax_num_cpu_devices", num_devices)
+    jax.config.update("jax_enable_compilation_cache", False)
     mesh = Mesh(np.array(jax.devices()), ("rows",))
     codes, label = make_table(num_rows)
     codes = jax.device_put(codes, NamedSharding(mesh, PartitionSpec(None, "rows")))

@@ -87,6 +87,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     args = parser.parse_args()
+    jax.config.update("jax_enable_compilation_cache", False)
     tree, *rows = make_tree(500)
     small = make_tree(50)[0]
     nodes, many = tree.node_count, {"key": KEY, "num_draws": args.draws}

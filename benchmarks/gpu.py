@@ -166,6 +166,7 @@ def main():
     parser.add_argument("--skip-boosting", action="store_true")
     parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
     arguments = parser.parse_args()
+    jax.config.update("jax_enable_compilation_cache", False)
     device = jax.devices()[0]
     if device.platform == "cpu":
         print("no GPU here: the figures are a CPU's, and the comparison is one with itself")

@@ -21,7 +21,6 @@ import numpy as np
 import xgboost
 
 import jaxtree
-from jaxtree.compilation import enable_compilation_cache
 from jaxtree.estimators.common.growing import grow_tables
 
 NUM_ROWS, NUM_COLUMNS, DEPTH = 1_000_000, 28, 8
@@ -102,7 +101,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
     arguments = parser.parse_args()
-    enable_compilation_cache()
     X, y, X_test, y_test = make_data()
     report = {
         "date": date.today().isoformat(),

@@ -17,6 +17,7 @@ from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 
+import jax
 import numpy as np
 
 import jaxtree
@@ -130,6 +131,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--out", type=Path, default=None, help="folder for the figures as JSON")
     arguments = parser.parse_args()
+    jax.config.update("jax_enable_compilation_cache", False)
     figures = {
         "date": date.today().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} CPU cores",

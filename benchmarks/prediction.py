@@ -119,6 +119,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--out", type=Path, default=None, help="folder for the figures as JSON")
     arguments = parser.parse_args()
+    jax.config.update("jax_enable_compilation_cache", False)
     X, y = make_data(arguments.rows, arguments.columns)
     few = slice(0, max(arguments.rows // 10, 1000))
     size = f"{arguments.columns} float32"

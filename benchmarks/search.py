@@ -94,6 +94,7 @@ def main():
     parser.add_argument("--columns", type=int, default=28)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     args = parser.parse_args()
+    jax.config.update("jax_enable_compilation_cache", False)
     small = car()
     print(f"car, 120 settings x 10 folds: cold {small['cold']:.1f} s, warm {small['warm']:.3f} s; GridSearchCV over "
           f"scikit-learn's tree {small['peer']:.2f} s: ratio {small['ratio']:.3f}")  # fmt: skip

@@ -17,6 +17,7 @@ import argparse
 import resource
 import time
 
+import jax
 import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.metrics import log_loss
@@ -132,6 +133,7 @@ def main():
     parser.add_argument("--equal", type=int, default=0, metavar="NUMBER", help="members that are also fitted alone")
     parser.add_argument("--memory", action="store_true", help="the peak memory of one search alone")
     options = parser.parse_args()
+    jax.config.update("jax_enable_compilation_cache", False)
     X, y = make_classification(options.rows, 20, n_informative=10, flip_y=0.1, random_state=0)
     settings, folds = settings_of(options.settings, options.rounds), StratifiedKFold(options.folds)
     if options.memory:

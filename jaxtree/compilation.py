@@ -1,4 +1,4 @@
-"""Compiled programs: those of this process used last are kept, slow compilations are logged, and a folder keeps all.
+"""Compiled programs: those of this process used last are kept, and slow compilations are logged.
 
 A program is what XLA compiles of a function for arguments of certain shapes. On a CPU every kernel of it takes three
 memory maps, so that a growth has 1,000 to 2,000 and takes 30 to 45 MB. Linux gives a process 65,530 maps and ends it
@@ -22,6 +22,8 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxtree import forks, traces
+from jaxtree.program_folder import enable_compilation_cache as enable_compilation_cache
+from jaxtree.program_folder import keep_programs
 
 __all__ = ["enable_compilation_cache"]
 
@@ -50,29 +52,6 @@ PROGRAMS_PER_SWEEP = 64
 """So many programs are added before the traces of JAX's own functions are dropped: at most some 20 MB of them."""
 
 _COMPILED = "/jax/core/compile/backend_compile_duration"
-
-
-def enable_compilation_cache(folder: str | os.PathLike | None = None) -> Path:
-    """Makes JAX keep every compiled program in a folder, so that the next process need not compile it.
-
-    Call it before the first array is made. A folder that is set already, by the environment variable
-    `JAX_COMPILATION_CACHE_DIR` or in `jax.config`, stays.
-
-    Args:
-        folder: Where to keep the programs; `jaxtree` in the user's cache folder if not given.
-
-    Returns:
-        The folder in use.
-    """
-    already = jax.config.values["jax_compilation_cache_dir"]
-    if already:
-        return Path(already)
-    if folder is None:
-        folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "jaxtree"
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    # By default JAX keeps only programs that took a second or more; most of ours take less.
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    return Path(folder)
 
 
 class Programs:
@@ -197,6 +176,7 @@ class Compiled:
         program = PROGRAMS.find(key)
         if program is not None:
             return program(*arrays, **keywords)
+        keep_programs()
         # JAX takes no options for a part of another program, which therefore is one of its own.
         program = PROGRAMS.add(key, self.jitted(static, has_options=not is_traced))
         if is_traced:
@@ -335,6 +315,6 @@ def _telling(what: Callable[[], str]) -> Iterator[None]:
 
 def _how_to_keep() -> str:
     folder = jax.config.values["jax_compilation_cache_dir"]
-    if folder:
+    if folder and jax.config.values["jax_enable_compilation_cache"]:
         return f"kept in {folder} for other processes"
-    return "call jaxtree.compilation.enable_compilation_cache() first to keep it for other processes"
+    return "not kept for other processes"

@@ -16,7 +16,7 @@ PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
     {"arrays", "errors", "buckets", "kernel", "sklearn_compat"},
-    {"either", "forks", "traces"},
+    {"either", "forks", "traces", "program_folder"},
     {"blocks", "compilation"},
     {"table", "datasets", "criteria"},
     {"tree"},

@@ -261,16 +261,13 @@ def _in_one_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _computing_on(device: str | None, cores: int | None) -> Iterator[None]:
-    """Computes on a kind of device and on a number of cores, and keeps compiled programs on disk."""
+    """Computes on a kind of device and on a number of cores."""
     with contextlib.ExitStack() as after:
         if cores is not None:
             after.callback(os.sched_setaffinity, 0, _use_cores(cores))
         # JAX is started here, so that --help is quick and that it sees the cores it may use.
         import jax
 
-        from jaxtree.compilation import enable_compilation_cache
-
-        enable_compilation_cache()
         if device is not None:
             try:
                 after.enter_context(jax.default_device(jax.devices(device)[0]))

@@ -27,11 +27,9 @@ def reproduce(
 
     check_output_dir(out)
     from jaxtree.cli.session import progress_bar
-    from jaxtree.compilation import enable_compilation_cache
     from jaxtree.growth.loop.grow import num_programs
     from jaxtree_studies import dropout_paper, paper_page
 
-    enable_compilation_cache()
     with progress_bar() as progress:
         task = progress.add_task("growing trees", total=5)
 
@@ -71,11 +69,9 @@ def prunings(
 
     check_output_dir(out)
     from jaxtree.cli.session import progress_bar
-    from jaxtree.compilation import enable_compilation_cache
     from jaxtree_studies.pruning_page import write_report
     from jaxtree_studies.prunings import StudyPlan, run
 
-    enable_compilation_cache()
     with progress_bar() as progress:
         task = progress.add_task("reading", total=None)
 
@@ -114,11 +110,9 @@ def optimal(
 
     check_output_dir(out)
     from jaxtree.cli.session import progress_bar
-    from jaxtree.compilation import enable_compilation_cache
     from jaxtree_studies.optimal_page import write_report
     from jaxtree_studies.optimal_trees import OptimalPlan, run
 
-    enable_compilation_cache()
     with progress_bar() as progress:
         task = progress.add_task("reading", total=None)
 
