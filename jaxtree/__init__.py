@@ -10,8 +10,6 @@ from typing import Any
 
 from jaxtree import forks as _forks  # noqa: F401  it notices forks from now on, whatever is loaded later
 
-__version__ = "0.1.0"
-
 _IMPORTS = [line.split() for line in pathlib.Path(__file__).with_suffix(".pyi").read_text().splitlines()]
 _MODULE_OF = {words[3]: words[1] for words in _IMPORTS if words and words[0] == "from"}
 """The module of every name, from the stub that type checkers read: "from jaxtree.tree import Tree as Tree"."""
@@ -22,6 +20,8 @@ __all__ = sorted(name for name, module in _MODULE_OF.items() if module != "jaxtr
 
 def __getattr__(name: str) -> Any:
     """Loads a name, once."""
+    if name == "__version__":
+        return _version()
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'jaxtree' has no attribute {name!r}")
     if _MODULE_OF[name] == "jaxtree":
@@ -34,3 +34,12 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """All names, loaded or not."""
     return sorted([*globals(), *_MODULE_OF])
+
+
+def _version() -> str:
+    """Returns the version of the installation, which follows from the tag; "0+unknown" of a folder on the path."""
+    metadata = importlib.import_module("importlib.metadata")
+    try:
+        return metadata.version("jaxtree")
+    except metadata.PackageNotFoundError:
+        return "0+unknown"
