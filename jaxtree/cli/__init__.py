@@ -1,13 +1,12 @@
 """The command line."""
 
+from importlib.util import find_spec
+
 from jaxtree.errors import MissingExtraError
 
-try:
-    import rich
-    import typer
-except ImportError as error:
-    raise MissingExtraError('the command line needs rich and typer: pip install "jaxtree[cli]"') from error
-del rich, typer
+_absent = [name for name in ("rich", "typer", "pandas", "polars", "pyarrow") if find_spec(name) is None]
+if _absent:
+    raise MissingExtraError(f'the command line needs {", ".join(_absent)}: pip install "jaxtree[cli]"')
 
-from jaxtree.cli.app import app as app  # noqa: E402, which needs both
+from jaxtree.cli.app import app as app  # noqa: E402, which needs all of them
 from jaxtree.cli.app import main as main  # noqa: E402

@@ -7,14 +7,14 @@ import signal
 import sys
 import threading
 from _thread import interrupt_main
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, entry_points, metadata
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 import jaxtree
-from jaxtree.errors import JaxtreeError
+from jaxtree.errors import JaxtreeError, MissingExtraError
 
 COMMANDS = {
     "fit": ("fit", "Fits a tree, a forest, boosted trees or a soft tree on a table, and writes a model file."),
@@ -41,7 +41,12 @@ class LateCommands(TyperGroup):
         """Returns what the help shows of a command."""
         if cmd_name in COMMANDS:
             return TyperCommand(cmd_name, help=COMMANDS[cmd_name][1])
-        return load_command(cmd_name) if cmd_name in installed_commands() else None
+        if cmd_name not in installed_commands():
+            return None
+        try:
+            return load_command(cmd_name)
+        except MissingExtraError:
+            return TyperCommand(cmd_name, help="Is not in this installation, and says how to get it.")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Returns the name of the command that the user typed, the command and its arguments."""
@@ -60,7 +65,7 @@ def load_command(name: str) -> Any:
     if name in COMMANDS:
         command = getattr(importlib.import_module(f"jaxtree.cli.{COMMANDS[name][0]}"), name)
     else:
-        command = installed_commands()[name].load()
+        command = _from_another_package(installed_commands()[name])
     if isinstance(command, typer.Typer):
         group = typer.main.get_group(command)
         group.name = name
@@ -70,19 +75,46 @@ def load_command(name: str) -> Any:
     return typer.main.get_command(alone)
 
 
+def _from_another_package(point: EntryPoint) -> Any:
+    """Loads a command; raises MissingExtraError where its package is not installed, as the studies with a release."""
+    try:
+        return point.load()
+    except ModuleNotFoundError as error:
+        if not f"{point.module}.".startswith(f"{error.name}."):
+            raise
+        raise MissingExtraError(
+            f"jaxtree {point.name} needs {point.module}, which the repository has and this installation has not: "
+            f"pip install 'jaxtree[cli] @ git+{_source()}'"
+        ) from error
+
+
+def _source() -> str:
+    """Returns the address of the repository, from the project's metadata."""
+    urls = metadata("jaxtree").get_all("Project-URL") or []
+    return dict(url.split(", ", 1) for url in urls).get("Source", "")
+
+
 app = typer.Typer(cls=LateCommands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
 def _print_version(is_asked: bool) -> None:
     if is_asked:
-        print(f"jaxtree {jaxtree.__version__}")
+        has_kernel = importlib.import_module("jaxtree.kernel").load() is not None
+        kernel = "with its kernel in C++" if has_kernel else "without its kernel in C++: the same trees take longer"
+        print(f"jaxtree {jaxtree.__version__}, {kernel}")
         raise typer.Exit
 
 
 @app.callback()
 def about(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version, and whether the kernel is there.",
+            callback=_print_version,
+            is_eager=True,
+        ),
     ] = False,
 ) -> None:
     """Decision trees in JAX, on CPU, GPU and TPU."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import jaxtree
 from jaxtree.cli.app import COMMANDS, load_command, repeat_ignored_interrupt
+from jaxtree.kernel import load
 from tests.cli.conftest import PATIENTS
 
 PROGRAM = [sys.executable, "-m", "jaxtree"]
@@ -72,9 +74,41 @@ def test_ctrl_c_in_a_callback_of_the_garbage_collector_still_interrupts(monkeypa
     signal.signal(signal.SIGINT, before)
 
 
-def test_the_version_and_python_m():
-    said = subprocess.run([*PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
-    assert said == f"jaxtree {jaxtree.__version__}\n"
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_the_version_and_the_kernel_and_python_m(is_wanted):
+    environment = os.environ | ({} if is_wanted else {"JAXTREE_NATIVE": "0"})
+    done = subprocess.run([*PROGRAM, "--version"], capture_output=True, text=True, check=True, env=environment)
+    kernel = (
+        "with its kernel in C++"
+        if is_wanted and load() is not None
+        else "without its kernel in C++: the same trees take longer"
+    )
+    assert done.stdout == f"jaxtree {jaxtree.__version__}, {kernel}\n"
+
+
+def run_without(absent, *arguments):
+    """The program where some packages are not installed."""
+    code = (
+        f"import runpy, sys; sys.modules.update(dict.fromkeys({absent})); runpy.run_module('jaxtree', None, '__main__')"
+    )
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("absent", [["rich", "typer"], ["polars"]])
+def test_libraries_of_the_command_line_that_are_absent_are_one_line(absent):
+    done = run_without(absent, "--version")
+    said = f'error: the command line needs {", ".join(absent)}: pip install "jaxtree[cli]"\n'
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_commands_of_a_package_that_is_absent_say_how_to_get_it():
+    absent = ["jaxtree_studies"]
+    done = run_without(absent, "reproduce")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "jaxtree reproduce needs jaxtree_studies" in done.stderr
+    assert "pip install 'jaxtree[cli] @ git+" in done.stderr
+    helped = run_without(absent, "--help")
+    assert helped.returncode == 0 and helped.stdout.count("Is not in this installation") == 2
 
 
 def test_help_waits_for_no_library():
