@@ -7,17 +7,14 @@ import numpy as np
 import pytest
 
 from jaxtree import DecisionTreeRegressor
-from tests.fixed_results import CASES, EXACT, FILE, ROUNDED, SOFT, result_of, sums_of, table, target
+from tests.fixed_results import CASES, EXACT, FILE, ROUNDED, is_as_expected, result_of, sums_of, table, target
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_result_is_as_it_was(name):
     expected, result = json.loads(FILE.read_text())[name], result_of(name)
-    if name in SOFT:
-        np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4)
-    else:
-        assert result == expected
+    assert is_as_expected(name, result, expected), (result, expected)
 
 
 def test_sums_see_every_field():
