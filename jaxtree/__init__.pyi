@@ -7,6 +7,7 @@ from jaxtree import dropout as dropout
 from jaxtree import errors as errors
 from jaxtree import explain as explain
 from jaxtree import growth as growth
+from jaxtree import metrics as metrics
 from jaxtree import plot as plot
 from jaxtree import prune as prune
 from jaxtree import ray as ray

@@ -29,6 +29,7 @@ PUBLIC_ROOMS = (
     "jaxtree.errors",
     "jaxtree.explain",
     "jaxtree.growth",
+    "jaxtree.metrics",
     "jaxtree.plot",
     "jaxtree.prune",
     "jaxtree.ray",

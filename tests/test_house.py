@@ -23,7 +23,7 @@ FLOORS = [
     {"growth", "prune", "export", "losses"},
     {"boosting", "forests", "explain", "dropout", "optimal"},
     {"soft", "dataset"},
-    {"files", "plot"},
+    {"files", "metrics", "plot"},
     {"estimators"},
     {"search", "page", "ray"},
     {"resampling"},
