@@ -19,6 +19,8 @@ from jaxtree.growth.inputs.newton import Newton as Newton
 from jaxtree.growth.inputs.newton import Penalties as Penalties
 from jaxtree.losses.classes import logistic as logistic
 from jaxtree.losses.classes import softmax as softmax
+from jaxtree.losses.curves import SurvivalCurve as SurvivalCurve
+from jaxtree.losses.curves import SurvivalCurves as SurvivalCurves
 from jaxtree.losses.distribution import Distribution as Distribution
 from jaxtree.losses.loss import BaseLoss as BaseLoss
 from jaxtree.losses.loss import Derivatives as Derivatives

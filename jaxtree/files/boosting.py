@@ -11,7 +11,10 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.files.losses import AbsentLoss
 from jaxtree.files.records import check, require, require_finite
 from jaxtree.files.trees import FittedTable, TreeArrays
+from jaxtree.losses.cox import Cox
+from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.survival import FailureTime
 from jaxtree.table.schema import Schema
 from jaxtree.tree.forest import Forest
 
@@ -27,6 +30,7 @@ class BoostedState:
         start: The scores before the first tree.
         measured: What was measured after every round.
         loss: The loss, a `BaseLoss`.
+        survival: What a fit of survival times has learned of time.
     """
 
     table: FittedTable
@@ -35,12 +39,16 @@ class BoostedState:
     start: Float64[np.ndarray, " score"]
     measured: Measured
     loss: Any
+    survival: EventTimes | None
 
     @classmethod
-    def of(cls, table: FittedTable, forest: Forest, start: Any, measured: Measured, loss: BaseLoss) -> "BoostedState":
-        """Takes the kept part of a fit."""
+    def of(
+        cls, table: FittedTable, rounds: tuple[Forest, Any, Measured], loss: BaseLoss, survival: EventTimes | None
+    ) -> "BoostedState":
+        """Takes the kept part of a fit, whose rounds are trees, the start, and what was measured."""
+        forest, start, measured = rounds
         first_node, start = np.asarray(forest.first_node, np.int64), np.asarray(start, np.float64)
-        return cls(table, TreeArrays.of(forest.nodes), first_node, start, measured, loss)
+        return cls(table, TreeArrays.of(forest.nodes), first_node, start, measured, loss, survival)
 
     def forest(self, schema: Schema) -> Forest:
         """Returns the trees; raises ModelFileError if they are not those of such a table and loss."""
@@ -118,6 +126,18 @@ def _(state: BoostedState) -> None:
     require_finite(state, "start")
     require(isinstance(state.loss, BaseLoss), "its loss is none")
     require(state.loss.num_scores == state.start.size, "its loss has another number of scores")
+    if state.survival is not None:
+        kind = Cox if state.survival.log_hazard is not None else FailureTime
+        require(isinstance(state.loss, kind), "its times of events are not those of its loss")
+
+
+@check.register
+def _(known: EventTimes) -> None:
+    require_finite(known, "times")
+    require((np.diff(known.times) > 0).all(), "its times of events do not ascend")
+    if known.log_hazard is not None:
+        require_finite(known, "log_hazard")
+        require((np.diff(known.log_hazard) >= 0).all(), "its hazards do not ascend")
 
 
 @check.register

@@ -158,9 +158,10 @@ def _log_scale(scores: Scores, scale: float | None) -> Any:
 
 
 def _within_bounds(
-    scores: Scores, target: Real[Array, ""], extras: Any, tails: Tails, scale: float | None
+    scores: Scores, target: Real[Array, ""], extras: Any, distribution: str, scale: float | None
 ) -> Float[Array, ""]:
     """Minus the log probability of what is known of a row."""
+    tails = TAILS[distribution]
     upper = extras["upper"]
     is_exact, has_low, has_high = upper == target, target > 0, jnp.isfinite(upper)
     log_scale = _log_scale(scores, scale)
@@ -182,12 +183,12 @@ def _within_bounds(
     return jnp.where(is_exact, exact, jnp.where(is_between, between, beyond))
 
 
-def _cdf(scores: Scores, y: Real[AnyArray, "*row"], tails: Tails, scale: float | None) -> Numbers:
-    return tails.cdf((log_or_none(y) - scores[0]) * either.exp(-_log_scale(scores, scale)))
+def _cdf(scores: Scores, y: Real[AnyArray, "*row"], distribution: str, scale: float | None) -> Numbers:
+    return TAILS[distribution].cdf((log_or_none(y) - scores[0]) * either.exp(-_log_scale(scores, scale)))
 
 
-def _quantile(scores: Scores, level: FloatLike, tails: Tails, scale: float | None) -> Numbers:
-    z = tails.quantile(either.full_like(scores[0], level))
+def _quantile(scores: Scores, level: FloatLike, distribution: str, scale: float | None) -> Numbers:
+    z = TAILS[distribution].quantile(either.full_like(scores[0], level))
     return either.exp(scores[0] + either.exp(_log_scale(scores, scale)) * z)
 
 
@@ -258,9 +259,9 @@ def accelerated_failure_time(distribution: str = "normal", scale: FloatLike | No
     if scale is not None:
         require(0 < scale < math.inf, "scale of accelerated_failure_time must be None or above 0", scale)
         scale = float(scale)
-    tails, num_scores = TAILS[distribution], 2 if scale is None else 1
+    num_scores = 2 if scale is None else 1
     return FailureTime(
-        given(_within_bounds, tails=tails, scale=scale),
+        given(_within_bounds, distribution=distribution, scale=scale),
         num_scores=num_scores,
         link=time_of,
         constant=given(_guess, num_scores=num_scores),
@@ -270,6 +271,6 @@ def accelerated_failure_time(distribution: str = "normal", scale: FloatLike | No
         has_location=True,
         name="accelerated_failure_time",
         parameters=(("distribution", distribution), ("scale", scale)),
-        distribution_function=given(_cdf, tails=tails, scale=scale),
-        inverse=given(_quantile, tails=tails, scale=scale),
+        distribution_function=given(_cdf, distribution=distribution, scale=scale),
+        inverse=given(_quantile, distribution=distribution, scale=scale),
     )

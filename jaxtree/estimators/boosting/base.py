@@ -21,9 +21,9 @@ from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.loss_names import check_name
-from jaxtree.estimators.boosting.metrics import mean_loss, metric_of, staged
+from jaxtree.estimators.boosting.metrics import metric_of, staged
 from jaxtree.estimators.boosting.parameters import BoostingParameters
-from jaxtree.estimators.boosting.responses import numbers_of, with_offset
+from jaxtree.estimators.boosting.responses import numbers_of, score_of, with_offset
 from jaxtree.estimators.boosting.rows import (
     allowed_rows,
     evaluations_by_name,
@@ -31,6 +31,7 @@ from jaxtree.estimators.boosting.rows import (
     scored_rows,
     target_of,
 )
+from jaxtree.estimators.boosting.survival import is_of_times, learn_times
 from jaxtree.estimators.boosting.training import BoostingTask, OnProgress, Rounds, encode, train
 from jaxtree.estimators.common.constraints import check_kept_trees, read_monotone
 from jaxtree.estimators.common.extras import RoutesExtras, fit_fields
@@ -42,6 +43,7 @@ from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
 from jaxtree.files.container import shortened
 from jaxtree.files.records import require
+from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.links import link_of
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.sources import is_source
@@ -56,6 +58,9 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
     forest_: Forest
     start_: Float64[np.ndarray, " score"]
     measured_: Measured
+    survival_: EventTimes | None = None
+    """What a fit of survival times has learned of time."""
+
     _loss: BaseLoss
 
     _trees: list[DecisionTreeRegressor] | None = None
@@ -246,6 +251,8 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         model = copy.copy(self)
         model.n_estimators = number
         model.set_rounds(Rounds(self.forest_.first(number), self.start_, self.measured_.first(number)))
+        if number < self.n_estimators_ and self.survival_ is not None and self.survival_.log_hazard is not None:
+            del model.survival_  # hazards of all rounds are not those of the first
         return model
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None, *, decay_rate: float = 0.9, **extras: Any) -> Self:
@@ -281,6 +288,8 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         )
         model = copy.copy(self)
         model.set_rounds(Rounds(forest, self.start_, Measured((), np.zeros((len(forest), 0)))))
+        if is_of_times(self.loss_):
+            model.survival_ = learn_times(self.loss_, sample, model.raw_scores(sample.X))
         return model
 
     @part_by_part
@@ -316,10 +325,10 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
         """Returns the loss of a target."""
 
-    def _mean_loss(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:
-        """Returns the mean loss of rows."""
+    def _score_of_rows(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:
+        """Returns the score of rows by the loss."""
         rows = allowed_rows(self.loss_, read_known(self.outputs(), X, y, sample_weight, extras))
-        return mean_loss(self.loss_, self._scores(rows.X), rows)
+        return score_of(self.loss_, rows, self._scores(rows.X))
 
     @part_by_part
     def _scores(self, X: Any) -> Float[np.ndarray, "row score"]:
@@ -374,7 +383,8 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
 
     def fitted_state(self) -> BoostedState:
         """Returns what fitting has learned: what a model file keeps."""
-        return BoostedState.of(self.fitted_table(), self.forest_, self.start_, self.measured_, self.loss_)
+        rounds = self.forest_, self.start_, self.measured_
+        return BoostedState.of(self.fitted_table(), rounds, self.loss_, self.survival_)
 
     def restore(self, state: BoostedState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
@@ -384,6 +394,8 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         fits = (made.name, made.num_scores) == (state.loss.name, state.loss.num_scores)
         require(fits, f"its loss is {shortened(state.loss)}, and its parameters and target are of {shortened(made)}")
         self._loss = state.loss
+        if state.survival is not None:
+            self.survival_ = state.survival
         self.set_rounds(Rounds(state.forest(self.schema_), state.start, state.measured))
 
     def set_rounds(self, rounds: Rounds) -> None:

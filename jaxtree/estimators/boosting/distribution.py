@@ -107,7 +107,7 @@ class GradientBoostingDistribution(PredictsNumbers, BaseBoosting):
             extras: What the distribution asks for, as in `fit`.
         """
         check_is_fitted(self)
-        return -self._mean_loss(X, y, sample_weight, extras)
+        return self._score_of_rows(X, y, sample_weight, extras)
 
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
         if outputs.number > 1:

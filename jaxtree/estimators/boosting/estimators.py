@@ -14,7 +14,15 @@ from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.loss_names import LOSSES
-from jaxtree.estimators.boosting.responses import fixed_classes, fixed_numbers, scores_by_loss, shares_of
+from jaxtree.estimators.boosting.responses import (
+    fixed_classes,
+    fixed_numbers,
+    name_of_score,
+    scores_by_loss,
+    shares_of,
+)
+from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
+from jaxtree.estimators.boosting.training import BoostingTask, Rounds
 from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.extras import check_fields
 from jaxtree.estimators.common.parameters import BALANCED
@@ -158,7 +166,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
+class GradientBoostingRegressor(PredictsSurvival, PredictsNumbers, BaseBoosting):
     r"""Gradient boosting of numbers (Friedman, *Greedy function approximation*, Annals of Statistics 29, 2001).
 
     Every round grows one tree on the derivatives of the loss at the present scores. Leaves of "absolute_error" and
@@ -172,7 +180,8 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
     One tree changes all scores of a row where these are several: of several targets (squared errors), or of quantiles
     (`jaxtree.boosting.quantiles`).
     Survival times are boosted with `loss="cox"` or `loss="accelerated_failure_time"` and `fit(X, time, event=event)`,
-    or `fit(X, y)` with scikit-survival's structured y; the latter loss also with `fit(X, lower, upper=upper)`.
+    or `fit(X, y)` with scikit-survival's structured y; the latter loss also with `fit(X, lower, upper=upper)`. Of these
+    `predict_survival_function` and `predict_median` tell more than `predict`, and `score` is the concordance index.
 
     Args:
         n_estimators: The most rounds, of a tree each; this and all parameters that are not named here are those of a
@@ -183,6 +192,7 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
 
     Attributes:
         forest_: The trees in one table of nodes; the other attributes are those of a `GradientBoostingClassifier`, too.
+        event_times_: Of survival times the different times of events in the fit.
 
     Example: a loss of one's own, by which errors above the target cost five times as much.
         >>> import jax.numpy as jnp
@@ -218,19 +228,22 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
 
     @property
     def score_name_(self) -> str:
-        """What `score` returns: "R²", or minus the mean of the loss, such as "minus mean cox()"."""
-        return f"minus mean {self.loss_}" if self._scores_by_loss else "R²"
+        """What `score` returns: "R²", "concordance", or minus the mean of the loss, as "minus mean huber(delta=2)"."""
+        return name_of_score(self.loss_, self.n_outputs_)
 
-    @property
-    def _scores_by_loss(self) -> bool:
-        """Whether predictions are no numbers close to the targets."""
-        return scores_by_loss(self.loss_, self.n_outputs_)
+    def set_model(self, task: BoostingTask, rounds: Rounds) -> None:
+        """Takes what a fit has learned, of survival times also the baseline."""
+        super().set_model(task, rounds)
+        vars(self).pop("survival_", None)
+        if is_of_times(task.loss) and task.data.across is None:
+            self.survival_ = learn_times(task.loss, task.data.sample, self._scores(task.data.sample.X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:
-        """Returns the coefficient of determination, or minus the mean loss.
+        """Returns the coefficient of determination, the concordance index, or minus the mean loss.
 
-        The latter where predictions are not numbers close to the targets: of losses that ask for extras beside offsets,
-        such as those of survival times, and of several predictions for one target, such as quantiles.
+        The concordance index of survival times, see `jaxtree.metrics.concordance_index`. Minus the mean loss where
+        predictions are not numbers close to the targets: of other losses that ask for extras beside offsets, and of
+        several predictions for one target, such as quantiles.
 
         Args:
             X: A table, or a source.
@@ -239,8 +252,8 @@ class GradientBoostingRegressor(PredictsNumbers, BaseBoosting):
             extras: What the loss asks for, as in `fit`.
         """
         check_is_fitted(self)
-        if self._scores_by_loss:
-            return -self._mean_loss(X, y, sample_weight, extras)
+        if scores_by_loss(self.loss_, self.n_outputs_):
+            return self._score_of_rows(X, y, sample_weight, extras)
         check_fields(self.loss_, extras)
         given = read_arguments(X, y, sample_weight)
         predicted = self.predict(given.X, offset=extras.get("offset"))

@@ -8,10 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtree.dataset.fields import read_fields
-from jaxtree.dataset.sample import Outputs, read_known
+from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.metrics import mean_loss
 from jaxtree.estimators.boosting.rows import allowed_rows
+from jaxtree.estimators.boosting.survival import concordance_of, is_of_times
 from jaxtree.estimators.common.fixed import FixedClasses, FixedNumbers
 from jaxtree.losses.links import predictions_of
 from jaxtree.losses.loss import BaseLoss, shifted
@@ -45,8 +46,33 @@ def shares_of(loss: BaseLoss, scores: Scores) -> Float[np.ndarray, "row class"]:
 
 
 def scores_by_loss(loss: BaseLoss, num_outputs: int) -> bool:
-    """Returns whether predictions are no numbers close to the targets, so that the loss scores them."""
+    """Returns whether predictions are no numbers close to the targets, so that the loss says what scores them."""
     return bool(loss.needs) or loss.num_scores != num_outputs
+
+
+def name_of_score(loss: BaseLoss, num_outputs: int) -> str:
+    """Returns what numbers are scored by.
+
+    >>> from jaxtree.boosting import cox, quantiles, squared
+    >>> name_of_score(cox(), 1), name_of_score(squared(), 1), name_of_score(quantiles([0.1, 0.9]), 1)
+    ('concordance', 'R²', 'minus mean quantiles(levels=(0.1, 0.9))')
+    """
+    if is_of_times(loss):
+        return "concordance"
+    return f"minus mean {loss}" if scores_by_loss(loss, num_outputs) else "R²"
+
+
+def score_of(loss: BaseLoss, rows: Sample, scores: Scores) -> float:
+    """Returns the score of rows by the loss: of survival times the concordance index, of others minus the mean.
+
+    Args:
+        loss: The loss.
+        rows: The rows with the fields of the loss.
+        scores: What trees say of them, without offsets.
+    """
+    if is_of_times(loss):
+        return concordance_of(loss, rows, with_offset(loss, scores, rows.fields.get("offset")))
+    return -mean_loss(loss, scores, rows)
 
 
 def fixed_classes(loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any = None) -> FixedClasses:
@@ -61,7 +87,7 @@ def fixed_numbers(loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any 
     numbers = numbers_of(loss, with_offset(loss, scores, offset))
     score_by = None
     if scores_by_loss(loss, outputs.number):
-        score_by = functools.partial(_minus_mean_loss, loss, outputs, scores)
+        score_by = functools.partial(_score_of_table, loss, outputs, scores)
     return FixedNumbers(numbers[:, 0] if outputs.is_vector and numbers.shape[1] == 1 else numbers, score_by)
 
 
@@ -75,8 +101,8 @@ def fixed_ranks(loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any = 
     return FixedNumbers(with_offset(loss, scores, offset)[:, 0])
 
 
-def _minus_mean_loss(
+def _score_of_table(
     loss: BaseLoss, outputs: Outputs, scores: Scores, X: Any, y: Any, sample_weight: Any, fields: Mapping[str, Any]
 ) -> float:
-    """Returns minus the mean loss of rows of known scores."""
-    return -mean_loss(loss, scores, allowed_rows(loss, read_known(outputs, X, y, sample_weight, fields)))
+    """Returns the score of rows of known scores."""
+    return score_of(loss, allowed_rows(loss, read_known(outputs, X, y, sample_weight, fields)), scores)
