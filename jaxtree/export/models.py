@@ -93,12 +93,15 @@ def exported_with_planes(estimator: Any, *, no_missing: bool) -> tuple[FittedMod
     return replace(model, forest=replace(model.forest, nodes=nodes)), estimator.planes()
 
 
-def drawn_model(estimator: Any, feature_names: Sequence[str] | None = None) -> FittedModel:
+def drawn_model(
+    estimator: Any, feature_names: Sequence[str] | None = None, most_terms: int | None = None
+) -> FittedModel:
     """Returns the model of a fitted tree as printed forms take it; an oblique tree's is one of thresholds on planes.
 
     Args:
         estimator: The estimator.
         feature_names: Other names of the columns of its table.
+        most_terms: The most terms of a plane that its words have.
 
     Raises:
         InvalidInputError: There is not one name a column.
@@ -113,7 +116,7 @@ def drawn_model(estimator: Any, feature_names: Sequence[str] | None = None) -> F
             f"estimator must be a single tree of hard splits, got {type(estimator).__name__}{of_many}"
         )
     if _splits_by_planes(estimator):
-        return estimator.model_of_planes(feature_names)
+        return estimator.model_of_planes(feature_names, most_terms)
     model = estimator.model_
     return model if feature_names is None else replace(model, schema=model.schema.renamed(feature_names))
 

@@ -7,12 +7,14 @@ blue, the darker the larger the mean.
 import colorsys
 import html
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.export.answers import answer_in_words, shortened_name
 from jaxtree.export.conditions import (
     branch_in_words,
     child_nodes,
@@ -27,7 +29,7 @@ from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import output_counts, target_means
 
 CLASS_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-"""The colours of Okabe and Ito (2008), which colour-blind readers can tell apart; further classes have turned hues."""
+"""The colours of Okabe and Ito (2008), which colour-blind readers can tell apart; further classes have them darker or lighter."""
 
 DIGITS_OF_MEANS = 4
 """Significant digits of a mean at least."""
@@ -45,6 +47,7 @@ class PicturedNode(NamedTuple):
         children: Those of its children, none where it is a leaf or the drawing ends.
         depth: Edges from the root.
         branch: The condition of its parent's split; empty for the root.
+        answer: The threshold or the set of that condition alone, see `answer_in_words`.
         lines: Its text; the last line is "…" where the drawing ends.
         colour: "#rrggbb".
         hides_children: Whether the drawing ends here, though the tree goes on.
@@ -55,21 +58,36 @@ class PicturedNode(NamedTuple):
     children: tuple[int, ...]
     depth: int
     branch: str
+    answer: str
     lines: tuple[str, ...]
     colour: str
     hides_children: bool
 
 
+TERMS_OF_PLANE = 3
+"""The terms of a plane that a drawing names: those of greatest weight."""
+
+
 def picture(
-    estimator: Any, *, feature_names: Sequence[str] | None = None, max_depth: int | None = None
+    estimator: Any,
+    *,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    max_depth: int | None = None,
 ) -> list[PicturedNode]:
     """Returns the nodes of a fitted tree down to a depth, each before its children.
 
+    Args:
+        estimator: The tree.
+        feature_names: Other names of the columns.
+        class_names: Other names of the classes, in the order of `classes_`.
+        max_depth: How deep; to the leaves if not given.
+
     Raises:
-        InvalidInputError: There is not one name a column, or the depth is negative.
+        InvalidInputError: There is not one name a column or class, or the depth is negative.
         sklearn.exceptions.NotFittedError: The estimator is not fitted.
     """
-    model = drawn_model(estimator, feature_names)
+    model = with_class_names(drawn_model(estimator, feature_names, TERMS_OF_PLANE), class_names)
     if max_depth is not None and max_depth < 0:
         raise InvalidInputError(f"max_depth must be None or an integer >= 0, got {max_depth}")
     tree, schema = model.tree, model.schema
@@ -88,10 +106,27 @@ def picture(
             f"n = {weight_in_words(float(tree.weight[node]))}",
             *(["…"] if hides else []),
         )
-        parent, branch = (int(tree.parent[node]), branch_in_words(tree, schema, node)) if node else (0, "")
-        nodes.append(PicturedNode(node, parent, shown, depth, branch, node_lines, colours[node], hides))
+        branch, answer = (
+            (branch_in_words(tree, schema, node), answer_in_words(tree, schema, node)) if node else ("", "")
+        )
+        nodes.append(
+            PicturedNode(node, int(tree.parent[node]), shown, depth, branch, answer, node_lines, colours[node], hides)
+        )
         waiting.extend(shown[::-1])
     return nodes
+
+
+def with_class_names(model: FittedModel, names: Sequence[str] | None) -> FittedModel:
+    """The model with other names of the classes of its one output; raises InvalidInputError if they are not as many."""
+    if names is None:
+        return model
+    numbers = [len(own) for own in model.classes]
+    if numbers != [len(names)]:
+        of_tree = " and ".join(map(str, numbers)) or "no"
+        raise InvalidInputError(
+            f"class_names must be one name a class, got {len(names)}: the tree has {of_tree} classes"
+        )
+    return replace(model, classes=(np.array(names, object),))
 
 
 def _class_lines(model: FittedModel) -> list[list[str]]:
@@ -101,13 +136,22 @@ def _class_lines(model: FittedModel) -> list[list[str]]:
         counts = np.asarray(output_counts(model.tree, output), np.float64)
         for own, label, count in zip(lines, labels.tolist(), counts, strict=True):
             total = count.sum()
-            own.append(names[label] + (f" {count[label] / total:.0%}" if total else ""))
+            own.append(shortened_name(names[label]) + (f" {count[label] / total:.0%}" if total else ""))
     return lines
 
 
 def _mean_lines(model: FittedModel) -> list[list[str]]:
     """The means of all targets at every node."""
-    return [[words] for words in means_in_words(model.tree, DIGITS_OF_MEANS)]
+    return [[_short_means(words)] for words in means_in_words(model.tree, DIGITS_OF_MEANS)]
+
+
+MOST_MEANS = 3
+"""The targets whose means a node has; of more the first, and how many they are."""
+
+
+def _short_means(words: str) -> str:
+    means = words.split(", ")
+    return words if len(means) <= MOST_MEANS else f"{', '.join(means[:MOST_MEANS])}, … ({len(means)} numbers)"
 
 
 def _class_colours(model: FittedModel) -> list[str]:
@@ -127,11 +171,16 @@ def _mean_colours(model: FittedModel) -> list[str]:
     return [_mixed(CLASS_COLOURS[0], part) for part in strength.tolist()]
 
 
+TURNS = (1.0, 0.62, 1.35, 0.4, 0.8, 1.15)
+"""The lightness of the colours of classes, as a factor: eyes that do not tell hues apart tell it."""
+
+
 def colour_of_class(number: int) -> str:
     """The colour of the class at a place in the order of classes: "#rrggbb"."""
     turn, place = divmod(number, len(CLASS_COLOURS))
     hue, light, saturation = colorsys.rgb_to_hls(*_parts(CLASS_COLOURS[place]))
-    return _written(colorsys.hls_to_rgb((hue + 0.07 * turn) % 1, light, saturation))
+    around, turn = divmod(turn, len(TURNS))
+    return _written(colorsys.hls_to_rgb((hue + 0.07 * around) % 1, min(light * TURNS[turn], 0.9), saturation))
 
 
 def _mixed(colour: str, strength: float) -> str:

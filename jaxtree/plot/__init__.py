@@ -1,12 +1,12 @@
-"""Drawings by Matplotlib of trees, predictions and prunings; each takes `ax=` and returns the axes."""
+"""Drawings by Matplotlib of trees, predictions, explanations and searches; each takes `ax=` and returns the axes."""
 
 from jaxtree.plot.charts import plot_dropout as plot_dropout
 from jaxtree.plot.charts import plot_importances as plot_importances
-from jaxtree.plot.charts import plot_learning_curve as plot_learning_curve
 from jaxtree.plot.charts import plot_pruning_path as plot_pruning_path
+from jaxtree.plot.learning import plot_learning_curve as plot_learning_curve
+from jaxtree.plot.planes import plot_decision_boundary as plot_decision_boundary
 from jaxtree.plot.searches import plot_ensemble_weights as plot_ensemble_weights
 from jaxtree.plot.searches import plot_parameter_importances as plot_parameter_importances
 from jaxtree.plot.searches import plot_search_curves as plot_search_curves
 from jaxtree.plot.sizes import plot_accuracy_by_leaves as plot_accuracy_by_leaves
-from jaxtree.plot.trees import plot_decision_boundary as plot_decision_boundary
 from jaxtree.plot.trees import plot_tree as plot_tree

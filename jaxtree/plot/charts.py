@@ -1,64 +1,23 @@
-"""Charts of importances, losses and prunings, and what all drawings have in common: axes, colours and a scale."""
+"""Charts of importances and prunings."""
 
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from matplotlib.axes import Axes
 from sklearn.metrics import r2_score
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dropout.scores import expected_accuracy, expected_squared_error
-from jaxtree.errors import InvalidInputError, MissingExtraError
+from jaxtree.errors import InvalidInputError
 from jaxtree.export.models import exported_model
-from jaxtree.export.pictures import CLASS_COLOURS
+from jaxtree.plot.style import BLUE, BLUES, GREY, ORANGE, axes_to_draw_in, calm, draw_bars, draw_scale
 from jaxtree.prune.draws import node_rates
 from jaxtree.prune.weakest_links import cost_complexity_path, weakest_links
 from jaxtree.tree import Tree
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.paths import ends_under, survivors
-
-try:
-    from matplotlib import pyplot
-    from matplotlib.axes import Axes
-    from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.ticker import MaxNLocator
-except ImportError as error:
-    raise MissingExtraError('drawings need matplotlib: pip install "jaxtree[plot]"') from error
-
-BLUE, ORANGE = CLASS_COLOURS[0], CLASS_COLOURS[1]
-GREY = "#6b6b6b"
-
-BLUES = LinearSegmentedColormap.from_list("jaxtree_blues", ["#f2f7fb", "#9cc7e3", BLUE, "#00304d"])
-"""The colours of numbers: the darker the larger."""
-
-
-def axes_to_draw_in(ax: Axes | None, size: tuple[float, float] = (6.0, 4.2)) -> Axes:
-    """Returns the axes that were given, else those of a new figure of such a size in inches."""
-    return pyplot.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
-
-
-def calm(ax: Axes, *, grid: bool = True) -> None:
-    """Takes away the lines above and to the right, and draws a pale grid behind everything."""
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.spines[["left", "bottom"]].set_color(GREY)
-    ax.tick_params(color=GREY)
-    if grid:
-        ax.grid(color="#e4e4e4", linewidth=0.8)
-        ax.set_axisbelow(True)
-
-
-def draw_legend(ax: Axes, **options: Any) -> None:
-    """Draws the legend; names are as they are, where Matplotlib would read "$" as the beginning of a formula."""
-    for text in ax.legend(**options).get_texts():
-        text.set_parse_math(False)
-
-
-def draw_scale(ax: Axes, drawn: Any, label: str) -> None:
-    """Draws the scale of the colours next to the axes."""
-    figure: Any = ax.figure
-    bar = figure.colorbar(drawn, ax=ax, label=label)
-    bar.outline.set_visible(False)
 
 
 def plot_importances(estimator: Any, importances: Any = None, *, max_columns: int = 20, ax: Axes | None = None) -> Axes:
@@ -94,17 +53,8 @@ def plot_importances(estimator: Any, importances: Any = None, *, max_columns: in
             f"{value.shape} and {max_columns}"
         )
     order = np.argsort(-value, kind="stable")[:max_columns]
-    place = np.arange(order.size)
-    ax = axes_to_draw_in(ax, (6.0, 1.0 + 0.32 * order.size))
-    errors = None if spread is None else spread[order]
-    ax.barh(place, value[order], xerr=errors, color=BLUE, height=0.7, error_kw={"ecolor": GREY, "capsize": 2})
-    ax.set_yticks(place, [names[column] for column in order], parse_math=False)
-    ax.invert_yaxis()
+    ax = draw_bars(ax, [names[column] for column in order], value[order], None if spread is None else spread[order])
     ax.set_xlabel(label)
-    ax.xaxis.set_major_locator(MaxNLocator(5))
-    calm(ax)
-    ax.grid(visible=False, axis="y")
-    ax.tick_params(axis="y", length=0)
     return ax
 
 
@@ -117,41 +67,6 @@ def _numbers(estimator: Any, importances: Any) -> tuple[Float[np.ndarray, "..."]
     if isinstance(importances, Bunch):
         return importances.importances_mean, importances.importances_std, "loss of score when the column is shuffled"
     return np.asarray(importances, np.float64), None, "importance"
-
-
-def plot_learning_curve(estimator: Any, *, ax: Axes | None = None) -> Axes:
-    """Draws the losses of a soft tree or forest after every epoch, and the epoch whose parameters were kept.
-
-    Args:
-        estimator: A fitted soft estimator.
-        ax: Where to draw; a new figure if not given.
-
-    Returns:
-        The axes.
-
-    Raises:
-        InvalidInputError: The estimator is none that has learned in epochs.
-
-    Example:
-        >>> from sklearn.datasets import load_iris
-        >>> from jaxtree import SoftTreeClassifier
-        >>> tree = SoftTreeClassifier(depth=1, max_epochs=4).fit(*load_iris(return_X_y=True))
-        >>> len(plot_learning_curve(tree).lines[0].get_xdata())
-        4
-    """
-    check_is_fitted(estimator)
-    if not hasattr(estimator, "history_"):
-        raise InvalidInputError(f"{type(estimator).__name__} has not learned in epochs: give a soft tree or forest")
-    ax = axes_to_draw_in(ax)
-    for name, curve in estimator.history_.items():
-        colour = BLUE if name == "loss" else ORANGE
-        ax.plot(range(1, len(curve) + 1), curve, color=colour, linewidth=1.8, label=name.replace("_", " "))
-    ax.axvline(estimator.best_epoch_, color=GREY, linestyle=":", linewidth=1.2, label="kept")
-    ax.set(xlabel="epoch", ylabel="loss")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    draw_legend(ax, frameon=False)
-    calm(ax)
-    return ax
 
 
 MOST_STEPS = 250
@@ -240,7 +155,7 @@ def _draw_path(
     place = np.maximum(np.append(alpha, 2 * alpha[-1] or 1.0), first)
     of_leaves = ax.twinx()
     of_leaves.step(place, np.append(num_leaves, num_leaves[-1]), where="post", color=ORANGE, linewidth=1.6)
-    of_leaves.set_ylabel("leaves", color="#a86f00")
+    of_leaves.set_ylabel("leaves", color=ORANGE)
     of_leaves.set_yscale("log", base=2)
     of_leaves.yaxis.set_major_formatter("{x:g}")
     ax.step(place, np.append(score, score[-1]), where="post", color=BLUE, linewidth=1.8)

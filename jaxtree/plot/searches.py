@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.plot.charts import BLUE, GREY, ORANGE, axes_to_draw_in, calm
+from jaxtree.plot.style import BLUE, ORANGE, axes_to_draw_in, calm, draw_bars, draw_legend
 from jaxtree.table.numerals import exact_decimal
 
 
@@ -41,7 +41,7 @@ def plot_search_curves(search: Any, *, ax: Axes | None = None) -> Axes:
             _draw_curve(ax, curve, rung[number] < rung.max(), color=BLUE, linewidth=0.8, alpha=0.45)
     if best is not None and len(curves[best]):
         _draw_curve(ax, curves[best], False, color=ORANGE, linewidth=2.2, label="best setting", zorder=3)
-        ax.legend(frameon=False)
+        draw_legend(ax)
     ax.set(xlabel="round", ylabel="mean loss on the test rows")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     calm(ax)
@@ -79,7 +79,7 @@ def plot_parameter_importances(search: Any, metric: str | None = None, *, ax: Ax
     own = search.parameter_importances(metric)
     order = np.argsort(-own.mean, kind="stable")
     labels = [own.names[number] for number in order]
-    ax = _draw_bars(ax, labels, own.mean[order], own.std[order])
+    ax = draw_bars(ax, labels, own.mean[order], own.std[order])
     ax.set_xlabel("loss of R² of the score when the parameter is shuffled")
     return ax
 
@@ -105,7 +105,7 @@ def plot_ensemble_weights(search: Any, *, ax: Axes | None = None) -> Axes:
     labels = [
         f"{number}: {_words(own, settings)}".removesuffix(": ") for number, own in zip(order, settings, strict=True)
     ]
-    ax = _draw_bars(ax, labels, weights[order], None)
+    ax = draw_bars(ax, labels, weights[order])
     ax.set_xlabel("share in the ensemble")
     return ax
 
@@ -118,20 +118,6 @@ def _words(own: dict[str, Any], settings: list[dict[str, Any]]) -> str:
 
 def _short(value: Any) -> str:
     return exact_decimal(value) if isinstance(value, float) else str(value)
-
-
-def _draw_bars(ax: Axes | None, labels: list[str], lengths: Any, spread: Any) -> Axes:
-    """Bars with labels, from the top down."""
-    ax = axes_to_draw_in(ax, (6.0, 1.0 + 0.32 * len(labels)))
-    place = np.arange(len(labels))
-    ax.barh(place, lengths, xerr=spread, color=BLUE, height=0.7, error_kw={"ecolor": GREY, "capsize": 2})
-    ax.set_yticks(place, labels, parse_math=False)
-    ax.invert_yaxis()
-    ax.xaxis.set_major_locator(MaxNLocator(5))
-    calm(ax)
-    ax.grid(visible=False, axis="y")
-    ax.tick_params(axis="y", length=0)
-    return ax
 
 
 def _check(search: Any, attribute: str) -> None:

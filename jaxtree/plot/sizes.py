@@ -9,7 +9,7 @@ from matplotlib.ticker import NullFormatter, ScalarFormatter
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.pictures import CLASS_COLOURS
-from jaxtree.plot.charts import axes_to_draw_in, calm, draw_legend
+from jaxtree.plot.style import axes_to_draw_in, calm, draw_legend
 
 MARKS = "osD^vP"
 
@@ -64,7 +64,7 @@ def plot_accuracy_by_leaves(trees: Mapping[str, Sequence[Any]], X: Any, y: Any, 
     ax.xaxis.set_minor_formatter(NullFormatter())
     has_classes = any(hasattr(tree, "classes_") for own in trees.values() for tree in own)
     ax.set(xlabel="leaves", ylabel="accuracy" if has_classes else "R²")
-    draw_legend(ax, frameon=False)
+    draw_legend(ax)
     calm(ax)
     return ax
 

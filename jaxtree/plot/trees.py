@@ -1,201 +1,232 @@
-"""Drawings of a tree: its nodes, and the plane of two columns as it is divided."""
+"""The drawing of a tree: its nodes as boxes, with what they ask and predict, and charts of rows in them."""
 
-import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from matplotlib import pyplot
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
-from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
+from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.pictures import PicturedNode, colour_of_class, picture
-from jaxtree.plot.charts import BLUES, axes_to_draw_in, calm, draw_legend, draw_scale
-from jaxtree.table.schema import Schema
+from jaxtree.export.models import drawn_model
+from jaxtree.export.pictures import PicturedNode, colour_of_class, picture, with_class_names
+from jaxtree.plot.node_charts import ChartedRows, charted_rows, draw_chart, frame_of_chart, size_of_chart
+from jaxtree.plot.style import broken, grey
+from jaxtree.plot.tree_layout import LINE_HEIGHT, PADDING, Layout, Size, lay_out, size_of_text
 
-INCHES_PER_LEAF, INCHES_PER_LEVEL = 1.5, 1.35
-"""The size of a new figure, in which a node of three short lines has room next to its neighbour."""
+LETTERS_OF_LINE, MOST_LINES = 20, 6
+"""Letters of a line of text before it is broken between words, and the most lines that it is broken into."""
 
-WIDTH_OF_LINE = 14
-"""Characters of a line of text before it is broken between words."""
+INK = "#1a1a1a"
+"""The text in boxes, whose colours are pale in every style."""
+
+POINTS_OF_INCH = 72
+MOST_INCHES = 300
+"""The widest figure; a tree that needs more has smaller text."""
+
+MARGIN = 8.0
+
+
+class _Drawn(NamedTuple):
+    """What is drawn.
+
+    Attributes:
+        nodes: The nodes.
+        sizes: What they take, by number.
+        layout: Where they stand.
+        rows: The rows of the charts in them; None without any.
+        fontsize: The size of their text.
+        legend: The names of classes, each with its colour, in lines; empty without charts.
+    """
+
+    nodes: list[PicturedNode]
+    sizes: dict[int, Size]
+    layout: Layout
+    rows: ChartedRows | None
+    fontsize: float
+    legend: list[list[tuple[str, str]]]
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """The width and the height of all, in points."""
+        return self.layout.width + 2 * MARGIN, self.start + self.layout.height + MARGIN
+
+    @property
+    def start(self) -> float:
+        """Where the tree begins, below the legend."""
+        return MARGIN + 1.6 * self.fontsize * len(self.legend) + (MARGIN if self.legend else 0)
 
 
 def plot_tree(
     estimator: Any,
+    X: Any = None,
+    y: Any = None,
     *,
     feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
     max_depth: int | None = None,
     fontsize: float | int = 9,
     ax: Axes | None = None,
 ) -> Axes:
     """Draws the tree of a fitted estimator: the split column, class or mean, and weight of every node.
 
-    A line to a child has what its parent's split asks of its rows.
+    On the line to a child stands the threshold or the set of its branch; a long set has its first categories and how
+    many they are. A plane of a hardened tree has its three terms of greatest weight. Given rows, every node has a chart
+    of those that come to it: of the column that it asks about, coloured by class or against the target, with a mark at
+    the threshold; of a leaf the classes, or the targets and their mean.
 
     Args:
-        estimator: A fitted estimator with a `tree_`.
+        estimator: A fitted estimator with a `tree_`: a tree, a tree of a forest or the tree of a round (`estimators_`).
+        X: Rows for the charts, of the fit or others; no charts if not given.
+        y: Their classes or numbers.
         feature_names: Names of the columns, for a table that had none.
+        class_names: Names of the classes, in the order of `classes_`.
         max_depth: How deep to draw; to the leaves if not given. A node whose children are left out ends with "…".
         fontsize: Size of the text, in points.
-        ax: Where to draw; a new figure with room for every leaf if not given.
+        ax: Where to draw, in smaller text where the tree has no room; a new figure of the tree's size if not given.
 
     Returns:
         The axes.
 
     Raises:
-        InvalidInputError: There is not one name a column, or the depth is negative.
+        InvalidInputError: There is not one name a column or class; the depth is negative; X or y is given alone, is not
+            like the fitted one, or the tree has several outputs.
 
     Example:
         >>> from sklearn.datasets import load_iris
         >>> from jaxtree import DecisionTreeClassifier
         >>> ax = plot_tree(DecisionTreeClassifier(max_depth=2).fit(*load_iris(return_X_y=True)))
         >>> [text.get_text().splitlines()[0] for text in ax.texts][:3]
-        ['x2?', '0 100%', 'x2 <= 2.45']
+        ['x2?', '0 100%', '≤ 2.45']
     """
-    nodes = picture(estimator, feature_names=feature_names, max_depth=max_depth)
-    place = _places(nodes)
-    if ax is None:
-        num_leaves, num_levels = sum(not node.children for node in nodes), 1 + max(node.depth for node in nodes)
-        size = (max(4.0, INCHES_PER_LEAF * num_leaves), max(2.5, INCHES_PER_LEVEL * num_levels))
-        figure, ax = pyplot.subplots(figsize=size)
-        figure.subplots_adjust(left=0.01, right=0.99, bottom=0.02, top=0.98)
-    for node in nodes:
-        _draw(ax, node, place, fontsize)
+    if (X is None) != (y is None):
+        raise InvalidInputError("X and y go together, got one of them alone")
+    nodes = picture(estimator, feature_names=feature_names, class_names=class_names, max_depth=max_depth)
+    rows, names = None, []
+    if X is not None:
+        model = drawn_model(estimator)
+        rows = charted_rows(estimator, model, nodes, X, y)
+        names = [str(name) for own in with_class_names(model, class_names).classes for name in own]
+    drawn = _arranged(nodes, rows, float(fontsize), names)
+    ax = _new_axes(drawn) if ax is None else ax
+    _draw_all(ax, drawn)
+    return ax
+
+
+def _arranged(nodes: list[PicturedNode], rows: ChartedRows | None, fontsize: float, names: list[str]) -> _Drawn:
+    """Measures what is drawn, and finds a place for it."""
+    sizes = {node.node: _size_of(node, rows, fontsize) for node in nodes}
+    layout = lay_out(nodes, sizes, fontsize)
+    entries = [(broken(name, 40).split("\n")[0], colour_of_class(place)) for place, name in enumerate(names)]
+    lines: list[list[tuple[str, str]]] = [[]] if entries else []
+    room = max(layout.width, 220.0)
+    for entry in entries:
+        taken = sum(_width_of_entry(name, fontsize) for name, _ in [*lines[-1], entry])
+        if lines[-1] and taken > room:
+            lines.append([])
+        lines[-1].append(entry)
+    return _Drawn(nodes, sizes, layout, rows, fontsize, lines)
+
+
+def _width_of_entry(name: str, fontsize: float) -> float:
+    return size_of_text(name, fontsize)[0] + 2.8 * fontsize
+
+
+def _parts(node: PicturedNode) -> tuple[str, str]:
+    """What a node asks, and what it predicts, in lines."""
+    asks = node.lines[:1] if node.children else ()
+    return _lines(asks), _lines(node.lines[len(asks) :])
+
+
+def _lines(texts: Sequence[str]) -> str:
+    return "\n".join(broken(text, LETTERS_OF_LINE, MOST_LINES) for text in texts)
+
+
+def _label(node: PicturedNode) -> str:
+    return _lines([node.answer])
+
+
+def _size_of(node: PicturedNode, rows: ChartedRows | None, fontsize: float) -> Size:
+    above, below = (size_of_text(text, fontsize) for text in _parts(node))
+    label = size_of_text(_label(node), 0.92 * fontsize)
+    chart = size_of_chart(node, rows) if rows is not None else (0.0, 0.0)
+    pad = PADDING * fontsize
+    height = above[1] + below[1] + chart[1] + 2 * pad + (2 * 0.4 * fontsize if rows is not None else 0.0)
+    width = max(above[0], below[0], chart[0] + 6.0 if rows is not None else 0.0) + 2 * pad
+    return Size(width, height, label[0], label[1] + (0.35 * fontsize if label[1] else 0.0))
+
+
+def _new_axes(drawn: _Drawn) -> Axes:
+    """Axes that fill a figure of the size of the tree."""
+    width, height = drawn.size
+    shrunk = min(1.0, MOST_INCHES * POINTS_OF_INCH / max(width, height))
+    inches = (max(1.5, shrunk * width / POINTS_OF_INCH), max(0.6, shrunk * height / POINTS_OF_INCH))
+    figure = pyplot.figure(figsize=inches)
+    return figure.add_axes((0.0, 0.0, 1.0, 1.0))
+
+
+def _draw_all(ax: Axes, drawn: _Drawn) -> None:
+    """Draws the tree in the middle of axes whose unit is a point, or less where there is no room."""
+    figure: Any = ax.figure
+    extent = ax.get_window_extent()
+    room = (extent.width * POINTS_OF_INCH / figure.dpi, extent.height * POINTS_OF_INCH / figure.dpi)
+    width, height = drawn.size
+    scale = min(1.0, room[0] / width, room[1] / height)
+    left, top = (room[0] / scale - width) / 2, (room[1] / scale - height) / 2
+    ax.set(xlim=(-left, room[0] / scale - left), ylim=(room[1] / scale - top, -top))
+    ax.set_autoscale_on(False)
     ax.set_axis_off()
-    ax.margins(x=0.06, y=0.12)
-    return ax
+    _draw_legend(ax, drawn, scale)
+    for node in drawn.nodes:
+        _draw_node(ax, node, drawn, scale)
 
 
-def _places(nodes: list[PicturedNode]) -> dict[int, tuple[float, float]]:
-    """Leaves stand side by side, a node in the middle of its children."""
-    place: dict[int, tuple[float, float]] = {}
-    num_leaves = 0
-    for node in nodes:
-        if not node.children:
-            place[node.node] = (float(num_leaves), -float(node.depth))
-            num_leaves += 1
-    for node in reversed(nodes):
-        if node.children:
-            of_children = [place[child][0] for child in node.children]
-            place[node.node] = ((of_children[0] + of_children[-1]) / 2, -float(node.depth))
-    return place
+def _draw_legend(ax: Axes, drawn: _Drawn, scale: float) -> None:
+    size = drawn.fontsize
+    for row, entries in enumerate(drawn.legend):
+        x, y = MARGIN, MARGIN + 1.6 * size * row
+        for name, colour in entries:
+            ax.add_patch(Rectangle((x, y + 0.2 * size), 0.9 * size, 0.9 * size, facecolor=colour, edgecolor="none"))
+            ax.text(x + 1.3 * size, y + 0.65 * size, name, va="center", fontsize=scale * size, parse_math=False)
+            x += _width_of_entry(name, size)
 
 
-def _draw(ax: Axes, node: PicturedNode, place: dict[int, tuple[float, float]], fontsize: float | int) -> None:
-    x, y = place[node.node]
-    box = {"boxstyle": "round,pad=0.4", "facecolor": node.colour, "edgecolor": "#6b6b6b"}
-    text = "\n".join(_broken(line) for line in node.lines)
-    ax.text(x, y, text, ha="center", va="center", fontsize=fontsize, bbox=box, zorder=2, parse_math=False)
-    if not node.branch:
-        return
-    above_x, above_y = place[node.parent]
-    ax.plot([above_x, x], [above_y, y], color="#6b6b6b", linewidth=1, zorder=0)
-    label = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-    ax.text(
-        (above_x + 2 * x) / 3, (above_y + 2 * y) / 3, _broken(node.branch), ha="center", va="center",
-        fontsize=0.85 * fontsize, bbox=label, zorder=1, parse_math=False,
+def _draw_node(ax: Axes, node: PicturedNode, drawn: _Drawn, scale: float) -> None:
+    size, layout, fontsize = drawn.sizes[node.node], drawn.layout, drawn.fontsize
+    x, top = MARGIN + layout.middle[node.node], drawn.start + layout.top[node.depth]
+    pad = PADDING * fontsize
+    box = FancyBboxPatch(
+        (x - size.width / 2, top), size.width, size.height, boxstyle=f"round,pad=0,rounding_size={0.4 * fontsize}",
+        facecolor=node.colour, edgecolor=grey(), linewidth=max(0.3, 0.8 * scale), zorder=2, gid=f"node {node.node}",
     )  # fmt: skip
-
-
-def _broken(line: str) -> str:
-    return "\n".join(textwrap.wrap(line, WIDTH_OF_LINE, break_long_words=False)) or line
-
-
-STRENGTH = 0.55
-"""The strength of the colour of a class where its share is 1: below 1, so that points stand out."""
-
-
-def plot_decision_boundary(
-    estimator: Any, X: Any, y: Any = None, *, resolution: int = 300, margin: float = 0.06, ax: Axes | None = None
-) -> Axes:
-    """Draws what a fitted estimator of two columns predicts at every point of their plane, and the rows on it.
-
-    Of classes the colours are mixed by the shares of the classes; of numbers they are the darker the larger.
-
-    Args:
-        estimator: A fitted tree or forest, hard or soft, of one output and two columns of numbers.
-        X: Rows, which the plane reaches around.
-        y: Their classes or numbers, to draw the rows; only the plane is drawn if not given.
-        resolution: Points along each side.
-        margin: How far the plane reaches past the rows, as a share of their range.
-        ax: Where to draw; a new figure if not given.
-
-    Returns:
-        The axes.
-
-    Raises:
-        InvalidInputError: There are other columns than two of numbers, or several outputs; or a number is not allowed.
-
-    Example:
-        >>> from sklearn.datasets import load_iris
-        >>> from jaxtree import DecisionTreeClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> ax = plot_decision_boundary(DecisionTreeClassifier(max_depth=3).fit(X[:, 2:], y), X[:, 2:], y)
-        >>> ax.get_xlabel(), ax.get_ylabel()
-        ('x0', 'x1')
-    """
-    check_is_fitted(estimator)
-    schema = estimator.encoder_.schema_
-    _check(estimator, schema, resolution, margin)
-    rows = np.asarray(estimator.encoder_.values(X), np.float64)
-    sides = [_side(value, resolution, margin) for value in rows.T]
-    plane = np.stack([part.ravel() for part in np.meshgrid(*sides)], axis=1)
-    ax = axes_to_draw_in(ax)
-    if is_classifier(estimator):
-        _draw_classes(ax, estimator.classes_.tolist(), sides, estimator.predict_values(plane), rows, y)
+    ax.add_patch(box)
+    words = {"ha": "center", "va": "center", "fontsize": scale * fontsize, "color": INK, "zorder": 6}
+    above, below = _parts(node)
+    num_above, num_below = (text.count("\n") + 1 if text else 0 for text in (above, below))
+    line = LINE_HEIGHT * fontsize
+    if drawn.rows is None:
+        text = "\n".join(part for part in (above, below) if part)
+        ax.text(x, top + size.height / 2, text, parse_math=False, **words)
     else:
-        _draw_numbers(ax, sides, estimator.predict_values(plane).ravel(), rows, y)
-    ax.set_xlabel(schema.columns[0].name, parse_math=False)
-    ax.set_ylabel(schema.columns[1].name, parse_math=False)
-    calm(ax, grid=False)
-    return ax
+        if above:
+            ax.text(x, top + pad + num_above * line / 2, above, parse_math=False, **words)
+        frame = frame_of_chart(node, drawn.rows, x, top + pad + num_above * line + 0.4 * fontsize)
+        draw_chart(ax, frame, node, drawn.rows, 0.72 * scale * fontsize)
+        ax.text(x, top + size.height - pad - num_below * line / 2, below, parse_math=False, **words)
+    if node.answer:
+        _draw_branch(ax, node, drawn, scale)
 
 
-def _check(estimator: Any, schema: Schema, resolution: int, margin: float) -> None:
-    kinds = [column.kind for column in schema.columns]
-    if kinds != ["numeric", "numeric"]:
-        named = ", ".join(f"{column.name!r} ({column.kind})" for column in schema.columns[:5])
-        raise InvalidInputError(f"a plane has two columns of numbers, and the estimator has {len(kinds)}: {named}")
-    if getattr(estimator, "n_outputs_", 1) != 1:
-        raise InvalidInputError(f"a plane shows one output, and the estimator has {estimator.n_outputs_}")
-    if resolution < 2 or not 0 <= margin < np.inf:
-        raise InvalidInputError(f"resolution must be at least 2 and margin at least 0, got {resolution} and {margin}")
-
-
-def _side(value: Float[np.ndarray, " row"], resolution: int, margin: float) -> Float[np.ndarray, " point"]:
-    """The points along a side, which are the middles of the patches that are drawn."""
-    known = value[~np.isnan(value)]
-    if not known.size:
-        raise InvalidInputError("X must have a known number in both columns")
-    low, high = known.min(), known.max()
-    beyond = margin * (high - low) if high > low else 0.5
-    return np.linspace(low - beyond, high + beyond, resolution)
-
-
-def _draw_classes(ax: Axes, names: list, sides: list, shares: Any, rows: Any, y: Any) -> None:
-    colours = np.array([to_rgb(colour_of_class(place)) for place in range(len(names))])
-    mixed = 1 - STRENGTH * (1 - shares @ colours)
-    image = mixed.reshape(sides[1].size, sides[0].size, 3)
-    ax.pcolormesh(*sides, np.clip(image, 0, 1), shading="nearest", rasterized=True)
-    if y is None:
-        return
-    given = np.asarray(y)
-    for place, name in enumerate(names):
-        chosen = given == name
-        ax.scatter(*rows[chosen].T, s=22, color=colours[place], edgecolor="white", linewidth=0.6, label=str(name))
-    draw_legend(ax, frameon=True, framealpha=0.9, edgecolor="none")
-
-
-def _draw_numbers(ax: Axes, sides: list, means: Any, rows: Any, y: Any) -> None:
-    given = None if y is None else np.asarray(y, np.float64).ravel()
-    whole = means if given is None else np.concatenate([means, given])
-    shades = {"cmap": BLUES, "vmin": whole.min(), "vmax": whole.max()}
-    image = means.reshape(sides[1].size, sides[0].size)
-    drawn = ax.pcolormesh(*sides, image, shading="nearest", rasterized=True, **shades)
-    if given is not None:
-        ax.scatter(*rows.T, s=22, c=given, edgecolor="white", linewidth=0.6, **shades)
-    draw_scale(ax, drawn, "predicted")
+def _draw_branch(ax: Axes, node: PicturedNode, drawn: _Drawn, scale: float) -> None:
+    """The line from the parent, and the label that it ends at."""
+    layout, sizes, fontsize = drawn.layout, drawn.sizes, drawn.fontsize
+    x, above = MARGIN + layout.middle[node.node], MARGIN + layout.middle[node.parent]
+    top, label = drawn.start + layout.top[node.depth], _label(node)
+    end = top - sizes[node.node].label_height
+    level = drawn.start + layout.top[node.depth - 1]
+    heights = [level + sizes[node.parent].height, drawn.start + layout.bottom[node.depth - 1]]
+    line = np.array([[above, heights[0]], [above, heights[1]], [x, drawn.start + layout.band[node.depth]], [x, end]])
+    ax.plot(*line.T, color=grey(), linewidth=max(0.4, scale), zorder=1, solid_joinstyle="round")
+    middle = end + (top - end - 0.25 * fontsize) / 2
+    ax.text(x, middle, label, ha="center", va="center", fontsize=0.92 * scale * fontsize, zorder=6, parse_math=False)

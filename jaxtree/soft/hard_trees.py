@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Float64, Int, Shaped
 from jaxtree.soft.inputs import Inputs, Standard
 from jaxtree.soft.model import AxisGate, feature_shares
 from jaxtree.table.binning import Bins
-from jaxtree.table.numerals import decimal_near, decimals_together, exact_decimal
+from jaxtree.table.numerals import LEAST_DIGITS, decimal_near, decimals_together, exact_decimal
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.nodes import branch_of
@@ -21,6 +21,9 @@ MARK = -2
 """The `feature` and `threshold` of a leaf, as in scikit-learn's trees."""
 LARGEST_ERROR = 1e-6
 """By how much rounding may change a term of a plane in words, as a share of the greatest weight per deviation."""
+
+ERROR_OF_FEW, DIGITS_OF_FEW = 0.005, 3
+"""The same, and the least digits, where few terms alone are named."""
 
 LEAST_SHARE = 0.01
 """A share of the largest weight of a plane; columns of less weight are left out of its text."""
@@ -289,12 +292,17 @@ class ObliqueTree:
         words, limit = self.plane_in_words(above)
         return f"{words} {relation} {exact_decimal(limit)}"
 
-    def plane_in_words(self, node: int) -> tuple[str, float]:
-        """Returns the sum that a node compares, as `export_text` writes it, and its limit, of as few digits."""
+    def plane_in_words(self, node: int, most_terms: int | None = None) -> tuple[str, float]:
+        """Returns the sum that a node compares, as `export_text` writes it, and its limit, of as few digits.
+
+        With `most_terms` it names the terms of greatest weight per deviation and how many more there are, and all
+        numbers are rounded; the limit is that of all terms.
+        """
         normal, limit = self.normal[node].copy(), -float(self.offset[node])
         shown = np.abs(normal) >= LEAST_SHARE * np.abs(normal).max()
         names, far = list(self.inputs.names), np.ones(len(normal))
-        error = LARGEST_ERROR * float(np.abs(normal).max())
+        share, digits = (LARGEST_ERROR, LEAST_DIGITS) if most_terms is None else (ERROR_OF_FEW, DIGITS_OF_FEW)
+        error = share * float(np.abs(normal).max())
         for feature, scale in enumerate(self.inputs.scales):
             column = self.inputs.columns_of(feature).start
             if isinstance(scale, Standard):
@@ -303,9 +311,12 @@ class ObliqueTree:
                 far[column] = abs(scale.mean) + scale.deviation
             elif scale is not None:
                 names[column] = f"q({names[column]})"
-        columns = np.flatnonzero(shown & (normal != 0)).tolist()
-        terms = [_term(float(normal[column]), names[column], error / far[column]) for column in columns]
-        return " ".join(terms).removeprefix("+ ") or "0", float(decimal_near(limit, error))
+        columns = np.flatnonzero(shown & (normal != 0))
+        greatest = np.argsort(-np.abs(self.normal[node][columns]), kind="stable")[:most_terms]
+        chosen = columns[np.sort(greatest)].tolist()
+        terms = [_term(float(normal[column]), names[column], error / far[column], digits) for column in chosen]
+        terms += [f"+ {len(columns) - len(chosen)} more"] * (len(columns) > len(chosen))
+        return " ".join(terms).removeprefix("+ ") or "0", float(decimal_near(limit, error, digits))
 
 
 def walk_rows(
@@ -336,7 +347,7 @@ def above_planes(
     return np.einsum("rc,rc->r", normal[node], x) + offset[node] > 0
 
 
-def _term(weight: float, name: str, error: float) -> str:
+def _term(weight: float, name: str, error: float, digits: int) -> str:
     name = f"[{name}]" if " " in name else name
-    size = decimal_near(abs(weight), error)
+    size = decimal_near(abs(weight), error, digits)
     return f"{'-' if weight < 0 else '+'} {name if size == '1' else f'{size} {name}'}"

@@ -1,6 +1,7 @@
 """Oblique trees in other programs and in drawings: all predict the same, and forms without planes name those with."""
 
 import copy
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -91,9 +92,11 @@ def test_drawings_have_the_planes_in_words(name):
     branches = [tree.tree_.branch_in_words(node) for node in range(1, tree.tree_.node_count)]
     lines = jaxtree.export_text(tree).splitlines()
     assert len(lines) == tree.tree_.node_count
-    graph = jaxtree.to_graphviz(tree)
     for branch in branches:
-        assert any(f"-- {branch}: " in line for line in lines) and branch in graph
+        assert any(f"-- {branch}: " in line for line in lines)
+    graph, nodes = jaxtree.to_graphviz(tree), np.flatnonzero(~tree.tree_.is_leaf).tolist()
+    for words, limit in (tree.tree_.plane_in_words(node, 3) for node in nodes):
+        assert f"{words} <= {limit:g}" in graph and len(re.findall(" [+-] ", f" {words.lstrip('- ')}")) <= 3
     assert len(plot_tree(tree).texts) == 2 * tree.tree_.node_count - 1
 
 

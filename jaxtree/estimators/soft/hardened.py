@@ -88,10 +88,10 @@ class _HardTree(EstimatorOnTables):
         """The tree as one of thresholds on a table of its planes, as printed forms take it."""
         return self.model_of_planes()
 
-    def model_of_planes(self, column_names: Sequence[str] | None = None) -> FittedModel:
-        """Returns `model_` with other names of the columns of the table."""
+    def model_of_planes(self, column_names: Sequence[str] | None = None, most_terms: int | None = None) -> FittedModel:
+        """Returns `model_` with other names of the columns of the table, and the greatest terms alone in words."""
         self._check()
-        tree, schema = thresholds_on_planes(self.tree_, column_names)
+        tree, schema = thresholds_on_planes(self.tree_, column_names, most_terms)
         value, forest = np.asarray(self.tree_.value, np.float64), Forest.of(tree)
         if not tree.num_classes:
             return FittedModel(schema, forest, value, None, (), ())
@@ -174,12 +174,15 @@ def planes_in_terms(oblique: ObliqueTree) -> Planes:
     return Planes(inputs.schema, column, kind, middle, unit, oblique.normal[nodes], oblique.offset[nodes])
 
 
-def thresholds_on_planes(oblique: ObliqueTree, column_names: Sequence[str] | None = None) -> tuple[Tree, Schema]:
+def thresholds_on_planes(
+    oblique: ObliqueTree, column_names: Sequence[str] | None = None, most_terms: int | None = None
+) -> tuple[Tree, Schema]:
     """Returns the tree as one of thresholds, and a schema whose columns are the planes in words.
 
     Args:
         oblique: The tree.
         column_names: Other names of the columns of its table.
+        most_terms: The most terms of a plane in words.
 
     Raises:
         InvalidInputError: There is not one name a column.
@@ -187,7 +190,7 @@ def thresholds_on_planes(oblique: ObliqueTree, column_names: Sequence[str] | Non
     if column_names is not None:
         inputs = replace(oblique.inputs, schema=oblique.inputs.schema.renamed(column_names))
         oblique = replace(oblique, inputs=inputs)
-    words, limits = zip(*(oblique.plane_in_words(node) for node in _asking(oblique).tolist()), strict=True)
+    words, limits = zip(*(oblique.plane_in_words(node, most_terms) for node in _asking(oblique).tolist()), strict=True)
     schema = _schema_of_planes(words, limits)
     inner = np.arange(np.count_nonzero(~oblique.is_leaf))
     splits = AxisSplits(inner, 0 * inner + SplitKind.THRESHOLD, np.array(limits)[inner], 0 * inner)

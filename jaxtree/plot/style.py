@@ -1,0 +1,118 @@
+"""What all drawings have in common: axes, colours, scales, legends, and names that are broken into lines."""
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from jaxtree.errors import MissingExtraError
+from jaxtree.export.pictures import CLASS_COLOURS
+
+try:
+    from matplotlib import pyplot, rcParams
+    from matplotlib.axes import Axes
+    from matplotlib.colors import LinearSegmentedColormap, to_rgb
+    from matplotlib.ticker import MaxNLocator
+except ImportError as error:
+    raise MissingExtraError('drawings need matplotlib: pip install "jaxtree[plot]"') from error
+
+BLUE, ORANGE = CLASS_COLOURS[:2]
+GREY = "#6b6b6b"
+PALE = "#e4e4e4"
+
+BLUES = LinearSegmentedColormap.from_list("jaxtree_blues", ["#f2f7fb", "#9cc7e3", BLUE, "#00304d"])
+"""The colours of numbers: the darker the larger."""
+
+LETTERS_OF_NAME = 26
+"""Letters of a line of a name at an axis or in a legend."""
+
+MOST_LINES_OF_NAME = 3
+"""The most lines of such a name; what is left of it is "…"."""
+
+
+def axes_to_draw_in(ax: Axes | None, size: tuple[float, float] = (6.0, 4.2)) -> Axes:
+    """Returns the axes that were given, else those of a new figure of such a size in inches."""
+    return pyplot.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
+
+
+def is_dark() -> bool:
+    """Whether the style in use draws on a dark ground."""
+    return sum(to_rgb(rcParams["axes.facecolor"])) < 1.5
+
+
+def grey() -> str:
+    """The colour of lines that are no data, on the ground of the style in use."""
+    return "#a8a8a8" if is_dark() else GREY
+
+
+def calm(ax: Axes, *, grid: bool = True) -> None:
+    """Takes away the lines above and to the right, and draws a pale grid behind everything."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(grey())
+    ax.tick_params(color=grey())
+    if grid:
+        ax.grid(color="#3a3a3a" if is_dark() else PALE, linewidth=0.8)
+        ax.set_axisbelow(True)
+
+
+def broken(name: Any, letters: int = LETTERS_OF_NAME, lines: int = MOST_LINES_OF_NAME) -> str:
+    r"""Breaks a name into few lines, between words where it has some.
+
+    >>> broken("number of times that a customer has called")
+    'number of times that a\ncustomer has called'
+    """
+    text = " ".join(str(name).split())
+    return "\n".join(textwrap.wrap(text, letters, max_lines=lines, placeholder=" …")) or text
+
+
+def name_axes(ax: Axes, x: str | None = None, y: str | None = None) -> None:
+    """Writes names at the axes, long ones in several lines, and "$" as it is."""
+    if x is not None:
+        ax.set_xlabel(broken(x, 2 * LETTERS_OF_NAME), parse_math=False)
+    if y is not None:
+        ax.set_ylabel(broken(y, int(1.5 * LETTERS_OF_NAME)), parse_math=False)
+
+
+def round_ticks(ax: Axes, axis: str = "both", number: int = 5) -> None:
+    """Sets a few ticks at round numbers."""
+    for name in ("x", "y") if axis == "both" else axis:
+        getattr(ax, f"{name}axis").set_major_locator(MaxNLocator(number, steps=[1, 2, 2.5, 5, 10]))
+
+
+def draw_legend(ax: Axes, **options: Any) -> None:
+    """Draws the legend; names are as they are, where Matplotlib would read "$" as the beginning of a formula."""
+    for text in ax.legend(**{"frameon": False, "fontsize": "small", **options}).get_texts():
+        text.set_parse_math(False)
+
+
+def draw_legend_beside(ax: Axes, **options: Any) -> None:
+    """Draws the legend to the right of the axes, where it covers nothing."""
+    draw_legend(ax, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0, **options)
+
+
+def draw_scale(ax: Axes, drawn: Any, label: str) -> Any:
+    """Draws the scale of the colours next to the axes, and returns it."""
+    figure: Any = ax.figure
+    bar = figure.colorbar(drawn, ax=ax, label=label)
+    bar.outline.set_visible(False)
+    return bar
+
+
+def draw_bars(ax: Axes | None, names: Sequence[str], lengths: Any, spread: Any = None, *, colours: Any = BLUE) -> Axes:
+    """Draws a bar a name from the top down, with lines for standard deviations, and returns the axes."""
+    lines = [broken(name) for name in names]
+    height = 1.0 + 0.32 * len(lines) + 0.13 * sum(line.count("\n") for line in lines)
+    ax = axes_to_draw_in(ax, (6.0, height))
+    place = range(len(lines))
+    ax.barh(place, lengths, xerr=spread, color=colours, height=0.7, error_kw={"ecolor": grey(), "capsize": 2})
+    name_rows(ax, lines)
+    round_ticks(ax, "x")
+    return ax
+
+
+def name_rows(ax: Axes, names: Sequence[str]) -> None:
+    """Writes a name at each row of a chart, from the top down."""
+    ax.set_yticks(range(len(names)), [broken(name) for name in names], parse_math=False)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    calm(ax)
+    ax.grid(visible=False, axis="y")
+    ax.tick_params(axis="y", length=0)
