@@ -29,7 +29,10 @@ from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import output_counts, target_means
 
 CLASS_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
-"""The colours of Okabe and Ito (2008), which colour-blind readers can tell apart; further classes have them darker or lighter."""
+"""The colours of Okabe and Ito (2008), which colour-blind readers can tell apart.
+
+Further classes have them darker or lighter.
+"""
 
 DIGITS_OF_MEANS = 4
 """Significant digits of a mean at least."""

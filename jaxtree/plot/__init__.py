@@ -8,5 +8,8 @@ from jaxtree.plot.planes import plot_decision_boundary as plot_decision_boundary
 from jaxtree.plot.searches import plot_ensemble_weights as plot_ensemble_weights
 from jaxtree.plot.searches import plot_parameter_importances as plot_parameter_importances
 from jaxtree.plot.searches import plot_search_curves as plot_search_curves
+from jaxtree.plot.shap import plot_shap_bar as plot_shap_bar
+from jaxtree.plot.shap import plot_shap_beeswarm as plot_shap_beeswarm
+from jaxtree.plot.shap import plot_shap_waterfall as plot_shap_waterfall
 from jaxtree.plot.sizes import plot_accuracy_by_leaves as plot_accuracy_by_leaves
 from jaxtree.plot.trees import plot_tree as plot_tree

@@ -37,7 +37,7 @@ class Size(NamedTuple):
         return max(self.width, self.label_width) / 2
 
 
-class Layout(NamedTuple):
+class Places(NamedTuple):
     """Where nodes stand, from the left and from the top.
 
     Attributes:
@@ -66,7 +66,7 @@ def size_of_text(text: str, fontsize: float) -> tuple[float, float]:
     return SPARE * max(widths), LINE_HEIGHT * fontsize * len(lines)
 
 
-def lay_out(nodes: Sequence[PicturedNode], sizes: dict[int, Size], fontsize: float) -> Layout:
+def lay_out(nodes: Sequence[PicturedNode], sizes: dict[int, Size], fontsize: float) -> Places:
     """Places the nodes of a tree.
 
     Args:
@@ -89,7 +89,7 @@ def lay_out(nodes: Sequence[PicturedNode], sizes: dict[int, Size], fontsize: flo
         bottom.append(top[-1] + max(sizes[node.node].height for node in level))
         height = bottom[-1] + 2.2 * fontsize
     width = max(right for _, right in outline) + middle[nodes[0].node]
-    return Layout(middle, top, bottom, band, width, bottom[-1])
+    return Places(middle, top, bottom, band, width, bottom[-1])
 
 
 _Outline = list[tuple[float, float]]

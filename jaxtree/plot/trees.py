@@ -13,7 +13,7 @@ from jaxtree.export.models import drawn_model
 from jaxtree.export.pictures import PicturedNode, colour_of_class, picture, with_class_names
 from jaxtree.plot.node_charts import ChartedRows, charted_rows, draw_chart, frame_of_chart, size_of_chart
 from jaxtree.plot.style import broken, grey
-from jaxtree.plot.tree_layout import LINE_HEIGHT, PADDING, Layout, Size, lay_out, size_of_text
+from jaxtree.plot.tree_layout import LINE_HEIGHT, PADDING, Places, Size, lay_out, size_of_text
 
 LETTERS_OF_LINE, MOST_LINES = 20, 6
 """Letters of a line of text before it is broken between words, and the most lines that it is broken into."""
@@ -42,7 +42,7 @@ class _Drawn(NamedTuple):
 
     nodes: list[PicturedNode]
     sizes: dict[int, Size]
-    layout: Layout
+    layout: Places
     rows: ChartedRows | None
     fontsize: float
     legend: list[list[tuple[str, str]]]
