@@ -3,6 +3,7 @@
 from jaxtree.plot.charts import plot_dropout as plot_dropout
 from jaxtree.plot.charts import plot_importances as plot_importances
 from jaxtree.plot.charts import plot_pruning_path as plot_pruning_path
+from jaxtree.plot.dependence import plot_dependence as plot_dependence
 from jaxtree.plot.learning import plot_learning_curve as plot_learning_curve
 from jaxtree.plot.planes import plot_decision_boundary as plot_decision_boundary
 from jaxtree.plot.searches import plot_ensemble_weights as plot_ensemble_weights

@@ -71,8 +71,8 @@ def explained(estimator: Any, X: Any, values: ShapValues | None, of_class: Any) 
     schema = estimator.encoder_.schema_
     if not len(rows) or given.values.shape[:2] != (len(rows), len(schema.columns)):
         raise InvalidInputError(
-            f"X must have rows, and the Shapley values be of them and of {len(schema.columns)} columns, got {len(rows)} "
-            f"rows and values of shape {given.values.shape}"
+            f"X must have rows, and the Shapley values be of them and of {len(schema.columns)} columns, got "
+            f"{len(rows)} rows and values of shape {given.values.shape}"
         )
     table = given.values.reshape(len(rows), len(schema.columns), -1)
     base, unit = np.ravel(given.base), _unit(estimator)

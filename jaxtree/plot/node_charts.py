@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import group_codes
 from jaxtree.export.pictures import PicturedNode, colour_of_class
-from jaxtree.plot.style import BLUE, GREY, ORANGE
+from jaxtree.plot.style import BLUE, GREY, ORANGE, unit_of_times
 from jaxtree.plot.tree_layout import size_of_text
 from jaxtree.table.schema import Column
 from jaxtree.tree import SplitKind, Tree
@@ -305,7 +305,7 @@ def _draw_line(ax: Axes, frame: Frame, edges: Any, value: float) -> None:
 def _draw_ticks(ax: Axes, frame: Frame, edges: Any, fontsize: float, column: Column | None) -> None:
     """A line below the chart, and a round number near each of its ends, if there is room for two."""
     ax.plot([frame.left, frame.left + frame.width], [frame.bottom] * 2, color=GREY, linewidth=0.6, zorder=4)
-    unit = 1.0 if column is None or column.time is None else _unit_of_times(float(edges[-1] - edges[0]))
+    unit = 1.0 if column is None or column.time is None else unit_of_times(float(edges[-1] - edges[0]))[0]
     ticks = unit * MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(edges[0] / unit, edges[-1] / unit)
     ticks = ticks[(ticks >= edges[0]) & (ticks <= edges[-1])]
     is_long, taken = bool(edges[-1] - edges[0] > FEWEST_DAYS), frame.left
@@ -323,12 +323,6 @@ def _draw_ticks(ax: Axes, frame: Frame, edges: Any, fontsize: float, column: Col
 
 FEWEST_DAYS = 4.0
 """Days that a chart of dates spans before its ticks are written without the time of day."""
-
-
-def _unit_of_times(days: float) -> float:
-    """The greatest of a day, an hour, a minute and a second of which some days have two, in days."""
-    units = (1.0, 1 / 24, 1 / 1440, 1 / 86_400)
-    return next((unit for unit in units if days >= 2 * unit), units[-1])
 
 
 def _tick_in_words(tick: float, column: Column | None, is_long: bool) -> str:

@@ -78,6 +78,16 @@ def round_ticks(ax: Axes, axis: str = "both", number: int = 5) -> None:
         getattr(ax, f"{name}axis").set_major_locator(MaxNLocator(number, steps=[1, 2, 2.5, 5, 10]))
 
 
+def unit_of_times(days: float) -> tuple[float, str]:
+    """The greatest of a day, an hour, a minute and a second of which some days have two, in days, and its name.
+
+    >>> unit_of_times(0.25)[1]
+    'h'
+    """
+    units = ((1.0, "days"), (1 / 24, "h"), (1 / 1440, "min"), (1 / 86_400, "s"))
+    return next((unit for unit in units if days >= 2 * unit[0]), units[-1])
+
+
 def draw_legend(ax: Axes, **options: Any) -> None:
     """Draws the legend; names are as they are, where Matplotlib would read "$" as the beginning of a formula."""
     for text in ax.legend(**{"frameon": False, "fontsize": "small", **options}).get_texts():
