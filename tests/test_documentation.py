@@ -18,6 +18,7 @@ import jaxtree
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = ROOT / "notebooks"
 ANSWERS = sorted(page for page in (PAGES / "how_do_i").glob("*.md") if page.stem != "index")
+GUIDES = [PAGES / f"{name}.md" for name in ("index", "which_estimator", "faq")]
 NOTEBOOKS = sorted(PAGES.glob("*.ipynb"))
 PUBLIC_ROOMS = (
     "jaxtree",
@@ -84,7 +85,7 @@ def public(room):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [PAGES / "index.md", *ANSWERS], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*GUIDES, *ANSWERS], ids=lambda page: page.stem)
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -94,12 +95,13 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     assert results.failed == 0, "".join(said)
 
 
-@pytest.mark.parametrize("page", ANSWERS, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*GUIDES, *ANSWERS], ids=lambda page: page.stem)
 def test_python_on_a_page_is_an_example_with_its_output(page):
-    """A fence of Python without a prompt would be shown and never run."""
+    """A fence of Python without a prompt would be shown and never run; a line over 88 would wrap on the site."""
     for language, text in FENCE.findall(page.read_text()):
         if language == "python":
             assert text.startswith(">>> "), text
+            assert not [line for line in text.splitlines() if line[:4] in (">>> ", "... ") and len(line) > 88]
         else:
             assert language in ("sh", "text", "sql", "c"), language
 
@@ -173,7 +175,7 @@ def takes(function, keywords):
     return takes_all or set(keywords) <= {own.name for own in parameters}
 
 
-@pytest.mark.parametrize("page", [*ANSWERS, ROOT / "README.md"], ids=lambda path: path.stem)
+@pytest.mark.parametrize("page", [*GUIDES, *ANSWERS, ROOT / "README.md"], ids=lambda path: path.stem)
 def test_calls_in_prose_have_parameters_that_are_there(page):
     assert not list(wrong_calls(page.read_text()))
 
@@ -204,10 +206,39 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert "DecisionTreeClassifier" in (tmp_path / "site" / "api" / "trees.html").read_text()
 
 
+@pytest.mark.slow
+def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    """One block after the other, in a folder that has the table it reads."""
+    from typer.testing import CliRunner
+
+    from jaxtree.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(app, ["example", "car", "-o", "car.csv"]).exit_code == 0
+    exec(examples((ROOT / "README.md").read_text()), {})
+    printed = capsys.readouterr().out
+    assert printed.startswith("root: unacc") and "score of " in printed
+    assert (tmp_path / "car.html").stat().st_size > 10_000 and (tmp_path / "car.jaxtree").exists()
+
+
+def test_the_readme_is_short_and_shows_first():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert 120 <= len(lines) <= 150
+    assert next(number for number, line in enumerate(lines) if line == "```python") < 30
+    assert any(line.startswith("![") for line in lines[:10])
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda path: path.stem)
+def test_what_a_page_links_to_is_there(page):
+    """Sphinx checks the pages of the site, these it does not read."""
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
+    assert not [link for link in links if "://" not in link and not (page.parent / link).exists()]
+
+
 def test_what_the_readme_names_is_there_after_import_jaxtree_alone():
     """Matplotlib, which takes longer than the rest, is imported only when `jaxtree.plot` is asked for."""
     names = sorted({*NAME.findall((ROOT / "README.md").read_text()), *PUBLIC_ROOMS})
-    assert "jaxtree.compilation.enable_compilation_cache" in names and "jaxtree.plot" in names
+    assert "jaxtree.explain.shap_values" in names and "jaxtree.plot" in names
     code = (
         "import sys, jaxtree; assert 'matplotlib' not in sys.modules and 'plot' in dir(jaxtree)\n"
         f"for name in {names}: eval(name)"
