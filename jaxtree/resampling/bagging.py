@@ -12,7 +12,8 @@ from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.common.conventions import generator_of, progress_of_trees
+from jaxtree.estimators.common.conventions import generator_of
+from jaxtree.estimators.common.progress import progress_of
 from jaxtree.resampling.parts import fit_parts
 from jaxtree.sklearn_compat import safe_split
 
@@ -55,7 +56,7 @@ def bag(
         max_samples: The share of the rows of a sample without replacement, above 0 and below 1; None draws with it.
         random_state: The seed of the samples.
         fit_params: Further arguments of `fit`, such as `sample_weight`, drawn like the rows.
-        verbose: 1 for a progress bar.
+        verbose: 1 for a bar of progress; n for a line every n fits.
 
     Raises:
         InvalidInputError: The estimator is another, or stops early and samples have rows twice, which would judge
@@ -76,7 +77,7 @@ def bag(
     strata = [np.flatnonzero(target == own) for own in np.unique(target)] if is_classifier(estimator) else None
     strata = strata or [np.arange(len(target))]
     parts = [np.concatenate([_drawn(rows, max_samples, generator) for rows in strata]) for _ in range(n_estimators)]
-    with progress_of_trees(verbose, n_estimators, "fitting models", "fits are done") as report:
+    with progress_of(verbose, n_estimators, "fitting models", "fits") as report:
         fitted = fit_parts(estimator, X, y, parts, fit_params, report)
     return Bagged(ensemble_of(fitted, [1.0] * n_estimators), _out_of_bag(fitted, X, y, parts))
 

@@ -13,14 +13,8 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.common.conventions import (
-    SEED,
-    AnnotatedParameters,
-    check_parameters,
-    generator_of,
-    progress_of_trees,
-    whole,
-)
+from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, check_parameters, generator_of, whole
+from jaxtree.estimators.common.progress import progress_of
 from jaxtree.sklearn_compat import HasMethods, Interval
 from jaxtree.table.sources import as_frame
 
@@ -41,7 +35,7 @@ class BorutaSelector(AnnotatedParameters, SelectorMixin, MetaEstimatorMixin, Bas
         max_rounds: The most rounds; columns that are undecided after them are tentative.
         alpha: The level of the tests, for all columns together.
         random_state: The seed of the shadows, and of the estimator in every round if it has one.
-        verbose: 1 for a progress bar.
+        verbose: 1 for a bar of progress; n for a line every n rounds.
 
     Attributes:
         status_: "confirmed", "tentative" or "rejected" for every column.
@@ -100,7 +94,7 @@ class BorutaSelector(AnnotatedParameters, SelectorMixin, MetaEstimatorMixin, Bas
         generator = generator_of(self.random_state)
         self.hits_, rows = np.zeros(num_columns, int), []
         status, shadows = np.zeros(num_columns, int), []
-        with progress_of_trees(self.verbose, self.max_rounds, "selecting columns", "rounds are done") as report:
+        with progress_of(self.verbose, self.max_rounds, "selecting columns", "rounds") as report:
             for number in range(1, self.max_rounds + 1):
                 is_in = status >= 0
                 own, shadow = self._play(table, y, np.flatnonzero(is_in), generator, fit_params)

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import AnnotatedParameters, check_parameters, progress_of_trees
+from jaxtree.estimators.common.conventions import AnnotatedParameters, check_parameters
+from jaxtree.estimators.common.progress import progress_of
 from jaxtree.resampling.parts import fit_parts
 from jaxtree.resampling.sorted_lists import SortedLists
 from jaxtree.sklearn_compat import HasMethods, safe_split
@@ -29,7 +30,7 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
     Args:
         estimator: A regressor. The folds of a tree of jaxtree are one growth.
         cv: The number of folds, or a splitter that has every row in one test part.
-        verbose: 1 for a progress bar.
+        verbose: 1 for a bar of progress; n for a line every n fits.
 
     Attributes:
         estimator_: The estimator fitted on all rows, which `predict` asks.
@@ -85,7 +86,7 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
         ):
             raise InvalidInputError(f"cv must have every row in the test part of one split, got {self.cv}")
         parts = [*(train for train, _ in splits), np.arange(number)]
-        with progress_of_trees(self.verbose, len(parts), "fitting folds", "fits are done") as report:
+        with progress_of(self.verbose, len(parts), "fitting folds", "fits") as report:
             *self.estimators_, self.estimator_ = fit_parts(self.estimator, X, y, parts, fit_params, report)
         self.fold_, self.residuals_ = np.zeros(number, int), np.zeros(number)
         for fold, (own, (_, test)) in enumerate(zip(self.estimators_, splits, strict=True)):

@@ -14,8 +14,9 @@ from sklearn.utils import indexable
 
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import generator_of, progress_of_trees
+from jaxtree.estimators.common.conventions import generator_of
 from jaxtree.estimators.common.extras import extras_of_scores
+from jaxtree.estimators.common.progress import progress_of
 from jaxtree.estimators.common.scorers import of_all_classes
 from jaxtree.resampling.parts import fit_parts
 from jaxtree.sklearn_compat import check_method_params, safe_split, score_by_scorer
@@ -46,7 +47,7 @@ def cross_validate(
         scoring: A name, a scorer, or several in a list or dict; the estimator's `score` if None.
         groups: The group of every row, for a splitter that keeps groups together, such as `GroupKFold`.
         fit_params: Further arguments of `fit`, such as `sample_weight`, split like the rows.
-        verbose: 1 for a progress bar.
+        verbose: 1 for a bar of progress; n for a line every n fits.
 
     Returns:
         Arrays with a value a fold: `test_score` and `train_score`, or `test_NAME` and `train_NAME` of several scorers,
@@ -65,7 +66,7 @@ def cross_validate(
     extras = extras_of_scores(estimator, scoring, fit_params or {})
     splits = _splits(estimator, X, y, cv, groups)
     began = time.perf_counter()
-    with progress_of_trees(verbose, len(splits), "fitting folds", "fits are done") as report:
+    with progress_of(verbose, len(splits), "fitting folds", "fits") as report:
         fitted = fit_parts(estimator, X, y, [train for train, _ in splits], fit_params, report)
     seconds = (time.perf_counter() - began) / len(splits)
     results: dict[str, Any] = {"fit_time": np.full(len(splits), seconds), "estimator": fitted}
@@ -104,7 +105,7 @@ def learning_curve(
             groups)` gives.
         scoring: A name or a scorer; the estimator's `score` if None.
         random_state: The seed of the order in which training rows are taken.
-        verbose: 1 for a progress bar.
+        verbose: 1 for a bar of progress; n for a line every n fits.
 
     Returns:
         The numbers of rows, the scores on these training rows, and those on the test rows of every fold.
@@ -126,7 +127,7 @@ def learning_curve(
     generator = generator_of(random_state)
     shuffled = [(generator.permutation(train), test) for train, test in splits]
     parts = [(train[:size], test) for size in sizes for train, test in shuffled]
-    with progress_of_trees(verbose, len(parts), "fitting parts", "fits are done") as report:
+    with progress_of(verbose, len(parts), "fitting parts", "fits") as report:
         fitted = fit_parts(estimator, X, y, [train for train, _ in parts], on_fitted=report)
     train_scores, test_scores = (
         np.array([_scores(own, X, y, rows[at], scoring)["score"] for own, rows in zip(fitted, parts, strict=True)])

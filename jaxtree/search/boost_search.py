@@ -15,8 +15,9 @@ from jaxtree import forks
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.estimators.boosting.ensemble import ensemble_of
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.common.conventions import generator_of, progress_of_trees, whole
+from jaxtree.estimators.common.conventions import generator_of, whole
 from jaxtree.estimators.common.extras import extras_of_scores
+from jaxtree.estimators.common.progress import progress_of
 from jaxtree.growth.inputs.mesh import check_mesh
 from jaxtree.search.base import BaseSettingsSearch, cloned
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, fit_on_folds, select_with_replacement
@@ -58,7 +59,7 @@ class BoostSearchCV(BaseSettingsSearch):
             only the best of this number of settings goes on, by the mean of the folds' scores so far. Models pause
             there, so that no round is made twice. None for none.
         min_resources: The rounds after which settings are compared first.
-        verbose: Whether to show a progress bar, with the number of models alive.
+        verbose: 1 for a bar of progress, with the number of models alive; n for a line every n rounds.
 
     An interrupt (Ctrl-C) ends the search with a warning: the settings that are scored are compared on the folds that
     all of them are scored on, and the best is fitted.
@@ -185,7 +186,7 @@ class BoostSearchCV(BaseSettingsSearch):
     def _progress(self, standings: Standings) -> Iterator[SearchProgress]:
         """Shows how many rounds are made."""
         rounds = standings.most_rounds()
-        with progress_of_trees(self.verbose, sum(rounds.values()), "fitting settings", "rounds are made") as report:
+        with progress_of(self.verbose, sum(rounds.values()), "fitting settings", "rounds") as report:
             yield SearchProgress(report, rounds)
 
     def _scorers_and_metric(self, asks_for_ensemble: bool) -> tuple[Any, Any]:

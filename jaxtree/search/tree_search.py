@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxtree import forks
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import progress_of_trees
+from jaxtree.estimators.common.progress import progress_of
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.search.base import BaseSettingsSearch
@@ -46,7 +46,7 @@ class TreeSearchCV(BaseSettingsSearch):
         return_train_score: Whether `cv_results_` has scores on the training rows, too.
         n_iter: The number of settings that are drawn; all of a grid if None.
         random_state: The seed of what is drawn from distributions.
-        verbose: Whether to show a progress bar.
+        verbose: 1 for a bar of progress; n for a line every n scores.
 
     Attributes:
         cv_results_: Scores and times as in scikit-learn.
@@ -120,7 +120,7 @@ class TreeSearchCV(BaseSettingsSearch):
         results: Results = [[None] * len(search.splits) for _ in candidates]
         try:
             total = len(candidates) * len(search.splits)
-            with progress_of_trees(self.verbose, total, "scoring settings", "scores are done") as report:
+            with progress_of(self.verbose, total, "scoring settings", "scores") as report:
                 fill_in = evaluate_forests if isinstance(self.estimator, BaseForest) else evaluate
                 fill_in(search, results, report or (lambda number: None))
         except KeyboardInterrupt:

@@ -7,7 +7,7 @@ model.
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -26,6 +26,8 @@ from jaxtree.soft.epochs import (
     monitor_start,
     run_epochs,
 )
+
+NAMES_OF_LOSSES = ("loss", "validation loss")
 
 SECONDS_A_CALL = 1.0
 """About how long one call of the program takes: how often progress is reported, and an interrupt is noticed."""
@@ -73,7 +75,7 @@ def train(
     config: TrainingConfig = TrainingConfig(),
     hyperparameters: Hyperparameters = Hyperparameters(),
     validation: Validation | None = None,
-    report: Callable[[int], Any] | None = None,
+    report: Callable[[int, str], Any] | None = None,
 ) -> Trained:
     """Trains a model.
 
@@ -89,7 +91,7 @@ def train(
         config: What is compiled.
         hyperparameters: The numbers.
         validation: The rows on which checkpoints are compared.
-        report: Called with the number of further epochs.
+        report: Called after every epoch with 1 and its losses in words.
 
     Raises:
         TrainingError: The loss has become infinite or not a number.
@@ -116,7 +118,7 @@ def train_many(
     config: TrainingConfig = TrainingConfig(),
     hyperparameters: Hyperparameters = Hyperparameters(),
     validation: Validation | None = None,
-    report: Callable[[int], Any] | None = None,
+    report: Callable[[int, str], Any] | None = None,
 ) -> Trained:
     """Trains many models of one form as one program.
 
@@ -154,10 +156,11 @@ def train_many(
             )
             losses.append([np.asarray(part)[:, : stop - done] for part in latest])
             _check_finite(losses[-1][0], done)
-            number, done = stop - done, stop
+            done = stop
             at_once = _next_number(at_once, time.perf_counter() - began)
             if report is not None:
-                report(number)
+                for words in _in_words(losses[-1][: 1 if held is None else 2]):
+                    report(1, words)
     except KeyboardInterrupt:
         text = f"interrupted: training has ended after {done} of {num_epochs} epochs"
         warnings.warn(text, InterruptedFitWarning, stacklevel=2)
@@ -182,6 +185,13 @@ def _go_on(progress: Progress) -> Progress:
     """The state before the first further step: there is no best so far."""
     never, zero = jnp.full_like(progress.best_loss, jnp.inf), jnp.zeros_like(progress.best_epoch)
     return progress._replace(best=progress.average, best_loss=never, best_epoch=zero)
+
+
+def _in_words(losses: Sequence[Float[np.ndarray, "model epoch"]]) -> list[str]:
+    """Returns the losses of every epoch, means over the models: that of training, and that of validation."""
+    parts = [part.mean(axis=0) for part in losses]
+    rows = np.stack(parts, axis=1).tolist()
+    return [", ".join(f"{name} {x:z.5g}" for name, x in zip(NAMES_OF_LOSSES, row, strict=False)) for row in rows]
 
 
 def _next_number(number: int, seconds: float) -> int:

@@ -339,7 +339,7 @@ def test_a_loss_that_is_no_number_stops_with_a_reason():
 def test_an_interrupt_keeps_the_best_so_far():
     x, y = made_up()
 
-    def interrupt(number):
+    def interrupt(number, words):
         told.append(number)
         if sum(told) >= 3:
             raise KeyboardInterrupt
@@ -356,9 +356,13 @@ def test_an_interrupt_keeps_the_best_so_far():
 
 def test_progress_tells_every_epoch_once():
     x, y = made_up()
-    told: list[int] = []
-    train(a_tree(), make_rows(x, y), key=KEY, num_epochs=11, config=MIXTURE, report=told.append)
-    assert sum(told) == 11
+    told, rows = [], make_rows(x, y)
+    trained = train(
+        a_tree(), rows, key=KEY, num_epochs=11, config=MIXTURE, validation=Validation(rows),
+        report=lambda *own: told.append(own),
+    )  # fmt: skip
+    assert [number for number, _ in told] == 11 * [1]
+    assert told[3][1] == f"loss {trained.loss[3]:.5g}, validation loss {trained.validation_loss[3]:.5g}"
 
 
 def test_tables_of_a_like_size_and_other_numbers_share_a_program():

@@ -95,7 +95,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         random_state: Seed of what is drawn, or a NumPy generator.
         warm_start: Whether `fit` goes on from the rounds of the last fit, or of a loaded model. With "ordered"
             categories further rounds go on from predictions, in which rows have seen their own targets.
-        verbose: Whether to show a progress bar, with what was measured last.
+        verbose: 1 for a bar of progress, with what was measured last; n for a line every n rounds.
 
     Attributes:
         forest_: The trees in one table of nodes, a `Forest`; the means of their nodes are changes of scores.

@@ -183,11 +183,13 @@ class Recorder:
         before = np.inf if self._before is None else sign * self._before
         return stopping.best_and_last(sign * np.concatenate(self.values)[:, 1], before)
 
-    @property
-    def words(self) -> str:
-        """The last numbers, in words."""
-        last = self.values[-1][-1] if self.values else ()
-        return ", ".join(f"{own.evaluation} {own.metric} {x:z.5g}" for own, x in zip(self.measures, last, strict=False))
+    def words_of_newest(self) -> list[str]:
+        """Returns the numbers of every round of the last call, in words."""
+        names = [f"{own.evaluation} {own.metric}" for own in self.measures]
+        return [
+            ", ".join(f"{name} {x:z.5g}" for name, x in zip(names, row, strict=True))
+            for row in self.values[-1].tolist()
+        ]
 
     def add(self, trees: Forest | None, losses: Float[np.ndarray, "round evaluation"]) -> None:
         """Measures new rounds.

@@ -57,7 +57,7 @@ class BoostingConfig(NamedTuple):
         shrinkage: How the boosting holds back.
         num_rounds: The most rounds, those that were made before included.
         early_stopping: Whether trees are kept up to the best round.
-        verbose: Whether progress is shown.
+        verbose: How progress is shown, see `jaxtree.estimators.common.progress`.
     """
 
     learner: BaseLearner

@@ -22,8 +22,8 @@ from jaxtree.estimators.boosting.metrics import Evaluation, Metric, Predict, Rec
 from jaxtree.estimators.boosting.parameters import BoostingConfig
 from jaxtree.estimators.boosting.rows import scored_rows
 from jaxtree.estimators.boosting.together import any_in_all, join_parts
-from jaxtree.estimators.common.conventions import progress_of_trees
 from jaxtree.estimators.common.growing import FeatureOptions, features_of, joined_codes, padded_rows, widths_of
+from jaxtree.estimators.common.progress import progress_of
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest, join_forests
 
@@ -175,13 +175,14 @@ def train(
     stops_by_metric = config.early_stopping and bool(metrics)
     stopping = config.shrinkage.stopping
     num_rounds = config.num_rounds - task.num_earlier
-    with progress_of_trees(config.verbose, num_rounds, "boosting", "rounds are done") as on_grown:
+    with progress_of(config.verbose, num_rounds, "boosting", "rounds") as on_grown:
 
         def on_rounds(new: NewRounds) -> bool:
             # Metrics walk the trees; the loss of evaluations is known without them.
             recorder.add(rows.categories.forest_in_table_units(new.trees) if metrics else None, new.losses)
             if on_grown is not None:
-                on_grown(len(new.trees), recorder.words)
+                for words in recorder.words_of_newest():
+                    on_grown(1, words)
             asked = [callback(new.number, recorder.measured().as_dict()) for callback in callbacks]
             is_late = stops_by_metric and recorder.best_and_last(stopping)[1] < recorder.num_rounds
             return is_any(asked) or is_late

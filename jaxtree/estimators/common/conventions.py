@@ -1,11 +1,8 @@
-"""scikit-learn's conventions: checks of parameters and names of columns, tags, seeds, and progress."""
+"""scikit-learn's conventions: checks of parameters and names of columns, tags and seeds."""
 
-import contextlib
 import functools
 import inspect
-import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Annotated, Any, ClassVar, Self, get_origin
 
@@ -183,39 +180,3 @@ def key_of(random_state: Any) -> PRNGKeyArray:
     if isinstance(random_state, int | np.integer):
         return jax.random.key(int(random_state))
     return jax.random.key(generator_of(random_state).randint(2**31 - 1))
-
-
-@contextlib.contextmanager
-def progress_of_trees(
-    verbose: int, total: int, doing: str = "growing trees", done: str = "trees have grown"
-) -> Iterator[Callable[..., Any] | None]:
-    """Yields what to call with the number of further trees, and perhaps with words about them.
-
-    It moves a bar, or prints a line where rich is missing.
-
-    Args:
-        verbose: 0 for no progress.
-        total: How many trees there will be.
-        doing: The words of the bar.
-        done: The words of a line about the trees that are done.
-    """
-    if not verbose:
-        yield None
-        return
-    try:
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:
-        began, numbers = time.monotonic(), []
-
-        def add(number: int, words: str = "") -> None:
-            numbers.append(number)
-            left = (time.monotonic() - began) * (total / max(sum(numbers), 1) - 1)
-            rest = f", {left:.0f} s left" if left > 0 else ""
-            print(f"{sum(numbers)} of {total} {done} {words}".rstrip() + rest, file=sys.stderr)
-
-        yield add
-        return
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(doing, total=total)
-        yield lambda number, words="": progress.update(task, advance=number, description=f"{doing} {words}".rstrip())

@@ -121,7 +121,7 @@ class RandomForestClassifier(BaseForestClassifier):
             scores another way than accuracy.
         n_jobs: How many batches of trees grow at the same time; None or -1 for as many as there are cores.
         random_state: Seed of what is drawn, or a NumPy generator.
-        verbose: Whether to show a progress bar.
+        verbose: 1 for a bar of progress; n for a line every n trees.
         warm_start: Whether `fit` keeps the trees of the last one, and grows those that are missing.
         class_weight: Factors of classes in a dict, "balanced", or "balanced_subsample" for those that balance the
             classes of each tree's own rows.
@@ -225,7 +225,7 @@ class RandomForestRegressor(BaseForestRegressor):
             scores another way than R^2.
         n_jobs: How many batches of trees grow at the same time; None or -1 for as many as there are cores.
         random_state: Seed of what is drawn, or a NumPy generator.
-        verbose: Whether to show a progress bar.
+        verbose: 1 for a bar of progress; n for a line every n trees.
         warm_start: Whether `fit` keeps the trees of the last one, and grows those that are missing.
         ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
         max_samples: How many rows a tree draws: a whole number, a fraction of the rows (with weights: of their sum),

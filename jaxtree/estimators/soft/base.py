@@ -15,8 +15,9 @@ from jaxtree.blocks import is_cpu
 from jaxtree.dataset.arguments import read_arguments
 from jaxtree.dataset.splitting import split_rows
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import check_names, check_parameters, key_of, progress_of_trees
+from jaxtree.estimators.common.conventions import check_names, check_parameters, key_of
 from jaxtree.estimators.common.parts import EstimatorOnTables
+from jaxtree.estimators.common.progress import progress_of
 from jaxtree.estimators.soft.parameters import (
     AUTO,
     SoftParameters,
@@ -229,7 +230,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         if goes_on:
             numbers = numbers._replace(first_temperature=self.last_temperature)
             config = config._replace(decay=constant)
-        with progress_of_trees(self.verbose, num_epochs, "training", "epochs are done") as report:
+        with progress_of(self.verbose, num_epochs, "training", "epochs") as report:
             trained = train_many(
                 models,
                 _training_rows(sample, self.inputs_),

@@ -205,7 +205,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         warm_start: Whether `fit` goes on from the fitted model; columns, classes and the model's parameters must be the
             same.
         random_state: Seed of what is drawn, or a NumPy generator.
-        verbose: Whether to show a progress bar.
+        verbose: 1 for a bar of progress, with the losses; n for a line every n epochs.
 
     Attributes:
         soft_model_: The trained `jaxtree.soft.SoftTree`.

@@ -15,9 +15,10 @@ from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.magnitude import Magnitude
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import Words, progress_of_trees, whole
+from jaxtree.estimators.common.conventions import Words, whole
 from jaxtree.estimators.common.growing import FeatureOptions, GrowthTask, Recipe
 from jaxtree.estimators.common.parameters import AUTO, BALANCED, CLASS_CRITERIA, RegressionParameters
+from jaxtree.estimators.common.progress import progress_of
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART, Pruning
 from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
 from jaxtree.growth.inputs.bundles import Limits, Missing, Rules
@@ -69,7 +70,7 @@ class _TreeSearch:
 @contextlib.contextmanager
 def _progress(verbose: int) -> Iterator[Callable[[float, float], None] | None]:
     """Yields what to call with the objective in hand and its lower bound, which a bar shows; None for no bar."""
-    with progress_of_trees(verbose, 1, "searching", "trees are found") as add:
+    with progress_of(verbose, 1, "searching", "trees") as add:
         yield None if add is None else lambda found, bound: add(0, f"objective {found:.6g}, bound {bound:.6g}")
 
 
@@ -176,7 +177,7 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
         refine_thresholds: Whether thresholds around the chosen ones are tried.
         time_limit: Seconds after which the search of four or five levels ends with the tree that it has; None for no
             limit.
-        verbose: 1 shows the objective and its bound as they meet.
+        verbose: 1 shows the objective and its bound as they meet, n in a line every n times.
         class_weight: Factors of the classes' weights: a dict, "balanced", or None.
         missing: "learn" lets every split choose the branch of missing values, "branch" makes missing a value of its
             own, larger than every number.
@@ -270,7 +271,7 @@ class OptimalTreeRegressor(RegressionParameters, _Optimal, BaseTreeRegressor):
         refine_thresholds: Whether thresholds around the chosen ones are tried.
         time_limit: Seconds after which the search of four or five levels ends with the tree that it has; None for no
             limit.
-        verbose: 1 shows the objective and its bound as they meet.
+        verbose: 1 shows the objective and its bound as they meet, n in a line every n times.
         missing: "learn" or "branch", as in `OptimalTreeClassifier`.
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is

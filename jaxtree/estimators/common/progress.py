@@ -1,0 +1,195 @@
+"""Progress of long work: a bar in a terminal or a notebook, lines in a log.
+
+`verbose` means the same everywhere: 0 for nothing; 1 for a bar, or in a log about ten lines; a greater number for a
+line every so many rounds, epochs, trees or fits.
+"""
+
+import contextlib
+import html
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+LINES_OF_A_LOG = 10
+"""The number of lines that a log gets of work whose steps take less than `LONGEST_SILENCE`."""
+
+LONGEST_SILENCE = 10.0
+"""Seconds after which a log gets a line with the next step."""
+
+SHORTEST_PAUSE = 0.1
+"""Seconds between two changes of a notebook's bar."""
+
+
+class Standing(NamedTuple):
+    """How far work is.
+
+    Attributes:
+        doing: What is done, in words.
+        unit: What is counted.
+        done: How much of it is done.
+        total: How much there is.
+        seconds: How long it has taken.
+        words: What the last step has found.
+        is_told: Whether it has found this now, not earlier.
+    """
+
+    doing: str
+    unit: str
+    done: float
+    total: float
+    seconds: float
+    words: str = ""
+    is_told: bool = True
+
+    def in_words(self) -> str:
+        """Returns one line.
+
+        >>> Standing("boosting", "rounds", 20, 80, 2.0, "validation_0 log_loss 0.4").in_words()
+        'boosting: 20 of 80 rounds, validation_0 log_loss 0.4, 2.0 s, about 6.0 s left'
+        """
+        parts = [f"{self.doing}: {self.done:.0f} of {self.total:.0f} {self.unit}", self.words]
+        if self.unit != "s":
+            parts.append(f"{self.seconds:.1f} s")
+            if 0 < self.done < self.total:
+                parts.append(f"about {self.seconds * (self.total / self.done - 1):.1f} s left")
+        return ", ".join(part for part in parts if part)
+
+
+Report = Callable[..., None]
+"""What is called with how much is done further, and perhaps with words about it."""
+
+
+@contextlib.contextmanager
+def progress_of(
+    verbose: int, total: float, doing: str = "growing trees", unit: str = "trees"
+) -> Iterator[Report | None]:
+    """Yields what to call with the number of further trees, and perhaps with words about them; None for silence.
+
+    A notebook gets a bar of HTML, which needs no widgets; a terminal one of rich, or lines where that is missing; a log
+    gets lines on the standard error stream.
+
+    Args:
+        verbose: 0 for nothing, 1 for a bar, n for a line every n; see the module. Of work whose unit is the second, or
+            that is one whole, it is a line every n steps that find something.
+        total: How many there will be.
+        doing: What is done, in words.
+        unit: What is counted; "s" for seconds.
+
+    Example:
+        >>> import contextlib, io
+        >>> with contextlib.redirect_stderr(io.StringIO()) as log, progress_of(2, 4, "boosting", "rounds") as report:
+        ...     for _ in range(4):
+        ...         report(1, "loss 0.5")
+        >>> [line[:38] for line in log.getvalue().splitlines()]
+        ['boosting: 2 of 4 rounds, loss 0.5, 0.0', 'boosting: 4 of 4 rounds, loss 0.5, 0.0']
+    """
+    if not verbose:
+        yield None
+        return
+    started = time.monotonic()
+    done, last_words = 0.0, ""
+
+    def course(number: float, words: str = "") -> Standing:
+        nonlocal done, last_words
+        done, last_words = done + number, words or last_words
+        return Standing(doing, unit, done, total, time.monotonic() - started, last_words, bool(words))
+
+    show = _bar_of_notebook if verbose == 1 and _is_notebook() else None
+    show = show or (_bar_of_terminal if verbose == 1 and _has_bars() else None)
+    with show(course(0)) if show else _lines(int(verbose), course(0)) as shown:
+        yield lambda number, words="": shown(course(number, words))
+
+
+@contextlib.contextmanager
+def _lines(every: int, first: Standing) -> Iterator[Callable[[Standing], None]]:
+    """Prints a line every so many, or about ten lines where the number is 1."""
+    at, told, steps = first.done, first.seconds, 0
+
+    def show(now: Standing) -> None:
+        nonlocal at, told, steps
+        steps += now.is_told
+        if every == 1:
+            gap = first.total / LINES_OF_A_LOG
+            is_due = now.done >= at + gap or now.seconds - told >= LONGEST_SILENCE
+        elif first.unit == "s" or first.total == 1:
+            is_due = now.is_told and steps % every == 0
+        else:
+            is_due = now.done // every > at // every
+        if is_due or (now.done >= now.total > at):
+            at, told = now.done, now.seconds
+            # The cells of a notebook show the error stream as an error.
+            print(now.in_words(), file=sys.stdout if _is_notebook() else sys.stderr, flush=True)
+
+    yield show
+
+
+def _has_bars() -> bool:
+    """Whether the error stream is a terminal, and rich draws bars."""
+    if not sys.stderr.isatty():
+        return False
+    try:
+        import rich.progress  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _bar_of_terminal(first: Standing) -> Iterator[Callable[[Standing], None]]:
+    """Moves a bar of rich, which goes when the work is done."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(first.doing, total=first.total)
+        yield lambda now: progress.update(task, completed=now.done, description=f"{now.doing} {now.words}".rstrip())
+
+
+def _is_notebook() -> bool:
+    """Whether this runs in a kernel of Jupyter, whose cells show HTML."""
+    shells: Any = sys.modules.get("IPython")
+    shell = None if shells is None else shells.get_ipython()
+    return hasattr(shell, "kernel")
+
+
+class Bar(NamedTuple):
+    """A bar in a notebook, and a line of text where HTML is not shown."""
+
+    now: Standing
+
+    def __repr__(self) -> str:
+        """Returns a line."""
+        return self.now.in_words()
+
+    def _repr_html_(self) -> str:
+        """Returns a bar in the colours of the page, dark or not.
+
+        >>> print(Bar(Standing("boosting", "rounds", 2, 8, 1.0, "loss <1"))._repr_html_())
+        <div><progress value="2" max="8" style="width:16em"></progress> boosting: 2 of 8 rounds, loss &lt;1, 1.0 s,
+        about 3.0 s left</div>
+        """
+        now = self.now
+        bar = f'<progress value="{min(now.done, now.total):.6g}" max="{now.total:.6g}" style="width:16em"></progress>'
+        return f"<div>{bar} {html.escape(now.in_words())}</div>"
+
+
+@contextlib.contextmanager
+def _bar_of_notebook(first: Standing) -> Iterator[Callable[[Standing], None]]:
+    """Shows a bar below the cell, and at the end what was done."""
+    from IPython.display import display
+
+    handle: Any = display(Bar(first), display_id=True)
+    last, shown = first, first.seconds
+
+    def show(course: Standing) -> None:
+        nonlocal last, shown
+        last = course
+        if course.seconds - shown >= SHORTEST_PAUSE:
+            shown = course.seconds
+            handle.update(Bar(course))
+
+    try:
+        yield show
+    finally:
+        handle.update(Bar(last))
