@@ -23,9 +23,7 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.cells import Cells, categories_of
 from jaxtree.table.names import are_shuffled_places
 from jaxtree.table.schema import Column
-
-MOST_CLASSES = 10
-"""The most distinct whole numbers of a target that are taken for classes."""
+from jaxtree.table.target import MOST_CLASSES
 
 _OF_FEATURES = ("numbers", "truth", "instant", "utc", "words")
 _OF_TARGETS = ("whole", "numbers", "truth", "words")

@@ -128,9 +128,11 @@ def search(
     check_early(columns.task, with_grid)
     training = read_training(session, data, target, columns)
     if scoring is not None:
-        check_scorer(scoring, training)
+        from jaxtree.search.scoring import check_scorer
+
+        check_scorer(scoring, training.y, of_classes=training.task == "classification")
     estimator = make(training.task)
-    grid, folds = make_grid(estimator, settings), folds_of(training, cv, seed)
+    grid, folds = make_grid(estimator, settings), _folds_of(training, cv, seed)
     kind_of_search = BoostSearchCV if algorithm == "boosting" else TreeSearchCV
     scored = kind_of_search(estimator, grid, cv=folds, scoring=scoring, refit=False, error_score="raise")
     with session.doing("searching"):
@@ -248,19 +250,11 @@ def print_results(output: str | None, lines: list[str]) -> None:
     print("\n".join(lines), file=sys.stderr if output == "-" else sys.stdout)
 
 
-def folds_of(training: "Labelled", folds: int, seed: int) -> list[Any]:
-    """Returns the rows of every fold, to fit on and to score on; shuffled, and with like shares of classes.
+def _folds_of(training: "Labelled", folds: int, seed: int) -> list[Any]:
+    """Returns the rows of every fold, to fit on and to score on."""
+    from jaxtree.search.folds import shuffled_folds
 
-    Raises:
-        InvalidInputError: There are fewer rows than folds.
-    """
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    if folds > len(training.X):
-        raise InvalidInputError(f"--cv must be at most {len(training.X)}, the number of rows, got {folds}")
-    is_stratified = training.task == "classification" and int(training.y.value_counts().max()) >= folds
-    kind = StratifiedKFold if is_stratified else KFold
-    return list(kind(folds, shuffle=True, random_state=seed).split(training.X, training.y if is_stratified else None))
+    return shuffled_folds(training.y, folds, seed, of_classes=training.task == "classification")
 
 
 def _cross_validated(session: Session, estimator: Any, training: "Labelled", folds: int, seed: int) -> str:
@@ -269,7 +263,7 @@ def _cross_validated(session: Session, estimator: Any, training: "Labelled", fol
 
     scores, name = [], ""
     with progress_bar(quiet=session.quiet) as progress:
-        for rows, others in progress.track(folds_of(training, folds, seed), description=f"{folds} folds"):
+        for rows, others in progress.track(_folds_of(training, folds, seed), description=f"{folds} folds"):
             fitted, scored = training.take(rows), training.take(others)
             fold: Any = clone(estimator)
             fold.fit(fitted.X, fitted.y, sample_weight=fitted.weight)
@@ -361,16 +355,3 @@ def check_scorer_name(scoring: str) -> None:
     if scoring not in get_scorer_names():
         message = f"must be a scorer of scikit-learn, such as accuracy, got {scoring!r}"
         raise typer.BadParameter(message, param_hint="--scoring")
-
-
-def check_scorer(scoring: str, training: "Labelled") -> None:
-    """Raises, before the work, if a scorer cannot score even a model that predicts a constant."""
-    from sklearn.dummy import DummyClassifier, DummyRegressor
-    from sklearn.metrics import get_scorer
-
-    check_scorer_name(scoring)
-    model = DummyClassifier() if training.task == "classification" else DummyRegressor()
-    try:
-        get_scorer(scoring)(model.fit(training.X, training.y), training.X, training.y)
-    except (ValueError, TypeError, AttributeError) as error:
-        raise InvalidInputError(f"--scoring {scoring} cannot score this {training.task}: {error}") from error

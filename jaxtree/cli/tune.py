@@ -3,18 +3,16 @@
 The modules that read tables or compute are imported when the command runs, so that its help does not wait for them.
 """
 
-import contextlib
+import sys
 import time
-from collections.abc import Iterator
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from jaxtree.cli.fit import (
-    check_scorer,
     check_scorer_name,
-    folds_of,
     keep_reading,
     mean_and_deviation,
     print_results,
@@ -32,18 +30,11 @@ from jaxtree.cli.session import (
     TargetOption,
     command,
     in_short,
-    progress_bar,
 )
-from jaxtree.errors import InvalidInputError, import_extra
+from jaxtree.errors import InterruptedFitWarning, import_extra
 
 if TYPE_CHECKING:
     from jaxtree.cli.columns import Labelled
-
-FEW_WITHOUT_KERNEL = 2
-"""Settings that are fitted at once where the kernel in C++ is missing."""
-
-LEAST_ROWS = 10
-"""The fewest rows of a fit in a fold."""
 
 
 @command
@@ -80,10 +71,6 @@ def tune(
     Ctrl-C ends the search, and what is finished by then is written; the exit status is 130 even so.
     """
     began = time.monotonic()
-    from jaxtree.search.budget import Budget
-
-    # The imports take seconds, too.
-    budget = Budget(60 * minutes, n_iter, used_before=time.monotonic() - began)
     if output is None:
         output, page = _names_by(data, page)
     for path in (output, page):
@@ -97,19 +84,16 @@ def tune(
     if scoring is not None:
         check_scorer_name(scoring)
     training = read_training(session, data, target, columns)
-    if scoring is not None:
-        check_scorer(scoring, training)
-    tuned = _tuned(session, training, budget, cv, scoring, seed)
-    keep_reading(tuned.model, training)
-    print_results("-" if "-" in (output, page) else output, _results(tuned, budget))
-    save_model(tuned.model, output)
+    options = {"cv": cv, "scoring": scoring, "n_iter": n_iter, "random_state": seed}
+    search = _tuned(session, training, 60 * minutes, began, options)
+    keep_reading(search.best_estimator_, training)
+    print_results("-" if "-" in (output, page) else output, _results(search, time.monotonic() - began))
+    save_model(search, output)
     if page is not None:
-        from jaxtree.page.tuned import tuned_page
-
-        write_bytes(tuned_page(tuned, training.y, title=f"Boosted trees, tuned for {in_short(target)}").encode(), page)
+        write_bytes(search.to_html(title=f"Boosted trees, tuned for {in_short(target)}").encode(), page)
         if page != "-":
             session.note(f"page: {page}")
-    if tuned.was_interrupted:
+    if search.was_interrupted_:
         # A shell script sees that it is not what was asked for.
         raise typer.Exit(INTERRUPTED)
 
@@ -122,49 +106,31 @@ def _names_by(data: str, page: str | None) -> tuple[str, str]:
     return f"{name}.tuned.jaxtree", page or f"{name}.tuned.html"
 
 
-def _tuned(session: Session, training: "Labelled", budget: Any, cv: int, scoring: str | None, seed: int) -> Any:
-    """Searches, with a bar of the time in a terminal."""
+def _tuned(session: Session, training: "Labelled", seconds: float, began: float, options: dict[str, Any]) -> Any:
+    """Searches for what is left of the time, with a bar in a terminal."""
     import jaxtree
-    from jaxtree import kernel
-    from jaxtree.search.out_of_fold import make_yardstick
-    from jaxtree.search.spaces import space_for
-    from jaxtree.search.tuning import Task, tune
+    from jaxtree.search.tuned_search import TunedSearchCV
 
     of_classes = training.task == "classification"
     name = "GradientBoostingClassifier" if of_classes else "GradientBoostingRegressor"
-    yardstick = make_yardstick(scoring, training.y, of_classes=of_classes)
-    splits = folds_of(training, cv, seed)
-    fewest = min(len(train) for train, _ in splits)
-    if fewest < LEAST_ROWS:
-        raise InvalidInputError(
-            f"tune needs {LEAST_ROWS} rows or more to fit on, as a tenth of them decides when to stop, and --cv "
-            f"{cv} leaves {fewest} of {len(training.X)}"
-        )
-    task = Task(getattr(jaxtree, name)(), training.X, training.y, training.weight, splits, yardstick)
-    space = space_for(*training.X.shape, num_classes=training.y.nunique() if of_classes else 0)
-    if kernel.load() is None:
-        # Fits take several times as long, and a batch that has no time for all rounds is worth less.
-        space = space._replace(batch=FEW_WITHOUT_KERNEL)
-    with _bar_of_time(session, budget.seconds) as report:
-        return tune(task, space, budget, seed, report)
+    # The imports and the table took seconds, too.
+    minutes = max(seconds - (time.monotonic() - began), 1e-3) / 60
+    shows = not session.quiet and sys.stderr.isatty()
+    search = TunedSearchCV(getattr(jaxtree, name)(), minutes=minutes, verbose=int(shows), **options)
+    with warnings.catch_warnings():
+        # What an interrupt leaves is written, and said.
+        warnings.filterwarnings("ignore", "the tuning was interrupted", InterruptedFitWarning)
+        return search.fit(training.X, training.y, training.weight)
 
 
-@contextlib.contextmanager
-def _bar_of_time(session: Session, seconds: float) -> Iterator[Any]:
-    """Yields what to call with the seconds used, and with words."""
-    with progress_bar(quiet=session.quiet) as progress:
-        bar = progress.add_task("searching", total=seconds)
-        yield lambda used, words: progress.update(bar, completed=used, description=words)
-
-
-def _results(tuned: Any, budget: Any) -> list[str]:
+def _results(search: Any, seconds: float) -> list[str]:
     """Says what a tuning has found."""
-    yardstick, tried = tuned.yardstick, tuned.tried
-    best = tried.scores[tried.scores.mean(axis=1).argmax()]
+    tuned, yardstick, tried = search.tuned_, search.tuned_.yardstick, search.tuned_.tried
+    best = tried.scores[search.best_index_]
     members = len(tuned.model.estimators_)
     rows = [("ensemble", tuned.scores), ("best setting", best), ("defaults", tried.scores[0])]
     lines = ["interrupted; the ensemble is of the settings that were finished"] if tuned.was_interrupted else []
-    lines += [f"{len(tried.settings)} settings on {len(tuned.tests)} folds in {budget.used():.0f} s"]
+    lines += [f"{len(tried.settings)} settings on {len(tuned.tests)} folds in {seconds:.0f} s"]
     if tried.was_cut.any():
         lines += [f"{tried.was_cut.sum()} of them ended with fewer rounds for lack of time: give more --minutes"]
     lines += [f"{yardstick.in_words}, mean ± deviation over folds"]

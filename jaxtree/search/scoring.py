@@ -13,8 +13,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Shaped
 from sklearn import metrics
 from sklearn.base import is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
 
+from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.parts import ScoresSources
+from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.prune.validation import HeldOut
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
@@ -25,6 +28,27 @@ LEAST_SPREAD = 1e-6
 
 ROUNDING = 1e-12
 """Scores that differ by a smaller share of the greatest one are equal."""
+
+
+def check_scorer(name: str | None, y: Any, *, of_classes: bool) -> None:
+    """Raises InvalidInputError if there is no such scorer, or it cannot score even a model that predicts a constant.
+
+    >>> check_scorer("r2", ["a", "b"], of_classes=True)
+    Traceback (most recent call last):
+    jaxtree.errors.InvalidInputError: scoring='r2' cannot score models of classes: could not convert string to float:
+    'a'
+    """
+    if name is None:
+        return
+    if name not in metrics.get_scorer_names():
+        raise InvalidInputError(f"scoring must be a scorer of scikit-learn, such as accuracy, got {name!r}")
+    model = DummyClassifier() if of_classes else DummyRegressor()
+    rows = np.zeros((len(np.asarray(y)), 1))
+    try:
+        scorer_named(name)(model.fit(rows, y), rows, y)
+    except (ValueError, TypeError, AttributeError) as error:
+        kind = "classes" if of_classes else "numbers"
+        raise InvalidInputError(f"scoring={name!r} cannot score models of {kind}: {error}") from error
 
 
 class Outcome(NamedTuple):

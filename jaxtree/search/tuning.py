@@ -36,6 +36,7 @@ class Tried(NamedTuple):
         curves: Of every setting the losses on the test rows after each round, an array a fold.
         num_rounds: The number of rounds of every setting on every fold.
         scores: Their scores on every fold, greater if better.
+        fit_seconds: How long every fit took, as long as it was not among others that share its program.
         seconds: When each was finished.
         was_cut: Whether time did not suffice for all rounds of a setting on some fold.
     """
@@ -45,6 +46,7 @@ class Tried(NamedTuple):
     curves: list[list[Float[np.ndarray, " round"]]]
     num_rounds: Float[np.ndarray, "setting fold"]
     scores: Float[np.ndarray, "setting fold"]
+    fit_seconds: Float[np.ndarray, "setting fold"]
     seconds: Float[np.ndarray, " setting"]
     was_cut: Bool[np.ndarray, " setting"]
 
@@ -105,11 +107,15 @@ class Task(NamedTuple):
 
 
 OnProgress = Callable[[float, str], Any]
-"""What is called with the seconds used, and with words about what is done."""
+"""What is called with the seconds used, and with words about what is done; none while a batch goes on."""
 
 
-def tune(
-    task: Task, space: Space, budget: Budget, seed: int = 0, on_progress: OnProgress | None = None
+def silent(used: float, words: str) -> None:
+    """Tells nobody about progress."""
+
+
+def find_ensemble(
+    task: Task, space: Space, budget: Budget, seed: int = 0, report: OnProgress = silent
 ) -> TunedEnsemble:
     """Tries settings of a space while there is time, chooses an ensemble by the folds, and fits it on all rows.
 
@@ -130,18 +136,17 @@ def tune(
         space: The settings.
         budget: The time.
         seed: The seed of what is drawn.
-        on_progress: Called after every step.
+        report: Called after every step.
 
     Raises:
         InvalidInputError: An argument is not allowed.
         TrainingError: No setting predicts finite numbers on every fold.
         KeyboardInterrupt: There was an interrupt before any setting was finished, or before any member was.
     """
-    report = on_progress or (lambda used, words: None)
-    estimator = task.estimator.set_params(**space.fixed, random_state=seed)
+    estimator = configured(task.estimator, {**space.fixed, "random_state": seed})
     forecast = Forecast(budget.seconds, space.batch, len(task.splits))
     search = _SearchInTime(task._replace(estimator=estimator), space.settings(budget.settings, seed), budget, forecast)
-    fits = _FitsOfMembers(task, budget, forecast)
+    fits = _FitsOfMembers(task._replace(estimator=configured(task.estimator, {"random_state": seed})), budget, forecast)
     if not search.go_on(report):
         raise KeyboardInterrupt
     chosen = _chosen(task, search.tried(), budget, forecast)
@@ -225,15 +230,16 @@ class _SearchInTime:
             size = self._forecast.size_for(self._budget.left())
             if not size:
                 break
-            self._go_on_by(self._settings[self._begun : self._begun + size])
+            self._go_on_by(self._settings[self._begun : self._begun + size], report)
             if self._parts:
                 self._tell(report)
         return len(self._parts) > finished
 
-    def _go_on_by(self, batch: list[dict[str, Any]]) -> None:
+    def _go_on_by(self, batch: list[dict[str, Any]], report: OnProgress) -> None:
+        on_rounds = None if report is silent else lambda number, words: report(self._budget.used(), "")
         began = self._budget.used()
         deadline = self._budget.deadline(self._forecast.reserve())
-        part, self.was_interrupted = _try_batch(self._task, batch, self._budget, deadline)
+        part, self.was_interrupted = _try_batch(self._task, batch, self._budget, deadline, on_rounds)
         self._begun += len(batch)
         if part is None:
             return
@@ -267,13 +273,14 @@ def _joined(parts: Sequence[Tried]) -> Tried:
         [own for part in parts for own in part.curves],
         np.concatenate([part.num_rounds for part in parts]),
         np.concatenate([part.scores for part in parts]),
+        np.concatenate([part.fit_seconds for part in parts]),
         np.concatenate([part.seconds for part in parts]),
         np.concatenate([part.was_cut for part in parts]),
     )
 
 
 def _try_batch(
-    task: Task, batch: list[dict[str, Any]], budget: Budget, deadline: Deadline
+    task: Task, batch: list[dict[str, Any]], budget: Budget, deadline: Deadline, on_rounds: Callable[..., Any] | None
 ) -> tuple[Tried | None, bool]:
     """Fits some settings on all folds; returns what is finished, None if nothing is, and whether it was interrupted."""
     fit_params = {} if task.weight is None else {"sample_weight": task.weight}
@@ -283,7 +290,7 @@ def _try_batch(
     standings = Standings([own.n_estimators for own in settings], len(splits))
     was_interrupted = False
     try:
-        fit_settings(search, settings, None, standings, SearchProgress(None, standings.most_rounds()), deadline)
+        fit_settings(search, settings, None, standings, SearchProgress(on_rounds, standings.most_rounds()), deadline)
     except KeyboardInterrupt:
         was_interrupted = True
     numbers, num_folds = [number for number, fits in enumerate(standings.fits) if fits], len(splits)
@@ -302,6 +309,7 @@ def _try_batch(
         [[own.curve for own in row] for row in fits],
         np.array([[own.num_rounds for own in row] for row in fits]),
         scores_of_folds(task.yardstick, predicted, tests),
+        np.array([[own.result["fit_time"] for own in row] for row in fits]),
         np.full(len(numbers), budget.used()),
         np.array([any(own.was_cut for own in row) for row in fits]),
     )
@@ -370,7 +378,8 @@ class _FitsOfMembers:
         """Fits a setting on all rows, with fewer rounds if there is no time for all."""
         task, deadline = self._task, self._budget.deadline(0.0)
         num_rounds = max(1, round(float(tried.num_rounds[number].mean())))
-        model = type(task.estimator)(num_rounds, random_state=task.estimator.random_state, **tried.settings[number])
+        rounds = {"n_estimators": num_rounds, "early_stopping": False}
+        model: Any = configured(task.estimator, {**tried.settings[number], **rounds})
         with warnings.catch_warnings():
             # A model that is interrupted would be kept with the rounds that it has.
             warnings.filterwarnings("error", "fit was interrupted", InterruptedFitWarning)

@@ -30,6 +30,9 @@ _MOST_COUNTED = 2**16
 NUMBERS = (Real, Decimal, np.bool_)
 """Types of numbers, those of Python's `fractions` among them."""
 
+MOST_CLASSES = 10
+"""The most distinct whole numbers of a target that are taken for classes where nobody says what they are."""
+
 Values = Shaped[np.ndarray, " row"] | TableColumn
 Output = tuple[Values, tuple | None]
 """The values of an output, and the categories that its dtype declares, if any."""
@@ -107,6 +110,24 @@ def encode_classes(y: Any) -> ClassTarget:
     encoded = [_encode(*output, _prefix(position, outputs)) for position, output in enumerate(outputs)]
     classes, codes, declared, absent = zip(*encoded, strict=True)
     return ClassTarget(classes, np.stack(codes), declared, absent)
+
+
+def has_classes(y: Any) -> bool:
+    """Returns whether a target is taken for classes where nobody says what it is.
+
+    Classes are words, truth values, categories, whole numbers of at most `MOST_CLASSES` values, and any two values.
+
+    >>> [has_classes(y) for y in (["a", "b"], [True, False], [1, 2, 3], [0.0, 1.0, 1.0], [0.5, 1.0, 1.5], range(99))]
+    [True, True, True, True, False, False]
+    """
+    (values, categories), *_ = _read_outputs(y)[0]
+    if categories is not None or isinstance(values, TableColumn):
+        return True
+    known = typed(values)
+    if known.dtype.kind not in "iuf":
+        return True
+    number = len(np.unique(known))
+    return number <= 2 or (known.dtype.kind != "f" and number <= MOST_CLASSES)
 
 
 def encode_numbers(y: Any) -> NumberTarget:

@@ -20,7 +20,7 @@ from jaxtree.search.ensemble import select_with_replacement
 from jaxtree.search.out_of_fold import make_yardstick, predictions_of_other_choices, scores_of_folds
 from jaxtree.search.parameter_importances import parameter_importances
 from jaxtree.search.spaces import space_for
-from jaxtree.search.tuning import Task, tune
+from jaxtree.search.tuning import Task, find_ensemble
 from tests.examples import mixed_classes, mixed_table
 from tests.marks import rows_are_slow
 
@@ -108,14 +108,14 @@ def test_the_same_settings_and_seed_give_the_same_model(run, table):
     [
         (["--minutes", "0"], 2, "0.0"),
         (["--scoring", "magic"], 2, "must be a scorer of scikit-learn"),
-        (["--scoring", "r2"], 1, "--scoring r2 cannot score"),
-        (["--cv", "61"], 1, "--cv must be at most 60"),
+        (["--scoring", "r2"], 1, "scoring='r2' cannot score"),
+        (["--cv", "61"], 1, "the number of folds must be at most 60"),
         (["--page", "no/where.html"], 1, "the folder of no/where.html is not there"),
         (["--n-iter", "0"], 2, "--n-iter"),
     ],
 )
 def test_wrong_options_are_refused_before_the_work(run, table, options, status, said, monkeypatch):
-    monkeypatch.setattr("jaxtree.search.tuning.tune", None)
+    monkeypatch.setattr("jaxtree.search.tuned_search.find_ensemble", None)
     done = run("tune", table, "-t", "kind", "-o", "m", "--quiet", *options, status=status)
     assert said in " ".join(done.stderr.replace("│", " ").split())
 
@@ -129,7 +129,7 @@ def test_a_table_of_the_standard_input_has_no_name(run):
 def test_a_table_of_few_rows_is_refused_in_words(run):
     pl.DataFrame({"a": range(12), "y": [0, 1] * 6}).write_csv("few.csv")
     done = run("tune", "few.csv", "-t", "y", "-o", "m", "--quiet", "--cv", "2", "--task", "classification", status=1)
-    assert "tune needs 10 rows or more to fit on" in done.stderr and "--cv 2 leaves 6 of 12" in done.stderr
+    assert "tune needs 10 rows or more to fit on" in done.stderr and "2 folds leave 6 of 12" in done.stderr
 
 
 class Clock:
@@ -159,14 +159,14 @@ def small_space():
 @pytest.mark.parametrize("seconds", [40, pytest.param(80, marks=pytest.mark.slow)])
 def test_the_time_is_kept_to(seconds):
     budget = Budget(seconds, clock=Clock())
-    tuned = tune(task(), small_space(), budget)
+    tuned = find_ensemble(task(), small_space(), budget)
     assert 0.8 * seconds < budget.used() <= 1.05 * seconds
     assert 2 <= len(tuned.tried.settings) < 40
     assert set(np.flatnonzero(tuned.weights)) <= set(range(len(tuned.tried.settings)))
 
 
 def test_without_time_there_is_a_batch_and_a_member():
-    tuned = tune(task(), small_space(), Budget(0.5, clock=Clock()))
+    tuned = find_ensemble(task(), small_space(), Budget(0.5, clock=Clock()))
     assert len(tuned.tried.settings) == 2 and len(tuned.model.estimators_) == 1
     assert tuned.weights.sum() == 1
 
@@ -196,7 +196,7 @@ def test_a_first_batch_for_which_time_does_not_suffice_ends_with_fewer_rounds(se
     clock = SlowRounds(monkeypatch, 5.0, to_compile)
     for module in (batch, many):
         monkeypatch.setattr(module, "ROUNDS_AT_A_TIME", 1)
-    tuned = tune(task(), space, Budget(seconds, clock=clock))
+    tuned = find_ensemble(task(), space, Budget(seconds, clock=clock))
     assert 0.6 * seconds < clock.now <= 1.0 * seconds
     assert len(tuned.tried.settings) == 2 and tuned.tried.scores.shape == (2, 2)
     assert len(tuned.tests) == 2 and not tuned.was_interrupted
@@ -223,9 +223,9 @@ def interrupt_at(monkeypatch, number):
 )
 def test_an_interrupted_search_is_of_the_settings_that_are_finished(number, num_settings, num_folds, monkeypatch):
     """A batch of two settings makes two calls of rounds on each of three folds, of one round and of the others."""
-    whole = tune(task(3), small_space(), Budget(1e6, 8))
+    whole = find_ensemble(task(3), small_space(), Budget(1e6, 8))
     interrupt_at(monkeypatch, number)
-    tuned = tune(task(3), small_space(), Budget(1e6, 8))
+    tuned = find_ensemble(task(3), small_space(), Budget(1e6, 8))
     assert tuned.was_interrupted and not whole.was_interrupted
     assert tuned.tried.settings == whole.tried.settings[:num_settings]
     np.testing.assert_array_equal(tuned.tried.scores, whole.tried.scores[:num_settings, :num_folds])
@@ -249,10 +249,10 @@ def interrupt_fits(monkeypatch, numbers, kind=jaxtree.GradientBoostingRegressor)
 
 @pytest.mark.parametrize(("numbers", "left"), rows_are_slow([((1,), 1), ((2,), 1), ((3,), 2)]))
 def test_members_that_are_fitted_before_an_interrupt_are_kept(numbers, left, monkeypatch):
-    whole = tune(task(3), small_space(), Budget(1e6, 12))
+    whole = find_ensemble(task(3), small_space(), Budget(1e6, 12))
     assert len(whole.model.estimators_) > 2
     interrupt_fits(monkeypatch, numbers)
-    tuned = tune(task(3), small_space(), Budget(1e6, 12))
+    tuned = find_ensemble(task(3), small_space(), Budget(1e6, 12))
     assert tuned.was_interrupted and len(tuned.model.estimators_) == left
     assert tuned.model.estimators_[0].get_params() == whole.model.estimators_[0].get_params()
 
@@ -293,7 +293,7 @@ class SlowSteps:
 )
 def test_what_the_fits_of_members_leave_is_searched_in(seconds, a_setting, a_member, monkeypatch):
     budget = Budget(seconds, clock=SlowSteps(monkeypatch, a_setting, a_member, 2.0))
-    tuned = tune(task(3), small_space()._replace(batch=6), budget)
+    tuned = find_ensemble(task(3), small_space()._replace(batch=6), budget)
     assert 0.87 * seconds <= budget.used() <= 0.96 * seconds
     assert not tuned.tried.was_cut.any() and tuned.weights.sum() == pytest.approx(1)
     members = [model.get_params() for model in tuned.model.estimators_]
@@ -304,11 +304,11 @@ def test_what_the_fits_of_members_leave_is_searched_in(seconds, a_setting, a_mem
 def test_a_later_choice_whose_members_are_not_fitted_gives_way_to_the_one_before(monkeypatch):
     """With no time for the new members, or Ctrl-C during their fits, all is as after the fits of the first choice."""
     monkeypatch.setattr(Forecast, "size_for", lambda self, seconds: 2 if self.of_member() or not self._compiled else 0)
-    first = tune(task(3), small_space(), Budget(1e6, 2))
-    later = tune(task(3), small_space(), Budget(1e6, 12))
+    first = find_ensemble(task(3), small_space(), Budget(1e6, 2))
+    later = find_ensemble(task(3), small_space(), Budget(1e6, 12))
     assert np.flatnonzero(later.weights).max() > 1
     interrupt_fits(monkeypatch, (len(first.model.estimators_) + 1,))
-    kept = tune(task(3), small_space(), Budget(1e6, 12))
+    kept = find_ensemble(task(3), small_space(), Budget(1e6, 12))
     assert kept.was_interrupted and kept.tried.settings == later.tried.settings
     np.testing.assert_array_equal(kept.weights, np.pad(first.weights, (0, 10)))
     np.testing.assert_array_equal(kept.scores, first.scores)
@@ -317,7 +317,7 @@ def test_a_later_choice_whose_members_are_not_fitted_gives_way_to_the_one_before
 
 def test_an_ensemble_that_lacks_members_is_judged_by_those_that_it_has(monkeypatch):
     interrupt_fits(monkeypatch, (2,))
-    tuned = tune(task(3), small_space(), Budget(1e6, 12))
+    tuned = find_ensemble(task(3), small_space(), Budget(1e6, 12))
     (member,) = np.flatnonzero(tuned.weights)
     np.testing.assert_array_equal(tuned.predicted, tuned.tried.predicted[member])
     np.testing.assert_array_equal(tuned.scores, tuned.tried.scores[member])
@@ -327,10 +327,10 @@ def test_an_interrupt_before_anything_is_finished_is_raised(monkeypatch):
     with monkeypatch.context() as patch:
         interrupt_at(patch, 1)
         with pytest.raises(KeyboardInterrupt):
-            tune(task(), small_space(), Budget(1e6, 4))
+            find_ensemble(task(), small_space(), Budget(1e6, 4))
     interrupt_fits(monkeypatch, (1, 2))
     with pytest.raises(KeyboardInterrupt):
-        tune(task(), small_space(), Budget(1e6, 4))
+        find_ensemble(task(), small_space(), Budget(1e6, 4))
 
 
 @pytest.mark.slow
@@ -350,7 +350,10 @@ def test_an_interrupted_command_writes_what_is_finished_and_says_so(run, table, 
 def test_progress_is_told_and_more_settings_begin_alike():
     said = []
     few, many = (
-        tune(task(), small_space(), Budget(1e6, number), 5, lambda used, words: said.append(words)) for number in (2, 6)
+        find_ensemble(
+            task(), small_space(), Budget(1e6, number), 5, lambda used, words: said.append(words) if words else None
+        )
+        for number in (2, 6)
     )
     assert few.tried.settings == many.tried.settings[:2]
     np.testing.assert_array_equal(few.tried.predicted, many.tried.predicted[:2])

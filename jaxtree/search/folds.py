@@ -1,0 +1,79 @@
+"""Folds of a search that draws its own: shuffled, and with like shares of the classes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+
+from jaxtree.errors import InvalidInputError
+
+Splits = list[tuple[Any, Any]]
+"""Of every fold the rows to fit on, and those to score on."""
+
+
+def shuffled_folds(y: Any, number: int, seed: int, *, of_classes: bool) -> Splits:
+    """Returns the rows of every fold, to fit on and to score on; shuffled, and with like shares of classes.
+
+    Classes keep their shares if one of them has a row for every fold.
+
+    Args:
+        y: The target.
+        number: The number of folds.
+        seed: The seed of the shuffle.
+        of_classes: Whether the target has classes.
+
+    Raises:
+        InvalidInputError: There are fewer rows than folds.
+
+    Example:
+        >>> [test.tolist() for _, test in shuffled_folds(["a", "b"] * 2, 2, 0, of_classes=True)]
+        [[1, 2], [0, 3]]
+    """
+    labels = np.asarray(y)
+    if number > len(labels):
+        raise InvalidInputError(f"the number of folds must be at most {len(labels)}, the number of rows, got {number}")
+    is_stratified = of_classes and np.unique(labels, return_counts=True)[1].max() >= number
+    kind = StratifiedKFold if is_stratified else KFold
+    return list(kind(number, shuffle=True, random_state=seed).split(labels, labels if is_stratified else None))
+
+
+def folds_for(X: Any, y: Any, cv: Any, seed: int, *, of_classes: bool, groups: Any = None) -> Splits:
+    """Returns the folds of a number, which are shuffled, or those of a splitter of scikit-learn.
+
+    Args:
+        X: The table.
+        y: The target.
+        cv: A number of folds, a splitter, or pairs of rows to fit on and to score on.
+        seed: The seed of the shuffle.
+        of_classes: Whether the target has classes.
+        groups: What the splitter keeps together, a value a row; a number of folds takes none.
+
+    Raises:
+        InvalidInputError: There are fewer rows than folds, or groups are given with a number of folds.
+    """
+    if isinstance(cv, int | np.integer):
+        if groups is not None:
+            raise InvalidInputError(
+                f"groups are for a splitter that keeps them together, such as cv=GroupKFold({cv}), got cv={cv}"
+            )
+        return shuffled_folds(y, int(cv), seed, of_classes=of_classes)
+    splitter: Any = check_cv(cv, y, classifier=of_classes)
+    return [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
+
+
+def check_rows_to_fit_on(splits: Sequence[tuple[Any, Any]], least: int, num_rows: int) -> None:
+    """Raises InvalidInputError if a fold has too few rows to fit on, of which a tenth decides when to stop.
+
+    >>> check_rows_to_fit_on([(range(6), range(6, 12))], 10, 12)
+    Traceback (most recent call last):
+    jaxtree.errors.InvalidInputError: tune needs 10 rows or more to fit on, as a tenth of them decides when to stop, and
+    1 fold leaves 6 of 12
+    """
+    fewest = min((len(train) for train, _ in splits), default=0)
+    if fewest < least:
+        plural = "s leave" if len(splits) != 1 else " leaves"
+        raise InvalidInputError(
+            f"tune needs {least} rows or more to fit on, as a tenth of them decides when to stop, and {len(splits)} "
+            f"fold{plural} {fewest} of {num_rows}"
+        )

@@ -1,0 +1,310 @@
+"""Tuning from Python: a search for a given time that ends in an ensemble, with scikit-learn's interface."""
+
+import contextlib
+import os
+import time
+import warnings
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils import column_or_1d, indexable
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree import forks, kernel
+from jaxtree.dataset.arguments import plain_target
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
+from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.estimators.common.conventions import generator_of, whole
+from jaxtree.estimators.common.progress import progress_of
+from jaxtree.estimators.common.scorers import scorer_named
+from jaxtree.search.base import BaseSettingsSearch, cloned
+from jaxtree.search.budget import MOST_SETTINGS, Budget
+from jaxtree.search.evaluation import Results
+from jaxtree.search.folds import check_rows_to_fit_on, folds_for
+from jaxtree.search.leaderboard import Leaderboard, make_leaderboard
+from jaxtree.search.out_of_fold import make_yardstick
+from jaxtree.search.scoring import check_scorer
+from jaxtree.search.spaces import Space, space_for
+from jaxtree.search.tuning import OnProgress, Task, TunedEnsemble, find_ensemble, silent
+from jaxtree.sklearn_compat import Interval
+from jaxtree.table.sources import is_source
+from jaxtree.table.target import encode_classes, encode_numbers, has_classes
+
+FEW_WITHOUT_KERNEL = 2
+"""Settings that are fitted at once where the kernel in C++ is missing."""
+
+LEAST_ROWS = 10
+"""The fewest rows of a fit in a fold."""
+
+MOST_MINUTES = 366 * 24 * 60
+"""A longer time is a mistake."""
+
+
+class TunedSearchCV(BaseSettingsSearch):
+    """The best ensemble of boosted trees that is found in a given time.
+
+    Settings are drawn from a space that suits the size of the table, and scored on folds in batches, while there is
+    time; of the best an ensemble is chosen by out-of-fold predictions (Caruana et al., *Ensemble selection from
+    libraries of models*, ICML 2004), whose members are fitted on all rows within the time. The first setting is that
+    of the defaults.
+
+    What the space says of a parameter (rounds and their early stopping, learning rate, leaves, the least rows and
+    weight of a leaf, penalties, parts of rows and columns) replaces what the estimator says; the others, such as
+    `monotonic_cst`, `categorical_features` or `loss`, are kept.
+
+    Args:
+        estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`.
+        minutes: The time of all of it, compilation included. A batch of settings and one member are fitted in any case;
+            where time does not suffice for all of their rounds, they end with fewer.
+        cv: The number of folds, which are shuffled and have like shares of classes; or a splitter of scikit-learn.
+        scoring: The name of a scorer of scikit-learn; "neg_log_loss" of classes and "neg_root_mean_squared_error" of
+            numbers if not given.
+        n_iter: The most settings. A search that ends by these, not by the clock, gives the same model again.
+        random_state: The seed of settings, folds and fits.
+        verbose: 0 for nothing, 1 for a bar, more for a line every so many batches and fits.
+
+    Attributes:
+        best_estimator_: The ensemble: a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`. `predict`,
+            `predict_proba` and `score` are its own; the last one by `scoring`.
+        best_score_: Its score, of ensembles chosen on the other folds, mean over the folds; greater is better.
+        best_params_: The parameters of the best setting.
+        best_index_: Its place in `cv_results_`.
+        cv_results_: Scores and times of all settings as in `sklearn.model_selection.GridSearchCV`, with
+            `mean_n_rounds` and `weight`, that in the ensemble.
+        oof_predictions_: Probabilities of classes, or predictions, of every row by ensembles chosen on other folds.
+        was_interrupted_: Whether Ctrl-C ended it, which warns: the ensemble is of what was finished by then.
+        tuned_: All that was found, a `jaxtree.search.tuning.TunedEnsemble`.
+
+    Raises:
+        InvalidInputError: An argument is not allowed, there is one class only, or rows are too few for the folds.
+        InvalidTypeError: The table is read in parts, or the estimator is another.
+
+    Example:
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from jaxtree import GradientBoostingClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> search = TunedSearchCV(GradientBoostingClassifier(), n_iter=2, cv=2).fit(X[::4], y[::4])
+        >>> search.predict_proba(X[:3]).shape, len(search.cv_results_["params"])
+        ((3, 2), 2)
+    """
+
+    _estimators = (GradientBoostingClassifier, GradientBoostingRegressor)
+    _parameter_constraints: ClassVar[dict] = {
+        **{name: BaseSettingsSearch._parameter_constraints[name] for name in ("cv", "random_state", "verbose")},
+        "estimator": [*_estimators],
+        "minutes": [Interval(Real, 0, MOST_MINUTES, closed="right")],
+        "scoring": [str, None],
+        "n_iter": [whole(1)],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        minutes: float = 5,
+        cv: Any = 5,
+        scoring: str | None = None,
+        n_iter: int = MOST_SETTINGS,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ):
+        super().__init__(estimator, scoring=scoring, refit=True, cv=cv, verbose=verbose, return_train_score=False)
+        self.minutes = minutes
+        self.n_iter = n_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Searches, and fits the members of the ensemble on all rows.
+
+        An interrupt (Ctrl-C) ends the search with a warning: the ensemble is of the settings that are finished, and
+        after another one of the members that are. Before the first of them it is raised.
+
+        Args:
+            X: A table in memory: a data frame, an array of NumPy, or a sparse matrix.
+            y: Its target.
+            sample_weight: The weight of every row in the fits; the scores count every row once.
+            groups: What a splitter keeps together, a value a row.
+        """
+        began = time.monotonic()
+        forks.check_is_whole("a search")
+        self._check_arguments(X)
+        budget = Budget(60 * self.minutes, self.n_iter, used_before=time.monotonic() - began)
+        seed = _seed_of(self.random_state)
+        task = self._task_of(X, y, sample_weight, groups, seed)
+        with self._progress_of_time(budget.seconds) as report:
+            self._take(find_ensemble(task, self._space(task), budget, seed, report))
+        if self.was_interrupted_:
+            text = f"the tuning was interrupted: its ensemble is of {len(self.cv_results_['params'])} settings"
+            warnings.warn(text, InterruptedFitWarning, stacklevel=2)
+        return self
+
+    def leaderboard(self) -> Leaderboard:
+        """Returns the settings, the best first: a dict of columns, which `pandas.DataFrame` takes.
+
+        The score stands there by the name of what is measured, a loss without its sign.
+        """
+        check_is_fitted(self)
+        tried, yardstick = self.tuned_.tried, self.tuned_.yardstick
+        return make_leaderboard(
+            yardstick.in_words.replace(" ", "_"),
+            tried.settings,
+            yardstick.shown(np.where(np.isfinite(tried.scores), tried.scores, np.nan)),
+            tried.scores.mean(axis=1),
+            tried.num_rounds.mean(axis=1),
+            self.tuned_.weights,
+        )
+
+    def to_html(self, *, title: str = "Tuned boosted trees") -> str:
+        """Returns a page about the settings, their learning curves, calibration and importances.
+
+        Raises:
+            MissingExtraError: jinja2 is not installed.
+            sklearn.exceptions.NotFittedError: There was no fit.
+        """
+        from jaxtree.page.tuned import tuned_page
+
+        check_is_fitted(self)
+        return tuned_page(self.tuned_, self.tuned_.yardstick.target, title=title)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the ensemble into a file, which `jaxtree.load` reads."""
+        check_is_fitted(self)
+        self.best_estimator_.save(path)
+
+    def _check_arguments(self, X: Any) -> None:
+        """Raises if a parameter is not allowed, or the table is none in memory."""
+        if not isinstance(self.estimator, self._estimators):
+            names = " and ".join(own.__name__ for own in self._estimators)
+            raise InvalidTypeError(f"TunedSearchCV tunes {names}, got {type(self.estimator).__name__}")
+        self._validate_params()
+        cloned(self.estimator).check_parameters()
+        if is_source(X):
+            raise InvalidTypeError(
+                f"a tuning takes the rows of folds from a table in memory, got a {type(X).__name__} that is read in "
+                "parts: read it first"
+            )
+
+    def _task_of(self, X: Any, y: Any, sample_weight: Any, groups: Any, seed: int) -> Task:
+        """Returns what is tuned, with all that was given checked."""
+        of_classes = isinstance(self.estimator, GradientBoostingClassifier)
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        y = _checked_target(y, of_classes=of_classes)
+        X, y, sample_weight, groups = indexable(X, plain_target(y), sample_weight, groups)
+        splits = folds_for(X, y, self.cv, seed, of_classes=of_classes, groups=groups)
+        check_rows_to_fit_on(splits, LEAST_ROWS, len(y))
+        check_scorer(self.scoring, y, of_classes=of_classes)
+        yardstick = make_yardstick(self.scoring, y, of_classes=of_classes)
+        return Task(cloned(self.estimator), X, y, sample_weight, splits, yardstick)
+
+    def _space(self, task: Task) -> Space:
+        """Returns the settings that suit the table."""
+        classes = task.yardstick.classes
+        space = space_for(*task.X.shape, num_classes=0 if classes is None else len(classes))
+        if kernel.load() is None:
+            # Fits take several times as long, and a batch that has no time for all rounds is worth less.
+            space = space._replace(batch=FEW_WITHOUT_KERNEL)
+        return space
+
+    @contextlib.contextmanager
+    def _progress_of_time(self, seconds: float) -> Iterator[OnProgress]:
+        """Shows the time that is used, and what was done last."""
+        with progress_of(self.verbose, round(seconds), "tuning", "s") as report:
+            if report is None:
+                yield silent
+                return
+            used_before = 0.0
+
+            def tell(used: float, words: str) -> None:
+                nonlocal used_before
+                report(used - used_before, words)
+                used_before = used
+
+            yield tell
+
+    def _take(self, tuned: TunedEnsemble) -> None:
+        """Takes what was found, in scikit-learn's form."""
+        tried = tuned.tried
+        self.tuned_, self.was_interrupted_ = tuned, tuned.was_interrupted
+        self.multimetric_, self.n_splits_ = False, len(tuned.tests)
+        self.scorer_ = scorer_named(tuned.yardstick.name)
+        more = {"mean_n_rounds": tried.num_rounds.mean(axis=1), "weight": tuned.weights}
+        results: Results = [
+            [
+                {"fit_error": None, "fit_time": took, "score_time": 0.0, "test_scores": score}
+                for took, score in zip(*row, strict=True)
+            ]
+            for row in zip(tried.fit_seconds.tolist(), _or_nan(tried.scores).tolist(), strict=True)
+        ]
+        flat: Any = [own for row in results for own in row]
+        self.cv_results_ = self._format_results(tried.settings, self.n_splits_, flat, more)
+        self.best_index_ = int(tried.scores.mean(axis=1).argmax())
+        self.best_params_ = tried.settings[self.best_index_]
+        self.best_score_ = float(tuned.scores.mean())
+        self.best_estimator_ = tuned.model
+        self.oof_predictions_ = tuned.predicted
+        if hasattr(tuned.model, "feature_names_in_"):
+            self.feature_names_in_ = tuned.model.feature_names_in_
+
+
+def tune(
+    X: Any, y: Any, sample_weight: Any = None, *, minutes: float = 5, estimator: Any = None, **options: Any
+) -> TunedSearchCV:
+    """Returns the best ensemble of boosted trees that is found in a given time, as a fitted `TunedSearchCV`.
+
+    Args:
+        X: A table in memory: a data frame, an array of NumPy, or a sparse matrix.
+        y: Its target. Words, truth values, categories, whole numbers of at most ten values, and any two values are
+            classes; an estimator says otherwise.
+        sample_weight: The weight of every row in the fits.
+        minutes: The time of all of it.
+        estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`, with parameters that are kept; by
+            the target if not given.
+        options: Other parameters of `TunedSearchCV`, such as `scoring`, and `groups` of its `fit`. A bar is shown
+            unless `verbose` says otherwise.
+
+    Raises:
+        InvalidInputError: An argument is not allowed, there is one class only, or rows are too few for the folds.
+        InvalidTypeError: The table is read in parts, or the estimator is another.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> search = tune(X, y, minutes=5, n_iter=2, cv=2, verbose=0)
+        >>> search.predict(X[:2]), list(search.leaderboard())[:4]
+        (array([0, 0]), ['rank', 'log_loss', 'std', 'rounds'])
+    """
+    if estimator is None:
+        estimator = GradientBoostingClassifier() if has_classes(y) else GradientBoostingRegressor()
+    groups = options.pop("groups", None)
+    search = TunedSearchCV(estimator, minutes=minutes, **{"verbose": 1, **options})
+    return search.fit(X, y, sample_weight, groups=groups)
+
+
+def _seed_of(random_state: Any) -> int:
+    """Returns a seed itself, or one that is drawn from a generator."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(generator_of(random_state).randint(2**31 - 1))
+
+
+def _checked_target(y: Any, *, of_classes: bool) -> Any:
+    """Returns the target, a value a row; raises InvalidInputError if it cannot be learned or has one class only."""
+    shape = getattr(y, "shape", np.shape(y) if isinstance(y, list | tuple) else ())
+    if len(shape) == 2 and shape[1] == 1:
+        y = column_or_1d(y, warn=True)
+    elif len(shape) > 1:
+        raise InvalidInputError(f"y must have one value a row, got an array of shape {tuple(shape)}")
+    if not of_classes:
+        encode_numbers(y)
+        return y
+    classes = encode_classes(y).classes
+    if len(classes) == 1 and len(classes[0]) < 2:
+        raise InvalidInputError(f"y has one class only, {classes[0].tolist()[0]!r}: there is nothing to tune")
+    return y
+
+
+def _or_nan(scores: Any) -> Any:
+    """Scores with NaN where a fit has failed, as scikit-learn's searches have it."""
+    return np.where(np.isfinite(scores), scores, np.nan)
