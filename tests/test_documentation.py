@@ -41,7 +41,7 @@ PUBLIC_ROOMS = (
     "jaxtree.tree",
 )
 NAME = re.compile(r"(?<![\w.])jaxtree(?:\.[a-z]\w*)+")
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\{\w+\}|\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto\w+):: (\S+)", re.MULTILINE)
 
 
@@ -103,7 +103,7 @@ def test_python_on_a_page_is_an_example_with_its_output(page):
             assert text.startswith(">>> "), text
             assert not [line for line in text.splitlines() if line[:4] in (">>> ", "... ") and len(line) > 88]
         else:
-            assert language in ("sh", "text", "sql", "c"), language
+            assert language in ("sh", "text", "sql", "c", "{toctree}"), language
 
 
 @pytest.mark.slow
