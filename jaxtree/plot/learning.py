@@ -1,45 +1,88 @@
-"""Curves of learning, epoch by epoch and round by round."""
+"""Curves of learning: epoch by epoch of soft trees, round by round of boosted ones."""
 
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.plot.style import BLUE, ORANGE, axes_to_draw_in, calm, draw_legend, grey
+from jaxtree.export.answers import shortened_name
+from jaxtree.export.pictures import colour_of_class
+from jaxtree.plot.style import axes_to_draw_in, calm, draw_legend, grey, name_axes
 
 
-def plot_learning_curve(estimator: Any, *, ax: Axes | None = None) -> Axes:
-    """Draws the losses of a soft tree or forest after every epoch, and the epoch whose parameters were kept.
+def plot_learning_curve(estimator: Any, metric: str | None = None, *, ax: Axes | None = None) -> Axes:
+    """Draws the losses of a soft tree or forest after every epoch, or what was measured of boosted trees every round.
+
+    A dotted line stands at the epoch whose parameters were kept, or at the round up to which early stopping kept the
+    trees; without early stopping, at the best round of the last evaluation.
 
     Args:
-        estimator: A fitted soft estimator.
+        estimator: A fitted soft estimator; or boosted trees fitted with `eval_set=` or `early_stopping=True`.
+        metric: Which of the measured metrics of boosted trees; the first if not given.
         ax: Where to draw; a new figure if not given.
 
     Returns:
         The axes.
 
     Raises:
-        InvalidInputError: The estimator is none that has learned in epochs.
+        InvalidInputError: Nothing was measured in the fit, or not by this metric.
 
     Example:
         >>> from sklearn.datasets import load_iris
-        >>> from jaxtree import SoftTreeClassifier
-        >>> tree = SoftTreeClassifier(depth=1, max_epochs=4).fit(*load_iris(return_X_y=True))
-        >>> len(plot_learning_curve(tree).lines[0].get_xdata())
-        4
+        >>> from jaxtree import GradientBoostingClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> data = {"training": (X[::2], y[::2]), "test": (X[1::2], y[1::2])}
+        >>> model = GradientBoostingClassifier(12).fit(X[::2], y[::2], eval_set=data)
+        >>> ax = plot_learning_curve(model)
+        >>> [line.get_label() for line in ax.lines][:2], len(ax.lines[0].get_xdata())
+        (['training', 'test'], 12)
     """
     check_is_fitted(estimator)
-    if not hasattr(estimator, "history_"):
-        raise InvalidInputError(f"{type(estimator).__name__} has not learned in epochs: give a soft tree or forest")
+    if hasattr(estimator, "history_"):
+        names = {name: name.replace("_", " ") for name in estimator.history_}
+        curves = {names[name]: curve for name, curve in estimator.history_.items()}
+        return _draw(ax, curves, (estimator.best_epoch_, "kept"), ("epoch", "loss"))
+    measured = getattr(estimator, "evals_result_", None)
+    if not measured:
+        name = type(estimator).__name__
+        raise InvalidInputError(
+            f"{name} has no learning curve: give a soft tree or forest, or boosted trees fitted with eval_set= or "
+            "early_stopping=True"
+        )
+    metrics = list(dict.fromkeys(metric for own in measured.values() for metric in own))
+    metric = metrics[0] if metric is None else metric
+    if metric not in metrics:
+        raise InvalidInputError(f"metric must be one of {', '.join(metrics)}, got {metric!r}")
+    curves = {evaluation: own[metric] for evaluation, own in measured.items() if metric in own}
+    return _draw(ax, curves, _mark(estimator, metric, curves), ("round", metric))
+
+
+def _mark(estimator: Any, metric: str, curves: dict[str, list[float]]) -> tuple[int, str] | None:
+    """The round that counts, and why; None where it is not known whether a metric is better if it is less."""
+    if estimator.early_stopping:
+        return estimator.n_estimators_, f"kept, {estimator.n_estimators_} rounds"
+    last, is_loss = (
+        np.asarray(list(curves.values())[-1], np.float64),
+        metric == repr(estimator.loss_).removesuffix("()"),
+    )
+    if not is_loss or np.isnan(last).all():
+        return None
+    best = 1 + int(np.nanargmin(last))
+    return best, f"least, round {best}"
+
+
+def _draw(ax: Axes | None, curves: dict[str, Any], mark: tuple[int, str] | None, names: tuple[str, str]) -> Axes:
     ax = axes_to_draw_in(ax)
-    for name, curve in estimator.history_.items():
-        colour = BLUE if name == "loss" else ORANGE
-        ax.plot(range(1, len(curve) + 1), curve, color=colour, linewidth=1.8, label=name.replace("_", " "))
-    ax.axvline(estimator.best_epoch_, color=grey(), linestyle=":", linewidth=1.2, label="kept")
-    ax.set(xlabel="epoch", ylabel="loss")
+    for place, (name, curve) in enumerate(curves.items()):
+        rounds = range(1, len(curve) + 1)
+        ax.plot(rounds, curve, color=colour_of_class(place), linewidth=1.8, label=shortened_name(name))
+    if mark is not None:
+        ax.axvline(mark[0], color=grey(), linestyle=":", linewidth=1.4, label=mark[1])
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    draw_legend(ax)
     calm(ax)
+    name_axes(ax, *names)
+    draw_legend(ax)
     return ax

@@ -181,7 +181,7 @@ def test_the_learning_curve_is_the_history():
     for line, name in zip(ax.lines, ("loss", "validation_loss"), strict=False):
         np.testing.assert_allclose(line.get_ydata(), soft.history_[name])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["loss", "validation loss", "kept"]
-    with pytest.raises(InvalidInputError, match="DecisionTreeClassifier has not learned in epochs"):
+    with pytest.raises(InvalidInputError, match="DecisionTreeClassifier has no learning curve: give a soft"):
         plot_learning_curve(example("cart"))
 
 

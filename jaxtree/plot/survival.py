@@ -1,0 +1,161 @@
+"""Survival curves of rows in groups of predicted risk: what has happened, and what a model has said."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Float64, Int
+from matplotlib.axes import Axes
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.dataset.fields import split_structured
+from jaxtree.errors import InvalidInputError
+from jaxtree.export.pictures import CLASS_COLOURS
+from jaxtree.plot.style import axes_to_draw_in, calm, draw_legend, grey, name_axes, round_ticks
+
+Z = 1.959964
+"""The normal quantile of 0.975, for bands of 95 %."""
+
+
+class KaplanMeier(NamedTuple):
+    """A survival curve (Kaplan and Meier, 1958), with Greenwood's bands on the scale of log(-log S).
+
+    Attributes:
+        time: 0 and the times of events, ascending.
+        share: The share without the event just after each.
+        low: The lower end of its 95 % interval.
+        high: The upper end.
+    """
+
+    time: Float64[np.ndarray, " step"]
+    share: Float64[np.ndarray, " step"]
+    low: Float64[np.ndarray, " step"]
+    high: Float64[np.ndarray, " step"]
+
+    @classmethod
+    def of(cls, time: Float[np.ndarray, " row"], event: Bool[np.ndarray, " row"]) -> "KaplanMeier":
+        """Returns the curve of rows that were watched for some time, until an event or not.
+
+        >>> KaplanMeier.of(np.array([1.0, 2.0, 3.0]), np.array([True, False, True])).share.round(3).tolist()
+        [1.0, 0.667, 0.0]
+        """
+        steps = np.unique(time[event])
+        num_events = np.array([np.sum(event & (time == step)) for step in steps], np.float64)
+        at_risk = np.array([np.sum(time >= step) for step in steps], np.float64)
+        share = np.cumprod(1 - num_events / at_risk)
+        left = at_risk - num_events
+        variance = np.cumsum(num_events / (at_risk * np.where(left > 0, left, np.inf)))
+        inner = (share > 0) & (share < 1)
+        log = np.where(inner, np.log(np.where(inner, share, 0.5)), -1.0)
+        power = np.exp(Z * np.sqrt(variance) / np.abs(log))
+        low, high = (np.where(inner, np.exp(log * factor), share) for factor in (power, 1 / power))
+        return cls(*(np.append(first, part) for first, part in ((0.0, steps), (1.0, share), (1.0, low), (1.0, high))))
+
+
+def plot_survival(
+    estimator: Any, X: Any, y: Any, event: Any = None, *, num_groups: int = 3, ax: Axes | None = None
+) -> Axes:
+    """Draws the share of rows without the event over time, in groups of predicted risk, with 95 % bands.
+
+    Groups have about equally many rows. Where the model predicts survival functions, the mean of each group is dashed.
+
+    Args:
+        estimator: Boosted trees with `loss="cox"`, which predict hazards, or of accelerated failure times, which
+            predict times: the shorter, the greater the risk.
+        X: Rows, best such as were not in the fit.
+        y: The times that they were watched; or scikit-survival's structured array of events and times.
+        event: Whether the event was at the end of that time, a truth value a row, or 1 and 0.
+        num_groups: How many groups.
+        ax: Where to draw; a new figure if not given.
+
+    Returns:
+        The axes.
+
+    Raises:
+        InvalidInputError: There is not one time and event a row, a time is below 0, or there are fewer rows than
+            groups.
+
+    Example:
+        >>> import numpy as np
+        >>> from jaxtree import GradientBoostingRegressor
+        >>> X = np.arange(60.0)[:, None]
+        >>> time, event = 61 - X[:, 0], X[:, 0] % 3 > 0
+        >>> model = GradientBoostingRegressor(10, max_depth=1, loss="cox").fit(X, time, event=event)
+        >>> ax = plot_survival(model, X, time, event, num_groups=2)
+        >>> [text.get_text() for text in ax.get_legend().get_texts()][:2]
+        ['low risk (30 rows)', 'high risk (30 rows)']
+    """
+    check_is_fitted(estimator)
+    time, happened = _watched(y, event)
+    predicted = np.asarray(estimator.predict(X), np.float64)
+    if num_groups < 1 or predicted.shape != time.shape or time.size < num_groups:
+        raise InvalidInputError(
+            f"X, y and event must have as many rows, and no fewer than num_groups={num_groups}, which is at least 1: "
+            f"got {len(predicted)} and {time.size}"
+        )
+    is_hazard = getattr(getattr(estimator, "loss_", None), "name", "") == "cox"
+    risk = predicted if is_hazard else -predicted
+    group = np.argsort(np.argsort(risk, kind="stable"), kind="stable") * num_groups // time.size
+    ax = axes_to_draw_in(ax, (6.4, 4.4))
+    for number, name in enumerate(_names(num_groups)):
+        own: Int[np.ndarray, " some"] = np.flatnonzero(group == number)
+        _draw_group(ax, time[own], happened[own], f"{name} ({own.size} rows)", _colour(number, num_groups))
+    is_said = _draw_predicted(ax, estimator, X, (time, group, num_groups))
+    if is_said:
+        ax.plot([], [], color=grey(), linestyle="--", linewidth=1.3, label="predicted")
+    calm(ax)
+    ax.set(xlim=(0, time.max() * 1.02 or 1.0), ylim=(0, 1.03))
+    round_ticks(ax)
+    name_axes(ax, "time", "share without the event")
+    draw_legend(ax, loc="best")
+    return ax
+
+
+def _watched(y: Any, event: Any) -> tuple[Float64[np.ndarray, " row"], Bool[np.ndarray, " row"]]:
+    """Times and events."""
+    given = np.asarray(y)
+    if given.dtype.names is not None:
+        given, found = split_structured(given, {} if event is None else {"event": event})
+        event = found["event"]
+    if event is None:
+        raise InvalidInputError("event must say of every row whether its time ends in the event")
+    time, happened = np.asarray(given, np.float64), np.asarray(event)
+    is_known = happened.shape == time.shape and time.ndim == 1 and np.isin(happened, [0, 1]).all()
+    if not is_known or not (np.isfinite(time) & (time >= 0)).all():
+        raise InvalidInputError("times must be finite and at least 0, and event 0 or 1 for each of them")
+    return time, happened.astype(bool)
+
+
+def _names(number: int) -> list[str]:
+    """The names of groups, from the least risk to the greatest."""
+    few = {1: ["all"], 2: ["low risk", "high risk"], 3: ["low risk", "middle", "high risk"]}
+    return few.get(number, [f"risk {place + 1} of {number}" for place in range(number)])
+
+
+def _colour(number: int, num_groups: int) -> str:
+    """Blue of low risk, green and pink between, orange-red of the highest."""
+    colours = [CLASS_COLOURS[place] for place in (0, 2, 3, 4, 1, 6)]
+    return CLASS_COLOURS[5] if number == num_groups - 1 and num_groups > 1 else colours[number % len(colours)]
+
+
+def _draw_group(ax: Axes, time: Any, event: Any, label: str, colour: str) -> None:
+    curve = KaplanMeier.of(time, event)
+    steps = [np.append(part, part[-1]) for part in curve]
+    steps[0][-1] = time.max()
+    ax.step(steps[0], steps[1], where="post", color=colour, linewidth=1.8, label=label, zorder=3)
+    ax.fill_between(steps[0], steps[2], steps[3], step="post", color=colour, alpha=0.16, linewidth=0, zorder=1)
+    ends = time[~event]
+    height = curve.share[np.searchsorted(curve.time, ends, side="right") - 1]
+    ax.plot(ends, height, "|", color=colour, markersize=5, markeredgewidth=0.8, zorder=3)
+
+
+def _draw_predicted(ax: Axes, estimator: Any, X: Any, groups: tuple[Any, Any, int]) -> bool:
+    """The mean survival function of each group, where the model has one; whether it has."""
+    if not hasattr(estimator, "predict_survival_function"):
+        return False
+    time, group, num_groups = groups
+    at = np.linspace(0, float(time.max()), 100)
+    curves = np.asarray(estimator.predict_survival_function(X, times=at, return_array=True))
+    for number in range(num_groups):
+        mean = curves[group == number].mean(axis=0)
+        ax.plot(at, mean, color=_colour(number, num_groups), linestyle="--", linewidth=1.3, zorder=2)
+    return True

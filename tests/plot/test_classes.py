@@ -1,0 +1,87 @@
+"""ROC and calibration of several classes at once: the numbers of scikit-learn, class by class."""
+
+import functools
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from sklearn.calibration import calibration_curve
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.plot import plot_calibration, plot_roc
+from tests.examples import example, mixed_classes, mixed_table
+
+TABLE = mixed_table()
+CLASS = mixed_classes(TABLE)
+WEIGHT = np.arange(len(TABLE)) % 3
+
+
+@pytest.fixture(autouse=True)
+def figures_are_closed():
+    yield
+    pyplot.close("all")
+
+
+def test_curves_are_those_of_scikit_learn():
+    forest = example("forest")
+    shares = forest.predict_proba(TABLE)
+    ax = plot_roc(forest, TABLE, CLASS, sample_weight=WEIGHT)
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    for place, name in enumerate(forest.classes_):
+        wrong, right, _ = roc_curve(name == CLASS, shares[:, place], sample_weight=WEIGHT)
+        np.testing.assert_allclose(ax.lines[1 + place].get_data(), [wrong, right])
+        area = roc_auc_score(name == CLASS, shares[:, place], sample_weight=WEIGHT)
+        assert words[place] == f"{name}, area {area:.3f}"
+
+
+def test_two_classes_have_one_curve():
+    model = example("boosted")
+    ax = plot_roc(model, TABLE, CLASS == "low")
+    assert len(ax.lines) == 2 and ax.get_xlabel() == "share of others taken for True"
+    other = plot_roc(model, TABLE, CLASS == "low", of_class=False)
+    np.testing.assert_allclose(np.sort(other.lines[1].get_xdata()), np.sort(1 - ax.lines[1].get_ydata()))
+
+
+def test_classes_that_are_not_among_the_rows_are_left_out():
+    rows = CLASS != "middle"
+    assert len(plot_roc(example("forest"), TABLE[rows], CLASS[rows]).lines) == 3
+    with pytest.raises(InvalidInputError, match="y must have rows of high, low, middle and rows of other"):
+        plot_roc(example("forest"), TABLE[:2], ["other", "other"])
+
+
+def test_calibration_is_that_of_scikit_learn():
+    forest = example("forest")
+    ax = plot_calibration(forest, TABLE, CLASS, of_class="high", num_bins=4)
+    share, mean = calibration_curve(CLASS == "high", forest.predict_proba(TABLE)[:, 0], n_bins=4, strategy="quantile")
+    np.testing.assert_allclose(ax.lines[1].get_data(), [mean, share], atol=1e-12)
+    ends = np.array([segment[:, 1] for segment in ax.collections[0].get_segments()])
+    assert ((ends[:, 0] <= share) & (share <= ends[:, 1])).all() and ((ends >= -1e-12) & (ends <= 1 + 1e-12)).all()
+
+
+def test_a_row_of_weight_two_is_two_rows():
+    forest = example("forest")
+    twice = np.repeat(np.arange(len(TABLE)), WEIGHT)
+    for draw in (functools.partial(plot_calibration, num_bins=1), plot_roc):
+        one = draw(forest, TABLE, CLASS, of_class="low", sample_weight=WEIGHT)
+        two = draw(forest, TABLE.iloc[twice], CLASS[twice], of_class="low")
+        np.testing.assert_allclose(one.lines[1].get_data(), two.lines[1].get_data())
+
+
+def test_what_cannot_be_drawn_is_named():
+    forest = example("forest")
+    with pytest.raises(InvalidInputError, match="of_class must be one of high, low, middle, got 'none'"):
+        plot_roc(forest, TABLE, CLASS, of_class="none")
+    with pytest.raises(InvalidInputError, match="one value for each of 60 rows"):
+        plot_calibration(forest, TABLE, CLASS[:3])
+    with pytest.raises(InvalidInputError, match="num_bins must be at least 1"):
+        plot_calibration(forest, TABLE, CLASS, num_bins=0)
+    with pytest.raises(InvalidTypeError, match="got LinearRegression"):
+        plot_roc(LinearRegression(), TABLE, CLASS)
+    with pytest.raises(InvalidInputError, match="one output of classes, and the estimator has 2"):
+        plot_roc(example("cart_outputs"), TABLE, CLASS)
