@@ -197,4 +197,4 @@ def _wilson(share: Any, number: Any) -> tuple[Any, Any]:
     z = NORMAL_QUANTILE
     middle = (share + z**2 / (2 * number)) / (1 + z**2 / number)
     half = z / (1 + z**2 / number) * np.sqrt(share * (1 - share) / number + z**2 / (4 * number**2))
-    return middle - half, middle + half
+    return np.clip(middle - half, 0, share), np.clip(middle + half, share, 1)
