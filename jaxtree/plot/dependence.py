@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Float64
 from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.answers import shortened_name
-from jaxtree.export.conditions import features_of
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.explained import class_labels
+from jaxtree.plot.numbers import cells_of, drawn_numbers, name_numbers, place_of, with_value
 from jaxtree.plot.style import (
     BLUE,
     axes_to_draw_in,
@@ -27,9 +26,8 @@ from jaxtree.plot.style import (
     name_axes,
     name_rows,
     round_ticks,
-    unit_of_times,
 )
-from jaxtree.table.schema import Column, Schema
+from jaxtree.table.schema import Column
 from jaxtree.table.words import value_in_words
 
 MOST_ROWS = 1000
@@ -101,10 +99,10 @@ def plot_dependence(
         )
     check_is_fitted(estimator)
     schema = estimator.encoder_.schema_
-    place, rows = _place_of(schema, column), np.asarray(estimator.encoder_.values(X), np.float64)
+    place, rows = place_of(schema, column), np.asarray(estimator.encoder_.values(X), np.float64)
     if not len(rows) or num_lines < 0:
         raise InvalidInputError(f"X must have rows and num_lines be at least 0, got {len(rows)} rows and {num_lines}")
-    own, present = schema.columns[place], _cells(schema, place, rows)
+    own, present = schema.columns[place], cells_of(schema, place, rows)
     answers = _answers(estimator, rows, place, _values_to_try(own, present), (of_class, num_lines))
     if own.kind == "numeric":
         ax = axes_to_draw_in(ax)
@@ -114,40 +112,6 @@ def plot_dependence(
         ax = axes_to_draw_in(ax, (6.0, 1.2 + 0.36 * number))
         _draw_categories(ax, own, present, answers)
     return ax
-
-
-def _place_of(schema: Schema, column: str | int) -> int:
-    """The position of a column; raises InvalidInputError if there is no such one."""
-    names = list(schema.column_names)
-    if isinstance(column, str) and column in names:
-        return names.index(column)
-    if isinstance(column, int | np.integer) and 0 <= column < len(names):
-        return int(column)
-    raise InvalidInputError(
-        f"column must be a position below {len(names)} or one of {', '.join(map(repr, names[:20]))}, got {column!r}"
-    )
-
-
-def _cells(schema: Schema, place: int, rows: Float[np.ndarray, "row feature"]) -> Float64[np.ndarray, " row"]:
-    """A column's numbers, or the codes of its categories; NaN where one is missing."""
-    features = features_of(schema, place)
-    if schema.features[features[0]].kind != "onehot":
-        return rows[:, features[0]]
-    own = rows[:, features]
-    return np.where((own == 1).any(axis=1), own.argmax(axis=1), np.nan)
-
-
-def _with_value(schema: Schema, rows: Any, place: int, value: float) -> Float64[np.ndarray, "row feature"]:
-    """The rows with one value of a column."""
-    changed, features = rows.copy(), features_of(schema, place)
-    if schema.features[features[0]].kind != "onehot":
-        changed[:, features[0]] = value
-    else:
-        nothing = np.nan if schema.features[features[0]].has_missing and np.isnan(value) else 0.0
-        changed[:, features] = nothing
-        if not np.isnan(value):
-            changed[:, features[int(value)]] = 1.0
-    return changed
 
 
 def _values_to_try(column: Column, present: Float[np.ndarray, " row"]) -> Float64[np.ndarray, " value"]:
@@ -168,7 +132,7 @@ def _answers(
     of_class, num_lines = asked
     chosen = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_ROWS)).astype(int))
     kept, schema = rows[chosen], estimator.encoder_.schema_
-    predicted = np.stack([estimator.predict_values(_with_value(schema, kept, place, value)) for value in tried])
+    predicted = np.stack([estimator.predict_values(with_value(schema, kept, place, value)) for value in tried])
     names = class_labels(estimator)
     if getattr(estimator, "n_outputs_", 1) > 1 and names:
         raise InvalidInputError(f"a dependence is of one output of classes, got {estimator.n_outputs_} outputs")
@@ -193,7 +157,7 @@ def _name_of(answers: _Answers) -> str:
 
 def _draw_curve(ax: Axes, column: Column, present: Float[np.ndarray, " row"], answers: _Answers) -> None:
     known = ~np.isnan(answers.tried)
-    x, several = _drawn_numbers(column, answers.tried[known]), len(answers.labels) > 1
+    x, several = drawn_numbers(column, answers.tried[known]), len(answers.labels) > 1
     if answers.of_rows.shape[1] and not several:
         ax.plot(x, answers.of_rows[known], color=grey(), linewidth=0.6, alpha=0.6, zorder=1)
     for place, label in enumerate(answers.labels):
@@ -201,7 +165,7 @@ def _draw_curve(ax: Axes, column: Column, present: Float[np.ndarray, " row"], an
         ax.plot(x, answers.means[known, place], label=shortened_name(label) if several else None, zorder=3, **how)
         if not known.all():
             ax.axhline(answers.means[-1, place], linestyle="--", label=None, **{**how, "linewidth": 1.2})
-    _draw_histogram(ax, _drawn_numbers(column, present[~np.isnan(present)]))
+    _draw_histogram(ax, drawn_numbers(column, present[~np.isnan(present)]))
     if not known.all():
         ax.plot([], [], color=grey(), linestyle="--", linewidth=1.2, label="where it is missing")
     calm(ax)
@@ -209,29 +173,9 @@ def _draw_curve(ax: Axes, column: Column, present: Float[np.ndarray, " row"], an
         draw_legend_beside(ax, ncols=-(-len(answers.labels) // 18))
     elif not known.all():
         draw_legend(ax)
-    is_time = column.time is not None and column.time.kind != "duration"
-    unit = "" if column.time is None or is_time else f" ({_unit_of(column)[1]})"
-    name_axes(ax, column.name + unit, _name_of(answers))
-    round_ticks(ax, "y" if is_time else "both")
-    if is_time:
-        locator = AutoDateLocator(maxticks=6)
-        ax.xaxis.set_major_locator(locator)
-        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-
-
-def _unit_of(column: Column) -> tuple[float, str]:
-    """The unit of a column of durations."""
-    assert column.bins is not None
-    return unit_of_times(float(column.bins.high[-1] - column.bins.low[0]))
-
-
-def _drawn_numbers(column: Column, numbers: Float[np.ndarray, " some"]) -> Float64[np.ndarray, " some"]:
-    """Numbers as Matplotlib has them: those of dates are its days, and durations have a unit near to their size."""
-    if column.time is None:
-        return numbers
-    if column.time.kind == "duration":
-        return numbers / _unit_of(column)[0]
-    return np.array([float(date2num(column.time.value(number))) for number in numbers.tolist()], np.float64)
+    name_numbers(ax, "x", column)
+    name_axes(ax, y=_name_of(answers))
+    round_ticks(ax, "y")
 
 
 def _draw_histogram(ax: Axes, values: Float[np.ndarray, " row"]) -> None:

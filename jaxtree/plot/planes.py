@@ -1,17 +1,21 @@
 """The plane of two columns as an estimator divides it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.export.answers import shortened_name
+from jaxtree.export.conditions import features_of
 from jaxtree.export.pictures import colour_of_class
-from jaxtree.plot.style import BLUES, axes_to_draw_in, calm, draw_legend, draw_scale
+from jaxtree.plot.numbers import cells_of, drawn_numbers, name_numbers, place_of, with_value
+from jaxtree.plot.style import BLUES, axes_to_draw_in, calm, draw_legend, draw_legend_beside, draw_scale
 from jaxtree.table.schema import Schema
 
 STRENGTH = 0.55
@@ -19,16 +23,25 @@ STRENGTH = 0.55
 
 
 def plot_decision_boundary(
-    estimator: Any, X: Any, y: Any = None, *, resolution: int = 300, margin: float = 0.06, ax: Axes | None = None
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    features: Sequence[str | int] | None = None,
+    resolution: int = 300,
+    margin: float = 0.06,
+    ax: Axes | None = None,
 ) -> Axes:
-    """Draws what a fitted estimator of two columns predicts at every point of their plane, and the rows on it.
+    """Draws what a fitted estimator predicts at every point of the plane of two columns, and the rows on it.
 
-    Of classes the colours are mixed by the shares of the classes; of numbers they are the darker the larger.
+    Other columns have the median of their numbers among the rows at every point of the plane, or their most frequent
+    category. Of classes the colours are mixed by the shares of the classes; of numbers they are the darker the larger.
 
     Args:
-        estimator: A fitted tree or forest, hard or soft, of one output and two columns of numbers.
+        estimator: A fitted tree, forest or boosted trees, hard or soft, of one output.
         X: Rows, which the plane reaches around.
         y: Their classes or numbers, to draw the rows; only the plane is drawn if not given.
+        features: The names or positions of the two columns, of numbers or dates; not needed if there are no others.
         resolution: Points along each side.
         margin: How far the plane reaches past the rows, as a share of their range.
         ax: Where to draw; a new figure if not given.
@@ -37,38 +50,76 @@ def plot_decision_boundary(
         The axes.
 
     Raises:
-        InvalidInputError: There are other columns than two of numbers, or several outputs; or a number is not allowed.
+        InvalidInputError: There are not two such columns, or several outputs; or a number is not allowed.
 
     Example:
         >>> from sklearn.datasets import load_iris
         >>> from jaxtree import DecisionTreeClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> ax = plot_decision_boundary(DecisionTreeClassifier(max_depth=3).fit(X[:, 2:], y), X[:, 2:], y)
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> tree = DecisionTreeClassifier(max_depth=3).fit(X, y)
+        >>> ax = plot_decision_boundary(tree, X, y, features=["petal length (cm)", "petal width (cm)"])
         >>> ax.get_xlabel(), ax.get_ylabel()
-        ('x0', 'x1')
+        ('petal length (cm)', 'petal width (cm)')
     """
     check_is_fitted(estimator)
     schema = estimator.encoder_.schema_
-    _check(estimator, schema, resolution, margin)
+    across = _two_of(schema, features)
+    _check(estimator, resolution, margin)
     rows = np.asarray(estimator.encoder_.values(X), np.float64)
-    sides = [_side(value, resolution, margin) for value in rows.T]
-    plane = np.stack([part.ravel() for part in np.meshgrid(*sides)], axis=1)
+    own = np.stack([cells_of(schema, place, rows) for place in across], axis=1)
+    sides = [_side(value, resolution, margin) for value in own.T]
+    plane = _plane(schema, rows, across, sides)
+    shown = [schema.columns[place] for place in across]
+    drawn = [drawn_numbers(column, side) for column, side in zip(shown, sides, strict=True)]
+    points = np.stack([drawn_numbers(column, own[:, side]) for side, column in enumerate(shown)], axis=1)
     ax = axes_to_draw_in(ax)
     if is_classifier(estimator):
-        _draw_classes(ax, estimator.classes_.tolist(), sides, estimator.predict_values(plane), rows, y)
+        _draw_classes(ax, estimator.classes_.tolist(), drawn, estimator.predict_values(plane), points, y)
     else:
-        _draw_numbers(ax, sides, estimator.predict_values(plane).ravel(), rows, y)
-    ax.set_xlabel(schema.columns[0].name, parse_math=False)
-    ax.set_ylabel(schema.columns[1].name, parse_math=False)
+        _draw_numbers(ax, drawn, estimator.predict_values(plane)[:, 0], points, y)
+    for axis, column in zip("xy", shown, strict=True):
+        name_numbers(ax, axis, column)
     calm(ax, grid=False)
     return ax
 
 
-def _check(estimator: Any, schema: Schema, resolution: int, margin: float) -> None:
+def _two_of(schema: Schema, features: Sequence[str | int] | None) -> list[int]:
+    """The positions of the two columns of the plane."""
     kinds = [column.kind for column in schema.columns]
-    if kinds != ["numeric", "numeric"]:
+    if features is None and kinds != ["numeric", "numeric"]:
         named = ", ".join(f"{column.name!r} ({column.kind})" for column in schema.columns[:5])
-        raise InvalidInputError(f"a plane has two columns of numbers, and the estimator has {len(kinds)}: {named}")
+        raise InvalidInputError(
+            f"a plane has two columns of numbers, and the estimator has {len(kinds)}: {named}; name two by features="
+        )
+    places = [0, 1] if features is None else [place_of(schema, one) for one in features]
+    if len(places) != 2 or places[0] == places[1] or any(kinds[place] != "numeric" for place in places):
+        named = ", ".join(f"{schema.column_names[place]!r} ({kinds[place]})" for place in places)
+        raise InvalidInputError(f"features must be two different columns of numbers or dates, got {named or 'none'}")
+    return places
+
+
+def _plane(
+    schema: Schema, rows: Float[np.ndarray, "row feature"], across: list[int], sides: list[Any]
+) -> Float64[np.ndarray, "point feature"]:
+    """The points of the plane as rows, with a typical value in every other column."""
+    first, second = (part.ravel() for part in np.meshgrid(*sides))
+    point = rows[:1] if len(rows) else np.zeros((1, schema.num_features))
+    for place, column in enumerate(schema.columns):
+        cells = cells_of(schema, place, rows)
+        known = cells[~np.isnan(cells)]
+        typical = np.nan
+        if known.size and column.kind == "numeric":
+            typical = float(np.median(known))
+        elif known.size:
+            typical = float(np.bincount(known.astype(int)).argmax())
+        point = with_value(schema, point, place, typical)
+    plane = np.tile(point, (first.size, 1))
+    for place, numbers in zip(across, (first, second), strict=True):
+        plane[:, features_of(schema, place)[0]] = numbers
+    return plane
+
+
+def _check(estimator: Any, resolution: int, margin: float) -> None:
     if getattr(estimator, "n_outputs_", 1) != 1:
         raise InvalidInputError(f"a plane shows one output, and the estimator has {estimator.n_outputs_}")
     if resolution < 2 or not 0 <= margin < np.inf:
@@ -95,8 +146,12 @@ def _draw_classes(ax: Axes, names: list, sides: list, shares: Any, rows: Any, y:
     given = np.asarray(y)
     for place, name in enumerate(names):
         chosen = given == name
-        ax.scatter(*rows[chosen].T, s=22, color=colours[place], edgecolor="white", linewidth=0.6, label=str(name))
-    draw_legend(ax, frameon=True, framealpha=0.9, edgecolor="none")
+        mark = {"s": 22, "color": colours[place], "edgecolor": "white", "linewidth": 0.6}
+        ax.scatter(*rows[chosen].T, label=shortened_name(str(name)), **mark)
+    if len(names) > 6:
+        draw_legend_beside(ax, ncols=-(-len(names) // 18))
+    else:
+        draw_legend(ax, frameon=True, framealpha=0.9, edgecolor="none")
 
 
 def _draw_numbers(ax: Axes, sides: list, means: Any, rows: Any, y: Any) -> None:

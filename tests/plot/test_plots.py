@@ -24,7 +24,7 @@ from jaxtree.plot import (
     plot_pruning_path,
     plot_tree,
 )
-from tests.examples import example
+from tests.examples import dates_table, example, mixed_classes, mixed_table
 
 X, NUMBER = load_iris(return_X_y=True)
 CLASS = np.array(["setosa", "versicolor", "virginica"])[NUMBER]
@@ -72,6 +72,29 @@ def test_the_plane_of_numbers_has_what_is_predicted():
     np.testing.assert_array_equal(drawn_colours(ax, 15).ravel(), tree.predict(plane))
 
 
+def test_other_columns_have_their_median_and_most_frequent_category():
+    table = mixed_table().assign(other=np.arange(60.0) ** 2)
+    model = DecisionTreeClassifier(max_depth=5).fit(table, mixed_classes(table))
+    ax = plot_decision_boundary(model, table, features=["other", 0], resolution=9, margin=0.0)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("other", "number")
+    rows = pd.concat([table.iloc[[0]]] * 2, ignore_index=True)
+    for column in ("color", "size", "is_new"):
+        rows[column] = pd.Series([table[column].mode()[0]] * 2).astype(table[column].dtype)
+    rows["other"], rows["number"] = table["other"].max(), [table["number"].min(), table["number"].max()]
+    colours = np.array([to_rgb(colour_of_class(place)) for place in range(3)])
+    expected = 1 - 0.55 * (1 - model.predict_proba(rows) @ colours)
+    np.testing.assert_allclose(drawn_colours(ax, 9)[[0, -1], -1, :3], expected, atol=1e-6)
+
+
+def test_a_plane_of_dates_has_dates_at_its_axes():
+    table = dates_table()
+    ax = plot_decision_boundary(example("cart_dates"), table, features=["joined", "seen"], resolution=5, margin=0.0)
+    ax.figure.canvas.draw()
+    ends = ax.collections[0].get_coordinates()[0, [0, -1], 0].mean(), table["joined"].dropna()
+    middle = matplotlib.dates.date2num(ends[1].min()) / 2 + matplotlib.dates.date2num(ends[1].max()) / 2
+    np.testing.assert_allclose(ends[0], middle, atol=1e-6)
+
+
 @pytest.mark.slow
 def test_soft_and_hardened_trees_have_planes():
     soft = jaxtree.SoftTreeClassifier(depth=1, max_epochs=2, random_state=0).fit(X[:, 2:], CLASS)
@@ -84,8 +107,12 @@ def test_soft_and_hardened_trees_have_planes():
 def test_what_has_no_plane_is_refused(tree, plane_tree):
     with pytest.raises(InvalidInputError, match="two columns of numbers, and the estimator has 4: 'x0'"):
         plot_decision_boundary(tree, X)
-    with pytest.raises(InvalidInputError, match=r"'number' \(numeric\), 'is_new' \(numeric\)|estimator has 4"):
+    with pytest.raises(InvalidInputError, match=r"estimator has 4: 'number' \(numeric\).*name two by features="):
         plot_decision_boundary(example("cart"), X)
+    with pytest.raises(InvalidInputError, match=r"numbers or dates, got 'number' \(numeric\), 'color' \(cat"):
+        plot_decision_boundary(example("cart"), X, features=["number", "color"])
+    with pytest.raises(InvalidInputError, match="column must be a position below 4"):
+        plot_decision_boundary(tree, X, features=[0, 9])
     with pytest.raises(InvalidInputError, match="resolution must be at least 2"):
         plot_decision_boundary(plane_tree, X[:, 2:], resolution=1)
 

@@ -1,0 +1,79 @@
+"""Columns of numbers at an axis: dates as dates, durations in a unit near to their size; and cells of columns."""
+
+import numpy as np
+from jaxtyping import Float, Float64
+from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.export.conditions import features_of
+from jaxtree.plot.style import name_axes, round_ticks, unit_of_times
+from jaxtree.table.schema import Column, Schema
+
+
+def place_of(schema: Schema, column: str | int) -> int:
+    """The position of a column by its name or position; raises InvalidInputError if there is no such one."""
+    names = list(schema.column_names)
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < len(names):
+        return int(column)
+    raise InvalidInputError(
+        f"column must be a position below {len(names)} or one of {', '.join(map(repr, names[:20]))}, got {column!r}"
+    )
+
+
+def cells_of(schema: Schema, place: int, rows: Float[np.ndarray, "row feature"]) -> Float64[np.ndarray, " row"]:
+    """A column's numbers, or the codes of its categories; NaN where one is missing."""
+    features = features_of(schema, place)
+    if schema.features[features[0]].kind != "onehot":
+        return rows[:, features[0]]
+    own = rows[:, features]
+    return np.where((own == 1).any(axis=1), own.argmax(axis=1), np.nan)
+
+
+def with_value(
+    schema: Schema, rows: Float[np.ndarray, "row feature"], place: int, value: float
+) -> Float64[np.ndarray, "row feature"]:
+    """The rows with one value of a column: a number, the code of a category, or NaN if it is missing."""
+    changed, features = np.array(rows, np.float64), features_of(schema, place)
+    if schema.features[features[0]].kind != "onehot":
+        changed[:, features[0]] = value
+        return changed
+    is_missing = np.isnan(value)
+    changed[:, features] = np.nan if is_missing and schema.features[features[0]].has_missing else 0.0
+    if not is_missing:
+        changed[:, features[int(value)]] = 1.0
+    return changed
+
+
+def _is_date(column: Column) -> bool:
+    return column.time is not None and column.time.kind != "duration"
+
+
+def _unit_of(column: Column) -> tuple[float, str]:
+    """The unit of a column of durations."""
+    assert column.bins is not None
+    return unit_of_times(float(column.bins.high[-1] - column.bins.low[0]))
+
+
+def drawn_numbers(column: Column, numbers: Float[np.ndarray, " some"]) -> Float64[np.ndarray, " some"]:
+    """Numbers of a column as an axis has them."""
+    if column.time is None:
+        return numbers
+    if column.time.kind == "duration":
+        return numbers / _unit_of(column)[0]
+    return float(date2num(column.time.value(0.0))) + numbers
+
+
+def name_numbers(ax: Axes, axis: str, column: Column) -> None:
+    """Writes the name of a column at the "x" or the "y" axis, and sets its ticks."""
+    unit = "" if column.time is None or _is_date(column) else f" ({_unit_of(column)[1]})"
+    name_axes(ax, **{axis: column.name + unit})
+    if not _is_date(column):
+        round_ticks(ax, axis)
+        return
+    own = ax.xaxis if axis == "x" else ax.yaxis
+    locator = AutoDateLocator(maxticks=6)
+    own.set_major_locator(locator)
+    own.set_major_formatter(ConciseDateFormatter(locator))
