@@ -19,6 +19,7 @@ from jaxtree.estimators.boosting.ensemble import BoostedEnsembleRegressor as Boo
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier as GradientBoostingClassifier
 from jaxtree.estimators.boosting.estimators import GradientBoostingRegressor as GradientBoostingRegressor
 from jaxtree.estimators.boosting.ranker import GradientBoostingRanker as GradientBoostingRanker
+from jaxtree.estimators.common.importances import importances as importances
 from jaxtree.estimators.common.prunings import ChiSquared as ChiSquared
 from jaxtree.estimators.common.prunings import Collapse as Collapse
 from jaxtree.estimators.common.prunings import CostComplexity as CostComplexity

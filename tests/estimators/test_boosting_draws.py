@@ -29,7 +29,7 @@ def fitted(**options):
 @pytest.mark.parametrize("way", rest_is_slow(WAYS, 2))
 def test_the_trees_kept_have_the_least_loss(way):
     model, plain = fitted(**WAYS[way]), fitted()
-    least = min(model.evals_result_["validation_0"]["logistic"])
+    least = min(model.evals_result_["validation_0"]["log_loss"])
     assert log_loss(HELD[1], model.predict_proba(HELD[0])) == pytest.approx(least, rel=1e-9)
     assert np.any(model.predict_proba(HELD[0]) != plain.predict_proba(HELD[0])) and least < 0.3
     if way == "best-first":

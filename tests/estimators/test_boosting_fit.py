@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from jax.sharding import Mesh
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import mean_absolute_error, r2_score, roc_auc_score
 
 import jaxtree
@@ -13,6 +14,8 @@ from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.boosting import Loss, absolute, accelerated_failure_time, cox, logistic, poisson, quantile, quantiles
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.estimators.boosting import parameters as boosting_parameters
+from jaxtree.estimators.boosting.loss_names import LOSSES, METRICS
+from jaxtree.estimators.boosting.metrics import metric_of
 from jaxtree.tree.nodes import target_means
 
 FEW = {"n_estimators": 12, "max_depth": 3}
@@ -317,11 +320,11 @@ def test_early_stopping_keeps_the_best_round_of_what_decides():
     other = classes(seed=1)
     model = GradientBoostingClassifier(200, learning_rate=0.5, early_stopping=True, n_iter_no_change=5)
     model.fit(X, y, eval_set={"other": other})
-    losses = model.evals_result_["other"]["logistic"]
+    losses = model.evals_result_["other"]["log_loss"]
     assert model.n_estimators_ == int(np.argmin(losses)) + 1 == len(losses) - 5
     model.fit(X, y, eval_set=[other], eval_metric=["roc_auc", absolute()])
     result = model.evals_result_["validation_0"]
-    assert list(result) == ["logistic", "roc_auc", "absolute"]
+    assert list(result) == ["log_loss", "roc_auc", "absolute_error"]
     assert model.n_estimators_ == int(np.argmax(result["roc_auc"])) + 1 == len(result["roc_auc"]) - 5
     shares = list(model.staged_predict_proba(other[0]))
     own = [roc_auc_score(other[1], share[:, 1]) for share in shares]
@@ -334,7 +337,7 @@ def test_metrics_are_names_losses_scorers_and_functions():
     metrics = ["r2", "absolute_error", quantile(0.9), mean_absolute_error, r2_score]
     model = GradientBoostingRegressor(**FEW).fit(X, y, eval_set=[(X, y, weight)], eval_metric=metrics)
     result = model.evals_result_["validation_0"]
-    names = ["squared", "r2", "absolute_error", "quantile(level=0.9)", "mean_absolute_error", "r2_score"]
+    names = ["squared_error", "r2", "absolute_error", "quantile(level=0.9)", "mean_absolute_error", "r2_score"]
     assert list(result) == names and all(len(column) == 12 for column in result.values())
     np.testing.assert_allclose(result["absolute_error"], result["mean_absolute_error"])
     np.testing.assert_allclose(result["r2"], result["r2_score"])
@@ -350,15 +353,15 @@ def test_callbacks_are_told_and_may_end_a_fit(monkeypatch, capsys):
     seen = []
 
     def tell(number, result):
-        seen.append((number, len(result["own"]["squared"])))
+        seen.append((number, len(result["own"]["squared_error"])))
         return number == 8
 
     model = GradientBoostingRegressor(**FEW, verbose=3).fit(X, y, eval_set={"own": (X, y)}, callbacks=[tell])
     assert seen == [(4, 4), (8, 8)] and model.n_estimators_ == 8
     # A line every three rounds, whatever is made at once.
-    losses, lines = model.evals_result_["own"]["squared"], capsys.readouterr().err.splitlines()
+    losses, lines = model.evals_result_["own"]["squared_error"], capsys.readouterr().err.splitlines()
     for line, number in zip(lines, (3, 6), strict=True):
-        assert line.startswith(f"boosting: {number} of 12 rounds, own squared {losses[number - 1]:.5g}, ")
+        assert line.startswith(f"boosting: {number} of 12 rounds, own squared_error {losses[number - 1]:.5g}, ")
 
 
 def interrupted(*arguments, **keywords):
@@ -422,3 +425,42 @@ def test_named_losses_are_those_of_the_room():
     X, y, _ = numbers()
     by_name = GradientBoostingRegressor(**FEW, loss="poisson").fit(X, np.round(np.exp(y)))
     same_trees(by_name, GradientBoostingRegressor(**FEW, loss=poisson()).fit(X, np.round(np.exp(y))))
+
+
+def test_the_best_round_is_that_which_decides_when_to_stop(tmp_path):
+    X, y = classes()
+    other = classes(seed=1)
+    stopped = GradientBoostingClassifier(200, learning_rate=0.5, early_stopping=True, n_iter_no_change=5)
+    stopped.fit(X, y, eval_set={"other": other})
+    losses = stopped.evals_result_["other"]["log_loss"]
+    assert stopped.best_iteration_ == stopped.n_estimators_ and stopped.best_score_ == min(losses)
+    whole = GradientBoostingClassifier(20, learning_rate=0.5).fit(X, y, eval_set=[other, (X, y)], eval_metric="roc_auc")
+    scores = whole.evals_result_["validation_0"]["roc_auc"]
+    assert whole.best_iteration_ == int(np.argmax(scores)) + 1 < 20 == whole.n_estimators_
+    assert (
+        whole.best_score_
+        == max(scores)
+        == roc_auc_score(other[1], list(whole.staged_predict_proba(other[0]))[whole.best_iteration_ - 1][:, 1])
+    )
+    whole.save(tmp_path / "m")
+    assert jaxtree.load(tmp_path / "m").best_iteration_ == whole.best_iteration_
+    plain = GradientBoostingClassifier(2)
+    with pytest.raises(NotFittedError):
+        plain.best_iteration_  # noqa: B018
+    with pytest.raises(AttributeError, match="eval_set or early_stopping: nothing was measured"):
+        plain.fit(X, y).best_score_  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("auc", "it is 'roc_auc' here"), ("rmse", "'neg_root_mean_squared_error' here"), ("logloss", "always measured")],
+)
+def test_other_libraries_names_of_metrics_are_answered(given, said):
+    X, y = classes()
+    with pytest.raises(InvalidInputError, match=f"eval_metric '{given}' is no loss .*{said}"):
+        GradientBoostingClassifier(2).fit(X, y, eval_set=[(X, y)], eval_metric=given)
+
+
+def test_every_suggested_metric_is_one():
+    for name in METRICS:
+        assert metric_of(name, LOSSES).name == name

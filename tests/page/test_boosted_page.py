@@ -46,7 +46,7 @@ def test_the_curve_has_the_losses_of_every_evaluation(model):
         np.testing.assert_allclose(points(path)[:, 1], HEIGHT * (high - own) / (high - low), atol=0.06)
     best = int(losses[0].argmin())
     assert curve.mark == pytest.approx(WIDTH * best / 11)
-    assert curve.title == f"{model.loss_}; least at round {best + 1} of 12"
+    assert curve.title == f"log_loss; least at round {best + 1} of 12"
 
 
 def test_early_stopping_marks_the_round_of_the_model():
@@ -55,7 +55,7 @@ def test_early_stopping_marks_the_round_of_the_model():
     (curve,) = learning_curves(stopped.fit(X, target))
     ((losses,),) = (metrics.values() for metrics in stopped.evals_result_.values())
     assert stopped.n_estimators_ < len(losses)
-    assert curve.title == f"squared; the model has the trees up to round {stopped.n_estimators_} of {len(losses)}"
+    assert curve.title == f"squared_error; the model has the trees up to round {stopped.n_estimators_} of {len(losses)}"
     assert learning_curves(GradientBoostingRegressor(2).fit(X, target)) == []
 
 
@@ -108,6 +108,6 @@ def test_gaps_in_a_curve_stay_gaps():
 def test_every_metric_has_a_curve(model):
     twice = GradientBoostingClassifier(**FEW).fit(X, Y, eval_set={"test": (X_VAL, Y_VAL)}, eval_metric="accuracy")
     curves = learning_curves(twice)
-    assert [curve.title.split(";")[0] for curve in curves] == [str(model.loss_), "accuracy"]
+    assert [curve.title.split(";")[0] for curve in curves] == ["log_loss", "accuracy"]
     assert curves[1].mark is None and [name for name, _, _ in curves[1].paths] == ["test"]
     assert to_html(twice).count("<path") == 2

@@ -21,7 +21,7 @@ from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.loss_names import check_name
-from jaxtree.estimators.boosting.metrics import metric_of, staged
+from jaxtree.estimators.boosting.metrics import best_of, metric_of, staged
 from jaxtree.estimators.boosting.parameters import BoostingParameters
 from jaxtree.estimators.boosting.responses import numbers_of, score_of, with_offset
 from jaxtree.estimators.boosting.rows import (
@@ -372,8 +372,29 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
 
     @property
     def evals_result_(self) -> dict[str, dict[str, list[float]]]:
-        """What was measured after every round, by names of evaluation and metric, as LightGBM and XGBoost have it."""
+        """What was measured after every round, by names of evaluation and metric, as LightGBM and XGBoost have it.
+
+        The loss is called "log_loss" of classes, and otherwise as the parameter has it; "squared_error" is half the
+        square, as it is minimised.
+        """
         return self.measured_.as_dict()
+
+    @property
+    def best_iteration_(self) -> int:
+        """The number of rounds, from 1, at which what decides when to stop was best; see `best_score_`."""
+        return self._best_of_rounds("best_iteration_")[0]
+
+    @property
+    def best_score_(self) -> float:
+        """The first metric of the first rows that were measured, or without any the loss, at `best_iteration_`."""
+        return self._best_of_rounds("best_score_")[1]
+
+    def _best_of_rounds(self, name: str) -> tuple[int, float]:
+        check_is_fitted(self)
+        best = best_of(self.measured_, self.tol)
+        if best is None:
+            raise AttributeError(f"{name} is of fits with eval_set or early_stopping: nothing was measured in this one")
+        return best
 
     @property
     def feature_importances_(self) -> Float[np.ndarray, " column"]:

@@ -100,7 +100,11 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
     Attributes:
         forest_: The trees in one table of nodes, a `Forest`; the means of their nodes are changes of scores.
         start_: The scores before the first tree.
-        evals_result_: What was measured after every round, by names of evaluation and metric.
+        evals_result_: What was measured after every round, by names of evaluation and metric: "log_loss" of classes,
+            "squared_error", "absolute_error" and so on of numbers, and those of `eval_metric`.
+        best_iteration_: The number of rounds, from 1, at which the first metric, or the loss, of the first rows that
+            were measured was best.
+        best_score_: What it was then.
         n_estimators_: The number of trees.
         classes_: The classes in ascending order.
         feature_importances_: Share of the loss saved that splits on each column save.

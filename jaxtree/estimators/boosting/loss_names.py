@@ -47,6 +47,42 @@ _SYNONYMS = {
 }
 
 
+METRICS = {
+    "neg_root_mean_squared_error": ("rmse", "l2_root", "root_mean_squared_error"),
+    "squared_error": ("mse", "l2", "mean_squared_error", "regression"),
+    "absolute_error": ("mae", "l1", "mean_absolute_error"),
+    "neg_mean_absolute_percentage_error": ("mape", "mean_absolute_percentage_error"),
+    "neg_root_mean_squared_log_error": ("rmsle",),
+    "r2": ("rsquared", "r2_score"),
+    "roc_auc": ("auc", "auc_mu"),
+    "average_precision": ("aucpr", "prauc", "average_precision_score"),
+    "accuracy": ("error", "merror", "binary_error", "multi_error", "acc", "accuracy_score"),
+    "f1": ("f1_score", "totalf1"),
+    "poisson": ("poisson_nloglik", "poisson_nll"),
+    "gamma": ("gamma_nloglik", "gamma_deviance"),
+    "cox": ("cox_nloglik",),
+    "accelerated_failure_time": ("aft_nloglik",),
+}
+"""What other libraries call losses and scorers that measure a model."""
+
+_LOG_LOSSES = ("logloss", "mlogloss", "binary_logloss", "multi_logloss", "cross_entropy", "log_loss", "multiclass")
+
+
+def hint_for_metric(given: str) -> str:
+    """Returns what to write in place of another library's name of a metric, or "".
+
+    >>> hint_for_metric("auc"), hint_for_metric("binary_logloss"), hint_for_metric("NDCG@10")
+    (": it is 'roc_auc' here", ': the log loss of classes is always measured', ': rankers measure it by ndcg_at')
+    """
+    plain = given.lower().rsplit(":", 1)[0].replace("-", "_").replace(" ", "_")
+    if plain in _LOG_LOSSES:
+        return ": the log loss of classes is always measured"
+    if plain.partition("@")[0] in ("ndcg", "map", "lambdarank", "pfound"):
+        return ": rankers measure it by ndcg_at"
+    ours = next((name for name, theirs in METRICS.items() if plain in theirs), None)
+    return f": it is {ours!r} here" if ours else ""
+
+
 def check_name(owner: str, parameter: str, given: Any, known: Mapping[str, Any]) -> None:
     """Raises InvalidInputError of the name of a loss that is not known, with the way to what it may mean.
 

@@ -7,18 +7,29 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
+from sklearn.metrics import get_scorer_names
 
 from jaxtree.boosting.early_stopping import EarlyStopping, Measure, Measured
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.boosting.loss_names import hint_for_metric
 from jaxtree.estimators.boosting.rows import target_in_words, target_of, weight_of
 from jaxtree.estimators.common.fixed import FixedPredictions
 from jaxtree.estimators.common.scorers import of_all_classes, scorer_named, weighted_if_taken
+from jaxtree.losses.distribution import Distribution
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.predictor import Predictor
+
+NAMES = {
+    "squared": "squared_error",
+    "absolute": "absolute_error",
+    "logistic": "log_loss",
+    "softmax": "log_loss",
+}
+"""The names of losses that estimators, and scikit-learn's metrics, call otherwise."""
 
 Predict: TypeAlias = Callable[[Float[np.ndarray, "row score"], Any], FixedPredictions]
 """Returns what scores and an offset predict."""
@@ -82,7 +93,8 @@ def metric_of(given: Any, named_losses: Mapping[str, Callable[[], BaseLoss]]) ->
         try:
             return Metric(given, _scored_by(scorer_named(given)), True)
         except ValueError as error:
-            raise InvalidInputError(f"eval_metric {given!r} is no loss with a name and no scorer: {error}") from None
+            hint = hint_for_metric(given) or f": {error}"
+            raise InvalidInputError(f"eval_metric {given!r} is no loss with a name and no scorer{hint}") from None
     if not callable(given):
         raise InvalidInputError(f"eval_metric must be names, losses, scorers or functions, got {given!r}")
     if hasattr(given, "set_score_request"):  # as scorers of scikit-learn have
@@ -92,8 +104,42 @@ def metric_of(given: Any, named_losses: Mapping[str, Callable[[], BaseLoss]]) ->
 
 
 def name_of(loss: BaseLoss) -> str:
-    """Returns the name of a loss in `evals_result_`: with its parameters, if it has any."""
-    return repr(loss).removesuffix("()")
+    """Returns the name of a loss in `evals_result_`: that of estimators, or its own with its parameters, if any.
+
+    >>> from jaxtree.boosting import quantile, softmax, squared
+    >>> name_of(squared()), name_of(softmax(3)), name_of(quantile(0.9))
+    ('squared_error', 'log_loss', 'quantile(level=0.9)')
+    """
+    return (not isinstance(loss, Distribution) and NAMES.get(loss.name)) or repr(loss).removesuffix("()")
+
+
+def best_of(measured: Measured, tolerance: float) -> tuple[int, float] | None:
+    """Returns the number of rounds at which what decides is best, from 1, and what it is; None if nothing is measured.
+
+    The first rows decide, by the first metric, or by the loss without any. Scores are better if greater.
+
+    Args:
+        measured: What was measured.
+        tolerance: How much better a value must be than the best so far.
+
+    Example:
+        >>> both = (Measure("validation_0", "log_loss"), Measure("validation_0", "roc_auc"))
+        >>> best_of(Measured(both, np.array([[0.6, 0.7], [0.4, 0.9], [0.3, 0.8]])), 0.0)
+        (2, 0.9)
+    """
+    names = [own.metric for own in measured.measures if own.evaluation == measured.measures[0].evaluation]
+    if not names:
+        return None
+    place = min(1, len(names) - 1)
+    values = measured.values[:, place]
+    sign = -1 if _is_score(names[place]) else 1
+    best, _ = EarlyStopping(tolerance=tolerance).best_and_last(sign * values)
+    return (best, float(values[best - 1])) if best else None
+
+
+def _is_score(name: str) -> bool:
+    """Whether a metric of this name is better if it is greater."""
+    return name in get_scorer_names() or name.startswith("make_scorer(") or name.endswith("_score")
 
 
 def mean_loss(loss: BaseLoss, scores: Float[np.ndarray, "row score"], rows: Sample) -> float:
@@ -152,7 +198,10 @@ class Recorder:
     ):
         names = [name_of(loss), *(metric.name for metric in metrics)]
         if len(set(names)) < len(names):
-            raise InvalidInputError(f"eval_metric must have every metric once, beside the loss, got {names}")
+            raise InvalidInputError(
+                f"eval_metric must have every metric once, beside the loss {names[0]}, which is always measured, got "
+                f"{names[1:]}"
+            )
         self._evaluations, self._metrics, self._scores, self._earlier = evaluations, metrics, list(scores), earlier
         has_before = earlier is not None and bool(metrics and evaluations)
         self._before = float(metrics[0].of(evaluations[0], scores[0])) if has_before else None

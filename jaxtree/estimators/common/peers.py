@@ -86,7 +86,7 @@ ELSEWHERE = {
     "task_type": "arrays and jax.default_device say where a fit computes",
     "eval_metric": "pass eval_metric to fit",
     "grow_policy": "max_leaf_nodes grows best-first, None level by level",
-    "importance_type": "feature_importances_ are shares of the gain; permutations are scikit-learn's",
+    "importance_type": "jaxtree.importances(estimator, kind) has gains, numbers of splits, covers and others",
     **dict.fromkeys(
         ("n_jobs", "nthread", "num_threads", "thread_count"),
         "all cores are used, and the model does not depend on their number",

@@ -10,9 +10,9 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.dataset import Dataset
-from jaxtree.dataset.magnitude import check_gains
 from jaxtree.dataset.sample import Outputs
 from jaxtree.estimators.common.conventions import check_parameters, learn_names
+from jaxtree.estimators.common.importances import sums_of_splits
 from jaxtree.estimators.common.parts import EstimatorOnTables, ScoresSources, part_by_part
 from jaxtree.estimators.common.prunings import Pruning
 from jaxtree.export.pictures import small_html
@@ -81,16 +81,7 @@ class FittedTrees(EstimatorOnTables):
 
     def _gains(self) -> Float[np.ndarray, "tree column"]:
         """Returns the summed weighted gain of the splits of every tree on each column."""
-        forest = self.model_.forest
-        nodes, num_columns = forest.nodes, self.n_features_in_
-        check_gains(nodes, "feature_importances_")
-        column = np.array([feature.column for feature in self.schema_.features])
-        split = np.flatnonzero(~nodes.is_leaf)
-        cell = forest.tree_of_node[split] * num_columns + column[nodes.feature[split]]
-        gain = nodes.weighted_n_node_samples[split] * nodes.gain[split]
-        # Without any gain `bincount` counts in whole numbers.
-        summed = np.bincount(cell, gain, minlength=len(forest) * num_columns)
-        return summed.astype(np.float64).reshape(len(forest), -1)
+        return sums_of_splits(self.model_, "gain")
 
 
 class FittedTree(FittedTrees):

@@ -1,0 +1,114 @@
+"""How much the columns count: by gain, number of splits, cover, shuffled values, or Shapley values."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.inspection import permutation_importance
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.dataset.magnitude import check_gains
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.explain.shap import shap_values
+from jaxtree.tree.model import FittedModel
+
+KINDS = ("gain", "splits", "cover", "permutation", "shap")
+
+_OF_ROWS = ("permutation", "shap")
+"""Kinds that are of the rows of a table."""
+
+_SYNONYMS = {
+    **dict.fromkeys(("weight", "split", "frequency", "count"), "splits"),
+    **dict.fromkeys(("total_gain", "impurity", "mdi"), "gain"),
+    "total_cover": "cover",
+    **dict.fromkeys(("LossFunctionChange", "mda"), "permutation"),
+    **dict.fromkeys(("PredictionValuesChange", "ShapValues", "shapley"), "shap"),
+}
+"""What other libraries call the kinds."""
+
+
+def importances(
+    estimator: Any, kind: str = "gain", *, X: Any = None, y: Any = None, n_repeats: int = 10, random_state: Any = 0
+) -> Float[np.ndarray, " column"]:
+    """Returns how much every column counts, in the order of the columns of the fit.
+
+    Sums over the splits of all trees are no shares: `feature_importances_` are those of "gain", which add up to 1.
+    Where XGBoost divides by the number of splits ("gain", "cover"), divide by "splits".
+
+    Args:
+        estimator: A fitted tree, forest, boosted trees, an ensemble of these or a search; of "permutation" any fitted
+            estimator.
+        kind: "gain": the sum of the gains of the column's splits, each times the weight of its rows. "splits": their
+            number. "cover": the sum of the weights of their rows; of boosted trees the second derivatives of the loss.
+            "permutation": what the estimator's `score` loses on the mean when the column's values are shuffled among
+            the rows of X. "shap": the mean size of the column's Shapley values on the rows of X; of classes and several
+            scores their sum. An ensemble has the weighted mean of its members.
+        X: The rows, of "permutation" and "shap".
+        y: Their target, of "permutation".
+        n_repeats: How often every column is shuffled.
+        random_state: The seed of the shuffles.
+
+    Raises:
+        InvalidInputError: There is no such kind, X or y is missing or superfluous, or gains are infinite.
+        InvalidTypeError: The estimator has no such importances.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> tree = DecisionTreeClassifier(max_depth=2).fit(*load_iris(return_X_y=True))
+        >>> importances(tree, "splits"), importances(tree, "cover")
+        (array([0., 0., 1., 1.]), array([  0.,   0., 150., 100.]))
+    """
+    _check(kind, X, y)
+    check_is_fitted(estimator)
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    if kind == "permutation":
+        lost: Any = permutation_importance(estimator, X, y, n_repeats=n_repeats, random_state=random_state)
+        return lost.importances_mean
+    if kind == "shap":
+        sizes = np.abs(shap_values(estimator, X).values).mean(axis=0)
+        return sizes.reshape(len(sizes), -1).sum(axis=1)
+    if hasattr(estimator, "weights_"):
+        of_members = [_sums(member, kind) for member in estimator.estimators_]
+        return np.tensordot(np.asarray(estimator.weights_, np.float64), np.array(of_members), 1)
+    return _sums(estimator, kind)
+
+
+def _check(kind: str, X: Any, y: Any) -> None:
+    """Raises InvalidInputError if there is no such kind, or it takes other arguments."""
+    if kind not in KINDS:
+        hint = f": it is {_SYNONYMS[kind]!r} here" if kind in _SYNONYMS else ""
+        raise InvalidInputError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}{hint}")
+    wanted = {"X": kind in _OF_ROWS, "y": kind == "permutation"}
+    for name, value in (("X", X), ("y", y)):
+        if wanted[name] != (value is not None):
+            raise InvalidInputError(f"kind={kind!r} {'needs' if wanted[name] else 'takes no'} {name}")
+
+
+def _sums(estimator: Any, kind: str) -> Float[np.ndarray, " column"]:
+    """Returns the sums over the splits of an estimator."""
+    if not isinstance(getattr(estimator, "model_", None), FittedModel):
+        raise InvalidTypeError(
+            f'kind={kind!r} is of trees with hard splits, got {type(estimator).__name__}: give kind="permutation"'
+        )
+    return sums_of_splits(estimator.model_, kind).sum(axis=0)
+
+
+def sums_of_splits(model: FittedModel, kind: str) -> Float[np.ndarray, "tree column"]:
+    """Returns the sum of the gains, numbers or covers of the splits of every tree on each column.
+
+    Raises:
+        InvalidInputError: Gains are infinite.
+    """
+    forest, schema = model.forest, model.schema
+    nodes, num_columns = forest.nodes, len(schema.columns)
+    column = np.array([feature.column for feature in schema.features])
+    split = np.flatnonzero(~nodes.is_leaf)
+    cell = forest.tree_of_node[split] * num_columns + column[nodes.feature[split]]
+    counted = np.ones(split.size) if kind == "splits" else nodes.weighted_n_node_samples[split]
+    if kind == "gain":
+        check_gains(nodes, "feature_importances_")
+        counted = counted * nodes.gain[split]
+    # Without any split `bincount` counts in whole numbers.
+    summed = np.bincount(cell, counted, minlength=len(forest) * num_columns)
+    return summed.astype(np.float64).reshape(len(forest), -1)
