@@ -49,7 +49,7 @@ class Planes(NamedTuple):
     offset: Float64[np.ndarray, " plane"]
 
 
-FORMS_OF_PLANES = "export_text, to_graphviz, plot.plot_tree, to_onnx, to_sql and to_c"
+FORMS_OF_PLANES = "export_text, to_graphviz, plot.plot_tree, to_html, to_onnx, to_sql and to_c"
 
 
 def exported_model(estimator: Any, *, one_tree: bool = False, no_missing: bool = True) -> FittedModel:

@@ -78,12 +78,16 @@ def subject_of(estimator: Any, tree: int) -> Subject:
         InvalidTypeError: It is no tree or forest of hard splits along the axes.
         sklearn.exceptions.NotFittedError: It is not fitted.
     """
-    num_trees = len(exported_model(estimator).forest)
-    if not isinstance(tree, int | np.integer) or not 0 <= tree < num_trees:
-        raise InvalidInputError(f"tree must be a whole number from 0 to {num_trees - 1}, got {tree!r}")
+    check_number(tree, len(exported_model(estimator).forest))
     if not estimator.model_.averages_trees:
         return Subject(estimator, None, estimator.model_)
     return Subject(estimator, int(tree), estimator.estimators_[tree].model_)
+
+
+def check_number(tree: Any, num_trees: int) -> None:
+    """Raises InvalidInputError if there is no tree of a number."""
+    if not isinstance(tree, int | np.integer) or not 0 <= tree < num_trees:
+        raise InvalidInputError(f"tree must be a whole number from 0 to {num_trees - 1}, got {tree!r}")
 
 
 def compact(values: Real[np.ndarray, " entry"], digits: int = DIGITS) -> list[int | float | None]:

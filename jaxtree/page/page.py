@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
-from jaxtree.export.models import exported_model
-from jaxtree.page.boosted import boosted_facts
-from jaxtree.page.columns import PageRows, Subject, page_data, read_rows, subject_of
-from jaxtree.table.numerals import score_in_words
+from jaxtree.page.answers import Answers, PageTable, answers_of, read_table
+from jaxtree.page.cards import widths_of_cards
+from jaxtree.page.columns import check_number, page_data, read_rows, subject_of
+from jaxtree.page.outlines import OutlinedTree, outline_of_planes, outlines_of_rounds
+from jaxtree.page.parts import page_parts, summary_of
 
-SCRIPTS = ("elements", "tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
-"""The parts of the page's one script, in their order."""
+SHARED_SCRIPTS = ("elements", "text", "plot", "list", "grid", "cards", "rows")
+TREE_SCRIPTS = ("tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
+"""The parts of the page's one script, in their order; those of a tree to walk through follow the others."""
 
 
 def to_html(
@@ -66,49 +68,103 @@ def to_html(
         >>> page[:15], "://" in page
         ('<!doctype html>', False)
     """
-    tables = [("training", X, y), ("validation", X_val, y_val)]
     for names, table, target in (("X and y", X, y), ("X_val and y_val", X_val, y_val)):
-        if (table is None) != (target is None):
+        if (table is None and target is not None) or (table is not None and target is None and names != "X and y"):
             raise InvalidInputError(f"{names} go together, got one of them alone")
-    if exported_model(estimator).link is not None:
-        return _boosted_page(estimator, tables, title, tree, extras)
-    if extras:
-        raise InvalidTypeError(f"to_html takes {next(iter(extras))!r} of boosted trees, got {type(estimator).__name__}")
-    template = template_of("page.html")
-    subject = subject_of(estimator, tree)
-    rows = [own for table in tables if (own := read_rows(subject, *table)) is not None]
-    script = "\n".join(asset(f"{name}.js") for name in SCRIPTS)
-    return template.render(
-        title=type(estimator).__name__ if title is None else title,
-        subject=subject,
-        estimator=type(estimator).__name__,
-        num_trees=0 if subject.number is None else len(estimator.estimators_),
-        summary=_summary(subject, rows),
-        scores=_scores_of_forest(subject, tables),
-        parameters=parameters(estimator),
-        importances=_importances(estimator),
-        has_sums=bool(rows) or bool(subject.classes),
-        has_rows=bool(rows),
-        style=asset("page.css"),
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        data=_as_json(page_data(subject, rows)),
-    )
+    answers = answers_of(estimator)
+    seen, held = _extras_by_table(answers, extras)
+    given = (("training", X, y, seen), ("validation", X_val, y_val, held))
+    tables = [own for table in given if (own := read_table(answers, *table)) is not None]
+    return _render(answers, tables, title, tree, {"training": (X, y), "validation": (X_val, y_val)})
 
 
-def _boosted_page(
-    estimator: Any, tables: list[tuple[str, Any, Any]], title: str | None, tree: int, extras: dict[str, Any]
-) -> str:
-    name = type(estimator).__name__
+def _extras_by_table(answers: Answers, extras: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The extras of the rows of X, and of those of X_val; only weights of models that are no boosted trees."""
     held = {key.removesuffix("_val"): values for key, values in extras.items() if key.endswith("_val")}
     seen = {key: values for key, values in extras.items() if not key.endswith("_val")}
-    return template_of("boosted.html").render(
+    if not answers.adds_up:
+        for name in extras:
+            if name.removesuffix("_val") != "sample_weight":
+                raise InvalidTypeError(
+                    f"to_html takes {name!r} of boosted trees, got {type(answers.estimator).__name__}"
+                )
+    return seen, held
+
+
+def _render(
+    answers: Answers, tables: list[PageTable], title: str | None, tree: int, given: dict[str, tuple[Any, Any]]
+) -> str:
+    """The page of rows that are read."""
+    estimator = answers.estimator
+    name = type(estimator).__name__
+    subject, explored = None, []
+    if _is_explored(answers):
+        subject = subject_of(estimator, tree)
+        explored = [
+            own for table, (X, y) in given.items() if y is not None and (own := read_rows(subject, table, X, y))
+        ]
+    trees, hint = _outlines(answers, tree) if subject is None else ([], "")
+    parts = page_parts(answers, tables, of_one_tree=subject is not None and subject.number is None)
+    told = page_data(subject, explored) if subject is not None else {}
+    told |= {"cards": {card.id: card.told() for own in parts.groups for card in own.cards}, "rows": parts.rows}
+    return render(
+        "page.html",
+        told,
+        of_tree=subject is not None,
         title=name if title is None else title,
         estimator=name,
         parameters=parameters(estimator),
-        importances=_importances(estimator),
-        style=asset("page.css"),
-        **boosted_facts(estimator, tables, tree, {"training": seen, "validation": held}),
+        summary=summary_of(answers, tables, subject),
+        subject=subject,
+        num_trees=0 if subject is None or subject.number is None else len(estimator.estimators_),
+        importances=_importances(estimator) if subject is not None else [],
+        has_sums=bool(explored) or bool(answers.classes),
+        has_rows=bool(explored),
+        groups=parts.groups,
+        rows=parts.rows,
+        trees=trees,
+        widths_of_trees=widths_of_cards(len(trees)),
+        hint_of_trees=hint,
+    )
+
+
+def _is_explored(answers: Answers) -> bool:
+    """Whether it is a tree, or a forest of trees that predict by themselves, of splits along the axes."""
+    is_oblique = hasattr(type(answers.estimator), "model_of_planes")
+    return not (answers.adds_up or answers.is_ensemble or is_oblique)
+
+
+def _outlines(answers: Answers, tree: int) -> tuple[list[OutlinedTree], str]:
+    """The trees that a page shows in words, and what these mean."""
+    if answers.is_ensemble:
+        return [], ""
+    if not answers.adds_up:
+        return [outline_of_planes(answers)], HINT_OF_PLANES
+    check_number(tree, len(answers.estimator.forest_))
+    return outlines_of_rounds(answers, tree), HINT_OF_ROUNDS
+
+
+HINT_OF_ROUNDS = (
+    "What each node adds to the score of a row that ends there, or of those below it in the mean: blue more, orange "
+    "less. The score of a row is the start and what all trees add."
+)
+HINT_OF_PLANES = (
+    "A node asks on which side of a plane a row lies: here are the greatest terms. Columns are scaled to mean 0 and "
+    "deviation 1, or q(column) to their quantiles; category and missing value count 1 where they are so."
+)
+
+
+def render(template: str, told: dict[str, Any], *, of_tree: bool = False, **facts: Any) -> str:
+    """Returns a page from its template, from what its script is told, and from what the template asks for.
+
+    Raises:
+        MissingExtraError: jinja2 is not installed.
+    """
+    names = [*SHARED_SCRIPTS, *(TREE_SCRIPTS if of_tree else ()), "finish"]
+    script = "\n".join(asset(f"{name}.js") for name in names)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return template_of(template).render(
+        style=asset("page.css"), script=script, script_hash=digest, data=_as_json(told), **facts
     )
 
 
@@ -133,22 +189,9 @@ def template_of(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    markup = import_extra("markupsafe", "to_html", "plot")  # which jinja2 brings
+    environment.filters["breakable"] = lambda text: markup.escape(text).replace("_", markup.Markup("_<wbr>"))
     return environment.get_template(name)
-
-
-def _summary(subject: Subject, rows: list[PageRows]) -> list[tuple[str, str]]:
-    """Names and values for the head of the page."""
-    tree = subject.tree
-    facts = [(f"{own.name} rows", f"{len(own.target):,}") for own in rows]
-    if not any(own.name == "training" for own in rows):
-        facts.insert(0, ("training rows", f"{int(tree.num_rows[0]):,}"))
-    facts.append(("columns", f"{len(subject.schema.columns):,}"))
-    if subject.classes:
-        facts.append(("classes", f"{len(subject.classes):,}"))
-    if subject.number is not None:
-        facts.append(("trees", f"{len(subject.estimator.estimators_):,}"))
-    sizes = (("nodes", tree.node_count), ("leaves", tree.n_leaves), ("depth", tree.max_depth))
-    return facts + [(name, f"{size:,}") for name, size in sizes]
 
 
 def parameters(estimator: Any) -> list[tuple[str, str, bool]]:
@@ -175,12 +218,3 @@ def _importances(estimator: Any) -> list[dict[str, Any]]:
         for place in order.tolist()
         if values[place] > 0
     ]
-
-
-def _scores_of_forest(subject: Subject, tables: list[tuple[str, Any, Any]]) -> list[tuple[str, str]]:
-    """The scores of a forest by itself: with their names; none for a tree."""
-    if subject.number is None:
-        return []
-    estimator = subject.estimator
-    given = [(name, X, y) for name, X, y in tables if X is not None]
-    return [(f"{name} {estimator.score_name_}", score_in_words(estimator.score(X, y))) for name, X, y in given]

@@ -1,4 +1,4 @@
-"""The page of a tuning: settings and their scores, learning curves, calibration, and which parameters matter."""
+"""The page of a tuning: settings and their scores, what each parameter did, and why an ensemble was better or not."""
 
 from typing import Any
 
@@ -6,27 +6,24 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtree.export.pictures import CLASS_COLOURS
-from jaxtree.page.curves import DIGITS_OF_ENDS, Chart, Line, make_chart
-from jaxtree.page.page import asset, template_of
-from jaxtree.table.numerals import decimals_together, exact_decimal, score_in_words
+from jaxtree.page.cards import ACCENT, SOFT, Card, Chart, axis, compacted, line, plot
+from jaxtree.page.of_classes import calibration_chart
+from jaxtree.page.of_numbers import means_chart
+from jaxtree.page.page import render
+from jaxtree.page.parts import Group
+from jaxtree.page.scattered import scatter_card
+from jaxtree.table.numerals import exact_decimal, score_in_words
 
 MOST_LEADERS = 15
 """The number of best settings that the table shows; members of the ensemble stand there at any rank."""
 
 MOST_CURVES = 5
-MOST_CLASSES = 6
-MOST_COLUMNS = 20
-NUM_BINS = 10
-"""Bins of chances, or of predictions."""
-
-LEAST_ROWS = 5
-"""Rows of a bin of chances that is drawn."""
-
-GREY = "#888888"
+MOST_CLASSES = 12
+MOST_COLUMNS = 12
 
 
 def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> str:
-    """Returns a page about what a tuning has found; it has no script, and needs no network.
+    """Returns a page about what a tuning has found; it needs no network.
 
     Args:
         tuned: A `jaxtree.search.tuning.TunedEnsemble`.
@@ -37,21 +34,28 @@ def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> str
         MissingExtraError: jinja2 is not installed.
     """
     yardstick, model = tuned.yardstick, tuned.model
+    first = [_comparison(tuned), _history(tuned), _curves(tuned), _calibration(tuned)]
+    weights = _bars("parameters", "Importance of the parameters", "What a forest that predicts scores from settings "
+                    "loses of its R² when the values of the parameter are shuffled.",
+                    tuned.tried.parameter_importances())  # fmt: skip
     importances = zip(model.schema_.column_names, model.feature_importances_.tolist(), strict=True)
     columns = sorted(((name, value) for name, value in importances if value > 0), key=lambda own: -own[1])
-    return template_of("tuned.html").render(
+    second = [scatter_card(tuned), weights, _bars("importances", "Importance of the columns", "Share of the loss that "
+              "the splits on a column save, mean over the members.", columns[:MOST_COLUMNS])]  # fmt: skip
+    groups = [
+        Group(name, [card for card in cards if card]) for name, cards in (("scores", first), ("settings", second))
+    ]
+    return render(
+        "tuned.html",
+        {"cards": {card.id: card.told() for group in groups for card in group.cards}},
         title=title,
         estimator=type(model).__name__,
-        style=asset("page.css"),
         measure=yardstick.in_words,
         summary=_summary(tuned, len(y)),
         was_interrupted=tuned.was_interrupted,
         is_judged=len(tuned.tests) > 1,
-        parameters=list(tuned.tried.settings[0]),
         leaders=_leaders(tuned),
-        charts=[chart for chart in (_progress(tuned), _curves(tuned), *_calibration(tuned)) if chart is not None],
-        importances=tuned.tried.parameter_importances(),
-        columns=columns[:MOST_COLUMNS],
+        groups=groups,
     )
 
 
@@ -80,76 +84,148 @@ def _leaders(tuned: Any) -> list[dict[str, Any]]:
                 "score": " ± ".join(map(score_in_words, (yardstick.shown(means[number]), deviations[number]))),
                 "rounds": f"{tried.num_rounds[number].mean():.0f}",
                 "weight": f"{weight:z.2f}" if weight else "",
-                "values": [exact_decimal(value) for value in tried.settings[number].values()],
+                "values": [(name, _in_words(value)) for name, value in tried.settings[number].items()],
             }
         )
     return rows
 
 
-def _progress(tuned: Any) -> tuple[str, str, str, Chart] | None:
-    """The best score after every setting."""
-    means, yardstick = tuned.tried.scores.mean(axis=1), tuned.yardstick
+def _in_words(value: Any) -> str:
+    """A value of a parameter; of numbers that were drawn no more digits than one reads."""
+    if isinstance(value, float) and np.isfinite(value):
+        return exact_decimal(float(f"{value:.4g}"))
+    return exact_decimal(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _comparison(tuned: Any) -> Card:
+    """The scores of the ensemble, the best setting and the defaults on every fold, and the reason in words."""
+    tried, yardstick = tuned.tried, tuned.yardstick
+    best = int(tried.scores.mean(axis=1).argmax())
+    named = (("ensemble", tuned.scores, ACCENT), ("best setting", tried.scores[best], "#009E73"),
+             ("defaults", tried.scores[0], "#CC79A7"))  # fmt: skip
+    items = []
+    for name, scores, colour in named:
+        shown = np.asarray(yardstick.shown(scores), np.float64)
+        dots = [[value, SOFT] for value in compacted(shown)]
+        dots.append([compacted([shown.mean()])[0], colour])
+        items.append({"name": name, "dots": dots, "words": score_in_words(float(shown.mean()))})
+    chart: Chart = {
+        "kind": "list",
+        "label": "Scores of the ensemble, the best setting and the defaults on every fold",
+        "items": items,
+        "x": axis(f"{yardstick.in_words}: {'less' if yardstick.name.startswith('neg_') else 'more'} is better"),
+        "caption": reason_in_words(tuned),
+    }
+    return Card(
+        "comparison", "Ensemble, best setting, defaults", "Grey: every fold; in colour: their mean.", {"": chart}
+    )
+
+
+def reason_in_words(tuned: Any) -> str:
+    """Returns why the ensemble is better than the best setting, or is not."""
+    tried = tuned.tried
+    best, members = int(tried.scores.mean(axis=1).argmax()), np.flatnonzero(tuned.weights)
+    if len(tuned.tests) < 2:
+        return "On a single fold nothing could judge an ensemble: the best setting was taken alone."
+    if len(members) == 1:
+        return "One setting has all the weight: no other one made the predictions of the folds better beside it."
+    gain = tuned.scores - tried.scores[best]
+    wins, folds = int((gain > 0).sum()), len(gain)
+    alike = _likeness(tried.predicted[members])
+    verb = "better" if gain.mean() > 0 else "no better"
+    words = f"The ensemble is {verb} than the best setting: by {score_in_words(float(gain.mean()))} in the mean, "
+    words += f"on {wins} of {folds} folds. Its {len(members)} members' predictions correlate by {alike:.3f}: "
+    if gain.mean() > 0:
+        return words + "the less they do, the more a mean of them gains."
+    return words + "members that predict alike, or that one beats clearly, gain little by a mean."
+
+
+def _likeness(predicted: Float[np.ndarray, "member row column"]) -> float:
+    """The mean correlation of the predictions of every two members."""
+    flat = predicted.reshape(len(predicted), -1)
+    flat = flat[:, np.isfinite(flat).all(axis=0)]
+    with np.errstate(all="ignore"):
+        found = np.corrcoef(flat)
+    above = found[np.triu_indices(len(found), 1)]
+    return float(np.nanmean(above)) if np.isfinite(above).any() else 1.0
+
+
+def _history(tuned: Any) -> Card | None:
+    """The score of every setting and the best so far, by number and by time."""
+    tried, yardstick = tuned.tried, tuned.yardstick
+    means = tried.scores.mean(axis=1)
     if len(means) < 2:
         return None
-    line = Line(yardstick.in_words, CLASS_COLOURS[0], yardstick.shown(np.maximum.accumulate(means)))
-    chart = make_chart(yardstick.in_words, np.arange(1.0, len(means) + 1), [line])
-    return "progress", "Best setting so far", f"{yardstick.in_words}, by the number of settings tried.", chart
+    shown, best = yardstick.shown(means), yardstick.shown(np.maximum.accumulate(means))
+    ends = _limits(shown)
+    charts = {}
+    for place, (x, label) in enumerate(
+        ((np.arange(1.0, len(means) + 1), "settings tried"), (tried.seconds, "seconds"))
+    ):
+        series = [
+            line("a setting", SOFT, x, np.clip(shown, *ends)) | {"kind": "dots"},
+            line("best so far", ACCENT, x, best) | {"kind": "steps"},
+        ]
+        chart = plot(f"Scores by {label}", axis(label, isWhole=True), axis(yardstick.in_words), series)
+        hidden = int(((shown < ends[0]) | (shown > ends[1])).sum())
+        charts[str(place)] = chart | ({"caption": f"{hidden} far worse settings stand at the edge."} if hidden else {})
+    hint = "The score of every setting, mean of the folds, and the best so far."
+    return Card("progress", "History", hint, charts, (("By", ("by settings", "by time")),), (0,))
 
 
-def _curves(tuned: Any) -> tuple[str, str, str, Chart] | None:
+def _limits(shown: Float[np.ndarray, " setting"]) -> tuple[float, float]:
+    """Between which scores are drawn: the quarters and as much beyond them as holds all but outliers."""
+    known = shown[np.isfinite(shown)]
+    low, middle, high = np.quantile(known, [0.0, 0.25, 0.75]) if len(known) else (0.0, 0.0, 1.0)
+    reach = 3 * (high - middle)
+    low = max(float(known.min(initial=np.inf)), middle - reach) if reach else float(known.min(initial=np.inf))
+    top = min(float(known.max(initial=-np.inf)), high + reach) if reach else float(known.max(initial=-np.inf))
+    return low, top
+
+
+def _curves(tuned: Any) -> Card | None:
     """The losses of the best settings after every round, means over the folds as long as all of them go on."""
     means = tuned.tried.scores.mean(axis=1)
     best = np.argsort(-means, kind="stable")[:MOST_CURVES].tolist()
-    curves = {}
-    for rank, number in enumerate(best, 1):
+    series = []
+    for rank, number in enumerate(best):
         of_folds = tuned.tried.curves[number]
         length = min(map(len, of_folds))
         if length:
-            curves[f"rank {rank}"] = np.mean([curve[:length] for curve in of_folds], axis=0)
-    if not curves:
+            mean = np.mean([curve[:length] for curve in of_folds], axis=0)
+            series.append(line(f"rank {rank + 1}", CLASS_COLOURS[rank], np.arange(1.0, length + 1), mean))
+    if not series:
         return None
-    longest = max(map(len, curves.values()))
-    lines = [
-        Line(name, colour, np.pad(own.astype(np.float64), (0, longest - len(own)), constant_values=np.nan))
-        for (name, own), colour in zip(curves.items(), CLASS_COLOURS, strict=False)
-    ]
-    chart = make_chart("loss", np.arange(1.0, longest + 1), lines)
-    return "curves", "Learning curves", "Loss on the rows of the folds after every round, of the best settings.", chart
+    chart = plot("Losses of the best settings", axis("round", isWhole=True), axis("loss"), series)
+    hint = "Loss on the rows of the folds after every round, of the best settings."
+    return Card("curves", "Learning curves", hint, {"": chart})
 
 
-def _calibration(tuned: Any) -> list[tuple[str, str, str, Chart]]:
-    """How often classes come true by their chances; of numbers the mean target by the prediction."""
+def _calibration(tuned: Any) -> Card:
+    """How often classes come true by their probabilities; of numbers the mean target by the prediction."""
     yardstick, predicted = tuned.yardstick, tuned.predicted
     known = np.isfinite(predicted).all(axis=1)
     predicted, target = predicted[known], yardstick.target[known]
     if yardstick.classes is None:
-        return [("calibration", "Calibration", "Mean target by the prediction, tenths of the rows.",
-                 _of_numbers(predicted[:, 0], target))]  # fmt: skip
-    middle = (np.arange(NUM_BINS) + 0.5) / NUM_BINS
+        chart = means_chart(predicted[:, 0], target, "held-out")
+        return Card("calibration", "Means by prediction", "Mean target by the mean prediction of the ensemble, tenths "
+                    "of the rows.", {"": chart})  # fmt: skip
+    number = len(yardstick.classes)
     # Of two classes, the curve of the first is that of the second, turned over.
-    shown = [1] if len(yardstick.classes) == 2 else range(min(len(yardstick.classes), MOST_CLASSES))
-    lines = [Line("as predicted", GREY, middle)]
-    for place in shown:
-        observed = _shares_come_true(predicted[:, place], target == place)
-        lines.append(Line(str(yardstick.classes[place]), CLASS_COLOURS[place], observed))
-    chart = make_chart("share of rows", middle, lines, ends=(f"{middle[0]:z.2f}", f"{middle[-1]:z.2f}"))
-    hint = "Share of the rows that have a class, by its predicted probability."
-    return [("calibration", "Calibration", hint, chart)]
+    shown = [1] if number == 2 else list(range(min(number, MOST_CLASSES)))
+    names = [str(yardstick.classes[place]) for place in shown]
+    charts = {
+        str(at): calibration_chart(names[at], ACCENT, predicted[:, place], target == place, np.ones(len(target)))
+        for at, place in enumerate(shown)
+    }
+    hint = "Share of the rows that have a class, by the probability that the ensemble of other folds gives it."
+    return Card("calibration", "Calibration", hint, charts, (("Class", tuple(names)),), (0,))
 
 
-def _shares_come_true(chance: Float[np.ndarray, " row"], is_true: Any) -> Float[np.ndarray, " bin"]:
-    """The share of true rows in every bin of chances; NaN where there are few rows."""
-    place = np.clip((chance * NUM_BINS).astype(int), 0, NUM_BINS - 1)
-    number = np.bincount(place, minlength=NUM_BINS)
-    true = np.bincount(place, np.asarray(is_true, np.float64), minlength=NUM_BINS)
-    return np.where(number >= LEAST_ROWS, true / np.maximum(number, 1), np.nan)
-
-
-def _of_numbers(predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, " row"]) -> Chart:
-    """The mean target by the mean prediction, in bins of equally many rows."""
-    parts = [part for part in np.array_split(np.argsort(predicted, kind="stable"), NUM_BINS) if len(part)]
-    place = np.array([predicted[part].mean() for part in parts])
-    observed = np.array([target[part].mean() for part in parts])
-    lines = [Line("as predicted", GREY, place), Line("mean target", CLASS_COLOURS[0], observed)]
-    first, last = decimals_together(place[[0, -1]].tolist(), DIGITS_OF_ENDS)
-    return make_chart("mean target", place, lines, ends=(first, last))
+def _bars(name: str, title: str, hint: str, named: list[tuple[str, float]]) -> Card | None:
+    if not named:
+        return None
+    items = [
+        {"name": own, "bars": [[0, compacted([value])[0], ACCENT]], "words": f"{value:z.3f}"} for own, value in named
+    ]
+    return Card(name, title, hint, {"": {"kind": "list", "label": title, "items": items, "hasAxis": False}})

@@ -120,7 +120,7 @@ def test_wrong_parameters_are_refused(estimators, weights, words):
 
 def test_other_forms_name_the_members():
     model, X, _ = classes()
-    for form in (jaxtree.to_c, jaxtree.to_onnx, jaxtree.to_html):
+    for form in (jaxtree.to_c, jaxtree.to_onnx):
         with pytest.raises(TypeError, match=r"got BoostedEnsembleClassifier: give one of its members, `estimators_`"):
             form(model)
     with pytest.raises(TypeError, match="estimators_"):

@@ -16,7 +16,7 @@ from tests.examples import example
 from tests.export.test_shipping import compile_c, compiler, run_c, run_onnx, run_sql  # noqa: F401
 
 FORMS = (jaxtree.to_onnx, jaxtree.to_sql, jaxtree.to_c, jaxtree.export_text, jaxtree.to_graphviz)
-NO_FORMS = (jaxtree.to_sklearn, jaxtree.to_jax_export, to_dataframe, jaxtree.to_html)
+NO_FORMS = (jaxtree.to_sklearn, jaxtree.to_jax_export, to_dataframe)
 
 
 def random_rows(tree, number=300):

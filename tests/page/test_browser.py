@@ -118,11 +118,12 @@ def test_charts_follow_the_sliders(show, html, tree):
     view = show(html)
     slide(view, depth=3)
     pruned = prune_to(tree, prune.max_depth(tree.tree_, 3))
-    cells = view.eval_on_selector_all("#confusion td:not(.recall)", "all => all.map(cell => Number(cell.textContent))")
+    titles = view.eval_on_selector_all("#tree-confusion .cell title", "all => all.map(title => title.textContent)")
+    cells = [int(title.split(": ")[1].split(" ")[0]) for title in titles]
     np.testing.assert_array_equal(np.reshape(cells, (3, 3)), confusion_matrix(Y_VAL, pruned.predict(X_VAL)))
     for place, name in enumerate(tree.classes_):
         view.select_option("#roc-class", str(place))
-        area = float(view.get_attribute("#roc figcaption", "data-area"))
+        area = float(view.get_attribute("#tree-roc figcaption", "data-value"))
         assert area == pytest.approx(roc_auc_score(name == Y_VAL, pruned.predict_proba(X_VAL)[:, place]), abs=1e-9)
 
 
@@ -140,7 +141,7 @@ def test_numbers_have_squared_errors(show):
     rates = dropout.node_rates(tree.tree_, 0.3)
     expected = float(dropout.expected_squared_error(tree.tree_, tree.encode(X), y, rates))
     assert score(view, "training mean squared error, mean") == pytest.approx(expected, rel=1e-4)
-    assert "R² " in view.get_attribute("#predictions", "aria-label")
+    assert "R² " in view.get_attribute("#tree-predictions svg", "aria-label")
 
 
 def test_the_keyboard_leads_everywhere(show, html, tree):

@@ -78,7 +78,5 @@ class Details {
   }
 }
 
-const swatch = (colour) => draw("svg", { class: "swatch", viewBox: "0 0 10 10", "aria-hidden": "true" }, draw("rect", { width: 10, height: 10, rx: 2.5, fill: colour }));
-
 const bar = (share, colour) =>
   draw("svg", { class: "bar", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" }, draw("rect", { width: 100 * share, height: 8, fill: colour }));

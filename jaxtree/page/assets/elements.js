@@ -2,6 +2,7 @@
 
 const byId = (id) => document.getElementById(id);
 const SVG_SPACE = byId("space").namespaceURI;
+const told = JSON.parse(byId("told").textContent);
 
 /** Makes an element with attributes (of a function: a listener) and children, which are elements or texts. */
 function make(name, attributes = {}, ...children) {
@@ -21,6 +22,9 @@ function furnish(element, attributes, children) {
   element.append(...children);
   return element;
 }
+
+/** A small field of a colour. */
+const swatch = (colour) => draw("svg", { class: "swatch", viewBox: "0 0 10 10", "aria-hidden": "true" }, draw("rect", { width: 10, height: 10, rx: 2.5, fill: colour }));
 
 /** The whole of a text that the style has cut, where the pointer rests on it. */
 document.addEventListener("pointerover", ({ target }) => {

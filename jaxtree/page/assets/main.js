@@ -1,6 +1,5 @@
 // What belongs together on the page: sliders, scores, outline, map, details and charts show one pruned tree.
 
-const told = JSON.parse(byId("told").textContent);
 const tree = new Tree(told);
 const sums = told.sets.map((set) => new RowSums(tree, set));
 const state = { pruned: new Pruned(tree, NO_PRUNING), node: 0, chart: sums.length - 1, label: tree.classes.length === 2 ? 1 : 0 };
@@ -97,14 +96,11 @@ const scoreInWords = (value) => (Number.isFinite(value) && Math.abs(value) <= 1 
 
 function showCharts() {
   const own = sums[state.chart];
-  if (!own) return;
+  if (!own || !(byId("tree-confusion") || byId("tree-predictions"))) return;
   if (tree.isOfClasses) {
-    byId("confusion").replaceChildren(confusionTable(tree, own, state.pruned));
-    byId("roc").replaceChildren(rocPicture(tree, own, state.pruned, state.label));
-  } else if (own.set.shown) {
-    drawPredictions(byId("predictions"), tree, own.set, state.pruned);
-    byId("predictions").setAttribute("aria-label", `Predictions against targets; ${scoreWords(own, own.quality(state.pruned))}`);
-  }
+    drawInto(byId("tree-confusion"), confusionChart(tree, own, state.pruned));
+    drawInto(byId("tree-roc"), rocChart(tree, own, state.pruned, state.label));
+  } else if (own.set.shown) drawInto(byId("tree-predictions"), predictionsChart(tree, own, state.pruned));
 }
 
 // Search.
@@ -229,4 +225,3 @@ else {
   showCharts();
   visit(0);
 }
-document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,209 @@
+"""What a fitted model answers of rows, on the scale of the answer: probabilities of classes, means, times, or ranks."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int, Real
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree.dataset.sample import Outputs, read_known
+from jaxtree.errors import InvalidInputError
+from jaxtree.export.models import exported_model, exported_with_planes
+from jaxtree.export.pictures import colour_of_class
+from jaxtree.page.cards import ACCENT
+from jaxtree.table.schema import Schema
+
+SURVIVAL = {"cox", "accelerated_failure_time"}
+RANKING = {"ndcg", "map", "pairwise"}
+"""Names of losses."""
+
+Values = Float[np.ndarray, "row feature"]
+
+
+class Answers(NamedTuple):
+    """What is asked of a fitted model.
+
+    Attributes:
+        estimator: The model.
+        kind: "classes", "numbers", "distributions", "survival" or "ranks".
+        schema: The columns.
+        classes: The names of the classes; none for others.
+        unit: What an answer is, in words: "probability", or "prediction".
+        answer: Returns the answers of encoded rows, a column a class or an output.
+    """
+
+    estimator: Any
+    kind: str
+    schema: Schema
+    classes: list[str]
+    unit: str
+    answer: Callable[[Values], Float[np.ndarray, "row output"]]
+
+    @property
+    def outputs(self) -> Outputs:
+        """What the target of the model is."""
+        if hasattr(self.estimator, "outputs"):
+            return self.estimator.outputs()
+        classes = (np.asarray(self.estimator.classes_),) if self.classes else ()
+        return Outputs(getattr(self.estimator, "n_outputs_", 1), classes, is_vector=True)
+
+    @property
+    def link(self) -> Any:
+        """The link of a model whose trees add up to scores; None of others."""
+        return self.estimator.model_.link if self.adds_up else None
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether it is a model of boosted trees."""
+        return hasattr(type(self.estimator), "raw_scores")
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether it averages models."""
+        return hasattr(type(self.estimator), "additive_members")
+
+    def colour(self, place: int) -> str:
+        """Returns the colour of a class, or of an output."""
+        return colour_of_class(place) if self.classes else (ACCENT if place == 0 else colour_of_class(place))
+
+
+class PageTable(NamedTuple):
+    """Rows of a page.
+
+    Attributes:
+        name: "training" or "validation".
+        number: Their places in the given table.
+        values: Their values, encoded.
+        target: Their classes as codes, -1 of one that the model does not know, or numbers, a column an output; None if
+            it is not given.
+        weight: Their weights; ones if not given.
+        fields: What else the loss asks for.
+        predicted: What is answered of them.
+        X: The table.
+        y: The target as it was given.
+        extras: The extras as they were given.
+    """
+
+    name: str
+    number: Int[np.ndarray, " row"]
+    values: Values
+    target: Real[np.ndarray, "row output"] | None
+    weight: Float[np.ndarray, " row"]
+    fields: Mapping[str, Any]
+    predicted: Float[np.ndarray, "row output"]
+    X: Any
+    y: Any
+    extras: Mapping[str, Any]
+
+    @property
+    def labels(self) -> Int[np.ndarray, " row"]:
+        """The codes of the first output."""
+        assert self.target is not None
+        return self.target[:, 0].astype(np.int64)
+
+
+def answers_of(estimator: Any) -> Answers:
+    """Returns what is asked of a fitted model.
+
+    Raises:
+        InvalidInputError: It has several outputs, of classes.
+        InvalidTypeError: It is no tree, forest or ensemble of jaxtree, or decides by degrees.
+        sklearn.exceptions.NotFittedError: It is not fitted.
+    """
+    if hasattr(type(estimator), "additive_members"):
+        check_is_fitted(estimator)
+        members = estimator.estimators_
+        classes = [str(name) for name in estimator.classes_] if is_classifier(estimator) else []
+
+        def mean_answer(values: Values) -> Float[np.ndarray, "row output"]:
+            parts = [own.predict_values(values) for own in members]
+            return np.tensordot(estimator.weights_, np.array(parts), 1)
+
+        kind = "classes" if classes else "numbers"
+        return Answers(estimator, kind, estimator.schema_, classes, _unit(kind), mean_answer)
+    if hasattr(type(estimator), "model_of_planes"):
+        exported_with_planes(estimator, no_missing=True)
+        schema = estimator.encoder_.schema_
+    else:
+        schema = exported_model(estimator).schema
+    kind = _kind(estimator)
+    classes = [str(name) for name in estimator.classes_] if kind == "classes" else []
+    unit = _unit(kind, getattr(getattr(estimator, "loss_", None), "name", ""))
+    return Answers(estimator, kind, schema, classes, unit, estimator.predict_values)
+
+
+def _kind(estimator: Any) -> str:
+    if is_classifier(estimator):
+        return "classes"
+    name = getattr(getattr(estimator, "loss_", None), "name", "")
+    if name in SURVIVAL:
+        return "survival"
+    if name in RANKING:
+        return "ranks"
+    return "distributions" if hasattr(type(estimator), "predict_dist") else "numbers"
+
+
+def _unit(kind: str, loss: str = "") -> str:
+    if kind == "classes":
+        return "probability"
+    if kind == "survival":
+        return "relative risk" if loss == "cox" else "predicted time"
+    return {"ranks": "score", "distributions": "predicted mean"}.get(kind, "prediction")
+
+
+def read_table(answers: Answers, name: str, X: Any, y: Any, extras: Mapping[str, Any]) -> PageTable | None:
+    """Returns rows with what the model answers of them; None where there is no table.
+
+    Rows of weight 0 are left out.
+
+    Args:
+        answers: What is asked of the model.
+        name: "training" or "validation".
+        X: A table as in fit, or a source.
+        y: Its target, or the name of its column; None for rows without one.
+        extras: `sample_weight`, and what the loss asks for.
+
+    Raises:
+        InvalidInputError: They are not as in fit, there are no rows, or all have weight 0.
+    """
+    if X is None:
+        return None
+    encoder = answers.estimator.encoder_
+    if y is None:
+        values = np.asarray(encoder.values(X), np.float64)
+        number = np.arange(len(values))
+        return PageTable(name, number, values, None, np.ones(len(values)), {}, answers.answer(values), X, None, {})
+    fields = dict(extras)
+    weight = fields.pop("sample_weight", None)
+    if answers.kind not in ("classes", "numbers") or answers.adds_up:
+        sample = read_known(answers.outputs, X, y, weight, fields)
+    else:
+        sample = read_known(answers.outputs, X, y, weight)
+    values = np.asarray(encoder.values(sample.X), np.float64)
+    if len(values) != sample.num_rows:
+        raise InvalidInputError(
+            f"Found input variables with inconsistent numbers of samples: {[len(values), sample.num_rows]}"
+        )
+    weights = np.ones(len(values)) if sample.weight is None else np.asarray(sample.weight, np.float64)
+    number = np.flatnonzero(weights > 0)
+    if not len(number):
+        raise InvalidInputError(
+            f"the {name} rows of a page must have one of a weight above 0, got {len(values)} rows of 0"
+        )
+    values, fields = values[number], {key: np.asarray(own)[number] for key, own in sample.fields.items()}
+    predicted = _with_offset(answers, values, fields)
+    return PageTable(
+        name, number, values, sample.target.T[number], weights[number], fields, predicted, X, y, dict(extras)
+    )
+
+
+def _with_offset(answers: Answers, values: Values, fields: Mapping[str, Any]) -> Float[np.ndarray, "row output"]:
+    """What is answered of rows whose scores are moved by an offset, if there is one."""
+    if "offset" not in fields:
+        return answers.answer(values)
+    estimator = answers.estimator
+    fixed = estimator.fixed_predictions(estimator.model_.predict(values), fields["offset"])
+    found = fixed.predict_proba(None) if answers.classes else fixed.predict(None)
+    return np.asarray(found, np.float64).reshape(len(values), -1)

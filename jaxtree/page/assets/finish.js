@@ -1,0 +1,5 @@
+// The start of what all pages have: cards with charts, and rows.
+
+for (const element of document.querySelectorAll("[data-card]")) new Card(element, told.cards[element.dataset.card]);
+if (byId("rows")) new RowList(byId("rows"), told.rows);
+document.documentElement.dataset.ready = "yes";

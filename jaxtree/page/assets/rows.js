@@ -1,0 +1,169 @@
+// Rows one by one: a list in pages at one side, and what is known of the chosen row at the other.
+
+const ROWS_A_PAGE = 12;
+const MOST_STEPS = 10;
+const FEW_DIGITS = 3;
+
+/** Decimals that give the greatest of some numbers three digits. */
+const placesOf = (numbers) => Math.min(12, Math.max(0, FEW_DIGITS - 1 - Math.floor(Math.log10(Math.max(...numbers.map(Math.abs), 1e-12)))));
+
+const fixed = (number, places) => Math.abs(number).toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places });
+const withSign = (number, places) => `${number < 0 ? "−" : "+"}${fixed(number, places)}`;
+
+class RowList {
+  constructor(root, sets) {
+    Object.assign(this, { root, sets, set: sets.at(-1), first: 0, row: null });
+    this.list = root.querySelector(".row-list");
+    this.detail = root.querySelector(".row-detail");
+    this.select = root.querySelector(".row-set");
+    this.order = root.querySelector(".row-order");
+    this.number = root.querySelector(".row-goto");
+    this.select.replaceChildren(...sets.map((set, i) => make("option", { value: i }, `${set.name} rows`)));
+    this.select.value = sets.length - 1;
+    this.select.parentElement.hidden = sets.length < 2;
+    this.select.addEventListener("change", () => this.take(sets[Number(this.select.value)]));
+    this.order.addEventListener("change", () => this.take(this.set));
+    this.number.addEventListener("change", () => this.goTo(Number(this.number.value)));
+    root.querySelector(".page-before").addEventListener("click", () => this.turn(-1));
+    root.querySelector(".page-next").addEventListener("click", () => this.turn(1));
+    this.list.addEventListener("keydown", (event) => this.press(event));
+    let width = 0;
+    new ResizeObserver(() => {
+      if (this.detail.clientWidth === width) return;
+      width = this.detail.clientWidth;
+      this.open(this.row);
+    }).observe(this.detail);
+    this.take(this.set);
+  }
+
+  take(set) {
+    this.set = set;
+    const places = set.number.map((_, i) => i);
+    this.order.parentElement.hidden = !set.off;
+    if (set.off && this.order.value === "off") places.sort((a, b) => Math.abs(set.off[b] ?? 0) - Math.abs(set.off[a] ?? 0) || a - b);
+    this.places = places;
+    this.first = 0;
+    const some = set.number.length < set.size ? `${inWords(set.number.length)} of the ${inWords(set.size)} ${set.name} rows, spread over the table.` : `All ${inWords(set.size)} ${set.name} rows.`;
+    this.root.querySelector(".row-hint").textContent = `${some} ${this.meaning()}`;
+    this.show();
+    this.open(places[0]);
+  }
+
+  meaning() {
+    if (!this.set.values) return "";
+    return "The contributions of the columns are Shapley values: they add up from the mean of the training rows to this row.";
+  }
+
+  turn(step) {
+    const last = Math.floor((this.places.length - 1) / ROWS_A_PAGE) * ROWS_A_PAGE;
+    this.first = Math.min(Math.max(0, this.first + step * ROWS_A_PAGE), last);
+    this.show();
+  }
+
+  /** Opens the listed row whose number is the nearest. */
+  goTo(number) {
+    if (!Number.isFinite(number)) return;
+    const { number: all } = this.set;
+    const at = this.places.reduce((best, place, i) => (Math.abs(all[place] - number) < Math.abs(all[this.places[best]] - number) ? i : best), 0);
+    this.first = Math.floor(at / ROWS_A_PAGE) * ROWS_A_PAGE;
+    this.number.value = all[this.places[at]];
+    this.show();
+    this.open(this.places[at]);
+  }
+
+  press(event) {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const at = this.places.indexOf(this.row) + step;
+    if (at < 0 || at >= this.places.length) return;
+    if (at < this.first || at >= this.first + ROWS_A_PAGE) this.turn(step);
+    this.open(this.places[at]);
+    this.list.querySelector('[aria-pressed="true"]')?.focus();
+  }
+
+  show() {
+    const { set } = this;
+    const shown = this.places.slice(this.first, this.first + ROWS_A_PAGE);
+    const head = make("tr", {}, ...["Row", ...(set.truth ? ["Truth"] : []), set.chance ? "Predicted" : `Predicted${set.unit === "prediction" ? "" : `: ${set.unit}`}`].map((name) => make("th", { scope: "col" }, name)));
+    const lines = shown.map((i) => {
+      const button = make("button", { type: "button", class: "link", "data-row": set.number[i], "aria-label": `Row ${set.number[i]}`, click: () => this.open(i, true) }, `${set.number[i]}`);
+      const said = set.chance ? `${set.said[i]} ${percent(set.chance[i])}` : set.said[i];
+      return make("tr", { class: set.isWrong?.[i] ? "is-wrong" : null, click: () => this.open(i) }, make("th", { scope: "row" }, button), ...(set.truth ? [make("td", {}, make("span", { class: "cut" }, set.truth[i]))] : []), make("td", {}, make("span", { class: "cut" }, said)));
+    });
+    this.list.replaceChildren(make("table", {}, make("thead", {}, head), make("tbody", {}, ...lines)));
+    const last = Math.min(this.first + ROWS_A_PAGE, this.places.length);
+    this.root.querySelector(".page-said").textContent = `${this.first + 1}–${last} of ${this.places.length}`;
+    this.mark();
+  }
+
+  mark() {
+    for (const button of this.list.querySelectorAll("button")) {
+      const isOpen = Number(button.dataset.row) === this.set.number[this.row];
+      button.setAttribute("aria-pressed", isOpen);
+      button.closest("tr").classList.toggle("is-open", isOpen);
+    }
+  }
+
+  open(row, isFar = false) {
+    if (row === null || row === undefined) return;
+    this.row = row;
+    this.mark();
+    const { set } = this;
+    const place = make("div", { class: "place" });
+    const cells = set.columns.flatMap((name, column) => [make("dt", {}, name), make("dd", {}, set.cells[column][row])]);
+    this.detail.replaceChildren(
+      make("h3", {}, `Row ${set.number[row]}: ${set.chance ? `${set.said[row]} with probability ${percent(set.chance[row])}` : `${set.unit} ${set.said[row]}`}`),
+      make("p", {}, this.words(row)),
+      place,
+      ...(set.paths ? [make("p", { class: "soft" }, "The sides of the planes on its path:"), make("ol", { class: "conditions" }, ...set.paths[row].map((words) => make("li", {}, words)))] : []),
+      make("details", {}, make("summary", {}, "Values of all columns"), make("dl", { class: "cells" }, ...cells)),
+    );
+    const chart = this.chart(row);
+    if (chart) drawInto(place, chart);
+    if (isFar && this.detail.getBoundingClientRect().top > window.innerHeight * 0.8) this.detail.scrollIntoView({ block: "start" });
+  }
+
+  /** The prediction in words: the truth, and the columns that raised and lowered it most. */
+  words(row) {
+    const { set } = this;
+    const truth = !set.truth ? "" : set.isWrong ? (set.isWrong[row] ? `It is ${set.truth[row]}. ` : "That is right. ") : `The truth is ${set.truth[row]}. `;
+    if (!set.values) return truth;
+    const values = set.values[row];
+    const order = values.map((_, i) => i).filter((i) => values[i]).sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]));
+    const told = (sign) => order.filter((i) => Math.sign(values[i]) === sign).slice(0, FEW_DIGITS).map((i) => `${set.columns[i]} = ${set.cells[i][row]}`);
+    const [up, down] = [told(1), told(-1)];
+    const parts = [...(up.length ? [`raised most by ${up.join(", ")}`] : []), ...(down.length ? [`lowered most by ${down.join(", ")}`] : [])];
+    return `${truth}The ${set.outputs[set.of[row]]} is ${parts.join(", and ") || "that of all rows"}.`;
+  }
+
+  chart(row) {
+    const { set } = this;
+    if (set.members) return this.chartOfMembers(row);
+    if (!set.values) return null;
+    const values = set.values[row];
+    const order = values.map((_, i) => i).filter((i) => values[i]).sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]));
+    const base = set.base[set.of[row]];
+    const places = placesOf([base, ...values]);
+    const told = (number) => `${number < 0 ? "−" : ""}${fixed(number, places)}`;
+    const items = [{ name: "all training rows, mean", dots: [[base, "soft"]], words: told(base) }];
+    let at = base;
+    const step = (name, size) => {
+      items.push({ name, bars: [[at, at + size, size < 0 ? "#d55e00" : "#0072b2"]], words: withSign(size, places) });
+      at += size;
+    };
+    const shown = order.length > MOST_STEPS + 1 ? order.slice(0, MOST_STEPS) : order;
+    for (const i of shown) step(`${set.columns[i]} = ${set.cells[i][row]}`, values[i]);
+    const rest = order.slice(shown.length);
+    if (rest.length) step(`${rest.length} other columns`, rest.reduce((sum, i) => sum + values[i], 0));
+    items.push({ name: "this row", dots: [[set.total[row], "ink"]], words: told(set.total[row]) });
+    const label = `How the ${set.outputs[set.of[row]]} of row ${set.number[row]} adds up`;
+    return { kind: "list", label, x: { label: set.outputs[set.of[row]] }, items };
+  }
+
+  chartOfMembers(row) {
+    const items = this.set.members.map(([weight, said], i) => ({ name: `member ${i + 1}, weight ${inWords(weight, 3)}`, dots: [[said[row], "accent"]], words: inWords(Number(said[row].toPrecision(4))) }));
+    const limits = this.set.chance ? { low: 0, high: 1, label: `probability of ${this.set.said[row]}` } : { label: this.set.unit };
+    return { kind: "list", label: "What the members say", x: limits, items };
+  }
+}

@@ -1,0 +1,197 @@
+"""Cards of a page: a chart each, or one for every choice of rows and of a class, told as the numbers it is drawn of.
+
+A *chart* is a mapping that the page's script reads: `kind` is "plot" (two axes), "list" (named lines below one another)
+or "grid" (counts by two classes). `assets/plot.js`, `list.js` and `grid.js` say what each of them has.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Int, Real
+
+from jaxtree.table.schema import Column
+
+Chart = dict[str, Any]
+
+ACCENT, INK, SOFT = "accent", "ink", "soft"
+"""Colours of the page's theme."""
+
+FEW_DIGITS = 5
+"""Significant digits of a number that is drawn."""
+
+MOST_BINS = 30
+MOST_POINTS = 200
+"""Points of a line that is drawn; of more, as many spread over it."""
+
+MOST_DOTS = 1500
+
+
+class Card(NamedTuple):
+    """A card.
+
+    Attributes:
+        id: Its name in the page.
+        title: Its heading.
+        hint: A sentence below that.
+        choices: What can be chosen: a label, and the names of the options.
+        chosen: The numbers of the options at first.
+        charts: The chart of every choice of options, whose numbers its key joins by commas; "" is that of no choice.
+    """
+
+    id: str
+    title: str
+    hint: str
+    charts: dict[str, Chart]
+    choices: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    chosen: tuple[int, ...] = ()
+
+    def told(self) -> dict[str, Any]:
+        """Returns what the page's script is told of it."""
+        return {
+            "title": self.title,
+            "choices": [[label, list(options)] for label, options in self.choices],
+            "chosen": list(self.chosen),
+            "charts": self.charts,
+        }
+
+
+def card_of_tables(name: str, title: str, hint: str, charts: Sequence[tuple[str, Chart | None]]) -> Card | None:
+    """Returns a card with a chart of each of some tables, of which the last is shown first; None without a chart."""
+    drawn = [(table, chart) for table, chart in charts if chart is not None]
+    if not drawn:
+        return None
+    names = tuple(f"{table} rows" for table, _ in drawn)
+    own = {str(number): chart for number, (_, chart) in enumerate(drawn)}
+    return Card(name, title, hint, own, (("Rows", names),), (len(names) - 1,))
+
+
+def widths_of_cards(number: int) -> list[int]:
+    """Returns how many sixths of a line every card takes, so that all lines are full.
+
+    >>> [widths_of_cards(number) for number in (1, 2, 3, 4, 5, 7)]
+    [[6], [3, 3], [2, 2, 2], [3, 3, 3, 3], [2, 2, 2, 3, 3], [2, 2, 2, 3, 3, 3, 3]]
+    """
+    if number < 3:
+        return [6 // max(number, 1)] * number
+    halves = {0: 0, 1: 4, 2: 2}[number % 3]
+    return [2] * (number - halves) + [3] * halves
+
+
+def compacted(values: Any, digits: int = FEW_DIGITS) -> list[Any]:
+    """Returns numbers that are drawn, in few digits; None for what is not finite.
+
+    >>> compacted([1.0, 1 / 3, np.nan])
+    [1, 0.33333, None]
+    """
+    return [_short(float(value), digits) for value in np.asarray(values, np.float64).tolist()]
+
+
+def _short(value: float, digits: int) -> int | float | None:
+    if not np.isfinite(value):
+        return None
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 2**53 else rounded
+
+
+def with_places(values: Real[np.ndarray, " entry"]) -> list[str]:
+    """Returns numbers in words with as many decimals each, of which the greatest has three digits.
+
+    >>> with_places(np.array([12.345, 0.5])), with_places(np.array([0.0123]))
+    (['12.3', '0.5'], ['0.0123'])
+    """
+    greatest = float(np.abs(values).max(initial=0.0))
+    places = max(0, min(12, 2 - int(np.floor(np.log10(greatest))))) if 0 < greatest < np.inf else 0
+    return [f"{value:z.{places}f}" for value in np.asarray(values).tolist()]
+
+
+def axis(label: str = "", **limits: Any) -> dict[str, Any]:
+    """Returns an axis: its label, and perhaps `low`, `high`, `isWhole` and `ticks`."""
+    return {"label": label} | {name: value for name, value in limits.items() if value is not None}
+
+
+def line(name: str, colour: str, x: Any, y: Any, **more: Any) -> dict[str, Any]:
+    """Returns a series of a plot that joins its points, which are thinned out where they are many."""
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    kept = np.arange(len(x))
+    if len(x) > MOST_POINTS:
+        kept = np.unique(np.linspace(0, len(x) - 1, MOST_POINTS).astype(int))
+    return {
+        "kind": "line",
+        "name": name,
+        "colour": colour,
+        "x": compacted(x[kept], 7),
+        "y": compacted(y[kept], 7),
+    } | more
+
+
+def dots(name: str, colour: str, x: Any, y: Any) -> dict[str, Any]:
+    """Returns a series of a plot of single points, of which as many are kept as can be told apart."""
+    kept = spread(len(x), MOST_DOTS)
+    x, y = np.asarray(x, np.float64)[kept], np.asarray(y, np.float64)[kept]
+    return {"kind": "dots", "name": name, "colour": colour, "x": compacted(x), "y": compacted(y)}
+
+
+def bars(name: str, colour: str, edges: Any, heights: Any) -> dict[str, Any]:
+    """Returns a series of a plot with a bar between every two edges."""
+    edges = compacted(edges, 7)
+    return {"kind": "bars", "name": name, "colour": colour, "x": edges[:-1], "x1": edges[1:], "y": compacted(heights)}
+
+
+def plot(label: str, x: dict[str, Any], y: dict[str, Any], series: list[dict[str, Any]], **more: Any) -> Chart:
+    """Returns a chart of two axes; `more` are `below`, `mark`, `isDiagonal`, `caption` and `value`."""
+    if not np.isfinite(more.get("value", 0.0)):
+        more["value"] = None
+    return {"kind": "plot", "label": label, "x": x, "y": y, "series": series} | more
+
+
+def spread(number: int, most: int) -> Int[np.ndarray, " row"]:
+    """Returns the places of rows, spread evenly over a table where these are more than the most.
+
+    >>> spread(5, 10).tolist(), spread(9, 3).tolist()
+    ([0, 1, 2, 3, 4], [0, 4, 8])
+    """
+    return np.unique(np.linspace(0, max(number - 1, 0), min(number, most)).round().astype(int))
+
+
+def histogram(values: Any, weight: Any = None, most: int = MOST_BINS) -> tuple[Any, Any]:
+    """Returns edges at equal distances and the sum of the weights between every two, of numbers that are finite."""
+    values = np.asarray(values, np.float64)
+    known = np.isfinite(values)
+    if not known.any():
+        return np.array([0.0, 1.0]), np.zeros(1)
+    number = int(np.clip(np.sqrt(known.sum()), 5, most))
+    counts, edges = np.histogram(values[known], number, weights=None if weight is None else weight[known])
+    return edges, counts
+
+
+def ticks_of_times(column: Column, low: float, high: float) -> list[list[Any]] | None:
+    """Returns numbers of a column of dates with the dates there, at the starts of years, months or days.
+
+    None of a column of durations or of numbers.
+    """
+    if column.time is None or column.time.kind == "duration" or not high > low:
+        return None
+    first, last = (np.datetime64(column.time.value(end).replace(tzinfo=None) if column.time.kind == "utc"
+                                 else column.time.value(end)) for end in (low, high))  # fmt: skip
+    days = high - low
+    unit, step, letters = next(own for most, *own in _STEPS if days <= most)
+    starts = np.arange(first.astype(f"datetime64[{unit}]"), last.astype(f"datetime64[{unit}]") + 1, step)
+    starts = starts[(starts >= first) & (starts <= last)]
+    numbers = column.time.numbers(starts.astype("datetime64[s]"))
+    return [
+        [number, str(start)[:letters].replace("T", " ")] for number, start in zip(numbers.tolist(), starts, strict=True)
+    ]
+
+
+_STEPS = (
+    (2, "h", 6, 16),
+    (14, "D", 2, 10),
+    (70, "D", 14, 10),
+    (800, "M", 1, 7),
+    (2500, "M", 6, 7),
+    (7500, "Y", 1, 4),
+    (40_000, "Y", 5, 4),
+    (np.inf, "Y", 25, 4),
+)
+"""For dates over so many days at most: the unit, the number of units between ticks, and the letters that these have."""

@@ -1,0 +1,269 @@
+"""Pages of models: one whole file, whose numbers are scikit-learn's and the model's own."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import confusion_matrix, r2_score, roc_auc_score
+
+from jaxtree import (
+    BoostedEnsembleClassifier,
+    BoostedEnsembleRegressor,
+    DecisionTreeClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingDistribution,
+    GradientBoostingRanker,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    SoftTreeClassifier,
+    to_html,
+)
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.page.of_survival import Times, baseline_hazard, concordance, kaplan_meier
+from tests.page.pages import HOSTILE, elements_of, table, told_by
+
+X, Y = table()
+X_VAL, Y_VAL = table(seed=1)
+NUMBER = X["tall"] ** 2 + (X["hue"] == "red")
+FEW = {"n_estimators": 12, "max_depth": 3, "min_samples_leaf": 5}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return GradientBoostingClassifier(**FEW).fit(X, Y, eval_set=[(X_VAL, Y_VAL), (X, Y)])
+
+
+@pytest.fixture(scope="module")
+def page(model):
+    return to_html(model, X, Y, X_val=X_VAL, y_val=Y_VAL, title="Three & more")
+
+
+@pytest.fixture(scope="module")
+def cards(page):
+    return told_by(page)["cards"]
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(page):
+    assert page.startswith("<!doctype html>") and "<title>Three &amp; more</title>" in page
+    assert not re.search(r"https?:|//www|src=|href=|@import|url\(", page)
+    assert elements_of(page).names.count("script") == 2
+    assert "hessian" not in re.sub(r'<table class="parameters">.*?</table>', "", page, flags=re.DOTALL)
+
+
+def test_a_confusion_matrix_is_scikit_learn_s(model, cards):
+    charts = cards["confusion"]["charts"]
+    for place, (rows, target) in enumerate([(X, Y), (X_VAL, Y_VAL)]):
+        chart = charts[str(place)]
+        np.testing.assert_array_equal(chart["cells"], confusion_matrix(target, model.predict(rows)))
+        assert chart["value"] == pytest.approx(model.score(rows, target))
+    assert chart["names"] == ["low", "middle", "top"]
+
+
+def test_areas_and_calibration_are_scikit_learn_s(model, cards):
+    chance = model.predict_proba(X_VAL)
+    for place, name in enumerate(model.classes_):
+        area = roc_auc_score(name == Y_VAL, chance[:, place])
+        assert cards["roc"]["charts"][f"1,{place}"]["value"] == pytest.approx(area, abs=1e-12)
+        share, mean = calibration_curve(name == Y_VAL, chance[:, place], n_bins=10)
+        drawn = cards["calibration"]["charts"][f"1,{place}"]
+        number = np.array([own for own in drawn["below"]["counts"] if own])
+        (curve, _) = drawn["series"]
+        np.testing.assert_allclose(curve["x"], mean[number >= 5], rtol=1e-6)
+        np.testing.assert_allclose(curve["y"], share[number >= 5], rtol=1e-6, atol=1e-9)
+
+
+def test_weights_count_and_rows_of_weight_0_are_left_out(model):
+    weight = np.arange(300) % 3
+    told = told_by(to_html(model, X, Y, sample_weight=weight))
+    chart = told["cards"]["confusion"]["charts"]["0"]
+    np.testing.assert_allclose(chart["cells"], confusion_matrix(Y, model.predict(X), sample_weight=weight))
+    assert told["rows"][0]["size"] == 200 and all(number % 3 for number in told["rows"][0]["number"])
+    with pytest.raises(InvalidInputError, match="sample_weight"):
+        to_html(model, X, Y, sample_weight=np.where(weight, weight, np.nan))
+    with pytest.raises(InvalidTypeError, match="'group' of boosted trees, got DecisionTreeClassifier"):
+        to_html(DecisionTreeClassifier(max_depth=1).fit(X, Y), X, Y, group=weight)
+
+
+def test_the_curve_has_the_losses_of_every_evaluation(model, cards):
+    chart = cards["curve"]["charts"][""]
+    losses = [next(iter(metrics.values())) for metrics in model.evals_result_.values()]
+    for series, own in zip(chart["series"], losses, strict=True):
+        np.testing.assert_allclose(series["y"], own, rtol=1e-6)
+    assert chart["mark"] == 1 + int(np.argmin(losses[0])) and "of 12" in chart["caption"]
+    twice = GradientBoostingClassifier(**FEW).fit(X, Y, eval_set={"test": (X_VAL, Y_VAL)}, eval_metric="accuracy")
+    assert {"curve", "curve-1"} <= set(told_by(to_html(twice))["cards"])
+
+
+def test_shapley_values_of_a_row_add_up_to_its_score(model, page):
+    rows = told_by(page)["rows"][1]
+    scores = model.raw_scores(X_VAL)
+    for place, number in enumerate(rows["number"]):
+        output = rows["of"][place]
+        assert model.classes_[output] == rows["said"][place] == model.predict(X_VAL)[number]
+        total = rows["base"][output] + sum(rows["values"][place])
+        assert total == pytest.approx(scores[number, output], abs=1e-6)
+        assert rows["total"][place] == pytest.approx(scores[number, output], abs=1e-6)
+    assert rows["cells"][2][0] == X_VAL["hue"].iloc[rows["number"][0]]
+
+
+def test_a_dependence_is_the_mean_probability_of_changed_rows(model, cards):
+    rows = X.iloc[np.unique(np.linspace(0, 299, 200).round().astype(int))].copy()
+    chart = cards["dependence-0"]["charts"][""]
+    assert cards["dependence-0"]["title"] == "tall"
+    for place in (0, 7):
+        rows["tall"] = chart["series"][0]["x"][place]
+        expected = model.predict_proba(rows).mean(axis=0)
+        drawn = [series["y"][place] for series in chart["series"] if series["name"]]
+        np.testing.assert_allclose(drawn, expected, rtol=0.05)
+    items = {item["name"]: item for item in cards["dependence-2"]["charts"][""]["items"]}
+    rows = (
+        X.iloc[np.unique(np.linspace(0, 299, 200).round().astype(int))]
+        .assign(hue="red")
+        .astype({"hue": X["hue"].dtype})
+    )
+    found = [value for value, _ in items["red"]["dots"]]
+    np.testing.assert_allclose(found, model.predict_proba(rows).mean(axis=0), rtol=1e-4)
+    assert float(items["red"]["words"].rstrip("%")) == pytest.approx(100 * (X["hue"] == "red").mean(), abs=0.05)
+
+
+def test_numbers_have_their_residuals():
+    model = GradientBoostingRegressor(**FEW).fit(X, NUMBER)
+    told = told_by(to_html(model, X, NUMBER))
+    chart = told["cards"]["predictions"]["charts"]["0"]
+    assert chart["value"] == pytest.approx(r2_score(NUMBER, model.predict(X)))
+    np.testing.assert_allclose(chart["series"][0]["x"], NUMBER, rtol=1e-4)
+    np.testing.assert_allclose(chart["series"][0]["y"], model.predict(X), rtol=1e-4)
+    assert sum(told["cards"]["residuals"]["charts"]["0"]["series"][0]["y"]) == 300
+
+
+def test_distributions_say_how_many_targets_their_intervals_hold():
+    model = GradientBoostingDistribution(**FEW).fit(X, NUMBER)
+    told = told_by(to_html(model, X, NUMBER))
+    low, high = model.predict_dist(X).interval(0.9).T
+    inside = np.mean((low <= NUMBER) & (high >= NUMBER))
+    assert told["cards"]["coverage"]["charts"]["0"]["value"] == pytest.approx(inside, abs=1e-9)
+    below = model.predict_dist(X).cdf(NUMBER.to_numpy())
+    expected = np.histogram(below, 10, (0, 1))[0] / 300
+    np.testing.assert_allclose(told["cards"]["pit"]["charts"]["0"]["series"][0]["y"], expected, rtol=1e-4)
+
+
+def test_survival_has_concordance_and_kaplan_and_meier_s_curves():
+    rng = np.random.default_rng(0)
+    time, event = rng.exponential(np.exp(X["tall"])), (rng.random(300) < 0.7).astype(int)
+    model = GradientBoostingRegressor(**FEW, loss="cox").fit(X, time, event=event)
+    told = told_by(to_html(model, X, time, event=event))
+    chart = told["cards"]["survival"]["charts"]["0"]
+    risk = model.predict(X)
+    first, second = np.nonzero((time[:, None] < time) & (event[:, None] == 1))
+    expected = np.mean((risk[first] > risk[second]) + 0.5 * (risk[first] == risk[second]))
+    assert chart["value"] == pytest.approx(expected)
+    assert told["rows"][0]["truth"][0].endswith("event" if event[0] else "or later")
+    assert sum(series["kind"] == "steps" for series in chart["series"]) == 4
+
+
+def test_kaplan_and_meier_s_curve_is_that_of_the_book():
+    """Remission times of Freireich et al. (1963), as in Kleinbaum and Klein, Survival Analysis, table 2.1."""
+    time = np.array([6, 6, 6, 7, 10, 13, 16, 22, 23, 6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35], float)
+    is_event = np.arange(21) < 9
+    times, left = kaplan_meier(time, is_event, np.ones(21))
+    assert times.tolist() == [0, 6, 7, 10, 13, 16, 22, 23, 35]
+    np.testing.assert_allclose(left[1:-1], [0.8571, 0.8067, 0.7529, 0.6902, 0.6275, 0.5378, 0.4482], atol=5e-5)
+
+
+def test_a_baseline_of_equal_risks_is_nelson_and_aalen_s():
+    times = Times(np.array([1.0, 2.0, 3.0]), np.array([True, False, True]), np.ones(3), np.ones(3))
+    at, hazard = baseline_hazard(times)
+    assert at.tolist() == [1, 3] and hazard.tolist() == pytest.approx([1 / 3, 1 / 3 + 1])
+    assert concordance(times) == 0.5
+
+
+def test_ranks_have_the_gain_of_every_group():
+    group, target = np.arange(300) // 10, np.digitize(X["tall"], [-0.5, 0.5])
+    model = GradientBoostingRanker(**FEW).fit(X, target, group=group)
+    told = told_by(to_html(model, X, target, group=group))
+    value = told["cards"]["ndcg"]["charts"]["0"]["value"]
+    assert value == pytest.approx(model.score(X, target, group=group), abs=1e-6)
+    assert {"ranks", "worst"} <= set(told["cards"])
+
+
+def test_a_forest_has_its_own_curve_and_rows_out_of_bag():
+    forest = RandomForestClassifier(7, max_depth=4, random_state=0, oob_score=True).fit(X, Y)
+    told = told_by(to_html(forest, X, Y, X_val=X_VAL, y_val=Y_VAL))
+    curves = {series["name"]: series["y"] for series in told["cards"]["curve"]["charts"][""]["series"]}
+    assert curves["training rows"][-1] == pytest.approx(1 - forest.score(X, Y), abs=1e-6)
+    assert curves["validation rows"][-1] == pytest.approx(1 - forest.score(X_VAL, Y_VAL), abs=1e-6)
+    assert curves["out of bag"][-1] == pytest.approx(1 - forest.oob_score_, abs=1e-6)
+    assert curves["training rows"][0] == pytest.approx(1 - forest.estimators_[0].score(X, Y), abs=1e-6)
+
+
+@pytest.mark.parametrize("of_classes", [True, False])
+def test_an_ensemble_has_its_members(of_classes):
+    kind, blank = BoostedEnsembleRegressor, GradientBoostingRegressor
+    if of_classes:
+        kind, blank = BoostedEnsembleClassifier, GradientBoostingClassifier
+    target = Y if of_classes else NUMBER
+    model = kind([blank(4, max_depth=2), blank(6, max_depth=3)], [1, 3]).fit(X, target)
+    told = told_by(to_html(model, X, target))
+    weights = [item["words"] for item in told["cards"]["members"]["charts"][""]["items"]]
+    assert weights == ["0.25", "0.75"] and ("members" in told["rows"][0]) == of_classes
+    if not of_classes:
+        rows = told["rows"][0]
+        np.testing.assert_allclose(rows["total"], model.predict(X)[rows["number"]], rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_hardened_tree_shows_its_planes():
+    tree = SoftTreeClassifier(depth=2, max_epochs=5, random_state=0).fit(X, Y).harden()
+    page = to_html(tree, X, Y)
+    told = told_by(page)
+    assert "smaller terms" in page and len(told["rows"][0]["paths"][0]) == 2
+    assert f"{tree.score(X, Y):.4f}" in page
+
+
+def test_trees_say_what_nodes_add_to_the_score(model, page):
+    assert re.findall(r"<h3>(Tree \d+)</h3>", page) == ["Tree 0", "Tree 1", "Tree 2"]
+    assert re.findall(r"<h3>(Tree \d+)</h3>", to_html(model, tree=11)) == ["Tree 11"]
+    rows = model.forest_[0].num_rows
+    assert f"{int(rows[1])} rows" in page and "of a row that ends there" in page
+    with pytest.raises(InvalidInputError, match="tree must be a whole number from 0 to 11, got 12"):
+        to_html(model, tree=12)
+
+
+def test_without_targets_a_page_has_all_but_how_right_it_is(model):
+    told = told_by(to_html(model, X))
+    assert {"dependence-0", "swarm", "curve"} <= set(told["cards"])
+    assert not {"confusion", "roc", "calibration"} & set(told["cards"])
+    assert "truth" not in told["rows"][0] and "off" not in told["rows"][0]
+    tree = to_html(DecisionTreeClassifier(max_depth=2).fit(X, Y), X)
+    assert "dependence-0" in told_by(tree)["cards"]
+    with pytest.raises(InvalidInputError, match="X_val and y_val go together"):
+        to_html(model, X_val=X)
+
+
+def test_rows_of_one_class_and_one_row_have_a_page(model):
+    told = told_by(to_html(model, X[Y == "low"], Y[Y == "low"], X_val=X[:1], y_val=["another"]))
+    assert "No curve" in told["cards"]["roc"]["charts"]["0,0"]["caption"]
+    assert told["cards"]["confusion"]["charts"]["1"]["names"][-1] == "not seen in fit"
+    assert told["rows"][1]["truth"] == ["not seen in fit"]
+    assert (
+        "predictions" in told_by(to_html(GradientBoostingRegressor(**FEW).fit(X, NUMBER), X[:1], NUMBER[:1]))["cards"]
+    )
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_targets_that_are_no_numbers_are_refused(value):
+    model, target = GradientBoostingRegressor(2, max_depth=1).fit(X, NUMBER), NUMBER.copy()
+    target[3] = value
+    with pytest.raises(InvalidInputError, match="y"):
+        to_html(model, X, target)
+
+
+def test_names_cannot_break_the_page():
+    rows = X.rename(columns={"tall": HOSTILE, "hue": "<!--", "wide": 'a "quoted" & very long name ' * 9})
+    classes = np.where(Y == "low", HOSTILE, "<img src=x onerror=alert(1)>")
+    model = GradientBoostingClassifier(2, min_samples_leaf=5).fit(rows, classes)
+    page = to_html(model, rows, classes, title=HOSTILE)
+    names = elements_of(page).names
+    assert "img" not in names and names.count("script") == 2 and 'id="broken"' not in page
+    assert set(told_by(page)["rows"][0]["columns"]) == set(rows.columns)
