@@ -19,8 +19,7 @@ xla::ffi::Error ForCodes(const xla::ffi::AnyBuffer& codes, const Run& run) {
   switch (codes.element_type()) {
     case xla::ffi::DataType::U8: return run(uint8_t{});
     case xla::ffi::DataType::U16: return run(uint16_t{});
-    case xla::ffi::DataType::S32: return run(int32_t{});
-    default: return xla::ffi::Error::InvalidArgument("codes must be uint8, uint16 or int32");
+    default: return xla::ffi::Error::InvalidArgument("codes must be uint8 or uint16");
   }
 }
 

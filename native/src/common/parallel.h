@@ -31,12 +31,25 @@ class Threads {
   xla::ffi::ThreadPool* pool_;
 };
 
+// A function of the number of a piece, by reference. What divides work among threads is compiled once for all of them.
+class PieceWork {
+ public:
+  template <typename Work>
+  PieceWork(const Work& work)
+      : work_(&work), call_([](const void* work, int64_t piece) { (*static_cast<const Work*>(work))(piece); }) {}
+
+  void operator()(int64_t piece) const { call_(work_, piece); }
+
+ private:
+  const void* work_;
+  void (*call_)(const void* work, int64_t piece);
+};
+
 // Calls work(0), ..., work(count - 1), on as many threads as are free, and returns when all have ended.
 //
 // The caller takes pieces too, and waits for begun ones only: it may itself be a thread of the pool, and others of the
 // pool may never come to help. A helper that comes late finds nothing left and touches nothing.
-template <typename Work>
-void ForEach(Threads& pool, int64_t count, const Work& work) {
+inline void ForEach(Threads& pool, int64_t count, PieceWork work) {
   struct Progress {
     std::atomic<int64_t> next{0};
     std::mutex mutex;
@@ -49,7 +62,7 @@ void ForEach(Threads& pool, int64_t count, const Work& work) {
     return;
   }
   auto progress = std::make_shared<Progress>();
-  auto take_pieces = [progress, count, &work]() {
+  auto take_pieces = [progress, count, work]() {
     int64_t own = 0;
     for (int64_t piece; (piece = progress->next.fetch_add(1)) < count; ++own) work(piece);
     if (own == 0) return;
@@ -64,8 +77,7 @@ void ForEach(Threads& pool, int64_t count, const Work& work) {
 }
 
 // The same, on one thread where it does not pay.
-template <typename Work>
-void ForEachIf(bool pays, Threads& pool, int64_t count, const Work& work) {
+inline void ForEachIf(bool pays, Threads& pool, int64_t count, PieceWork work) {
   if (pays) return ForEach(pool, count, work);
   for (int64_t piece = 0; piece < count; ++piece) work(piece);
 }
