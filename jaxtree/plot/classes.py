@@ -9,10 +9,18 @@ from sklearn.metrics import auc, roc_curve
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.export.answers import shortened_name
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.explained import class_labels
-from jaxtree.plot.style import BLUE, axes_to_draw_in, calm, draw_legend, draw_legend_beside, grey, name_axes
+from jaxtree.plot.style import (
+    BLUE,
+    axes_to_draw_in,
+    calm,
+    draw_legend,
+    draw_legend_beside,
+    grey,
+    legend_name,
+    name_axes,
+)
 
 NORMAL_QUANTILE = 1.959964
 """That of 0.975, for intervals of 95 %."""
@@ -68,13 +76,13 @@ def plot_roc(
         ['0, area 1.000', '1, area 0.960', '2, area 0.960']
     """
     found = _one_by_one(estimator, X, y, of_class, sample_weight)
-    ax = axes_to_draw_in(ax, (5.6, 4.4))
+    is_new, ax = ax is None, axes_to_draw_in(ax, (5.6, 4.4))
     ax.plot([0, 1], [0, 1], color=grey(), linestyle=":", linewidth=1.2, zorder=1)
     for own in found:
         wrong, right, _ = roc_curve(own.is_own, own.share, sample_weight=own.weight)
-        label = f"{shortened_name(own.name, 28)}, area {auc(wrong, right):.3f}"
+        label = f"{legend_name(own.name)}, area {auc(wrong, right):.3f}"
         ax.plot(wrong, right, color=_colour(own, found), linewidth=1.8, label=label, zorder=2)
-    _finish(ax, found)
+    _finish(ax, found, is_new=is_new)
     name = found[0].name if len(found) == 1 else "the class"
     name_axes(ax, f"share of others taken for {name}", f"share of {name} found")
     return ax
@@ -122,7 +130,7 @@ def plot_calibration(
     if num_bins < 1:
         raise InvalidInputError(f"num_bins must be at least 1, got {num_bins}")
     found = _one_by_one(estimator, X, y, of_class, sample_weight)
-    ax = axes_to_draw_in(ax, (5.6, 4.4))
+    is_new, ax = ax is None, axes_to_draw_in(ax, (5.6, 4.4))
     ax.plot([0, 1], [0, 1], color=grey(), linestyle=":", linewidth=1.2, zorder=1)
     for own in found:
         mean, share, number = _binned(own, num_bins)
@@ -133,9 +141,9 @@ def plot_calibration(
             counts, edges = np.histogram(own.share, 20, (0, 1), weights=own.weight)
             bars = {"color": grey(), "alpha": 0.45, "zorder": 0, "align": "edge", "linewidth": 0}
             ax.bar(edges[:-1], 0.12 * counts / max(counts.max(), 1e-300), np.diff(edges), **bars)
-        label = shortened_name(own.name, 28)
+        label = legend_name(own.name)
         ax.plot(mean, share, color=colour, linewidth=1.4, marker="o", markersize=4.5, label=label, zorder=3)
-    _finish(ax, found, has_legend=len(found) > 1)
+    _finish(ax, found, is_new=is_new, has_legend=len(found) > 1)
     of_class = f" of {found[0].name}" if len(found) == 1 else ""
     name_axes(ax, f"predicted probability{of_class}", f"share{of_class or ' of the class'}")
     return ax
@@ -172,11 +180,11 @@ def _colour(own: _OneClass, found: list[_OneClass]) -> str:
     return BLUE if len(found) == 1 else colour_of_class(own.place)
 
 
-def _finish(ax: Axes, found: list[_OneClass], *, has_legend: bool = True) -> None:
+def _finish(ax: Axes, found: list[_OneClass], *, is_new: bool, has_legend: bool = True) -> None:
     calm(ax)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.04))
     if len(found) > 5:
-        draw_legend_beside(ax, ncols=-(-len(found) // 18))
+        draw_legend_beside(ax, is_new=is_new)
     elif has_legend:
         draw_legend(ax, loc="best")
 

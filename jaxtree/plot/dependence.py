@@ -23,6 +23,8 @@ from jaxtree.plot.style import (
     draw_legend,
     draw_legend_beside,
     grey,
+    height_of_rows,
+    legend_name,
     name_axes,
     name_rows,
     round_ticks,
@@ -105,13 +107,8 @@ def plot_dependence(
     own, present = schema.columns[place], cells_of(schema, place, rows)
     answers = _answers(estimator, rows, place, _values_to_try(own, present), (of_class, num_lines))
     if own.kind == "numeric":
-        ax = axes_to_draw_in(ax)
-        _draw_curve(ax, own, present, answers)
-    else:
-        number = min(len(answers.tried), MOST_CATEGORIES)
-        ax = axes_to_draw_in(ax, (6.0, 1.2 + 0.36 * number))
-        _draw_categories(ax, own, present, answers)
-    return ax
+        return _draw_curve(ax, own, present, answers)
+    return _draw_categories(ax, own, present, answers)
 
 
 def _values_to_try(column: Column, present: Float[np.ndarray, " row"]) -> Float64[np.ndarray, " value"]:
@@ -155,14 +152,15 @@ def _name_of(answers: _Answers) -> str:
     return "mean probability" if len(answers.labels) > 1 else f"mean probability of {answers.labels[0]}"
 
 
-def _draw_curve(ax: Axes, column: Column, present: Float[np.ndarray, " row"], answers: _Answers) -> None:
+def _draw_curve(ax: Axes | None, column: Column, present: Float[np.ndarray, " row"], answers: _Answers) -> Axes:
+    is_new, ax = ax is None, axes_to_draw_in(ax)
     known = ~np.isnan(answers.tried)
     x, several = drawn_numbers(column, answers.tried[known]), len(answers.labels) > 1
     if answers.of_rows.shape[1] and not several:
         ax.plot(x, answers.of_rows[known], color=grey(), linewidth=0.6, alpha=0.6, zorder=1)
     for place, label in enumerate(answers.labels):
         how = {"color": colour_of_class(place) if several else BLUE, "linewidth": 2.0}
-        ax.plot(x, answers.means[known, place], label=shortened_name(label) if several else None, zorder=3, **how)
+        ax.plot(x, answers.means[known, place], label=legend_name(label) if several else None, zorder=3, **how)
         if not known.all():
             ax.axhline(answers.means[-1, place], linestyle="--", label=None, **{**how, "linewidth": 1.2})
     _draw_histogram(ax, drawn_numbers(column, present[~np.isnan(present)]))
@@ -170,12 +168,13 @@ def _draw_curve(ax: Axes, column: Column, present: Float[np.ndarray, " row"], an
         ax.plot([], [], color=grey(), linestyle="--", linewidth=1.2, label="where it is missing")
     calm(ax)
     if several:
-        draw_legend_beside(ax, ncols=-(-len(answers.labels) // 18))
+        draw_legend_beside(ax, is_new=is_new)
     elif not known.all():
         draw_legend(ax)
     name_numbers(ax, "x", column)
     name_axes(ax, y=_name_of(answers))
     round_ticks(ax, "y")
+    return ax
 
 
 def _draw_histogram(ax: Axes, values: Float[np.ndarray, " row"]) -> None:
@@ -190,7 +189,7 @@ def _draw_histogram(ax: Axes, values: Float[np.ndarray, " row"]) -> None:
     ax.set_ylim(low - HEIGHT_OF_BARS / (1 - HEIGHT_OF_BARS) * (high - low), high)
 
 
-def _draw_categories(ax: Axes, column: Column, present: Float[np.ndarray, " row"], answers: _Answers) -> None:
+def _draw_categories(ax: Axes | None, column: Column, present: Float[np.ndarray, " row"], answers: _Answers) -> Axes:
     several = len(answers.labels) > 1
     has_order = column.kind in ("ordered", "boolean")
     order = np.arange(len(answers.tried)) if has_order else np.argsort(-answers.means[:, 0], kind="stable")
@@ -198,7 +197,8 @@ def _draw_categories(ax: Axes, column: Column, present: Float[np.ndarray, " row"
     for value in answers.tried[order].tolist():
         is_one = np.isnan(present) if np.isnan(value) else present == value
         word = "missing" if np.isnan(value) else value_in_words(column.categories[int(value)])
-        names.append(f"{shortened_name(word)} ({is_one.mean():.0%})")
+        names.append(f"{shortened_name(word)}\N{NO-BREAK SPACE}({is_one.mean():.0%})")
+    is_new, ax = ax is None, axes_to_draw_in(ax, (6.0, height_of_rows(names, 0.36, 1.2)))
     for row, value in enumerate(order.tolist()):
         if answers.of_rows.shape[1] and not several:
             ax.plot(answers.of_rows[value], [row] * answers.of_rows.shape[1], "|", color=grey(), markersize=7, zorder=1)
@@ -210,6 +210,7 @@ def _draw_categories(ax: Axes, column: Column, present: Float[np.ndarray, " row"
     name_rows(ax, names)
     ax.grid(visible=True, axis="y")
     if several:
-        draw_legend_beside(ax, ncols=-(-len(answers.labels) // 18))
+        draw_legend_beside(ax, is_new=is_new)
     name_axes(ax, _name_of(answers), column.name)
     round_ticks(ax, "x")
+    return ax

@@ -8,9 +8,8 @@ from matplotlib.ticker import MaxNLocator
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.answers import shortened_name
 from jaxtree.export.pictures import colour_of_class
-from jaxtree.plot.style import axes_to_draw_in, calm, draw_legend, grey, name_axes
+from jaxtree.plot.style import axes_to_draw_in, calm, draw_legend, grey, legend_name, name_axes
 
 
 def plot_learning_curve(estimator: Any, metric: str | None = None, *, ax: Axes | None = None) -> Axes:
@@ -78,7 +77,7 @@ def _draw(ax: Axes | None, curves: dict[str, Any], mark: tuple[int, str] | None,
     ax = axes_to_draw_in(ax)
     for place, (name, curve) in enumerate(curves.items()):
         rounds = range(1, len(curve) + 1)
-        ax.plot(rounds, curve, color=colour_of_class(place), linewidth=1.8, label=shortened_name(name))
+        ax.plot(rounds, curve, color=colour_of_class(place), linewidth=1.8, label=legend_name(name))
     if mark is not None:
         ax.axvline(mark[0], color=grey(), linestyle=":", linewidth=1.4, label=mark[1])
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

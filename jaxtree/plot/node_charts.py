@@ -18,7 +18,8 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import group_codes
 from jaxtree.export.pictures import PicturedNode, colour_of_class
 from jaxtree.plot.style import BLUE, GREY, ORANGE, unit_of_times
-from jaxtree.plot.tree_layout import size_of_text
+from jaxtree.plot.tree_layout import FontSize, size_of_text
+from jaxtree.table.numerals import decimals_together
 from jaxtree.table.schema import Column
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.model import FittedModel
@@ -160,7 +161,7 @@ def frame_of_chart(node: PicturedNode, rows: ChartedRows, middle: float, top: fl
     return Frame(middle - WIDTH / 2, top, WIDTH, HEIGHT_OF_BAR if is_bar else HEIGHT)
 
 
-def draw_chart(ax: Axes, frame: Frame, node: PicturedNode, rows: ChartedRows, fontsize: float) -> None:
+def draw_chart(ax: Axes, frame: Frame, node: PicturedNode, rows: ChartedRows, fontsize: FontSize) -> None:
     """Draws the chart of a node.
 
     Args:
@@ -191,7 +192,7 @@ def draw_chart(ax: Axes, frame: Frame, node: PicturedNode, rows: ChartedRows, fo
 
 
 def _draw_numbers(
-    ax: Axes, frame: Frame, number: int, own: Int[np.ndarray, " some"], rows: ChartedRows, fontsize: float
+    ax: Axes, frame: Frame, number: int, own: Int[np.ndarray, " some"], rows: ChartedRows, fontsize: FontSize
 ) -> None:
     """The rows of a node by the number that it asks about."""
     values, target = rows.values[number][own], rows.target[own]
@@ -302,31 +303,33 @@ def _draw_line(ax: Axes, frame: Frame, edges: Any, value: float) -> None:
     ax.add_patch(Polygon(mark, facecolor="black", edgecolor="none", zorder=6))
 
 
-def _draw_ticks(ax: Axes, frame: Frame, edges: Any, fontsize: float, column: Column | None) -> None:
+def _draw_ticks(ax: Axes, frame: Frame, edges: Any, fontsize: FontSize, column: Column | None) -> None:
     """A line below the chart, and a round number near each of its ends, if there is room for two."""
     ax.plot([frame.left, frame.left + frame.width], [frame.bottom] * 2, color=GREY, linewidth=0.6, zorder=4)
     unit = 1.0 if column is None or column.time is None else unit_of_times(float(edges[-1] - edges[0]))[0]
     ticks = unit * MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(edges[0] / unit, edges[-1] / unit)
     ticks = ticks[(ticks >= edges[0]) & (ticks <= edges[-1])]
-    is_long, taken = bool(edges[-1] - edges[0] > FEWEST_DAYS), frame.left
-    for tick in ticks[:: max(1, len(ticks) - 1)][:2].tolist():
-        words = _tick_in_words(tick, column, is_long)
-        half = size_of_text(words, fontsize)[0] / 2
+    chosen = ticks[:: max(1, len(ticks) - 1)][:2].tolist()
+    taken = frame.left
+    for tick, words in zip(chosen, _in_words(chosen, column, float(edges[-1] - edges[0])), strict=True):
+        half = size_of_text(words, fontsize.laid_out)[0] / 2
         x = frame.left + frame.width * (tick - edges[0]) / (edges[-1] - edges[0])
         middle = min(max(x, frame.left + half), frame.left + frame.width - half)
         if middle - half >= taken:
             ax.plot([x, x], [frame.bottom, frame.bottom + 1.6], color=GREY, linewidth=0.6, zorder=4)
-            ax.text(middle, frame.bottom + 4.6, words, ha="center", va="top", fontsize=fontsize, color="#3a3a3a",
-                    zorder=6, parse_math=False)  # fmt: skip
-            taken = middle + half + fontsize
+            look = {"fontsize": fontsize.drawn, "color": "#3a3a3a", "zorder": 6, "ha": "center", "va": "top"}
+            ax.text(middle, frame.bottom + 4.6, words, parse_math=False, **look)
+            taken = middle + half + fontsize.laid_out
 
 
 FEWEST_DAYS = 4.0
 """Days that a chart of dates spans before its ticks are written without the time of day."""
 
 
-def _tick_in_words(tick: float, column: Column | None, is_long: bool) -> str:
+def _in_words(ticks: list[float], column: Column | None, span: float) -> list[str]:
+    """Writes numbers so that they can be told apart, and days as dates."""
     if column is None or column.time is None:
-        return f"{tick:.6g}"
-    is_day = is_long and column.time.kind != "duration"
-    return column.time.in_words(float(round(tick)) if is_day else tick).removesuffix(" UTC")[: 10 if is_day else None]
+        return decimals_together(ticks, 3)
+    is_day = span > FEWEST_DAYS and column.time.kind != "duration"
+    words = [column.time.in_words(float(round(tick)) if is_day else tick).removesuffix(" UTC") for tick in ticks]
+    return [word[:10] for word in words] if is_day else words

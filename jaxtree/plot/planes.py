@@ -11,11 +11,10 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.answers import shortened_name
 from jaxtree.export.conditions import features_of
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.numbers import cells_of, drawn_numbers, name_numbers, place_of, with_value
-from jaxtree.plot.style import BLUES, axes_to_draw_in, calm, draw_legend, draw_legend_beside, draw_scale
+from jaxtree.plot.style import BLUES, axes_to_draw_in, calm, draw_legend, draw_legend_beside, draw_scale, legend_name
 from jaxtree.table.schema import Schema
 
 STRENGTH = 0.55
@@ -72,11 +71,10 @@ def plot_decision_boundary(
     shown = [schema.columns[place] for place in across]
     drawn = [drawn_numbers(column, side) for column, side in zip(shown, sides, strict=True)]
     points = np.stack([drawn_numbers(column, own[:, side]) for side, column in enumerate(shown)], axis=1)
-    ax = axes_to_draw_in(ax)
     if is_classifier(estimator):
-        _draw_classes(ax, estimator.classes_.tolist(), drawn, estimator.predict_values(plane), points, y)
+        ax = _draw_classes(ax, estimator.classes_.tolist(), drawn, estimator.predict_values(plane), points, y)
     else:
-        _draw_numbers(ax, drawn, estimator.predict_values(plane)[:, 0], points, y)
+        ax = _draw_numbers(axes_to_draw_in(ax), drawn, estimator.predict_values(plane)[:, 0], points, y)
     for axis, column in zip("xy", shown, strict=True):
         name_numbers(ax, axis, column)
     calm(ax, grid=False)
@@ -136,25 +134,27 @@ def _side(value: Float[np.ndarray, " row"], resolution: int, margin: float) -> F
     return np.linspace(low - beyond, high + beyond, resolution)
 
 
-def _draw_classes(ax: Axes, names: list, sides: list, shares: Any, rows: Any, y: Any) -> None:
+def _draw_classes(ax: Axes | None, names: list, sides: list, shares: Any, rows: Any, y: Any) -> Axes:
+    is_new, ax = ax is None, axes_to_draw_in(ax)
     colours = np.array([to_rgb(colour_of_class(place)) for place in range(len(names))])
     mixed = 1 - STRENGTH * (1 - shares @ colours)
     image = mixed.reshape(sides[1].size, sides[0].size, 3)
     ax.pcolormesh(*sides, np.clip(image, 0, 1), shading="nearest", rasterized=True)
     if y is None:
-        return
+        return ax
     given = np.asarray(y)
     for place, name in enumerate(names):
         chosen = given == name
         mark = {"s": 22, "color": colours[place], "edgecolor": "white", "linewidth": 0.6}
-        ax.scatter(*rows[chosen].T, label=shortened_name(str(name)), **mark)
+        ax.scatter(*rows[chosen].T, label=legend_name(name), **mark)
     if len(names) > 6:
-        draw_legend_beside(ax, ncols=-(-len(names) // 18))
+        draw_legend_beside(ax, is_new=is_new)
     else:
         draw_legend(ax, frameon=True, framealpha=0.9, edgecolor="none")
+    return ax
 
 
-def _draw_numbers(ax: Axes, sides: list, means: Any, rows: Any, y: Any) -> None:
+def _draw_numbers(ax: Axes, sides: list, means: Any, rows: Any, y: Any) -> Axes:
     given = None if y is None else np.asarray(y, np.float64).ravel()
     whole = means if given is None else np.concatenate([means, given])
     shades = {"cmap": BLUES, "vmin": whole.min(), "vmax": whole.max()}
@@ -163,3 +163,4 @@ def _draw_numbers(ax: Axes, sides: list, means: Any, rows: Any, y: Any) -> None:
     if given is not None:
         ax.scatter(*rows.T, s=22, c=given, edgecolor="white", linewidth=0.6, **shades)
     draw_scale(ax, drawn, "predicted")
+    return ax

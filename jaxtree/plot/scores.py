@@ -9,7 +9,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.answers import shortened_name
-from jaxtree.plot.style import BLUE, ORANGE, axes_to_draw_in, calm, draw_legend, name_axes, name_rows, round_ticks
+from jaxtree.plot.style import (
+    BLUE,
+    ORANGE,
+    axes_to_draw_in,
+    calm,
+    draw_legend,
+    height_of_rows,
+    name_axes,
+    name_rows,
+    round_ticks,
+)
 from jaxtree.table.words import value_in_words
 
 LARGE_RATIO = 30.0
@@ -129,7 +139,7 @@ def _draw_words(ax: Axes | None, found: _Scores) -> Axes:
     numbers = {word: value if _is_number(value) else np.inf for word, value in zip(words, found.values, strict=True)}
     order = sorted(numbers, key=lambda word: (numbers[word], word))
     row = {word: place for place, word in enumerate(order)}
-    ax = axes_to_draw_in(ax, (6.0, 1.3 + 0.36 * len(order)))
+    ax = axes_to_draw_in(ax, (6.0, height_of_rows(order, 0.36, 1.3)))
     aside = 0.5 * ((np.arange(len(words)) * 0.618) % 1 - 0.5)
     _draw_points(ax, found.mean, np.array([row[word] for word in words]) + aside, found)
     name_rows(ax, order)

@@ -22,6 +22,8 @@ from jaxtree.plot.style import (
     draw_legend_beside,
     draw_scale,
     grey,
+    height_of_rows,
+    legend_name,
     name_axes,
     name_rows,
     round_ticks,
@@ -69,6 +71,7 @@ def plot_shap_bar(
     worth = np.abs(found.values).mean(axis=0)
     order = _greatest(worth.sum(axis=1), max_columns)
     names = [found.schema.column_names[column] for column in order]
+    is_new = ax is None
     ax = draw_bars(ax, names, worth[order, 0], colours=BLUE if worth.shape[1] == 1 else colour_of_class(0))
     left = worth[order, 0]
     for place in range(1, worth.shape[1]):
@@ -76,9 +79,9 @@ def plot_shap_bar(
         left = left + worth[order, place]
     if worth.shape[1] > 1:
         for bars, label in zip(ax.containers, found.labels, strict=True):
-            bars.set_label(shortened_name(label))
+            bars.set_label(legend_name(label))
         ax.set_xlim(0, 1.05 * max(float(left.max()), 1e-12))
-        draw_legend_beside(ax, ncols=-(-len(found.labels) // 14))
+        draw_legend_beside(ax, is_new=is_new)
     of_what = found.of_what[0] if worth.shape[1] == 1 else found.unit
     name_axes(ax, f"mean absolute Shapley value ({of_what})")
     return ax
@@ -130,7 +133,8 @@ def plot_shap_beeswarm(
     found = _of_one(explained(estimator, X, explanation, of_class))
     values = found.values[:, :, 0]
     order = _greatest(np.abs(values).mean(axis=0), max_columns)
-    ax = axes_to_draw_in(ax, (6.4, 1.2 + 0.42 * len(order)))
+    names = [found.schema.column_names[column] for column in order]
+    ax = axes_to_draw_in(ax, (6.4, height_of_rows(names, 0.42, 1.2)))
     ax.axvline(0, color=grey(), linewidth=1, zorder=1)
     for place, column in enumerate(order.tolist()):
         own = values[:, column]
@@ -139,7 +143,7 @@ def plot_shap_beeswarm(
         known = ~np.isnan(ranks)
         colours = np.where(known[:, None], LOW_TO_HIGH(np.nan_to_num(ranks)), [[0.6, 0.6, 0.6, 1.0]])
         ax.scatter(own, height, s=9, c=colours, linewidth=0, alpha=0.85, zorder=2, rasterized=len(own) > 2000)
-    name_rows(ax, [found.schema.column_names[column] for column in order])
+    name_rows(ax, names)
     name_axes(ax, f"Shapley value ({found.of_what[0]})")
     round_ticks(ax, "x")
     bar = draw_scale(ax, ScalarMappable(Normalize(0, 1), LOW_TO_HIGH), "value of the column")
@@ -233,7 +237,7 @@ def plot_shap_waterfall(
     if len(shown) < len(order):
         labels.append(f"{len(order) - len(shown)} other columns")
         steps.append(float(values[order[len(shown) :]].sum()))
-    ax = axes_to_draw_in(ax, (6.6, 1.5 + 0.4 * len(steps)))
+    ax = axes_to_draw_in(ax, (6.6, height_of_rows(labels, 0.4, 1.5)))
     _draw_steps(ax, steps, base)
     name_rows(ax, labels)
     ax.set_ylim(len(steps) + 0.1, -1.0)

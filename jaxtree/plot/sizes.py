@@ -9,7 +9,7 @@ from matplotlib.ticker import NullFormatter, ScalarFormatter
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.pictures import CLASS_COLOURS
-from jaxtree.plot.style import axes_to_draw_in, calm, draw_legend
+from jaxtree.plot.style import axes_to_draw_in, calm, draw_legend, legend_name
 
 MARKS = "osD^vP"
 
@@ -56,7 +56,7 @@ def plot_accuracy_by_leaves(trees: Mapping[str, Sequence[Any]], X: Any, y: Any, 
             color=CLASS_COLOURS[place % len(CLASS_COLOURS)],
             linewidth=1.6,
             markersize=5,
-            label=method,
+            label=legend_name(method),
         )
     ax.set_xscale("log", base=2)
     ax.set_xticks(_sparse(sorted(drawn)))

@@ -1,21 +1,31 @@
 """What all drawings have in common: axes, colours, scales, legends, and names that are broken into lines."""
 
+import itertools
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from jaxtree.errors import MissingExtraError
+from jaxtree.export.answers import shortened_name
 from jaxtree.export.pictures import CLASS_COLOURS
 
 try:
     from matplotlib import pyplot, rcParams
     from matplotlib.axes import Axes
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
+    from matplotlib.font_manager import FontProperties
     from matplotlib.ticker import MaxNLocator
 except ImportError as error:
     raise MissingExtraError('drawings need matplotlib: pip install "jaxtree[plot]"') from error
 
 BLUE, ORANGE = CLASS_COLOURS[:2]
+INCHES_OF_LINE, HEIGHT_OF_LEGEND = 0.175, 4.8
+"""The height of a line of a legend, and that of a legend from which on it has several columns."""
+
+LETTERS_IN_LEGEND = 32
+"""Letters of a name in a legend."""
+
 GREY = "#6b6b6b"
 PALE = "#e4e4e4"
 
@@ -24,6 +34,9 @@ BLUES = LinearSegmentedColormap.from_list("jaxtree_blues", ["#f2f7fb", "#9cc7e3"
 
 LETTERS_OF_NAME = 26
 """Letters of a line of a name at an axis or in a legend."""
+
+POINTS_OF_LETTER = 6.4
+"""The width of a letter of such a name at most, on average."""
 
 MOST_LINES_OF_NAME = 3
 """The most lines of such a name; what is left of it is "…"."""
@@ -54,22 +67,33 @@ def calm(ax: Axes, *, grid: bool = True) -> None:
         ax.set_axisbelow(True)
 
 
+class _Wrapper(textwrap.TextWrapper):
+    """Breaks text between words, and within them behind "_", "/" and hyphens."""
+
+    wordsep_re = re.compile(r"([ \t\n]+)|(?<=[_/-])(?=\w)")
+
+
 def broken(name: Any, letters: int = LETTERS_OF_NAME, lines: int = MOST_LINES_OF_NAME) -> str:
     r"""Breaks a name into few lines, between words where it has some.
 
     >>> broken("number of times that a customer has called")
     'number of times that a\ncustomer has called'
+    >>> broken("od280/od315_of_diluted_wines")
+    'od280/od315_of_diluted_\nwines'
     """
-    text = " ".join(str(name).split())
-    return "\n".join(textwrap.wrap(text, letters, max_lines=lines, placeholder=" …")) or text
+    text = re.sub(r"[ \t\r\n]+", " ", str(name)).strip()
+    return "\n".join(_Wrapper(letters, max_lines=lines, placeholder=" …").wrap(text)) or text
 
 
 def name_axes(ax: Axes, x: str | None = None, y: str | None = None) -> None:
-    """Writes names at the axes, long ones in several lines, and "$" as it is."""
+    """Writes names at the axes, in as many lines as their lengths need, and "$" as it is."""
+    figure: Any = ax.figure
+    extent = ax.get_window_extent()
+    letter = POINTS_OF_LETTER * figure.dpi / 72
     if x is not None:
-        ax.set_xlabel(broken(x, 2 * LETTERS_OF_NAME), parse_math=False)
+        ax.set_xlabel(broken(x, max(8, int(extent.width / letter))), parse_math=False)
     if y is not None:
-        ax.set_ylabel(broken(y, int(1.5 * LETTERS_OF_NAME)), parse_math=False)
+        ax.set_ylabel(broken(y, max(8, int(extent.height / letter))), parse_math=False)
 
 
 def round_ticks(ax: Axes, axis: str = "both", number: int = 5) -> None:
@@ -94,9 +118,30 @@ def draw_legend(ax: Axes, **options: Any) -> None:
         text.set_parse_math(False)
 
 
-def draw_legend_beside(ax: Axes, **options: Any) -> None:
-    """Draws the legend to the right of the axes, where it covers nothing."""
-    draw_legend(ax, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0, **options)
+def draw_legend_beside(ax: Axes, *, is_new: bool) -> None:
+    """Draws the legend to the right of the axes, where it covers nothing.
+
+    Args:
+        ax: The axes.
+        is_new: Whether the figure is drawn for them alone, and may become as wide as the legend needs.
+    """
+    figure: Any = ax.figure
+    labels = ax.get_legend_handles_labels()[1]
+    width, height = figure.get_size_inches()
+    room = max(height, HEIGHT_OF_LEGEND) if is_new else height
+    num_columns = -(-len(labels) // max(4, int((room - 0.5) / INCHES_OF_LINE)))
+    if is_new and labels:
+        longest = max(map(len, labels)) * 0.85 * POINTS_OF_LETTER / 72
+        lines = -(-len(labels) // num_columns)
+        size = (width + num_columns * (longest + 0.6) - 0.8, max(height, 0.5 + INCHES_OF_LINE * lines))
+        figure.set_size_inches(*size)
+    draw_legend(ax, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0, ncols=num_columns)
+
+
+def legend_name(name: Any) -> str:
+    """A name of few letters for a legend, which leaves out those that begin with "_"."""
+    words = shortened_name(str(name), LETTERS_IN_LEGEND)
+    return f" {words}" if words.startswith("_") else words
 
 
 def draw_scale(ax: Axes, drawn: Any, label: str) -> Any:
@@ -110,8 +155,7 @@ def draw_scale(ax: Axes, drawn: Any, label: str) -> Any:
 def draw_bars(ax: Axes | None, names: Sequence[str], lengths: Any, spread: Any = None, *, colours: Any = BLUE) -> Axes:
     """Draws a bar a name from the top down, with lines for standard deviations, and returns the axes."""
     lines = [broken(name) for name in names]
-    height = 1.0 + 0.32 * len(lines) + 0.13 * sum(line.count("\n") for line in lines)
-    ax = axes_to_draw_in(ax, (6.0, height))
+    ax = axes_to_draw_in(ax, (6.0, height_of_rows(lines)))
     place = range(len(lines))
     ax.barh(place, lengths, xerr=spread, color=colours, height=0.7, error_kw={"ecolor": grey(), "capsize": 2})
     name_rows(ax, lines)
@@ -119,10 +163,31 @@ def draw_bars(ax: Axes | None, names: Sequence[str], lengths: Any, spread: Any =
     return ax
 
 
+def _inches_of_row(names: Sequence[str]) -> float:
+    """How far apart rows stand, so that no name lies on the next."""
+    lines = [broken(name).count("\n") + 1 for name in names]
+    pairs = [0.0, *((one + other) / 2 for one, other in itertools.pairwise(lines))]
+    return 0.17 * max(pairs) + 0.06
+
+
+def height_of_rows(names: Sequence[str], least: float = 0.32, beside: float = 1.0) -> float:
+    """The height of a new figure of rows of these names, in inches.
+
+    Args:
+        names: The names.
+        least: The least height of a row.
+        beside: What is needed above and below.
+    """
+    return beside + len(names) * max(least, _inches_of_row(names))
+
+
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Writes a name at each row of a chart, from the top down."""
+    """Writes a name at each row of a chart, from the top down; in smaller text where they have no room."""
     ax.set_yticks(range(len(names)), [broken(name) for name in names], parse_math=False)
     ax.set_ylim(len(names) - 0.4, -0.6)
     calm(ax)
     ax.grid(visible=False, axis="y")
-    ax.tick_params(axis="y", length=0)
+    figure: Any = ax.figure
+    room = ax.get_window_extent().height / figure.dpi / max(1, len(names))
+    size = FontProperties(size=rcParams["ytick.labelsize"]).get_size_in_points()
+    ax.tick_params(axis="y", length=0, labelsize=size * min(1.0, max(0.4, room / _inches_of_row(names))))

@@ -23,6 +23,23 @@ SPARE = 1.06
 """Room for fonts that a renderer rounds up to whole pixels."""
 
 
+class FontSize(NamedTuple):
+    """The size of a text.
+
+    Attributes:
+        laid_out: In points of the layout.
+        scale: What a point of the layout is in the axes, at most a point.
+    """
+
+    laid_out: float
+    scale: float
+
+    @property
+    def drawn(self) -> float:
+        """In points of the axes; small text is smaller, since its letters are as wide as whole pixels."""
+        return self.laid_out * self.scale * (0.8 + 0.2 * self.scale)
+
+
 class Size(NamedTuple):
     """What a node takes: its box, and the label on it."""
 

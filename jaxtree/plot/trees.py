@@ -13,7 +13,7 @@ from jaxtree.export.models import drawn_model
 from jaxtree.export.pictures import PicturedNode, colour_of_class, picture, with_class_names
 from jaxtree.plot.node_charts import ChartedRows, charted_rows, draw_chart, frame_of_chart, size_of_chart
 from jaxtree.plot.style import broken, grey
-from jaxtree.plot.tree_layout import LINE_HEIGHT, PADDING, Places, Size, lay_out, size_of_text
+from jaxtree.plot.tree_layout import LINE_HEIGHT, PADDING, FontSize, Places, Size, lay_out, size_of_text
 
 LETTERS_OF_LINE, MOST_LINES = 20, 6
 """Letters of a line of text before it is broken between words, and the most lines that it is broken into."""
@@ -188,7 +188,14 @@ def _draw_legend(ax: Axes, drawn: _Drawn, scale: float) -> None:
         x, y = MARGIN, MARGIN + 1.6 * size * row
         for name, colour in entries:
             ax.add_patch(Rectangle((x, y + 0.2 * size), 0.9 * size, 0.9 * size, facecolor=colour, edgecolor="none"))
-            ax.text(x + 1.3 * size, y + 0.65 * size, name, va="center", fontsize=scale * size, parse_math=False)
+            ax.text(
+                x + 1.3 * size,
+                y + 0.65 * size,
+                name,
+                va="center",
+                fontsize=FontSize(size, scale).drawn,
+                parse_math=False,
+            )
             x += _width_of_entry(name, size)
 
 
@@ -201,7 +208,7 @@ def _draw_node(ax: Axes, node: PicturedNode, drawn: _Drawn, scale: float) -> Non
         facecolor=node.colour, edgecolor=grey(), linewidth=max(0.3, 0.8 * scale), zorder=2, gid=f"node {node.node}",
     )  # fmt: skip
     ax.add_patch(box)
-    words = {"ha": "center", "va": "center", "fontsize": scale * fontsize, "color": INK, "zorder": 6}
+    words = {"ha": "center", "va": "center", "fontsize": FontSize(fontsize, scale).drawn, "color": INK, "zorder": 6}
     above, below = _parts(node)
     num_above, num_below = (text.count("\n") + 1 if text else 0 for text in (above, below))
     line = LINE_HEIGHT * fontsize
@@ -212,7 +219,7 @@ def _draw_node(ax: Axes, node: PicturedNode, drawn: _Drawn, scale: float) -> Non
         if above:
             ax.text(x, top + pad + num_above * line / 2, above, parse_math=False, **words)
         frame = frame_of_chart(node, drawn.rows, x, top + pad + num_above * line + 0.4 * fontsize)
-        draw_chart(ax, frame, node, drawn.rows, 0.72 * scale * fontsize)
+        draw_chart(ax, frame, node, drawn.rows, FontSize(0.72 * fontsize, scale))
         ax.text(x, top + size.height - pad - num_below * line / 2, below, parse_math=False, **words)
     if node.answer:
         _draw_branch(ax, node, drawn, scale)
@@ -229,4 +236,13 @@ def _draw_branch(ax: Axes, node: PicturedNode, drawn: _Drawn, scale: float) -> N
     line = np.array([[above, heights[0]], [above, heights[1]], [x, drawn.start + layout.band[node.depth]], [x, end]])
     ax.plot(*line.T, color=grey(), linewidth=max(0.4, scale), zorder=1, solid_joinstyle="round")
     middle = end + (top - end - 0.25 * fontsize) / 2
-    ax.text(x, middle, label, ha="center", va="center", fontsize=0.92 * scale * fontsize, zorder=6, parse_math=False)
+    ax.text(
+        x,
+        middle,
+        label,
+        ha="center",
+        va="center",
+        fontsize=FontSize(0.92 * fontsize, scale).drawn,
+        zorder=6,
+        parse_math=False,
+    )

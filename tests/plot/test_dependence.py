@@ -69,7 +69,7 @@ def test_the_mean_of_all_lines_is_the_curve():
 def test_categories_have_points_and_shares(name):
     model = example(name)
     ax = plot_dependence(model, TABLE, "color", of_class="high")
-    labels = [label.get_text().rsplit(" ", 1) for label in ax.get_yticklabels()]
+    labels = [label.get_text().rsplit("\N{NO-BREAK SPACE}", 1) for label in ax.get_yticklabels()]
     values = ax.lines[0].get_xdata()
     assert (np.diff(values) <= 0).all()
     for (word, share), value in zip(labels, values, strict=True):
@@ -82,7 +82,7 @@ def test_categories_have_points_and_shares(name):
 
 def test_ordered_words_keep_their_order():
     ax = plot_dependence(example("boosted_regression"), TABLE, "size")
-    assert [label.get_text().split(" ")[0] for label in ax.get_yticklabels()] == ["s", "m", "l"]
+    assert [label.get_text().split("\N{NO-BREAK SPACE}")[0] for label in ax.get_yticklabels()] == ["s", "m", "l"]
 
 
 def test_dates_and_durations_have_their_axes():
