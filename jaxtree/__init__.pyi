@@ -67,6 +67,7 @@ from jaxtree.export.treelite_models import to_treelite as to_treelite
 from jaxtree.files.registry import load as load
 from jaxtree.page import to_html as to_html
 from jaxtree.search.boost_search import BoostSearchCV as BoostSearchCV
+from jaxtree.search.search import SearchCV as SearchCV
 from jaxtree.search.tree_search import TreeSearchCV as TreeSearchCV
 from jaxtree.search.tuned_search import TunedSearchCV as TunedSearchCV
 from jaxtree.search.tuned_search import tune as tune

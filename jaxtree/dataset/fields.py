@@ -11,6 +11,9 @@ from jaxtree.errors import InvalidInputError
 Fields = dict[str, Shaped[np.ndarray, "row *part"]]
 """Arrays by name, rows first."""
 
+EXTRAS = ("offset", "group", "event", "upper")
+"""The fields that jaxtree's own losses ask for."""
+
 OTHER_NAMES = {
     "qid": "pass group=qid, the group of every row",
     "group_id": "pass group=group_id, the group of every row",

@@ -7,3 +7,4 @@ from jaxtree.metrics.concordance import concordance_index_ipcw as concordance_in
 from jaxtree.metrics.ranking import mean_average_precision as mean_average_precision
 from jaxtree.metrics.ranking import mean_reciprocal_rank as mean_reciprocal_rank
 from jaxtree.metrics.ranking import ndcg as ndcg
+from jaxtree.metrics.scorers import scorer as scorer

@@ -7,21 +7,19 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import generator_of
 from jaxtree.estimators.common.extras import extras_of_scores
+from jaxtree.estimators.common.folds import folds_of
 from jaxtree.estimators.common.progress import progress_of
 from jaxtree.estimators.common.scorers import of_all_classes
+from jaxtree.metrics.scorers import apart, with_own_names
 from jaxtree.resampling.parts import fit_parts
 from jaxtree.sklearn_compat import check_method_params, safe_split, score_by_scorer
-
-Split = tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]
 
 
 def cross_validate(
@@ -43,8 +41,10 @@ def cross_validate(
         estimator: An estimator of jaxtree; others of scikit-learn's conventions are fitted one after another.
         X: A table.
         y: Its target.
-        cv: The number of folds, or a splitter of scikit-learn, or pairs of training and test rows.
-        scoring: A name, a scorer, or several in a list or dict; the estimator's `score` if None.
+        cv: The number of folds, or a splitter of scikit-learn, or pairs of training and test rows. A number keeps the
+            rows of a `group` among the arguments of `fit` together.
+        scoring: A name of scikit-learn's or of `jaxtree.metrics.scorer`, a scorer, or several in a list or dict; the
+            estimator's `score` if None.
         groups: The group of every row, for a splitter that keeps groups together, such as `GroupKFold`.
         fit_params: Further arguments of `fit`, such as `sample_weight`, split like the rows.
         verbose: 1 for a bar of progress; n for a line every n fits.
@@ -63,8 +63,9 @@ def cross_validate(
         (20, 0.94)
     """
     X, y, groups = indexable(X, plain_target(y), groups)
-    extras = extras_of_scores(estimator, scoring, fit_params or {})
-    splits = _splits(estimator, X, y, cv, groups)
+    fit_params = {name: value for name, value in (fit_params or {}).items() if value is not None}
+    extras = extras_of_scores(estimator, scoring, fit_params)
+    splits = folds_of(estimator, X, y, cv, {"groups": groups}, fit_params)
     began = time.perf_counter()
     with progress_of(verbose, len(splits), "fitting folds", "fits") as report:
         fitted = fit_parts(estimator, X, y, [train for train, _ in splits], fit_params, report)
@@ -122,7 +123,7 @@ def learning_curve(
         ([50, 400], True)
     """
     X, y = indexable(X, plain_target(y))
-    splits = _splits(estimator, X, y, cv)
+    splits = folds_of(estimator, X, y, cv, {}, {})
     sizes = _numbers_of_rows(np.asarray(train_sizes), min(len(train) for train, _ in splits))
     generator = generator_of(random_state)
     shuffled = [(generator.permutation(train), test) for train, test in splits]
@@ -134,11 +135,6 @@ def learning_curve(
         for at in (0, 1)
     )
     return sizes, train_scores.reshape(len(sizes), -1), test_scores.reshape(len(sizes), -1)
-
-
-def _splits(estimator: Any, X: Any, y: Any, cv: Any, groups: Any = None) -> list[Split]:
-    splitter: Any = check_cv(cv, y, classifier=is_classifier(estimator))
-    return list(splitter.split(X, y, groups))
 
 
 def _numbers_of_rows(sizes: np.ndarray, most: int) -> Int[np.ndarray, " size"]:
@@ -158,5 +154,6 @@ def _scores(
     """The scores of a fitted estimator on some rows, by name; "score" if there is one alone."""
     own_X, own_y = safe_split(fitted, X, y, rows)
     params = check_method_params(X, params=extras, indices=rows)
-    scores: Any = score_by_scorer(fitted, own_X, own_y, of_all_classes(check_scoring(fitted, scoring)), params, "raise")
+    scorers = apart(of_all_classes(check_scoring(fitted, with_own_names(scoring))))
+    scores: Any = score_by_scorer(fitted, own_X, own_y, scorers, params, "raise")
     return scores if isinstance(scores, dict) else {"score": scores}

@@ -1,17 +1,21 @@
 """What both searches share: scikit-learn's interface, folds, and results in its form."""
 
+import contextlib
 import time
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone, is_classifier
-from sklearn.model_selection import check_cv
+from sklearn import get_config
+from sklearn.base import clone
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.estimators.common.conventions import SEED, whole
+from jaxtree.estimators.common.extras import extras_of_scores
+from jaxtree.estimators.common.folds import folds_of
 from jaxtree.estimators.common.scorers import of_all_classes
+from jaxtree.metrics.scorers import apart, with_own_names
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.parameter_importances import ParameterImportances, parameter_importances
 from jaxtree.search.scoring import even_out
@@ -26,7 +30,8 @@ class BaseSettingsSearch(BaseSearchCV):
     """The classes that are searched over."""
 
     _parameter_constraints: ClassVar[dict] = {
-        **{name: BaseSearchCV._parameter_constraints[name] for name in ("scoring", "refit", "cv", "error_score")},
+        **{name: BaseSearchCV._parameter_constraints[name] for name in ("refit", "cv", "error_score")},
+        "scoring": [str, callable, list, tuple, dict, None],
         "param_grid": [dict, list],
         "n_iter": [None, whole(1)],
         "random_state": [*SEED],
@@ -66,8 +71,28 @@ class BaseSettingsSearch(BaseSearchCV):
 
     def _get_scorers(self) -> tuple[Any, Any]:
         """Returns scikit-learn's scorers, which score parts without a class too, and the metric that chooses."""
-        scorers, refit_metric = super()._get_scorers()
-        return of_all_classes(scorers), refit_metric
+        if self.scoring is None:
+            return super()._get_scorers()
+        given, self.scoring = self.scoring, with_own_names(self.scoring)
+        try:
+            scorers, refit_metric = super()._get_scorers()
+        finally:
+            self.scoring = given
+        return apart(of_all_classes(scorers)), refit_metric
+
+    def score(self, X: Any, y: Any = None, **params: Any) -> float:
+        """Returns the score of the best estimator on rows, by the scorer that chose.
+
+        Args:
+            X: A table.
+            y: Its target.
+            **params: What else the scorer takes of every row, such as `event`, `group` and `offset`.
+        """
+        if not params or get_config()["enable_metadata_routing"] or not hasattr(self, "best_estimator_"):
+            base: Any = super()
+            return base.score(X, y, **params)
+        scorer: Any = self.scorer_[self.refit] if self.multimetric_ else self.scorer_
+        return scorer(self.best_estimator_, X, y, **params)
 
     def _settings(self) -> list[Parameters]:
         """Returns the settings: all of a grid, or as many as are drawn."""
@@ -78,12 +103,12 @@ class BaseSettingsSearch(BaseSearchCV):
         X, y = indexable(X, plain_target(y))
         params = check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
-        cv: Any = self.cv
-        splitter: Any = check_cv(cv, y, classifier=is_classifier(self.estimator))
-        splits = list(splitter.split(X, y, **routed.splitter.split))
+        fit_params = routed.estimator.fit
+        splits = folds_of(self.estimator, X, y, self.cv, routed.splitter.split, fit_params)
         self.n_splits_ = len(splits)
+        score_params = {**extras_of_scores(self.estimator, self.scoring, fit_params), **routed.scorer.score}
         return Search(
-            cloned(self.estimator), candidates, X, y, splits, scorers, routed.estimator.fit, routed.scorer.score,
+            cloned(self.estimator), candidates, X, y, splits, scorers, fit_params, score_params,
             self.error_score, self.return_train_score,
         )  # fmt: skip
 
@@ -113,6 +138,15 @@ class BaseSettingsSearch(BaseSearchCV):
         if not callable(self.refit):
             self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = self.cv_results_["params"][self.best_index_]
+
+    def _keep_scored(self, search: Search, results: Results, refit_metric: Any) -> None:
+        """Keeps the settings that were scored on all folds before an interrupt."""
+        scored = [i for i, row in enumerate(results) if None not in row]
+        # Whatever is wrong with the results, the interrupt is what the caller is to see.
+        with contextlib.suppress(Exception):
+            if scored:
+                kept = search._replace(candidates=[search.candidates[i] for i in scored])
+                self._choose(kept, [results[i] for i in scored], refit_metric)
 
     def _refit(self, search: Search) -> None:
         began = time.perf_counter()

@@ -13,10 +13,12 @@ from sklearn.base import clone, is_classifier
 
 from jaxtree import forks
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.estimators.boosting.distribution import GradientBoostingDistribution
 from jaxtree.estimators.boosting.ensemble import ensemble_of
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.estimators.boosting.loss_names import LOSSES
+from jaxtree.estimators.boosting.ranker import GradientBoostingRanker
 from jaxtree.estimators.common.conventions import generator_of, whole
-from jaxtree.estimators.common.extras import extras_of_scores
 from jaxtree.estimators.common.progress import progress_of
 from jaxtree.growth.inputs.mesh import check_mesh
 from jaxtree.search.base import BaseSettingsSearch, cloned
@@ -28,6 +30,9 @@ from jaxtree.search.quick_scores import ScoresOfPredictions
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import configured
 from jaxtree.sklearn_compat import Interval
+
+ENSEMBLED = (GradientBoostingClassifier, GradientBoostingRegressor)
+"""The estimators whose models are averaged in ensembles."""
 
 
 class BoostSearchCV(BaseSettingsSearch):
@@ -41,18 +46,21 @@ class BoostSearchCV(BaseSettingsSearch):
     gives its place to the next.
 
     Args:
-        estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`.
+        estimator: A `GradientBoostingClassifier`, `GradientBoostingRegressor`, `GradientBoostingRanker` or
+            `GradientBoostingDistribution`.
         param_grid: A dict of lists and distributions of `scipy.stats`, or a list of such; a single value stands for a
             list of one, so that it may be a list of settings.
         n_iter: The number of settings that are drawn; all of a grid if None.
-        cv: Number of folds, or a splitter of scikit-learn.
+        cv: Number of folds, or a splitter of scikit-learn. A number keeps the rows of a `group` together.
         scoring: A name, a scorer, several in a list or dict, a function; the estimator's `score` if None. Scorers get
-            an estimator that predicts the rows of the test part, and knows nothing else.
+            an estimator that predicts the rows of the test part, and knows nothing else. Names are those of
+            scikit-learn and of `jaxtree.metrics.scorer`.
         refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses; or
             "ensemble": settings chosen by their out-of-fold predictions and one score (see
             `jaxtree.search.ensemble.select_with_replacement`), fitted on all rows, whose predictions are averaged:
             a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`; or "fold-ensemble": of every chosen setting the
-            models of all folds, averaged, which are those whose out-of-fold predictions were chosen by.
+            models of all folds, averaged, which are those whose out-of-fold predictions were chosen by. Ensembles are
+            of classes, or of numbers that are scored by themselves.
         error_score: The score of a fit that fails, or "raise".
         random_state: The seed of what is drawn from distributions.
         factor: Asks for successive halving: after `min_resources` rounds, and again after this number of times as many,
@@ -92,7 +100,10 @@ class BoostSearchCV(BaseSettingsSearch):
         ((4, 569, 2), True)
     """
 
-    _estimators = (GradientBoostingClassifier, GradientBoostingRegressor)
+    _estimators = (
+        *(GradientBoostingClassifier, GradientBoostingRegressor),
+        *(GradientBoostingRanker, GradientBoostingDistribution),
+    )
     _parameter_constraints: ClassVar[dict] = {
         **BaseSettingsSearch._parameter_constraints,
         "estimator": [*_estimators],
@@ -137,10 +148,11 @@ class BoostSearchCV(BaseSettingsSearch):
                 for each; and `groups` for the splitter.
         """
         forks.check_is_whole("a search")
-        if not isinstance(self.estimator, GradientBoostingClassifier | GradientBoostingRegressor):
+        if not isinstance(self.estimator, self._estimators):
+            names = ", ".join(kind.__name__ for kind in self._estimators)
             raise InvalidInputError(
-                f"BoostSearchCV searches over GradientBoostingClassifier and GradientBoostingRegressor, got "
-                f"{type(self.estimator).__name__}"
+                f"BoostSearchCV searches over {names}, got {type(self.estimator).__name__}; SearchCV searches over all "
+                "estimators of jaxtree"
             )
         self._validate_params()
         if mesh is not None:
@@ -154,8 +166,6 @@ class BoostSearchCV(BaseSettingsSearch):
         scorers, refit_metric = self._scorers_and_metric(asks_for_ensemble)
         halving = self._halving(refit_metric)
         search = self._task(X, y, params, candidates, scorers)._replace(mesh=mesh)
-        extras = extras_of_scores(search.estimator, self.scoring, search.fit_params)
-        search = search._replace(score_params={**extras, **search.score_params})
         standings = Standings([own.n_estimators for own in settings], len(search.splits))
         if halving is not None:
             settings = with_seeds(settings, generator_of(self.random_state))
@@ -193,6 +203,13 @@ class BoostSearchCV(BaseSettingsSearch):
         """Returns scikit-learn's scorers, and the name of the metric that chooses."""
         if not asks_for_ensemble:
             return self._get_scorers()
+        loss: Any = getattr(self.estimator, "loss", None)
+        made = LOSSES[loss]() if isinstance(loss, str) and loss in LOSSES else loss
+        if not isinstance(self.estimator, ENSEMBLED) or getattr(made, "needs", ()):
+            raise InvalidInputError(
+                f"refit={self.refit!r} averages models of classes, or of numbers whose loss asks for no extras, got "
+                f"{self.estimator}"
+            )
         if isinstance(self.scoring, list | tuple | set | dict):
             raise InvalidInputError(
                 f"refit={self.refit!r} chooses by one score: scoring must be one, got {self.scoring!r}"

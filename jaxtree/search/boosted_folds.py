@@ -15,6 +15,7 @@ from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Deadline, Stop
 from jaxtree.boosting.many import boost_members
 from jaxtree.boosting.many_rounds import OwnRows
+from jaxtree.dataset.fields import EXTRAS
 from jaxtree.errors import InterruptedFitWarning, TrainingError
 from jaxtree.estimators.boosting.training import BoostingTask, encode
 from jaxtree.search.evaluation import Search
@@ -209,7 +210,9 @@ def _open(of: _Fold, setting: Any) -> _Opened:
     search, (train, test) = of.search, of.search.splits[of.number]
     X, y = safe_split(setting, search.X, search.y, train)
     params = check_method_params(search.X, params=search.fit_params, indices=train)
-    asked = {*search.score_params, *getattr(getattr(setting, "loss", None), "needs", ())} - {"sample_weight"}
+    asked = {*search.score_params, *EXTRAS, *getattr(getattr(setting, "loss", None), "needs", ())} - {"sample_weight"}
+    if "offset" not in search.score_params:
+        asked.discard("offset")  # scorers of scikit-learn predict without
     extras = {name: values for name, values in search.fit_params.items() if name in asked}
     extras = check_method_params(search.X, params=extras, indices=test)
     task = setting.read_task(X, y, beside={TEST: (*of.rows_of_test(), extras)}, **params)

@@ -1,6 +1,5 @@
 """Search over trees and forests, which grow once a fold."""
 
-import contextlib
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.search.base import BaseSettingsSearch
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE
-from jaxtree.search.evaluation import Results, Search, evaluate
+from jaxtree.search.evaluation import Results, evaluate
 from jaxtree.search.forest_folds import evaluate_forests
 
 
@@ -124,18 +123,9 @@ class TreeSearchCV(BaseSettingsSearch):
                 fill_in = evaluate_forests if isinstance(self.estimator, BaseForest) else evaluate
                 fill_in(search, results, report or (lambda number: None))
         except KeyboardInterrupt:
-            # Whatever is wrong with the results, the interrupt is what the caller is to see.
-            with contextlib.suppress(Exception):
-                self._keep_scored(search, results, refit_metric)
+            self._keep_scored(search, results, refit_metric)
             raise
         self._choose(search, results, refit_metric)
         if self.refit:
             self._refit(search)
         return self
-
-    def _keep_scored(self, search: Search, results: Results, refit_metric: Any) -> None:
-        """Keeps the settings that were scored on all folds before an interrupt."""
-        scored = [i for i, row in enumerate(results) if None not in row]
-        if scored:
-            kept = search._replace(candidates=[search.candidates[i] for i in scored])
-            self._choose(kept, [results[i] for i in scored], refit_metric)

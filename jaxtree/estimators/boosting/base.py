@@ -68,7 +68,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
 
     _of_classes: ClassVar[bool] = False
     _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
-    _fixed_predictions: ClassVar[Callable[..., FixedPredictions]]
+    _fixed_predictions: Callable[..., FixedPredictions]
     """What a loss predicts of outputs from scores and an offset."""
 
     def __sklearn_tags__(self):
@@ -187,7 +187,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         features, is_ordered = in_all(together, lambda: self._features(data, together))
         several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
         metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
-        predict = functools.partial(type(self)._fixed_predictions, loss, outputs)
+        predict = functools.partial(self._fixed_predictions, loss, outputs)
         return BoostingTask(data, loss, held, metrics, predict, features, is_ordered, self.seed(), earlier)
 
     def _check_fit(self, together: bool) -> None:

@@ -1,5 +1,6 @@
 """Evaluation metrics after each boosting round, and early stopping on them."""
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,6 +20,7 @@ from jaxtree.estimators.common.fixed import FixedPredictions
 from jaxtree.estimators.common.scorers import of_all_classes, scorer_named, weighted_if_taken
 from jaxtree.losses.distribution import Distribution
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.metrics.scorers import ScorerOfExtras
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.predictor import Predictor
@@ -160,6 +162,8 @@ def _mean_loss(scores: Any, target: Any, weight: Any, extras: Any, *, loss: Base
 def _scored_by(scorer: Callable[..., Any]) -> Callable[..., Any]:
     def score(evaluation: Evaluation, scores: Float[np.ndarray, "row score"]) -> Any:
         own = weighted_if_taken(scorer, evaluation.rows.weight)
+        if isinstance(scorer, ScorerOfExtras):
+            own = functools.partial(own, **evaluation.rows.fields)
         return evaluation.predictions(scores).scored_by(own, evaluation.target)
 
     return score

@@ -1,6 +1,7 @@
 """Gradient boosting of the order of rows within groups, with scikit-learn's conventions."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Self
 
@@ -8,13 +9,12 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.dataset.arguments import read_arguments
 from jaxtree.dataset.fields import OTHER_NAMES
-from jaxtree.dataset.sample import Outputs, read_known
+from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
-from jaxtree.estimators.boosting.metrics import mean_loss
-from jaxtree.estimators.boosting.responses import fixed_ranks
-from jaxtree.estimators.boosting.rows import target_of
+from jaxtree.estimators.boosting.responses import fixed_ranks, ndcg_of_table
 from jaxtree.estimators.boosting.training import OnProgress
 from jaxtree.estimators.common.conventions import Words, whole
 from jaxtree.losses import ranking
@@ -59,7 +59,10 @@ class GradientBoostingRanker(BaseBoosting):
     ndcg_at: Annotated[int | None, whole(1), None] = None
 
     _named_losses = RANKING_LOSSES
-    _fixed_predictions = staticmethod(fixed_ranks)
+
+    @property
+    def _fixed_predictions(self) -> Any:
+        return functools.partial(fixed_ranks, k=self.ndcg_at)
 
     def fit(
         self,
@@ -119,12 +122,10 @@ class GradientBoostingRanker(BaseBoosting):
             offset: What is added to the scores.
         """
         check_is_fitted(self)
-        if group is None:
-            raise InvalidInputError("a ranker needs group, the group of every row, got None")
-        rows = read_known(self.outputs(), X, y, sample_weight, {"group": group, "offset": offset})
-        measure = ranking.ndcg(self.ndcg_at)
-        measure.check(target_of(rows), rows.fields)
-        return 1 - mean_loss(measure, self.raw_scores(rows.X), rows)
+        given = read_arguments(X, y, sample_weight, {"group": group, "offset": offset})
+        scores = self.raw_scores(given.X)
+        rows = given.X, given.y, given.sample_weight, given.fields
+        return ndcg_of_table(self.loss_, self.outputs(), scores, *rows, k=self.ndcg_at)
 
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
         if outputs.number > 1:

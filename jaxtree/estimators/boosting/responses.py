@@ -11,11 +11,12 @@ from jaxtree.dataset.fields import read_fields
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.metrics import mean_loss
-from jaxtree.estimators.boosting.rows import allowed_rows
+from jaxtree.estimators.boosting.rows import allowed_rows, target_of
 from jaxtree.estimators.boosting.survival import concordance_of, is_of_times
 from jaxtree.estimators.common.fixed import FixedClasses, FixedNumbers
 from jaxtree.losses.links import predictions_of
 from jaxtree.losses.loss import BaseLoss, shifted
+from jaxtree.metrics import ndcg
 
 Scores = Float[np.ndarray, "row score"]
 
@@ -85,20 +86,43 @@ def fixed_classes(loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any 
 def fixed_numbers(loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any = None) -> FixedNumbers:
     """Returns the numbers that a loss predicts; of one output a vector."""
     numbers = numbers_of(loss, with_offset(loss, scores, offset))
-    score_by = None
+    predicted, score_by = numbers[:, 0] if outputs.is_vector and numbers.shape[1] == 1 else numbers, None
     if scores_by_loss(loss, outputs.number):
         score_by = functools.partial(_score_of_table, loss, outputs, scores)
-    return FixedNumbers(numbers[:, 0] if outputs.is_vector and numbers.shape[1] == 1 else numbers, score_by)
+    return FixedNumbers(predicted, score_by, name_of_score(loss, outputs.number))
 
 
 def fixed_means(loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any = None) -> FixedNumbers:
     """Returns the first number that a loss predicts, of distributions the mean."""
-    return FixedNumbers(numbers_of(loss, with_offset(loss, scores, offset))[:, 0])
+    means = numbers_of(loss, with_offset(loss, scores, offset))[:, 0]
+    return FixedNumbers(means, functools.partial(_score_of_table, loss, outputs, scores), "mean log likelihood")
 
 
-def fixed_ranks(loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any = None) -> FixedNumbers:
-    """Returns the scores themselves, by which rows are ranked."""
-    return FixedNumbers(with_offset(loss, scores, offset)[:, 0])
+def fixed_ranks(
+    loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any = None, *, k: int | None = None
+) -> FixedNumbers:
+    """Returns the scores themselves, by which rows are ranked; they are scored by the first k rows of each group."""
+    score_by = functools.partial(ndcg_of_table, loss, outputs, scores, k=k)
+    return FixedNumbers(with_offset(loss, scores, offset)[:, 0], score_by, "NDCG")
+
+
+def ndcg_of_table(
+    loss: BaseLoss,
+    outputs: Outputs,
+    scores: Scores,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    fields: Mapping[str, Any],
+    *,
+    k: int | None,
+) -> float:
+    """Returns the mean normalised discounted cumulative gain of rows of known scores."""
+    if fields.get("group") is None:
+        raise InvalidInputError("a ranker needs group, the group of every row, got None")
+    rows = read_known(outputs, X, y, sample_weight, fields)
+    shown = with_offset(loss, scores, rows.fields.get("offset"))[:, 0]
+    return ndcg(target_of(rows), shown, group=rows.fields["group"], k=k, sample_weight=rows.weight)
 
 
 def _score_of_table(

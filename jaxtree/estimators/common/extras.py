@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 
-from jaxtree.dataset.fields import OTHER_NAMES
+from jaxtree.dataset.fields import EXTRAS, OTHER_NAMES
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.loss import BaseLoss
-
-EXTRAS = ("offset", "group", "event", "upper")
-"""The extras that jaxtree's own losses ask for."""
+from jaxtree.metrics.scorers import takes_extras
 
 
 class RoutesExtras:
@@ -37,15 +35,16 @@ class RoutesExtras:
 def extras_of_scores(model: Any, scoring: Any, fit_params: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the extras among the arguments of a fit that its scores need, too.
 
-    An estimator's own `score` takes all of them. Scorers by name predict without offsets, as scikit-learn has them do;
-    and where its routing of metadata is on, that says what scorers get.
+    An estimator's own `score` takes all of them, and so do scorers of survival times and of order. Those of
+    scikit-learn predict without offsets, as it has them do; and where its routing of metadata is on, that says what
+    scorers get.
 
     Args:
         model: A boosted estimator.
         scoring: The `scoring` of a search.
         fit_params: Further arguments of `fit`.
     """
-    if scoring is not None or get_config()["enable_metadata_routing"]:
+    if (scoring is not None and not takes_extras(scoring)) or get_config()["enable_metadata_routing"]:
         return {}
     names = (*EXTRAS, *getattr(getattr(model, "loss", None), "needs", ()))
     return {name: fit_params[name] for name in names if name in fit_params}

@@ -40,15 +40,26 @@ class FixedNumbers(RegressorMixin, FixedPredictions):
         predictions: The numbers.
         score_by: What `score` returns, of a table, targets, weights and a dict of fields; the coefficient of
             determination if None.
+        score_name: What that is called.
 
     Example:
         >>> FixedNumbers(np.array([1.0, 2.0])).score(None, [1.0, 2.0])
         1.0
     """
 
-    def __init__(self, predictions: Float[np.ndarray, "row *prediction"], score_by: Callable[..., float] | None = None):
+    def __init__(
+        self,
+        predictions: Float[np.ndarray, "row *prediction"],
+        score_by: Callable[..., float] | None = None,
+        score_name: str = "R²",
+    ):
         super().__init__(predictions)
-        self.score_by = score_by
+        self.score_by, self.score_name = score_by, score_name
+
+    @property
+    def score_name_(self) -> str:
+        """What `score` returns."""
+        return self.score_name
 
     def predict(self, X: Any = None, **_: Any) -> Float[np.ndarray, "row *prediction"]:
         """Returns the numbers."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import get_scorer
 
+from jaxtree.metrics.scorers import scorer_or_none
 from jaxtree.sklearn_compat import MultimetricScorer, Scorer
 
 
@@ -57,7 +58,7 @@ def scorer_named(name: str) -> Any:
     Raises:
         ValueError: There is none.
     """
-    return of_all_classes(get_scorer(name))
+    return scorer_or_none(name) or of_all_classes(get_scorer(name))
 
 
 def weighted_if_taken(scores: Callable[..., Any], weight: Any) -> Callable[..., Any]:

@@ -1,0 +1,165 @@
+"""Scorers by name of what scikit-learn has none for: they take extras of rows, such as groups and events.
+
+Extras reach them where a search or cross-validation of jaxtree hands on what `fit` is given, and by scikit-learn's
+routing of metadata, which they ask for.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jaxtree.dataset.fields import EXTRAS
+from jaxtree.errors import InvalidInputError
+from jaxtree.metrics.ranking import mean_average_precision, mean_reciprocal_rank, ndcg
+from jaxtree.sklearn_compat import MultimetricScorer, Scorer
+
+OF_ORDER: dict[str, Callable[..., float]] = {
+    "ndcg": ndcg,
+    "map": mean_average_precision,
+    "mrr": mean_reciprocal_rank,
+}
+"""Measures of order by name."""
+
+WITH_PLACES = ("ndcg", "mrr")
+"""Those of which the first rows of a group may count alone, as in "ndcg@5"."""
+
+IN_WORDS = "'concordance', 'ndcg', 'map', 'mrr', 'ndcg@5', 'mrr@5' and the like"
+
+
+class ScorerOfExtras(Scorer):
+    """A scorer that takes extras of rows, with scikit-learn's routing of metadata and without it."""
+
+    __metadata_request__score = dict.fromkeys(EXTRAS, True)
+
+    def __call__(self, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None, **extras: Any) -> float:
+        """Scores an estimator on rows.
+
+        Args:
+            estimator: A fitted estimator.
+            X: A table.
+            y_true: Its target.
+            sample_weight: The weight of every row.
+            extras: What else rows have: `group` for measures of order, `event` or `upper` for concordance.
+        """
+        return self._score(None, estimator, X, y_true, sample_weight=sample_weight, **extras)
+
+    def _score(
+        self, method_caller: Any, estimator: Any, X: Any, y_true: Any, sample_weight: Any = None, **extras: Any
+    ) -> float:
+        return vars(self)["_score_func"](estimator, X, y_true, sample_weight, extras)
+
+
+class WithoutExtras:
+    """A scorer of scikit-learn beside those of extras: it gets none.
+
+    Args:
+        scorer: The scorer.
+    """
+
+    def __init__(self, scorer: Callable[..., Any]):
+        self.scorer = scorer
+
+    def __repr__(self) -> str:
+        """That of the scorer."""
+        return repr(self.scorer)
+
+    def __call__(self, estimator: Any, X: Any, y_true: Any, **given: Any) -> Any:
+        """Scores an estimator on rows."""
+        own = {name: values for name, values in given.items() if name == "sample_weight"}
+        return self.scorer(estimator, X, y_true, **own)
+
+
+def scorer(name: str) -> ScorerOfExtras:
+    """Returns a scorer of survival times or of order, for searches of jaxtree and, with its routing, of scikit-learn.
+
+    Args:
+        name: "concordance" of models of survival times; "ndcg", "map" (mean average precision) or "mrr" (mean
+            reciprocal rank) of rows in groups; "ndcg@5" and "mrr@5" count the first five rows of every group.
+
+    Raises:
+        InvalidInputError: There is none of that name.
+
+    Example:
+        >>> from sklearn.dummy import DummyRegressor
+        >>> model = DummyRegressor().fit([[0], [1]], [0, 1])
+        >>> scorer("mrr")(model, [[0], [1]], [0, 1], group=[7, 7])
+        0.75
+    """
+    found = scorer_or_none(name)
+    if found is None:
+        raise InvalidInputError(f"scorers of survival times and of order are {IN_WORDS}, got {name!r}")
+    return found
+
+
+def scorer_or_none(name: Any) -> ScorerOfExtras | None:
+    """Returns a scorer of extras; None if there is none of that name.
+
+    >>> scorer_or_none("r2"), scorer_or_none("ndcg@0")
+    (None, None)
+    """
+    if name == "concordance":
+        return ScorerOfExtras(_concordance, 1, {}, "predict")
+    kind, at, places = name.partition("@") if isinstance(name, str) else (name, "", "")
+    is_number = places.isascii() and places.isdecimal() and int(places) > 0
+    if kind not in OF_ORDER or (at and not (kind in WITH_PLACES and is_number)):
+        return None
+    more = (("k", int(places)),) if at else ()
+    return ScorerOfExtras(functools.partial(_order, name=name, kind=kind, more=more), 1, {}, "predict")
+
+
+def with_own_names(scoring: Any) -> Any:
+    """Returns the `scoring` of a search with scorers in the place of names that scikit-learn does not know."""
+    if isinstance(scoring, str):
+        return scorer_or_none(scoring) or scoring
+    if isinstance(scoring, list | tuple | set):
+        found = {name: scorer_or_none(name) for name in scoring}
+        return {name: own or name for name, own in found.items()} if any(found.values()) else scoring
+    if isinstance(scoring, Mapping):
+        return {name: with_own_names(own) for name, own in scoring.items()}
+    return scoring
+
+
+def takes_extras(scoring: Any) -> bool:
+    """Returns whether any scorer of a search takes extras."""
+    own = with_own_names(scoring)
+    several = own.values() if isinstance(own, Mapping) else [own]
+    return any(isinstance(one, ScorerOfExtras) for one in several)
+
+
+def apart(scorers: Any) -> Any:
+    """Returns several scorers, of which those of scikit-learn get no extras, if others take some; else the same."""
+    if not isinstance(scorers, MultimetricScorer):
+        return scorers
+    of_names: Any = vars(scorers)["_scorers"]
+    if any(isinstance(own, ScorerOfExtras) for own in of_names.values()):
+        vars(scorers)["_scorers"] = {
+            name: own if isinstance(own, ScorerOfExtras) else WithoutExtras(own) for name, own in of_names.items()
+        }
+    return scorers
+
+
+def _concordance(estimator: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:
+    if getattr(estimator, "score_name_", None) != "concordance":
+        raise InvalidInputError(
+            "'concordance' scores models of survival times, of loss='cox' or 'accelerated_failure_time', got "
+            f"{type(estimator).__name__}"
+        )
+    return estimator.score(X, y, sample_weight=sample_weight, **extras)
+
+
+def _order(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    extras: Mapping[str, Any],
+    *,
+    name: str,
+    kind: str,
+    more: tuple[tuple[str, int], ...],
+) -> float:
+    if extras.get("group") is None:
+        raise InvalidInputError(f"{name!r} needs group, the group of every row, got None")
+    offset = {} if extras.get("offset") is None else {"offset": extras["offset"]}
+    predicted = estimator.predict(X, **offset)
+    return OF_ORDER[kind](y, predicted, group=extras["group"], sample_weight=sample_weight, **dict(more))

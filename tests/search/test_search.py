@@ -1,0 +1,241 @@
+"""One search over every estimator: its results are those of scikit-learn's on the same folds."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy.stats import randint
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, RandomizedSearchCV
+from sklearn.pipeline import make_pipeline
+
+import jaxtree
+from jaxtree import BoostSearchCV, SearchCV, TreeSearchCV
+from jaxtree.errors import InvalidInputError
+from jaxtree.metrics import concordance_index, mean_reciprocal_rank, ndcg, scorer
+from jaxtree.resampling import cross_validate
+from jaxtree.search.alone import PlainSearchCV
+from tests.examples import EXTRAS, ROWS, unfitted
+from tests.marks import are_slow
+from tests.search.beside import assert_same_results
+
+FOLDS = list(KFold(2, shuffle=True, random_state=0).split(np.zeros((ROWS, 1))))
+OTHER_PARAMETERS = {
+    "c45": {"min_samples_leaf": [2, 5]},
+    "c45_words": {"min_samples_leaf": [2, 5]},
+    "id3": {"max_depth": [1, 3]},
+    "ensemble": {"weights": [None, [1, 3]]},
+    "ensemble_regression": {"weights": [None, [1, 3]]},
+    "optimal": {"leaf_penalty": [0.0, 0.05]},
+}
+SEARCHED = [name for name in unfitted() if name != "cart_outputs"]
+"""Several targets of classes have no score in scikit-learn."""
+
+FAST = ("cart", "forest", "boosted_ranker", "soft")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+TIME, EVENT = RNG.exponential(np.exp(X[:, 0])), RNG.random(120) < 0.7
+QUERY = RNG.integers(0, 15, 120)
+RELEVANCE = np.digitize(X[:, 0], [0.0, 1.0])
+DEPTHS = {"max_depth": [1, 2]}
+
+
+def ranker():
+    return jaxtree.GradientBoostingRanker(4, min_samples_leaf=4, ndcg_at=3)
+
+
+def cox():
+    return jaxtree.GradientBoostingRegressor(4, min_samples_leaf=4, loss="cox")
+
+
+def grid_of(name, estimator):
+    names = estimator.get_params(deep=False)
+    depth = "max_depth" if "max_depth" in names else "depth"
+    return OTHER_PARAMETERS.get(name, {depth: [1, 2]})
+
+
+def quietly(search, *arguments, **params):
+    with warnings.catch_warnings(action="ignore"):
+        return search.fit(*arguments, **params)
+
+
+@pytest.mark.parametrize("name", are_slow(SEARCHED, *(name for name in SEARCHED if name not in FAST)))
+def test_results_are_those_of_scikit_learn_for_every_estimator(name):
+    estimator, table, target = unfitted()[name]
+    folds = FOLDS if len(table) == ROWS else 2
+    grid, extras, options = grid_of(name, estimator), EXTRAS.get(name, {}), {"cv": folds, "error_score": "raise"}
+    own = quietly(SearchCV(clone(estimator), grid, **options), table, target, **extras)
+    with sklearn.config_context(enable_metadata_routing=True):
+        theirs = quietly(GridSearchCV(clone(estimator), grid, **options), table, target, **extras)
+    found = {name: values for name, values in own.cv_results_.items() if "n_rounds" not in name}
+    assert_same_results(found, theirs.cv_results_)
+    for attribute in ("best_index_", "best_params_", "multimetric_", "n_splits_"):
+        assert repr(getattr(own, attribute)) == repr(getattr(theirs, attribute))
+    np.testing.assert_allclose(own.best_score_, theirs.best_score_, rtol=1e-9)
+    np.testing.assert_array_equal(own.predict(table), theirs.predict(table))
+    if hasattr(theirs, "predict_proba"):
+        np.testing.assert_array_equal(own.predict_proba(table), theirs.predict_proba(table))
+    assert own.score(table, target, **extras) == own.best_estimator_.score(table, target, **extras)
+
+
+def test_estimators_go_to_the_search_that_shares_most():
+    kinds = {
+        "cart": TreeSearchCV, "optimal": TreeSearchCV, "forest": TreeSearchCV, "boosted": BoostSearchCV,
+        "boosted_ranker": BoostSearchCV, "boosted_distribution": BoostSearchCV, "soft": PlainSearchCV,
+        "ensemble": PlainSearchCV,
+    }  # fmt: skip
+    for name, kind in kinds.items():
+        assert type(SearchCV(unfitted()[name][0], {}).specialised()) is kind
+    asked = SearchCV(unfitted()["boosted"][0], {}, return_train_score=True)
+    assert type(asked.specialised()) is PlainSearchCV
+
+
+@pytest.mark.slow
+def test_training_scores_several_metrics_and_draws():
+    model, own_space = jaxtree.GradientBoostingRegressor(3), {"max_depth": randint(1, 4)}
+    options = {"n_iter": 3, "cv": FOLDS, "random_state": 0, "return_train_score": True, "refit": "r2"}
+    options["scoring"] = ["r2", "neg_mean_absolute_error"]
+    table, numbers = unfitted()["regression"][1:]
+    own = SearchCV(model, own_space, **options).fit(table, numbers)
+    theirs = RandomizedSearchCV(model, own_space, **options).fit(table, numbers)
+    assert_same_results(own.cv_results_, theirs.cv_results_)
+    assert own.best_params_ == theirs.best_params_ and set(own.scorer_) == set(theirs.scorer_)
+
+
+def test_groups_stay_whole_and_every_row_keeps_its_own():
+    folds = list(GroupKFold(3).split(X, groups=QUERY))
+    search = SearchCV(ranker(), DEPTHS, cv=3).fit(X, RELEVANCE, group=QUERY)
+    slow = []
+    for train, test in folds:
+        model = ranker().set_params(max_depth=1).fit(X[train], RELEVANCE[train], group=QUERY[train])
+        slow.append(model.score(X[test], RELEVANCE[test], group=QUERY[test]))
+    np.testing.assert_allclose([search.cv_results_[f"split{fold}_test_score"][0] for fold in range(3)], slow)
+    scores = cross_validate(ranker().set_params(max_depth=1), X, RELEVANCE, cv=3, fit_params={"group": QUERY})
+    np.testing.assert_allclose(scores["test_score"], slow)
+    for (train, test), own in zip(folds, scores["indices"]["test"], strict=True):
+        np.testing.assert_array_equal(test, own)
+        assert not set(QUERY[train]) & set(QUERY[test])
+
+
+def test_measures_of_order_by_name_beside_those_of_scikit_learn():
+    scoring = ["ndcg@3", "mrr", "map", "r2"]
+    relevant = (RELEVANCE > 0).astype(int)
+    search = SearchCV(ranker(), DEPTHS, cv=3, scoring=scoring, refit="mrr").fit(X, relevant, group=QUERY)
+    options = {"cv": 3, "scoring": scoring, "fit_params": {"group": QUERY}}
+    together = cross_validate(ranker().set_params(max_depth=1), X, relevant, **options)
+    for fold, (train, test) in enumerate(GroupKFold(3).split(X, groups=QUERY)):
+        model = ranker().set_params(max_depth=1).fit(X[train], relevant[train], group=QUERY[train])
+        rows = relevant[test], model.predict(X[test])
+        expected = {
+            "ndcg@3": ndcg(*rows, group=QUERY[test], k=3),
+            "mrr": mean_reciprocal_rank(*rows, group=QUERY[test]),
+            "r2": sklearn.metrics.r2_score(*rows),
+        }
+        for name, value in expected.items():
+            assert search.cv_results_[f"split{fold}_test_{name}"][0] == pytest.approx(value)
+            assert together[f"test_{name}"][fold] == pytest.approx(value)
+    assert search.score(X, relevant, group=QUERY) == mean_reciprocal_rank(relevant, search.predict(X), group=QUERY)
+
+
+@pytest.mark.parametrize("loss", are_slow(["cox", "accelerated_failure_time"], "accelerated_failure_time"))
+def test_survival_times_by_name_by_default_and_structured(loss):
+    model = cox().set_params(loss=loss)
+    y = np.array(list(zip(EVENT, TIME, strict=True)), dtype=[("died", bool), ("days", float)])
+    given = {"y": TIME, "event": EVENT}
+    own, named = (SearchCV(model, DEPTHS, cv=3, scoring=by).fit(X, **given) for by in (None, "concordance"))
+    apart = SearchCV(model, DEPTHS, cv=3).fit(X, y)
+    expected = []
+    for train, test in KFold(3).split(X):
+        fitted = clone(model).set_params(max_depth=2).fit(X[train], TIME[train], event=EVENT[train])
+        risk = fitted.predict(X[test]) * (1 if loss == "cox" else -1)
+        expected.append(concordance_index(TIME[test], risk, event=EVENT[test]))
+    for search in (own, named, apart):
+        found = [search.cv_results_[f"split{fold}_test_score"][1] for fold in range(3)]
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert own.score(X, TIME, event=EVENT) == named.score(X, TIME, event=EVENT) == apart.score(X, y)
+    plain = SearchCV(model, DEPTHS, cv=3, return_train_score=True).fit(X, y)
+    np.testing.assert_allclose(plain.cv_results_["mean_test_score"], own.cv_results_["mean_test_score"], rtol=1e-6)
+    scores = cross_validate(clone(model).set_params(max_depth=2), X, TIME, cv=3, fit_params={"event": EVENT})
+    np.testing.assert_allclose(scores["test_score"], expected, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_scikit_learn_routes_to_own_scorers():
+    with sklearn.config_context(enable_metadata_routing=True):
+        theirs = GridSearchCV(ranker(), DEPTHS, cv=FOLDS, scoring=scorer("ndcg@3"), error_score="raise")
+        theirs = theirs.fit(X[:ROWS], RELEVANCE[:ROWS], group=QUERY[:ROWS])
+    own = SearchCV(ranker(), DEPTHS, cv=FOLDS, scoring="ndcg@3").fit(X[:ROWS], RELEVANCE[:ROWS], group=QUERY[:ROWS])
+    np.testing.assert_allclose(own.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
+
+
+@pytest.mark.slow
+def test_early_stopping_by_own_measures():
+    held = [(X[:40], TIME[:40], {"event": EVENT[:40]})]
+    model = cox().set_params(n_estimators=12, max_depth=2, early_stopping=True, n_iter_no_change=3)
+    model.fit(X[40:], TIME[40:], event=EVENT[40:], eval_set=held, eval_metric="concordance")
+    measured = model.evals_result_["validation_0"]["concordance"]
+    assert model.n_estimators_ == np.argmax(measured) + 1
+    assert max(measured) == pytest.approx(model.score(X[:40], TIME[:40], event=EVENT[:40]))
+    order = ranker().fit(
+        X, RELEVANCE, group=QUERY, eval_set=[(X, RELEVANCE, {"group": QUERY})], eval_metric=["mrr", "ndcg@3"]
+    )
+    shown = order.evals_result_["validation_0"]
+    assert shown["mrr"][-1] == pytest.approx(mean_reciprocal_rank(RELEVANCE, order.predict(X), group=QUERY))
+    assert shown["ndcg@3"][-1] == pytest.approx(order.score(X, RELEVANCE, group=QUERY))
+
+
+def test_weights_are_cut_by_folds():
+    weight = RNG.uniform(0.5, 2, 120)
+    classes = np.where(X[:, 0] > 0, "a", "b")
+    own, theirs = (
+        search(jaxtree.SoftTreeClassifier(max_epochs=2, random_state=0), {"depth": [1]}, cv=2).fit(
+            X, classes, sample_weight=weight
+        )
+        for search in (SearchCV, GridSearchCV)
+    )
+    assert own.cv_results_["split0_test_score"][0] == theirs.cv_results_["split0_test_score"][0]
+
+
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        (lambda: SearchCV(DummyClassifier(), {}), r"searches over estimators of jaxtree, got DummyClassifier; .*Grid"),
+        (lambda: SearchCV(make_pipeline(ranker()), {}), "got Pipeline; .*GridSearchCV searches over anything"),
+        (lambda: SearchCV(cox, {}), "estimators of jaxtree, got function"),
+        (lambda: SearchCV(cox(), []), "param_grid must have one setting or more"),
+        (lambda: SearchCV(cox(), {"max_depth": []}), "param_grid"),
+        (lambda: SearchCV(cox(), {"eta": [0.1]}), "Invalid parameter 'eta'.*learning_rate"),
+        (lambda: SearchCV(jaxtree.SoftTreeClassifier(), {"dept": [1]}), "Invalid parameter 'dept'"),
+        (lambda: SearchCV(cox(), {"max_depth": randint(1, 3)}), "n_iter must be the number of settings"),
+        (lambda: SearchCV(cox(), DEPTHS, refit="ensemble"), "refit='ensemble' is for BoostSearchCV"),
+        (lambda: BoostSearchCV(cox(), DEPTHS, refit="ensemble"), "averages models of classes, or of numbers"),
+        (lambda: SearchCV(cox(), DEPTHS, scoring="concordanc"), "'concordanc'"),
+    ],
+)
+def test_what_cannot_be_searched_is_named(search, message):
+    with pytest.raises(ValueError, match=message):
+        search().fit(X, TIME, event=EVENT)
+
+
+def test_scores_that_cannot_be_given_are_named():
+    with pytest.raises(InvalidInputError, match="'ndcg' needs group"):
+        SearchCV(jaxtree.SoftTreeRegressor(max_epochs=1), {}, scoring="ndcg", cv=2, error_score="raise").fit(X, TIME)
+    with pytest.raises(InvalidInputError, match="'concordance' scores models of survival times"):
+        scorer("concordance")(jaxtree.DecisionTreeRegressor().fit(X, TIME), X, TIME)
+    with pytest.raises(InvalidInputError, match=r"'concordance', 'ndcg', .* got 'ndcg@0'"):
+        scorer("ndcg@0")
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        SearchCV(cox(), DEPTHS).score(X, TIME, event=EVENT)
+
+
+def test_another_fit_leaves_nothing_of_the_first(monkeypatch):
+    y = pd.Series(np.where(X[:, 0] > 0, "a", "b"))
+    search = SearchCV(jaxtree.DecisionTreeClassifier(), DEPTHS, cv=2).fit(pd.DataFrame(X, columns=list("abc")), y)
+    assert list(search.feature_names_in_) == ["a", "b", "c"] and search.search_.best_params_ == search.best_params_
+    search.set_params(refit=False).fit(X, y)
+    assert not hasattr(search, "best_estimator_") and not hasattr(search, "feature_names_in_")
+    assert clone(search).get_params()["refit"] is False
