@@ -32,8 +32,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """All names, loaded or not."""
-    return sorted([*globals(), *_MODULE_OF])
+    """The public names, loaded or not, and the version."""
+    return sorted({*_MODULE_OF, "__version__"})
 
 
 def _version() -> str:

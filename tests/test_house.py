@@ -15,7 +15,7 @@ import jaxtree
 PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
-    {"arrays", "errors", "buckets", "kernel", "sklearn_compat"},
+    {"arrays", "errors", "buckets", "kernel", "notebook", "sklearn_compat"},
     {"either", "forks", "traces", "program_folder"},
     {"blocks", "compilation"},
     {"table", "datasets", "criteria"},
@@ -198,6 +198,7 @@ OF_LIBRARIES = {
     ("estimators", "_get_param_names"),
     ("search", "_sign"),  # of a scorer of scikit-learn
     ("search", "_response_method"),
+    ("search", "_repr_html_"),  # of notebooks
     ("compilation.py", "_cache_size"),  # of a function compiled by JAX
 }
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from jaxtree import notebook
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain.paths import as_table, conditions_on, path_to
 from jaxtree.explain.scores import ScoreExplanation, explain_scores
@@ -53,6 +54,10 @@ class Explanation:
     held_up: str | None
     contrast: Contrast | None
     spread: float = 0.0
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the explanation in words."""
+        return notebook.lines(str(self))
 
     def __str__(self) -> str:
         """The explanation in a few lines."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from jaxtree import notebook
 from jaxtree.explain.paths import conditions_on, path_to
 from jaxtree.explain.shap import shap_values_of
 from jaxtree.export.conditions import features_of
@@ -77,6 +78,10 @@ class ScoreExplanation:
     base: float
     contributions: tuple[Contribution, ...]
     steps: tuple[Step, ...]
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the explanation in words."""
+        return notebook.lines(str(self))
 
     def __str__(self) -> str:
         """The explanation in some lines."""

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float64
 
-from jaxtree import forks
+from jaxtree import forks, notebook
 from jaxtree.blocks import for_blocks, is_cpu
 from jaxtree.explain.edges import Edges, edges_by_tree, edges_of
 from jaxtree.explain.kernel import Rule, sum_shap_interactions, sum_shap_values
@@ -23,6 +23,9 @@ from jaxtree.explain.on_host import HostRule, HostTree
 from jaxtree.export.models import exported_model
 from jaxtree.tree import SplitKind
 from jaxtree.tree.model import FittedModel
+
+MOST_SHOWN = 10
+"""The number of columns that a notebook shows."""
 
 
 class ShapValues(NamedTuple):
@@ -36,6 +39,17 @@ class ShapValues(NamedTuple):
 
     values: Float64[np.ndarray, "row column *class"]
     base: Float64[np.ndarray, "*class"]
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the mean size of every column's values, the greatest first."""
+        sizes = np.abs(self.values).mean(axis=0)
+        order = np.argsort(-sizes.reshape(len(sizes), -1).sum(axis=1), kind="stable")
+        size = np.atleast_2d(sizes.T).T
+        rows = [[f"column {place}", *(f"{own:.4g}" for own in size[place])] for place in order[:MOST_SHOWN].tolist()]
+        parts = ["mean size"] if size.shape[1] == 1 else [f"mean size, {place}" for place in range(size.shape[1])]
+        base = ", ".join(f"{own:.4g}" for own in np.atleast_1d(self.base))
+        head = notebook.facts([("Shapley values of rows", f"{len(self.values):,}"), ("base", base)])
+        return head + notebook.table(["", *parts], rows, len(order) - MOST_SHOWN)
 
 
 def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues:
@@ -91,6 +105,12 @@ class ShapInteractions(NamedTuple):
 
     values: Float64[np.ndarray, "row column column *class"]
     base: Float64[np.ndarray, "*class"]
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: of how many rows and columns they are."""
+        sizes = [("rows", f"{len(self.values):,}"), ("columns", self.values.shape[1])]
+        base = ", ".join(f"{own:.4g}" for own in np.atleast_1d(self.base))
+        return notebook.facts([("Shapley interaction values", ""), *sizes, ("base", base)])
 
 
 def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:

@@ -5,7 +5,9 @@ blue, the darker the larger the mean.
 """
 
 import colorsys
+import contextlib
 import html
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -36,6 +38,9 @@ Further classes have them darker or lighter.
 
 DIGITS_OF_MEANS = 4
 """Significant digits of a mean at least."""
+
+LONGEST_DRAWING = 20.0
+"""Seconds after which a program that draws is stopped."""
 
 PALEST = 0.12
 """How much of its colour a node keeps at least."""
@@ -206,10 +211,27 @@ _DOT_HEAD = """digraph tree {
   edge [color="#6b6b6b", fontname="Helvetica", fontsize=11];"""
 
 
-def to_graphviz(estimator: Any, *, feature_names: Sequence[str] | None = None, max_depth: int | None = None) -> str:
+class Dot(str):
+    """A text in DOT that shows itself in a notebook: as the program `dot` draws it, or as nested lists without that."""
+
+    tree_html: str = ""
+    """What is shown where there is no program."""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Returns a picture, or lists."""
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            done = subprocess.run(
+                ["dot", "-Tsvg"], input=self.encode(), capture_output=True, timeout=LONGEST_DRAWING, check=True
+            )
+            return {"image/svg+xml": done.stdout.decode(), "text/plain": self}
+        return {"text/html": self.tree_html, "text/plain": self}
+
+
+def to_graphviz(estimator: Any, *, feature_names: Sequence[str] | None = None, max_depth: int | None = None) -> Dot:
     r"""Returns the tree of a fitted estimator in DOT; no program of Graphviz is needed to make it.
 
-    `dot -Tsvg tree.dot -o tree.svg` draws it, and so does `graphviz.Source(text)` of the Python package in a notebook.
+    `dot -Tsvg tree.dot -o tree.svg` draws it. In a notebook the text is a picture where that program is installed, and
+    nested lists where it is not.
 
     Args:
         estimator: A fitted estimator with a `tree_`.
@@ -235,7 +257,9 @@ def to_graphviz(estimator: Any, *, feature_names: Sequence[str] | None = None, m
         lines.append(f'  {node.node} [label="{label}", fillcolor="{node.colour}"];')
         if node.branch:
             lines.append(f'  {node.parent} -> {node.node} [label="{_escaped(node.branch)}"];')
-    return "\n".join([*lines, "}"])
+    dot = Dot("\n".join([*lines, "}"]))
+    dot.tree_html = small_html(estimator)
+    return dot
 
 
 def _escaped(text: str) -> str:

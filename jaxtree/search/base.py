@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.estimators.common.conventions import SEED, whole
+from jaxtree.estimators.common.display import Shown
 from jaxtree.estimators.common.extras import extras_of_scores
 from jaxtree.estimators.common.folds import folds_of
 from jaxtree.estimators.common.scorers import of_all_classes
@@ -23,7 +24,7 @@ from jaxtree.search.settings import Parameters, settings_of
 from jaxtree.sklearn_compat import BaseSearchCV, check_method_params, insert_error_scores, warn_about_failures
 
 
-class BaseSettingsSearch(BaseSearchCV):
+class BaseSettingsSearch(Shown, BaseSearchCV):
     """A search over settings of one estimator of jaxtree, scored on folds."""
 
     _estimators: ClassVar[tuple[type, ...]]

@@ -1,11 +1,12 @@
 """The settings of a tuning, the best first, as a table that a notebook shows and that data frames are made of."""
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+
+from jaxtree import notebook
 
 MOST_SHOWN = 10
 """The number of settings that a notebook, or a terminal, shows."""
@@ -28,21 +29,15 @@ class Leaderboard(dict):
         cells = [list(self), *self._cells()]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
-        return "\n".join([*lines, *self._rest()])
+        left = len(self["rank"]) - MOST_SHOWN
+        return "\n".join([*lines, *([f"and {left:,} more"] if left > 0 else [])])
 
     def _repr_html_(self) -> str:
         """Returns the first rows as a table."""
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self)
-        body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in self._cells())
-        rest = "".join(f"<p>{html.escape(line)}</p>" for line in self._rest())
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+        return notebook.table(list(self), self._cells(), len(self["rank"]) - MOST_SHOWN)
 
     def _cells(self) -> list[list[str]]:
         return [[_in_words(value) for value in row.values()] for row in self.rows(MOST_SHOWN)]
-
-    def _rest(self) -> list[str]:
-        left = len(self["rank"]) - MOST_SHOWN
-        return [f"and {left:,} more"] if left > 0 else []
 
 
 def make_leaderboard(

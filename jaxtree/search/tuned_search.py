@@ -156,6 +156,11 @@ class TunedSearchCV(BaseSettingsSearch):
             self.tuned_.weights,
         )
 
+    def _html_repr(self) -> str:
+        """Returns what a notebook shows: what was found, and the best settings."""
+        shown = super()._html_repr()
+        return shown + self.leaderboard()._repr_html_() if hasattr(self, "tuned_") else shown
+
     def to_html(self, *, title: str = "Tuned boosted trees") -> str:
         """Returns a page about the settings, their learning curves, calibration and importances.
 

@@ -15,11 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Int32, Shaped, UInt
 
+from jaxtree import notebook
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import Bins, midpoint
 from jaxtree.table.cells import Cells
 from jaxtree.table.times import Days, TimeScale
-from jaxtree.table.words import Limit, cell_in_words, value_in_words
+from jaxtree.table.words import Limit, cell_in_words, range_in_words, value_in_words
+
+MOST_SHOWN = 20
+"""The number of columns that a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,14 @@ class Schema:
     def column_names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the names and the kinds of the columns."""
+        rows = [
+            [own.name, own.kind, range_in_words(own.bins, own.time, own.categories), "yes" * own.has_missing]
+            for own in self.columns
+        ]
+        return notebook.table(["column", "kind", "values", "missing"], rows[:MOST_SHOWN], len(rows) - MOST_SHOWN)
 
     @cached_property
     def are_plain_numbers(self) -> bool:

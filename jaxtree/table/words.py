@@ -1,5 +1,8 @@
 """Values of columns, and the limits between them, in words that mean the same when they are read."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from jaxtree.table.binning import Bins
@@ -66,6 +69,18 @@ def number_at_most(bins: Bins, time: TimeScale | None, threshold: float) -> floa
     """Returns a number of few digits at or below a threshold, with no value of the fitted column between the two."""
     low = values_beside(bins, threshold)[0]
     return float(decimal_at_most(threshold, low)) if time is None else time.number_at_most(threshold, low)
+
+
+def range_in_words(bins: Bins | None, time: TimeScale | None, categories: Sequence[Any]) -> str:
+    """Writes the least and the greatest number of a column's bins in six digits, or its categories.
+
+    >>> range_in_words(None, None, ("no", "yes"))
+    'no, yes'
+    """
+    if bins is None:
+        return ", ".join(map(value_in_words, categories))
+    ends = (bins.low[0], bins.high[-1]) if bins.num_bins else ()
+    return " to ".join(value_in_words(float(f"{own:.6g}")) if time is None else time.in_words(own) for own in ends)
 
 
 def cell_in_words(bins: Bins, value: float) -> str:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.errors import InvalidInputError, InvalidTypeError, ModelFileError
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.common.conventions import AnnotatedParameters, allow_tables, check_parameters
+from jaxtree.estimators.common.display import Shown
 from jaxtree.estimators.common.parts import ScoresSources
 from jaxtree.files.boosting import EnsembleMember, EnsembleState
 from jaxtree.files.records import require
@@ -23,7 +24,7 @@ OF_TABLE = ("encoder_", "n_features_in_", "feature_names_in_", "n_outputs_", "cl
 """What an ensemble knows of its table as its first member does."""
 
 
-class BoostedEnsemble(AnnotatedParameters, KeptInFiles, BaseEstimator):
+class BoostedEnsemble(Shown, AnnotatedParameters, KeptInFiles, BaseEstimator):
     """Boosted models whose predictions are averaged."""
 
     estimators: Any

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.dataset.arguments import plain_target, read_arguments
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import allow_tables, check_names
+from jaxtree.estimators.common.display import Shown
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.table.columns import blocks_of_rows
 from jaxtree.table.schema import Schema
@@ -64,7 +65,7 @@ def part_by_part(method: Callable) -> Callable:
     return of_table_or_source
 
 
-class EstimatorOnTables(KeptInFiles, BaseEstimator, abc.ABC):
+class EstimatorOnTables(Shown, KeptInFiles, BaseEstimator, abc.ABC):
     """An estimator on any table: what all predictions begin with."""
 
     @property

@@ -1,0 +1,155 @@
+"""What notebooks show of estimators and results, and what tab completion lists."""
+
+import inspect
+import pathlib
+import pickle
+import re
+import stat
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.utils import estimator_html_repr
+
+import jaxtree
+from jaxtree.estimators.common.display import HIDDEN, facts_of
+from jaxtree.explain import shap_interaction_values, shap_values
+from tests.page.pages import HOSTILE, elements_of
+
+PAGES = pathlib.Path(__file__).parents[2] / "notebooks" / "how_do_i"
+X = pd.DataFrame({HOSTILE: np.arange(60.0) % 7, "b": np.arange(60.0) % 2})
+Y = np.where(np.arange(60) % 2, "yes", HOSTILE)
+BOOSTED = jaxtree.GradientBoostingClassifier(3, min_samples_leaf=2)
+ESTIMATORS = {
+    "forest": jaxtree.RandomForestClassifier(3, random_state=0),
+    "boosted": BOOSTED,
+    "soft": jaxtree.SoftTreeClassifier(max_epochs=2, depth=1),
+    "ensemble": jaxtree.BoostedEnsembleClassifier([BOOSTED], None),
+    "search": jaxtree.TreeSearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=2),
+    "boost search": jaxtree.BoostSearchCV(BOOSTED, {"max_depth": [1, 2]}, cv=2),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return {name: clone(estimator).fit(X, Y) for name, estimator in ESTIMATORS.items()}
+
+
+def html_of(shown):
+    bundle = shown._repr_mimebundle_()["text/html"] if hasattr(shown, "_repr_mimebundle_") else shown._repr_html_()
+    return bundle[bundle.rfind("</style>") + 8 :] if "</style>" in bundle else bundle
+
+
+def facts(estimator):
+    return dict(facts_of(estimator))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_fitted_estimator_is_shown_below_scikit_learn_s_diagram(name, fitted):
+    own = fitted[name]
+    shown = own._repr_mimebundle_()["text/html"]
+    assert "sk-estimator" in shown and ">columns</span> <b>2</b>" in shown
+    assert HOSTILE not in shown.split("</script>")[-1].split("most important")[-1]
+    blank = clone(own)
+    assert len(blank._repr_mimebundle_()["text/html"]) == len(estimator_html_repr(blank))
+    with sklearn.config_context(display="text"):
+        assert "text/html" not in own._repr_mimebundle_()
+
+
+def test_facts_are_those_of_the_fit(fitted):
+    assert facts(fitted["forest"])["trees"] == "3" and "most important" in facts(fitted["forest"])
+    assert facts(fitted["boosted"])["rounds"] == "3" and "best" not in facts(fitted["boosted"])
+    assert facts(fitted["soft"])["epochs"] == "2" and facts(fitted["soft"])["kept"] == "that after 2"
+    assert facts(fitted["ensemble"])["members"] == "1.00"
+    search = fitted["search"]
+    assert facts(search)["settings"] == "2" and facts(search)["best score"] == f"{search.best_score_:.4g}"
+    assert facts(search)["best"] == f"max_depth={search.best_params_['max_depth']}"
+    measured = clone(BOOSTED).fit(X, Y, eval_set=[(X, Y)])
+    assert facts(measured)["best"] == f"{measured.best_score_:.4g} at round 3"
+    assert facts(clone(BOOSTED)) == {}
+    many = jaxtree.DecisionTreeClassifier().fit(np.arange(20.0)[:, None], np.arange(20))
+    assert facts(many)["classes"] == "0, 1, 2, 3, 4 and 15 more"
+
+
+def test_a_tuning_shows_its_leaderboard():
+    search = jaxtree.tune(X, Y, n_iter=2, cv=2, verbose=0)
+    assert "log_loss" in html_of(search) and "log_loss" not in html_of(clone(search))
+
+
+RESULTS = {
+    "explanation": lambda fitted: jaxtree.explain_row(fitted["search"].best_estimator_, X.iloc[0]),
+    "explanation of a score": lambda fitted: jaxtree.explain_row(fitted["boosted"], X.iloc[0]),
+    "schema": lambda fitted: fitted["forest"].schema_,
+    "dot": lambda fitted: jaxtree.to_graphviz(fitted["search"].best_estimator_),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_are_shown_with_their_words_escaped(name, fitted):
+    shown = html_of(RESULTS[name](fitted))
+    assert HOSTILE not in shown and "<script" not in shown and len(shown) < 8_000
+    assert not {"script", "img"} & set(elements_of(shown).names)
+    # Dark or light, the page's own colours are those of the text.
+    assert not re.search(r"[^-]color:", shown)
+
+
+def test_shapley_values_are_shown_by_their_mean_size(fitted):
+    values = shap_values(fitted["boosted"], X)
+    shown = values._repr_html_()
+    size = np.abs(values.values).mean(axis=0)
+    assert shown.index(f"column {size.argmax()}") < shown.index(f"column {size.argmin()}")
+    assert f"{size.max():.4g}" in shown and ">60<" in shown
+    many = values._replace(values=np.ones((3, 30, 2)), base=np.zeros(2))._repr_html_()
+    assert "and 20 more" in many and many.count("mean size") == 2
+    assert ">60<" in shap_interaction_values(fitted["boosted"], X)._repr_html_()
+
+
+def test_a_schema_shows_ranges_and_categories():
+    table = pd.DataFrame({"n": [0.5, 2.25, np.nan], "w": ["a", "b", "a"], "d": pd.date_range("2020-01-01", periods=3)})
+    tree = jaxtree.DecisionTreeRegressor().fit(table.assign(empty=np.nan), [1.0, 2.0, 3.0])
+    shown = tree.schema_._repr_html_()
+    for words in ("0.5 to 2.25", "a, b", "2020-01-01 to 2020-01-03"):
+        assert words in shown
+    wide = jaxtree.DecisionTreeRegressor().fit(np.ones((3, 50)), [1.0, 2.0, 3.0])
+    assert "and 30 more" in wide.schema_._repr_html_()
+
+
+def test_a_graph_is_a_text_and_shows_a_picture(fitted, tmp_path, monkeypatch):
+    dot = jaxtree.to_graphviz(fitted["search"].best_estimator_)
+    assert isinstance(dot, str) and dot.startswith("digraph") and pickle.loads(pickle.dumps(dot)) == dot
+    program = tmp_path / "dot"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "<details" in dot._repr_mimebundle_()["text/html"]
+    program.write_text('#!/bin/sh\necho "<svg>$1</svg>"\n')
+    program.chmod(program.stat().st_mode | stat.S_IEXEC)
+    assert dot._repr_mimebundle_()["image/svg+xml"] == "<svg>-Tsvg</svg>\n"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    assert "<details" in dot._repr_mimebundle_()["text/html"]
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_completion_lists_what_users_call(name, fitted):
+    own = fitted[name]
+    listed = {word for word in dir(own) if not word.startswith("_")}
+    assert not listed & HIDDEN and not [word for word in listed if word.endswith("_request")]
+    assert {"fit", "predict", "predict_proba", "score", "n_features_in_", "classes_"} <= listed
+    assert set(own.get_params(deep=False)) <= listed
+    assert all(hasattr(own, word) for word in HIDDEN & set(object.__dir__(own)))
+
+
+def test_what_is_hidden_is_there_and_on_no_page_of_questions():
+    kinds = [own for name in jaxtree.__all__ if inspect.isclass(own := getattr(jaxtree, name))]
+    known = {word for kind in kinds for word in dir(kind)}
+    known |= {word for kind in kinds for word in vars(kind).get("__annotations__", ())}
+    pages = "".join(page.read_text() for page in PAGES.glob("*.md"))
+    assert not {word for word in HIDDEN if re.search(rf"\.{word}\(", pages)}
+    assert known >= HIDDEN
+
+
+def test_the_package_lists_public_names():
+    assert set(dir(jaxtree)) == {*jaxtree.__all__, "__version__"} | {
+        "boosting", "compilation", "criteria", "datasets", "dropout", "errors", "explain", "growth", "plot", "prune",
+        "ray", "resampling", "soft",
+    }  # fmt: skip
