@@ -39,7 +39,7 @@ FAR = 0.005
 """The share of rows at each end beyond which no value is tried but the outermost."""
 
 
-class Tried(NamedTuple):
+class TriedValues(NamedTuple):
     """The values of a column that were tried.
 
     Attributes:
@@ -75,7 +75,7 @@ def order_of_columns(answers: Answers, tables: list[PageTable]) -> list[int]:
     return [int(place) for place in kept if importances[place] > 0]
 
 
-def try_values(answers: Answers, table: PageTable, places: list[int]) -> list[Tried]:
+def try_values(answers: Answers, table: PageTable, places: list[int]) -> list[TriedValues]:
     """Returns, for each of some columns, the mean answers of some rows if it had each of some values in all of them."""
     rows = table.values[spread(len(table.values), MOST_ROWS)]
     parts, tables = [], []
@@ -92,7 +92,9 @@ def try_values(answers: Answers, table: PageTable, places: list[int]) -> list[Tr
     found = np.concatenate([np.asarray(answers.answer(block), np.float64) for block in blocks])
     means = found.reshape(-1, len(rows), found.shape[1]).mean(axis=1)
     ends = np.cumsum([len(values) for values, _ in parts])[:-1]
-    return [Tried(values, own, shares) for (values, shares), own in zip(parts, np.split(means, ends), strict=True)]
+    return [
+        TriedValues(values, own, shares) for (values, shares), own in zip(parts, np.split(means, ends), strict=True)
+    ]
 
 
 def column_values(schema: Schema, values: Values, place: int) -> Float[np.ndarray, " row"]:
@@ -138,7 +140,7 @@ def _values_to_try(
     return values, shares
 
 
-def _card(answers: Answers, table: PageTable, place: int, tried: Tried) -> Card:
+def _card(answers: Answers, table: PageTable, place: int, tried: TriedValues) -> Card:
     column = answers.schema.columns[place]
     own = column_values(answers.schema, table.values, place)
     unit, rows = answers.unit, min(len(table.values), MOST_ROWS)
@@ -157,7 +159,9 @@ def _card(answers: Answers, table: PageTable, place: int, tried: Tried) -> Card:
     return Card(name, column.name, hint, {"": charts[0]})
 
 
-def _chart(answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: Tried, outputs: list[int]) -> Chart:
+def _chart(
+    answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: TriedValues, outputs: list[int]
+) -> Chart:
     names = _names(answers, outputs)
     label = f"{answers.unit} of {names[0]}" if len(outputs) == 1 and answers.classes else answers.unit
     drawn = _of_categories if column.bins is None else _of_numbers

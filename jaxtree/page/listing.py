@@ -11,7 +11,7 @@ from jaxtree.page.dependence import column_values
 from jaxtree.page.of_classes import UNKNOWN
 from jaxtree.page.of_survival import times_of
 from jaxtree.page.outlines import plane_in_words
-from jaxtree.page.shapley import Explained
+from jaxtree.page.shapley import ExplainedRows
 from jaxtree.table.numerals import decimals_together
 
 DIGITS = 9
@@ -21,7 +21,7 @@ MOST_ROWS, MOST_CELLS = 200, 40_000
 """Rows that are listed where none are explained, and the most values that they have in all."""
 
 
-def listed_rows(answers: Answers, table: PageTable, explained: Explained | None) -> dict[str, Any]:
+def listed_rows(answers: Answers, table: PageTable, explained: ExplainedRows | None) -> dict[str, Any]:
     """Returns rows as the page's script lists them.
 
     `number`, `truth` and `said` are those of every row; `off` is how far a prediction is off, of classes the
@@ -87,7 +87,7 @@ def _times_in_words(answers: Answers, table: PageTable, rows, words: list[str]) 
     ]
 
 
-def _contributions(answers: Answers, table: PageTable, explained: Explained) -> dict[str, Any]:
+def _contributions(answers: Answers, table: PageTable, explained: ExplainedRows) -> dict[str, Any]:
     """The values of the predicted class, of two classes of the second, of others of the first score."""
     number = len(explained.names)
     output = np.zeros(len(explained.rows), np.int64)

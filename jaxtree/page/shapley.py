@@ -27,7 +27,7 @@ DOTS = 1200
 """Dots of a summary in all classes: the more classes, the fewer rows for each."""
 
 
-class Explained(NamedTuple):
+class ExplainedRows(NamedTuple):
     """Rows that are explained.
 
     Attributes:
@@ -48,7 +48,7 @@ class Explained(NamedTuple):
         return self.base + self.values.sum(axis=1)
 
 
-def explained_rows(answers: Answers, tables: list[PageTable]) -> list[Explained | None]:
+def explained_rows(answers: Answers, tables: list[PageTable]) -> list[ExplainedRows | None]:
     """Returns the Shapley values of some rows of each table; None of models that are no sums or means over trees."""
     members = _members(answers)
     if not members or not tables:
@@ -62,7 +62,7 @@ def explained_rows(answers: Answers, tables: list[PageTable]) -> list[Explained 
     values = sum(share * own.values.reshape(len(every), num_columns, -1) for share, own in parts)
     base = sum(share * np.ravel(own.base) for share, own in parts)
     of_tables = np.split(np.asarray(values), np.cumsum([len(own) for own in rows])[:-1])
-    return [Explained(own, found, np.asarray(base), names) for own, found in zip(rows, of_tables, strict=True)]
+    return [ExplainedRows(own, found, np.asarray(base), names) for own, found in zip(rows, of_tables, strict=True)]
 
 
 def _members(answers: Answers) -> list[tuple[float, object]]:
@@ -93,7 +93,7 @@ def explained_names(answers: Answers) -> list[str]:
     return ["prediction" if link.kind == Link.IDENTITY else "score"]
 
 
-def summary_cards(answers: Answers, table: PageTable, explained: Explained) -> list[Card]:
+def summary_cards(answers: Answers, table: PageTable, explained: ExplainedRows) -> list[Card]:
     """Returns the cards of how much columns count: mean sizes, and every row's value."""
     size = np.abs(explained.values).mean(axis=0)
     number = len(explained.names)
@@ -122,7 +122,7 @@ def summary_cards(answers: Answers, table: PageTable, explained: Explained) -> l
     ]  # fmt: skip
 
 
-def _swarm(answers: Answers, table: PageTable, explained: Explained, output: int) -> Chart:
+def _swarm(answers: Answers, table: PageTable, explained: ExplainedRows, output: int) -> Chart:
     worth = explained.values[:, :, output]
     kept = spread(len(explained.rows), max(30, min(MOST_ROWS, DOTS // len(explained.names))))
     order = np.argsort(-np.abs(worth).mean(axis=0), kind="stable")[:MOST_LINES].tolist()
