@@ -1,43 +1,13 @@
 """The pages of the gallery: name, caption, and the code that makes `page`."""
 
-from typing import NamedTuple
+from pictures import CANCER, DIABETES, PATIENTS, Plot
 
-
-class Picture(NamedTuple):
-    """A page or plot of the gallery.
-
-    Attributes:
-        name: Its file's, without the ending.
-        caption: What it shows, in a line.
-        code: Python that leaves the HTML of a page as `page`, or what Matplotlib drew on.
-        at: The words of a heading that is scrolled to, if not the upper part is to be seen.
-    """
-
-    name: str
-    caption: str
-    code: str
-    at: str | None = None
-
-
-CANCER = """\
-from sklearn.datasets import load_breast_cancer
-import jaxtree
-
-X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-y = y.map({0: "malignant", 1: "benign"})
-"""
-DIABETES = """\
-from sklearn.datasets import load_diabetes
-import jaxtree
-
-X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-"""
 HALVES = "X[::2], y[::2], X_val=X[1::2], y_val=y[1::2]"
 
 PAGES = (
-    Picture(
+    Plot(
         "page_tree",
-        "The page of a tree: nodes that open and close, the path of a row, sliders that prune",
+        "A tree: nodes that open and close, the path of a row, sliders that prune",
         """\
 import jaxtree
 
@@ -46,7 +16,7 @@ tree = jaxtree.C45Classifier().fit(X, y)
 page = jaxtree.to_html(tree, X, y, title="Car evaluation")
 """,
     ),
-    Picture(
+    Plot(
         "page_regression",
         "A tree of numbers, with validation rows",
         DIABETES
@@ -55,9 +25,9 @@ tree = jaxtree.DecisionTreeRegressor(max_leaf_nodes=8).fit(X[::2], y[::2])
 page = jaxtree.to_html(tree, {HALVES}, title="Diabetes")
 """,
     ),
-    Picture(
+    Plot(
         "page_boosted",
-        "The page of boosted trees: losses by round, importances, dependences",
+        "Boosted trees: losses by round, errors, what columns do",
         CANCER
         + f"""\
 model = jaxtree.GradientBoostingClassifier(500, early_stopping=True, random_state=0)
@@ -65,9 +35,9 @@ model.fit(X[::2], y[::2])
 page = jaxtree.to_html(model, {HALVES}, title="Breast cancer")
 """,
     ),
-    Picture(
+    Plot(
         "page_forest",
-        "The page of a forest",
+        "A forest, and each of its trees",
         CANCER
         + f"""\
 forest = jaxtree.RandomForestClassifier(oob_score=True, random_state=0)
@@ -75,14 +45,65 @@ forest.fit(X[::2], y[::2])
 page = jaxtree.to_html(forest, {HALVES}, title="Breast cancer")
 """,
     ),
-    Picture(
+    Plot(
         "page_distribution",
-        "The page of a distribution: every parameter of it",
+        "A distribution: its coverage, and its parameters by column",
         DIABETES
         + f"""\
-model = jaxtree.GradientBoostingDistribution(60, distribution="gamma", max_depth=3)
-model.fit(X[::2], y[::2])
+model = jaxtree.GradientBoostingDistribution(
+    300, distribution="gamma", max_depth=3, early_stopping=True, random_state=0
+).fit(X[::2], y[::2])
 page = jaxtree.to_html(model, {HALVES}, title="Diabetes")
+""",
+    ),
+    Plot(
+        "page_survival",
+        "Survival times: curves of groups of risk, medians of rows",
+        PATIENTS
+        + """\
+hazards = jaxtree.GradientBoostingRegressor(60, loss="cox", max_depth=2, random_state=0)
+hazards.fit(X, months, event=event)
+page = jaxtree.to_html(hazards, X, months, event=event, title="Patients, simulated")
+""",
+    ),
+    Plot(
+        "page_ranking",
+        "A ranking: how good the order of every group is",
+        """\
+import numpy as np
+import pandas as pd
+import jaxtree
+
+rng = np.random.default_rng(0)
+X = pd.DataFrame(rng.normal(size=(900, 4)), columns=["match", "clicks", "age", "length"])
+query = np.repeat(np.arange(90), 10)
+relevance = np.digitize(X["match"] + X["clicks"] ** 2 + rng.normal(size=900), [0, 1, 2])
+ranker = jaxtree.GradientBoostingRanker(60, ndcg_at=5).fit(X, relevance, group=query)
+page = jaxtree.to_html(ranker, X, relevance, group=query, title="Answers, simulated")
+""",
+    ),
+    Plot(
+        "page_hardened",
+        "A soft tree, hardened: planes at its gates",
+        """\
+from sklearn.datasets import load_iris
+import jaxtree
+
+X, y = load_iris(return_X_y=True, as_frame=True)
+y = y.map(dict(enumerate(["setosa", "versicolor", "virginica"])))
+hard = jaxtree.SoftTreeClassifier(depth=2, random_state=0).fit(X, y).harden()
+page = jaxtree.to_html(hard, X, y, title="Irises")
+""",
+    ),
+    Plot(
+        "page_tuned",
+        "A search: scores by parameter, the history, the ensemble",
+        """\
+import jaxtree
+
+X, y = jaxtree.datasets.load_car_evaluation(return_X_y=True, as_frame=True)
+search = jaxtree.tune(X[::2], y[::2], minutes=5, n_iter=20, cv=3, verbose=0)
+page = search.to_html(title="Car evaluation, tuned")
 """,
     ),
 )

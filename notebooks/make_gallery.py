@@ -15,37 +15,32 @@ import matplotlib.pyplot as plt
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from gallery_pages import PAGES, Picture  # noqa: E402
+from gallery_pages import PAGES  # noqa: E402
+from pictures import PLOTS, Plot  # noqa: E402
 
 HEAD = """# Gallery
 
 Every page and every plot, made by `notebooks/make_gallery.py`; a picture leads to its code.
 """
-SECTIONS = {"Pages": PAGES}
+SECTIONS = {"Pages": PAGES, **PLOTS}
 
 
-def namespace_after(picture: Picture) -> dict:
-    """What the code of a picture leaves."""
-    names: dict = {}
-    exec(picture.code, names)
-    return names
-
-
-def make(picture: Picture) -> None:
+def make(picture: Plot) -> None:
     """Runs the code of a picture, and keeps what it shows."""
     from make_images import keep, photograph
 
     plt.close("all")
-    names = namespace_after(picture)
+    names: dict = {}
+    exec(picture.code, names)
     if "page" in names:
-        keep(f"gallery/{picture.name}", photograph(names["page"], width=1280, height=860, at=picture.at), width=1000)
+        keep(f"gallery/{picture.name}", photograph(names["page"], width=1280, height=1000), width=900)
         return
     png = io.BytesIO()
-    plt.gcf().savefig(png, dpi=150, facecolor="white")
-    keep(f"gallery/{picture.name}", png.getvalue(), width=1000)
+    names["ax"].figure.savefig(png, dpi=110)
+    keep(f"gallery/{picture.name}", png.getvalue(), width=900, quality=60)
 
 
-def card(picture: Picture) -> str:
+def card(picture: Plot) -> str:
     """A picture of the grid, linked to its code."""
     anchor = picture.name.replace("_", "-")
     return (
@@ -55,7 +50,7 @@ def card(picture: Picture) -> str:
     )
 
 
-def section(picture: Picture) -> str:
+def section(picture: Plot) -> str:
     """The picture in its size with its code."""
     anchor = picture.name.replace("_", "-")
     image = f"![{picture.caption}](images/gallery/{picture.name}.webp)"

@@ -36,16 +36,13 @@ def browser():
         chromium.close()
 
 
-def photograph(page_html, *, width=1400, height=900, at=None, dark=False):
-    """The PNG of a page's upper part, or from a heading on that has the words `at`."""
+def photograph(page_html, *, width=1400, height=900):
+    """The PNG of a page's upper part."""
     with browser() as chromium, tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "page.html"
         file.write_text(page_html, encoding="utf-8")
-        scheme = "dark" if dark else "light"
-        page = chromium.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page = chromium.new_page(viewport={"width": width, "height": height})
         page.goto(file.as_uri())
-        if at is not None:
-            page.get_by_text(at).first.evaluate("own => window.scrollTo(0, own.getBoundingClientRect().top - 30)")
         page.wait_for_timeout(400)
         return page.screenshot()
 

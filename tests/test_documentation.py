@@ -142,6 +142,30 @@ def test_the_page_of_parameters_is_what_the_code_says():
     assert (PAGES / "api" / "parameters.md").read_text() == made.stdout, "run notebooks/make_parameters.py"
 
 
+def made_by(script, code):
+    """What code prints after the import of a script of the pages, in a process of its own."""
+    whole = f"import sys; sys.path.insert(0, {str(PAGES)!r}); import {script}; {code}"
+    return subprocess.run([sys.executable, "-c", whole], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_gallery_is_what_its_code_says():
+    assert (PAGES / "gallery.md").read_text() == made_by("make_gallery", "print(make_gallery.page(), end='')")
+    pictures = re.findall(r"!\[.*\]\((images/gallery/.*)\)", (PAGES / "gallery.md").read_text())
+    assert sorted(pictures) == sorted(f"images/gallery/{own.name}" for own in (PAGES / "images" / "gallery").iterdir())
+    assert max((PAGES / picture).stat().st_size for picture in pictures) < 60_000
+
+
+@pytest.mark.slow
+def test_the_charts_have_the_figures_of_the_results(tmp_path):
+    """Their words and numbers; the lines differ by versions of Matplotlib."""
+    made_by("make_charts", f"[make_charts.draw(name, {str(tmp_path)!r}) for name in make_charts.CHARTS]")
+    drawn = sorted(tmp_path.iterdir())
+    assert len(drawn) == 8
+    for chart in drawn:
+        words = [re.findall(r">([^<>]+)</text>", own.read_text()) for own in (chart, PAGES / "images" / chart.name)]
+        assert words[0] == words[1], chart.name
+
+
 IN_PROSE = re.compile(r"`((?:jaxtree\.)?[\w.]+\([^`]*\))`")
 
 
