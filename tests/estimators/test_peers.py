@@ -1,12 +1,21 @@
 """Parameters of other libraries: an estimator that is given one names its own."""
 
+import copy
+import functools
+import importlib
 import inspect
+import pickle
+import re
 
+import numpy as np
 import pytest
+import sklearn.ensemble
+from sklearn.base import clone
+from sklearn.datasets import load_iris
 
 import jaxtree
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.common.peers import ELSEWHERE, LIBRARIES, NAMES
+from jaxtree.estimators.common.peers import ATTRIBUTES, ELSEWHERE, LIBRARIES, NAMES, NOWHERE, hint_for
 
 ESTIMATORS = [
     jaxtree.DecisionTreeClassifier,
@@ -75,3 +84,78 @@ def test_classes_of_the_user_s_own_take_what_their_constructors_take():
     assert Noted(note="x", max_depth=2).note == "x"
     with pytest.raises(TypeError, match="num_leaves"):
         Noted(num_leaves=2)
+
+
+@functools.cache
+def parameters_of_peers():
+    """Those of the libraries that are installed."""
+    found = {}
+    for library, names in {"xgboost": ("XGBClassifier", "XGBRanker"), "lightgbm": ("LGBMClassifier",),
+                           "catboost": ("CatBoostClassifier", "CatBoostRegressor")}.items():  # fmt: skip
+        try:
+            module = importlib.import_module(library)
+        except ImportError:
+            continue
+        for name in names:
+            kind = getattr(module, name)
+            own = kind().get_params() if library != "catboost" else inspect.signature(kind.__init__).parameters
+            found[name] = set(own) - {"self", "kwargs"}
+    for name in ("HistGradientBoostingClassifier", "GradientBoostingRegressor"):
+        found[name] = set(parameters_of(getattr(sklearn.ensemble, name)))
+    return found
+
+
+@pytest.mark.parametrize("peer", parameters_of_peers())
+def test_every_parameter_of_a_peer_is_answered(peer):
+    own = parameters_of(jaxtree.GradientBoostingRegressor)
+    for name in parameters_of_peers()[peer] - {*own}:
+        hint = hint_for(name, own)
+        assert not hint.startswith(("; it has", ": do you mean")), (name, hint)
+
+
+def test_every_name_has_one_answer():
+    known = {name for of_libraries in NAMES.values() for names in of_libraries for name in names}
+    assert not NOWHERE & (known | ELSEWHERE.keys())
+
+
+MODELS = [jaxtree.GradientBoostingClassifier(2), jaxtree.RandomForestClassifier(2), jaxtree.DecisionTreeClassifier()]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda own: type(own).__name__)
+def test_what_peers_models_have_is_answered(model):
+    X, y = load_iris(return_X_y=True)
+    fitted = clone(model).fit(X, y)
+    for name, way in ATTRIBUTES.items():
+        if name not in dir(type(model)):
+            for own in (fitted, clone(model)):
+                with pytest.raises(AttributeError, match=f"has no attribute '{name}': {re.escape(way)}"):
+                    getattr(own, name)
+    assert not hasattr(fitted, "get_booster") and not hasattr(fitted, "colour")
+    with pytest.raises(AttributeError, match=r"no attribute 'colour'$"):
+        fitted.colour  # noqa: B018
+    again = pickle.loads(pickle.dumps(copy.deepcopy(fitted)))
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+
+
+def test_ways_to_attributes_are_there():
+    X, y = load_iris(return_X_y=True)
+    fitted = jaxtree.GradientBoostingClassifier(2).fit(X, y, eval_set=[(X, y)])
+    for way in ATTRIBUTES.values():
+        name = re.match(r"it is (\w+) here", way)
+        assert name is None or hasattr(fitted, name[1]), way
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"verbose": True}, "make the estimator with verbose=1"),
+        ({"eval_names": ["a"]}, "give eval_set as a dict of tables by name"),
+        ({"cat_features": [0]}, "make the estimator with categorical_features=cat_features"),
+        ({"early_stopping_rounds": 5}, "make the estimator with early_stopping=True"),
+        ({"init_model": "m"}, "warm_start=True"),
+    ],
+)
+def test_arguments_of_other_fits_are_answered(given, said):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(InvalidInputError, match=said):
+        jaxtree.GradientBoostingClassifier(2).fit(X, y, **given)
