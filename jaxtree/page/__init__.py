@@ -1,4 +1,4 @@
-"""A fitted tree as one interactive page: its nodes, its prunings as sliders, and how right it is, without a network.
+"""A fitted model as one interactive page: how right it is, what counts, and each row, without a network.
 
 The page's numbers come from sums at the nodes: what Python sends are the nodes, the rows that end at each, the price
 from which on cost-complexity pruning collapses it and its number in a draw of dropout; what a setting of the sliders

@@ -98,10 +98,15 @@ class PageTable(NamedTuple):
     extras: Mapping[str, Any]
 
     @property
+    def truth(self) -> Real[np.ndarray, "row output"]:
+        """The target, of rows that have one."""
+        assert self.target is not None
+        return self.target
+
+    @property
     def labels(self) -> Int[np.ndarray, " row"]:
         """The codes of the first output."""
-        assert self.target is not None
-        return self.target[:, 0].astype(np.int64)
+        return self.truth[:, 0].astype(np.int64)
 
 
 def answers_of(estimator: Any) -> Answers:

@@ -165,33 +165,52 @@ def histogram(values: Any, weight: Any = None, most: int = MOST_BINS) -> tuple[A
     return edges, counts
 
 
+class _Step(NamedTuple):
+    """The dates at which ticks stand."""
+
+    most_days: float
+    unit: str
+    number: int
+    letters: int
+
+
+_STEPS = (
+    _Step(2, "h", 6, 16),
+    _Step(14, "D", 2, 10),
+    _Step(70, "D", 14, 10),
+    _Step(800, "M", 1, 7),
+    _Step(2500, "M", 6, 7),
+    _Step(7500, "Y", 1, 4),
+    _Step(40_000, "Y", 5, 4),
+    _Step(np.inf, "Y", 25, 4),
+)
+"""For dates over so many days at most: the unit, the number of units between ticks, and the letters that these have."""
+
+FIRST_YEAR = 1970
+"""That of NumPy's dates."""
+
+
 def ticks_of_times(column: Column, low: float, high: float) -> list[list[Any]] | None:
     """Returns numbers of a column of dates with the dates there, at the starts of years, months or days.
 
     None of a column of durations or of numbers.
+
+    >>> from jaxtree.table import Encoder
+    >>> column = Encoder().fit({"day": np.array(["2020-02-03", "2021-02-01"], "datetime64[D]")}).schema_.columns[0]
+    >>> ticks_of_times(column, 0.0, 60.0)
+    [[11.0, '2020-02-14'], [25.0, '2020-02-28'], [39.0, '2020-03-13'], [53.0, '2020-03-27']]
     """
     if column.time is None or column.time.kind == "duration" or not high > low:
         return None
-    first, last = (np.datetime64(column.time.value(end).replace(tzinfo=None) if column.time.kind == "utc"
-                                 else column.time.value(end)) for end in (low, high))  # fmt: skip
-    days = high - low
-    unit, step, letters = next(own for most, *own in _STEPS if days <= most)
-    starts = np.arange(first.astype(f"datetime64[{unit}]"), last.astype(f"datetime64[{unit}]") + 1, step)
-    starts = starts[(starts >= first) & (starts <= last)]
-    numbers = column.time.numbers(starts.astype("datetime64[s]"))
+    times = [column.time.value(end) for end in (low, high)]
+    first, last = (np.datetime64(own.replace(tzinfo=None)) if hasattr(own, "tzinfo") else own for own in times)
+    step = next(own for own in _STEPS if high - low <= own.most_days)
+    dtype = f"datetime64[{step.unit}]"
+    starts = np.arange(first.astype(dtype), last.astype(dtype) + 1)
+    count = starts.astype(np.int64) + (FIRST_YEAR if step.unit == "Y" else 0)
+    starts = starts[(count % step.number == 0) & (starts >= first) & (starts <= last)]
+    words = [str(own)[: step.letters].replace("T", " ") for own in starts.astype("datetime64[m]")]
     return [
-        [number, str(start)[:letters].replace("T", " ")] for number, start in zip(numbers.tolist(), starts, strict=True)
+        [number, own]
+        for number, own in zip(column.time.numbers(starts.astype("datetime64[s]")).tolist(), words, strict=True)
     ]
-
-
-_STEPS = (
-    (2, "h", 6, 16),
-    (14, "D", 2, 10),
-    (70, "D", 14, 10),
-    (800, "M", 1, 7),
-    (2500, "M", 6, 7),
-    (7500, "Y", 1, 4),
-    (40_000, "Y", 5, 4),
-    (np.inf, "Y", 25, 4),
-)
-"""For dates over so many days at most: the unit, the number of units between ticks, and the letters that these have."""

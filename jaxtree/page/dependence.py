@@ -179,7 +179,9 @@ def _label(answers: Answers, outputs: list[int]) -> str:
     return answers.unit + of_class
 
 
-def _of_numbers(answers, column, own, tried, outputs) -> Chart:
+def _of_numbers(
+    answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: Tried, outputs: list[int]
+) -> Chart:
     known = np.isfinite(tried.values)
     values, names = tried.values[known], _names(answers, outputs)
     series = [
@@ -204,7 +206,9 @@ def _of_numbers(answers, column, own, tried, outputs) -> Chart:
     return plot("", x, axis(_label(answers, outputs)), series, below=below) | ({"caption": missing} if missing else {})
 
 
-def _of_categories(answers, column, own, tried, outputs) -> Chart:
+def _of_categories(
+    answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: Tried, outputs: list[int]
+) -> Chart:
     items: list[dict[str, Any]] = []
     for value, found, share in zip(tried.values, tried.answers, tried.shares, strict=True):
         name = "missing" if np.isnan(value) else value_in_words(column.categories[int(value)])

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from jaxtree.page.answers import Answers, PageTable
 from jaxtree.page.cards import compacted, spread
@@ -52,13 +52,13 @@ def listed_rows(answers: Answers, table: PageTable, explained: ExplainedRows | N
     return told
 
 
-def _predictions(answers: Answers, table: PageTable, rows) -> dict[str, Any]:
+def _predictions(answers: Answers, table: PageTable, rows: Int[np.ndarray, " row"]) -> dict[str, Any]:
     predicted = table.predicted[rows]
     if not answers.classes:
         said = decimals_together(predicted[:, 0].tolist(), 4)
         told: dict[str, Any] = {"said": said, "unit": answers.unit}
         if table.target is not None:
-            target = table.target[rows, 0]
+            target = table.truth[rows, 0]
             told["truth"] = decimals_together(target.astype(float).tolist(), 4)
             if answers.kind == "survival":
                 told["truth"] = _times_in_words(answers, table, rows, told["truth"])
@@ -76,7 +76,7 @@ def _predictions(answers: Answers, table: PageTable, rows) -> dict[str, Any]:
     return told
 
 
-def _times_in_words(answers: Answers, table: PageTable, rows, words: list[str]) -> list[str]:
+def _times_in_words(answers: Answers, table: PageTable, rows: Int[np.ndarray, " row"], words: list[str]) -> list[str]:
     """Times with what is known of them: the event, or that it comes later if at all."""
     times = times_of(answers, table)
     if times is None:
@@ -103,7 +103,7 @@ def _contributions(answers: Answers, table: PageTable, explained: ExplainedRows)
     }
 
 
-def _paths(answers: Answers, table: PageTable, rows) -> list[list[str]]:
+def _paths(answers: Answers, table: PageTable, rows: Int[np.ndarray, " row"]) -> list[list[str]]:
     """The planes on the path of every row, in words."""
     tree = answers.estimator.tree_
     found = []
@@ -116,7 +116,7 @@ def _paths(answers: Answers, table: PageTable, rows) -> list[list[str]]:
     return found
 
 
-def _members(answers: Answers, table: PageTable, rows) -> list[list[Any]]:
+def _members(answers: Answers, table: PageTable, rows: Int[np.ndarray, " row"]) -> list[list[Any]]:
     """What every member of an ensemble says of the rows: the probability of the class that the ensemble predicts."""
     label = table.predicted[rows].argmax(axis=1) if answers.classes else np.zeros(len(rows), np.int64)
     found: list[Float[np.ndarray, " row"]] = [

@@ -1,6 +1,6 @@
 """How right probabilities of classes are: confusion matrix, ROC curves of each class against the rest, calibration."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -59,7 +59,14 @@ def confusion_chart(answers: Answers, table: PageTable) -> Chart:
     }
 
 
-def _by_class(answers, tables, name, title, hint, chart_of) -> Card | None:
+def _by_class(
+    answers: Answers,
+    tables: Sequence[PageTable],
+    name: str,
+    title: str,
+    hint: str,
+    chart_of: Callable[[Answers, PageTable, int], Chart],
+) -> Card | None:
     """A card with a chart of every table and every class; of two classes only of the second."""
     classes = answers.classes
     shown = [1] if len(classes) == 2 else list(range(len(classes)))
@@ -119,7 +126,13 @@ def shares_come_true(
     return mean, share, rows
 
 
-def calibration_chart(name: str, colour: str, chance, is_true, weight) -> Chart:
+def calibration_chart(
+    name: str,
+    colour: str,
+    chance: Float[np.ndarray, " row"],
+    is_true: Bool[np.ndarray, " row"],
+    weight: Float[np.ndarray, " row"],
+) -> Chart:
     """Returns the chart of one class."""
     mean, share, rows = shares_come_true(chance, is_true, weight)
     known = np.isfinite(mean)

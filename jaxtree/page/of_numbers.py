@@ -1,11 +1,13 @@
 """How right numbers are: predictions beside targets, what is left over, and what distributions say of the targets."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
+from jaxtree.losses.predicted import PredictedDistribution
 from jaxtree.page.answers import Answers, PageTable
 from jaxtree.page.cards import (
     ACCENT,
@@ -66,7 +68,9 @@ def number_cards(answers: Answers, tables: Sequence[PageTable]) -> list[Card]:
     return [card for card in found if card is not None]
 
 
-def _card(tables, name, title, hint, chart_of) -> Card | None:
+def _card(
+    tables: Sequence[PageTable], name: str, title: str, hint: str, chart_of: Callable[[PageTable], Chart]
+) -> Card | None:
     return card_of_tables(name, title, hint, [(table.name, chart_of(table)) for table in tables])
 
 
@@ -76,7 +80,7 @@ def _num_outputs(tables: Sequence[PageTable]) -> int:
 
 def measures(table: PageTable) -> dict[str, float]:
     """Returns what scikit-learn measures of numbers, by name; R² is NaN of fewer than two rows."""
-    target, predicted, weight = table.target[:, 0], table.predicted[:, 0], table.weight
+    target, predicted, weight = table.truth[:, 0], table.predicted[:, 0], table.weight
     r2 = r2_score(target, predicted, sample_weight=weight) if len(target) > 1 else np.nan
     return {
         "R²": float(r2),
@@ -88,16 +92,14 @@ def measures(table: PageTable) -> dict[str, float]:
 def _predictions(answers: Answers, table: PageTable) -> Chart:
     found = measures(table)
     root = decimal_near(found["root mean squared error"], least_digits=FEW_DIGITS)
-    words = (
-        f"R² {score_in_words(found['R²'])}, root mean squared error {root}: {len(table.target):,} {table.name} rows."
-    )
-    series = [dots("", ACCENT, table.target[:, 0], table.predicted[:, 0])]
+    words = f"R² {score_in_words(found['R²'])}, root mean squared error {root}: {len(table.truth):,} {table.name} rows."
+    series = [dots("", ACCENT, table.truth[:, 0], table.predicted[:, 0])]
     label = f"Predictions and targets. {words}"
     return plot(label, axis("target"), axis("prediction"), series, isDiagonal=True, caption=words, value=found["R²"])
 
 
 def _residuals(table: PageTable) -> Chart:
-    left = table.target[:, 0] - table.predicted[:, 0]
+    left = table.truth[:, 0] - table.predicted[:, 0]
     edges, counts = histogram(left, table.weight)
     middle, low, high = np.quantile(left, [0.5, 0.05, 0.95])
     told = [decimal_near(float(own), least_digits=FEW_DIGITS).replace("-", "−") for own in (middle, low, high)]
@@ -125,7 +127,7 @@ def means_chart(predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, 
 
 
 def _means(table: PageTable) -> Chart:
-    return means_chart(table.predicted[:, 0], table.target[:, 0], table.name)
+    return means_chart(table.predicted[:, 0], table.truth[:, 0], table.name)
 
 
 def _quantile_card(answers: Answers, tables: Sequence[PageTable]) -> Card | None:
@@ -134,7 +136,7 @@ def _quantile_card(answers: Answers, tables: Sequence[PageTable]) -> Card | None
     charts, number = {}, _num_outputs(tables)
     for place, table in enumerate(tables):
         for output in range(number):
-            target = table.target[:, min(output, table.target.shape[1] - 1)]
+            target = table.truth[:, min(output, table.truth.shape[1] - 1)]
             predicted = table.predicted[:, output]
             below = float(np.average(target <= predicted, weights=table.weight))
             words = f"{below:.1%} of the {table.name} targets are at or below the prediction."
@@ -150,13 +152,12 @@ def _quantile_card(answers: Answers, tables: Sequence[PageTable]) -> Card | None
 
 def probabilities_below(answers: Answers, table: PageTable) -> Float[np.ndarray, " row"]:
     """Returns the predicted probability of less than the target, for every row."""
-    found = _distribution(answers, table).cdf(table.target[:, 0])
+    found = _distribution(answers, table).cdf(table.truth[:, 0])
     return np.asarray(found, np.float64)
 
 
-def _distribution(answers: Answers, table: PageTable, rows=slice(None)):
-    from jaxtree.losses.predicted import PredictedDistribution
-
+def _distribution(answers: Answers, table: PageTable, rows: Any = slice(None)) -> PredictedDistribution:
+    """What is predicted of some rows."""
     scores = answers.estimator.model_.predict(table.values[rows])
     return PredictedDistribution(answers.estimator.loss_, np.asarray(scores, np.float64))
 
@@ -189,7 +190,7 @@ def _pit(answers: Answers, table: PageTable) -> Chart:
 def _intervals(answers: Answers, table: PageTable) -> Chart:
     rows = spread(len(table.values), MOST_INTERVALS)
     rows = rows[np.argsort(table.predicted[rows, 0], kind="stable")]
-    mean, target = table.predicted[rows, 0], table.target[rows, 0]
+    mean, target = table.predicted[rows, 0], table.truth[rows, 0]
     low, high = _distribution(answers, table, rows).interval(SHARE).T
     inside = (low <= target) & (target <= high)
     x, band = compacted(mean), {"kind": "band", "name": "", "colour": ACCENT}

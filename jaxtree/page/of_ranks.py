@@ -43,7 +43,7 @@ def ndcg_of_groups(table: PageTable, at: int | None) -> Float[np.ndarray, " grou
     """Returns the normalised discounted cumulative gain of every group, 1 where no row is relevant."""
     found = []
     for rows in rows_of_groups(table)[1]:
-        gain = 2.0 ** table.target[rows, 0] - 1
+        gain = 2.0 ** table.truth[rows, 0] - 1
         measured = len(rows) > 1 and gain.any()
         found.append(ndcg_score([gain], [table.predicted[rows, 0]], k=at) if measured else 1.0)
     return np.array(found)
@@ -70,15 +70,15 @@ def means_by_rank(table: PageTable, score: Float[np.ndarray, " row"]) -> Float[n
     total, number = np.zeros(most), np.zeros(most)
     for own in rows:
         order = own[np.argsort(-score[own], kind="stable")][:most]
-        total[: len(order)] += table.target[order, 0]
+        total[: len(order)] += table.truth[order, 0]
         number[: len(order)] += 1
     return total / np.maximum(number, 1)
 
 
 def _ranks(table: PageTable) -> Chart:
-    found, best = (means_by_rank(table, own) for own in (table.predicted[:, 0], table.target[:, 0].astype(np.float64)))
+    found, best = (means_by_rank(table, own) for own in (table.predicted[:, 0], table.truth[:, 0].astype(np.float64)))
     rank = np.arange(1.0, len(found) + 1)
-    mean = np.full(len(rank), float(np.average(table.target[:, 0], weights=table.weight)))
+    mean = np.full(len(rank), float(np.average(table.truth[:, 0], weights=table.weight)))
     series = [
         line("best order", SOFT, rank, best, isFaint=True),
         line("random order", SOFT, rank, mean, isDashed=True),

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
+from jaxtree.losses.predicted import PredictedDistribution
 from jaxtree.page.answers import Answers, PageTable
 from jaxtree.page.cards import ACCENT, Card, Chart, axis, card_of_tables, compacted, histogram, line, plot, spread
 from jaxtree.page.cards import bars as bars_of
@@ -40,7 +41,7 @@ class Times(NamedTuple):
 def times_of(answers: Answers, table: PageTable) -> Times | None:
     """Returns the times of rows; None where times lie between bounds."""
     if "upper" in table.fields and "event" not in table.fields:
-        upper, lower = np.asarray(table.fields["upper"], np.float64), table.target[:, 0]
+        upper, lower = np.asarray(table.fields["upper"], np.float64), table.truth[:, 0]
         if not (np.isinf(upper) | (upper == lower)).all():
             return None
         is_event = np.isfinite(upper)
@@ -48,7 +49,7 @@ def times_of(answers: Answers, table: PageTable) -> Times | None:
         is_event = np.asarray(table.fields.get("event", np.ones(len(table.values)))) > 0
     answer = table.predicted[:, 0]
     risk = answer if answers.estimator.loss_.name == "cox" else -answer
-    return Times(table.target[:, 0].astype(np.float64), is_event, risk, table.weight)
+    return Times(table.truth[:, 0].astype(np.float64), is_event, risk, table.weight)
 
 
 def concordance(times: Times) -> float:
@@ -115,7 +116,7 @@ def survival_cards(answers: Answers, tables: Sequence[PageTable]) -> list[Card]:
     return [card for card in found if card is not None]
 
 
-def quarters(risk: Float[np.ndarray, " row"]) -> list[np.ndarray]:
+def quarters(risk: Float[np.ndarray, " row"]) -> list[Int[np.ndarray, " some"]]:
     """Returns the rows of every quarter by risk, from the least; there are fewer where there are few rows."""
     return [part for part in np.array_split(np.argsort(risk, kind="stable"), NUM_GROUPS) if len(part)]
 
@@ -141,15 +142,20 @@ def _curves(answers: Answers, table: PageTable, times: Times, fitted: Times) -> 
     return plot(f"Survival curves. {words}", axis("time", low=0), y, series, caption=words, value=index)
 
 
-def _predicted(answers, table, times, fitted, rows, grid) -> Float[np.ndarray, " time"]:
+def _predicted(
+    answers: Answers,
+    table: PageTable,
+    times: Times,
+    fitted: Times,
+    rows: Int[np.ndarray, " row"],
+    grid: Float[np.ndarray, " time"],
+) -> Float[np.ndarray, " time"]:
     """The mean predicted survival of some rows."""
     if answers.estimator.loss_.name == "cox":
         at, hazard = baseline_hazard(fitted)
         place = np.searchsorted(at, grid, side="right")
         own = np.concatenate([[0.0], hazard])[place]
         return np.exp(-own[:, None] * times.risk[rows]).mean(axis=1)
-    from jaxtree.losses.predicted import PredictedDistribution
-
     rows = rows[spread(len(rows), 200)]
     scores = np.asarray(answers.estimator.model_.predict(table.values[rows]), np.float64)
     many = PredictedDistribution(answers.estimator.loss_, np.repeat(scores, len(grid), axis=0))

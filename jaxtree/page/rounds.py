@@ -100,7 +100,7 @@ def errors_by_trees(
     model, values, target, weight = (
         answers.estimator.model_,
         table.values[some],
-        table.target[some, 0],
+        table.truth[some, 0],
         table.weight[some],
     )
     ends = model.predictor.ends_in_trees(values)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from jaxtree.page.cards import ACCENT, SOFT, Card, Chart, axis, compacted, plot
 from jaxtree.table.numerals import exact_decimal
@@ -40,7 +40,14 @@ def scatter_card(tuned: Any) -> Card | None:
     return Card("scatter", "Scores by parameter", hint, made, (("Parameter", tuple(charts)),), (0,))
 
 
-def _chart(name: str, values: list[Any], shown: Float[np.ndarray, " setting"], group, known, measure: str) -> Chart:
+def _chart(
+    name: str,
+    values: list[Any],
+    shown: Float[np.ndarray, " setting"],
+    group: Int[np.ndarray, " setting"],
+    known: Bool[np.ndarray, " setting"],
+    measure: str,
+) -> Chart:
     is_number = [isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values]
     if not all(is_number):
         return _of_words(name, values, shown, group, known, measure)
@@ -63,7 +70,14 @@ def _chart(name: str, values: list[Any], shown: Float[np.ndarray, " setting"], g
     return plot(f"Scores by {name}", x, axis(measure), series)
 
 
-def _of_words(name: str, values: list[Any], shown, group, known, measure: str) -> Chart:
+def _of_words(
+    name: str,
+    values: list[Any],
+    shown: Float[np.ndarray, " setting"],
+    group: Int[np.ndarray, " setting"],
+    known: Bool[np.ndarray, " setting"],
+    measure: str,
+) -> Chart:
     words = list(map(str, values))
     items = []
     for word in dict.fromkeys(words):

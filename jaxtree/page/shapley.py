@@ -1,6 +1,6 @@
 """Shapley values of some rows: how much columns count, and what each contributes to the prediction of a row."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -65,7 +65,7 @@ def explained_rows(answers: Answers, tables: list[PageTable]) -> list[ExplainedR
     return [ExplainedRows(own, found, np.asarray(base), names) for own, found in zip(rows, of_tables, strict=True)]
 
 
-def _members(answers: Answers) -> list[tuple[float, object]]:
+def _members(answers: Answers) -> list[tuple[float, Any]]:
     """The models whose weighted sum is explained."""
     estimator = answers.estimator
     if hasattr(type(estimator), "model_of_planes"):

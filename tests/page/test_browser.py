@@ -8,8 +8,17 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, mean_squared_error, roc_auc_score
 
-from jaxtree import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor, dropout, prune, prune_to, to_html
-from tests.page.pages import HOSTILE, table
+from jaxtree import (
+    C45Classifier,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    dropout,
+    prune,
+    prune_to,
+    to_html,
+)
+from tests.page.pages import HOSTILE, table, told_by
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 KEY = jax.random.key(0)
@@ -293,3 +302,33 @@ def test_five_thousand_nodes_open_in_seconds(show):
     assert time.perf_counter() - start < 20
     pruned = prune_to(tree, prune.max_depth(tree.tree_, 8))
     assert score(view, "training accuracy") == pytest.approx(pruned.score(rows, target), abs=1e-9)
+
+
+def test_rows_are_opened_by_number_and_by_keys(show):
+    model = GradientBoostingClassifier(6, max_depth=2).fit(X, Y)
+    view = show(to_html(model, X, Y, X_val=X_VAL, y_val=Y_VAL))
+    assert view.inner_text(".row-detail h3").startswith("Row 0: ")
+    view.fill(".row-goto", "77")
+    view.press(".row-goto", "Enter")
+    number = int(view.inner_text(".row-detail h3").split(":")[0].removeprefix("Row "))
+    assert abs(number - 77) <= 1 and view.input_value(".row-goto") == str(number)
+    view.focus('.row-list [aria-pressed="true"]')
+    view.keyboard.press("ArrowDown")
+    assert int(view.evaluate("document.activeElement.dataset.row")) > number
+    view.select_option(".row-order", "off")
+    chance = model.predict_proba(X_VAL)[np.arange(300), np.searchsorted(model.classes_, Y_VAL)]
+    worst = int(view.inner_text(".row-detail h3").split(":")[0].removeprefix("Row "))
+    assert chance[worst] == pytest.approx(min(chance[told_by(view.content())["rows"][1]["number"]]))
+    view.click(".page-next")
+    assert view.inner_text(".page-said").startswith("13–24")
+    view.select_option(".row-set", "0")
+    assert "training rows" in view.inner_text(".row-hint")
+
+
+def test_a_choice_of_rows_and_class_shows_another_chart(show):
+    model = GradientBoostingClassifier(6, max_depth=2).fit(X, Y)
+    view = show(to_html(model, X, Y, X_val=X_VAL, y_val=Y_VAL))
+    view.select_option("#roc select >> nth=0", "0")
+    view.select_option("#roc select >> nth=1", "2")
+    area = roc_auc_score(Y == model.classes_[2], model.predict_proba(X)[:, 2])
+    assert float(view.get_attribute("#roc figcaption", "data-value")) == pytest.approx(area, abs=1e-9)

@@ -7,7 +7,7 @@ function drawInto(place, chart) {
   const width = Math.floor(place.clientWidth);
   if (!width) return;
   const series = chart.kind === "plot" ? chart.series.filter((own) => own.name) : (chart.legend ?? []);
-  const legend = series.length > 1 || chart.legend ? [make("ul", { class: "legend" }, ...series.map((own) => make("li", {}, swatch(colourOf(own.colour)), make("span", {}, own.name))))] : [];
+  const legend = series.length > 1 || chart.legend ? [make("ul", { class: "legend" }, ...series.map((own) => make("li", {}, swatch(colourOf(own.colour)), breakable(own.name))))] : [];
   const caption = chart.caption ? [make("figcaption", { ...(chart.value === undefined ? {} : { "data-value": chart.value }) }, chart.caption)] : [];
   place.replaceChildren(make("figure", {}, ...legend, PICTURES[chart.kind](chart, width), ...caption));
 }

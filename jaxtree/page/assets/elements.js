@@ -23,6 +23,9 @@ function furnish(element, attributes, children) {
   return element;
 }
 
+/** A name in a span that may also break behind the signs that join its parts. */
+const breakable = (text) => make("span", {}, ...String(text).split(/(?<=[_./])/).flatMap((part, i) => (i ? [make("wbr"), part] : [part])));
+
 /** A small field of a colour. */
 const swatch = (colour) => draw("svg", { class: "swatch", viewBox: "0 0 10 10", "aria-hidden": "true" }, draw("rect", { width: 10, height: 10, rx: 2.5, fill: colour }));
 

@@ -89,7 +89,7 @@ class RowList {
     const lines = shown.map((i) => {
       const button = make("button", { type: "button", class: "link", "data-row": set.number[i], "aria-label": `Row ${set.number[i]}`, click: () => this.open(i, true) }, `${set.number[i]}`);
       const said = set.chance ? `${set.said[i]} ${percent(set.chance[i])}` : set.said[i];
-      return make("tr", { class: set.isWrong?.[i] ? "is-wrong" : null, click: () => this.open(i) }, make("th", { scope: "row" }, button), ...(set.truth ? [make("td", {}, make("span", { class: "cut" }, set.truth[i]))] : []), make("td", {}, make("span", { class: "cut" }, said)));
+      return make("tr", { class: set.isWrong?.[i] ? "is-wrong" : null, click: () => this.open(i) }, make("th", { scope: "row" }, button), ...(set.truth ? [make("td", {}, make("span", { class: "cut" }, breakable(set.truth[i])))] : []), make("td", {}, make("span", { class: "cut" }, breakable(said))));
     });
     this.list.replaceChildren(make("table", {}, make("thead", {}, head), make("tbody", {}, ...lines)));
     const last = Math.min(this.first + ROWS_A_PAGE, this.places.length);
@@ -111,7 +111,7 @@ class RowList {
     this.mark();
     const { set } = this;
     const place = make("div", { class: "place" });
-    const cells = set.columns.flatMap((name, column) => [make("dt", {}, name), make("dd", {}, set.cells[column][row])]);
+    const cells = set.columns.flatMap((name, column) => [make("dt", {}, breakable(name)), make("dd", {}, breakable(set.cells[column][row]))]);
     this.detail.replaceChildren(
       make("h3", {}, `Row ${set.number[row]}: ${set.chance ? `${set.said[row]} with probability ${percent(set.chance[row])}` : `${set.unit} ${set.said[row]}`}`),
       make("p", {}, this.words(row)),
