@@ -5,6 +5,7 @@ import time
 from typing import Any, ClassVar
 
 import numpy as np
+from jaxtyping import Float
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import get_tags, indexable
@@ -19,9 +20,11 @@ from jaxtree.estimators.common.scorers import of_all_classes
 from jaxtree.metrics.scorers import apart, with_own_names
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.parameter_importances import ParameterImportances, parameter_importances
-from jaxtree.search.scoring import even_out
 from jaxtree.search.settings import Parameters, settings_of
 from jaxtree.sklearn_compat import BaseSearchCV, check_method_params, insert_error_scores, warn_about_failures
+
+ROUNDING = 1e-12
+"""Scores that differ by a smaller share of the greatest one are equal."""
 
 
 class BaseSettingsSearch(Shown, BaseSearchCV):
@@ -157,6 +160,17 @@ class BaseSettingsSearch(Shown, BaseSearchCV):
         self.refit_time_ = time.perf_counter() - began
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def even_out(scores: Float[np.ndarray, " setting"]) -> Float[np.ndarray, " setting"]:
+    """Makes scores equal that differ only by rounding, so that rounding decides no rank."""
+    known = np.flatnonzero(np.isfinite(scores))
+    order = known[np.argsort(scores[known], kind="stable")]
+    step = np.diff(scores[order], prepend=-np.inf)
+    first = np.flatnonzero(step > ROUNDING * np.abs(scores[known]).max(initial=0.0))
+    result = scores.copy()
+    result[order] = np.repeat(scores[order[first]], np.diff(first, append=order.size))
+    return result
 
 
 def _even_out(results: Results) -> None:

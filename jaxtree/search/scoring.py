@@ -26,9 +26,6 @@ from jaxtree.tree.paths import survivors
 LEAST_SPREAD = 1e-6
 """The least share of the squared distance of held-out numbers from the center that their variance must be."""
 
-ROUNDING = 1e-12
-"""Scores that differ by a smaller share of the greatest one are equal."""
-
 
 def check_scorer(name: str | None, y: Any, *, of_classes: bool) -> None:
     """Raises InvalidInputError if there is no such scorer, or it cannot score even a model that predicts a constant.
@@ -157,17 +154,6 @@ def _counts_pairs(function: Callable) -> bool:
         getattr(function, "__module__", "") == metrics.accuracy_score.__module__
         and "sample_weight" in inspect.signature(function).parameters
     )
-
-
-def even_out(scores: Float[np.ndarray, " setting"]) -> Float[np.ndarray, " setting"]:
-    """Makes scores equal that differ only by rounding, so that rounding decides no rank."""
-    known = np.flatnonzero(np.isfinite(scores))
-    order = known[np.argsort(scores[known], kind="stable")]
-    step = np.diff(scores[order], prepend=-np.inf)
-    first = np.flatnonzero(step > ROUNDING * np.abs(scores[known]).max(initial=0.0))
-    result = scores.copy()
-    result[order] = np.repeat(scores[order[first]], np.diff(first, append=order.size))
-    return result
 
 
 def accuracy(rows: Outcome) -> Float[np.ndarray, " mask"]:

@@ -330,5 +330,5 @@ def test_a_choice_of_rows_and_class_shows_another_chart(show):
     view = show(to_html(model, X, Y, X_val=X_VAL, y_val=Y_VAL))
     view.select_option("#roc select >> nth=0", "0")
     view.select_option("#roc select >> nth=1", "2")
-    area = roc_auc_score(Y == model.classes_[2], model.predict_proba(X)[:, 2])
+    area = roc_auc_score(model.classes_[2] == Y, model.predict_proba(X)[:, 2])
     assert float(view.get_attribute("#roc figcaption", "data-value")) == pytest.approx(area, abs=1e-9)

@@ -426,7 +426,9 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         # The mean of the trees' predictions is the sum of their steps, behind the start.
         value = self.start_ + len(self.forest_) * target_means(self.forest_.nodes)
         link = link_of(self._loss, getattr(self, "classes_", None))
-        self._model = FittedModel(self.encoder_.schema_, self.forest_, value, None, (), (), averages_trees=True, link=link)
+        self._model = FittedModel(
+            self.encoder_.schema_, self.forest_, value, None, (), (), averages_trees=True, link=link
+        )
 
     def _tree_of_round(self, number: int) -> DecisionTreeRegressor:
         """Returns one tree as an estimator."""

@@ -379,7 +379,9 @@ class BaseForest(ForestParameters, FittedTrees):
             votes = np.concatenate([own.model_.node_value for own in self._trees])
         value = tree.node_values(forest.nodes) if votes is None else votes
         classes = (tree.class_names(), tree.class_orders())
-        self._model = FittedModel(self.encoder_.schema_, forest, value, None, *classes, averages_trees=True, is_vote=is_vote)
+        self._model = FittedModel(
+            self.encoder_.schema_, forest, value, None, *classes, averages_trees=True, is_vote=is_vote
+        )
 
     def _make_trees(self, votes: Float[np.ndarray, "node column"] | None) -> list[Any]:
         """Returns the trees as fitted estimators, with the votes at their nodes if these are known."""
