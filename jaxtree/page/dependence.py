@@ -180,7 +180,7 @@ def _label(answers: Answers, outputs: list[int]) -> str:
 
 
 def _of_numbers(
-    answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: Tried, outputs: list[int]
+    answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: TriedValues, outputs: list[int]
 ) -> Chart:
     known = np.isfinite(tried.values)
     values, names = tried.values[known], _names(answers, outputs)
@@ -207,7 +207,7 @@ def _of_numbers(
 
 
 def _of_categories(
-    answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: Tried, outputs: list[int]
+    answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: TriedValues, outputs: list[int]
 ) -> Chart:
     items: list[dict[str, Any]] = []
     for value, found, share in zip(tried.values, tried.answers, tried.shares, strict=True):

@@ -118,7 +118,7 @@ def test_every_name_has_one_answer():
     assert not NOWHERE & (known | ELSEWHERE.keys())
 
 
-MODELS = [jaxtree.GradientBoostingClassifier(2), jaxtree.RandomForestClassifier(2), jaxtree.DecisionTreeClassifier()]
+MODELS = [jaxtree.GradientBoostingClassifier(2), jaxtree.GradientBoostingRegressor(2, loss="poisson")]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda own: type(own).__name__)

@@ -38,6 +38,7 @@ from jaxtree.estimators.common.extras import RoutesExtras, fit_fields
 from jaxtree.estimators.common.fixed import FixedPredictions
 from jaxtree.estimators.common.growing import FeatureOptions
 from jaxtree.estimators.common.parts import part_by_part
+from jaxtree.estimators.common.peers import AnswersPeers
 from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
@@ -52,7 +53,7 @@ from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
 
 
-class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
+class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees, AnswersPeers):
     """Boosted trees on any table."""
 
     forest_: Forest
@@ -80,7 +81,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
         for parameter in ("loss", "distribution"):
-            check_name(type(self).__name__, parameter, getattr(self, parameter, None), self._named_losses)
+            check_name(type(self).__name__, parameter, vars(self).get(parameter), self._named_losses)
         super().check_parameters()
 
     def fit(

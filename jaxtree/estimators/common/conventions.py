@@ -162,8 +162,8 @@ def set_column_names(estimator: Any, names: tuple[str, ...], *, is_named: bool |
     estimator.n_features_in_ = len(names)
     if names != default_names(len(names)) if is_named is None else is_named:
         estimator.feature_names_in_ = np.array(names, object)
-    elif hasattr(estimator, "feature_names_in_"):
-        del estimator.feature_names_in_
+    else:
+        vars(estimator).pop("feature_names_in_", None)
 
 
 def allow_tables(tags: Tags) -> Tags:

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils import estimator_html_repr
 
 from jaxtree import notebook
-from jaxtree.estimators.common.peers import AnswersPeers
 from jaxtree.table.words import value_in_words
 
 MOST_COLUMNS = 5
@@ -30,8 +29,8 @@ HIDDEN = frozenset(
 """Public names that other rooms use, and users do not."""
 
 
-class Shown(AnswersPeers):
-    """An estimator that shows what it has learned, and answers what other libraries call it."""
+class Shown:
+    """An estimator that shows what it has learned."""
 
     def _html_repr(self) -> str:
         """Returns what a notebook shows: scikit-learn's diagram, and facts once it is fitted."""
