@@ -93,7 +93,7 @@ inline __attribute__((always_inline)) void ScoreSeveral(const int32_t* cells, in
     const float curvature = static_cast<float>(h) + l2;
     const bool is_certain = (h >= 0) & (curvature >= 1);
     const float part = left * left / (is_certain ? curvature : 1);
-    return is_certain | (left == 0) ? part : kUncertain;
+    return (is_certain | (left == 0)) ? part : kUncertain;
   };
   for (int64_t code = first; code < stop; ++code) {
     const int32_t* const own = cells + 2 * kHalf * code;
