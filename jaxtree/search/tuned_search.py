@@ -16,9 +16,12 @@ from jaxtree import forks, kernel
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.estimators.boosting.loss_names import LOSSES
+from jaxtree.estimators.boosting.responses import scores_by_loss
 from jaxtree.estimators.common.conventions import generator_of, whole
 from jaxtree.estimators.common.progress import progress_of
 from jaxtree.estimators.common.scorers import scorer_named
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.search.base import BaseSettingsSearch, cloned
 from jaxtree.search.budget import MOST_SETTINGS, Budget
 from jaxtree.search.evaluation import Results
@@ -37,6 +40,13 @@ FEW_WITHOUT_KERNEL = 2
 
 LEAST_ROWS = 10
 """The fewest rows of a fit in a fold."""
+
+SCORING_OF_LOSSES = {
+    "absolute": "neg_mean_absolute_error",
+    "poisson": "neg_mean_poisson_deviance",
+    "gamma": "neg_mean_gamma_deviance",
+}
+"""The scorers of losses of numbers that are not those of squares."""
 
 MOST_MINUTES = 366 * 24 * 60
 """A longer time is a mistake."""
@@ -59,8 +69,8 @@ class TunedSearchCV(BaseSettingsSearch):
         minutes: The time of all of it, compilation included. A batch of settings and one member are fitted in any case;
             where time does not suffice for all of their rounds, they end with fewer.
         cv: The number of folds, which are shuffled and have like shares of classes; or a splitter of scikit-learn.
-        scoring: The name of a scorer of scikit-learn; "neg_log_loss" of classes and "neg_root_mean_squared_error" of
-            numbers if not given.
+        scoring: The name of a scorer of scikit-learn. If not given, "neg_log_loss" of classes, and of numbers
+            "neg_root_mean_squared_error", or for the losses "absolute_error", "poisson" and "gamma" their mean.
         n_iter: The most settings. A search that ends by these, not by the clock, gives the same model again.
         random_state: The seed of settings, folds and fits.
         verbose: 0 for nothing, 1 for a bar, more for a line every so many batches and fits.
@@ -130,7 +140,8 @@ class TunedSearchCV(BaseSettingsSearch):
         began = time.monotonic()
         forks.check_is_whole("a search")
         self._check_arguments(X)
-        budget = Budget(60 * self.minutes, self.n_iter, used_before=time.monotonic() - began)
+        most: Any = self.n_iter
+        budget = Budget(60 * self.minutes, most, used_before=time.monotonic() - began)
         seed = _seed_of(self.random_state)
         task = self._task_of(X, y, sample_weight, groups, seed)
         with self._progress_of_time(budget.seconds) as report:
@@ -185,6 +196,8 @@ class TunedSearchCV(BaseSettingsSearch):
             raise InvalidTypeError(f"TunedSearchCV tunes {names}, got {type(self.estimator).__name__}")
         self._validate_params()
         cloned(self.estimator).check_parameters()
+        if isinstance(self.estimator, GradientBoostingRegressor):
+            _check_loss(self.estimator.loss)
         if is_source(X):
             raise InvalidTypeError(
                 f"a tuning takes the rows of folds from a table in memory, got a {type(X).__name__} that is read in "
@@ -199,8 +212,9 @@ class TunedSearchCV(BaseSettingsSearch):
         X, y, sample_weight, groups = indexable(X, plain_target(y), sample_weight, groups)
         splits = folds_for(X, y, self.cv, seed, of_classes=of_classes, groups=groups)
         check_rows_to_fit_on(splits, LEAST_ROWS, len(y))
-        check_scorer(self.scoring, y, of_classes=of_classes)
-        yardstick = make_yardstick(self.scoring, y, of_classes=of_classes)
+        scoring = self.scoring or (None if of_classes else _scoring_of(self.estimator.loss))
+        check_scorer(scoring, y, of_classes=of_classes)
+        yardstick = make_yardstick(scoring, y, of_classes=of_classes)
         return Task(cloned(self.estimator), X, y, sample_weight, splits, yardstick)
 
     def _space(self, task: Task) -> Space:
@@ -285,6 +299,31 @@ def tune(
     groups = options.pop("groups", None)
     search = TunedSearchCV(estimator, minutes=minutes, **{"verbose": 1, **options})
     return search.fit(X, y, sample_weight, groups=groups)
+
+
+def _loss_of(loss: Any) -> BaseLoss:
+    return LOSSES[loss]() if isinstance(loss, str) else loss
+
+
+def _check_loss(loss: Any) -> None:
+    """Raises InvalidInputError if the predictions of a loss are no numbers close to one target a row."""
+    if scores_by_loss(_loss_of(loss), 1):
+        raise InvalidInputError(
+            f"a tuning scores numbers that are close to the target, and those of the loss {loss!r} are not: search "
+            "with BoostSearchCV"
+        )
+
+
+def _scoring_of(loss: Any) -> str | None:
+    """Returns the scorer of a loss of numbers if none is given; None for that of squares.
+
+    Raises:
+        InvalidInputError: The loss asks for another one, as it is least at quantiles or expectiles.
+    """
+    made = _loss_of(loss)
+    if made.name in ("quantile", "expectile"):
+        raise InvalidInputError(f"squares do not score predictions of the loss {made}: give scoring")
+    return SCORING_OF_LOSSES.get(made.name)
 
 
 def _seed_of(random_state: Any) -> int:

@@ -12,7 +12,7 @@ from sklearn.model_selection import GroupKFold
 
 import jaxtree
 from jaxtree import GradientBoostingRegressor, TunedSearchCV, tune
-from jaxtree.boosting import batch
+from jaxtree.boosting import batch, quantile, quantiles
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
 from jaxtree.search import tuned_search
 from jaxtree.search.leaderboard import Leaderboard
@@ -146,6 +146,25 @@ def test_groups_stay_together():
     assert sum(map(len, parts)) == len(set(groups)) and search.n_splits_ == 3
     with pytest.raises(InvalidInputError, match="groups are for a splitter"):
         tune(FRAME, WORDS, groups=groups, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("loss", "name"), [("absolute_error", "mean_absolute_error"), ("poisson", "mean_poisson_deviance")]
+)
+def test_numbers_are_scored_as_their_loss_is(loss, name):
+    estimator = GradientBoostingRegressor(loss=loss)
+    search = tune(FRAME, np.abs(NUMBERS) + 1, estimator=estimator, **QUICK | {"n_iter": 1})
+    assert name in search.leaderboard() and search.best_estimator_.estimators_[0].loss == loss
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [("cox", "'cox' are not: search with BoostSearchCV"), (quantile(0.9), "give scoring"),
+     (quantiles([0.1, 0.9]), "are not: search")],
+)  # fmt: skip
+def test_losses_that_the_score_does_not_fit_are_refused(loss, said):
+    with pytest.raises(InvalidInputError, match=said):
+        tune(FRAME, NUMBERS, estimator=GradientBoostingRegressor(loss=loss), **QUICK)
 
 
 SMALL = FRAME[:12]
