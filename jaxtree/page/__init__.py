@@ -1,8 +1,11 @@
 """A fitted model as one interactive page: how right it is, what counts, and each row, without a network.
 
-The page's numbers come from sums at the nodes: what Python sends are the nodes, the rows that end at each, the price
-from which on cost-complexity pruning collapses it and its number in a draw of dropout; what a setting of the sliders
-makes of them is worked out in the browser (`assets/`).
+One template has the parts that a model and its rows have (`parts.py`): cards with charts, rows, and trees. Python works
+out the numbers of charts; one script draws them in the pixels of their place (`assets/plot.js`, `list.js`, `grid.js`).
+
+Of a tree with sliders the numbers come from sums at the nodes: what Python sends are the nodes, the rows that end at
+each, the price from which on cost-complexity pruning collapses it and its number in a draw of dropout; what a setting
+of the sliders makes of them is worked out in the browser.
 """
 
 from jaxtree.page.page import to_html as to_html

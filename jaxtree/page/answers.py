@@ -14,6 +14,7 @@ from jaxtree.export.models import exported_model, exported_with_planes
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.page.cards import ACCENT
 from jaxtree.table.schema import Schema
+from jaxtree.table.sources import is_source, open_source
 
 SURVIVAL = {"cox", "accelerated_failure_time"}
 RANKING = {"ndcg", "map", "pairwise"}
@@ -171,13 +172,14 @@ def read_table(answers: Answers, name: str, X: Any, y: Any, extras: Mapping[str,
         extras: `sample_weight`, and what the loss asks for.
 
     Raises:
-        InvalidInputError: They are not as in fit, there are no rows, or all have weight 0.
+        InvalidInputError: They are not as in fit, or all have weight 0.
     """
     if X is None:
         return None
     encoder = answers.estimator.encoder_
     if y is None:
-        values = np.asarray(encoder.values(X), np.float64)
+        features = open_source(X).without(answers.estimator.other_columns_) if is_source(X) else X
+        values = np.asarray(encoder.values(features), np.float64)
         number = np.arange(len(values))
         return PageTable(name, number, values, None, np.ones(len(values)), {}, answers.answer(values), X, None, {})
     fields = dict(extras)
@@ -193,10 +195,6 @@ def read_table(answers: Answers, name: str, X: Any, y: Any, extras: Mapping[str,
         )
     weights = np.ones(len(values)) if sample.weight is None else np.asarray(sample.weight, np.float64)
     number = np.flatnonzero(weights > 0)
-    if not len(number):
-        raise InvalidInputError(
-            f"the {name} rows of a page must have one of a weight above 0, got {len(values)} rows of 0"
-        )
     values, fields = values[number], {key: np.asarray(own)[number] for key, own in sample.fields.items()}
     predicted = _with_offset(answers, values, fields)
     return PageTable(

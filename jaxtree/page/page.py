@@ -1,4 +1,4 @@
-"""The page: the arguments and the facts in numbers, put into its template."""
+"""The page: its arguments, and its parts put into a template."""
 
 import base64
 import contextlib
@@ -32,31 +32,37 @@ def to_html(
     tree: int = 0,
     **extras: Any,
 ) -> str:
-    """Returns one interactive page of a fitted tree, or a page of boosted trees; it needs no network, nor other files.
+    """Returns one interactive page of a fitted model; it needs no network, nor other files.
 
-    It has the tree to walk through by mouse or keyboard, sliders that prune it (cost complexity, depth, and a draw of
-    dropout) with the accuracy that follows, the path of every row, and importances, confusion matrix and ROC curves, or
-    predictions against targets. Rows whose missing value is shared out among branches count with their parts.
+    It has how right the model is on the given rows: of classes the confusion matrix, ROC curves and calibration; of
+    numbers residuals; of distributions how many targets their intervals hold; of survival times concordance, and
+    curves of groups by risk beside Kaplan and Meier's; of ranks NDCG by group. It has what counts: importances,
+    Shapley values, and how probabilities or means depend on each of the most important columns. And it has rows one by
+    one, with what each column contributes to the prediction of a row. What there are many of is drawn for some rows,
+    which are spread over the table; the page says so.
 
-    Boosted trees have the losses of all evaluations round by round, importances, partial dependences of the score on
-    the most important columns if rows are given, and the first trees.
+    A tree can be walked through by mouse or keyboard; sliders prune it (cost complexity, depth, and a draw of dropout)
+    with the accuracy that follows. Rows whose missing value is shared out among branches count with their parts.
+    Boosted trees have the losses of all evaluations round by round, and what the nodes of some trees add; forests the
+    error by the number of trees, also out of bag, and one tree; hardened trees the greatest terms of their planes;
+    ensembles their members.
 
     Args:
-        estimator: A fitted tree of one output, boosted trees, or a forest, of which the page shows one tree.
-        X: The rows that it was fitted on, for histograms and for rows to follow. Without them the page knows what the
-            tree itself does: of classes how its training weight is predicted.
-        y: Their target.
+        estimator: A fitted tree of one output, a forest, boosted trees, a hardened tree, or an ensemble.
+        X: The rows that it was fitted on. Without rows the page has what the model itself knows.
+        y: Their target. Without it the page does not say how right the model is.
         X_val: Rows that it has not seen.
         y_val: Their target.
         title: The page's; the class of the estimator if not given.
         tree: Which tree of a forest is shown; of boosted trees the first of three.
-        extras: What the loss of boosted trees asks for, such as `event=`, `group=` or `offset=`, of every row of X; and
-            with "_val" behind the names, such as `event_val=`, of every row of X_val.
+        extras: `sample_weight=`, the weight of every row of X; and what the loss of boosted trees asks for, such as
+            `event=`, `group=` or `offset=`. With "_val" behind the names, such as `event_val=`, those of X_val. Rows of
+            weight 0 are left out. The tree with sliders counts rows, and not their weights.
 
     Raises:
-        InvalidInputError: The estimator has several outputs, X or y is given alone or not as in fit, or there is no
-            such tree.
-        InvalidTypeError: The estimator is no tree or forest of jaxtree with hard splits along the axes.
+        InvalidInputError: The estimator has several outputs of classes, y is given without X, X_val or y_val is given
+            alone, rows are not as in fit, all weights are 0, or there is no such tree.
+        InvalidTypeError: The estimator is none of these, or takes no such extra.
         MissingExtraError: jinja2 is not installed.
         sklearn.exceptions.NotFittedError: The estimator is not fitted.
 
