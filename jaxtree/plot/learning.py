@@ -46,17 +46,16 @@ def plot_learning_curve(estimator: Any, metric: str | None = None, *, ax: Axes |
         return _draw(ax, curves, (estimator.best_epoch_, "kept"), ("epoch", "loss"))
     measured = getattr(estimator, "evals_result_", None)
     if not measured:
-        name = type(estimator).__name__
         raise InvalidInputError(
-            f"{name} has no learning curve: give a soft tree or forest, or boosted trees fitted with eval_set= or "
-            "early_stopping=True"
+            f"{type(estimator).__name__} has no learning curve: give a soft tree or forest, or boosted trees fitted "
+            "with eval_set= or early_stopping=True"
         )
     metrics = list(dict.fromkeys(metric for own in measured.values() for metric in own))
-    metric = metrics[0] if metric is None else metric
-    if metric not in metrics:
+    name = metrics[0] if metric is None else metric
+    if name not in metrics:
         raise InvalidInputError(f"metric must be one of {', '.join(metrics)}, got {metric!r}")
-    curves = {evaluation: own[metric] for evaluation, own in measured.items() if metric in own}
-    return _draw(ax, curves, _mark(estimator, metric, curves), ("round", metric))
+    curves = {evaluation: own[name] for evaluation, own in measured.items() if name in own}
+    return _draw(ax, curves, _mark(estimator, name, curves), ("round", name))
 
 
 def _mark(estimator: Any, metric: str, curves: dict[str, list[float]]) -> tuple[int, str] | None:

@@ -268,9 +268,9 @@ def _draw_shares(ax: Axes, frame: Frame, target: Any, num_classes: int) -> None:
     """One bar from left to right, of the share of every class."""
     counts = np.bincount(target, minlength=num_classes)
     ends = np.concatenate([[0], np.cumsum(counts)]) * frame.width / max(1, counts.sum())
-    places = np.flatnonzero(counts)
+    places = np.flatnonzero(counts).tolist()
     bars = [Rectangle((frame.left + ends[own], frame.top), ends[own + 1] - ends[own], frame.height) for own in places]
-    colours = [colour_of_class(own) for own in places.tolist()]
+    colours = [colour_of_class(own) for own in places]
     ax.add_collection(PatchCollection(bars, facecolor=colours, edgecolor="white", linewidth=0.4, zorder=4))
 
 
@@ -307,7 +307,7 @@ def _draw_ticks(ax: Axes, frame: Frame, edges: Any, fontsize: FontSize, column: 
     """A line below the chart, and a round number near each of its ends, if there is room for two."""
     ax.plot([frame.left, frame.left + frame.width], [frame.bottom] * 2, color=GREY, linewidth=0.6, zorder=4)
     unit = 1.0 if column is None or column.time is None else unit_of_times(float(edges[-1] - edges[0]))[0]
-    ticks = unit * MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(edges[0] / unit, edges[-1] / unit)
+    ticks = unit * np.array(MaxNLocator(4, steps=[1, 2, 5, 10]).tick_values(edges[0] / unit, edges[-1] / unit))
     ticks = ticks[(ticks >= edges[0]) & (ticks <= edges[-1])]
     chosen = ticks[:: max(1, len(ticks) - 1)][:2].tolist()
     taken = frame.left

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,7 +39,7 @@ class _Scores(NamedTuple):
 
     values: list[Any]
     mean: Float[np.ndarray, " setting"]
-    is_early: Any
+    is_early: Bool[np.ndarray, " setting"]
     best: int
     name: str
 
@@ -70,7 +70,7 @@ def plot_search_scatter(
         >>> X, y = load_iris(return_X_y=True)
         >>> space = {"ccp_alpha": [0.001, 0.01, 0.1], "max_depth": [2, 3]}
         >>> ax = plot_search_scatter(TreeSearchCV(DecisionTreeClassifier(), space, cv=3).fit(X, y), "ccp_alpha")
-        >>> ax.get_xlabel(), ax.get_xscale(), len(ax.collections[0].get_offsets())
+        >>> ax.get_xlabel(), ax.get_xscale(), len(ax.collections[1].get_offsets())
         ('ccp_alpha', 'log', 6)
     """
     check_is_fitted(search, "cv_results_")
@@ -104,7 +104,7 @@ def _scores(search: Any, parameter: str | None, metric: str | None) -> tuple[_Sc
     if parameter is None and names:
         number = [len({repr(own.get(name)) for own in settings}) for name in names]
         parameter = names[int(np.argmax(number))]
-    if parameter not in names:
+    if parameter is None or parameter not in names:
         raise InvalidInputError(f"parameter must be one of {', '.join(names)}, got {parameter!r}")
     mean = np.asarray(results[f"mean_test_{metric}"], np.float64)
     kept: Int[np.ndarray, " kept"] = np.array(
@@ -149,7 +149,7 @@ def _draw_words(ax: Axes | None, found: _Scores) -> Axes:
 
 
 def _draw_points(ax: Axes, x: Float[np.ndarray, " setting"], y: Float[np.ndarray, " setting"], found: _Scores) -> None:
-    alpha = np.where(found.is_early, 0.25, 0.75)
-    ax.scatter(x, y, s=22, color=BLUE, alpha=alpha, linewidth=0, zorder=2)
+    for alpha, shown in ((0.25, found.is_early), (0.75, ~found.is_early)):
+        ax.scatter(x[shown], y[shown], s=22, color=BLUE, alpha=alpha, linewidth=0, zorder=2)
     mark = {"s": 60, "color": ORANGE, "edgecolor": "white", "linewidth": 0.8, "zorder": 3, "label": "best setting"}
     ax.scatter([x[found.best]], [y[found.best]], **mark)

@@ -255,7 +255,7 @@ def _draw_steps(ax: Axes, steps: list[float], base: float) -> None:
         ax.barh(place, step, left=start, height=0.62, color=ORANGE if step >= 0 else BLUE, zorder=2)
         side = 1 if step >= 0 else -1
         words, align = f"{step:+.3g}" if step else "0", "left" if step >= 0 else "right"
-        where = {"textcoords": "offset points", "va": "center", "ha": align, "fontsize": "small"}
+        where: dict[str, Any] = {"textcoords": "offset points", "va": "center", "ha": align, "fontsize": "small"}
         ax.annotate(words, (start + step, place), (3 * side, 0), **where)
     for place, start in enumerate(starts[:-1].tolist()):
         ax.plot([start, start], [place + 0.31, place + 0.69], color=grey(), linewidth=0.8, zorder=1)

@@ -314,7 +314,7 @@ class ObliqueTree:
         columns = np.flatnonzero(shown & (normal != 0))
         greatest = np.argsort(-np.abs(self.normal[node][columns]), kind="stable")[:most_terms]
         chosen = columns[np.sort(greatest)].tolist()
-        terms = [_term(float(normal[column]), names[column], error / far[column], digits) for column in chosen]
+        terms = [_term(float(normal[column]), names[column], float(error / far[column]), digits) for column in chosen]
         terms += [f"+ {len(columns) - len(chosen)} more"] * (len(columns) > len(chosen))
         return " ".join(terms).removeprefix("+ ") or "0", float(decimal_near(limit, error, digits))
 

@@ -7,6 +7,7 @@ matplotlib.use("Agg")
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 import jaxtree
@@ -119,6 +120,35 @@ def test_groups_are_those_of_predicted_risk():
     np.testing.assert_allclose(later.lines[0].get_xdata(), 1000 * ax.lines[0].get_xdata())
 
 
+class WithCurves(BaseEstimator):
+    """A model of hazards whose survival functions are exponentials."""
+
+    def __init__(self, model):
+        self.loss_, self.predict = model.loss_, model.predict
+
+    def fit(self):
+        """As scikit-learn asks of estimators."""
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def predict_survival_function(self, X, *, times, return_array):
+        assert return_array
+        return np.exp(-np.outer(self.predict(X), times))
+
+
+def test_predicted_curves_are_the_means_of_the_groups():
+    model, time, event = cox_model()
+    ax = plot_survival(WithCurves(model), PLAIN, time, event, num_groups=2)
+    dashed = [line for line in ax.lines if line.get_linestyle() == "--" and len(line.get_xdata())]
+    order = np.argsort(model.predict(PLAIN), kind="stable")
+    for line, own in zip(dashed, np.split(order, 2), strict=True):
+        at = line.get_xdata()
+        expected = np.exp(-np.outer(model.predict(PLAIN)[own], at)).mean(axis=0)
+        np.testing.assert_allclose(line.get_ydata(), expected)
+    assert legend_of(ax)[-1] == "predicted"
+
+
 def test_survival_data_are_checked():
     model, time, event = cox_model()
     with pytest.raises(InvalidInputError, match="event must say of every row"):
@@ -139,7 +169,7 @@ def searched():
 
 def test_points_are_settings(searched):
     ax = plot_search_scatter(searched, "ccp_alpha")
-    points, best = (np.asarray(part.get_offsets()) for part in ax.collections)
+    points, best = (np.asarray(part.get_offsets()) for part in ax.collections[1:])
     np.testing.assert_allclose(points[:, 0], [own["ccp_alpha"] for own in searched.cv_results_["params"]])
     np.testing.assert_allclose(points[:, 1], searched.cv_results_["mean_test_score"])
     np.testing.assert_allclose(best[0], [searched.best_params_["ccp_alpha"], searched.best_score_])
@@ -150,7 +180,7 @@ def test_values_that_are_no_numbers_have_lines(searched):
     ax = plot_search_scatter(searched)
     assert ax.get_ylabel() == "max_depth"
     assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "2", "None"]
-    points = np.asarray(ax.collections[0].get_offsets())
+    points = np.asarray(ax.collections[1].get_offsets())
     depths = [{1: 0, 2: 1, None: 2}[own["max_depth"]] for own in searched.cv_results_["params"]]
     np.testing.assert_array_equal(np.round(points[:, 1]), depths)
 
@@ -161,7 +191,7 @@ def test_several_metrics_and_unknown_names(searched):
     search = RandomizedSearchCV(model, {"max_depth": [1, 2, 3]}, n_iter=2, cv=2, scoring=scoring, refit="error")
     search.fit(TABLE, NUMBER)
     assert plot_search_scatter(search).get_ylabel() == "mean test error"
-    drawn = plot_search_scatter(search, metric="r2").collections[0].get_offsets()[:, 1]
+    drawn = plot_search_scatter(search, metric="r2").collections[1].get_offsets()[:, 1]
     np.testing.assert_allclose(drawn, search.cv_results_["mean_test_r2"])
     with pytest.raises(InvalidInputError, match="metric must be one of r2, error, got 'f1'"):
         plot_search_scatter(search, metric="f1")

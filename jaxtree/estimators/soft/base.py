@@ -281,7 +281,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
 
     def plot_history(self, ax: Any = None) -> Any:
         """Draws the losses over the epochs and returns the Axes; see `jaxtree.plot.plot_learning_curve`."""
-        from jaxtree.plot.charts import plot_learning_curve  # which needs Matplotlib
+        from jaxtree.plot.learning import plot_learning_curve  # which needs Matplotlib
 
         return plot_learning_curve(self, ax=ax)
 
