@@ -1,6 +1,8 @@
 """The documentation: `sphinx-build -W -b html notebooks site`."""
 
+import pathlib
 import re
+import sys
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -12,7 +14,8 @@ author = "the jaxtree authors"
 project_copyright = author
 version = release = jaxtree.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb", "sphinx_copybutton"]
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "class_pages", "myst_nb", "sphinx_copybutton"]
 exclude_patterns = ["**/.ipynb_checkpoints", "README.md"]
 
 html_theme = "furo"

@@ -228,6 +228,9 @@ def test_the_site_builds_without_a_warning(tmp_path):
     built = subprocess.run([*command, PAGES, tmp_path / "site"], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     assert "DecisionTreeClassifier" in (tmp_path / "site" / "api" / "trees.html").read_text()
+    # A page a class, with what other libraries call its parameters, and who uses it.
+    page = (tmp_path / "site" / "api" / "classes" / "GradientBoostingClassifier.html").read_text()
+    assert "min_child_samples" in page and "../../how_do_i/boost_trees.html" in page
 
 
 @pytest.mark.slow
