@@ -19,7 +19,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGE = "jaxtree_native"
 STUDIES = "jaxtree_studies"
-HEADERS = "jax==0.10.*"
+HEADERS = "jaxlib==0.10.*"
 """The oldest JAX on which jaxtree runs: XLA refuses kernels that were compiled with headers newer than its own."""
 
 MACOS = "11.0"
