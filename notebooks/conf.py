@@ -8,6 +8,7 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
 import jaxtree
+from jaxtree.estimators.common.display import HIDDEN
 
 project = "jaxtree"
 author = "the jaxtree authors"
@@ -54,13 +55,9 @@ napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 napoleon_custom_sections = [("Attributes", "params_style")]
 
-FIT_PHASES = {
-    "make_encoder", "make_recipe", "growth_limits", "draws_growth", "growth_task", "task_of", "read_target",
-    "outputs", "table_options", "learn", "read", "draw_key", "tree_parameters", "make_objective", "needs_all_rows",
-    "check_parameters", "find_collapsed", "node_values", "class_names", "class_orders", "poisson_sum",
-    "list_prunings", "prunes_by_masks", "model_of", "hold_out_validation", "node_labels", "in_table_units",
-    "finish_fit", "prune_grown", "settle",
-}  # fmt: skip
+# What other rooms ask of a fit, beside what tab completion leaves out.
+FIT_PHASES = {"draw_key", "list_prunings", "poisson_sum", "read", "get_metadata_routing"}
+ESTIMATORS = ("jaxtree.estimators.", "jaxtree.search.", "jaxtree.files.")
 
 _FORMULA = re.compile(r"(?<![\\$\w])\$([^$]+?)\$", re.DOTALL)
 
@@ -76,8 +73,9 @@ def skip_member(app, what, name, obj, skip, options):
     function = getattr(obj, "fget", None) or obj
     if not callable(function):
         return True
-    is_foreign = (getattr(function, "__module__", None) or "").startswith("sklearn.")
-    return True if is_foreign or name.endswith("_request") or name in FIT_PHASES else None
+    room = getattr(function, "__module__", None) or ""
+    is_hidden = name in FIT_PHASES or (name in HIDDEN and room.startswith(ESTIMATORS))
+    return True if room.startswith("sklearn.") or name.endswith("_request") or is_hidden else None
 
 
 def write_formula(writer, node):
