@@ -1,7 +1,14 @@
-"""What notebooks show of results: short tables in the page's own colours, light or dark, with all words escaped."""
+"""What notebooks show of results, and what tab completion lists of packages.
 
+Results are short tables in the page's own colours, light or dark, with all words escaped.
+"""
+
+import functools
 import html
-from collections.abc import Iterable, Sequence
+import pathlib
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
 
 STYLE = "font:13px/1.7 system-ui,sans-serif;margin:0.5em 0"
 """The style of what is shown; it has no colours."""
@@ -68,3 +75,20 @@ def lines(text: str) -> str:
     'a &lt; b</pre>'
     """
     return f'<pre style="white-space:pre-wrap;margin:0.5em 0">{html.escape(text)}</pre>'
+
+
+def lister(package: str) -> Callable[[], list[str]]:
+    """Returns the `__dir__` of a package: the names that it hands on, and not its files or what these use.
+
+    >>> import jaxtree.explain
+    >>> dir(jaxtree.explain)
+    ['explain_row', 'shap_interaction_values', 'shap_values']
+    """
+    return lambda: list(_handed_on(package))
+
+
+@functools.cache
+def _handed_on(package: str) -> list[str]:
+    """The names of a package that its `__init__.py` imports as they are."""
+    source = pathlib.Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8")
+    return sorted(set(re.findall(r"^from \S+ import (\w+) as \1$", source, re.MULTILINE)))

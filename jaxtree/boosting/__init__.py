@@ -42,3 +42,6 @@ from jaxtree.losses.robust import huber as huber
 from jaxtree.losses.robust import pseudo_huber as pseudo_huber
 from jaxtree.losses.survival import accelerated_failure_time as accelerated_failure_time
 from jaxtree.losses.survival import cox as cox
+from jaxtree.notebook import lister
+
+__dir__ = lister(__name__)

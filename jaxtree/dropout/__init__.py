@@ -17,6 +17,9 @@ from jaxtree.dropout.scores import sampled_accuracy as sampled_accuracy
 from jaxtree.dropout.tuning import tune as tune
 from jaxtree.dropout.votes import vote_accuracy as vote_accuracy
 from jaxtree.dropout.votes import vote_share as vote_share
+from jaxtree.notebook import lister
 from jaxtree.prune.draws import draws as draws
 from jaxtree.prune.draws import level_rates as level_rates
 from jaxtree.prune.draws import node_rates as node_rates
+
+__dir__ = lister(__name__)

@@ -1,5 +1,6 @@
 """Drawings by Matplotlib of trees, predictions, explanations and searches; each takes `ax=` and returns the axes."""
 
+from jaxtree.notebook import lister
 from jaxtree.plot.charts import plot_dropout as plot_dropout
 from jaxtree.plot.charts import plot_importances as plot_importances
 from jaxtree.plot.charts import plot_pruning_path as plot_pruning_path
@@ -19,3 +20,5 @@ from jaxtree.plot.shap import plot_shap_waterfall as plot_shap_waterfall
 from jaxtree.plot.sizes import plot_accuracy_by_leaves as plot_accuracy_by_leaves
 from jaxtree.plot.survival import plot_survival as plot_survival
 from jaxtree.plot.trees import plot_tree as plot_tree
+
+__dir__ = lister(__name__)

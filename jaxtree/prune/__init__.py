@@ -1,5 +1,6 @@
 """Prunings as masks: functions from a tree to the nodes that they collapse, and the sums and tests behind them."""
 
+from jaxtree.notebook import lister
 from jaxtree.prune.draws import dropout as dropout
 from jaxtree.prune.stopping import chi_squared as chi_squared
 from jaxtree.prune.stopping import critical_value as critical_value
@@ -17,3 +18,5 @@ from jaxtree.prune.validation import reduced_error as reduced_error
 from jaxtree.prune.validation import validation_gate as validation_gate
 from jaxtree.prune.weakest_links import cost_complexity as cost_complexity
 from jaxtree.prune.weakest_links import cost_complexity_path as cost_complexity_path
+
+__dir__ = lister(__name__)

@@ -12,8 +12,7 @@ from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.common.conventions import generator_of
-from jaxtree.estimators.common.progress import progress_of
+from jaxtree.estimators.common.conventions import generator_of, progress_of
 from jaxtree.resampling.parts import fit_parts
 from jaxtree.sklearn_compat import safe_split
 

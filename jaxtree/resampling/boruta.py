@@ -13,8 +13,14 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, check_parameters, generator_of, whole
-from jaxtree.estimators.common.progress import progress_of
+from jaxtree.estimators.common.conventions import (
+    SEED,
+    AnnotatedParameters,
+    check_parameters,
+    generator_of,
+    progress_of,
+    whole,
+)
 from jaxtree.sklearn_compat import HasMethods, Interval
 from jaxtree.table.sources import as_frame
 

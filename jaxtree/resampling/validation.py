@@ -12,10 +12,9 @@ from sklearn.utils import indexable
 
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import generator_of
+from jaxtree.estimators.common.conventions import generator_of, progress_of
 from jaxtree.estimators.common.extras import extras_of_scores
 from jaxtree.estimators.common.folds import folds_of
-from jaxtree.estimators.common.progress import progress_of
 from jaxtree.estimators.common.scorers import of_all_classes
 from jaxtree.metrics.scorers import apart, with_own_names
 from jaxtree.resampling.parts import fit_parts

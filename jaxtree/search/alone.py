@@ -3,7 +3,7 @@
 from typing import Any, ClassVar, Self
 
 from jaxtree import forks
-from jaxtree.estimators.common.progress import progress_of
+from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.search.base import BaseSettingsSearch
 from jaxtree.search.evaluation import Results, fit_alone

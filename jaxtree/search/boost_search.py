@@ -18,8 +18,7 @@ from jaxtree.estimators.boosting.ensemble import ensemble_of
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.ranker import GradientBoostingRanker
-from jaxtree.estimators.common.conventions import generator_of, whole
-from jaxtree.estimators.common.progress import progress_of
+from jaxtree.estimators.common.conventions import generator_of, progress_of, whole
 from jaxtree.growth.inputs.mesh import check_mesh
 from jaxtree.search.base import BaseSettingsSearch, cloned
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, fit_on_folds, select_with_replacement

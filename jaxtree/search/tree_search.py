@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxtree import forks
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.progress import progress_of
+from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.search.base import BaseSettingsSearch

@@ -18,8 +18,7 @@ from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidType
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.responses import scores_by_loss
-from jaxtree.estimators.common.conventions import generator_of, whole
-from jaxtree.estimators.common.progress import progress_of
+from jaxtree.estimators.common.conventions import generator_of, progress_of, whole
 from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.search.base import BaseSettingsSearch, cloned

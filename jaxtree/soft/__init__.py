@@ -1,5 +1,6 @@
 """Soft trees: differentiable, trained by gradients, made from hard trees and made hard again."""
 
+from jaxtree.notebook import lister
 from jaxtree.soft import losses as losses
 from jaxtree.soft.epochs import Hyperparameters as Hyperparameters
 from jaxtree.soft.epochs import LearningRates as LearningRates
@@ -19,3 +20,5 @@ from jaxtree.soft.model import with_dropout as with_dropout
 from jaxtree.soft.training import Validation as Validation
 from jaxtree.soft.training import train as train
 from jaxtree.soft.training import train_many as train_many
+
+__dir__ = lister(__name__)

@@ -153,3 +153,13 @@ def test_the_package_lists_public_names():
         "boosting", "compilation", "criteria", "datasets", "dropout", "errors", "explain", "growth", "metrics", "plot",
         "prune", "ray", "resampling", "soft",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("room", ["boosting", "dropout", "explain", "growth", "plot", "prune", "resampling", "soft"])
+def test_rooms_list_what_they_hand_on(room):
+    module = getattr(jaxtree, room)
+    listed = dir(module)
+    assert listed and all(hasattr(module, name) for name in listed) and "lister" not in listed
+    files = {file.stem for file in pathlib.Path(module.__file__).parent.glob("*.py")}
+    modules = {name for name in listed if name in files and inspect.ismodule(getattr(module, name))}
+    assert modules <= {"losses"}, modules  # a page of its own has them

@@ -118,7 +118,7 @@ def test_every_name_has_one_answer():
     assert not NOWHERE & (known | ELSEWHERE.keys())
 
 
-MODELS = [jaxtree.GradientBoostingClassifier(2), jaxtree.GradientBoostingRegressor(2, loss="poisson")]
+MODELS = [jaxtree.GradientBoostingClassifier(2), jaxtree.RandomForestClassifier(2), jaxtree.DecisionTreeClassifier()]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda own: type(own).__name__)
@@ -126,7 +126,7 @@ def test_what_peers_models_have_is_answered(model):
     X, y = load_iris(return_X_y=True)
     fitted = clone(model).fit(X, y)
     for name, way in ATTRIBUTES.items():
-        if name not in dir(type(model)):
+        if name not in dir(model):
             for own in (fitted, clone(model)):
                 with pytest.raises(AttributeError, match=f"has no attribute '{name}': {re.escape(way)}"):
                     getattr(own, name)

@@ -7,7 +7,7 @@ import pytest
 
 from jaxtree import GradientBoostingRegressor, RandomForestRegressor, SoftTreeRegressor, TreeSearchCV
 from jaxtree.estimators.common import progress
-from jaxtree.estimators.common.progress import progress_of
+from jaxtree.estimators.common.conventions import progress_of
 
 X, Y = [[float(n), n % 3] for n in range(40)], [float(n % 7) for n in range(40)]
 ESTIMATORS = [
@@ -129,6 +129,13 @@ def test_lines_in_a_notebook_are_no_errors(notebook, clock, capsys):
     work(10)
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 2 and not err and not notebook.shown
+
+
+def test_a_bar_within_a_bar_is_not_drawn(notebook):
+    for _ in range(2):
+        with progress_of(1, 4) as outer, progress_of(1, 9) as inner, progress_of(3, 9) as lines:
+            assert outer is not None and inner is None and lines is not None
+    assert {bar.now.total for bar in notebook.shown} == {4}
 
 
 @pytest.mark.parametrize("has_rich", [True, False])

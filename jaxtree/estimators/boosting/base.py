@@ -38,7 +38,6 @@ from jaxtree.estimators.common.extras import RoutesExtras, fit_fields
 from jaxtree.estimators.common.fixed import FixedPredictions
 from jaxtree.estimators.common.growing import FeatureOptions
 from jaxtree.estimators.common.parts import part_by_part
-from jaxtree.estimators.common.peers import AnswersPeers
 from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
@@ -53,7 +52,7 @@ from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
 
 
-class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees, AnswersPeers):
+class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
     """Boosted trees on any table."""
 
     forest_: Forest

@@ -22,8 +22,8 @@ from jaxtree.estimators.boosting.metrics import Evaluation, Metric, Predict, Rec
 from jaxtree.estimators.boosting.parameters import BoostingConfig
 from jaxtree.estimators.boosting.rows import scored_rows
 from jaxtree.estimators.boosting.together import any_in_all, join_parts
+from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.estimators.common.growing import FeatureOptions, features_of, joined_codes, padded_rows, widths_of
-from jaxtree.estimators.common.progress import progress_of
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest, join_forests
 

@@ -1,8 +1,9 @@
-"""scikit-learn's conventions: checks of parameters and names of columns, tags and seeds."""
+"""scikit-learn's conventions: checks of parameters and names of columns, tags, seeds, and progress."""
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
 from typing import Annotated, Any, ClassVar, Self, get_origin
 
@@ -180,3 +181,28 @@ def key_of(random_state: Any) -> PRNGKeyArray:
     if isinstance(random_state, int | np.integer):
         return jax.random.key(int(random_state))
     return jax.random.key(generator_of(random_state).randint(2**31 - 1))
+
+
+@contextlib.contextmanager
+def progress_of(
+    verbose: int, total: float, doing: str = "growing trees", unit: str = "trees"
+) -> Iterator[Callable[..., Any] | None]:
+    """Yields what to call with the number of further trees, and perhaps with words about them; None for silence.
+
+    A notebook gets a bar of HTML, which needs no widgets; a terminal one of rich, or lines where that is missing; a log
+    gets lines on the standard error stream. Work within work that shows a bar shows none.
+
+    Args:
+        verbose: 0 for nothing, 1 for a bar, or in a log about ten lines, n for a line every n. Of work whose unit is
+            the second, or that is one whole, it is a line every n steps that find something.
+        total: How many there will be.
+        doing: What is done, in words.
+        unit: What is counted; "s" for seconds.
+    """
+    if not verbose:
+        yield None
+        return
+    from jaxtree.estimators.common.progress import shown_progress
+
+    with shown_progress(verbose, total, doing, unit) as report:
+        yield report

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import estimator_html_repr
 
 from jaxtree import notebook
+from jaxtree.estimators.common.peers import ATTRIBUTES, AnswersPeers
 from jaxtree.table.words import value_in_words
 
 MOST_COLUMNS = 5
@@ -29,8 +30,8 @@ HIDDEN = frozenset(
 """Public names that other rooms use, and users do not."""
 
 
-class Shown:
-    """An estimator that shows what it has learned."""
+class Shown(AnswersPeers):
+    """An estimator that shows what it has learned, and answers what other libraries call it."""
 
     def _html_repr(self) -> str:
         """Returns what a notebook shows: scikit-learn's diagram, and facts once it is fitted."""
@@ -51,7 +52,7 @@ def called_names(names: Iterable[str]) -> list[str]:
     ['predict', 'predict_log_proba', 'predict_proba', 'pruning']
     """
     is_request = re.compile(r"set_\w+_request").fullmatch
-    return [name for name in names if name not in HIDDEN and not is_request(name)]
+    return [name for name in names if name not in HIDDEN and name not in ATTRIBUTES and not is_request(name)]
 
 
 def facts_of(estimator: Any) -> Iterator[tuple[str, object]]:

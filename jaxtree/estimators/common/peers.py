@@ -224,14 +224,24 @@ ATTRIBUTES = {
 """What methods and attributes of other libraries' models are called here."""
 
 
+class CalledOtherwise:
+    """What another library's model has under a name: asking for it raises AttributeError, which has the name here."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        """Raises AttributeError."""
+        own = type(owner) if kind is None else kind
+        raise AttributeError(f"{own.__name__!r} object has no attribute {self._name!r}: {ATTRIBUTES[self._name]}")
+
+
 class AnswersPeers:
     """An object that is asked for what other libraries' models have, and says what it is called here."""
 
-    def __getattr__(self, name: str) -> Any:
-        """Raises AttributeError: of what other libraries have with the way, else as it would be."""
-        if name in ATTRIBUTES:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: {ATTRIBUTES[name]}")
-        return object.__getattribute__(self, name)
+
+for _name in ATTRIBUTES:
+    setattr(AnswersPeers, _name, CalledOtherwise(_name))
 
 
 def hint_for(name: str, own: list[str]) -> str:

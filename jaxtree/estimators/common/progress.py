@@ -5,6 +5,7 @@ line every so many rounds, epochs, trees or fits.
 """
 
 import contextlib
+import contextvars
 import html
 import sys
 import time
@@ -19,6 +20,10 @@ LONGEST_SILENCE = 10.0
 
 SHORTEST_PAUSE = 0.1
 """Seconds between two changes of a notebook's bar."""
+
+
+_IS_SHOWN = contextvars.ContextVar("is_shown", default=False)
+"""Whether there is a bar already, of the work that the present one is a part of: rich draws one at a time."""
 
 
 class Standing(NamedTuple):
@@ -61,32 +66,17 @@ Report = Callable[..., None]
 
 
 @contextlib.contextmanager
-def progress_of(
-    verbose: int, total: float, doing: str = "growing trees", unit: str = "trees"
-) -> Iterator[Report | None]:
-    """Yields what to call with the number of further trees, and perhaps with words about them; None for silence.
-
-    A notebook gets a bar of HTML, which needs no widgets; a terminal one of rich, or lines where that is missing; a log
-    gets lines on the standard error stream.
-
-    Args:
-        verbose: 0 for nothing, 1 for a bar, n for a line every n; see the module. Of work whose unit is the second, or
-            that is one whole, it is a line every n steps that find something.
-        total: How many there will be.
-        doing: What is done, in words.
-        unit: What is counted; "s" for seconds.
+def shown_progress(verbose: int, total: float, doing: str, unit: str) -> Iterator[Report | None]:
+    """Shows progress; see `jaxtree.estimators.common.conventions.progress_of`.
 
     Example:
         >>> import contextlib, io
-        >>> with contextlib.redirect_stderr(io.StringIO()) as log, progress_of(2, 4, "boosting", "rounds") as report:
+        >>> with contextlib.redirect_stderr(io.StringIO()) as log, shown_progress(2, 4, "boosting", "rounds") as report:
         ...     for _ in range(4):
         ...         report(1, "loss 0.5")
         >>> [line[:38] for line in log.getvalue().splitlines()]
         ['boosting: 2 of 4 rounds, loss 0.5, 0.0', 'boosting: 4 of 4 rounds, loss 0.5, 0.0']
     """
-    if not verbose:
-        yield None
-        return
     started = time.monotonic()
     done, last_words = 0.0, ""
 
@@ -97,8 +87,15 @@ def progress_of(
 
     show = _bar_of_notebook if verbose == 1 and _is_notebook() else None
     show = show or (_bar_of_terminal if verbose == 1 and _has_bars() else None)
-    with show(course(0)) if show else _lines(int(verbose), course(0)) as shown:
-        yield lambda number, words="": shown(course(number, words))
+    if show is not None and _IS_SHOWN.get():
+        yield None
+        return
+    token = _IS_SHOWN.set(show is not None or _IS_SHOWN.get())
+    try:
+        with show(course(0)) if show else _lines(int(verbose), course(0)) as shown:
+            yield lambda number, words="": shown(course(number, words))
+    finally:
+        _IS_SHOWN.reset(token)
 
 
 @contextlib.contextmanager

@@ -18,12 +18,11 @@ from jaxtree.arrays import Device
 from jaxtree.dataset.dataset import Dataset, read_dataset
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.common.constraints import check_kept_trees
-from jaxtree.estimators.common.conventions import key_of
+from jaxtree.estimators.common.conventions import key_of, progress_of
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, grow_sample, rows_of
 from jaxtree.estimators.common.parameters import ForestParameters
 from jaxtree.estimators.common.parts import part_by_part
 from jaxtree.estimators.common.prediction import FittedTrees
-from jaxtree.estimators.common.progress import progress_of
 from jaxtree.estimators.forests.start import devices_of_trees, number_of_threads, pruning_seeds
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.estimators.trees.cart import number_of_features

@@ -15,9 +15,8 @@ from jaxtree.blocks import is_cpu
 from jaxtree.dataset.arguments import read_arguments
 from jaxtree.dataset.splitting import split_rows
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import check_names, check_parameters, key_of
+from jaxtree.estimators.common.conventions import check_names, check_parameters, key_of, progress_of
 from jaxtree.estimators.common.parts import EstimatorOnTables
-from jaxtree.estimators.common.progress import progress_of
 from jaxtree.estimators.soft.parameters import (
     AUTO,
     SoftParameters,

@@ -15,10 +15,9 @@ from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.magnitude import Magnitude
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import Words, whole
+from jaxtree.estimators.common.conventions import Words, progress_of, whole
 from jaxtree.estimators.common.growing import FeatureOptions, GrowthTask, Recipe
 from jaxtree.estimators.common.parameters import AUTO, BALANCED, CLASS_CRITERIA, RegressionParameters
-from jaxtree.estimators.common.progress import progress_of
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART, Pruning
 from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
 from jaxtree.growth.inputs.bundles import Limits, Missing, Rules
