@@ -10,6 +10,7 @@ from jaxtree.boosting.data import BoostData as BoostData
 from jaxtree.boosting.data import Earlier as Earlier
 from jaxtree.boosting.dropping import Dropping as Dropping
 from jaxtree.boosting.ending import Stop as Stop
+from jaxtree.boosting.folds import Folds as Folds
 from jaxtree.boosting.round_tree import ScoredRows as ScoredRows
 from jaxtree.boosting.samples import MinimalVariance as MinimalVariance
 from jaxtree.boosting.samples import OneSided as OneSided

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from jaxtree.boosting.early_stopping import Measured
+from jaxtree.boosting.folds import Folds
 from jaxtree.errors import InvalidInputError
 from jaxtree.files.losses import AbsentLoss
 from jaxtree.files.records import check, require, require_finite
@@ -31,6 +32,7 @@ class BoostedState:
         measured: What was measured after every round.
         loss: The loss, a `BaseLoss`.
         survival: What a fit of survival times has learned of time.
+        folds: What is known of the folds of a model that is the mean of several; None of any other.
     """
 
     table: FittedTable
@@ -40,15 +42,22 @@ class BoostedState:
     measured: Measured
     loss: Any
     survival: EventTimes | None
+    folds: Folds | None
 
     @classmethod
     def of(
-        cls, table: FittedTable, rounds: tuple[Forest, Any, Measured], loss: BaseLoss, survival: EventTimes | None
+        cls,
+        table: FittedTable,
+        rounds: tuple[Forest, Any, Measured],
+        loss: BaseLoss,
+        *,
+        survival: EventTimes | None,
+        folds: Folds | None,
     ) -> "BoostedState":
         """Takes the kept part of a fit, whose rounds are trees, the start, and what was measured."""
         forest, start, measured = rounds
         first_node, start = np.asarray(forest.first_node, np.int64), np.asarray(start, np.float64)
-        return cls(table, TreeArrays.of(forest.nodes), first_node, start, measured, loss, survival)
+        return cls(table, TreeArrays.of(forest.nodes), first_node, start, measured, loss, survival, folds)
 
     def forest(self, schema: Schema) -> Forest:
         """Returns the trees; raises ModelFileError if they are not those of such a table and loss."""
@@ -129,6 +138,10 @@ def _(state: BoostedState) -> None:
     if state.survival is not None:
         kind = Cox if state.survival.log_hazard is not None else FailureTime
         require(isinstance(state.loss, kind), "its times of events are not those of its loss")
+    if state.folds is not None:
+        folds = state.folds
+        fits = len(folds.fold_of_tree) == len(state.first_node) - 1 and folds.start.shape[1] == state.start.size
+        require(fits, "its folds are not those of its trees")
 
 
 @check.register
@@ -138,6 +151,18 @@ def _(known: EventTimes) -> None:
     if known.log_hazard is not None:
         require_finite(known, "log_hazard")
         require((np.diff(known.log_hazard) >= 0).all(), "its hazards do not ascend")
+
+
+@check.register
+def _(folds: Folds) -> None:
+    number, num_held = len(folds), len(folds.row)
+    require_finite(folds, "start", "residual")
+    require(number > 0 and np.isin(folds.fold_of_tree, np.arange(number)).all(), "it has trees of no fold")
+    fits = len(folds.first) == number + 1 and folds.first[0] == 0 and folds.first[-1] == num_held
+    require(fits and (np.diff(folds.first) > 0).all(), "its folds do not divide the rows that they hold out")
+    require(len(folds.residual) in (0, num_held), "it does not have a residual of every row that was held out")
+    require(((folds.row >= 0) & (folds.row < len(folds.predictions))).all(), "it holds out rows that are not there")
+    require(len(folds.num_measured) == number, "it does not have the rounds of every fold")
 
 
 @check.register

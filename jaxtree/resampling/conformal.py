@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import AnnotatedParameters, check_parameters, progress_of
+from jaxtree.estimators.common.sorted_lists import SortedLists
 from jaxtree.resampling.parts import fit_parts
-from jaxtree.resampling.sorted_lists import SortedLists
 from jaxtree.sklearn_compat import HasMethods, safe_split
 
 

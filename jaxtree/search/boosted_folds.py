@@ -147,7 +147,7 @@ def _in_words(settings: Sequence[Any], groups: Sequence[Sequence[int]]) -> list[
 def _is_alone(setting: Any) -> bool:
     """Whether a setting is fitted by itself: one program drops no trees, and a generator begins anew for each fit."""
     is_seed = setting.random_state is None or isinstance(setting.random_state, int | np.integer)
-    return setting.drop_rate > 0 or setting.warm_start or not is_seed
+    return setting.drop_rate > 0 or setting.warm_start or setting.stops_by_folds or not is_seed
 
 
 class _Fold(NamedTuple):

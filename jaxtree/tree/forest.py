@@ -68,6 +68,16 @@ class Forest:
         nodes = jax.tree.map(lambda x: x[:end] if x.ndim else x, self.nodes)
         return Forest(dataclasses.replace(nodes, num_nodes=np.array(end, np.int32)), self.first_node[: number + 1])
 
+    def take(self, numbers: Int[np.ndarray, " taken"]) -> "Forest":
+        """Returns some of the trees, in the given order."""
+        sizes = self.num_nodes[numbers]
+        boundaries = np.concatenate([[0], np.cumsum(sizes)])
+        shift = np.repeat(self.first_node[numbers] - boundaries[:-1], sizes)
+        nodes = np.arange(boundaries[-1]) + shift
+        taken = jax.tree.map(lambda x: x[nodes] if x.ndim else x, self.nodes)
+        moved = _moved(taken, -shift)
+        return Forest(dataclasses.replace(moved, num_nodes=np.array(boundaries[-1], np.int32)), boundaries)
+
     @property
     def num_nodes(self) -> Int64[np.ndarray, " tree"]:
         """How many nodes each tree has."""
@@ -176,8 +186,8 @@ def join_trees(trees: Sequence[Tree]) -> Forest:
     return join_forests([Forest.of(tree) for tree in trees])
 
 
-def _moved(nodes: Tree, offset: int) -> Tree:
-    """The nodes with numbers that are larger by an offset; a leaf's first child stays 0."""
+def _moved(nodes: Tree, offset: int | Int[np.ndarray, " node"]) -> Tree:
+    """The nodes with numbers that are larger by an offset, or by one each; a leaf's first child stays 0."""
     return dataclasses.replace(
         nodes,
         parent=(nodes.parent + offset).astype(np.int32),

@@ -73,7 +73,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     (X, y), (new, _) = simulated(40, 0), simulated(9, 1)
     model = ConformalRegressor(TREE, cv=4).fit(X, y)
     whole = model.predict_interval(new)
-    monkeypatch.setattr("jaxtree.resampling.sorted_lists.CELLS_AT_A_TIME", 80)
+    monkeypatch.setattr("jaxtree.estimators.common.sorted_lists.CELLS_AT_A_TIME", 80)
     np.testing.assert_array_equal(model.predict_interval(new), whole)
 
 

@@ -15,11 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import buckets, forks
 from jaxtree.boosting.early_stopping import Measured
+from jaxtree.boosting.folds import Folds
 from jaxtree.boosting.refit import refit
 from jaxtree.dataset.collectives import fails_in_all, spans_processes
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.boosting.fold_results import FoldResults, sum_of_trees
+from jaxtree.estimators.boosting.folds import divide, train_folds
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.metrics import best_of, metric_of, staged
 from jaxtree.estimators.boosting.parameters import BoostingParameters
@@ -48,11 +51,9 @@ from jaxtree.losses.links import link_of
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.sources import is_source
 from jaxtree.tree.forest import Forest
-from jaxtree.tree.model import FittedModel
-from jaxtree.tree.nodes import target_means
 
 
-class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
+class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
     """Boosted trees on any table."""
 
     forest_: Forest
@@ -136,7 +137,12 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
             if task.num_earlier < self.n_estimators:
                 rows = encode(task)
                 config = self.config(task.data.num_rows, rows.num_bins)
-                self.set_model(task, train(task, rows, config, callbacks, mesh))
+                if self.stops_by_folds:
+                    if callbacks:
+                        raise InvalidInputError('callbacks are for one model, and early_stopping="folds" makes several')
+                    self.set_model(task, *train_folds(task, rows, config, mesh))
+                else:
+                    self.set_model(task, train(task, rows, config, callbacks, mesh))
         return self
 
     def read_task(
@@ -167,8 +173,8 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         together = mesh is not None and spans_processes(mesh)
         in_all(together, lambda: self._check_fit(together))
         options = TableOptions(self.make_encoder(), self._of_classes, getattr(self, "class_weight", None))
-        sample = read_sample(X, y, sample_weight, options, fields=extras, together=together).without_weightless_rows()
-        outputs = sample.outputs
+        given = read_sample(X, y, sample_weight, options, fields=extras, together=together)
+        sample, outputs = given.without_weightless_rows(), given.outputs
         if not self._of_classes and len(getattr(y, "shape", ())) == 2 and outputs.number == 1:
             message = "A column-vector y was passed when a 1d array was expected"
             warnings.warn(message, DataConversionWarning, stacklevel=3)
@@ -176,23 +182,29 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         loss, sample, held = in_all(together, lambda: self._loss_and_evaluations(sample, eval_set))
         if earlier is not None and self.loss_ != loss and len(earlier.forest) < self.n_estimators:
             raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
-        if self.early_stopping and not held:
+        if self.stops_by_folds or (self.early_stopping and not held):
             self._check_can_hold_out(sample, together)
+        if self.early_stopping is True and not held:
             options = options._replace(held_out=self.validation_fraction, seed=self.random_state)
         data = encode_sample(sample, options, encoder=earlier and self.encoder_, together=together)
+        data = data._replace(has_weight=None if sample.num_rows == given.num_rows else given.weight > 0)
         if data.held is not None:
             held["validation_0"] = data.held
-        for name, given in (beside or {}).items():
-            held[name] = allowed_rows(loss, read_evaluation(outputs, given))
+        for name, own in (beside or {}).items():
+            held[name] = allowed_rows(loss, read_evaluation(outputs, own))
         features, is_ordered = in_all(together, lambda: self._features(data, together))
         several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
         metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
         predict = functools.partial(self._fixed_predictions, loss, outputs)
-        return BoostingTask(data, loss, held, metrics, predict, features, is_ordered, self.seed(), earlier)
+        seed = 0 if self.random_state is None else self.random_state
+        folds = divide(data, self.cv, seed) if self.stops_by_folds else ()
+        return BoostingTask(data, loss, held, metrics, predict, features, is_ordered, self.seed(), earlier, folds)
 
     def _check_fit(self, together: bool) -> None:
         """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""
         self.check_parameters()
+        if self.stops_by_folds and self.warm_start:
+            raise InvalidInputError('warm_start is for one model, and early_stopping="folds" makes several')
         if together and self.warm_start:
             raise InvalidInputError("warm_start is for fits in one process: over several, all rounds are made anew")
 
@@ -234,11 +246,12 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         check_is_fitted(self)
         return self._loss
 
-    def set_model(self, task: BoostingTask, rounds: Rounds) -> None:
-        """Takes what a fit has learned: columns, classes and the loss, and the rounds that it has made."""
+    def set_model(self, task: BoostingTask, rounds: Rounds, folds: Folds | None = None) -> None:
+        """Takes what a fit has learned: columns, classes and the loss, the rounds that it has made, and its folds."""
         self.learn(task.data)
         self._loss = task.loss
         self.set_rounds(rounds)
+        self.folds_ = folds
 
     def first(self, number: int) -> Self:
         """Returns the model of the first rounds, as a fit of so many would have made it.
@@ -246,6 +259,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         Raises:
             InvalidInputError: There are not so many.
         """
+        self._check_is_of_one_fit("first")
         if not 1 <= number <= self.n_estimators_:
             raise InvalidInputError(f"the number of rounds must be from 1 to {self.n_estimators_}, got {number}")
         model = copy.copy(self)
@@ -272,6 +286,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         check_is_fitted(self)
         if not 0 <= decay_rate <= 1:
             raise InvalidInputError(f"decay_rate must be from 0 to 1, got {decay_rate}")
+        self._check_is_of_one_fit("refit")
         if self.drop_rate > 0:
             raise InvalidInputError("refit is for drop_rate=0: the steps of dropped trees follow from one another")
         sample = read_known(self.outputs(), X, y, sample_weight, extras).without_weightless_rows()
@@ -291,6 +306,13 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         if is_of_times(self.loss_):
             model.survival_ = learn_times(self.loss_, sample, model.raw_scores(sample.X))
         return model
+
+    def _check_is_of_one_fit(self, what: str) -> None:
+        """Raises InvalidInputError if the trees are those of several models."""
+        if self.folds_ is not None:
+            raise InvalidInputError(
+                f"{what} is for the rounds of one model, and these are the mean of {len(self.folds_)} models of folds"
+            )
 
     @part_by_part
     def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
@@ -375,9 +397,9 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         """What was measured after every round, by names of evaluation and metric, as LightGBM and XGBoost have it.
 
         The loss is called "log_loss" of classes, and otherwise as the parameter has it; "squared_error" is half the
-        square, as it is minimised.
+        square, as it is minimised. Of a model with folds, those of every fold, from "fold_0" on.
         """
-        return self.measured_.as_dict()
+        return self.measured_.as_dict() if self.folds_ is None else self.folds_.evals_result()
 
     @property
     def best_iteration_(self) -> int:
@@ -405,7 +427,7 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
     def fitted_state(self) -> BoostedState:
         """Returns what fitting has learned: what a model file keeps."""
         rounds = self.forest_, self.start_, self.measured_
-        return BoostedState.of(self.fitted_table(), rounds, self.loss_, self.survival_)
+        return BoostedState.of(self.fitted_table(), rounds, self.loss_, survival=self.survival_, folds=self.folds_)
 
     def restore(self, state: BoostedState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
@@ -418,17 +440,14 @@ class BaseBoosting(RoutesExtras, BoostingParameters, FittedTrees):
         if state.survival is not None:
             self.survival_ = state.survival
         self.set_rounds(Rounds(state.forest(self.schema_), state.start, state.measured))
+        self.folds_ = state.folds
 
     def set_rounds(self, rounds: Rounds) -> None:
         """Takes rounds as the fitted ones."""
         self.forest_, self.start_, self.measured_ = rounds
         self._trees = None
-        # The mean of the trees' predictions is the sum of their steps, behind the start.
-        value = self.start_ + len(self.forest_) * target_means(self.forest_.nodes)
         link = link_of(self._loss, getattr(self, "classes_", None))
-        self._model = FittedModel(
-            self.encoder_.schema_, self.forest_, value, None, (), (), averages_trees=True, link=link
-        )
+        self._model = sum_of_trees(self.encoder_.schema_, self.forest_, self.start_, link)
 
     def _tree_of_round(self, number: int) -> DecisionTreeRegressor:
         """Returns one tree as an estimator."""

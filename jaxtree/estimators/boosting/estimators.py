@@ -9,10 +9,12 @@ from jaxtyping import Float, Shaped
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.boosting.folds import Folds
 from jaxtree.dataset.arguments import plain_target, read_arguments
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
+from jaxtree.estimators.boosting.fold_results import FoldIntervals
 from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.responses import (
     fixed_classes,
@@ -85,8 +87,13 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         missing: Where rows go whose value is missing: "learn" (the branch that saves more) or "branch" (above all
             numbers, or a category of its own).
         early_stopping: Whether to stop when the loss of other rows is not better for `n_iter_no_change` rounds, and to
-            keep the trees until its least.
-        validation_fraction: The part of the rows that are set apart for that, if `fit` is given none.
+            keep the trees until its least. With "folds" a model is made without every fold of `cv`, which judges it,
+            all in one program, and the fitted model is the mean of their scores: one sum of trees, for which no row is
+            lost, and which knows predictions of every row by models that have not seen it.
+        validation_fraction: The part of the rows that are set apart for that with True, if `fit` is given none.
+        cv: The folds of "folds": their number, "auto" (8), a splitter of scikit-learn, or its splits. Rows of a group
+            stay together, and classes have their shares in every fold. Without a `random_state` they are the same in
+            every fit.
         n_iter_no_change: Rounds without a better loss.
         tol: How much less a loss must be to be better.
         categorical_features: "from_dtype", None, or which columns are categorical.
@@ -106,6 +113,9 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
             were measured was best.
         best_score_: What it was then.
         n_estimators_: The number of trees.
+        folds_: What is known of the folds, `jaxtree.boosting.Folds`; None without "folds".
+        oof_predictions_: With "folds", the predictions of every row by models that have not seen it.
+        oof_score_: With "folds", what `score` says of these.
         classes_: The classes in ascending order.
         feature_importances_: Share of the loss saved that splits on each column save.
 
@@ -170,7 +180,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class GradientBoostingRegressor(PredictsSurvival, PredictsNumbers, BaseBoosting):
+class GradientBoostingRegressor(PredictsSurvival, PredictsNumbers, FoldIntervals, BaseBoosting):
     r"""Gradient boosting of numbers (Friedman, *Greedy function approximation*, Annals of Statistics 29, 2001).
 
     Every round grows one tree on the derivatives of the loss at the present scores. Leaves of "absolute_error" and
@@ -235,9 +245,9 @@ class GradientBoostingRegressor(PredictsSurvival, PredictsNumbers, BaseBoosting)
         """What `score` returns: "R²", "concordance", or minus the mean of the loss, as "minus mean huber(delta=2)"."""
         return name_of_score(self.loss_, self.n_outputs_)
 
-    def set_model(self, task: BoostingTask, rounds: Rounds) -> None:
+    def set_model(self, task: BoostingTask, rounds: Rounds, folds: Folds | None = None) -> None:
         """Takes what a fit has learned, of survival times also the baseline."""
-        super().set_model(task, rounds)
+        super().set_model(task, rounds, folds)
         vars(self).pop("survival_", None)
         if is_of_times(task.loss) and task.data.across is None:
             self.survival_ = learn_times(task.loss, task.data.sample, self._scores(task.data.sample.X))

@@ -94,8 +94,9 @@ class BoostingParameters(EncodingParameters):
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
     categorical_splits: Annotated[str, Words({"auto", "ordered", "subset", "one_vs_rest", "multiway"})] = "auto"
     missing: Annotated[str, Words({"learn", "branch"})] = "learn"
-    early_stopping: Annotated[bool, "boolean"] = False
+    early_stopping: Annotated[bool | str, "boolean", Words({"folds"})] = False
     validation_fraction: Annotated[float, PART] = 0.1
+    cv: Annotated[Any, whole(2), AUTO, "cv_object"] = "auto"
     n_iter_no_change: Annotated[int, whole(1)] = 10
     tol: Annotated[float, AT_LEAST_0] = 0.0
     warm_start: Annotated[bool, "boolean"] = False
@@ -109,7 +110,7 @@ class BoostingParameters(EncodingParameters):
             num_bins: The number of bins of all features.
         """
         learner = self._base_learner(num_rows, num_bins)
-        return BoostingConfig(learner, self.shrinkage(), self.n_estimators, self.early_stopping, self.verbose)
+        return BoostingConfig(learner, self.shrinkage(), self.n_estimators, bool(self.early_stopping), self.verbose)
 
     def _base_learner(self, num_rows: int, num_bins: int) -> BaseLearner:
         """Returns how the tree of a round is grown."""
@@ -170,6 +171,11 @@ class BoostingParameters(EncodingParameters):
             patience=self.n_iter_no_change if self.early_stopping else NO_PATIENCE,
             tolerance=self.tol,
         )
+
+    @property
+    def stops_by_folds(self) -> bool:
+        """Whether the model is the mean of those that are grown without a fold."""
+        return self.early_stopping == "folds"
 
     def seed(self) -> int:
         """Returns the seed of what is drawn: the same in every fit where no rows or columns are."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Bool, Float, Float64
+from jaxtyping import Bool, Float, Float64, Int
 
 from jaxtree import buckets
 from jaxtree.boosting.booster import Boosted, NewRounds, boost_checked
@@ -61,6 +61,7 @@ class BoostingTask(NamedTuple):
         is_ordered: The features that give way to statistics, see `jaxtree.estimators.boosting.categories`.
         seed: The seed of what is drawn.
         earlier: Rounds that a warm start goes on from.
+        folds: The rows that each of several models holds out, which are then averaged; none for one model.
     """
 
     data: Dataset
@@ -72,6 +73,7 @@ class BoostingTask(NamedTuple):
     is_ordered: Bool[np.ndarray, " feature"]
     seed: int
     earlier: Rounds | None = None
+    folds: Sequence[Int[np.ndarray, " held"]] = ()
 
     @property
     def num_earlier(self) -> int:

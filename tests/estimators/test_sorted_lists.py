@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxtree.resampling.sorted_lists import SortedLists
+from jaxtree.estimators.common.sorted_lists import SortedLists
 
 
 def of_all_pairs(numbers, list_, center, place):

@@ -1,0 +1,90 @@
+"""The mean of boosted models that have each been grown without one fold: one sum of trees, and what the folds know.
+
+The mean of the scores of several sums of trees is a sum of trees, too: of all their trees, each with its steps divided
+by the number of models.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from jaxtree.boosting.early_stopping import Measured
+from jaxtree.tree.forest import Forest, join_forests
+
+
+class Folds(NamedTuple):
+    """What a model that is the mean of those of folds keeps of them.
+
+    Attributes:
+        fold_of_tree: The fold without which a tree was grown.
+        start: The scores of every model before its first tree.
+        row: The rows of the table that a fold held out, fold after fold.
+        first: Where every fold begins among these, and the end.
+        residual: The distance of the target of each from what the model of its fold predicts; none if that is no
+            number.
+        predictions: Of every row of the table the mean prediction by the models that have not seen it; NaN where all
+            have, or the row has no weight.
+        score: What `score` says of these.
+        measured: What was measured of each fold after every round; NaN after the last of its rounds.
+        num_measured: The number of these rounds of each fold, those after the best included.
+    """
+
+    fold_of_tree: Int64[np.ndarray, " tree"]
+    start: Float64[np.ndarray, "fold score"]
+    row: Int64[np.ndarray, " held"]
+    first: Int64[np.ndarray, " boundary"]
+    residual: Float64[np.ndarray, " residual"]
+    predictions: Float64[np.ndarray, "row column"]
+    score: float
+    measured: Measured
+    num_measured: Int64[np.ndarray, " fold"]
+
+    def __len__(self) -> int:
+        """The number of folds."""
+        return len(self.start)
+
+    @property
+    def num_rounds(self) -> Int64[np.ndarray, " fold"]:
+        """The number of trees of every model."""
+        return np.bincount(self.fold_of_tree, minlength=len(self))
+
+    @property
+    def fold_of_held(self) -> Int64[np.ndarray, " held"]:
+        """The fold of every row that was held out."""
+        return np.repeat(np.arange(len(self)), np.diff(self.first))
+
+    def evals_result(self) -> dict[str, dict[str, list[float]]]:
+        """Returns what was measured of every fold, as long as its model made rounds."""
+        by_fold = self.measured.as_dict()
+        ends = zip(by_fold.items(), self.num_measured, strict=True)
+        return {fold: {name: curve[:end] for name, curve in own.items()} for (fold, own), end in ends}
+
+    def model_of(self, fold: int, forest: Forest) -> Forest:
+        """Returns the trees of the model of one fold, with the steps that it made.
+
+        Args:
+            fold: The number of the fold.
+            forest: The trees of the mean.
+        """
+        return _with_steps_times(forest.take(np.flatnonzero(self.fold_of_tree == fold)), float(len(self)))
+
+
+def mean_of_models(forests: Sequence[Forest]) -> tuple[Forest, Int64[np.ndarray, " tree"]]:
+    """Returns the mean of several sums of trees, and the number of the model of every tree.
+
+    The first trees of all models come first, then the second ones.
+    """
+    model_of_tree = np.repeat(np.arange(len(forests)), [len(forest) for forest in forests])
+    number = np.concatenate([np.arange(len(forest)) for forest in forests])
+    order = np.lexsort((model_of_tree, number))
+    return _with_steps_times(join_forests(forests).take(order), 1 / len(forests)), model_of_tree[order]
+
+
+def _with_steps_times(forest: Forest, factor: float) -> Forest:
+    """The same trees with steps of another size."""
+    return dataclasses.replace(
+        forest, nodes=dataclasses.replace(forest.nodes, target_sum=forest.nodes.target_sum * factor)
+    )

@@ -1,0 +1,269 @@
+"""`early_stopping="folds"`: every model is the lone one that holds out its fold, and the fitted one is their mean."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import KFold, RepeatedKFold
+
+import jaxtree
+from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.boosting import quantile
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError
+from jaxtree.estimators.boosting import folds as rooms
+from jaxtree.estimators.boosting.training import encode, train
+from jaxtree.explain import shap_values
+from jaxtree.tree.nodes import target_means
+from jaxtree.tree.predictor import Predictor
+from tests.marks import are_slow
+
+ROWS, FEW = 160, {"n_estimators": 12, "n_iter_no_change": 3, "min_samples_leaf": 5, "early_stopping": "folds", "cv": 4}
+RANDOM = np.random.default_rng(5)
+X = RANDOM.normal(size=(ROWS, 4))
+SIGNAL = X[:, 0] + X[:, 1] ** 2 + 0.3 * RANDOM.normal(size=ROWS)
+WEIGHT = RANDOM.integers(1, 4, ROWS).astype(float)
+TARGETS = {
+    "two classes": (GradientBoostingClassifier(**FEW), SIGNAL > 0.8, {}),
+    "three classes": (GradientBoostingClassifier(**FEW), np.digitize(SIGNAL, [0.3, 1.2]), {}),
+    "numbers": (GradientBoostingRegressor(**FEW), SIGNAL, {}),
+    "draws and weights": (
+        GradientBoostingRegressor(**FEW, subsample=0.7, colsample_bynode=0.5, random_state=1),
+        SIGNAL,
+        {"sample_weight": WEIGHT},
+    ),
+    "offset": (
+        GradientBoostingRegressor(**FEW, loss="poisson"),
+        np.floor(np.exp(SIGNAL / 3)),
+        {"offset": 0.1 * WEIGHT},
+    ),
+    "quantile": (GradientBoostingRegressor(**FEW, loss=quantile(0.8)), SIGNAL, {}),
+    "huber": (GradientBoostingRegressor(**FEW, loss="huber"), SIGNAL, {}),
+    "survival": (GradientBoostingRegressor(**FEW, loss="cox"), np.exp(SIGNAL), {"event": WEIGHT > 1}),
+    "several targets": (GradientBoostingRegressor(**FEW), np.stack([SIGNAL, X[:, 2]], axis=1), {}),
+}
+OF_ALL = pytest.mark.parametrize(
+    "name", are_slow(TARGETS, "two classes", "offset", "quantile", "huber", "survival", "several targets")
+)
+
+
+def fitted(name):
+    model, y, extras = TARGETS[name]
+    return clone(model).fit(X, y, **extras), y, extras
+
+
+@OF_ALL
+def test_every_model_is_the_lone_one_that_holds_its_fold_out(name):
+    model, y, extras = fitted(name)
+    task = model.read_task(X, y, **extras)
+    for fold in range(4):
+        own = rooms.task_of_fold(task, fold)
+        rows = encode(own)
+        lone = train(own, rows, model.config(ROWS, rows.num_bins))
+        trees = model.folds_.model_of(fold, model.forest_)
+        assert len(trees) == len(lone.forest)
+        for field in ("feature", "threshold", "first_child", "num_children"):
+            np.testing.assert_array_equal(getattr(trees.nodes, field), getattr(lone.forest.nodes, field))
+        # A quarter of a step, times four.
+        np.testing.assert_array_equal(target_means(trees.nodes), target_means(lone.forest.nodes))
+        np.testing.assert_array_equal(model.folds_.start[fold], lone.start)
+        own_losses = model.evals_result_[f"fold_{fold}"]
+        # A mean over other rows of weight 0.
+        np.testing.assert_allclose(next(iter(own_losses.values())), lone.measured.values[:, 0], rtol=1e-12)
+
+
+@OF_ALL
+def test_scores_are_the_mean_of_the_models_and_each_row_is_judged_by_the_one_that_has_not_seen_it(name):
+    model, y, extras = fitted(name)
+    task, folds = model.read_task(X, y, **extras), model.folds_
+    of_folds = []
+    for fold in range(4):
+        alone = clone(model).set_params(early_stopping=False)
+        alone.set_model(task, rooms.Rounds(folds.model_of(fold, model.forest_), folds.start[fold], model.measured_))
+        of_folds.append(alone.raw_scores(X, offset=extras.get("offset")))
+    np.testing.assert_allclose(np.mean(of_folds, axis=0), model.raw_scores(X, offset=extras.get("offset")), atol=1e-12)
+    held = np.zeros(ROWS, int)
+    held[folds.row] = folds.fold_of_held
+    out_of_fold = np.stack(of_folds)[held, np.arange(ROWS)]
+    expected = np.asarray(alone.fixed_predictions(out_of_fold).predictions)
+    # Rounds add in 32 bits.
+    np.testing.assert_allclose(
+        model.oof_predictions_, expected.reshape(model.oof_predictions_.shape), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_the_score_is_that_of_the_predictions():
+    model, y, _ = fitted("three classes")
+    assert model.oof_score_ == accuracy_score(y, model.classes_[model.oof_predictions_.argmax(axis=1)])
+    model, y, _ = fitted("draws and weights")
+    assert model.oof_score_ == pytest.approx(r2_score(y, model.oof_predictions_, sample_weight=WEIGHT))
+    model, *_ = fitted("survival")
+    assert 0.6 < model.oof_score_ < 1 and model.score_name_ == "concordance"
+
+
+def test_rows_in_another_order_with_their_folds_make_the_same_model():
+    order = RANDOM.permutation(ROWS)
+    splits = list(KFold(4).split(X))
+    place = np.argsort(order)
+    moved = [(place[train], place[test]) for train, test in splits]
+    model = GradientBoostingRegressor(**FEW | {"cv": splits}).fit(X, SIGNAL)
+    other = GradientBoostingRegressor(**FEW | {"cv": moved}).fit(X[order], SIGNAL[order])
+    np.testing.assert_allclose(model.predict(X), other.predict(X), rtol=1e-6)
+    np.testing.assert_allclose(model.oof_predictions_[order], other.oof_predictions_, rtol=1e-5)
+
+
+def test_rows_without_weight_are_those_that_are_not_there():
+    weight = np.where(np.arange(ROWS) % 5 == 0, 0.0, WEIGHT)
+    there = np.flatnonzero(weight)
+    model = GradientBoostingRegressor(**FEW, random_state=0).fit(X, SIGNAL, sample_weight=weight)
+    other = GradientBoostingRegressor(**FEW, random_state=0).fit(X[there], SIGNAL[there], sample_weight=weight[there])
+    np.testing.assert_array_equal(model.predict(X), other.predict(X))
+    np.testing.assert_array_equal(model.oof_predictions_[there], other.oof_predictions_)
+    assert np.isnan(model.oof_predictions_[::5]).all() and (model.folds_.row % 5 != 0).all()
+
+
+def test_what_is_not_one_program_is_the_lone_models_too():
+    word = np.array([f"word {number % 23}" for number in range(ROWS)])
+    table = {"number": X[:, 0], "word": word}
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(table)
+    for params, fit in (({}, {}), ({"drop_rate": 0.1}, {}), ({}, {"eval_metric": "r2"})):
+        model = GradientBoostingRegressor(**FEW, **params, random_state=3).fit(frame, SIGNAL, **fit)
+        assert model.oof_predictions_.shape == (ROWS,) and np.isfinite(model.oof_predictions_).all()
+        assert model.predict(frame).shape == (ROWS,) and len(model.folds_) == 4
+
+
+def test_evaluation_sets_stand_beside_and_decide_nothing():
+    plain = GradientBoostingRegressor(**FEW).fit(X, SIGNAL)
+    model = GradientBoostingRegressor(**FEW).fit(X, SIGNAL, eval_set=[(X, SIGNAL)])
+    np.testing.assert_array_equal(plain.predict(X), model.predict(X))
+    for own in model.evals_result_.values():
+        assert list(own) == ["squared", "validation_0 squared"] and len({len(curve) for curve in own.values()}) == 1
+
+
+def test_a_file_a_pickle_and_a_copy_know_all_of_it(tmp_path):
+    model, *_ = fitted("draws and weights")
+    model.save(tmp_path / "model.jaxtree")
+    for other in (jaxtree.load(tmp_path / "model.jaxtree"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(other.predict(X), model.predict(X))
+        np.testing.assert_array_equal(other.oof_predictions_, model.oof_predictions_)
+        np.testing.assert_array_equal(other.predict_interval(X), model.predict_interval(X))
+        assert other.oof_score_ == model.oof_score_ and other.evals_result_ == model.evals_result_
+    with pytest.raises(NotFittedError):
+        clone(model).oof_score_  # noqa: B018
+
+
+def test_shapley_values_and_programs_are_those_of_the_mean():
+    model, *_ = fitted("numbers")
+    shap = shap_values(model, X[:5])
+    np.testing.assert_allclose(shap.base + shap.values.sum(axis=1), model.predict(X[:5]), rtol=1e-9)
+    assert "double" in jaxtree.to_c(model)
+
+
+def test_intervals_are_those_of_all_sums():
+    model, *_ = fitted("numbers")
+    folds, other = model.folds_, RANDOM.normal(size=(7, 4))
+    center = np.stack(
+        [
+            folds.start[fold, 0] + _sum_of_steps(folds.model_of(fold, model.forest_), model, other)
+            for fold in range(len(folds))
+        ],
+        axis=1,
+    )
+    place = int(np.ceil(0.8 * (ROWS + 1)))
+    above = np.sort(center[:, folds.fold_of_held] + folds.residual, axis=1)[:, place - 1]
+    below = -np.sort(-center[:, folds.fold_of_held] + folds.residual, axis=1)[:, place - 1]
+    np.testing.assert_allclose(model.predict_interval(other, coverage=0.8), np.stack([below, above], axis=1))
+    assert np.isinf(model.predict_interval(other, coverage=0.999)).all()
+
+
+def _sum_of_steps(forest, model, table):
+    ends = Predictor(forest).ends_in_trees(model.encoder_.values(table))
+    return target_means(forest.nodes)[ends, 0].sum(axis=1)
+
+
+@pytest.mark.slow
+def test_groups_stay_together_and_repeats_are_averaged():
+    group = np.repeat(np.arange(16), 10)
+    ranker = jaxtree.GradientBoostingRanker(**FEW).fit(X, np.digitize(SIGNAL, [0.3, 1.2]), group=group)
+    folds = ranker.folds_
+    for fold in range(4):
+        held = folds.row[folds.first[fold] : folds.first[fold + 1]]
+        assert not set(group[held]) & set(np.delete(group, held))
+    repeated = GradientBoostingRegressor(**FEW | {"cv": RepeatedKFold(n_splits=4, n_repeats=2, random_state=0)})
+    repeated.fit(X, SIGNAL)
+    assert len(repeated.folds_) == 8 and np.bincount(repeated.folds_.row).tolist() == [2] * ROWS
+    assert np.isfinite(repeated.oof_predictions_).all()
+
+
+def test_few_rows_rare_classes_and_constant_targets():
+    few = GradientBoostingRegressor(early_stopping="folds").fit(X[:20], SIGNAL[:20])
+    assert len(few.folds_) == 8
+    three = GradientBoostingRegressor(early_stopping="folds").fit(X[:3], SIGNAL[:3])
+    assert len(three.folds_) == 3
+    np.testing.assert_allclose(
+        GradientBoostingRegressor(**FEW).fit(X, np.full(ROWS, 2.5)).predict(X), np.full(ROWS, 2.5), rtol=1e-6
+    )
+    y = np.digitize(SIGNAL, [0.3, 1.2])
+    y[7] = 9
+    rare = GradientBoostingClassifier(**FEW).fit(X, y)
+    assert np.isfinite(rare.predict_proba(X)).all() and rare.oof_predictions_.shape == (ROWS, 4)
+
+
+@pytest.mark.parametrize(
+    ("params", "fit", "words"),
+    [
+        ({"cv": 1}, {}, "'cv' parameter"),
+        ({"cv": 161}, {}, "cv must be from 2 to 160, the number of rows, got 161"),
+        ({"cv": [(np.arange(3), np.arange(ROWS))]}, {}, "cv must hold out some of the 160 rows"),
+        ({"early_stopping": "fold"}, {}, "early_stopping"),
+        ({"warm_start": True}, {}, "warm_start is for one model"),
+        ({}, {"callbacks": [print]}, "callbacks are for one model"),
+    ],
+)
+def test_what_is_not_allowed_is_said(params, fit, words):
+    with pytest.raises(ValueError, match=words):
+        GradientBoostingRegressor(**FEW | params).fit(X, SIGNAL, **fit)
+
+
+def test_what_a_mean_of_models_has_not_is_said():
+    model, *_ = fitted("numbers")
+    with pytest.raises(InvalidInputError, match="first is for the rounds of one model, and these are the mean of 4"):
+        model.first(2)
+    with pytest.raises(InvalidInputError, match="refit is for the rounds of one model"):
+        model.refit(X, SIGNAL)
+    with pytest.raises(InvalidInputError, match="one target of numbers"):
+        fitted("several targets")[0].predict_interval(X)
+    plain = GradientBoostingRegressor(5).fit(X, SIGNAL)
+    assert not hasattr(plain, "oof_score_")
+    with pytest.raises(
+        AttributeError, match='predict_interval needs GradientBoostingRegressor\\(early_stopping="folds"'
+    ):
+        plain.predict_interval(X)
+
+
+def test_an_interrupt_keeps_the_models_that_are_done(monkeypatch):
+    made = rooms._made_together
+
+    def interrupted(*given):
+        for number, model in made(*given):
+            yield number, model
+            if number == 1:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(rooms, "_made_together", interrupted)
+    with pytest.warns(InterruptedFitWarning, match="the model is the mean of . of 4 folds"):
+        model = GradientBoostingRegressor(**FEW).fit(X, SIGNAL)
+    assert len(model.folds_) < 4 and np.isfinite(model.predict(X)).all()
+    assert np.isnan(model.oof_predictions_).any()
+
+
+def test_a_search_and_a_bag_take_it():
+    search = jaxtree.BoostSearchCV(GradientBoostingRegressor(**FEW), {"learning_rate": [0.1, 0.3]}, cv=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        search.fit(X, SIGNAL)
+    assert len(search.best_estimator_.folds_) == 4
