@@ -135,7 +135,7 @@ def _of_text(own: Format, data: Path) -> tuple[pandas.DataFrame, Any]:
 
 
 def _of_arff(path: Path) -> tuple[pandas.DataFrame, Any]:
-    text = path.read_text().replace("'?'", "?").replace("' same-", "'same-")
+    text = path.read_text().replace("'?'", "?").replace(", ", ",")
     table = pandas.DataFrame(arff.loadarff(io.StringIO(text))[0])
     for column in table:
         if table[column].dtype == object:
