@@ -17,6 +17,7 @@ from jaxtree.boosting.many import boost_members
 from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.dataset.fields import EXTRAS
 from jaxtree.errors import InterruptedFitWarning, TrainingError
+from jaxtree.estimators.boosting.parameters import FOLDS
 from jaxtree.estimators.boosting.training import BoostingTask, encode
 from jaxtree.search.evaluation import Search
 from jaxtree.search.quick_scores import ScoresOfRows
@@ -147,7 +148,7 @@ def _in_words(settings: Sequence[Any], groups: Sequence[Sequence[int]]) -> list[
 def _is_alone(setting: Any) -> bool:
     """Whether a setting is fitted by itself: one program drops no trees, and a generator begins anew for each fit."""
     is_seed = setting.random_state is None or isinstance(setting.random_state, int | np.integer)
-    return setting.drop_rate > 0 or setting.warm_start or setting.stops_by_folds or not is_seed
+    return setting.drop_rate > 0 or setting.warm_start or setting.early_stopping == FOLDS or not is_seed
 
 
 class _Fold(NamedTuple):

@@ -141,7 +141,10 @@ def test_evaluation_sets_stand_beside_and_decide_nothing():
     model = GradientBoostingRegressor(**FEW).fit(X, SIGNAL, eval_set=[(X, SIGNAL)])
     np.testing.assert_array_equal(plain.predict(X), model.predict(X))
     for own in model.evals_result_.values():
-        assert list(own) == ["squared", "validation_0 squared"] and len({len(curve) for curve in own.values()}) == 1
+        assert (
+            list(own) == ["squared_error", "validation_0 squared_error"]
+            and len({len(curve) for curve in own.values()}) == 1
+        )
 
 
 def test_a_file_a_pickle_and_a_copy_know_all_of_it(tmp_path):

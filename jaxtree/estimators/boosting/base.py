@@ -21,11 +21,11 @@ from jaxtree.dataset.collectives import fails_in_all, spans_processes
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.fold_results import FoldResults, sum_of_trees
+from jaxtree.estimators.boosting.fold_results import FoldResults
 from jaxtree.estimators.boosting.folds import divide, train_folds
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.metrics import best_of, metric_of, staged
-from jaxtree.estimators.boosting.parameters import BoostingParameters
+from jaxtree.estimators.boosting.parameters import FOLDS, BoostingParameters
 from jaxtree.estimators.boosting.responses import numbers_of, score_of, with_offset
 from jaxtree.estimators.boosting.rows import (
     allowed_rows,
@@ -51,6 +51,8 @@ from jaxtree.losses.links import link_of
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.sources import is_source
 from jaxtree.tree.forest import Forest
+from jaxtree.tree.model import FittedModel
+from jaxtree.tree.nodes import target_means
 
 
 class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
@@ -137,7 +139,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
             if task.num_earlier < self.n_estimators:
                 rows = encode(task)
                 config = self.config(task.data.num_rows, rows.num_bins)
-                if self.stops_by_folds:
+                if self.early_stopping == FOLDS:
                     if callbacks:
                         raise InvalidInputError('callbacks are for one model, and early_stopping="folds" makes several')
                     self.set_model(task, *train_folds(task, rows, config, mesh))
@@ -182,7 +184,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         loss, sample, held = in_all(together, lambda: self._loss_and_evaluations(sample, eval_set))
         if earlier is not None and self.loss_ != loss and len(earlier.forest) < self.n_estimators:
             raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
-        if self.stops_by_folds or (self.early_stopping and not held):
+        if self.early_stopping == FOLDS or (self.early_stopping and not held):
             self._check_can_hold_out(sample, together)
         if self.early_stopping is True and not held:
             options = options._replace(held_out=self.validation_fraction, seed=self.random_state)
@@ -197,13 +199,13 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
         predict = functools.partial(self._fixed_predictions, loss, outputs)
         seed = 0 if self.random_state is None else self.random_state
-        folds = divide(data, self.cv, seed) if self.stops_by_folds else ()
+        folds = divide(data, self.cv, seed) if self.early_stopping == FOLDS else ()
         return BoostingTask(data, loss, held, metrics, predict, features, is_ordered, self.seed(), earlier, folds)
 
     def _check_fit(self, together: bool) -> None:
         """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""
         self.check_parameters()
-        if self.stops_by_folds and self.warm_start:
+        if self.early_stopping == FOLDS and self.warm_start:
             raise InvalidInputError('warm_start is for one model, and early_stopping="folds" makes several')
         if together and self.warm_start:
             raise InvalidInputError("warm_start is for fits in one process: over several, all rounds are made anew")
@@ -447,7 +449,9 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         self.forest_, self.start_, self.measured_ = rounds
         self._trees = None
         link = link_of(self._loss, getattr(self, "classes_", None))
-        self._model = sum_of_trees(self.encoder_.schema_, self.forest_, self.start_, link)
+        # The mean of the trees' predictions is the sum of their steps, behind the start.
+        value, schema = self.start_ + len(self.forest_) * target_means(self.forest_.nodes), self.encoder_.schema_
+        self._model = FittedModel(schema, self.forest_, value, None, (), (), averages_trees=True, link=link)
 
     def _tree_of_round(self, number: int) -> DecisionTreeRegressor:
         """Returns one tree as an estimator."""

@@ -1,5 +1,6 @@
 """What a mean of models of folds says beside predictions: out-of-fold predictions, their score, and intervals."""
 
+import copy
 import math
 from typing import Any, NoReturn
 
@@ -10,13 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.boosting.folds import Folds
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.responses import numbers_of, with_offset
+from jaxtree.estimators.boosting.training import Rounds
 from jaxtree.estimators.common.parts import part_by_part
 from jaxtree.estimators.common.sorted_lists import SortedLists
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.table.schema import Schema
 from jaxtree.tree.forest import Forest
-from jaxtree.tree.model import FittedModel
-from jaxtree.tree.nodes import target_means
 
 
 class FoldResults:
@@ -47,7 +46,6 @@ class FoldIntervals(FoldResults):
 
     forest_: Forest
     loss_: BaseLoss
-    schema_: Schema
 
     def predict_interval(self: Any, X: Any, *, coverage: float = 0.9, offset: Any = None) -> Float[np.ndarray, "row 2"]:
         """Returns the lower and the upper end of every row's interval, of a model with `early_stopping="folds"`.
@@ -86,19 +84,11 @@ class FoldIntervals(FoldResults):
     @part_by_part
     def _scores_of_folds(self: Any, X: Any) -> Float[np.ndarray, "row fold"]:
         """The one score of every row by the model of each fold."""
-        values, folds = self._values(X), self.folds_
-        models = [
-            sum_of_trees(self.schema_, folds.model_of(fold, self.forest_), start, None)
-            for fold, start in enumerate(folds.start)
-        ]
-        return np.concatenate([model.predict(values) for model in models], axis=1)
-
-
-def sum_of_trees(schema: Schema, forest: Forest, start: Float[np.ndarray, " score"], link: Any) -> FittedModel:
-    """Returns a model that predicts the sum of the steps of all trees, behind the start."""
-    # The mean of the trees' predictions is that sum.
-    value = start + len(forest) * target_means(forest.nodes)
-    return FittedModel(schema, forest, value, None, (), (), averages_trees=True, link=link)
+        values, folds, alone, scores = self._values(X), self.folds_, copy.copy(self), []
+        for fold, start in enumerate(folds.start):
+            alone.set_rounds(Rounds(folds.model_of(fold, self.forest_), start, self.measured_))
+            scores.append(alone.model_.predict(values))
+        return np.concatenate(scores, axis=1)
 
 
 def _say_what_has_folds(estimator: str, name: str) -> NoReturn:

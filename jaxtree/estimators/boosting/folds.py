@@ -31,7 +31,7 @@ from jaxtree.estimators.boosting.training import BoostingRows, BoostingTask, Rou
 from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.tree.forest import Forest
 
-FOLDS = 8
+USUAL_FOLDS = 8
 """Folds of a fit, unless the user says otherwise or there are fewer rows."""
 
 HELD = "held"
@@ -76,7 +76,7 @@ def divide(data: Dataset, cv: Any, seed: Any) -> list[Rows]:
     strata = data.target[0] if len(data.num_classes) == 1 else event
     units = number if group is None else len(np.unique(group))
     if isinstance(cv, str):
-        cv = min(FOLDS, units)
+        cv = min(USUAL_FOLDS, units)
     if isinstance(cv, int | np.integer):
         if not 2 <= cv <= units:
             what = "rows" if group is None else "groups"

@@ -41,6 +41,9 @@ MANY_CATEGORIES = 16
 FEW_LEAVES = 32
 """Tables have room for as many leaves at least, so that lower numbers of them share a program."""
 
+FOLDS = "folds"
+"""What `early_stopping` is where the model is the mean of those that are grown without a fold."""
+
 LEAST_GAIN = np.finfo(np.float64).tiny
 """Gain per weight of a split: one that gains nothing is not made."""
 
@@ -94,7 +97,7 @@ class BoostingParameters(EncodingParameters):
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
     categorical_splits: Annotated[str, Words({"auto", "ordered", "subset", "one_vs_rest", "multiway"})] = "auto"
     missing: Annotated[str, Words({"learn", "branch"})] = "learn"
-    early_stopping: Annotated[bool | str, "boolean", Words({"folds"})] = False
+    early_stopping: Annotated[bool | str, "boolean", Words({FOLDS})] = False
     validation_fraction: Annotated[float, PART] = 0.1
     cv: Annotated[Any, whole(2), AUTO, "cv_object"] = "auto"
     n_iter_no_change: Annotated[int, whole(1)] = 10
@@ -171,11 +174,6 @@ class BoostingParameters(EncodingParameters):
             patience=self.n_iter_no_change if self.early_stopping else NO_PATIENCE,
             tolerance=self.tol,
         )
-
-    @property
-    def stops_by_folds(self) -> bool:
-        """Whether the model is the mean of those that are grown without a fold."""
-        return self.early_stopping == "folds"
 
     def seed(self) -> int:
         """Returns the seed of what is drawn: the same in every fit where no rows or columns are."""
