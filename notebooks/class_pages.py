@@ -57,15 +57,19 @@ def page_of(name, options, source):
 
 
 def write_pages(app):
-    """Writes the pages of all classes; those that have not changed stay, so that nothing is built again."""
+    """Writes the pages of all classes; those that have not changed stay as they are, so that nothing is built again."""
     source = pathlib.Path(app.srcdir)
     folder = source / "api" / "classes"
     folder.mkdir(exist_ok=True)
+    written = set()
     for topic in sorted((source / "api").glob("*.md")):
         for name, options in classes_of(topic.read_text(encoding="utf-8")):
             page, file = page_of(name, options, source), folder / f"{name}.md"
+            written.add(file)
             if not file.exists() or file.read_text(encoding="utf-8") != page:
                 file.write_text(page, encoding="utf-8")
+    for file in set(folder.glob("*.md")) - written:
+        file.unlink()
 
 
 def link_classes(app, docname, content):
