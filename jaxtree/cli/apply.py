@@ -21,6 +21,7 @@ from jaxtree.cli.output import (
 )
 from jaxtree.cli.session import (
     DataArgument,
+    ExtraOptions,
     FittedTargetOption,
     ModelArgument,
     Names,
@@ -46,12 +47,18 @@ def predict(
     output: TableOutput = "-",
     table: TableFormat = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add a column proba_CLASS for every class.")] = False,
+    median: Annotated[bool, typer.Option("--median", help="Add a column of median survival times.")] = False,
+    survival: Annotated[
+        str | None, typer.Option(help="Add columns survival_TIME of chances of no event by times.", metavar="TIMES")
+    ] = None,
     keep: Annotated[Names, typer.Option(help="Columns of the table to repeat first.", metavar="NAME")] = None,
     session: TableSession,
 ) -> None:
     """Predicts every row of a table; columns that the fit did not have are ignored."""
     import jaxtree
-    from jaxtree.cli.columns import check_columns, read_features
+    from jaxtree.cli.columns import read_features
+    from jaxtree.cli.conversion import check_columns
+    from jaxtree.cli.extras import columns_of_times
 
     kind = kind_of_table(output, table)
     estimator: Any = jaxtree.load(model)
@@ -64,6 +71,7 @@ def predict(
     columns = {name: contents.frame[name] for name in keep or ()}
     with session.doing("predicting"):
         columns["prediction"] = estimator.predict(X).tolist()
+        columns |= columns_of_times(estimator, X, median, survival)
         if proba:
             shares = estimator.predict_proba(X).T.tolist()
             columns |= {f"proba_{label}": share for label, share in zip(estimator.classes_, shares, strict=True)}
@@ -79,20 +87,23 @@ def evaluate(
     data: DataArgument,
     target: FittedTargetOption = None,
     weight: WeightOption = None,
+    extras: ExtraOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     session: TableSession,
 ) -> None:
     """Scores a model on a table with known targets."""
     import jaxtree
     from jaxtree.cli.columns import read_features, read_labels, weights_of
+    from jaxtree.cli.extras import check_model_has_extras, read_extras, taken
 
     estimator: Any = jaxtree.load(model)
+    check_model_has_extras(estimator, extras)
     X, contents = read_features(session, estimator, data, target)
     rows, y = read_labels(estimator, contents, target)
     if len(rows) < len(X):
         session.note(f"{len(X) - len(rows)} rows without a target are left out")
     weights = weights_of(contents, weight)
-    given = {"sample_weight": None if weights is None else weights[rows]}
+    given = {"sample_weight": None if weights is None else weights[rows], **taken(read_extras(contents, extras), rows)}
     with session.doing("predicting"):
         measure = _scores_of_classes if hasattr(estimator, "classes_") else _scores_of_numbers
         scores = {"rows": len(rows), **measure(session, estimator, X.iloc[rows], y, given)}
@@ -143,6 +154,7 @@ def show(
     data: Annotated[str | None, typer.Option(help="Rows for the scores and prunings of the page.")] = None,
     target: FittedTargetOption = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    extras: ExtraOptions,
     member: MemberOption = None,
     session: TableSession,
 ) -> None:
@@ -164,14 +176,17 @@ def show(
         print(jaxtree.export_text(estimator, style=style))
         return
     from jaxtree.cli.columns import read_features, read_labels
+    from jaxtree.cli.extras import check_model_has_extras, read_extras, taken
 
     X = y = None
+    fields: dict[str, Any] = {}
     if data is not None:
+        check_model_has_extras(estimator, extras)
         X, contents = read_features(session, estimator, data, target)
         known, y = read_labels(estimator, contents, target)
-        X = X.iloc[known]
+        X, fields = X.iloc[known], taken(read_extras(contents, extras), known)
     with session.doing("drawing"):
-        page = jaxtree.to_html(estimator, X, y, title=title)
+        page = jaxtree.to_html(estimator, X, y, title=title, **fields)
     write_bytes(page.encode(), html)
     if html != "-":
         session.note(f"page: {html}")
@@ -180,7 +195,13 @@ def show(
 def _scores_of_numbers(session: Session, estimator: Any, X: Any, y: Any, given: dict[str, Any]) -> dict[str, Any]:
     from sklearn import metrics
 
+    from jaxtree.cli.extras import scores_of_order, scores_of_times
+
     own = estimator.score_name_
+    if "group" in given:
+        return scores_of_order(estimator, X, y, given)
+    if own == "concordance":
+        return scores_of_times(estimator, X, y, given)
     scores = {} if own == "R²" else {own: float(estimator.score(X, y, **given))}
     pair = y, estimator.predict(X)
     if pair[1].ndim > 1:  # of quantiles no single one is close to the targets

@@ -15,10 +15,11 @@ import typer
 from jaxtyping import Float, Int, Shaped
 from sklearn.base import is_classifier
 
-from jaxtree.cli.conversion import are_whole, cast, check_exact, converted_or_none, with_twins
-from jaxtree.cli.lines import has_cells_for_names, with_decimal_points
+from jaxtree.cli.conversion import are_whole, cast, check_columns, check_exact, converted_or_none, with_twins
+from jaxtree.cli.extras import Fields, read_extras, taken
+from jaxtree.cli.lines import with_decimal_points
 from jaxtree.cli.reading import Contents, read_contents
-from jaxtree.cli.session import ColumnOptions, Names, TableSession, in_short, listed
+from jaxtree.cli.session import ColumnOptions, ExtraOptions, Names, TableSession, in_short, listed
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.cells import Cells, categories_of
 from jaxtree.table.names import are_shuffled_places
@@ -44,6 +45,7 @@ class Labelled(NamedTuple):
         other_columns: The names of the target, and of the column of the weights if there is one.
         num_left_out: How many rows were left out, because their target is missing.
         cells: How cells became values, of the features that were text or were made words.
+        fields: What else rows have: events or groups.
     """
 
     X: pd.DataFrame
@@ -53,19 +55,30 @@ class Labelled(NamedTuple):
     other_columns: tuple[str, ...]
     num_left_out: int
     cells: dict[str, Cells]
+    fields: Fields
 
     @property
     def score_name(self) -> str:
         """The name of what an estimator's `score` returns."""
-        return "accuracy" if self.task == "classification" else "R²"
+        of_fields = {"event": "concordance", "group": "NDCG"}
+        of_target = "accuracy" if self.task == "classification" else "R²"
+        return next((name for field, name in of_fields.items() if field in self.fields), of_target)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What fits and scores are given beside the table and the target."""
+        return {"sample_weight": self.weight, **self.fields}
 
     def take(self, rows: Int[np.ndarray, " taken"]) -> Self:
         """Returns some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
-        return self._replace(X=self.X.iloc[rows], y=self.y.iloc[rows], weight=weight)
+        fields = taken(self.fields, rows)
+        return self._replace(X=self.X.iloc[rows], y=self.y.iloc[rows], weight=weight, fields=fields)
 
 
-def read_labelled(contents: Contents, target: str, options: ColumnOptions) -> Labelled:
+def read_labelled(
+    contents: Contents, target: str, options: ColumnOptions, extras: ExtraOptions | None = None
+) -> Labelled:
     """Returns the features, the target and the weights of a file, with the types that follow from the cells.
 
     Unless the task is given, a target of other numbers than few whole ones is for regression.
@@ -76,16 +89,16 @@ def read_labelled(contents: Contents, target: str, options: ColumnOptions) -> La
         InvalidTypeError: A column is of a type that is not read.
         typer.BadParameter: A column is to be both categorical and numeric.
     """
-    columns = contents.frame.columns
+    columns, extras = contents.frame.columns, extras or ExtraOptions()
     words, numbers, left_out = (_split(n, columns) for n in (options.categorical, options.numeric, options.ignore))
     if twice := {*words} & {*numbers}:
         message = f"column {min(twice)!r} cannot be both categorical and numeric"
         raise typer.BadParameter(message, param_hint="--numeric")
     check_columns(contents, (target, *words, *numbers, *left_out))
-    if target in (options.weight, *left_out):
+    if target in (options.weight, *extras.names, *left_out):
         raise InvalidInputError(f"target {target!r} must be another column than the weights and those left out")
     index = {*contents.index} - {*words, *numbers}
-    names = [name for name in columns if name not in (target, options.weight, *left_out, *index)]
+    names = [name for name in columns if name not in (target, options.weight, *extras.names, *left_out, *index)]
     if not names:
         raise InvalidInputError(f"{contents.name} has no columns except the target, the weights and those left out")
     kept, rows = _known(contents, target)
@@ -106,9 +119,10 @@ def read_labelled(contents: Contents, target: str, options: ColumnOptions) -> La
         y=y,
         weight=weights_of(kept, options.weight),
         task=options.task or ("regression" if has_numbers else "classification"),
-        other_columns=(target,) if options.weight is None else (target, options.weight),
+        other_columns=(target, *([] if options.weight is None else [options.weight]), *extras.names),
         num_left_out=contents.frame.height - len(rows),
         cells=_cells_of(contents, names, words),
+        fields=read_extras(kept, extras),
     )
 
 
@@ -121,16 +135,6 @@ def weights_of(contents: Contents, name: str | None) -> Float[np.ndarray, " row"
     if weight.has_nulls():
         raise InvalidInputError(f"weight {name!r} has no value in row {weight.is_null().arg_true()[0] + 1}")
     return weight.to_numpy()
-
-
-def check_columns(contents: Contents, names: Iterable[str]) -> None:
-    """Raises InvalidInputError for a name of no column."""
-    columns = contents.frame.columns
-    for name in names:
-        if name not in columns:
-            is_row = contents.missing and has_cells_for_names(contents.frame)
-            hint = " (--no-header reads the first line as a row, and calls the columns x0, x1, ...)" if is_row else ""
-            raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}{hint}")
 
 
 def read_features(

@@ -4,12 +4,12 @@ Text becomes the values that it is written as; values of a file with types are c
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 import polars as pl
 
-from jaxtree.cli.lines import COMMA_DECIMAL
+from jaxtree.cli.lines import COMMA_DECIMAL, has_cells_for_names
 from jaxtree.cli.reading import Contents
 from jaxtree.cli.session import listed
 from jaxtree.errors import InvalidInputError, InvalidTypeError
@@ -73,6 +73,16 @@ def cast(contents: Contents, name: str, kind: str) -> pl.Series:
             f"row {wrong[0] + 1} ({hint})"
         )
     return column
+
+
+def check_columns(contents: Contents, names: Iterable[str]) -> None:
+    """Raises InvalidInputError for a name of no column."""
+    columns = contents.frame.columns
+    for name in names:
+        if name not in columns:
+            is_row = contents.missing and has_cells_for_names(contents.frame)
+            hint = " (--no-header reads the first line as a row, and calls the columns x0, x1, ...)" if is_row else ""
+            raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}{hint}")
 
 
 def check_exact(series: pl.Series, name: str) -> None:

@@ -8,18 +8,21 @@ import dataclasses
 import functools
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from jaxtree.cli.extras import columns_with_extras, set_loss_of_times
 from jaxtree.cli.models import check_early, make_estimator, make_grid, make_loss
+from jaxtree.cli.notes import kinds_of, names_rows, shape_of, target_in_words
 from jaxtree.cli.output import as_output, check_output, kind_of_table, write_bytes, write_table
 from jaxtree.cli.session import (
     BoostingOptions,
     ColumnOptions,
     DataArgument,
+    ExtraOptions,
     Names,
     PruneOption,
     SeedOption,
@@ -38,8 +41,6 @@ if TYPE_CHECKING:
 
 _set = functools.partial(typer.Option, "--set", metavar="NAME=VALUE")
 _MOST_SHOWN = 10
-_FEW_ROWS = 12
-"""The most rows of a table in which a column may well have another value in every one."""
 
 
 @command
@@ -51,7 +52,8 @@ def fit(
         str, typer.Option("--output", "-o", callback=as_output, help="The model file to write; - is standard output.")
     ],
     algorithm: Annotated[
-        Literal["cart", "c45", "id3", "optimal", "forest", "boosting", "soft"], typer.Option("--algorithm", "-a")
+        Literal["cart", "c45", "id3", "optimal", "forest", "boosting", "soft", "ranking", "distribution"],
+        typer.Option("--algorithm", "-a"),
     ] = "cart",
     settings: Annotated[Names, _set(help="A parameter, such as max_depth=5; may be given again.")] = None,
     prune: PruneOption = None,
@@ -60,20 +62,23 @@ def fit(
     max_depth: Annotated[int | None, typer.Option(min=1, help="The largest depth of a leaf.")] = None,
     boosting: BoostingOptions,
     columns: ColumnOptions,
+    extras: ExtraOptions,
     session: TableSession,
 ) -> None:
     """Fits a tree, a forest, boosted trees or a soft tree on a table, and writes a model file."""
     check_output(output)
     _check_boosting(boosting, algorithm)
+    columns = columns_with_extras(columns, extras, algorithm)
     settings = [*(settings or ()), *([] if max_depth is None else [f"max_depth={max_depth}"])]
 
     def make(task: str) -> Any:
         made = make_estimator(algorithm, task, seed=seed, settings=settings, prunings=prune or ())
         _set_boosting(made, boosting)
+        set_loss_of_times(made, extras, boosting.loss is not None or _names(settings, "loss"))
         return made
 
     check_early(columns.task, make)
-    training = read_training(session, data, target, columns)
+    training = read_training(session, data, target, columns, extras)
     estimator = make(training.task)
     scores = [] if cv is None else [_cross_validated(session, estimator, training, cv, seed)]
     fit_and_save(session, estimator, training, output, scores)
@@ -95,30 +100,40 @@ def search(
         str | None, typer.Option(callback=as_output, help="Scores of all settings: .csv, .parquet or .jsonl.")
     ] = None,
     algorithm: Annotated[
-        Literal["cart", "c45", "id3", "optimal", "forest", "boosting"], typer.Option("--algorithm", "-a")
+        Literal["cart", "c45", "id3", "optimal", "forest", "boosting", "soft", "ranking", "distribution"],
+        typer.Option("--algorithm", "-a"),
     ] = "cart",
     prune: PruneOption = None,
     cv: Annotated[int, typer.Option(min=2, help="The number of folds.")] = 5,
     scoring: Annotated[
-        str | None, typer.Option(help="A scorer of scikit-learn, such as neg_log_loss.", show_default="accuracy, or R²")
+        str | None,
+        typer.Option(
+            help="A scorer of scikit-learn, such as neg_log_loss; concordance, ndcg@5, map or mrr.",
+            show_default="the estimator's score",
+        ),
     ] = None,
     seed: SeedOption = 0,
     columns: ColumnOptions,
+    extras: ExtraOptions,
     session: TableSession,
 ) -> None:
     """Scores all combinations of given values, and can fit the best one.
 
     Trees and forests grow once per fold for all limits and prunings; boosted trees of a fold are fitted at once.
     """
-    from jaxtree.search.boost_search import BoostSearchCV
-    from jaxtree.search.tree_search import TreeSearchCV
+    from jaxtree.search.search import SearchCV
 
     if output is not None:
         check_output(output)
     kind = None if results is None else kind_of_table(results, None, "--results")
     if scoring is not None:
         check_scorer_name(scoring)
-    make = functools.partial(make_estimator, algorithm, seed=seed, prunings=prune or ())
+    columns = columns_with_extras(columns, extras, algorithm)
+
+    def make(task: str) -> Any:
+        made = make_estimator(algorithm, task, seed=seed, prunings=prune or ())
+        set_loss_of_times(made, extras, _names(settings, "loss"))
+        return made
 
     def with_grid(task: str) -> Any:
         made = make(task)
@@ -126,18 +141,16 @@ def search(
         return made
 
     check_early(columns.task, with_grid)
-    training = read_training(session, data, target, columns)
+    training = read_training(session, data, target, columns, extras)
     if scoring is not None:
-        from jaxtree.search.scoring import check_scorer
-
-        check_scorer(scoring, training.y, of_classes=training.task == "classification")
+        _check_scoring(scoring, training)
     estimator = make(training.task)
     grid, folds = make_grid(estimator, settings), _folds_of(training, cv, seed)
-    kind_of_search = BoostSearchCV if algorithm == "boosting" else TreeSearchCV
-    scored = kind_of_search(estimator, grid, cv=folds, scoring=scoring, refit=False, error_score="raise")
+    scored = SearchCV(estimator, grid, cv=folds, scoring=scoring, refit=False, error_score="raise")
     with session.doing("searching"):
-        scores = scored.fit(training.X, training.y, sample_weight=training.weight).cv_results_
-    print_results(output, _ranking(scores, scoring or training.score_name))
+        scores = scored.fit(training.X, training.y, **training.arguments).cv_results_
+    name = "mean log likelihood" if algorithm == "distribution" else training.score_name
+    print_results(output, _ranking(scores, scoring or name))
     if results is not None and kind is not None:
         write_table(_all_scores(scores), results, kind)
     if output is not None:
@@ -145,27 +158,29 @@ def search(
         fit_and_save(session, estimator, training, output, [])
 
 
-def read_training(session: TableSession, data: str, target: str, columns: ColumnOptions) -> "Labelled":
+def read_training(
+    session: TableSession, data: str, target: str, columns: ColumnOptions, extras: ExtraOptions | None = None
+) -> "Labelled":
     """Reads the rows of a fit, and notes the kinds of the columns and the task."""
     from jaxtree.cli.columns import read_labelled
     from jaxtree.cli.lines import has_decimal_commas
     from jaxtree.cli.reading import read_contents
 
     contents = read_contents(data, session)
-    rows = read_labelled(contents, target, columns)
+    rows = read_labelled(contents, target, columns, extras)
     session.note(f"{contents.name}: {contents.frame.height} rows, {rows.X.shape[1]} features")
     left_out = [name for name in contents.frame.columns if name not in rows.X and name != target]
-    for kind, names in {**_kinds(rows.X), "left out": left_out}.items():
+    for kind, names in {**kinds_of(rows.X), "left out": left_out}.items():
         if names:
             session.note(f"  {kind}: {listed(names)}")
     if rows.num_left_out:
         session.note(f"  {rows.num_left_out} rows without a target are left out")
     why = "" if columns.task else f", so {rows.task} (--task overrides)"
-    session.note(f"  target {in_short(target)}: {_target_in_words(rows.y, rows.task)}{why}")
+    session.note(f"  target {in_short(target)}: {target_in_words(rows.y, rows.task)}{why}")
     text = [name for name in (*rows.X, target) if name in contents.missing and contents.decimal == "."]
     if commas := [name for name in text if has_decimal_commas(contents.cells(name))]:
         session.note(f"  {listed(commas)}: words that are numbers with decimal commas, which --decimal , reads")
-    for name in [in_short(name) for name, column in rows.X.items() if _names_rows(column)]:
+    for name in [in_short(name) for name, column in rows.X.items() if names_rows(column)]:
         session.note(f"  {name} has another value in every row: if it is a name or number of rows, --ignore {name}")
     if rows.task == "classification" and rows.y.nunique() < 2:
         raise InvalidInputError(f"target {target!r} has one class only, {in_short(repr(rows.y.tolist()[0]))}")
@@ -175,13 +190,13 @@ def read_training(session: TableSession, data: str, target: str, columns: Column
 def fit_and_save(session: Session, estimator: Any, training: "Labelled", output: str, results: list[str]) -> None:
     """Fits an estimator, writes it, and prints results, the size of the model and its score."""
     with _fitting(session, estimator):
-        estimator.fit(training.X, training.y, sample_weight=training.weight)
+        estimator.fit(training.X, training.y, **training.arguments)
     from jaxtree.table.numerals import score_in_words
 
     keep_reading(estimator, training)
-    score = estimator.score(training.X, training.y, sample_weight=training.weight)
+    score = estimator.score(training.X, training.y, **training.arguments)
     words = f"on the rows of the fit: {estimator.score_name_} {score_in_words(score)}"
-    print_results(output, [*results, _shape(estimator), words])
+    print_results(output, [*results, shape_of(estimator), words])
     save_model(estimator, output)
 
 
@@ -223,6 +238,11 @@ def _fitting(session: Session, estimator: Any) -> Iterator[None]:
         estimator.set_params(verbose=before)
 
 
+def _names(settings: Sequence[str], name: str) -> bool:
+    """Whether a parameter is among settings."""
+    return any(text.partition("=")[0].strip() == name for text in settings)
+
+
 def _check_boosting(options: BoostingOptions, algorithm: str) -> None:
     """Raises BadParameter, before the work, for options of boosting with another algorithm, or for a wrong loss."""
     for name in options.given() if algorithm != "boosting" else ():
@@ -251,10 +271,17 @@ def print_results(output: str | None, lines: list[str]) -> None:
 
 
 def _folds_of(training: "Labelled", folds: int, seed: int) -> list[Any]:
-    """Returns the rows of every fold, to fit on and to score on."""
+    """Returns the rows of every fold, to fit on and to score on; groups stay whole."""
     from jaxtree.search.folds import shuffled_folds
 
-    return shuffled_folds(training.y, folds, seed, of_classes=training.task == "classification")
+    group = training.fields.get("group")
+    if group is None:
+        return shuffled_folds(training.y, folds, seed, of_classes=training.task == "classification")
+    from sklearn.model_selection import GroupKFold
+
+    if folds > len(set(group)):
+        raise InvalidInputError(f"--cv must be at most {len(set(group))}, the number of groups, got {folds}")
+    return list(GroupKFold(folds, shuffle=True, random_state=seed).split(training.X, groups=group))
 
 
 def _cross_validated(session: Session, estimator: Any, training: "Labelled", folds: int, seed: int) -> str:
@@ -266,8 +293,8 @@ def _cross_validated(session: Session, estimator: Any, training: "Labelled", fol
         for rows, others in progress.track(_folds_of(training, folds, seed), description=f"{folds} folds"):
             fitted, scored = training.take(rows), training.take(others)
             fold: Any = clone(estimator)
-            fold.fit(fitted.X, fitted.y, sample_weight=fitted.weight)
-            scores.append(fold.score(scored.X, scored.y, sample_weight=scored.weight))
+            fold.fit(fitted.X, fitted.y, **fitted.arguments)
+            scores.append(fold.score(scored.X, scored.y, **scored.arguments))
             name = fold.score_name_
     return f"{folds}-fold cross-validation: {name} {mean_and_deviation(np.mean(scores), np.std(scores))}"
 
@@ -277,53 +304,6 @@ def mean_and_deviation(mean: Any, deviation: Any) -> str:
     from jaxtree.table.numerals import score_in_words
 
     return f"{score_in_words(float(mean))} ± {score_in_words(float(deviation))}"
-
-
-def _kinds(X: Any) -> dict[str, list[str]]:
-    """The columns of every kind, with remarks on their values."""
-    kinds: dict[str, list[str]] = {"numbers": [], "dates": [], "durations": [], "words": [], "true or false": []}
-    of_dtype = {"i": "numbers", "u": "numbers", "f": "numbers", "M": "dates", "m": "durations", "b": "true or false"}
-    for name, column in X.items():
-        kind, missing = of_dtype.get(column.dtype.kind, "words"), int(column.isna().sum())
-        remarks = [f"{column.nunique()}"] * (kind == "words") + [f"{missing} missing"] * (missing > 0)
-        kinds[kind].append(f"{in_short(name)} ({', '.join(remarks)})" if remarks else str(name))
-    return kinds
-
-
-def _names_rows(column: Any) -> bool:
-    """Whether every row has another word or whole number."""
-    if len(column) <= _FEW_ROWS or column.nunique() < len(column) or column.dtype.kind in "mM":
-        return False
-    return column.dtype.kind != "f" or bool((column % 1 == 0).all())
-
-
-def _target_in_words(y: Any, task: str) -> str:
-    if task == "regression":
-        from jaxtree.table.numerals import decimals_together
-
-        return "numbers from {} to {}".format(*decimals_together([float(y.min()), float(y.max())]))
-    counts = y.value_counts().sort_index()
-    return f"{len(counts)} classes, " + listed(f"{in_short(label)} {number}" for label, number in counts.items())
-
-
-def _shape(estimator: Any) -> str:
-    name = type(estimator).__name__
-    if hasattr(estimator, "tree_"):
-        tree = estimator.tree_
-        shape = f"{name}: {tree.node_count} nodes, {tree.n_leaves} leaves, depth {tree.max_depth}"
-        return f"{shape}{_optimality(estimator)}"
-    if hasattr(estimator, "forest_"):
-        most = f" of at most {estimator.n_estimators}" if getattr(estimator, "early_stopping", False) else ""
-        return f"{name}: {len(estimator.forest_)} trees{most}, {len(estimator.forest_.nodes.feature)} nodes"
-    return f"{name}: depth {estimator.depth_}"
-
-
-def _optimality(estimator: Any) -> str:
-    """Says, behind a comma, whether an optimal tree is proven to be the best of its depth; nothing of greedy trees."""
-    known = getattr(estimator, "optimality_", None)
-    if known is None:
-        return ""
-    return f", {known}" if isinstance(known, str) else f", another may cost {known:.1%} less at most"
 
 
 def _ranking(scores: dict[str, Any], name: str) -> list[str]:
@@ -349,9 +329,24 @@ def _all_scores(scores: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_scorer_name(scoring: str) -> None:
-    """Raises BadParameter if scikit-learn has no such scorer."""
+    """Raises BadParameter if there is no such scorer."""
     from sklearn.metrics import get_scorer_names
 
-    if scoring not in get_scorer_names():
-        message = f"must be a scorer of scikit-learn, such as accuracy, got {scoring!r}"
+    from jaxtree.metrics.scorers import IN_WORDS, scorer_or_none
+
+    if scoring not in get_scorer_names() and scorer_or_none(scoring) is None:
+        message = f"must be a scorer of scikit-learn, such as accuracy, or of jaxtree, {IN_WORDS}, got {scoring!r}"
         raise typer.BadParameter(message, param_hint="--scoring")
+
+
+def _check_scoring(scoring: str, training: "Labelled") -> None:
+    """Raises, before the work, if a scorer lacks the column that it needs, or cannot score the target."""
+    from jaxtree.metrics.scorers import scorer_or_none
+    from jaxtree.search.scoring import check_scorer
+
+    if scorer_or_none(scoring) is None:
+        check_scorer(scoring, training.y, of_classes=training.task == "classification")
+    elif scoring == "concordance" and "event" not in training.fields:
+        raise InvalidInputError("--scoring concordance is of survival times: --event names the column of events")
+    elif scoring != "concordance" and "group" not in training.fields:
+        raise InvalidInputError(f"--scoring {scoring} ranks rows within groups: --group names their column")

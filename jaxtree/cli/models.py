@@ -20,6 +20,8 @@ ALGORITHMS = {
     "forest": ("RandomForestClassifier", "RandomForestRegressor"),
     "soft": ("SoftTreeClassifier", "SoftTreeRegressor"),
     "boosting": ("GradientBoostingClassifier", "GradientBoostingRegressor"),
+    "ranking": (None, "GradientBoostingRanker"),
+    "distribution": (None, "GradientBoostingDistribution"),
 }
 """Names of algorithms, and the estimators of classes and of numbers."""
 
@@ -67,10 +69,13 @@ def make_estimator(
     for_classes, for_numbers = ALGORITHMS[algorithm]
     name = for_classes if task == "classification" else for_numbers
     if name is None:
-        raise InvalidInputError(
-            f"{algorithm} predicts classes, and the target has numbers: --algorithm cart predicts numbers, and "
-            "--task classification reads them as classes"
+        way = (
+            "predicts classes, and the target has numbers: --algorithm cart predicts numbers, and --task "
+            "classification reads them as classes"
+            if for_classes
+            else "is for targets of numbers, and the target has classes: --task regression reads them as numbers"
         )
+        raise InvalidInputError(f"{algorithm} {way}")
     estimator = getattr(jaxtree, name)(random_state=seed)
     estimator.set_params(**{parameter: parse_value(text) for parameter, text in _settings(estimator, settings)})
     if prunings:

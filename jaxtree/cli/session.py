@@ -64,6 +64,24 @@ class ColumnOptions:
     weight: WeightOption = None
 
 
+@dataclass(frozen=True)
+class ExtraOptions:
+    """Columns that say more of rows than features and a target."""
+
+    event: Annotated[
+        str | None,
+        _column(help="Of survival times: the column that is 1 or true of events, 0 or false else.", metavar="NAME"),
+    ] = None
+    group: Annotated[
+        str | None, _column(help="The column of groups whose rows are ranked, such as queries.", metavar="NAME")
+    ] = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(name for name in (self.event, self.group) if name is not None)
+
+
 _LOSSES = "Of numbers: squared_error, absolute_error, poisson, gamma, tweedie:1.5, huber:2, quantile:0.9 and others."
 
 

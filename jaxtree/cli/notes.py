@@ -1,0 +1,57 @@
+"""What a fit notes of its table and its model: the kinds of columns, the target, the size of trees."""
+
+from typing import Any
+
+from jaxtree.cli.session import in_short, listed
+
+_FEW_ROWS = 12
+"""The most rows of a table in which a column may well have another value in every one."""
+
+
+def kinds_of(X: Any) -> dict[str, list[str]]:
+    """Returns the columns of every kind, with remarks on their values."""
+    kinds: dict[str, list[str]] = {"numbers": [], "dates": [], "durations": [], "words": [], "true or false": []}
+    of_dtype = {"i": "numbers", "u": "numbers", "f": "numbers", "M": "dates", "m": "durations", "b": "true or false"}
+    for name, column in X.items():
+        kind, missing = of_dtype.get(column.dtype.kind, "words"), int(column.isna().sum())
+        remarks = [f"{column.nunique()}"] * (kind == "words") + [f"{missing} missing"] * (missing > 0)
+        kinds[kind].append(f"{in_short(name)} ({', '.join(remarks)})" if remarks else str(name))
+    return kinds
+
+
+def names_rows(column: Any) -> bool:
+    """Returns whether every row has another word or whole number."""
+    if len(column) <= _FEW_ROWS or column.nunique() < len(column) or column.dtype.kind in "mM":
+        return False
+    return column.dtype.kind != "f" or bool((column % 1 == 0).all())
+
+
+def target_in_words(y: Any, task: str) -> str:
+    """Returns the range of a target of numbers, or how many rows have each class."""
+    if task == "regression":
+        from jaxtree.table.numerals import decimals_together
+
+        return "numbers from {} to {}".format(*decimals_together([float(y.min()), float(y.max())]))
+    counts = y.value_counts().sort_index()
+    return f"{len(counts)} classes, " + listed(f"{in_short(label)} {number}" for label, number in counts.items())
+
+
+def shape_of(estimator: Any) -> str:
+    """Returns the class of a fitted model, and how large it is."""
+    name = type(estimator).__name__
+    if hasattr(estimator, "tree_"):
+        tree = estimator.tree_
+        shape = f"{name}: {tree.node_count} nodes, {tree.n_leaves} leaves, depth {tree.max_depth}"
+        return f"{shape}{_optimality(estimator)}"
+    if hasattr(estimator, "forest_"):
+        most = f" of at most {estimator.n_estimators}" if getattr(estimator, "early_stopping", False) else ""
+        return f"{name}: {len(estimator.forest_)} trees{most}, {len(estimator.forest_.nodes.feature)} nodes"
+    return f"{name}: depth {estimator.depth_}"
+
+
+def _optimality(estimator: Any) -> str:
+    """Says, behind a comma, whether an optimal tree is proven to be the best of its depth; nothing of greedy trees."""
+    known = getattr(estimator, "optimality_", None)
+    if known is None:
+        return ""
+    return f", {known}" if isinstance(known, str) else f", another may cost {known:.1%} less at most"
