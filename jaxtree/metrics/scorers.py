@@ -141,8 +141,8 @@ def apart(scorers: Any) -> Any:
 def _concordance(estimator: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:
     if getattr(estimator, "score_name_", None) != "concordance":
         raise InvalidInputError(
-            "'concordance' scores models of survival times, of loss='cox' or 'accelerated_failure_time', got "
-            f"{type(estimator).__name__}"
+            "'concordance' scores models of survival times, of loss='cox' or 'accelerated_failure_time'; this one is "
+            f"scored by {getattr(estimator, 'score_name_', 'accuracy')}"
         )
     return estimator.score(X, y, sample_weight=sample_weight, **extras)
 
