@@ -65,6 +65,14 @@ class Answers(NamedTuple):
         """Whether it averages models."""
         return hasattr(type(self.estimator), "additive_members")
 
+    def name(self, place: int) -> str:
+        """Returns the name of an output: a class, "quantile 0.9", or "output 1"."""
+        if self.classes:
+            return self.classes[place]
+        loss = getattr(self.estimator, "loss_", None)
+        levels = dict(getattr(loss, "parameters", ())).get("levels", ())
+        return f"quantile {levels[place]:g}" if place < len(levels) else f"output {place}"
+
     def colour(self, place: int) -> str:
         """Returns the colour of a class, or of an output."""
         return colour_of_class(place) if self.classes else (ACCENT if place == 0 else colour_of_class(place))

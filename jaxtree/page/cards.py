@@ -189,6 +189,9 @@ _STEPS = (
 FIRST_YEAR = 1970
 """That of NumPy's dates."""
 
+LAST_OF_DAYS = 28
+"""The day of a month, counted from 0, from which on no tick stands: the first of the next would be too close."""
+
 
 def ticks_of_times(column: Column, low: float, high: float) -> list[list[Any]] | None:
     """Returns numbers of a column of dates with the dates there, at the starts of years, months or days.
@@ -196,9 +199,9 @@ def ticks_of_times(column: Column, low: float, high: float) -> list[list[Any]] |
     None of a column of durations or of numbers.
 
     >>> from jaxtree.table import Encoder
-    >>> column = Encoder().fit({"day": np.array(["2020-02-03", "2021-02-01"], "datetime64[D]")}).schema_.columns[0]
-    >>> ticks_of_times(column, 0.0, 60.0)
-    [[11.0, '2020-02-14'], [25.0, '2020-02-28'], [39.0, '2020-03-13'], [53.0, '2020-03-27']]
+    >>> days = np.array([["2020-02-03"], ["2021-02-01"]], "datetime64[D]")
+    >>> ticks_of_times(Encoder().fit(days).schema_.columns[0], 0.0, 60.0)
+    [[12.0, '2020-02-15'], [27.0, '2020-03-01'], [41.0, '2020-03-15'], [58.0, '2020-04-01']]
     """
     if column.time is None or column.time.kind == "duration" or not high > low:
         return None
@@ -208,6 +211,9 @@ def ticks_of_times(column: Column, low: float, high: float) -> list[list[Any]] |
     dtype = f"datetime64[{step.unit}]"
     starts = np.arange(first.astype(dtype), last.astype(dtype) + 1)
     count = starts.astype(np.int64) + (FIRST_YEAR if step.unit == "Y" else 0)
+    if step.unit == "D":  # so that the first of a month is one of them
+        count = (starts - starts.astype("datetime64[M]").astype(dtype)).astype(np.int64)
+        count = np.where(count < LAST_OF_DAYS, count, 1)
     starts = starts[(count % step.number == 0) & (starts >= first) & (starts <= last)]
     words = [str(own)[: step.letters].replace("T", " ") for own in starts.astype("datetime64[m]")]
     return [

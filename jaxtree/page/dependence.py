@@ -39,7 +39,7 @@ FAR = 0.005
 """The share of rows at each end beyond which no value is tried but the outermost."""
 
 
-class TriedValues(NamedTuple):
+class Dependence(NamedTuple):
     """The values of a column that were tried.
 
     Attributes:
@@ -75,7 +75,7 @@ def order_of_columns(answers: Answers, tables: list[PageTable]) -> list[int]:
     return [int(place) for place in kept if importances[place] > 0]
 
 
-def try_values(answers: Answers, table: PageTable, places: list[int]) -> list[TriedValues]:
+def try_values(answers: Answers, table: PageTable, places: list[int]) -> list[Dependence]:
     """Returns, for each of some columns, the mean answers of some rows if it had each of some values in all of them."""
     rows = table.values[spread(len(table.values), MOST_ROWS)]
     parts, tables = [], []
@@ -92,9 +92,7 @@ def try_values(answers: Answers, table: PageTable, places: list[int]) -> list[Tr
     found = np.concatenate([np.asarray(answers.answer(block), np.float64) for block in blocks])
     means = found.reshape(-1, len(rows), found.shape[1]).mean(axis=1)
     ends = np.cumsum([len(values) for values, _ in parts])[:-1]
-    return [
-        TriedValues(values, own, shares) for (values, shares), own in zip(parts, np.split(means, ends), strict=True)
-    ]
+    return [Dependence(values, own, shares) for (values, shares), own in zip(parts, np.split(means, ends), strict=True)]
 
 
 def column_values(schema: Schema, values: Values, place: int) -> Float[np.ndarray, " row"]:
@@ -140,7 +138,7 @@ def _values_to_try(
     return values, shares
 
 
-def _card(answers: Answers, table: PageTable, place: int, tried: TriedValues) -> Card:
+def _card(answers: Answers, table: PageTable, place: int, tried: Dependence) -> Card:
     column = answers.schema.columns[place]
     own = column_values(answers.schema, table.values, place)
     unit, rows = answers.unit, min(len(table.values), MOST_ROWS)
@@ -160,7 +158,7 @@ def _card(answers: Answers, table: PageTable, place: int, tried: TriedValues) ->
 
 
 def _chart(
-    answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: TriedValues, outputs: list[int]
+    answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: Dependence, outputs: list[int]
 ) -> Chart:
     names = _names(answers, outputs)
     label = f"{answers.unit} of {names[0]}" if len(outputs) == 1 and answers.classes else answers.unit
@@ -169,9 +167,8 @@ def _chart(
 
 
 def _names(answers: Answers, outputs: list[int]) -> list[str]:
-    if answers.classes:
-        return [answers.classes[place] for place in outputs]
-    return [answers.unit if len(outputs) == 1 else f"output {place}" for place in outputs]
+    is_one = len(outputs) == 1 and not answers.classes
+    return [answers.unit if is_one else answers.name(place) for place in outputs]
 
 
 def _label(answers: Answers, outputs: list[int]) -> str:
@@ -180,7 +177,7 @@ def _label(answers: Answers, outputs: list[int]) -> str:
 
 
 def _of_numbers(
-    answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: TriedValues, outputs: list[int]
+    answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: Dependence, outputs: list[int]
 ) -> Chart:
     known = np.isfinite(tried.values)
     values, names = tried.values[known], _names(answers, outputs)
@@ -207,7 +204,7 @@ def _of_numbers(
 
 
 def _of_categories(
-    answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: TriedValues, outputs: list[int]
+    answers: Answers, column: Column, own: Float[np.ndarray, " row"], tried: Dependence, outputs: list[int]
 ) -> Chart:
     items: list[dict[str, Any]] = []
     for value, found, share in zip(tried.values, tried.answers, tried.shares, strict=True):

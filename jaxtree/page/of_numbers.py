@@ -132,7 +132,6 @@ def _means(table: PageTable) -> Chart:
 
 def _quantile_card(answers: Answers, tables: Sequence[PageTable]) -> Card | None:
     """Predictions of several numbers for every row: of several quantiles of a target, or of several targets."""
-    levels = getattr(answers.estimator.loss_, "levels", None) if answers.adds_up else None
     charts, number = {}, _num_outputs(tables)
     for place, table in enumerate(tables):
         for output in range(number):
@@ -143,7 +142,7 @@ def _quantile_card(answers: Answers, tables: Sequence[PageTable]) -> Card | None
             series = [dots("", answers.colour(output), target, predicted)]
             chart = plot(f"Predictions and targets. {words}", axis("target"), axis("prediction"), series)
             charts[f"{place},{output}"] = chart | {"isDiagonal": True, "caption": words, "value": below}
-    names = [f"output {output}" if levels is None else f"quantile {levels[output]:g}" for output in range(number)]
+    names = [answers.name(output) for output in range(number)]
     rows = tuple(f"{table.name} rows" for table in tables)
     hint = "A point a row; on the dashed line both are alike."
     choices = (("Rows", rows), ("Output", tuple(names)))

@@ -110,7 +110,7 @@ def survival_cards(answers: Answers, tables: Sequence[PageTable]) -> list[Card]:
         card_of_tables("events", "Events by predicted risk", "Quarters of the rows by predicted risk: the share with "
                        "the event in the time that they were watched.",
                        [(table.name, _events(table, times)) for table, times in known]),
-        card_of_tables("risks", f"Predicted: {answers.unit}", "How the predictions of the rows are spread.",
+        card_of_tables("risks", f"All: {answers.unit}", "How the predictions of the rows are spread.",
                        [(table.name, _risks(answers, table)) for table, _ in known]),
     ]  # fmt: skip
     return [card for card in found if card is not None]

@@ -11,6 +11,7 @@ from jaxtree.page.shapley import explained_names
 from jaxtree.soft.hard_trees import ObliqueTree
 from jaxtree.table.numerals import decimal_near, decimals_together
 from jaxtree.table.schema import Schema
+from jaxtree.tree import Tree
 from jaxtree.tree.nodes import target_means
 
 MOST_TREES = 3
@@ -74,12 +75,21 @@ def outlines_of_rounds(answers: Answers, first: int) -> list[OutlinedTree]:
     trees = []
     for number in range(first, min(first + MOST_TREES, len(estimator.forest_))):
         tree = estimator.forest_[number]
-        steps = target_means(tree)
+        steps = mean_steps(tree)
         branches = [("all rows", "")]
         branches += [_branch(tree, answers.schema, node) for node in range(1, tree.node_count)]
         words = _steps_in_words(steps, [name.removeprefix("score of ") for name in names])
         trees.append(OutlinedTree(f"Tree {number}", _size(tree), _outline(tree, branches, words, _shares(steps))))
     return trees
+
+
+def mean_steps(tree: Tree) -> Float[np.ndarray, "node score"]:
+    """Returns the step of every leaf, and of every other node the mean over the rows that come to it."""
+    rows = np.asarray(tree.num_rows, np.float64)
+    total = np.where(np.asarray(tree.is_leaf)[:, None], target_means(tree) * rows[:, None], 0.0)
+    for node in range(tree.node_count - 1, 0, -1):
+        total[int(tree.parent[node])] += total[node]
+    return total / np.maximum(rows, 1)[:, None]
 
 
 def _branch(tree: Any, schema: Schema, node: int) -> tuple[str, str]:

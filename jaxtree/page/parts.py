@@ -73,7 +73,7 @@ def page_parts(answers: Answers, tables: list[PageTable], *, of_one_tree: bool) 
     columns = [] if of_one_tree else _importances(answers)
     if tables and explained[-1] is not None:
         columns += summary_cards(answers, tables[-1], explained[-1])
-    if of_one_tree or len(columns) == 1:
+    if of_one_tree or len(columns) == 1 or len(quality) == 1:
         quality = [card for card in quality if not of_one_tree or card.id not in FOLLOWS_SLIDERS]
         quality, columns = [*quality, *columns], []
     order = order_of_columns(answers, tables)

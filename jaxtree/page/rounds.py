@@ -55,7 +55,7 @@ def metric_in_words(metric: str, kind: str) -> str:
     known = {"logistic": "log loss", "softmax": "log loss", "squared": "half the squared error"}
     if kind == "distributions" and name in PARAMETERS:
         return f"minus log likelihood ({name.replace('_', ' ')})"
-    return known.get(name, metric.removesuffix("()").replace("_", " "))
+    return known.get(name, name.replace("_", " ") + metric[len(name) :].removesuffix("()"))
 
 
 def _by_metric(estimator: Any) -> dict[str, dict[str, Float[np.ndarray, " round"]]]:

@@ -89,7 +89,10 @@ def explained_names(answers: Answers) -> list[str]:
     number, name = answers.estimator.start_.size, answers.estimator.loss_.name
     known = [own for own, _ in PARAMETERS.get(name, ())]
     if number > 1:
-        return [f"score of the {known[place]}" if place < len(known) else f"score {place}" for place in range(number)]
+        return [
+            f"score of the {known[place]}" if place < len(known) else f"score of {answers.name(place)}"
+            for place in range(number)
+        ]
     return ["prediction" if link.kind == Link.IDENTITY else "score"]
 
 
@@ -109,7 +112,11 @@ def summary_cards(answers: Answers, table: PageTable, explained: ExplainedRows) 
         {"name": columns[own].name, "bars": [[0, compacted([mean[own]])[0], ACCENT]], "words": words}
         for own, words in zip(order.tolist(), with_places(mean[order]), strict=True)
     ]
-    of_all = " mean of all classes" if len(shown) > 2 else f" {explained.names[shown[0]]}"
+    of_all = (
+        f" mean of all {'classes' if answers.classes else 'scores'}"
+        if len(shown) > 2
+        else f" {explained.names[shown[0]]}"
+    )
     bars: Chart = {"kind": "list", "label": "Mean size of Shapley values", "items": items, "hasAxis": False}
     hint = f"Mean size of the Shapley values of {rows},{of_all}."
     swarms = {str(at): _swarm(answers, table, explained, output) for at, output in enumerate(shown)}
@@ -133,9 +140,8 @@ def _swarm(answers: Answers, table: PageTable, explained: ExplainedRows, output:
         own = column_values(answers.schema, table.values, place)
         tone = _tones(answers, place, own)[explained.rows[kept]]
         told = [None if np.isnan(one) else int(one) for one in tone]
-        items.append(
-            {"name": answers.schema.columns[place].name, "swarm": {"x": compacted(worth[kept, place], 4), "tone": told}}
-        )
+        swarm = {"x": compacted(worth[kept, place], 4), "tone": told}
+        items.append({"name": answers.schema.columns[place].name, "swarm": swarm})
     label = f"Shapley values of the {explained.names[output]}"
     return {"kind": "list", "label": label, "x": axis(f"added to the {explained.names[output]}"), "items": items}
 

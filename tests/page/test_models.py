@@ -21,6 +21,7 @@ from jaxtree import (
 )
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.page.of_survival import Times, baseline_hazard, concordance, kaplan_meier
+from jaxtree.page.outlines import mean_steps
 from tests.page.pages import HOSTILE, elements_of, table, told_by
 
 X, Y = table()
@@ -228,6 +229,15 @@ def test_trees_say_what_nodes_add_to_the_score(model, page):
     assert f"{int(rows[1])} rows" in page and "of a row that ends there" in page
     with pytest.raises(InvalidInputError, match="tree must be a whole number from 0 to 11, got 12"):
         to_html(model, tree=12)
+
+
+def test_steps_of_nodes_are_means_of_those_of_their_rows(model):
+    tree = model.forest_[0]
+    ends = model.apply(X)[:, 0]
+    steps = mean_steps(tree)
+    by_row = model.estimators_[0].predict(X)
+    np.testing.assert_allclose(steps[ends], by_row, rtol=1e-6)
+    np.testing.assert_allclose(steps[0], by_row.mean(axis=0), atol=1e-6)
 
 
 def test_without_targets_a_page_has_all_but_how_right_it_is(model):

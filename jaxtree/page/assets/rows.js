@@ -85,7 +85,7 @@ class RowList {
   show() {
     const { set } = this;
     const shown = this.places.slice(this.first, this.first + ROWS_A_PAGE);
-    const head = make("tr", {}, ...["Row", ...(set.truth ? ["Truth"] : []), set.chance ? "Predicted" : `Predicted${set.unit === "prediction" ? "" : `: ${set.unit}`}`].map((name) => make("th", { scope: "col" }, name)));
+    const head = make("tr", {}, ...["Row", ...(set.truth ? ["Truth"] : []), set.chance || set.unit === "prediction" ? "Predicted" : set.unit[0].toUpperCase() + set.unit.slice(1)].map((name) => make("th", { scope: "col" }, name)));
     const lines = shown.map((i) => {
       const button = make("button", { type: "button", class: "link", "data-row": set.number[i], "aria-label": `Row ${set.number[i]}`, click: () => this.open(i, true) }, `${set.number[i]}`);
       const said = set.chance ? `${set.said[i]} ${percent(set.chance[i])}` : set.said[i];
