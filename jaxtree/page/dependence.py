@@ -60,19 +60,23 @@ def dependence_cards(answers: Answers, table: PageTable, order: list[int]) -> li
     return [_card(answers, table, place, tried) for place, tried in zip(places, found, strict=True)]
 
 
-def order_of_columns(answers: Answers, tables: list[PageTable]) -> list[int]:
-    """Returns the columns that count, the most important first.
-
-    Where a model has no importances, those count more by which the mean answer varies more.
-    """
+def order_of_columns(answers: Answers) -> list[int]:
+    """Returns the columns that count, the most important first; of planes those of the greatest weights."""
     importances = getattr(answers.estimator, "feature_importances_", None)
     if importances is None:
-        if not tables:
-            return []
-        found = try_values(answers, tables[0], list(range(len(answers.schema.columns))))
-        importances = np.array([float(np.max(np.ptp(tried.answers, axis=0))) for tried in found])
+        importances = _weights_in_planes(answers)
     kept = np.argsort(-np.asarray(importances), kind="stable")
     return [int(place) for place in kept if importances[place] > 0]
+
+
+def _weights_in_planes(answers: Answers) -> Float[np.ndarray, " column"]:
+    """The sum of the sizes of a column's weights in all planes of a hardened tree, times the rows that each parts."""
+    tree, schema = answers.estimator.tree_, answers.schema
+    size = (np.abs(tree.normal) * tree.weight[:, None]).sum(axis=0)
+    found = np.zeros(len(schema.columns))
+    for number, feature in enumerate(schema.features):
+        found[feature.column] += size[tree.inputs.columns_of(number)].sum()
+    return found
 
 
 def try_values(answers: Answers, table: PageTable, places: list[int]) -> list[Dependence]:

@@ -9,7 +9,7 @@ from sklearn.metrics import ndcg_score
 from jaxtree.page.answers import Answers, PageTable
 from jaxtree.page.cards import ACCENT, SOFT, Card, Chart, axis, bars, card_of_tables, compacted, line, plot, spread
 
-MOST_GROUPS = 2000
+MOST_GROUPS = 1000
 """Groups that are measured; of more, as many spread over all."""
 
 MOST_RANKS = 20
@@ -19,13 +19,14 @@ MOST_LISTED = 8
 def rank_cards(answers: Answers, tables: Sequence[PageTable]) -> list[Card]:
     """Returns the cards of some tables with targets and groups."""
     tables = [table for table in tables if "group" in table.fields]
+    gains = [ndcg_of_groups(table, getattr(answers.estimator, "ndcg_at", None)) for table in tables]
     found = [
         card_of_tables("ndcg", "NDCG of the groups", "How right the order of each group's rows is: 1 is the best.",
-                       [(table.name, _ndcg(answers, table)) for table in tables]),
+                       [(table.name, _ndcg(table, own)) for table, own in zip(tables, gains, strict=True)]),
         card_of_tables("ranks", "Relevance by rank", "Mean relevance of the rows at every rank of their group, beside "
                        "the best order and a random one.", [(table.name, _ranks(table)) for table in tables]),
         card_of_tables("worst", "Groups that are ranked worst", "By their NDCG.",
-                       [(table.name, _worst(answers, table)) for table in tables]),
+                       [(table.name, _worst(table, own)) for table, own in zip(tables, gains, strict=True)]),
     ]  # fmt: skip
     return [card for card in found if card is not None]
 
@@ -49,12 +50,7 @@ def ndcg_of_groups(table: PageTable, at: int | None) -> Float[np.ndarray, " grou
     return np.array(found)
 
 
-def _at(answers: Answers) -> int | None:
-    return getattr(answers.estimator, "ndcg_at", None)
-
-
-def _ndcg(answers: Answers, table: PageTable) -> Chart:
-    found = ndcg_of_groups(table, _at(answers))
+def _ndcg(table: PageTable, found: Float[np.ndarray, " group"]) -> Chart:
     edges = np.linspace(min(0.5, np.floor(found.min() * 10) / 10), 1, 21)
     counts, _ = np.histogram(found, edges)
     words = f"Mean {found.mean():.4f} of {len(found):,} groups of {table.name} rows; the lowest {found.min():.4f}."
@@ -88,8 +84,7 @@ def _ranks(table: PageTable) -> Chart:
     return plot("Mean relevance by rank", axis("rank", isWhole=True), y, series)
 
 
-def _worst(answers: Answers, table: PageTable) -> Chart:
-    found = ndcg_of_groups(table, _at(answers))
+def _worst(table: PageTable, found: Float[np.ndarray, " group"]) -> Chart:
     names, rows = rows_of_groups(table)
     order = np.argsort(found, kind="stable")[:MOST_LISTED].tolist()
     items = [

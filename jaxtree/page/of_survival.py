@@ -71,6 +71,20 @@ def concordance(times: Times) -> float:
     return float(right / known) if known else np.nan
 
 
+def _events_and_risks(
+    time: Float[np.ndarray, " row"],
+    is_event: Bool[np.ndarray, " row"],
+    weight: Float[np.ndarray, " row"],
+    risk: Float[np.ndarray, " row"],
+) -> tuple[Float[np.ndarray, " time"], Float[np.ndarray, " time"], Float[np.ndarray, " time"]]:
+    """The times of events, the sum of the risks of all rows that are watched then, and the weight of the events."""
+    events, place = np.unique(time[is_event], return_inverse=True)
+    order = np.argsort(time, kind="stable")
+    later = np.append(np.cumsum(risk[order][::-1])[::-1], 0.0)
+    at_risk = later[np.searchsorted(time[order], events)]
+    return events, at_risk, np.bincount(place, weight[is_event], minlength=len(events))
+
+
 def kaplan_meier(
     time: Float[np.ndarray, " row"], is_event: Bool[np.ndarray, " row"], weight: Float[np.ndarray, " row"]
 ) -> tuple[Float[np.ndarray, " time"], Float[np.ndarray, " time"]]:
@@ -79,9 +93,7 @@ def kaplan_meier(
     >>> kaplan_meier(np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, False, True, False]), np.ones(4))
     (array([0., 1., 3., 4.]), array([1.   , 0.75 , 0.375, 0.375]))
     """
-    events = np.unique(time[is_event])
-    at_risk = np.array([weight[time >= own].sum() for own in events])
-    gone = np.array([weight[is_event & (time == own)].sum() for own in events])
+    events, at_risk, gone = _events_and_risks(time, is_event, weight, weight)
     left = np.cumprod(1 - gone / np.maximum(at_risk, 1e-300))
     times, shares = np.concatenate([[0.0], events]), np.concatenate([[1.0], left])
     last = float(time.max(initial=0.0))
@@ -90,10 +102,8 @@ def kaplan_meier(
 
 def baseline_hazard(times: Times) -> tuple[Float[np.ndarray, " time"], Float[np.ndarray, " time"]]:
     """Returns the times of events and the cumulative hazard of a relative risk of 1 up to each (Breslow, 1972)."""
-    events = np.unique(times.time[times.is_event])
-    weighted = times.risk * times.weight
-    at_risk = np.array([weighted[times.time >= own].sum() for own in events])
-    gone = np.array([times.weight[times.is_event & (times.time == own)].sum() for own in events])
+    time, is_event, risk, weight = times
+    events, at_risk, gone = _events_and_risks(time, is_event, weight, risk * weight)
     return events, np.cumsum(gone / np.maximum(at_risk, 1e-300))
 
 

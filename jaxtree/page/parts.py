@@ -76,7 +76,7 @@ def page_parts(answers: Answers, tables: list[PageTable], *, of_one_tree: bool) 
     if of_one_tree or len(columns) == 1 or len(quality) == 1:
         quality = [card for card in quality if not of_one_tree or card.id not in FOLLOWS_SLIDERS]
         quality, columns = [*quality, *columns], []
-    order = order_of_columns(answers, tables)
+    order = order_of_columns(answers)
     dependences = dependence_cards(answers, tables[0], order) if tables else []
     named = (("quality", quality), ("columns", columns), ("dependences", dependences))
     rows = [listed_rows(answers, table, own) for table, own in zip(tables, explained, strict=True)]

@@ -13,7 +13,7 @@ from jaxtree.page.dependence import column_values
 from jaxtree.tree.link import Link
 
 MOST_ROWS, FEWEST_ROWS = 200, 40
-MOST_NUMBERS, MOST_VISITS = 300_000, 10**7
+MOST_NUMBERS, MOST_VISITS = 300_000, 5 * 10**6
 """Rows of a table that are explained, at most; the most values that these have in all columns and scores; and the most
 nodes that they are compared with, once a score. As many rows as the fewest are explained in any case."""
 
