@@ -100,7 +100,7 @@ def _roc(answers: Answers, table: PageTable, label: int) -> Chart:
                 series.append(line("", answers.colour(other), false, true, isFaint=True))
     false, true, area = roc_points(table, label)
     name = answers.classes[label]
-    words = f"Area {area:.4f}: {name} against the rest, {table.name} rows."
+    words = f"Area {area:z.4f}: {name} against the rest, {table.name} rows."
     if len(false):
         series.append(line("", answers.colour(label), false, true))
     else:
@@ -142,7 +142,7 @@ def calibration_chart(
         {**line("", colour, mean[known], share[known]), "kind": "dots"},
     ]
     below = {"edges": compacted(np.linspace(0, 1, NUM_BINS + 1)), "counts": compacted(rows)}
-    words = f"{name}: off by {gap:.3f} in the mean of the rows."
+    words = f"{name}: off by {gap:z.3f} in the mean of the rows."
     ends = {"low": 0, "high": 1}
     x, y = axis("predicted probability; below, how many rows", **ends), axis(f"share of rows that are {name}", **ends)
     return plot(f"Calibration. {words}", x, y, series, isDiagonal=True, below=below, caption=words, value=gap)

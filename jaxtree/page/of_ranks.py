@@ -53,7 +53,7 @@ def ndcg_of_groups(table: PageTable, at: int | None) -> Float[np.ndarray, " grou
 def _ndcg(table: PageTable, found: Float[np.ndarray, " group"]) -> Chart:
     edges = np.linspace(min(0.5, np.floor(found.min() * 10) / 10), 1, 21)
     counts, _ = np.histogram(found, edges)
-    words = f"Mean {found.mean():.4f} of {len(found):,} groups of {table.name} rows; the lowest {found.min():.4f}."
+    words = f"Mean {found.mean():z.4f} of {len(found):,} groups of {table.name} rows; the lowest {found.min():z.4f}."
     series = [bars("", ACCENT, edges, counts)]
     y = axis("groups", low=0)
     return plot(f"Histogram of NDCG. {words}", axis("NDCG"), y, series, caption=words, value=float(found.mean()))
@@ -89,7 +89,7 @@ def _worst(table: PageTable, found: Float[np.ndarray, " group"]) -> Chart:
     order = np.argsort(found, kind="stable")[:MOST_LISTED].tolist()
     items = [
         {"name": f"group {names[own]} ({len(rows[own])} rows)", "bars": [[0, compacted([found[own]])[0], ACCENT]],
-         "words": f"{found[own]:.3f}"}
+         "words": f"{found[own]:z.3f}"}
         for own in order
     ]  # fmt: skip
     return {"kind": "list", "label": "Groups of the lowest NDCG", "x": axis("NDCG", low=0, high=1), "items": items}

@@ -147,7 +147,7 @@ def _curves(answers: Answers, table: PageTable, times: Times, fitted: Times) -> 
             line("", colour, grid, _predicted(answers, table, times, fitted, rows, grid), isDashed=True, isFaint=True)
         )
     index = concordance(times)
-    words = f"Concordance {index:.4f}: the share of pairs of {table.name} rows whose order is right."
+    words = f"Concordance {index:z.4f}: the share of pairs of {table.name} rows whose order is right."
     y = axis("share without the event", low=0, high=1)
     return plot(f"Survival curves. {words}", axis("time", low=0), y, series, caption=words, value=index)
 

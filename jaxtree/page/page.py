@@ -127,6 +127,7 @@ def _render(
         has_sums=bool(explored) or bool(answers.classes),
         has_rows=bool(explored),
         groups=parts.groups,
+        note="" if not answers.adds_up or estimator.evals_result_ else NO_CURVE,
         rows=parts.rows,
         trees=trees,
         widths_of_trees=widths_of_cards(len(trees)),
@@ -149,6 +150,8 @@ def _outlines(answers: Answers, tree: int) -> tuple[list[OutlinedTree], str]:
     check_number(tree, len(answers.estimator.forest_))
     return outlines_of_rounds(answers, tree), HINT_OF_ROUNDS
 
+
+NO_CURVE = "No rows were set apart whose loss after each round were known: fit with early_stopping, or with eval_set."
 
 HINT_OF_ROUNDS = (
     "What each node adds to the score of a row that ends there, or of those below it in the mean: blue more, orange "

@@ -99,7 +99,7 @@ def _importances(answers: Answers) -> list[Card]:
     order = np.argsort(-values, kind="stable")[:MOST_IMPORTANCES]
     items = [
         {"name": answers.schema.columns[own].name, "bars": [[0, compacted([values[own]])[0], ACCENT]],
-         "words": f"{values[own]:.3f}"}
+         "words": f"{values[own]:z.3f}"}
         for own in order.tolist() if values[own] > 0
     ]  # fmt: skip
     saved = "loss" if answers.adds_up or answers.is_ensemble else "impurity"
@@ -117,7 +117,7 @@ def _members(answers: Answers) -> Card:
     for number, (own, weight) in enumerate(zip(estimator.estimators_, estimator.weights_, strict=True), 1):
         trees = len(own.forest_)
         items.append({"name": f"member {number}: {trees} trees of depth {int(own.forest_.nodes.depth.max())}",
-                      "bars": [[0, compacted([weight])[0], ACCENT]], "words": f"{weight:.2f}"})  # fmt: skip
+                      "bars": [[0, compacted([weight])[0], ACCENT]], "words": f"{weight:z.2f}"})  # fmt: skip
     chart: Chart = {"kind": "list", "label": "Members and weights", "items": items, "x": axis("weight", low=0)}
     what = "probabilities" if answers.classes else "predictions"
     return Card("members", "Members", f"Their {what} are averaged with these weights.", {"": chart})

@@ -134,7 +134,7 @@ def reason_in_words(tuned: Any) -> str:
     alike = _likeness(tried.predicted[members])
     verb = "better" if gain.mean() > 0 else "no better"
     words = f"The ensemble is {verb} than the best setting: by {score_in_words(float(gain.mean()))} in the mean, "
-    words += f"on {wins} of {folds} folds. Its {len(members)} members' predictions correlate by {alike:.3f}: "
+    words += f"on {wins} of {folds} folds. Its {len(members)} members' predictions correlate by {alike:z.3f}: "
     if gain.mean() > 0:
         return words + "the less they do, the more a mean of them gains."
     return words + "members that predict alike, or that one beats clearly, gain little by a mean."

@@ -91,7 +91,7 @@ def test_show_writes_a_page_of_all_trees(run, patients, boosted):
     run("show", boosted, "--html", "page.html", "--data", patients, "--title", "My patients")
     with open("page.html") as file:
         page = file.read()
-    assert "My patients" in page and "Measured after each round" in page and "Mean score if all rows" in page
+    assert "My patients" in page and "after each round" in page and "robability if all rows" in page
 
 
 @pytest.mark.parametrize("form", ["c", "sql", "onnx", "treelite", "jax"])
