@@ -257,17 +257,18 @@ def _draw_stacks(ax: Axes, frame: Frame, counts: Any, left: Any, width: float, c
     unit = 0.94 * frame.height / max(1, counts.sum(axis=0).max())
     base = np.cumsum(counts, axis=0)
     groups, places = np.nonzero(counts)
+    shades = [colours[int(group)] for group in groups]
     bars = [
         Rectangle((left[place], frame.bottom - unit * base[group, place]), width, unit * counts[group, place])
         for group, place in zip(groups.tolist(), places.tolist(), strict=True)
     ]
-    ax.add_collection(PatchCollection(bars, facecolor=[colours[group] for group in groups], linewidth=0, zorder=4))
+    ax.add_collection(PatchCollection(bars, facecolor=shades, linewidth=0, zorder=4))
 
 
 def _draw_shares(ax: Axes, frame: Frame, target: Any, num_classes: int) -> None:
     """One bar from left to right, of the share of every class."""
     counts = np.bincount(target, minlength=num_classes)
-    ends = np.concatenate([[0], np.cumsum(counts)]) * frame.width / max(1, counts.sum())
+    ends = (np.append(0, np.cumsum(counts)) * frame.width / max(1, counts.sum())).tolist()
     places = np.flatnonzero(counts).tolist()
     bars = [Rectangle((frame.left + ends[own], frame.top), ends[own + 1] - ends[own], frame.height) for own in places]
     colours = [colour_of_class(own) for own in places]
