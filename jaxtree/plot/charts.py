@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.dropout.scores import expected_accuracy, expected_squared_error
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.models import exported_model
-from jaxtree.plot.style import BLUE, BLUES, GREY, ORANGE, axes_to_draw_in, calm, draw_bars, draw_scale
+from jaxtree.plot.style import BLUES, GREY, ORANGE, axes_to_draw_in, blue, calm, draw_bars, draw_scale
 from jaxtree.prune.draws import node_rates
 from jaxtree.prune.weakest_links import cost_complexity_path, weakest_links
 from jaxtree.tree import Tree
@@ -158,9 +158,9 @@ def _draw_path(
     of_leaves.set_ylabel("leaves", color=ORANGE)
     of_leaves.set_yscale("log", base=2)
     of_leaves.yaxis.set_major_formatter("{x:g}")
-    ax.step(place, np.append(score, score[-1]), where="post", color=BLUE, linewidth=1.8)
+    ax.step(place, np.append(score, score[-1]), where="post", color=blue(), linewidth=1.8)
     ax.set(xscale="log", xlim=(first, place[-1]), xlabel="ccp_alpha")
-    ax.set_ylabel(label, color=BLUE)
+    ax.set_ylabel(label, color=blue())
     calm(ax)
     of_leaves.spines[["top", "left", "right"]].set_visible(False)
     ax.set_zorder(of_leaves.get_zorder() + 1)
@@ -233,6 +233,7 @@ def _mark_best(
         (p[column], q[row]),
         (-9 if is_right else 9, -9 if is_above else 9),
         textcoords="offset points",
+        color="#1a1a1a",
         ha="right" if is_right else "left",
         va="top" if is_above else "bottom",
         bbox={"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "none", "alpha": 0.85},

@@ -12,8 +12,8 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.explained import class_labels
 from jaxtree.plot.style import (
-    BLUE,
     axes_to_draw_in,
+    blue,
     calm,
     draw_legend,
     draw_legend_beside,
@@ -177,7 +177,7 @@ def _one_by_one(estimator: Any, X: Any, y: Any, of_class: Any, sample_weight: An
 
 
 def _colour(own: _OneClass, found: list[_OneClass]) -> str:
-    return BLUE if len(found) == 1 else colour_of_class(own.place)
+    return blue() if len(found) == 1 else colour_of_class(own.place)
 
 
 def _finish(ax: Axes, found: list[_OneClass], *, is_new: bool, has_legend: bool = True) -> None:

@@ -17,8 +17,8 @@ from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.explained import class_labels
 from jaxtree.plot.numbers import cells_of, drawn_numbers, name_numbers, place_of, with_value
 from jaxtree.plot.style import (
-    BLUE,
     axes_to_draw_in,
+    blue,
     calm,
     draw_legend,
     draw_legend_beside,
@@ -159,7 +159,7 @@ def _draw_curve(ax: Axes | None, column: Column, present: Float[np.ndarray, " ro
     if answers.of_rows.shape[1] and not several:
         ax.plot(x, answers.of_rows[known], color=grey(), linewidth=0.6, alpha=0.6, zorder=1)
     for place, label in enumerate(answers.labels):
-        how = {"color": colour_of_class(place) if several else BLUE, "linewidth": 2.0}
+        how = {"color": colour_of_class(place) if several else blue(), "linewidth": 2.0}
         ax.plot(x, answers.means[known, place], label=legend_name(label) if several else None, zorder=3, **how)
         if not known.all():
             ax.axhline(answers.means[-1, place], linestyle="--", label=None, **{**how, "linewidth": 1.2})
@@ -203,10 +203,8 @@ def _draw_categories(ax: Axes | None, column: Column, present: Float[np.ndarray,
         if answers.of_rows.shape[1] and not several:
             ax.plot(answers.of_rows[value], [row] * answers.of_rows.shape[1], "|", color=grey(), markersize=7, zorder=1)
     for place, label in enumerate(answers.labels):
-        colour = colour_of_class(place) if several else BLUE
-        ax.plot(
-            answers.means[order, place], range(len(order)), "o", color=colour, label=shortened_name(label), zorder=3
-        )
+        colour = colour_of_class(place) if several else blue()
+        ax.plot(answers.means[order, place], range(len(order)), "o", color=colour, label=legend_name(label), zorder=3)
     name_rows(ax, names)
     ax.grid(visible=True, axis="y")
     if several:

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.plot.style import BLUE, ORANGE, axes_to_draw_in, calm, draw_legend, grey, name_axes, round_ticks
+from jaxtree.plot.style import ORANGE, axes_to_draw_in, blue, calm, draw_legend, grey, name_axes, round_ticks
 
 MOST_ROWS = 150
 """Rows that are drawn: of more every so many, in the order of their predictions."""
@@ -57,14 +57,14 @@ def plot_intervals(estimator: Any, X: Any, y: Any, *, coverage: float = 0.9, ax:
     ax = axes_to_draw_in(ax, (7.0, 4.2))
     place = np.arange(len(shown))
     ax.vlines(place, ends[shown, 0], ends[shown, 1], color=grey(), linewidth=1.6, alpha=0.5, zorder=1)
-    for word, chosen, colour in (("inside", is_inside, BLUE), ("outside", ~is_inside, ORANGE)):
+    for word, chosen, colour in (("inside", is_inside, blue()), ("outside", ~is_inside, ORANGE)):
         own, label = chosen[shown], f"{word} {chosen.mean():.0%}"
         ax.scatter(place[own], target[shown][own], s=11, color=colour, label=label, zorder=2, linewidth=0)
     calm(ax)
     ax.grid(visible=False, axis="x")
     round_ticks(ax)
     name_axes(ax, "rows, in the order of their predictions", "target and interval")
-    draw_legend(ax, loc="upper left")
+    draw_legend(ax, loc="upper left", frameon=True, framealpha=0.85)
     return ax
 
 

@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.answers import shortened_name
 from jaxtree.plot.style import (
-    BLUE,
     ORANGE,
     axes_to_draw_in,
+    blue,
     calm,
     draw_legend,
     height_of_rows,
@@ -83,7 +83,7 @@ def plot_search_scatter(
     else:
         ax = _draw_words(ax, found)
         name_axes(ax, found.name, parameter)
-    draw_legend(ax)
+    draw_legend(ax, frameon=True, framealpha=0.85)
     return ax
 
 
@@ -150,6 +150,6 @@ def _draw_words(ax: Axes | None, found: _Scores) -> Axes:
 
 def _draw_points(ax: Axes, x: Float[np.ndarray, " setting"], y: Float[np.ndarray, " setting"], found: _Scores) -> None:
     for alpha, shown in ((0.25, found.is_early), (0.75, ~found.is_early)):
-        ax.scatter(x[shown], y[shown], s=22, color=BLUE, alpha=alpha, linewidth=0, zorder=2)
+        ax.scatter(x[shown], y[shown], s=22, color=blue(), alpha=alpha, linewidth=0, zorder=2)
     mark = {"s": 60, "color": ORANGE, "edgecolor": "white", "linewidth": 0.8, "zorder": 3, "label": "best setting"}
     ax.scatter([x[found.best]], [y[found.best]], **mark)

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.plot.style import BLUE, ORANGE, axes_to_draw_in, calm, draw_bars, draw_legend
+from jaxtree.plot.style import ORANGE, axes_to_draw_in, blue, calm, draw_bars, draw_legend
 from jaxtree.table.numerals import exact_decimal
 
 
@@ -38,7 +38,7 @@ def plot_search_curves(search: Any, *, ax: Axes | None = None) -> Axes:
     ax = axes_to_draw_in(ax)
     for number, curve in enumerate(curves):
         if number != best:
-            _draw_curve(ax, curve, rung[number] < rung.max(), color=BLUE, linewidth=0.8, alpha=0.45)
+            _draw_curve(ax, curve, rung[number] < rung.max(), color=blue(), linewidth=0.8, alpha=0.45)
     if best is not None and len(curves[best]):
         _draw_curve(ax, curves[best], False, color=ORANGE, linewidth=2.2, label="best setting", zorder=3)
         draw_legend(ax)

@@ -15,9 +15,9 @@ from jaxtree.export.answers import shortened_name
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.explained import Explained, class_labels, explained
 from jaxtree.plot.style import (
-    BLUE,
     ORANGE,
     axes_to_draw_in,
+    blue,
     draw_bars,
     draw_legend_beside,
     draw_scale,
@@ -72,7 +72,7 @@ def plot_shap_bar(
     order = _greatest(worth.sum(axis=1), max_columns)
     names = [found.schema.column_names[column] for column in order]
     is_new = ax is None
-    ax = draw_bars(ax, names, worth[order, 0], colours=BLUE if worth.shape[1] == 1 else colour_of_class(0))
+    ax = draw_bars(ax, names, worth[order, 0], colours=None if worth.shape[1] == 1 else colour_of_class(0))
     left = worth[order, 0]
     for place in range(1, worth.shape[1]):
         ax.barh(range(len(order)), worth[order, place], left=left, color=colour_of_class(place), height=0.7)
@@ -238,28 +238,34 @@ def plot_shap_waterfall(
         labels.append(f"{len(order) - len(shown)} other columns")
         steps.append(float(values[order[len(shown) :]].sum()))
     ax = axes_to_draw_in(ax, (6.6, height_of_rows(labels, 0.4, 1.5)))
-    _draw_steps(ax, steps, base)
-    name_rows(ax, labels)
+    _draw_steps(ax, steps, base, SIZE_OF_NUMBERS * name_rows(ax, labels))
     ax.set_ylim(len(steps) + 0.1, -1.0)
     name_axes(ax, found.of_what[0])
     round_ticks(ax, "x")
     return ax
 
 
-def _draw_steps(ax: Axes, steps: list[float], base: float) -> None:
+SIZE_OF_NUMBERS, POINTS_OF_NAMES = 8.5, 110.0
+"""The size of numbers beside bars, and about the width that names of rows take, in points."""
+
+
+def _draw_steps(ax: Axes, steps: list[float], base: float, fontsize: float) -> None:
     """Bars from the bottom up, each from where the last one ends; the first drawn is on top."""
     ends = base + np.cumsum(steps[::-1])[::-1]
     starts = ends - np.array(steps)
     span = float(max(ends.max(), starts.max()) - min(ends.min(), starts.min())) or 1.0
     for place, (start, step) in enumerate(zip(starts.tolist(), steps, strict=True)):
-        ax.barh(place, step, left=start, height=0.62, color=ORANGE if step >= 0 else BLUE, zorder=2)
+        ax.barh(place, step, left=start, height=0.62, color=ORANGE if step >= 0 else blue(), zorder=2)
         side = 1 if step >= 0 else -1
         words, align = f"{step:+.3g}" if step else "0", "left" if step >= 0 else "right"
-        where: dict[str, Any] = {"textcoords": "offset points", "va": "center", "ha": align, "fontsize": "small"}
+        where: dict[str, Any] = {"textcoords": "offset points", "va": "center", "ha": align, "fontsize": fontsize}
         ax.annotate(words, (start + step, place), (3 * side, 0), **where)
     for place, start in enumerate(starts[:-1].tolist()):
         ax.plot([start, start], [place + 0.31, place + 0.69], color=grey(), linewidth=0.8, zorder=1)
     low, high = min(ends.min(), starts.min()), max(ends.max(), starts.max())
-    ax.set_xlim(low - 0.2 * span, high + 0.2 * span)
+    figure: Any = ax.figure
+    width = ax.get_window_extent().width * 72 / figure.dpi
+    margin = (0.05 + 6.5 * fontsize / max(60.0, width - POINTS_OF_NAMES)) * span
+    ax.set_xlim(low - margin, high + margin)
     for value, words, height in ((base, "mean", len(steps) - 0.25), (float(ends[0]), "this row", -0.62)):
-        ax.text(value, height, f"{words} {value:.4g}", ha="center", va="center", fontsize="small")
+        ax.text(value, height, f"{words} {value:.4g}", ha="center", va="center", fontsize=fontsize)

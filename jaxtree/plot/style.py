@@ -23,6 +23,12 @@ BLUE, ORANGE = CLASS_COLOURS[:2]
 INCHES_OF_LINE, HEIGHT_OF_LEGEND = 0.175, 4.8
 """The height of a line of a legend, and that of a legend from which on it has several columns."""
 
+SHARE_OF_NAMES = 0.5
+"""The most that names of rows take of the width of their axes."""
+
+INCHES_OF_WIDE = 5.0
+"""The width of a figure whose axes have room for a name as wide as they are without names of rows."""
+
 LETTERS_IN_LEGEND = 32
 """Letters of a name in a legend."""
 
@@ -50,6 +56,11 @@ def axes_to_draw_in(ax: Axes | None, size: tuple[float, float] = (6.0, 4.2)) -> 
 def is_dark() -> bool:
     """Whether the style in use draws on a dark ground."""
     return sum(to_rgb(rcParams["axes.facecolor"])) < 1.5
+
+
+def blue() -> str:
+    """The colour of what is drawn alone, light on a dark ground."""
+    return CLASS_COLOURS[4] if is_dark() else BLUE
 
 
 def grey() -> str:
@@ -91,15 +102,20 @@ def name_axes(ax: Axes, x: str | None = None, y: str | None = None) -> None:
     extent = ax.get_window_extent()
     letter = POINTS_OF_LETTER * figure.dpi / 72
     if x is not None:
-        ax.set_xlabel(broken(x, max(8, int(extent.width / letter))), parse_math=False)
+        share = 1.0 if figure.get_size_inches()[0] >= INCHES_OF_WIDE else 0.7  # names of rows move narrow axes aside
+        ax.set_xlabel(broken(x, max(8, int(share * extent.width / letter))), parse_math=False)
     if y is not None:
         ax.set_ylabel(broken(y, max(8, int(extent.height / letter))), parse_math=False)
 
 
-def round_ticks(ax: Axes, axis: str = "both", number: int = 5) -> None:
-    """Sets a few ticks at round numbers."""
-    for name in ("x", "y") if axis == "both" else axis:
-        getattr(ax, f"{name}axis").set_major_locator(MaxNLocator(number, steps=[1, 2, 2.5, 5, 10]))
+def round_ticks(ax: Axes, axis: str = "both") -> None:
+    """Sets a few ticks at round numbers, the fewer the less room there is."""
+    figure: Any = ax.figure
+    extent = ax.get_window_extent()
+    for name, inches in (("x", extent.width / figure.dpi / 0.75), ("y", extent.height / figure.dpi / 0.45)):
+        if axis in (name, "both"):
+            number = max(2, min(5, int(inches)))
+            getattr(ax, f"{name}axis").set_major_locator(MaxNLocator(number, steps=[1, 2, 2.5, 5, 10]))
 
 
 def unit_of_times(days: float) -> tuple[float, str]:
@@ -152,20 +168,19 @@ def draw_scale(ax: Axes, drawn: Any, label: str) -> Any:
     return bar
 
 
-def draw_bars(ax: Axes | None, names: Sequence[str], lengths: Any, spread: Any = None, *, colours: Any = BLUE) -> Axes:
+def draw_bars(ax: Axes | None, names: Sequence[str], lengths: Any, spread: Any = None, *, colours: Any = None) -> Axes:
     """Draws a bar a name from the top down, with lines for standard deviations, and returns the axes."""
-    lines = [broken(name) for name in names]
-    ax = axes_to_draw_in(ax, (6.0, height_of_rows(lines)))
-    place = range(len(lines))
-    ax.barh(place, lengths, xerr=spread, color=colours, height=0.7, error_kw={"ecolor": grey(), "capsize": 2})
-    name_rows(ax, lines)
+    ax = axes_to_draw_in(ax, (6.0, height_of_rows(names)))
+    place = range(len(names))
+    ax.barh(place, lengths, xerr=spread, color=colours or blue(), height=0.7, error_kw={"ecolor": grey(), "capsize": 2})
+    name_rows(ax, names)
     round_ticks(ax, "x")
     return ax
 
 
-def _inches_of_row(names: Sequence[str]) -> float:
+def _inches_of_row(names: Sequence[str], letters: int = LETTERS_OF_NAME) -> float:
     """How far apart rows stand, so that no name lies on the next."""
-    lines = [broken(name).count("\n") + 1 for name in names]
+    lines = [broken(name, letters).count("\n") + 1 for name in names]
     pairs = [0.0, *((one + other) / 2 for one, other in itertools.pairwise(lines))]
     return 0.17 * max(pairs) + 0.06
 
@@ -181,13 +196,22 @@ def height_of_rows(names: Sequence[str], least: float = 0.32, beside: float = 1.
     return beside + len(names) * max(least, _inches_of_row(names))
 
 
-def name_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Writes a name at each row of a chart, from the top down; in smaller text where they have no room."""
-    ax.set_yticks(range(len(names)), [broken(name) for name in names], parse_math=False)
+def name_rows(ax: Axes, names: Sequence[str]) -> float:
+    """Writes a name at each row of a chart, from the top down; returns the factor of text that lacks room.
+
+    >>> name_rows(axes_to_draw_in(None), ["one", "two"])
+    1.0
+    """
+    figure: Any = ax.figure
+    extent = ax.get_window_extent()
+    points = extent.width * 72 / figure.dpi
+    letters = min(LETTERS_OF_NAME, max(12, int(SHARE_OF_NAMES * points / POINTS_OF_LETTER)))
+    ax.set_yticks(range(len(names)), [broken(name, letters) for name in names], parse_math=False)
     ax.set_ylim(len(names) - 0.4, -0.6)
     calm(ax)
     ax.grid(visible=False, axis="y")
-    figure: Any = ax.figure
-    room = ax.get_window_extent().height / figure.dpi / max(1, len(names))
     size = FontProperties(size=rcParams["ytick.labelsize"]).get_size_in_points()
-    ax.tick_params(axis="y", length=0, labelsize=size * min(1.0, max(0.4, room / _inches_of_row(names))))
+    room = extent.height / figure.dpi / max(1, len(names))
+    factor = min(1.0, max(0.25, room / _inches_of_row(names, letters)))
+    ax.tick_params(axis="y", length=0, labelsize=size * factor)
+    return factor
