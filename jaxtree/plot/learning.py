@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +15,7 @@ def plot_learning_curve(estimator: Any, metric: str | None = None, *, ax: Axes |
     """Draws the losses of a soft tree or forest after every epoch, or what was measured of boosted trees every round.
 
     A dotted line stands at the epoch whose parameters were kept, or at the round up to which early stopping kept the
-    trees; without early stopping, at the best round of the last evaluation.
+    trees; without early stopping, at the `best_iteration_`.
 
     Args:
         estimator: A fitted soft estimator; or boosted trees fitted with `eval_set=` or `early_stopping=True`.
@@ -55,30 +54,22 @@ def plot_learning_curve(estimator: Any, metric: str | None = None, *, ax: Axes |
     if name not in metrics:
         raise InvalidInputError(f"metric must be one of {', '.join(metrics)}, got {metric!r}")
     curves = {evaluation: own[name] for evaluation, own in measured.items() if name in own}
-    return _draw(ax, curves, _mark(estimator, name, curves), ("round", name))
+    return _draw(ax, curves, _mark(estimator), ("round", name))
 
 
-def _mark(estimator: Any, metric: str, curves: dict[str, list[float]]) -> tuple[int, str] | None:
-    """The round that counts, and why; None where it is not known whether a metric is better if it is less."""
+def _mark(estimator: Any) -> tuple[int, str]:
+    """The round that counts, and why."""
     if estimator.early_stopping:
         return estimator.n_estimators_, f"kept, {estimator.n_estimators_} rounds"
-    last, is_loss = (
-        np.asarray(list(curves.values())[-1], np.float64),
-        metric == repr(estimator.loss_).removesuffix("()"),
-    )
-    if not is_loss or np.isnan(last).all():
-        return None
-    best = 1 + int(np.nanargmin(last))
-    return best, f"least, round {best}"
+    return estimator.best_iteration_, f"best, round {estimator.best_iteration_}"
 
 
-def _draw(ax: Axes | None, curves: dict[str, Any], mark: tuple[int, str] | None, names: tuple[str, str]) -> Axes:
+def _draw(ax: Axes | None, curves: dict[str, Any], mark: tuple[int, str], names: tuple[str, str]) -> Axes:
     ax = axes_to_draw_in(ax)
     for place, (name, curve) in enumerate(curves.items()):
         rounds = range(1, len(curve) + 1)
         ax.plot(rounds, curve, color=colour_of_class(place), linewidth=1.8, label=legend_name(name))
-    if mark is not None:
-        ax.axvline(mark[0], color=grey(), linestyle=":", linewidth=1.4, label=mark[1])
+    ax.axvline(mark[0], color=grey(), linestyle=":", linewidth=1.4, label=mark[1])
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     calm(ax)
     name_axes(ax, *names)

@@ -39,12 +39,12 @@ def test_curves_of_rounds_are_what_was_measured():
     model.fit(TABLE, NUMBER, eval_set=data, eval_metric="r2")
     ax = plot_learning_curve(model)
     for line, name in zip(ax.lines, data, strict=False):
-        np.testing.assert_array_equal(line.get_ydata(), model.evals_result_[name]["squared"])
-    best = 1 + int(np.argmin(model.evals_result_["other"]["squared"]))
-    assert ax.lines[-1].get_xdata()[0] == best and legend_of(ax)[-1] == f"least, round {best}"
+        np.testing.assert_array_equal(line.get_ydata(), model.evals_result_[name]["squared_error"])
+    best = model.best_iteration_
+    assert ax.lines[-1].get_xdata()[0] == best and legend_of(ax)[-1] == f"best, round {best}"
     other = plot_learning_curve(model, "r2")
-    assert other.get_ylabel() == "r2" and legend_of(other) == list(data)
-    with pytest.raises(InvalidInputError, match="metric must be one of squared, r2, got 'accuracy'"):
+    assert other.get_ylabel() == "r2" and legend_of(other) == [*data, f"best, round {best}"]
+    with pytest.raises(InvalidInputError, match="metric must be one of squared_error, r2, got 'accuracy'"):
         plot_learning_curve(model, "accuracy")
 
 
