@@ -4,6 +4,7 @@ from jaxtree.metrics.censoring import integrated_brier_score as integrated_brier
 from jaxtree.metrics.censoring import survival_brier_score as survival_brier_score
 from jaxtree.metrics.concordance import concordance_index as concordance_index
 from jaxtree.metrics.concordance import concordance_index_ipcw as concordance_index_ipcw
+from jaxtree.metrics.kaplan_meier import KaplanMeier as KaplanMeier
 from jaxtree.metrics.ranking import mean_average_precision as mean_average_precision
 from jaxtree.metrics.ranking import mean_reciprocal_rank as mean_reciprocal_rank
 from jaxtree.metrics.ranking import ndcg as ndcg

@@ -12,7 +12,7 @@ from jaxtree.page.listing import listed_rows
 from jaxtree.page.of_classes import class_cards
 from jaxtree.page.of_numbers import number_cards
 from jaxtree.page.of_ranks import rank_cards
-from jaxtree.page.of_survival import concordance, survival_cards, times_of
+from jaxtree.page.of_survival import survival_cards
 from jaxtree.page.rounds import forest_cards, learning_cards, metric_in_words
 from jaxtree.page.shapley import explained_rows, summary_cards
 from jaxtree.table.numerals import score_in_words
@@ -168,7 +168,4 @@ def _scores(answers: Answers, table: PageTable, subject: Subject | None) -> list
     estimator = answers.estimator
     score = estimator.score(table.X, table.y, **table.extras)
     name = "forest, " if subject is not None else ""
-    facts = [(f"{name}{table.name} {estimator.score_name_}", score_in_words(score))]
-    if answers.kind == "survival" and (times := times_of(answers, table)) is not None:
-        facts.append((f"{table.name} concordance", score_in_words(concordance(times))))
-    return facts
+    return [(f"{name}{table.name} {estimator.score_name_}", score_in_words(score))]

@@ -1,54 +1,17 @@
 """Survival curves of rows in groups of predicted risk: what has happened, and what a model has said."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int
+from jaxtyping import Bool, Float64, Int
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.fields import split_structured
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.pictures import CLASS_COLOURS
+from jaxtree.metrics.kaplan_meier import KaplanMeier
 from jaxtree.plot.style import axes_to_draw_in, calm, draw_legend, grey, name_axes, round_ticks
-
-Z = 1.959964
-"""The normal quantile of 0.975, for bands of 95 %."""
-
-
-class KaplanMeier(NamedTuple):
-    """A survival curve (Kaplan and Meier, 1958), with Greenwood's bands on the scale of log(-log S).
-
-    Attributes:
-        time: 0 and the times of events, ascending.
-        share: The share without the event just after each.
-        low: The lower end of its 95 % interval.
-        high: The upper end.
-    """
-
-    time: Float64[np.ndarray, " step"]
-    share: Float64[np.ndarray, " step"]
-    low: Float64[np.ndarray, " step"]
-    high: Float64[np.ndarray, " step"]
-
-    @classmethod
-    def of(cls, time: Float[np.ndarray, " row"], event: Bool[np.ndarray, " row"]) -> "KaplanMeier":
-        """Returns the curve of rows that were watched for some time, until an event or not.
-
-        >>> KaplanMeier.of(np.array([1.0, 2.0, 3.0]), np.array([True, False, True])).share.round(3).tolist()
-        [1.0, 0.667, 0.0]
-        """
-        steps = np.unique(time[event])
-        num_events = np.array([np.sum(event & (time == step)) for step in steps], np.float64)
-        at_risk = np.array([np.sum(time >= step) for step in steps], np.float64)
-        share = np.cumprod(1 - num_events / at_risk)
-        left = at_risk - num_events
-        variance = np.cumsum(num_events / (at_risk * np.where(left > 0, left, np.inf)))
-        inner = (share > 0) & (share < 1)
-        log = np.where(inner, np.log(np.where(inner, share, 0.5)), -1.0)
-        power = np.exp(Z * np.sqrt(variance) / np.abs(log))
-        low, high = (np.where(inner, np.exp(log * factor), share) for factor in (power, 1 / power))
-        return cls(*(np.append(first, part) for first, part in ((0.0, steps), (1.0, share), (1.0, low), (1.0, high))))
 
 
 def plot_survival(
@@ -138,7 +101,7 @@ def _colour(number: int, num_groups: int) -> str:
 
 
 def _draw_group(ax: Axes, time: Any, event: Any, label: str, colour: str) -> None:
-    curve = KaplanMeier.of(time, event)
+    curve = KaplanMeier.of(time, event=event)
     steps = [np.append(part, part[-1]) for part in curve]
     steps[0][-1] = time.max()
     ax.step(steps[0], steps[1], where="post", color=colour, linewidth=1.8, label=label, zorder=3)

@@ -6,6 +6,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.metrics import (
+    KaplanMeier,
     concordance_index,
     concordance_index_ipcw,
     integrated_brier_score,
@@ -129,3 +130,24 @@ def test_sums_over_suffixes_beside_a_loop():
 def test_wrong_arguments_are_named(call, message):
     with pytest.raises(InvalidInputError, match=message):
         call()
+
+
+def test_kaplan_and_meier_s_curve_is_that_of_the_book():
+    """Remission times of Freireich et al. (1963), as in Kleinbaum and Klein, Survival Analysis, table 2.1."""
+    time = np.array([6, 6, 6, 7, 10, 13, 16, 22, 23, 6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35], float)
+    curve = KaplanMeier.of(time, event=np.arange(21) < 9)
+    assert curve.time.tolist() == [0, 6, 7, 10, 13, 16, 22, 23]
+    np.testing.assert_allclose(curve.share[1:], [0.8571, 0.8067, 0.7529, 0.6902, 0.6275, 0.5378, 0.4482], atol=5e-5)
+    assert (curve.low[1:] < curve.share[1:]).all() and (curve.share[1:] < curve.high[1:]).all()
+
+
+def test_a_weight_is_so_many_rows():
+    time, event = np.array([1.0, 2.0, 2.0, 3.0, 4.0]), np.array([1, 0, 1, 1, 0])
+    weight = np.array([1, 3, 2, 0, 2])
+    one = KaplanMeier.of(time, event=event, sample_weight=weight)
+    many = KaplanMeier.of(np.repeat(time, weight), event=np.repeat(event, weight))
+    at = np.isin(one.time, many.time)
+    for name in many._fields:
+        np.testing.assert_allclose(getattr(one, name)[at], getattr(many, name))
+    whole = KaplanMeier.of(time, event=np.zeros(5))
+    assert whole.time.tolist() == [0] and whole.share.tolist() == [1]

@@ -20,7 +20,6 @@ from jaxtree import (
     to_html,
 )
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.page.of_survival import Times, baseline_hazard, concordance, kaplan_meier
 from jaxtree.page.outlines import mean_steps
 from tests.page.pages import HOSTILE, elements_of, table, told_by
 
@@ -161,22 +160,6 @@ def test_survival_has_concordance_and_kaplan_and_meier_s_curves():
     assert chart["value"] == pytest.approx(expected)
     assert told["rows"][0]["truth"][0].endswith("event" if event[0] else "or later")
     assert sum(series["kind"] == "steps" for series in chart["series"]) == 4
-
-
-def test_kaplan_and_meier_s_curve_is_that_of_the_book():
-    """Remission times of Freireich et al. (1963), as in Kleinbaum and Klein, Survival Analysis, table 2.1."""
-    time = np.array([6, 6, 6, 7, 10, 13, 16, 22, 23, 6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35], float)
-    is_event = np.arange(21) < 9
-    times, left = kaplan_meier(time, is_event, np.ones(21))
-    assert times.tolist() == [0, 6, 7, 10, 13, 16, 22, 23, 35]
-    np.testing.assert_allclose(left[1:-1], [0.8571, 0.8067, 0.7529, 0.6902, 0.6275, 0.5378, 0.4482], atol=5e-5)
-
-
-def test_a_baseline_of_equal_risks_is_nelson_and_aalen_s():
-    times = Times(np.array([1.0, 2.0, 3.0]), np.array([True, False, True]), np.ones(3), np.ones(3))
-    at, hazard = baseline_hazard(times)
-    assert at.tolist() == [1, 3] and hazard.tolist() == pytest.approx([1 / 3, 1 / 3 + 1])
-    assert concordance(times) == 0.5
 
 
 def test_ranks_have_the_gain_of_every_group():

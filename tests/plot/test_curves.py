@@ -13,8 +13,8 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 import jaxtree
 from jaxtree import boosting
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.metrics import KaplanMeier
 from jaxtree.plot import plot_intervals, plot_learning_curve, plot_search_scatter, plot_survival
-from jaxtree.plot.survival import KaplanMeier
 from jaxtree.resampling import ConformalRegressor
 from tests.examples import example, mixed_numbers, mixed_table
 
@@ -91,12 +91,12 @@ def test_survival_is_the_product_of_shares_at_risk():
     """The data of Freireich et al. (1963) in Cox (1972): remission under 6-MP; S(6) = 0.857, S(22) = 0.538."""
     time = np.array([6, 6, 6, 6, 7, 9, 10, 10, 11, 13, 16, 17, 19, 20, 22, 23, 25, 32, 32, 34, 35.0])
     event = np.array([1, 1, 1, 0, 1, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0], bool)
-    curve = KaplanMeier.of(time, event)
+    curve = KaplanMeier.of(time, event=event)
     assert curve.time.tolist() == [0, 6, 7, 10, 13, 16, 22, 23]
     np.testing.assert_allclose(curve.share[1:], [0.857, 0.807, 0.753, 0.690, 0.627, 0.538, 0.448], atol=5e-4)
     np.testing.assert_allclose([curve.low[1], curve.high[1]], [0.620, 0.952], atol=5e-3)
     assert ((curve.low <= curve.share) & (curve.share <= curve.high)).all()
-    with_events = KaplanMeier.of(time, np.zeros(len(time), bool))
+    with_events = KaplanMeier.of(time, event=np.zeros(len(time), bool))
     assert with_events.share.tolist() == [1.0]
 
 
@@ -112,7 +112,7 @@ def test_groups_are_those_of_predicted_risk():
     ax = plot_survival(model, PLAIN, time, event, num_groups=2)
     order = np.argsort(model.predict(PLAIN), kind="stable")
     for line, own in zip([ax.lines[0], ax.lines[2]], np.split(order, 2), strict=True):
-        np.testing.assert_allclose(line.get_ydata()[:-1], KaplanMeier.of(time[own], event[own]).share)
+        np.testing.assert_allclose(line.get_ydata()[:-1], KaplanMeier.of(time[own], event=event[own]).share)
     structured = np.array(list(zip(event, time, strict=True)), dtype=[("event", bool), ("time", float)])
     again = plot_survival(model, PLAIN, structured, num_groups=2)
     np.testing.assert_array_equal(again.lines[0].get_ydata(), ax.lines[0].get_ydata())

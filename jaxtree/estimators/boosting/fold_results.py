@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from jaxtyping import Float
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.boosting.folds import Folds
@@ -47,6 +48,7 @@ class FoldIntervals(FoldResults):
     forest_: Forest
     loss_: BaseLoss
 
+    @available_if(lambda self: bool(self._folds("predict_interval")))
     def predict_interval(self: Any, X: Any, *, coverage: float = 0.9, offset: Any = None) -> Float[np.ndarray, "row 2"]:
         """Returns the lower and the upper end of every row's interval, of a model with `early_stopping="folds"`.
 
@@ -64,7 +66,7 @@ class FoldIntervals(FoldResults):
             AttributeError: The model has no folds.
             InvalidInputError: The coverage is not allowed, or predictions are no numbers close to one target.
         """
-        folds = self._folds("predict_interval")
+        folds = self.folds_
         if not 0 < coverage < 1:
             raise InvalidInputError(f"coverage must be above 0 and below 1, got {coverage}")
         if not folds.residual.size:
