@@ -189,7 +189,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         if self.early_stopping is True and not held:
             options = options._replace(held_out=self.validation_fraction, seed=self.random_state)
         data = encode_sample(sample, options, encoder=earlier and self.encoder_, together=together)
-        data = data._replace(has_weight=None if sample.num_rows == given.num_rows else given.weight > 0)
+        data = data._replace(has_weight=None if given.weight is None or given.weight.all() else given.weight > 0)
         if data.held is not None:
             held["validation_0"] = data.held
         for name, own in (beside or {}).items():

@@ -44,14 +44,14 @@ class FoldModel(NamedTuple):
     """The model that was grown without a fold.
 
     Attributes:
-        forest: Its trees, with thresholds in units of the table.
+        forest: Its trees, with thresholds in units of the table; None if there is no round.
         start: Its scores before the first tree.
         losses: The mean loss of the fold and of every evaluation after each round.
         scores: What it says of the rows of the fold.
         stop: Why it ended.
     """
 
-    forest: Forest
+    forest: Forest | None
     start: Float[np.ndarray, " score"]
     losses: Float[np.ndarray, "round measure"]
     scores: Float[np.ndarray, "held score"]
@@ -167,11 +167,12 @@ def _made_together(
     bounds = Bounds(mesh=mesh)
     made = boost_members(data, task.loss, config.learner, members, keeps_trees=True, bounds=bounds, on_rounds=on_grown)
     for number, member in made:
-        forest = member.forest
+        forest, own = member.forest, members[number].own
+        assert own is not None
         if forest is not None:
             forest = rows.categories.forest_in_table_units(forest.first(member.best_round))
         scores = member.scores[0][:, task.folds[number]].T.astype(np.float64)
-        yield number, FoldModel(forest, members[number].own.start, member.losses, scores, member.stop)
+        yield number, FoldModel(forest, own.start, member.losses, scores, member.stop)
 
 
 def _own_rows(task: BoostingTask, data: BoostData) -> list[OwnRows]:
@@ -233,7 +234,7 @@ def _check(task: BoostingTask, number: int, model: FoldModel) -> None:
 def _joined(task: BoostingTask, models: dict[int, FoldModel]) -> tuple[Rounds, Folds]:
     """The mean of the models, and what is known of their folds."""
     made, held = list(models.values()), [task.folds[number] for number in models]
-    forest, fold_of_tree = mean_of_models([model.forest for model in made])
+    forest, fold_of_tree = mean_of_models([model.forest for model in made if model.forest is not None])
     start = np.stack([model.start for model in made])
     row, scores = np.concatenate(held), np.concatenate([model.scores for model in made])
     predictions, score = _judged(task, row, scores)
@@ -262,7 +263,7 @@ def _judged(
     known = np.flatnonzero(number)
     means = sums[known] / number[known, None]
     judged = sample._replace(X=np.zeros((sample.num_rows, 0))).take(known)
-    fixed = task.predict(means, judged.fields.get("offset"))
+    fixed: Any = task.predict(means, judged.fields.get("offset"))
     own = np.asarray(fixed.predictions, np.float64).reshape(len(known), -1)
     predictions = np.full((sample.num_rows, own.shape[1]), np.nan)
     predictions[known] = own
