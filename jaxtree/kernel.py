@@ -6,8 +6,11 @@ Most of its functions are handlers of XLA, see `jaxtree.growth.native.trees`; th
 import ctypes
 import functools
 import importlib
+import logging
 import os
 from typing import Any
+
+LOGGER = logging.getLogger("jaxtree")
 
 INTERFACE = 15
 """The version of the arguments of the kernel's functions that this package knows."""
@@ -15,14 +18,23 @@ INTERFACE = 15
 
 @functools.cache
 def load() -> ctypes.CDLL | None:
-    """Returns the kernel; None if it is not installed in the right version, or switched off by `JAXTREE_NATIVE=0`."""
+    """Returns the kernel; None if it is not installed in the right version, or switched off by `JAXTREE_NATIVE=0`.
+
+    One that the system cannot load, such as for want of a newer C++ library, is not there either, and the log says why.
+    """
     if os.environ.get("JAXTREE_NATIVE") == "0":
         return None
     try:
         package = importlib.import_module("jaxtree_native")
     except ImportError:
         return None
-    return ctypes.CDLL(str(package.LIBRARY)) if package.INTERFACE == INTERFACE else None
+    if package.INTERFACE != INTERFACE:
+        return None
+    try:
+        return ctypes.CDLL(str(package.LIBRARY))
+    except OSError as error:
+        LOGGER.warning("the kernel in C++ cannot be loaded, and trees grow without it: %s", error)
+        return None
 
 
 @functools.cache

@@ -158,7 +158,7 @@ def show(
     member: MemberOption = None,
     session: TableSession,
 ) -> None:
-    """Prints a tree as text, or writes it as a page for a browser; of an ensemble lists the members."""
+    """Prints a tree as text, or writes a model as a page for a browser; of an ensemble lists the members."""
     import jaxtree
 
     if html is None and (data is not None or title is not None):
@@ -169,9 +169,10 @@ def show(
     if html is None and tree is None and member is None and is_ensemble(estimator):
         print(_members_in_words(estimator))
         return
-    estimator = _member_of(estimator, member)
-    is_whole = html is not None and tree is None and hasattr(estimator, "raw_scores")
-    estimator = estimator if is_whole else _tree_of(estimator, tree)
+    if html is None or tree is not None or member is not None:
+        estimator = _member_of(estimator, member)
+    if html is None or tree is not None:
+        estimator = _tree_of(estimator, tree)
     if html is None:
         print(jaxtree.export_text(estimator, style=style))
         return

@@ -110,6 +110,7 @@ def test_show_prints_a_tree_and_a_tree_of_a_forest(run, patients, model):
     assert "2 trees: --tree 0 shows" in run("show", "f.jaxtree", status=1).stderr
     forest = jaxtree.load("f.jaxtree")
     assert run("show", "f.jaxtree", "--tree", "1").stdout == jaxtree.export_text(forest.estimators_[1]) + "\n"
+    assert "Error by number of trees" in run("show", "f.jaxtree", "--html", "-", "--data", patients).stdout
 
 
 def test_show_writes_a_page(run, patients, model):
