@@ -21,7 +21,7 @@ from jaxtree.growth.native import trees as native
 from jaxtree.search.budget import Budget
 from jaxtree.search.out_of_fold import make_yardstick
 from jaxtree.search.spaces import Range, Space
-from jaxtree.search.tuning import Task, tune
+from jaxtree.search.tuning import Task, find_ensemble
 from tests.marks import rest_is_slow
 
 EXTREMES = [(rate, 1.0, 1.0) for rate in (1e-3, 1e3, 1e30)]
@@ -191,9 +191,9 @@ class TestSearches:
         own = GradientBoostingRegressor(20, max_depth=3, max_bins=31)
         task = Task(own, X, y, None, splits, make_yardstick(None, y, of_classes=False))
         rates = Range(1e20, 1e30, True, False, 0.1)
-        tuned = tune(task, Space({"n_estimators": 20}, {"learning_rate": rates}, 3), Budget(600.0, settings=3))
+        tuned = find_ensemble(task, Space({"n_estimators": 20}, {"learning_rate": rates}, 3), Budget(600.0, settings=3))
         assert tuned.weights.tolist() == [1, 0, 0] and np.isfinite(tuned.predicted).all()
         assert np.isfinite(tuned.model.predict(X)).all() and np.isfinite(tuned.scores).all()
         worse = Space({"n_estimators": 20}, {"learning_rate": rates._replace(default=1e30)}, 3)
         with pytest.raises(TrainingError, match="none of 3 settings predicts finite numbers"):
-            tune(task, worse, Budget(600.0, settings=3))
+            find_ensemble(task, worse, Budget(600.0, settings=3))

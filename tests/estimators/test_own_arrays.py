@@ -21,6 +21,8 @@ def methods_of(estimator):
         own = inspect.getattr_static(type(estimator), name)
         if name.startswith("_") or name in NO_RESULTS or not inspect.isroutine(own):
             continue
+        if not hasattr(estimator, name):  # of other settings alone, or what other libraries have
+            continue
         parameters = inspect.signature(getattr(estimator, name)).parameters.values()
         asked = [own.name for own in parameters if own.default is own.empty and own.kind < own.VAR_POSITIONAL]
         if asked in (["X"], ["X", "levels"]):

@@ -97,7 +97,8 @@ def test_names_in_a_leaderboard_are_words():
 
 def test_the_page_is_that_of_the_command(classes):
     page = classes.to_html(title="mine & yours")
-    assert "mine &amp; yours" in page and 'id="settings"' in page and "<script" not in page
+    assert "<title>mine &amp; yours</title>" in page and "src=" not in page
+    assert "Ensemble, best setting" in page and "learning_rate" in page
 
 
 def test_a_seed_gives_the_same_again(classes):

@@ -48,7 +48,7 @@ class FoldIntervals(FoldResults):
     forest_: Forest
     loss_: BaseLoss
 
-    @available_if(lambda self: bool(self._folds("predict_interval")))
+    @available_if(lambda self: not hasattr(self, "_model") or bool(self._folds("predict_interval")))
     def predict_interval(self: Any, X: Any, *, coverage: float = 0.9, offset: Any = None) -> Float[np.ndarray, "row 2"]:
         """Returns the lower and the upper end of every row's interval, of a model with `early_stopping="folds"`.
 
@@ -66,7 +66,7 @@ class FoldIntervals(FoldResults):
             AttributeError: The model has no folds.
             InvalidInputError: The coverage is not allowed, or predictions are no numbers close to one target.
         """
-        folds = self.folds_
+        folds = self._folds("predict_interval")
         if not 0 < coverage < 1:
             raise InvalidInputError(f"coverage must be above 0 and below 1, got {coverage}")
         if not folds.residual.size:
