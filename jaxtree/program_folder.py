@@ -11,6 +11,7 @@ import importlib.metadata
 import logging
 import os
 import platform
+import re
 import stat
 import threading
 from pathlib import Path
@@ -22,6 +23,9 @@ LOGGER = logging.getLogger("jaxtree")
 LEAST_SECONDS = 0.1
 """Programs that took less are not kept: to compile them again takes as long as to read and trace them."""
 
+SILENT_SINCE = (0, 10, 2)
+"""The first jaxlib that reads a kept program of a processor without printing that it may not run there."""
+
 _LOCK = threading.Lock()
 
 
@@ -30,8 +34,8 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> Path:
 
     jaxtree calls this itself before it compiles its first program, unless JAX has a folder by then (the environment
     variable `JAX_COMPILATION_CACHE_DIR`, or `jax.config`), or its cache is off: by
-    `jax.config.update("jax_enable_compilation_cache", False)` or `JAX_ENABLE_COMPILATION_CACHE=false`. Call it
-    yourself, before the first fit, to name another folder. One that JAX has already stays.
+    `jax.config.update("jax_enable_compilation_cache", False)` or `JAX_ENABLE_COMPILATION_CACHE=false`, or jaxlib is
+    older than 0.10.2. Call it yourself, before the first fit, to name another folder. One that JAX has already stays.
 
     Args:
         folder: Where to keep the programs; `jaxtree/jaxlib-VERSION-PROCESSOR` in the user's cache folder if not given.
@@ -65,7 +69,7 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> Path:
 def keep_programs() -> None:
     """Enables the cache in the user's folder where nothing is said about it; leaves it off where that is not safe."""
     config = jax.config.values
-    if config["jax_compilation_cache_dir"] or not config["jax_enable_compilation_cache"]:
+    if config["jax_compilation_cache_dir"] or not config["jax_enable_compilation_cache"] or not _reads_silently():
         return
     try:
         belongs_to_user(default_folder())
@@ -108,6 +112,11 @@ def _processor() -> str:
         features = next(line for line in lines if line.startswith(("flags", "Features")))
         return f"{platform.machine()}-{hashlib.sha256(features.encode()).hexdigest()[:8]}"
     return platform.machine() or "processor"
+
+
+@functools.cache
+def _reads_silently() -> bool:
+    return tuple(map(int, re.findall(r"\d+", importlib.metadata.version("jaxlib"))[:3])) >= SILENT_SINCE
 
 
 @functools.cache

@@ -81,6 +81,14 @@ def test_without_a_place_nothing_is_kept_and_nothing_fails(without_folder, cache
         enable_compilation_cache()
 
 
+def test_a_jaxlib_that_prints_while_it_reads_keeps_nothing(without_folder, caches, monkeypatch):
+    for version, keeps in (("0.10.0", False), ("0.10.2", True), ("0.12.0.1", True)):
+        monkeypatch.setattr(program_folder.importlib.metadata, "version", lambda _, version=version: version)
+        program_folder._reads_silently.cache_clear()
+        assert program_folder._reads_silently() is keeps
+    program_folder._reads_silently.cache_clear()
+
+
 def test_a_home_that_is_missing_is_no_error(without_folder, monkeypatch):
     def no_home():
         raise RuntimeError("Could not determine home directory.")

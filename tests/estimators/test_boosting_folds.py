@@ -21,7 +21,10 @@ from jaxtree.tree.nodes import target_means
 from jaxtree.tree.predictor import Predictor
 from tests.marks import are_slow
 
-ROWS, FEW = 160, {"n_estimators": 12, "n_iter_no_change": 3, "min_samples_leaf": 5, "early_stopping": "folds", "cv": 4}
+ROWS, FEW = (
+    160,
+    {"n_estimators": 12, "n_iter_no_change": 3, "min_samples_leaf": 5, "early_stopping": "folds", "folds": 4},
+)
 RANDOM = np.random.default_rng(5)
 X = RANDOM.normal(size=(ROWS, 4))
 SIGNAL = X[:, 0] + X[:, 1] ** 2 + 0.3 * RANDOM.normal(size=ROWS)
@@ -109,8 +112,8 @@ def test_rows_in_another_order_with_their_folds_make_the_same_model():
     splits = list(KFold(4).split(X))
     place = np.argsort(order)
     moved = [(place[train], place[test]) for train, test in splits]
-    model = GradientBoostingRegressor(**FEW | {"cv": splits}).fit(X, SIGNAL)
-    other = GradientBoostingRegressor(**FEW | {"cv": moved}).fit(X[order], SIGNAL[order])
+    model = GradientBoostingRegressor(**FEW | {"folds": splits}).fit(X, SIGNAL)
+    other = GradientBoostingRegressor(**FEW | {"folds": moved}).fit(X[order], SIGNAL[order])
     np.testing.assert_allclose(model.predict(X), other.predict(X), rtol=1e-6)
     np.testing.assert_allclose(model.oof_predictions_[order], other.oof_predictions_, rtol=1e-5)
 
@@ -196,7 +199,7 @@ def test_groups_stay_together_and_repeats_are_averaged():
     for fold in range(4):
         held = folds.row[folds.first[fold] : folds.first[fold + 1]]
         assert not set(group[held]) & set(np.delete(group, held))
-    repeated = GradientBoostingRegressor(**FEW | {"cv": RepeatedKFold(n_splits=4, n_repeats=2, random_state=0)})
+    repeated = GradientBoostingRegressor(**FEW | {"folds": RepeatedKFold(n_splits=4, n_repeats=2, random_state=0)})
     repeated.fit(X, SIGNAL)
     assert len(repeated.folds_) == 8 and np.bincount(repeated.folds_.row).tolist() == [2] * ROWS
     assert np.isfinite(repeated.oof_predictions_).all()
@@ -219,9 +222,9 @@ def test_few_rows_rare_classes_and_constant_targets():
 @pytest.mark.parametrize(
     ("params", "fit", "words"),
     [
-        ({"cv": 1}, {}, "'cv' parameter"),
-        ({"cv": 161}, {}, "cv must be from 2 to 160, the number of rows, got 161"),
-        ({"cv": [(np.arange(3), np.arange(ROWS))]}, {}, "cv must hold out some of the 160 rows"),
+        ({"folds": 1}, {}, "'folds' parameter"),
+        ({"folds": 161}, {}, "folds must be from 2 to 160, the number of rows, got 161"),
+        ({"folds": [(np.arange(3), np.arange(ROWS))]}, {}, "folds must hold out some of the 160 rows"),
         ({"early_stopping": "fold"}, {}, "early_stopping"),
         ({"warm_start": True}, {}, "warm_start is for one model"),
         ({}, {"callbacks": [print]}, "callbacks are for one model"),

@@ -1,7 +1,10 @@
 """The law of measured rows: what a model is fitted to must tell it something; of what is measured each row counts."""
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import KFold
 
 from jaxtree import BoostSearchCV, GradientBoostingDistribution, GradientBoostingRegressor
@@ -47,9 +50,12 @@ def test_rows_without_counts_or_events_are_measured(name):
     held = {key: values[NOTHING] for key, values in extras.items()}
     fitted = model.fit(X, y, eval_set=[(X[NOTHING], y[NOTHING], held)], **extras)
     (losses,) = fitted.evals_result_["validation_0"].values()
-    score = fitted.score(X[NOTHING], y[NOTHING], **held)
-    assert np.isfinite(losses).all() and np.isfinite(score)
-    if name in ("cox", "negative_binomial"):
+    with warnings.catch_warnings():
+        # No pair of rows without events has an order.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        score = fitted.score(X[NOTHING], y[NOTHING], **held)
+    assert np.isfinite(losses).all() and np.isfinite(score) == (name != "cox")
+    if name == "negative_binomial":
         assert score == pytest.approx(-losses[-1], abs=1e-9)
     assert np.isfinite(fitted.refit(X[NOTHING], y[NOTHING], **held).predict(X)).all()
 

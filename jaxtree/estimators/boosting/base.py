@@ -73,6 +73,8 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
     _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
     _fixed_predictions: Callable[..., FixedPredictions]
     """What a loss predicts of outputs from scores and an offset."""
+    _measure: ClassVar[Callable[[BaseLoss, Sample, Any], float]] = staticmethod(score_of)
+    """What the loss says of rows with their scores."""
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: one target."""
@@ -199,7 +201,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
         predict = functools.partial(self._fixed_predictions, loss, outputs)
         seed = 0 if self.random_state is None else self.random_state
-        folds = divide(data, self.cv, seed) if self.early_stopping == FOLDS else ()
+        folds = divide(data, self.folds, seed) if self.early_stopping == FOLDS else ()
         return BoostingTask(data, loss, held, metrics, predict, features, is_ordered, self.seed(), earlier, folds)
 
     def _check_fit(self, together: bool) -> None:
@@ -352,7 +354,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
     def _score_of_rows(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:
         """Returns the score of rows by the loss."""
         rows = allowed_rows(self.loss_, read_known(self.outputs(), X, y, sample_weight, extras))
-        return score_of(self.loss_, rows, self._scores(rows.X))
+        return self._measure(self.loss_, rows, self._scores(rows.X))
 
     @part_by_part
     def _scores(self, X: Any) -> Float[np.ndarray, "row score"]:

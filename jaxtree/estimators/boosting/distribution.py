@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
-from jaxtree.estimators.boosting.responses import fixed_means
+from jaxtree.estimators.boosting.responses import fixed_means, likelihood_of
 from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.losses import distributions
@@ -61,6 +61,7 @@ class GradientBoostingDistribution(PredictsNumbers, BaseBoosting):
 
     _named_losses = DISTRIBUTIONS
     _fixed_predictions = staticmethod(fixed_means)
+    _measure = staticmethod(likelihood_of)
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: the score is a likelihood, of which nothing is known beforehand."""

@@ -87,11 +87,11 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         missing: Where rows go whose value is missing: "learn" (the branch that saves more) or "branch" (above all
             numbers, or a category of its own).
         early_stopping: Whether to stop when the loss of other rows is not better for `n_iter_no_change` rounds, and to
-            keep the trees until its least. With "folds" a model is made without every fold of `cv`, which judges it,
+            keep the trees until its least. With "folds" a model is made without every one of `folds`, which judges it,
             all in one program, and the fitted model is the mean of their scores: one sum of trees, for which no row is
             lost, and which knows predictions of every row by models that have not seen it.
         validation_fraction: The part of the rows that are set apart for that with True, if `fit` is given none.
-        cv: The folds of "folds": their number, "auto" (8), a splitter of scikit-learn, or its splits. Rows of a group
+        folds: With "folds", their number, "auto" (8), a splitter of scikit-learn, or its splits. Rows of a group
             stay together, and classes have their shares in every fold. Without a `random_state` they are the same in
             every fit.
         n_iter_no_change: Rounds without a better loss.

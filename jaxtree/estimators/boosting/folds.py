@@ -58,14 +58,14 @@ class FoldModel(NamedTuple):
     stop: Stop
 
 
-def divide(data: Dataset, cv: Any, seed: Any) -> list[Rows]:
+def divide(data: Dataset, folds: Any, seed: Any) -> list[Rows]:
     """Returns the rows that every fold holds out.
 
     Rows of a group stay together. Classes have their shares in every fold, and so have events and censored times.
 
     Args:
         data: The rows.
-        cv: A number of folds, "auto", a splitter of scikit-learn, or its splits.
+        folds: A number of folds, "auto", a splitter of scikit-learn, or its splits.
         seed: The seed of the order of the rows.
 
     Raises:
@@ -75,19 +75,19 @@ def divide(data: Dataset, cv: Any, seed: Any) -> list[Rows]:
     group, event = data.fields.get("group"), data.fields.get("event")
     strata = data.target[0] if len(data.num_classes) == 1 else event
     units = number if group is None else len(np.unique(group))
-    if isinstance(cv, str):
-        cv = min(USUAL_FOLDS, units)
-    if isinstance(cv, int | np.integer):
-        if not 2 <= cv <= units:
+    if isinstance(folds, str):
+        folds = min(USUAL_FOLDS, units)
+    if isinstance(folds, int | np.integer):
+        if not 2 <= folds <= units:
             what = "rows" if group is None else "groups"
-            raise InvalidInputError(f"cv must be from 2 to {units}, the number of {what}, got {cv}")
-        cv = _splitter(int(cv), group, strata, generator_of(seed))
-    if hasattr(cv, "split"):
+            raise InvalidInputError(f"folds must be from 2 to {units}, the number of {what}, got {folds}")
+        folds = _splitter(int(folds), group, strata, generator_of(seed))
+    if hasattr(folds, "split"):
         with warnings.catch_warnings():
             # A class of fewer rows than there are folds is in some of them.
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            cv = list(cv.split(np.zeros((number, 1)), strata if strata is not None else np.zeros(number), group))
-    return [_checked(test, number) for _, test in cv]
+            folds = list(folds.split(np.zeros((number, 1)), strata if strata is not None else np.zeros(number), group))
+    return [_checked(test, number) for _, test in folds]
 
 
 def _splitter(number: int, group: Any, strata: Any, generator: np.random.RandomState) -> Any:
@@ -104,7 +104,8 @@ def _checked(test: Any, number: int) -> Rows:
     rows = np.asarray(test)
     rows = np.flatnonzero(rows) if rows.dtype == bool else np.sort(rows)
     if not 0 < len(rows) < number or rows[0] < 0 or rows[-1] >= number:
-        raise InvalidInputError(f"cv must hold out some of the {number} rows of weight, not all, got {len(rows)} rows")
+        what = f"some of the {number} rows of weight, not all"
+        raise InvalidInputError(f"folds must hold out {what}, got {len(rows)} rows")
     return rows
 
 

@@ -99,7 +99,7 @@ class BoostingParameters(EncodingParameters):
     missing: Annotated[str, Words({"learn", "branch"})] = "learn"
     early_stopping: Annotated[bool | str, "boolean", Words({FOLDS})] = False
     validation_fraction: Annotated[float, PART] = 0.1
-    cv: Annotated[Any, whole(2), AUTO, "cv_object"] = "auto"
+    folds: Annotated[Any, whole(2), AUTO, "cv_object"] = "auto"
     n_iter_no_change: Annotated[int, whole(1)] = 10
     tol: Annotated[float, AT_LEAST_0] = 0.0
     warm_start: Annotated[bool, "boolean"] = False

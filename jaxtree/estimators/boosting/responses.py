@@ -1,7 +1,7 @@
 """How scores become predictions: of classes their probabilities, of numbers what the loss predicts."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,11 @@ def score_of(loss: BaseLoss, rows: Sample, scores: Scores) -> float:
     """
     if is_of_times(loss):
         return concordance_of(loss, rows, with_offset(loss, scores, rows.fields.get("offset")))
+    return likelihood_of(loss, rows, scores)
+
+
+def likelihood_of(loss: BaseLoss, rows: Sample, scores: Scores) -> float:
+    """Returns minus the mean loss of rows, which is the mean log likelihood where the loss is one of a distribution."""
     return -mean_loss(loss, scores, rows)
 
 
@@ -88,14 +93,15 @@ def fixed_numbers(loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any 
     numbers = numbers_of(loss, with_offset(loss, scores, offset))
     predicted, score_by = numbers[:, 0] if outputs.is_vector and numbers.shape[1] == 1 else numbers, None
     if scores_by_loss(loss, outputs.number):
-        score_by = functools.partial(_score_of_table, loss, outputs, scores)
+        score_by = functools.partial(_score_of_table, score_of, loss, outputs, scores)
     return FixedNumbers(predicted, score_by, name_of_score(loss, outputs.number))
 
 
 def fixed_means(loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any = None) -> FixedNumbers:
     """Returns the first number that a loss predicts, of distributions the mean."""
     means = numbers_of(loss, with_offset(loss, scores, offset))[:, 0]
-    return FixedNumbers(means, functools.partial(_score_of_table, loss, outputs, scores), "mean log likelihood")
+    score_by = functools.partial(_score_of_table, likelihood_of, loss, outputs, scores)
+    return FixedNumbers(means, score_by, "mean log likelihood")
 
 
 def fixed_ranks(
@@ -126,7 +132,14 @@ def ndcg_of_table(
 
 
 def _score_of_table(
-    loss: BaseLoss, outputs: Outputs, scores: Scores, X: Any, y: Any, sample_weight: Any, fields: Mapping[str, Any]
+    measure: Callable[[BaseLoss, Sample, Scores], float],
+    loss: BaseLoss,
+    outputs: Outputs,
+    scores: Scores,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    fields: Mapping[str, Any],
 ) -> float:
-    """Returns the score of rows of known scores."""
-    return score_of(loss, allowed_rows(loss, read_known(outputs, X, y, sample_weight, fields)), scores)
+    """Returns what a measure says of rows of known scores."""
+    return measure(loss, allowed_rows(loss, read_known(outputs, X, y, sample_weight, fields)), scores)
