@@ -213,7 +213,6 @@ ATTRIBUTES = {
     **dict.fromkeys(("save_model", "export_model"), "it is save(path) here"),
     "load_model": "it is jaxtree.load(path) here",
     "n_features_": "it is n_features_in_ here",
-    "objective_": "it is loss_ here",
     "intercept_": "it is start_ here",
     "shrink": "it is first(number) here",
     "staged_decision_function": "it is staged_scores here",
