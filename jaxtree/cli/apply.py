@@ -158,7 +158,7 @@ def show(
     member: MemberOption = None,
     session: TableSession,
 ) -> None:
-    """Prints a tree as text, or writes a model as a page for a browser; of an ensemble lists the members."""
+    """Prints a tree, or writes a model as a page for a browser; of an ensemble lists the members."""
     import jaxtree
 
     if html is None and (data is not None or title is not None):

@@ -80,6 +80,7 @@ def test_survival_times_are_searched(run, lives):
     assert f"{np.mean(scores):.4f} ± {np.std(scores):.4f}  loss={model.loss}" in done.stdout
 
 
+@pytest.mark.slow
 def test_groups_are_ranked_and_stay_whole(run, queries):
     run("fit", queries, "-t", "rel", "--group", "query", "-a", "ranking", *FEW, "-o", "m", "--quiet")
     model, table = jaxtree.load("m"), pd.read_csv(queries)

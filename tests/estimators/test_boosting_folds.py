@@ -128,6 +128,7 @@ def test_rows_without_weight_are_those_that_are_not_there():
     assert np.isnan(model.oof_predictions_[::5]).all() and (model.folds_.row % 5 != 0).all()
 
 
+@pytest.mark.slow
 def test_what_is_not_one_program_is_the_lone_models_too():
     word = np.array([f"word {number % 23}" for number in range(ROWS)])
     table = {"number": X[:, 0], "word": word}
@@ -205,6 +206,7 @@ def test_groups_stay_together_and_repeats_are_averaged():
     assert np.isfinite(repeated.oof_predictions_).all()
 
 
+@pytest.mark.slow
 def test_few_rows_rare_classes_and_constant_targets():
     few = GradientBoostingRegressor(early_stopping="folds").fit(X[:20], SIGNAL[:20])
     assert len(few.folds_) == 8

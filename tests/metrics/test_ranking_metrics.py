@@ -30,6 +30,7 @@ def of_groups(measure, target, **more):
     return measure(target, score, group=np.arange(60) // 12, **more), score.reshape(5, 12), target.reshape(5, 12)
 
 
+@pytest.mark.slow
 def test_measures_are_those_of_the_losses():
     assert ndcg(RELEVANCE, SCORE, group=GROUP, sample_weight=WEIGHT) == pytest.approx(
         of_loss(ranking.ndcg(), RELEVANCE), abs=1e-12

@@ -137,6 +137,7 @@ def test_numbers_have_their_residuals():
     assert sum(told["cards"]["residuals"]["charts"]["0"]["series"][0]["y"]) == 300
 
 
+@pytest.mark.slow
 def test_distributions_say_how_many_targets_their_intervals_hold():
     model = GradientBoostingDistribution(**FEW).fit(X, NUMBER)
     told = told_by(to_html(model, X, NUMBER))
@@ -162,6 +163,7 @@ def test_survival_has_concordance_and_kaplan_and_meier_s_curves():
     assert sum(series["kind"] == "steps" for series in chart["series"]) == 4
 
 
+@pytest.mark.slow
 def test_ranks_have_the_gain_of_every_group():
     group, target = np.arange(300) // 10, np.digitize(X["tall"], [-0.5, 0.5])
     model = GradientBoostingRanker(**FEW).fit(X, target, group=group)
@@ -181,6 +183,7 @@ def test_a_forest_has_its_own_curve_and_rows_out_of_bag():
     assert curves["training rows"][0] == pytest.approx(1 - forest.estimators_[0].score(X, Y), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of_classes", [True, False])
 def test_an_ensemble_has_its_members(of_classes):
     kind, blank = BoostedEnsembleRegressor, GradientBoostingRegressor
@@ -234,6 +237,7 @@ def test_without_targets_a_page_has_all_but_how_right_it_is(model):
         to_html(model, X_val=X)
 
 
+@pytest.mark.slow
 def test_rows_of_one_class_and_one_row_have_a_page(model):
     told = told_by(to_html(model, X[Y == "low"], Y[Y == "low"], X_val=X[:1], y_val=["another"]))
     assert "No curve" in told["cards"]["roc"]["charts"]["0,0"]["caption"]

@@ -16,7 +16,7 @@ def figures_are_closed():
     pyplot.close("all")
 
 
-FAST = {"long_words", "signs"}
+FAST = {"signs"}
 
 
 @pytest.mark.parametrize("name", [own if own in FAST else pytest.param(own, marks=pytest.mark.slow) for own in TABLES])

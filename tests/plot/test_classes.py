@@ -40,6 +40,7 @@ def test_curves_are_those_of_scikit_learn():
         assert words[place] == f"{name}, area {area:.3f}"
 
 
+@pytest.mark.slow
 def test_two_classes_have_one_curve():
     model = example("boosted")
     ax = plot_roc(model, TABLE, CLASS == "low")

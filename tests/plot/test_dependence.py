@@ -13,6 +13,7 @@ import jaxtree
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.plot import plot_dependence
 from tests.examples import dates_table, example, mixed_numbers, mixed_table
+from tests.marks import rest_is_slow
 
 TABLE = mixed_table()
 
@@ -29,7 +30,7 @@ def changed(table, column, value):
     return other if other[column].dtype == table[column].dtype else other.astype({column: table[column].dtype})
 
 
-@pytest.mark.parametrize("name", ["regression", "boosted_counts", "soft_regression", "forest_regression"])
+@pytest.mark.parametrize("name", rest_is_slow(["boosted_counts", "regression", "soft_regression", "forest_regression"]))
 def test_the_curve_is_the_mean_prediction(name):
     model, table = example(name), TABLE
     if name == "boosted_counts":

@@ -34,7 +34,7 @@ OTHER_PARAMETERS = {
 SEARCHED = [name for name in unfitted() if name != "cart_outputs"]
 """Several targets of classes have no score in scikit-learn."""
 
-FAST = ("cart", "forest", "boosted_ranker", "soft")
+FAST = ("cart", "forest")
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -106,6 +106,7 @@ def test_training_scores_several_metrics_and_draws():
     assert own.best_params_ == theirs.best_params_ and set(own.scorer_) == set(theirs.scorer_)
 
 
+@pytest.mark.slow
 def test_groups_stay_whole_and_every_row_keeps_its_own():
     folds = list(GroupKFold(3).split(X, groups=QUERY))
     search = SearchCV(ranker(), DEPTHS, cv=3).fit(X, RELEVANCE, group=QUERY)
@@ -141,6 +142,7 @@ def test_measures_of_order_by_name_beside_those_of_scikit_learn():
     assert search.score(X, relevant, group=QUERY) == mean_reciprocal_rank(relevant, search.predict(X), group=QUERY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", are_slow(["cox", "accelerated_failure_time"], "accelerated_failure_time"))
 def test_survival_times_by_name_by_default_and_structured(loss):
     model = cox().set_params(loss=loss)

@@ -132,6 +132,7 @@ def test_numbers_and_parameters_of_the_estimator_are_kept():
     np.testing.assert_allclose(search.best_score_, -np.abs(known - NUMBERS).mean(), rtol=0.02)
 
 
+@pytest.mark.slow
 def test_weights_count_in_the_fits():
     array = FRAME.select_dtypes("number").to_numpy(float)
     light = np.where(WORDS[0] == WORDS, 1e-3, 1.0)
@@ -149,6 +150,7 @@ def test_groups_stay_together():
         tune(FRAME, WORDS, groups=groups, **QUICK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "name"), [("absolute_error", "mean_absolute_error"), ("poisson", "mean_poisson_deviance")]
 )
