@@ -5,11 +5,11 @@ from typing import Any, ClassVar, Self
 from jaxtree import forks
 from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.files.registry import KeptInFiles
-from jaxtree.search.base import BaseSettingsSearch
+from jaxtree.search.base import SettingsSearchCV
 from jaxtree.search.evaluation import Results, fit_alone
 
 
-class PlainSearchCV(BaseSettingsSearch):
+class PlainSearchCV(SettingsSearchCV):
     """A search that fits one setting after another, as scikit-learn's does.
 
     Args:
@@ -20,32 +20,9 @@ class PlainSearchCV(BaseSettingsSearch):
 
     _estimators = (KeptInFiles,)
     _parameter_constraints: ClassVar[dict] = {
-        **BaseSettingsSearch._parameter_constraints,
+        **SettingsSearchCV._parameter_constraints,
         "estimator": [*_estimators],
-        "return_train_score": ["boolean"],
     }
-
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        cv: Any,
-        scoring: Any,
-        refit: Any,
-        error_score: Any,
-        return_train_score: bool,
-        n_iter: int | None,
-        random_state: Any,
-        verbose: int,
-    ):
-        super().__init__(
-            estimator, scoring=scoring, refit=refit, cv=cv, error_score=error_score,
-            return_train_score=return_train_score, verbose=verbose,
-        )  # fmt: skip
-        self.param_grid = param_grid
-        self.n_iter = n_iter
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Scores every setting, and fits the best one on all rows; see `SearchCV.fit`."""

@@ -162,6 +162,37 @@ class BaseSettingsSearch(Shown, BaseSearchCV):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
+class SettingsSearchCV(BaseSettingsSearch):
+    """A search over a grid or distributions of settings, with the arguments of `SearchCV`."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        **BaseSettingsSearch._parameter_constraints,
+        "return_train_score": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        refit: Any = True,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        n_iter: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            estimator, scoring=scoring, refit=refit, cv=cv, error_score=error_score,
+            return_train_score=return_train_score, verbose=verbose,
+        )  # fmt: skip
+        self.param_grid = param_grid
+        self.n_iter = n_iter
+        self.random_state = random_state
+
+
 def even_out(scores: Float[np.ndarray, " setting"]) -> Float[np.ndarray, " setting"]:
     """Makes scores equal that differ only by rounding, so that rounding decides no rank."""
     known = np.flatnonzero(np.isfinite(scores))

@@ -1,8 +1,6 @@
 """One search over every estimator of jaxtree, which shares what settings and folds have in common."""
 
-from typing import Any, ClassVar, Self
-
-import numpy as np
+from typing import Any, Self
 
 from jaxtree import forks
 from jaxtree.errors import InvalidInputError
@@ -11,7 +9,7 @@ from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.search.alone import PlainSearchCV
-from jaxtree.search.base import BaseSettingsSearch
+from jaxtree.search.base import SettingsSearchCV
 from jaxtree.search.boost_search import BoostSearchCV
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE
 from jaxtree.search.tree_search import TreeSearchCV
@@ -20,7 +18,7 @@ OPTIONS = (*("cv", "scoring", "refit", "error_score", "return_train_score", "n_i
 """The arguments of every search beside the estimator and its settings."""
 
 
-class SearchCV(BaseSettingsSearch):
+class SearchCV(SettingsSearchCV):
     """Cross-validated search over any estimator of jaxtree, with the results of `sklearn.model_selection.GridSearchCV`.
 
     The scores and the winner are those of `GridSearchCV` on the same folds, with `n_iter` those of
@@ -57,6 +55,7 @@ class SearchCV(BaseSettingsSearch):
             estimator's.
 
     Example: survival times, scored by the concordance index on folds that keep the event of every row.
+        >>> import numpy as np
         >>> from jaxtree import GradientBoostingRegressor
         >>> rng = np.random.default_rng(0)
         >>> X, event = rng.normal(size=(120, 2)), rng.random(120) < 0.7
@@ -68,32 +67,6 @@ class SearchCV(BaseSettingsSearch):
     """
 
     _estimators = (KeptInFiles,)
-    _parameter_constraints: ClassVar[dict] = {
-        **BaseSettingsSearch._parameter_constraints,
-        "return_train_score": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        refit: Any = True,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        n_iter: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            estimator, scoring=scoring, refit=refit, cv=cv, error_score=error_score,
-            return_train_score=return_train_score, verbose=verbose,
-        )  # fmt: skip
-        self.param_grid = param_grid
-        self.n_iter = n_iter
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Scores every setting, and fits the best one on all rows.

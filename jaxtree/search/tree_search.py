@@ -2,20 +2,18 @@
 
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from jaxtree import forks
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.base import BaseTree
-from jaxtree.search.base import BaseSettingsSearch
+from jaxtree.search.base import SettingsSearchCV
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE
 from jaxtree.search.evaluation import Results, evaluate
 from jaxtree.search.forest_folds import evaluate_forests
 
 
-class TreeSearchCV(BaseSettingsSearch):
+class TreeSearchCV(SettingsSearchCV):
     """Cross-validated search that grows once a fold and scores every setting as a mask.
 
     The scores and the winner are those of `sklearn.model_selection.GridSearchCV` on the same folds, with `n_iter` those
@@ -69,30 +67,8 @@ class TreeSearchCV(BaseSettingsSearch):
 
     _estimators = (BaseTree, BaseForest)
     _parameter_constraints: ClassVar[dict] = {
-        **BaseSettingsSearch._parameter_constraints, "estimator": [*_estimators], "return_train_score": ["boolean"],
+        **SettingsSearchCV._parameter_constraints, "estimator": [*_estimators],
     }  # fmt: skip
-
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        refit: Any = True,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        n_iter: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            estimator, scoring=scoring, refit=refit, cv=cv, error_score=error_score,
-            return_train_score=return_train_score, verbose=verbose,
-        )  # fmt: skip
-        self.param_grid = param_grid
-        self.n_iter = n_iter
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Scores every setting, and fits the best one on all rows.
