@@ -73,7 +73,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
     _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
     _fixed_predictions: Callable[..., FixedPredictions]
     """What a loss predicts of outputs from scores and an offset."""
-    _measure: ClassVar[Callable[[BaseLoss, Sample, Any], float]] = staticmethod(score_of)
+    _measure: Callable[[BaseLoss, Sample, Any], float] = staticmethod(score_of)
     """What the loss says of rows with their scores."""
 
     def __sklearn_tags__(self):
