@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 from jax import Device as _Device
 from jax.core import Tracer
-from jaxtyping import Float, Int, Real, UInt32
+from jaxtyping import Float, Float64, Int, Real, UInt32
 
 if TYPE_CHECKING:
     AnyArray: TypeAlias = Any
@@ -61,3 +61,13 @@ def mix(number: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
 def child_hash(parent: UInt32[Array, "*shape"], branch: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
     """Returns a node's hash from its parent's and its branch: it depends on the path from the root alone."""
     return mix(parent + branch + jnp.uint32(1))
+
+
+def near_normal(seed: UInt32[Array, "*shape"]) -> Float64[Array, "*shape"]:
+    """Returns numbers of mean 0 and deviation 1, which are near normal ones: each is the sum of four uniform ones.
+
+    They are whole numbers times a constant, and so the same on every device.
+    """
+    following = mix(seed + jnp.uint32(0x9E3779B9))
+    total = sum((part & 0xFFFF) + (part >> 16) for part in (seed, following))
+    return (total.astype(jnp.float64) - 2 * 65535.0) / (65536 / 3**0.5)

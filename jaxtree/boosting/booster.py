@@ -280,6 +280,8 @@ def _prepare(
     rules = Rules(objective, learner.missing, counts_rows=learner.counts_rows)
     rules = shrinkage.column_fractions.rules(rules)
     limits = learner.limits._replace(parameters=Penalties(shrinkage.l2, shrinkage.l1, shrinkage.max_step))
+    if shrinkage.score_noise > 0:
+        rules = rules._replace(draws_scores=True)
     if shrinkage.max_leaf_nodes is not None:
         rules = rules._replace(grows_best_first=True)
         limits = limits._replace(max_leaf_nodes=shrinkage.max_leaf_nodes)

@@ -170,7 +170,9 @@ def _loosest(members: Sequence[Member]) -> Shrinkage:
     fractions = zip(*(member.shrinkage.column_fractions for member in members), strict=True)
     is_cut = any(member.shrinkage.max_leaf_nodes is not None for member in members)
     return Shrinkage(
-        column_fractions=ColumnFractions(*map(min, fractions)), max_leaf_nodes=NO_LIMIT if is_cut else None
+        column_fractions=ColumnFractions(*map(min, fractions)),
+        score_noise=max(member.shrinkage.score_noise for member in members),
+        max_leaf_nodes=NO_LIMIT if is_cut else None,
     )
 
 
@@ -190,6 +192,8 @@ def _rates(call: Call, members: Sequence[Member]) -> list[Rates]:
         rates = rates._replace(units=call.loss.units(start))
         if draws_columns and rates.num_columns is None:
             rates = rates._replace(num_columns=np.int32(len(call.prepared.num_codes)))
+        if call.plan.rules.draws_scores:
+            rates = rates._replace(score_noise=np.float64(own.score_noise))
         all_rates.append(rates)
     return all_rates
 

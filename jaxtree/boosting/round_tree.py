@@ -38,6 +38,9 @@ DIGITS = 23
 """Binary digits of a derivative after the first one: those of numbers of 32 bits."""
 
 
+MOST_MOVED = 700.0
+"""How far scores have moved at most, of which the exponential is a number."""
+
 MOST_SIZE = 2.0**479
 """The greatest size of a derivative or a score. Sums over 2**31 rows of such derivatives have squares that are numbers,
 so that gains are; and so have predictions that are such scores."""
@@ -73,6 +76,7 @@ class Rates(NamedTuple):
         penalties: The penalties of steps.
         limits: The limits of the trees.
         num_columns: The number of columns that a tree draws; None for all.
+        score_noise: The noise on the scores of features before any round; None for none.
         units: The units of the scores' steps, see `BaseLoss.units`; None where all are 1.
     """
 
@@ -86,6 +90,7 @@ class Rates(NamedTuple):
     penalties: Penalties
     limits: Limits
     num_columns: Int32[AnyArray, ""] | None
+    score_noise: Float[AnyArray, ""] | None = None
     units: Float[AnyArray, " score"] | None = None
 
 
@@ -95,6 +100,7 @@ def grow_tree(
     scores: Float[Array, "score row"],
     rates: Rates,
     learning_rate: Float[Array, ""],
+    number: Int32[Array, ""],
     seed: UInt32[Array, ""],
     *,
     plan: Plan,
@@ -110,10 +116,11 @@ def grow_tree(
     within = native_rows.are_within if plan.is_native else are_within
     strange = [(~within(part, MOST_SIZE)).astype(jnp.int32) for part in derivatives]
     is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
-    noise, number = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
+    noise, drawn = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
     l2 = _penalty_of_draws(derivatives, rows, rates, plan, loss)
-    drawn_from = RowsToDraw(rows.weight > 0, number, derivatives, l2, plan.devices)
+    drawn_from = RowsToDraw(rows.weight > 0, drawn, derivatives, l2, plan.devices)
     is_used, factor = rates.sample.draw(drawn_from)
+    score_noise = _score_noise(derivatives, rows, rates, learning_rate * number, plan)
     if factor is not None:
         factor = lax.optimization_barrier(factor.astype(rows.weight.dtype))
         rows = rows._replace(weight=rows.weight * factor)
@@ -122,7 +129,8 @@ def grow_tree(
     # Growth asks for a part of the root's weight.
     weight = exact_sum(curvature, is_used, plan.devices, is_native=plan.is_native)
     prepared = prepared if rates.num_columns is None else draw_columns(prepared, rates.num_columns, seed)
-    limits = rates.limits._replace(min_impurity_decrease=(rates.least_gain / jnp.where(weight > 0, weight, 1))[None])
+    least = rates.least_gain / jnp.where(weight > 0, weight, 1)
+    limits = rates.limits._replace(min_impurity_decrease=least[None], score_noise=score_noise[None])
     grown, of_row = grow_to_leaves(
         prepared._replace(
             target=jnp.concatenate([curvature, _of_one_spread(derivatives.gradient, loss), noise[None]]),
@@ -156,6 +164,26 @@ def _penalty_of_draws(
         for part in (derivatives.gradient, curvature)
     ]
     return rates.penalties.l2 * safe_divide(*squares)
+
+
+def _score_noise(
+    derivatives: Derivatives, rows: ScoredRows, rates: Rates, moved: Float[Array, ""], plan: Plan
+) -> Float[Array, ""]:
+    r"""The deviation of the noise on roots of savings, which fades as CatBoost's does: by $n / (n + e^m)$.
+
+    Here n is the weight of all rows, and m how far scores have moved: the number of rounds times the learning rate.
+    What a column that tells nothing saves is half of a squared normal number times $\sum g^2 / \sum h$.
+    """
+    if rates.score_noise is None:
+        return jnp.zeros(())
+    is_there, weight = rows.weight > 0, rows.weight.astype(jnp.float64)
+    total = functools.partial(exact_sum, is_used=is_there, devices=plan.devices, is_native=plan.is_native)
+    curvature, gradient = (part.astype(jnp.float64) for part in (_curvatures(derivatives, plan), derivatives.gradient))
+    squares = total(safe_divide(jnp.square(gradient), jnp.broadcast_to(weight, gradient.shape)))
+    of_each = total(curvature) * (len(gradient) / len(curvature))
+    rows_there = total(weight[None])
+    fading = safe_divide(rows_there, rows_there + jnp.exp(jnp.minimum(moved, MOST_MOVED)))
+    return rates.score_noise * fading * jnp.sqrt(safe_divide(squares, 2 * of_each))
 
 
 def _split_at_codes(tree: Tree, prepared: Prepared) -> Tree:

@@ -160,12 +160,12 @@ def make_round(
     grow = functools.partial(grow_tree, plan=plan, loss=loss)
     before = state.kept
     if rates.dropping is None:
-        leaves, is_finite = grow(prepared, rows, state.scores, rates, learning_rate, seed)
+        leaves, is_finite = grow(prepared, rows, state.scores, rates, learning_rate, state.round, seed)
         tree = counted = leaves.tree
     else:
         tables = (rows.codes, *(own.codes for own in evaluations))
         state, dropped = take_out(state, tables, rates.dropping, rates.seed)
-        leaves, is_finite = grow(prepared, rows, state.scores, rates, learning_rate, seed)
+        leaves, is_finite = grow(prepared, rows, state.scores, rates, learning_rate, state.round, seed)
         tree = leaves.tree
         state, counted = put_back(state, dropped, tree, learning_rate)
     steps = _changes(counted).astype(state.scores.dtype)

@@ -29,6 +29,8 @@ class Shrinkage(NamedTuple):
         least_gain: The least loss that a split must save: half of the gamma of XGBoost.
         sample: How the rows of every tree are drawn.
         column_fractions: The parts of the columns that are drawn for trees, levels and nodes.
+        score_noise: The noise on the scores of features among which a node chooses, in deviations of the score of a
+            column that tells nothing; it fades as scores move: random strength of CatBoost.
         dropping: How trees are dropped for a round (DART); None where none are. The trees of all rounds then stay on
             the device.
         max_leaf_nodes: The most leaves of a tree, which then grows best-first within the limits; None for any.
@@ -43,6 +45,7 @@ class Shrinkage(NamedTuple):
     least_gain: float = 0.0
     sample: Sample = Uniform()
     column_fractions: ColumnFractions = ColumnFractions()
+    score_noise: float = 0.0
     dropping: Dropping | None = None
     max_leaf_nodes: int | None = None
     patience: int = NO_PATIENCE
@@ -67,6 +70,7 @@ def rates_of(shrinkage: Shrinkage, prepared: Prepared, num_rounds: int, seed: in
         penalties=Penalties(*(np.float64(x) for x in (shrinkage.l2, shrinkage.l1, shrinkage.max_step))),
         limits=prepared.limits,
         num_columns=shrinkage.column_fractions.of_trees(prepared),
+        score_noise=np.float64(shrinkage.score_noise) if shrinkage.score_noise > 0 else None,
     )
 
 

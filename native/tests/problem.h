@@ -47,7 +47,7 @@ struct Problem {
     level.rules.additions = {{-1, 0, 0}, {-1, 1, 1}};
     level.rules.leaf_weight = &leaf_weight;
     level.rules.leaf_rows = level.rules.most_features = &none;
-    level.rules.mdl_correction = level.rules.num_declared_classes = &no_number;
+    level.rules.mdl_correction = level.rules.num_declared_classes = level.rules.score_noise = &no_number;
     level.rules.parameters = penalties;
     level.rules.num_parameters = 3;
     limits = {&max_depth, &none, &leaf_weight, &no_number, &no_number, nullptr};

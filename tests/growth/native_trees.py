@@ -8,6 +8,7 @@ import pytest
 
 from jaxtree import criteria
 from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, grow
+from jaxtree.growth.inputs.bundles import has_seeds
 from jaxtree.growth.loop import prepare
 from jaxtree.growth.loop.on_host import grow_on_host, stays_on_host
 from jaxtree.growth.native import trees as native
@@ -44,7 +45,7 @@ def arguments(
     of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
     counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, draws_ties=False, num_roots=1,
     max_depth=99, selection=Selection.GAIN, monotone=None, newton=None, penalties=(),
-    sets=None, level_features=None, max_leaf_nodes=None, num_rare=0,
+    sets=None, level_features=None, max_leaf_nodes=None, num_rare=0, score_noise=0.0,
 ):  # fmt: skip
     """The table of a case, and how it is grown: `grow` has these arguments."""
     rng = np.random.default_rng(7)
@@ -76,10 +77,10 @@ def arguments(
         newton or objective, missing,
         counts_rows=counts_rows, samples_features=max_features is not None, samples_thresholds=draws_thresholds,
         draws_ties=draws_ties, selection=selection, samples_levels=level_features is not None,
-        grows_best_first=max_leaf_nodes is not None,
+        grows_best_first=max_leaf_nodes is not None, draws_scores=score_noise > 0,
     )  # fmt: skip
     most = {"max_features": max_features or len(kinds), "level_features": level_features or len(kinds)}
-    limits = Limits(max_depth, min_samples_leaf=3, parameters=penalties, **most)
+    limits = Limits(max_depth, min_samples_leaf=3, parameters=penalties, score_noise=score_noise, **most)
     if max_leaf_nodes is not None:
         limits = limits._replace(max_leaf_nodes=max_leaf_nodes)
     capacity = 2**15 if max_leaf_nodes is None else 128 * num_roots
@@ -118,8 +119,7 @@ def on_host(**case):
     """The tree of a case, grown by the kernel without XLA."""
     data, features, limits, rules, sizes = arguments(**case)
     assert stays_on_host(rules)
-    draws = rules.samples_features or rules.samples_levels or rules.samples_thresholds or rules.draws_ties
-    key = jax.random.key(3) if draws else None
+    key = jax.random.key(3) if has_seeds(rules) else None
     growth = grow_on_host(data, features, limits, rules, sizes, key=key)
     assert growth.complete and all(type(field) is np.ndarray for field in jax.tree.leaves(growth.tree))
     return growth.tree

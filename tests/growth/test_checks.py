@@ -64,7 +64,10 @@ WRONG_TYPES = {
     ("limits", "max_features"): (0.5,),
     ("limits", "parameters"): (None, "1", ("1",), [1.0]),
     **{("rules", name): (1, None, "yes") for name in ("counts_rows", "samples_features", "samples_levels")},
-    **{("rules", name): (1, None, "yes") for name in ("samples_thresholds", "draws_ties", "grows_best_first")},
+    **{
+        ("rules", name): (1, None, "yes")
+        for name in ("samples_thresholds", "draws_ties", "draws_scores", "grows_best_first")
+    },
     **{("sizes", name): (2.0, "2", True) for name in Sizes._fields},
 }
 WRONG_SHAPES = {

@@ -38,6 +38,22 @@ CASES = {
         "newton": Newton(needs_wide_sums=True),
         "penalties": Penalties(),
     },
+    "newton, drawn scores": {
+        "kinds": MIXED,
+        "num_rows": 2000,
+        "newton": Newton(),
+        "penalties": Penalties(),
+        "score_noise": 2.0,
+    },
+    "newton, drawn scores in row order": {
+        "kinds": THRESHOLDS,
+        "num_bins": 256,
+        "num_rows": 20_000,
+        "max_features": 5,
+        "newton": Newton(2, 2),
+        "penalties": Penalties(),
+        "score_noise": 4.0,
+    },
     "newton, several scores": {"kinds": MIXED, "num_rows": 2000, "newton": Newton(3, 3), "penalties": Penalties()},
     "newton, one curvature": {"kinds": MIXED, "num_rows": 2000, "newton": Newton(3), "penalties": Penalties(l1=1.0)},
     "newton, rows counted": {

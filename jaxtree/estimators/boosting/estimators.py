@@ -75,6 +75,9 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         colsample_bytree: The part of the columns, drawn anew for every tree, that it is grown on.
         colsample_bylevel: The part of these, drawn anew for every level of a tree, that its nodes may split by.
         colsample_bynode: The part of these, drawn anew for every node, that it looks at.
+        random_strength: The noise on the scores of columns among which a node chooses, in deviations of what a column
+            that tells nothing would score (CatBoost's random strength): other columns than the best are tried, too. It
+            fades as the rounds, times the learning rate, pass the logarithm of the number of rows.
         hessian: Of several classes: "diagonal", or "full" for steps with the whole matrix of second derivatives.
         class_weight: Factors of classes in a dict, or "balanced".
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the score may go as the column rises.

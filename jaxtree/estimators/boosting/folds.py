@@ -147,7 +147,8 @@ def _is_alone(task: BoostingTask, config: BoostingConfig) -> bool:
 
 
 def _seed_of(task: BoostingTask, fold: int) -> int:
-    return (task.seed + fold) % 2**31
+    """The seed of a model: draws of rounds follow from sums of a seed and a round, so that seeds must lie far apart."""
+    return int(np.random.SeedSequence((task.seed, fold)).generate_state(1)[0])
 
 
 def _made_together(

@@ -93,6 +93,7 @@ class BoostingParameters(EncodingParameters):
     colsample_bytree: Annotated[float, PART_ABOVE_0] = 1.0
     colsample_bylevel: Annotated[float, PART_ABOVE_0] = 1.0
     colsample_bynode: Annotated[float, PART_ABOVE_0] = 1.0
+    random_strength: Annotated[float, AT_LEAST_0] = 0.0
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
     categorical_splits: Annotated[str, Words({"auto", "ordered", "subset", "one_vs_rest", "multiway"})] = "auto"
@@ -168,6 +169,7 @@ class BoostingParameters(EncodingParameters):
             max_step=self.max_delta_step or np.inf,
             least_gain=self.gamma,
             sample=self._sample(),
+            score_noise=self.random_strength,
             dropping=Dropping(self.drop_rate, self.skip_drop) if self.drop_rate > 0 else None,
             max_leaf_nodes=self._leaf_limit(),
             column_fractions=self.column_fractions,
@@ -177,7 +179,7 @@ class BoostingParameters(EncodingParameters):
 
     def seed(self) -> int:
         """Returns the seed of what is drawn: the same in every fit where no rows or columns are."""
-        draws_rows = self.subsample < 1 or self.sampling == "goss" or self.drop_rate > 0
+        draws_rows = self.subsample < 1 or self.sampling == "goss" or self.drop_rate > 0 or self.random_strength > 0
         draws = draws_rows or self.column_fractions != ColumnFractions()
         if self.random_state is None and not draws:
             return 0

@@ -82,6 +82,7 @@ NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[
     "random_state": (
         ("random_state",), ("random_state", "seed"), ("random_state", "seed"), ("random_seed", "random_state"),
     ),
+    "random_strength": ((), (), (), ("random_strength",)),
     "reg_alpha": ((), ("reg_alpha", "alpha"), ("reg_alpha", "lambda_l1", "l1_regularization"), ()),
     "reg_lambda": (
         ("l2_regularization",), ("reg_lambda", "lambda"), ("reg_lambda", "lambda_l2", "l2_regularization"),
@@ -185,7 +186,7 @@ ELSEWHERE = {name: reason for reason, names in _FOR_REASONS.items() for name in 
 
 NOWHERE = frozenset(
     [
-        *("bagging_temperature", "random_strength", "random_score_type", "mvs_reg", "od_pval", "best_model_min_trees"),
+        *("bagging_temperature", "random_score_type", "mvs_reg", "od_pval", "best_model_min_trees"),
         *("model_size_reg", "model_shrink_rate", "model_shrink_mode", "langevin", "diffusion_temperature"),
         *("posterior_sampling", "allow_const_label", "target_border", "penalties_coefficient", "feature_weights"),
         *("dev_score_calc_obj_block_size", "feature_contri", "linear_tree", "linear_lambda", "path_smooth", "top_k"),

@@ -78,6 +78,7 @@ class Limits(NamedTuple):
         max_leaf_nodes: The most leaves of a tree, where trees grow best-first.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
         num_declared_classes: The number of classes that the target declares, for C4.5; 0 means those of the objective.
+        score_noise: The deviation of what a node adds to the scores of features, where it draws that.
         parameters: The numbers of an objective that has some, such as its penalties: one array, or one row a root.
     """
 
@@ -92,6 +93,7 @@ class Limits(NamedTuple):
     max_leaf_nodes: IntLike = NO_LIMIT
     mdl_correction: FloatLike = 1.0
     num_declared_classes: FloatLike = 0
+    score_noise: FloatLike = 0.0
     parameters: Float[AnyArray, "*root parameter"] | tuple[FloatLike, ...] = ()
 
 
@@ -135,6 +137,8 @@ class Rules(NamedTuple):
         samples_thresholds: Whether every node scores one random threshold per feature, uniform between the least and
             the greatest value.
         draws_ties: Whether every node draws which feature wins among splits of equal gain; if not, the lowest wins.
+        draws_scores: Whether every node draws a number for each feature, which it adds, times `Limits.score_noise`, to
+            the root of what the branches of the feature's best split save; so it chooses the feature. Of `Newton`.
         grows_best_first: Whether a tree has at most `Limits.max_leaf_nodes` leaves: of the splits that may be made the
             one of the greatest gain times weight is next, of equal ones that of the first node. A multiway split that
             would make too many leaves ends the growth.
@@ -149,6 +153,7 @@ class Rules(NamedTuple):
     samples_levels: bool = False
     samples_thresholds: bool = False
     draws_ties: bool = False
+    draws_scores: bool = False
     grows_best_first: bool = False
     kinds: tuple[SplitKind, ...] | None = None
 
@@ -183,6 +188,7 @@ class ResolvedRules(NamedTuple):
         samples_levels: Whether the nodes of a level score a random subset of the features, the same for all.
         samples_thresholds: Whether a node scores one random candidate per feature.
         draws_ties: Whether a node draws which feature wins among splits of equal gain.
+        draws_scores: Whether a node draws what it adds to the scores of features.
         grows_best_first: Whether trees have so many leaves at most.
         kinds: The kinds of split that occur, if given.
         is_scaled: Whether weights are in fixed point, with a unit other than 1.
@@ -201,6 +207,7 @@ class ResolvedRules(NamedTuple):
     samples_levels: bool
     samples_thresholds: bool
     draws_ties: bool
+    draws_scores: bool
     grows_best_first: bool
     kinds: tuple[SplitKind, ...] | None
     is_scaled: bool
@@ -250,12 +257,13 @@ class ResolvedRules(NamedTuple):
 
 def has_seeds(rules: Rules | ResolvedRules) -> bool:
     """Whether nodes have seeds, because they draw something."""
-    return rules.samples_features or rules.samples_levels or rules.samples_thresholds or rules.draws_ties
+    draws_some = rules.samples_features or rules.samples_levels or rules.samples_thresholds
+    return draws_some or rules.draws_ties or rules.draws_scores
 
 
 LIMIT_TYPES = Limits(
     np.int32, np.float64, np.float64, np.float64, np.float64, np.float64, np.int32, np.int32, np.int32, np.float64,
-    np.float64, np.float64,
+    np.float64, np.float64, np.float64,
 )  # fmt: skip
 
 

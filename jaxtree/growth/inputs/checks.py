@@ -23,6 +23,7 @@ from jaxtree.growth.inputs.bundles import (
     Selection,
     Sizes,
 )
+from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import Objective
 from jaxtree.growth.inputs.standard_objectives import Classes
 from jaxtree.tree import SplitKind
@@ -37,7 +38,7 @@ MOST_WEIGHT = 2**31 - 1
 LEAST_LIMITS = Limits(
     max_depth=0, min_samples_split=0, min_samples_leaf=0, min_weight_leaf=0, min_gain=-np.inf,
     min_impurity_decrease=-np.inf, max_features=1, level_features=1, max_leaf_nodes=1, mdl_correction=0,
-    num_declared_classes=0,
+    num_declared_classes=0, score_noise=0,
 )  # fmt: skip
 
 
@@ -72,9 +73,12 @@ def check_rules(rules: Rules) -> None:
         raise InvalidTypeError(f"objective must be an Objective, such as Classes(2), got {rules.objective!r}")
     check_member("missing", rules.missing, Missing)
     check_member("selection", rules.selection, Selection)
-    for name in ("counts_rows", "samples_features", "samples_levels", "samples_thresholds", "draws_ties"):
-        _check_flag(name, getattr(rules, name))
-    _check_flag("grows_best_first", rules.grows_best_first)
+    for name, given in rules._asdict().items():
+        if isinstance(Rules._field_defaults.get(name), bool):
+            _check_flag(name, given)
+    if rules.draws_scores and not (isinstance(rules.objective, Newton) and rules.selection == Selection.GAIN):
+        given = f"{rules.objective!r} and {rules.selection!r}"
+        raise InvalidInputError(f"draws_scores needs the objective Newton and Selection.GAIN, got {given}")
     kinds = () if rules.kinds is None else rules.kinds
     if not isinstance(kinds, tuple) or not all(_is_whole(kind) and kind in tuple(SplitKind) for kind in kinds):
         raise InvalidInputError(f"kinds must be a tuple of SplitKind or None, got {rules.kinds!r}")

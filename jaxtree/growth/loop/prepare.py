@@ -280,6 +280,7 @@ def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
             leaf_rows=in_rows(leaf_rows),
             mdl_correction=limits.mdl_correction,
             num_declared_classes=library.where(declared > 0, declared, max(rules.objective.classes, default=0)),
+            score_noise=limits.score_noise,
             parameters=library.asarray(limits.parameters),
         ),
         units=units,

@@ -134,7 +134,7 @@ def grow_nodes(
         library.stack([problem.units.weight, problem.units.target]),
         limits.max_depth, limits.split_weight, limits.split_rows, limits.min_gain, limits.min_impurity_decrease,
         limits.max_features, limits.level_features, limits.max_leaf_nodes, limits.leaf_weight, limits.leaf_rows,
-        limits.mdl_correction, limits.num_declared_classes, limits.parameters, root_seed,
+        limits.mdl_correction, limits.num_declared_classes, limits.score_noise, limits.parameters, root_seed,
     )  # fmt: skip
     objective = rules.objective
     is_described = describes_nodes(objective)
@@ -201,6 +201,7 @@ def _attributes(plan: Plan) -> Attributes:
         "counts_rows": rules.counts_rows, "is_scaled": rules.is_scaled, "has_missing": rules.has_missing,
         "samples_features": rules.samples_features, "samples_levels": rules.samples_levels,
         "samples_thresholds": rules.samples_thresholds, "draws_ties": rules.draws_ties,
+        "draws_scores": rules.draws_scores,
         "grows_best_first": rules.grows_best_first, "starts_in_row_order": plan.starts_in_row_order,
     }  # fmt: skip
     return Attributes(

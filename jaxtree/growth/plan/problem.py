@@ -23,7 +23,7 @@ DONE = 2**31 - 1
 C45_TOLERANCE = 1e-6
 """The greatest difference of gains that C4.5 treats as equal."""
 
-DRAWS_OF_NODE, DRAWS_OF_LEVEL = 0x9E3779B9, 0x85157AF5
+DRAWS_OF_NODE, DRAWS_OF_LEVEL, DRAWS_OF_SCORES = 0x9E3779B9, 0x85157AF5, 0x2545F491
 """Numbers that tell apart what a seed draws."""
 
 
@@ -57,6 +57,7 @@ class NodeContext(NamedTuple):
         seed: The seed of the node's random draws.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
         num_declared_classes: The number of classes that the target declares, for C4.5.
+        score_noise: The deviation of what a node adds to the scores of features.
         open_sets: The sets of features that contain all above the node, a bit each.
         level_seed: The seed of what the nodes of its level draw together.
         most_of_level: The number of features that they draw.
@@ -70,6 +71,7 @@ class NodeContext(NamedTuple):
     seed: OptionalArray
     mdl_correction: OptionalArray
     num_declared_classes: OptionalArray
+    score_noise: OptionalArray
     open_sets: OptionalArray
     level_seed: OptionalArray
     most_of_level: OptionalArray
@@ -101,6 +103,7 @@ class RootLimits(NamedTuple):
         leaf_rows: The least number of rows of a branch, where rows are counted.
         mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
         num_declared_classes: The number of classes that the target declares, for C4.5.
+        score_noise: The deviation of what a node adds to the scores of features.
         parameters: The numbers of the objective.
     """
 
@@ -116,6 +119,7 @@ class RootLimits(NamedTuple):
     leaf_rows: Int32[AnyArray, " root"]
     mdl_correction: Float[AnyArray, " root"]
     num_declared_classes: Float[AnyArray, " root"]
+    score_noise: Float[AnyArray, " root"]
     parameters: Float[AnyArray, "root parameter"]
 
 
@@ -299,6 +303,7 @@ def node_context(problem: Problem, table: NodeTable, node: Int32[Array, " slot"]
         seed=nodes.seed[node] if has_seeds(rules) else None,
         mdl_correction=limits.mdl_correction[root] if rules.is_c45 else None,
         num_declared_classes=limits.num_declared_classes[root] if rules.is_c45 else None,
+        score_noise=limits.score_noise[root] if rules.draws_scores else None,
         open_sets=nodes.sets[node] if rules.has_sets else None,
         level_seed=level_seed,
         most_of_level=limits.level_features[root] if rules.samples_levels else None,

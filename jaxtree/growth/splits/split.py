@@ -13,11 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
 
-from jaxtree.arrays import OptionalArray
+from jaxtree.arrays import OptionalArray, child_hash, mix, near_normal
 from jaxtree.growth.inputs.bundles import ResolvedRules, Selection
+from jaxtree.growth.inputs.objective import TIE_TOLERANCE
 from jaxtree.growth.inputs.whole_numbers import cumulative_sum
 from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import C45_TOLERANCE, FeatureContext, NodeContext
+from jaxtree.growth.plan.problem import C45_TOLERANCE, DRAWS_OF_SCORES, FeatureContext, NodeContext
 from jaxtree.growth.splits.candidates import (
     Candidates,
     Judge,
@@ -128,6 +129,11 @@ def best_of_features(judge: Judge, splits: Split, in_average: Bool[Array, " feat
     else:
         best = jnp.max(splits.gain)
         wins = splits.gain >= best - judge.tolerance(best)
+    if judge.rules.draws_scores:
+        score = _noisy_scores(splits, judge.node)
+        best = jnp.max(score)
+        wins_by_score = (score > -jnp.inf) & (score >= best - TIE_TOLERANCE * jnp.abs(best))
+        wins = jnp.where(judge.node.score_noise > 0, wins_by_score, wins)
     # The features may be listed in another order than that of their numbers.
     place = judge.node.feature_ranks(splits.feature) if judge.rules.draws_ties else splits.feature
     wins = wins & (place == _lowest(place, wins))
@@ -135,6 +141,19 @@ def best_of_features(judge: Judge, splits: Split, in_average: Bool[Array, " feat
     first = jnp.minimum(_lowest(place_in_list, wins), splits.gain.size - 1)
     best = jax.tree.map(lambda value: value[first], splits)
     return best._replace(gain=jnp.where(jnp.any(wins), best.gain, -jnp.inf))
+
+
+def _noisy_scores(splits: Split, node: NodeContext) -> Float[Array, " feature"]:
+    """The roots of what the branches save, with what the node draws for each feature; -inf where nothing is gained.
+
+    The branches of a split save what the node saves as a leaf, which is its risk below 0, and what the split gains.
+    """
+    assert node.seed is not None and node.score_noise is not None
+    drawn = child_hash(mix(node.seed ^ jnp.uint32(DRAWS_OF_SCORES)), splits.feature.astype(jnp.uint32))
+    gain = jnp.where(splits.gain > 0, splits.gain, 0)
+    saved = jnp.maximum(gain * node.stats.weight - node.stats.risk, 0)
+    score = jnp.sqrt(saved) + node.score_noise * near_normal(drawn)
+    return jnp.where(splits.gain > 0, score, -jnp.inf)
 
 
 def _choose_threshold(

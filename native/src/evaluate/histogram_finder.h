@@ -274,8 +274,9 @@ class HistogramSplitFinder {
     if (!IsScreened(of_node, column)) return OnHistogram(column, of_node);
     if (rules_.samples_features) {
       ForWidth(layout_.width, [&](auto width) { WithWidest([&] { ScreenColumn<width()>(column, of_node); }); });
-      least_ = LeastOfBest(of_node.most[column], layout_.num_scores);
     }
+    // Of a feature that is looked at by itself, or whose score noise may lift, the best counts.
+    if (rules_.samples_features || rules_.draws_scores) least_ = LeastOfBest(of_node.most[column], layout_.num_scores);
     return OnThresholds(column, of_node);
   }
 

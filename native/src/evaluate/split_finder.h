@@ -59,6 +59,7 @@ class SplitFinder {
     node_ = node;
     seed_ = level_.seed ? level_.seed[node] : 0;
     most_features_ = rules_.most_features[root];
+    noise_ = rules_.score_noise[root];
     if (level_.slot == nullptr) {
       begin_ = level_.start[slot], end_ = level_.stop[slot];
       assert(0 <= begin_ && begin_ <= end_ && end_ <= level_.num_entries);
@@ -501,24 +502,46 @@ class SplitFinder {
     found_.erase(std::remove_if(found_.begin(), found_.end(), fails), found_.end());
   }
 
-  // Of all splits of the greatest gain that of the lowest feature, or of the first in the node's random order.
+  // Of all splits of the greatest score that of the lowest feature, or of the first in the node's random order.
   Split Winner() {
     if (rules_.objective.is_c45) RankByC45();
     double best = kNoGain;
-    for (const Split& split : found_) best = std::max(best, split.gain);
+    scores_.clear();
+    for (const Split& split : found_) {
+      scores_.push_back(IsNoisy() ? NoisyScore(split) : split.gain);
+      best = std::max(best, scores_.back());
+    }
     if (best == kNoGain) return {};
-    const double least = rules_.objective.is_c45 ? std::min(best, kLeastGain) : scorer_.LeastOfEquals(best);
+    const double least = LeastOfEquals(best);
     Split* winner = nullptr;
     uint32_t first_place = 0;
-    for (Split& split : found_) {
-      if (split.gain < least) continue;
-      const uint32_t place = rules_.draws_ties ? RankOf(split.feature) : static_cast<uint32_t>(split.feature);
+    for (size_t at = 0; at < found_.size(); ++at) {
+      if (scores_[at] < least) continue;
+      const int32_t feature = found_[at].feature;
+      const uint32_t place = rules_.draws_ties ? RankOf(feature) : static_cast<uint32_t>(feature);
       if (winner != nullptr && place > first_place) continue;
-      winner = &split;
+      winner = &found_[at];
       first_place = place;
     }
     assert(winner != nullptr);
     return std::move(*winner);
+  }
+
+  // The least score that counts as equal to the best.
+  double LeastOfEquals(double best) const {
+    if (IsNoisy()) return best - kTieTolerance * std::abs(best);
+    return rules_.objective.is_c45 ? std::min(best, kLeastGain) : scorer_.LeastOfEquals(best);
+  }
+
+  bool IsNoisy() const { return rules_.draws_scores && noise_ > 0; }
+
+  // The root of what the branches save, with what the node draws for the feature: `_noisy_scores` of
+  // `jaxtree/growth/splits/split.py`.
+  double NoisyScore(const Split& split) const {
+    if (!(split.gain > 0)) return kNoGain;
+    const double saved = std::max(split.gain * scorer_.whole_weight() - scorer_.whole_risk(), 0.0);
+    const uint32_t seed = Mix(seed_ ^ kDrawsOfScores);
+    return std::sqrt(saved) + noise_ * NearNormal(ChildHash(seed, static_cast<uint32_t>(split.feature)));
   }
 
   const Level<Code, Value>& level_;
@@ -538,9 +561,11 @@ class SplitFinder {
   std::vector<uint32_t> ranks_;  // of all features
   std::vector<uint64_t> order_;  // the features, each after its rank
   std::vector<Split> found_;
+  std::vector<double> scores_;       // of the splits that were found
   int64_t begin_ = 0, end_ = 0;
   int32_t node_ = 0, most_features_ = 0;
   uint32_t seed_ = 0;
+  double noise_ = 0;
 };
 
 

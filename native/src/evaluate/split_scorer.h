@@ -118,6 +118,7 @@ class SplitScorer {
   // The weight of the rows that splits divide, and that of the node.
   double weight() const { return weight_; }
   double whole_weight() const { return whole_weight_; }
+  double whole_risk() const { return whole_risk_; }
 
   // The bounds of the values of the node's branches.
   void OpenBounds(double lower, double upper) {

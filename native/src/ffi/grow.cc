@@ -119,7 +119,7 @@ struct Attributes {
   Formula formula;
   Missing missing;
   Selection selection;
-  bool counts_rows, is_scaled, has_missing, samples_features, samples_levels, samples_thresholds, draws_ties;
+  bool counts_rows, is_scaled, has_missing, samples_features, samples_levels, samples_thresholds, draws_ties, draws_scores;
   bool grows_best_first, starts_in_row_order;
 };
 
@@ -144,6 +144,7 @@ ffi::Error ReadAttributes(const ffi::Dictionary& given, Attributes& to) {
   in.Read<bool>("samples_levels", to.samples_levels);
   in.Read<bool>("samples_thresholds", to.samples_thresholds);
   in.Read<bool>("draws_ties", to.draws_ties);
+  in.Read<bool>("draws_scores", to.draws_scores);
   in.Read<bool>("grows_best_first", to.grows_best_first);
   in.Read<bool>("starts_in_row_order", to.starts_in_row_order);
   return in.Finish();
@@ -265,6 +266,7 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   level.rules.leaf_rows = in.Data<int32_t>();
   level.rules.mdl_correction = in.Data<double>();
   level.rules.num_declared_classes = in.Data<double>();
+  level.rules.score_noise = in.Data<double>();
   const Array parameters = in.Next();
   level.rules.num_parameters = parameters.dimensions.back();
   level.rules.parameters = level.rules.num_parameters == 0 ? nullptr : parameters.As<const double>();
@@ -288,6 +290,7 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   level.rules.samples_features = attributes.samples_features;
   level.rules.samples_thresholds = attributes.samples_thresholds;
   level.rules.draws_ties = attributes.draws_ties;
+  level.rules.draws_scores = attributes.draws_scores;
   open.samples_levels = attributes.samples_levels;
   limits.max_leaf_nodes = attributes.grows_best_first ? max_leaf_nodes : nullptr;
   level.rules.additions = ReadAdditions(attributes.additions);
@@ -321,7 +324,7 @@ const char* WrongShapes(Arguments in, const Results& results, int64_t leaf_size,
   const Array value = in.Next();
   for (int32_t passed = 0; passed < 5; ++passed) in.Next();
   const Array apart = in.Next(), position = in.Next();
-  for (int32_t passed = 0; passed < 14; ++passed) in.Next();
+  for (int32_t passed = 0; passed < 15; ++passed) in.Next();
   const Array parameters = in.Next();
   const int64_t num_rows = codes.dimensions[1], num_entries = value.dimensions[1], num_bins = attributes.num_bins;
   const bool are_rows = row.size == 0 || attributes.starts_in_row_order || leaf_size > 0;

@@ -68,7 +68,7 @@ template <typename Value>
 struct Rules {
   Objective objective;
   SplitRules split;
-  bool samples_features, samples_thresholds, draws_ties;
+  bool samples_features, samples_thresholds, draws_ties, draws_scores;
   std::vector<Addition> additions;
   bool adds_one_label;   // and nothing else: the weight, to the channel of the class
   bool adds_two_values;  // to the first two channels, with or without counted rows; and there are not many codes
@@ -76,7 +76,7 @@ struct Rules {
   // Of every root.
   const Value* leaf_weight;
   const int32_t *leaf_rows, *most_features;
-  const double *mdl_correction, *num_declared_classes;
+  const double *mdl_correction, *num_declared_classes, *score_noise;
   const double* parameters;  // of the objective; null without any
   int64_t num_parameters;
 

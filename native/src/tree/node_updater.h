@@ -26,7 +26,9 @@ class NodeUpdater {
   NodeUpdater(const Level<Code, Value>& level, const Limits<Value>& limits, const OpenRules& open,
                const uint32_t* root_seed, NodeTable<Value>& table)
       : level_(level), limits_(limits), table_(table), open_(open, table.num_nodes), scorer_(level.rules.objective) {
-    const bool draws = level.rules.samples_features || open.samples_levels || level.rules.samples_thresholds || level.rules.draws_ties;
+    const Rules<Value>& rules = level.rules;
+    const bool draws_some = rules.samples_features || open.samples_levels || rules.samples_thresholds;
+    const bool draws = draws_some || rules.draws_ties || rules.draws_scores;
     if (draws) seed_.assign(root_seed, root_seed + table.num_nodes);
     // Where a node looks at few features, what those above it have learned saves it some.
     const bool asks = level.rules.samples_features && !level.rules.objective.IsNewton();
