@@ -1,6 +1,7 @@
 """Probabilities of ends, gradients, and what a soft tree of each form says."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +36,18 @@ def some_rows(form, num_rows=6, seed=1):
     return x
 
 
+# Each as one program, where operation by operation every one would be compiled.
+told_by = jax.jit(apply)
+ends_of = jax.jit(node_probability)
+values_of = jax.jit(lambda tree, x, temperature: plane_values(planes_of(tree, temperature), x))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def new_tree(form, seed=0):
+    return init(form, key=jax.random.key(seed))
+
+
+@functools.partial(jax.jit, static_argnums=0)
 def tree_of(form, seed=0):
     """A tree whose arrays are all at random."""
     tree = init(form, key=jax.random.key(seed))
@@ -75,13 +88,13 @@ def slow_prediction(tree, row, temperature):
 def test_apply_is_what_the_definition_says(form):
     tree, x = tree_of(form), some_rows(form)
     slow = [slow_prediction(tree, row, 0.7) for row in x]
-    np.testing.assert_allclose(apply(tree, x, temperature=0.7), slow, atol=2e-6)
+    np.testing.assert_allclose(told_by(tree, x, temperature=0.7), slow, atol=2e-6)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_probabilities_of_the_ends_sum_to_one(form):
     tree, x = tree_of(form), some_rows(form)
-    probability = node_probability(tree, x, temperature=0.5)
+    probability = ends_of(tree, x, temperature=0.5)
     assert probability.shape == (len(x), form.num_ends)
     np.testing.assert_allclose(probability.sum(axis=1), 1, atol=1e-6)
 
@@ -89,21 +102,22 @@ def test_probabilities_of_the_ends_sum_to_one(form):
 @pytest.mark.parametrize("form", rest_is_slow(FORMS, 2), ids=str)
 def test_gradients_are_those_of_finite_differences(form):
     with jax.enable_x64(True):
-        tree, x = tree_of(form), jnp.asarray(some_rows(form))
+        tree, x = tree_of(form), some_rows(form)
         flat, unravel = jax.flatten_util.ravel_pytree(tree)
 
         @jax.jit
         def loss(flat, x):
             return jnp.sum(jnp.sin(apply(unravel(flat), x, temperature=0.8)))
 
-        slope, slope_of_x = jax.grad(loss, argnums=(0, 1))(flat, x)
+        slope, slope_of_x = map(np.asarray, jax.jit(jax.grad(loss, argnums=(0, 1)))(flat, x))
+        flat = np.asarray(flat)
         for direction in np.random.default_rng(2).normal(size=(5, flat.size)):
-            step = 1e-5 * jnp.asarray(direction)
+            step = 1e-5 * direction
             difference = (loss(flat + step, x) - loss(flat - step, x)) / 2e-5
             np.testing.assert_allclose(slope @ direction, difference, rtol=1e-5, atol=1e-6)
-        step = 1e-5 * jnp.asarray(np.random.default_rng(3).normal(size=x.shape))
+        step = 1e-5 * np.random.default_rng(3).normal(size=x.shape)
         difference = (loss(flat, x + step) - loss(flat, x - step)) / 2e-5
-        np.testing.assert_allclose(jnp.sum(slope_of_x * step) / 1e-5, difference, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(np.sum(slope_of_x * step) / 1e-5, difference, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("gate", rest_is_slow(["oblique", "axis"]))
@@ -145,9 +159,9 @@ def test_new_gates_pass_through_the_rows_given():
 
 def test_a_tree_has_the_type_of_its_parameters():
     form = FORMS[0]
-    assert apply(init(form, key=jax.random.key(0)), some_rows(form)).dtype == jnp.float32
+    assert told_by(new_tree(form), some_rows(form)).dtype == jnp.float32
     with jax.enable_x64(True):
-        assert apply(init(form, key=jax.random.key(0)), some_rows(form)).dtype == jnp.float64
+        assert told_by(new_tree(form), some_rows(form)).dtype == jnp.float64
 
 
 @pytest.mark.parametrize("wrong", [dict(depth=-1), dict(gate="plane"), dict(num_outputs=0), dict(missing=((0,),) * 4)])
@@ -159,7 +173,7 @@ def test_a_form_that_is_not_allowed_is_refused(wrong):
 def test_a_tree_of_one_leaf_has_its_value():
     form = SoftForm(depth=0, num_features=2, num_outputs=1)
     tree, x = tree_of(form), some_rows(form)
-    np.testing.assert_allclose(apply(tree, x), np.broadcast_to(tree.leaf.value, (len(x), 1)), atol=1e-6)
+    np.testing.assert_allclose(told_by(tree, x), np.broadcast_to(tree.leaf.value, (len(x), 1)), atol=1e-6)
 
 
 def test_shares_sum_to_one_and_end_with_one_feature():
@@ -185,10 +199,10 @@ def test_only_what_is_known_is_compared():
         log_sharpness=jnp.array([1.0, 0.0, 0.0]),
         missing=jnp.array([[0.7], [0.9], [0.0]]),
     )
-    tree = dataclasses.replace(init(form, key=jax.random.key(0)), gate=gate)
+    tree = dataclasses.replace(new_tree(form), gate=gate)
     x = jnp.array([[5.0, 1.0, 0.0], [0.0, 1.0, 1.0]])
     for temperature in (1.0, 1e-6):
-        value = plane_values(planes_of(tree, temperature), x)[:2]
+        value = np.asarray(values_of(tree, x, temperature))[:2]
         np.testing.assert_allclose(value[:, 0], [2 * np.e / temperature, 3 / temperature], rtol=1e-5)
         np.testing.assert_allclose(value[:, 1], [0.7, 3 / temperature], rtol=1e-5)
 
@@ -196,36 +210,39 @@ def test_only_what_is_known_is_compared():
 STOPPING = SoftForm(depth=3, num_features=2, num_outputs=1, stops=True)
 
 
+@jax.jit
+def stops(p, q):
+    return with_dropout(new_tree(STOPPING), p, q).leaf.stop
+
+
 @pytest.mark.parametrize(("p", "q"), rows_are_slow([(0.0, 0.0), (0.2, 0.5), (0.5, 1.0), (1.0, 3.0), (0.0, 1e30)], 3))
 def test_the_stops_are_the_rates_of_dropout_pruning(p, q):
-    tree = init(STOPPING, key=jax.random.key(0))
-    stop = with_dropout(tree, p, q).leaf.stop
+    stop = stops(p, q)
     assert stop[0] == 0, "the root never stops rows"
     np.testing.assert_allclose(stop[1:], collapse_probability(np.array([1, 1, 2, 2, 2, 2]), p, q), rtol=1e-6)
-    slopes = jax.jacobian(lambda p, q: with_dropout(tree, p, q).leaf.stop, argnums=(0, 1))(p, q)
-    assert all(np.isfinite(slope).all() for slope in slopes)
+    assert all(np.isfinite(slope).all() for slope in jax.jit(jax.jacobian(stops, argnums=(0, 1)))(p, q))
 
 
 def test_a_row_ends_somewhere():
-    tree = with_stops(init(STOPPING, key=jax.random.key(0)), jnp.linspace(0.05, 0.95, 7))
+    tree = with_stops(new_tree(STOPPING), np.linspace(0.05, 0.95, 7, dtype=np.float32))
     x = np.random.default_rng(0).normal(size=(5, 2))
-    ends = np.asarray(node_probability(tree, x))
+    ends = np.asarray(ends_of(tree, x))
     np.testing.assert_allclose(ends.sum(axis=1), 1, atol=1e-6)
     np.testing.assert_allclose(ends[:, 0], tree.leaf.stop[0], atol=1e-6)
     comes = ends[:, 1] + ends[:, 3] + ends[:, 4] + ends[:, 7:11].sum(axis=1)  # at node 1
     np.testing.assert_allclose(ends[:, 1], comes * tree.leaf.stop[1], atol=1e-6)
-    slope = jax.grad(lambda tree: apply(tree, x).sum())(tree).leaf.stop
+    slope = jax.jit(jax.grad(lambda tree: apply(tree, x).sum()))(tree).leaf.stop
     assert np.isfinite(slope).all() and (np.asarray(slope) != 0).any()
 
 
 def test_p_and_q_come_back_from_the_output_of_a_tree_with_other_rates():
     x = jnp.asarray(np.random.default_rng(2).normal(size=(64, 2)))
-    tree = init(STOPPING, key=jax.random.key(0))
+    tree = new_tree(STOPPING)
 
     def output(parameters):
         return apply(with_dropout(tree, jax.nn.sigmoid(parameters[0]), jnp.exp(parameters[1])), x)
 
-    wanted, optimiser = output(jnp.array([-0.5, -0.5])), optax.adam(0.05)
+    wanted, optimiser = jax.jit(output)(jnp.array([-0.5, -0.5])), optax.adam(0.05)
 
     @jax.jit
     def step(parameters, state):
@@ -242,4 +259,4 @@ def test_p_and_q_come_back_from_the_output_of_a_tree_with_other_rates():
 
 def test_a_tree_without_values_at_inner_nodes_has_no_dropout():
     with pytest.raises(InvalidInputError, match=r"form.stops"):
-        with_dropout(init(FORMS[0], key=jax.random.key(0)), 0.1)
+        with_dropout(new_tree(FORMS[0]), 0.1)
