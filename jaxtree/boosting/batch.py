@@ -36,7 +36,7 @@ class Paused(NamedTuple):
     Attributes:
         states: Its state, and the scores that are kept; those of one slot.
         losses: The mean loss of every evaluation after each round.
-        forest: A tree a round, if trees are kept.
+        forest: A tree a round, or one for every score, if trees are kept.
     """
 
     states: ManyStates
@@ -84,7 +84,7 @@ class BoostedMember(NamedTuple):
         best_round: The number of rounds of the least loss of the first evaluation; all without any.
         scores: The scores of every evaluation: after the best round of a member with patience, else after all.
         stop: Why it ended; `Stop.ASKED` if it has paused.
-        forest: A tree a round, if trees are kept.
+        forest: A tree a round, or one for every score, if trees are kept.
         paused: With what it goes on, if it has paused.
     """
 
@@ -227,7 +227,8 @@ class ModelBatch:
         """Makes the next rounds of all slots, so many at most."""
         call = self._plan.call
         slots = Slots(self._rates_of_slots(most), self._rows_of_slots(), is_new, self._plan.start, self._states)
-        plan = call.plan._replace(num_models=len(self._running) // devices_of(call.mesh).number)
+        slots_of_device = len(self._running) // devices_of(call.mesh).number
+        plan = call.plan._replace(num_models=slots_of_device * call.trees_per_round)
         static = {"plan": plan, "loss": call.loss, "keeps_trees": self._plan.keeps_trees, "mesh": call.mesh}
         self._states, made = make_rounds_of_many(call.prepared, call.rows, call.evaluations, slots, **static)
         return made
@@ -265,7 +266,7 @@ class ModelBatch:
         small = self._states.own._replace(scores=None, evaluated=())
         states, losses = jax.device_get((small, made.losses))
         self._pace.end()
-        num_made, done = 0, []
+        num_made, done, num_scores = 0, list[tuple[int, BoostedMember]](), self._plan.call.loss.num_scores
         for slot, running in enumerate(self._running):
             if running is None:
                 continue
@@ -277,7 +278,7 @@ class ModelBatch:
             running = running._replace(last=last, losses=(*running.losses, losses[:number, slot]))
             if made.trees is not None and number:
                 trees = jax.tree.map(lambda own, slot=slot: own[:, slot], made.trees)
-                running = running._replace(forests=(*running.forests, forest_of(trees, number)))
+                running = running._replace(forests=(*running.forests, forest_of(trees, number, num_scores)))
             stop = self._reason(state, self._plan.members[running.number])
             self._running[slot] = running if stop is None else None
             if stop is not None:

@@ -19,6 +19,7 @@ from jaxtree.boosting.dropping import keep_trees, with_shares
 from jaxtree.boosting.ending import NO_NUMBERS, Stop
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import BoostState, Made, blank_trees, loss_before, make_rounds
+from jaxtree.boosting.score_trees import trees_per_round, with_all_scores
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
 from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Rules
@@ -64,7 +65,8 @@ class Boosted(NamedTuple):
     """A boosted model, on the host.
 
     Attributes:
-        forest: A tree a new round; the means of its nodes are the changes of the scores. Thresholds are codes.
+        forest: A tree a new round, or one for every score, round after round; the means of its nodes are the changes of
+            the scores. Thresholds are codes.
         start: The scores before the first tree.
         losses: The mean loss of every evaluation after each new round.
         best_round: The number of rounds of the least loss of the first evaluation; all without any. Of rounds that were
@@ -166,7 +168,7 @@ def open_boosting(
 ) -> tuple["Call", BoostState]:
     """Returns what all calls of the compiled loop are given, and the state before the first; needs 64-bit types."""
     rows = data.rows
-    check_boosting(data, learner, shrinkage)
+    check_boosting(data, loss, learner, shrinkage)
     start = _start(data, loss)
     plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
     if plan.rules.has_monotone:
@@ -200,6 +202,16 @@ class Call(NamedTuple):
     start: Float[np.ndarray, " score"]
     mesh: Mesh | None
 
+    @property
+    def trees_per_round(self) -> int:
+        """How many trees a round has."""
+        return trees_per_round(self.plan, self.loss)
+
+    @property
+    def nodes_per_round(self) -> int:
+        """The nodes that the trees of a round have room for."""
+        return self.trees_per_round * self.plan.capacity
+
 
 class _Progress(NamedTuple):
     """What the calls so far have made; replaced as a whole, so that an interrupt finds nothing half done."""
@@ -209,10 +221,10 @@ class _Progress(NamedTuple):
     forests: tuple[Forest, ...] = ()
     losses: tuple[Float[np.ndarray, "round evaluation"], ...] = ()
 
-    def then(self, state: BoostState, last: int, made: Made) -> "_Progress":
+    def then(self, state: BoostState, last: int, made: Made, num_scores: int) -> "_Progress":
         """The progress after the rounds up to the last one."""
         number = last - self.last
-        forests = (*self.forests, forest_of(made.trees, number))
+        forests = (*self.forests, forest_of(made.trees, number, num_scores))
         return _Progress(state, last, forests, (*self.losses, np.asarray(made.losses[:number])))
 
 
@@ -223,8 +235,8 @@ def _run(
     rates = rates_of(shrinkage, call.prepared, num_rounds, seed)._replace(units=call.loss.units(call.start))
     earlier = int(state.round)
     if shrinkage.dropping is not None:
-        state = state._replace(kept=keep_trees(blank_trees(call.plan, num_rounds)))
-    at_a_time = max(1, min(ROUNDS_AT_A_TIME, NODES_AT_A_TIME // call.plan.capacity))
+        state = state._replace(kept=keep_trees(blank_trees(call.plan, call.loss, num_rounds)))
+    at_a_time = max(1, min(ROUNDS_AT_A_TIME, NODES_AT_A_TIME // call.nodes_per_round))
     progress, stop = _Progress(state, earlier), None
     try:
         while stop is None:
@@ -239,7 +251,7 @@ def _run(
                 raise TrainingError(f"{call.loss}: derivatives at the scores {scores} are {NO_NUMBERS}")
             stop = reason_to_stop(state, shrinkage, num_rounds, bool(call.evaluations))
             if last > first:
-                progress = progress.then(state, last, made)
+                progress = progress.then(state, last, made, call.loss.num_scores)
                 new = NewRounds(last, progress.forests[-1], progress.losses[-1])
                 if on_rounds is not None and on_rounds(new) and stop is None:
                     stop = Stop.ASKED
@@ -254,7 +266,7 @@ def _joined(progress: _Progress, call: Call, earlier: int, stop: Stop) -> Booste
     """The trees of all rounds in one forest, and those of the best."""
     state, forest = progress.state, join_forests(list(progress.forests))
     best_round = int(state.best_round) if call.evaluations else progress.last
-    best = forest.first(best_round - earlier)
+    best = forest.first((best_round - earlier) * call.trees_per_round)
     if state.kept is not None:
         monotone = call.prepared.features.monotone if call.plan.rules.has_monotone else None
         shares_of = functools.partial(with_shares, monotone=monotone, num_ordered=call.loss.num_ordered)
@@ -276,7 +288,8 @@ def _prepare(
     data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage, mesh: Mesh | None
 ) -> tuple[Plan, Prepared]:
     """The plan of growth, and its arrays without targets, which every round makes."""
-    objective = _objective(loss, data.size)
+    trees_per_round = learner.trees_per_round(loss)
+    objective = _objective(loss, data.size, loss.num_scores // trees_per_round)
     rules = Rules(objective, learner.missing, counts_rows=learner.counts_rows)
     rules = shrinkage.column_fractions.rules(rules)
     limits = learner.limits._replace(parameters=Penalties(shrinkage.l2, shrinkage.l1, shrinkage.max_step))
@@ -294,7 +307,8 @@ def _prepare(
     plan, prepared = prepare(blank, data.features, limits, rules, learner.sizes, np.zeros(1, np.uint32), **where)
     # Numbers of columns are set only now, so that no size of the program depends on them.
     prepared = prepared._replace(limits=shrinkage.column_fractions.limits(prepared))
-    return plan, prepared._replace(target=np.zeros((objective.num_outputs, 0)), weight=None)
+    prepared = prepared._replace(target=np.zeros((objective.num_outputs, 0)), weight=None)
+    return plan._replace(num_models=trees_per_round), prepared
 
 
 def _divided(rows: ScoredRows, place: Callable[..., Array]) -> ScoredRows:
@@ -318,11 +332,14 @@ def _placed(
     return jax.device_put(np.pad(values, padding).astype(dtype), NamedSharding(as_rows(mesh), spec))
 
 
-def _objective(loss: BaseLoss, num_rows: int) -> Newton:
-    """The objective of growth, whose sums have 32 bits if these leave enough for the derivatives of a row."""
-    num_curvatures = 1 if loss.hessian == "one" else loss.num_scores
+def _objective(loss: BaseLoss, num_rows: int, num_scores: int) -> Newton:
+    """The objective of growth of a tree that changes so many scores.
+
+    Its sums have 32 bits if these leave enough for the derivatives of a row.
+    """
+    num_curvatures = 1 if loss.hessian == "one" else num_scores
     bits = NARROW_BITS - (num_rows * num_curvatures).bit_length()
-    return Newton(loss.num_scores, num_curvatures, has_noise=True, needs_wide_sums=bits < LEAST_BITS)
+    return Newton(num_scores, num_curvatures, has_noise=True, needs_wide_sums=bits < LEAST_BITS)
 
 
 def _open(start: Float[np.ndarray, " score"], call: Call, earlier: Earlier | None) -> BoostState:
@@ -346,7 +363,15 @@ def _spread(start: Float[np.ndarray, " score"], rows: ScoredRows, *, is_divided:
     return start[:, None] + (jnp.zeros_like(rows.weight) if is_divided else np.zeros(rows.weight.shape, start.dtype))
 
 
-def forest_of(trees: Tree, number: int) -> Forest:
+def forest_of(trees: Tree, number: int, num_scores: int) -> Forest:
+    """The trees of the first of some rounds, in one table, of steps of so many scores."""
+    if trees.feature.ndim == 2:
+        return _in_one_table(trees, number)
+    one_after_another = lambda x: np.asarray(x)[:number].reshape(number * num_scores, *x.shape[2:])  # noqa: E731
+    return with_all_scores(_in_one_table(jax.tree.map(one_after_another, trees), number * num_scores), num_scores)
+
+
+def _in_one_table(trees: Tree, number: int) -> Forest:
     """The first of some trees, in one table."""
     size, capacity = number * trees.capacity, trees.capacity
     first = np.arange(number, dtype=np.int32) * capacity

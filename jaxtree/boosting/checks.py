@@ -41,11 +41,12 @@ def check_data(data: BoostData, loss: BaseLoss, num_bins: int) -> None:
         loss.check_fit(target[is_there], extras)
 
 
-def check_boosting(data: BoostData, learner: BaseLearner, shrinkage: Shrinkage) -> None:
+def check_boosting(data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage) -> None:
     """Checks what is neither checked by the loss nor by the rules and limits of growth, beside arrays that are right.
 
     Args:
         data: The rows, and those of evaluations.
+        loss: The loss.
         learner: How trees are grown.
         shrinkage: How the boosting holds back.
     """
@@ -54,9 +55,11 @@ def check_boosting(data: BoostData, learner: BaseLearner, shrinkage: Shrinkage) 
         raise InvalidInputError("boosting does not share rows out among branches: missing must be LEARN or BRANCH")
     if shrinkage.dropping is not None and data.earlier:
         raise InvalidInputError("boosting that drops trees cannot go on from earlier rounds: their trees would change")
+    if shrinkage.dropping is not None and learner.trees_per_round(loss) > 1:
+        raise InvalidInputError("boosting drops trees that change all scores: one_output_per_tree must be False")
     check_sizes(learner.sizes)
     if learner.sizes.num_roots != 1:
-        raise InvalidInputError(f"num_roots must be 1, as a round has one tree, got {learner.sizes.num_roots}")
+        raise InvalidInputError(f"num_roots must be 1, as every tree is grown alone, got {learner.sizes.num_roots}")
     check_evaluations(data.evaluations, data.rows)
     check_shrinkage(shrinkage)
 

@@ -13,6 +13,7 @@ from jaxtree.arrays import AnyArray
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.buckets import row_bucket
 from jaxtree.growth.inputs.bundles import Features, Limits, Missing, Sizes
+from jaxtree.losses.loss import BaseLoss
 
 MOST_ROWS_IN_DOUBLE = 2**17
 """Rows whose scores have 64 bits; of more rows they have 32, for speed, where these are enough for the targets."""
@@ -32,12 +33,18 @@ class BaseLearner(NamedTuple):
         sizes: The number of bins, and the most nodes of a tree.
         missing: The branch of rows whose value is missing; they are not shared out.
         counts_rows: Whether the least numbers of rows in the limits count rows; if not, they are weights.
+        one_output_per_tree: Whether a round grows a tree for every score, and not one that changes all of them.
     """
 
     limits: Limits
     sizes: Sizes
     missing: Missing = Missing.LEARN
     counts_rows: bool = False
+    one_output_per_tree: bool = False
+
+    def trees_per_round(self, loss: BaseLoss) -> int:
+        """Returns how many trees a round has."""
+        return loss.num_scores if self.one_output_per_tree else 1
 
 
 class Earlier(NamedTuple):

@@ -47,7 +47,7 @@ class Folds(NamedTuple):
         return len(self.start)
 
     @property
-    def num_rounds(self) -> Int64[np.ndarray, " fold"]:
+    def num_trees(self) -> Int64[np.ndarray, " fold"]:
         """The number of trees of every model."""
         return np.bincount(self.fold_of_tree, minlength=len(self))
 
@@ -72,14 +72,14 @@ class Folds(NamedTuple):
         return _with_steps_times(forest.take(np.flatnonzero(self.fold_of_tree == fold)), float(len(self)))
 
 
-def mean_of_models(forests: Sequence[Forest]) -> tuple[Forest, Int64[np.ndarray, " tree"]]:
+def mean_of_models(forests: Sequence[Forest], trees_per_round: int = 1) -> tuple[Forest, Int64[np.ndarray, " tree"]]:
     """Returns the mean of several sums of trees, and the number of the model of every tree.
 
-    The first trees of all models come first, then the second ones.
+    The first rounds of all models come first, then the second ones; the trees of a round stay together.
     """
     model_of_tree = np.repeat(np.arange(len(forests)), [len(forest) for forest in forests])
     number = np.concatenate([np.arange(len(forest)) for forest in forests])
-    order = np.lexsort((model_of_tree, number))
+    order = np.lexsort((number, model_of_tree, number // trees_per_round))
     return _with_steps_times(join_forests(forests).take(order), 1 / len(forests)), model_of_tree[order]
 
 

@@ -12,6 +12,7 @@ from jax import lax
 from jax.custom_batching import sequential_vmap
 from jaxtyping import Array, Bool, Float, Int32, Int64
 
+from jaxtree.arrays import AnyArray
 from jaxtree.boosting.selection import quantiles_of_groups
 from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.newton import NARROW_BITS, Penalties, newton_step
@@ -99,7 +100,7 @@ def _of_few_digits(bound: Float[Array, "score node"]) -> Float[Array, "score nod
 
 
 def quantile_steps(
-    leaves: Leaves, residual: Float[Array, "score row"], weight: Float[Array, " row"], levels: tuple[float, ...]
+    leaves: Leaves, residual: Float[Array, "score row"], weight: Float[Array, " row"], levels: Float[AnyArray, " score"]
 ) -> Float[Array, "score node"]:
     """The weighted quantile of every leaf's residuals, one level a score: the least with so much weight up to it."""
     residual, weight = _on_every_device(leaves, residual, weight)
@@ -107,7 +108,7 @@ def quantile_steps(
 
 
 def quantile_steps_of_all(
-    leaves: Leaves, residual: Float[Array, "score row"], weight: Float[Array, " row"], levels: tuple[float, ...]
+    leaves: Leaves, residual: Float[Array, "score row"], weight: Float[Array, " row"], levels: Float[AnyArray, " score"]
 ) -> Float[Array, "score node"]:
     """The same of all nodes, the inner ones too, of which constraints make bounds."""
     residual, weight = _on_every_device(leaves, residual, weight)
@@ -138,7 +139,7 @@ def _quantiles(
     residual: Float[Array, "score row"],
     weight: Int64[Array, " row"],
     node: Int32[Array, " row"],
-    levels: tuple[float, ...],
+    levels: Float[AnyArray, " score"],
 ) -> Float[Array, "score node"]:
     level = jnp.asarray(levels, jnp.float64)
     return quantiles_of_groups(residual, weight, node, level, num_groups=leaves.tree.capacity)

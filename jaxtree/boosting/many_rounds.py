@@ -171,7 +171,7 @@ def _make_rounds(
         grown_on, *others = tables if own is None else own.put_into(tables)
         return make_round(prepared, grown_on, tuple(others), rates, state, rate, plan=plan, loss=loss)
 
-    trees = _blank_trees(plan, num_made, num_slots) if keeps_trees else None
+    trees = _blank_trees(plan, loss, num_made, num_slots) if keeps_trees else None
 
     def goes_on(own: BoostState) -> Bool[Array, " slot"]:
         has_patience = rates.stopping.has_patience(own.round, own.best_round)
@@ -198,10 +198,10 @@ def _make_rounds(
     return states, made
 
 
-def _blank_trees(plan: Plan, num_made: int, num_slots: int) -> Tree:
+def _blank_trees(plan: Plan, loss: BaseLoss, num_made: int, num_slots: int) -> Tree:
     """Space for the trees of a call."""
     spread = lambda own: jnp.zeros((num_made, num_slots, *own.shape[1:]), own.dtype)  # noqa: E731
-    return jax.tree.map(spread, blank_trees(plan, 1))
+    return jax.tree.map(spread, blank_trees(plan, loss, 1))
 
 
 def _after_round(states: ManyStates, moved: BoostState, is_alive: Bool[Array, " slot"], rates: Rates) -> ManyStates:

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Int32
+from jaxtyping import Array, Bool, Float, Int, Int32
 
 from jaxtree.boosting.data import score_type
 from jaxtree.boosting.leaves import Leaves, sums_at_nodes, within_bounds
-from jaxtree.boosting.round_tree import ScoredRows, node_steps, row_derivatives
+from jaxtree.boosting.round_tree import ScoredRows, Sought, diagonal_of, node_steps, residuals, row_derivatives
 from jaxtree.boosting.shrinkage import Shrinkage, learning_rates
 from jaxtree.buckets import pad_to
 from jaxtree.compilation import compiled
@@ -31,6 +31,7 @@ class Refitting(NamedTuple):
         penalties: The penalties of steps.
         monotone: The constraint of every feature, or None.
         units: The units of the scores' steps, or None.
+        is_changed: The scores that the tree changes.
     """
 
     learning_rate: Float[Any, ""]
@@ -38,6 +39,7 @@ class Refitting(NamedTuple):
     penalties: Penalties
     monotone: Int32[Any, " feature"] | None
     units: Float[Any, " score"] | None
+    is_changed: Bool[Any, " score"]
 
 
 def refit(
@@ -50,6 +52,7 @@ def refit(
     *,
     keep: float,
     monotone: Int[np.ndarray, " feature"] | None = None,
+    trees_per_round: int = 1,
 ) -> Forest:
     """Returns trees of the same splits whose steps are those of other rows, made round by round.
 
@@ -64,24 +67,31 @@ def refit(
         shrinkage: The learning rate and the penalties.
         keep: The part of the old steps that stays.
         monotone: The constraint of every feature, or None.
+        trees_per_round: The trees of a round: one, or as many as there are scores, of which each changes its own.
     """
     with jax.enable_x64(True):
         num_rows, units = len(rows.weight), loss.units(start)
         precision = score_type(rows, num_rows)
         rows = jax.tree.map(lambda x: jnp.asarray(x, precision if x.dtype.kind == "f" else None), rows)
-        rates = learning_rates(shrinkage.learning_rate, len(forest))
+        rates = learning_rates(shrinkage.learning_rate, len(forest) // trees_per_round)
         penalties = Penalties(*(np.float64(x) for x in (shrinkage.l2, shrinkage.l1, shrinkage.max_step)))
         scores = jnp.tile(jnp.asarray(start, precision)[:, None], (1, num_rows))
-        sums = []
+        sums, before = [], scores
         for number, tree in enumerate(forest):
-            numbers = Refitting(rates[number], np.float64(keep), penalties, monotone, units)
+            round_, place = divmod(number, trees_per_round)
+            before = before if place else scores
+            is_changed = np.arange(len(start)) == place if trees_per_round > 1 else np.ones(len(start), bool)
+            numbers = Refitting(rates[round_], np.float64(keep), penalties, monotone, units, is_changed)
             leaf = pad_to(ends[:, number].astype(np.int32), num_rows)
-            new, scores = _refit_tree(pad_nodes(tree), leaf, rows, scores, numbers, loss=loss)
+            new, steps = _refit_tree(
+                pad_nodes(tree), leaf, rows, before, numbers, loss=loss, is_diagonal=trees_per_round > 1
+            )
+            scores = scores + steps
             sums.append(np.asarray(new)[: tree.node_count])
     return Forest(dataclasses.replace(forest.nodes, target_sum=np.concatenate(sums)), forest.first_node)
 
 
-@compiled("loss", what=lambda *_, loss: f"a refit of {loss}")
+@compiled("loss", "is_diagonal", what=lambda *_, loss, **__: f"a refit of {loss}")
 def _refit_tree(
     tree: Tree,
     leaf: Int32[Array, " row"],
@@ -90,12 +100,16 @@ def _refit_tree(
     numbers: Refitting,
     *,
     loss: BaseLoss,
+    is_diagonal: bool,
 ) -> tuple[Float[Array, "node score"], Float[Array, "score row"]]:
-    """The sums of a tree whose means are the new steps, and the scores after it."""
+    """The sums of a tree whose means are the new steps, and those of all rows, from the scores before its round."""
     leaves = Leaves(tree, leaf, rows.weight > 0, Devices(1), is_native=False)
     derivatives = row_derivatives(loss, scores, rows, numbers.units)
+    if is_diagonal:
+        derivatives = derivatives._replace(hessian=diagonal_of(derivatives.hessian))
     is_bound = numbers.monotone is not None
-    steps = node_steps(leaves, derivatives, rows, scores, numbers.penalties, loss, of_inner_nodes=is_bound)
+    sought = Sought(derivatives, *residuals(loss, scores, rows), numbers.units, numbers.monotone)
+    steps = node_steps(leaves, sought, rows.weight, numbers.penalties)
     steps = steps if numbers.units is None else steps * numbers.units[:, None]
     old = target_means(tree).T
     # Without constraints leaves alone take quantiles.
@@ -103,8 +117,8 @@ def _refit_tree(
     of_leaves = loss.renewal is not None and not is_bound
     number = ends if of_leaves else sums_at_nodes(leaves, jnp.ones((1, leaf.size)))[0]
     new = numbers.keep * old + (1 - numbers.keep) * numbers.learning_rate * steps
-    new = jnp.where(number > 0, new, old)
+    new = jnp.where((number > 0) & numbers.is_changed[:, None], new, old)
     if numbers.monotone is not None:
         # Only now: a node that keeps its old step stands beside others with new ones.
         new = within_bounds(tree, new, numbers.monotone, num_ordered=loss.num_ordered)
-    return (new * tree.weight).T, scores + new[:, leaf].astype(scores.dtype)
+    return (new * tree.weight).T, new[:, leaf].astype(scores.dtype)

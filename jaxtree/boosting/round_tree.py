@@ -25,7 +25,9 @@ from jaxtree.boosting.leaves import (
 )
 from jaxtree.boosting.samples import MinimalVariance, RowsToDraw, Sample
 from jaxtree.growth.inputs.bundles import Limits
+from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.newton import Newton, Penalties
+from jaxtree.growth.inputs.objective import Objective
 from jaxtree.growth.inputs.whole_numbers import are_within
 from jaxtree.growth.loop.grow import grow_to_leaves
 from jaxtree.growth.loop.prepare import Prepared
@@ -94,6 +96,56 @@ class Rates(NamedTuple):
     units: Float[AnyArray, " score"] | None = None
 
 
+class DrawnRows(NamedTuple):
+    """The rows that the trees of a round are grown on.
+
+    Attributes:
+        weight: Their weights, greater where the chances of being drawn are smaller.
+        is_used: Whether a row is drawn.
+        noise: The part of a unit from which on a row's derivatives are rounded up.
+        devices: The devices that rows are divided among.
+        is_native: Whether the kernel in C++ adds up the rows.
+    """
+
+    weight: Float[Array, " row"]
+    is_used: Bool[Array, " row"]
+    noise: Float[Array, " row"]
+    devices: Devices
+    is_native: bool
+
+
+class Sought(NamedTuple):
+    """What a tree is grown to change: scores, by the derivatives of rows.
+
+    Attributes:
+        derivatives: Derivatives by these scores.
+        residual: The targets less the scores, where leaves take quantiles of them; else None.
+        level: The levels of these quantiles.
+        units: The units of steps; None where all are 1.
+        monotone: The constraint of every feature; None without any.
+    """
+
+    derivatives: Derivatives
+    residual: Float[Array, "score row"] | None
+    level: Float[AnyArray, " score"] | None
+    units: Float[AnyArray, " score"] | None
+    monotone: Int32[AnyArray, " feature"] | None
+
+
+class Grown(NamedTuple):
+    """A tree whose means are the changes of scores; or one for every score, along an axis in front.
+
+    Attributes:
+        tree: The tree.
+        of_row: The leaf of every row.
+        is_finite: Whether all derivatives are numbers of at most `MOST_SIZE`.
+    """
+
+    tree: Tree
+    of_row: Int32[Array, "*score row"]
+    is_finite: Bool[Array, ""]
+
+
 def grow_tree(
     prepared: Prepared,
     rows: ScoredRows,
@@ -105,51 +157,96 @@ def grow_tree(
     *,
     plan: Plan,
     loss: BaseLoss,
-) -> tuple[Leaves, Bool[Array, ""]]:
-    """Grows a tree by the derivatives of rows.
+) -> Grown:
+    """Grows the tree of a round, of which the number is given, that changes all scores by the derivatives of rows."""
+    drawn, sought, is_finite = draw_rows(prepared, rows, scores, rates, seed, plan=plan, loss=loss)
+    tree, of_row = tree_of(prepared, drawn, sought, rates, learning_rate, number, seed, plan=plan, num_ordered=loss.num_ordered)
+    return Grown(tree, of_row, is_finite)
 
-    Returns:
-        The tree, whose means are the changes of scores, with the leaves of rows, and whether all derivatives are
-        numbers of at most `MOST_SIZE`.
-    """
+
+def draw_rows(
+    prepared: Prepared,
+    rows: ScoredRows,
+    scores: Float[Array, "score row"],
+    rates: Rates,
+    seed: UInt32[Array, ""],
+    *,
+    plan: Plan,
+    loss: BaseLoss,
+) -> tuple[DrawnRows, Sought, Bool[Array, ""]]:
+    """Draws the rows of a round, and returns also what is sought of all scores, and whether that is finite."""
     derivatives = row_derivatives(loss, scores, rows, rates.units)
     within = native_rows.are_within if plan.is_native else are_within
     strange = [(~within(part, MOST_SIZE)).astype(jnp.int32) for part in derivatives]
     is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
-    noise, drawn = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
+    noise, number = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
     l2 = _penalty_of_draws(derivatives, rows, rates, plan, loss)
-    drawn_from = RowsToDraw(rows.weight > 0, drawn, derivatives, l2, plan.devices)
+    drawn_from = RowsToDraw(rows.weight > 0, number, derivatives, l2, plan.devices)
     is_used, factor = rates.sample.draw(drawn_from)
-    score_noise = _score_noise(derivatives, rows, rates, learning_rate * number, plan)
+    weight = rows.weight
     if factor is not None:
-        factor = lax.optimization_barrier(factor.astype(rows.weight.dtype))
-        rows = rows._replace(weight=rows.weight * factor)
+        factor = lax.optimization_barrier(factor.astype(weight.dtype))
+        weight = weight * factor
         derivatives = Derivatives(derivatives.gradient * factor, derivatives.hessian * factor)
-    curvature = _curvatures(derivatives, plan)
+    monotone = prepared.features.monotone if plan.rules.has_monotone else None
+    sought = Sought(derivatives, *residuals(loss, scores, rows), rates.units, monotone)
+    return DrawnRows(weight, is_used, noise, plan.devices, plan.is_native), sought, is_finite
+
+
+def tree_of(
+    prepared: Prepared,
+    drawn: DrawnRows,
+    sought: Sought,
+    rates: Rates,
+    learning_rate: Float[Array, ""],
+    number: Int32[Array, ""],
+    seed: UInt32[Array, ""],
+    *,
+    plan: Plan,
+    num_ordered: int,
+) -> tuple[Tree, Int32[Array, " row"]]:
+    """Grows a tree that changes the scores that are sought, of which the first ones may be ordered.
+
+    Returns:
+        The tree, whose means are the changes, and the leaf of every row.
+    """
+    derivatives, is_used = sought.derivatives, drawn.is_used
+    curvature = _curvatures(derivatives.hessian, plan.rules.objective)
     # Growth asks for a part of the root's weight.
-    weight = exact_sum(curvature, is_used, plan.devices, is_native=plan.is_native)
+    weight = exact_sum(curvature, is_used, drawn.devices, is_native=drawn.is_native)
     prepared = prepared if rates.num_columns is None else draw_columns(prepared, rates.num_columns, seed)
     least = rates.least_gain / jnp.where(weight > 0, weight, 1)
+    score_noise = _score_noise(derivatives.gradient, curvature, drawn, rates, learning_rate * number)
     limits = rates.limits._replace(min_impurity_decrease=least[None], score_noise=score_noise[None])
     grown, of_row = grow_to_leaves(
         prepared._replace(
-            target=jnp.concatenate([curvature, _of_one_spread(derivatives.gradient, loss), noise[None]]),
+            target=jnp.concatenate([curvature, _of_one_spread(derivatives.gradient, sought.level), drawn.noise[None]]),
             weight=is_used.astype(jnp.int32),
             limits=limits,
             root_seed=seed[None],
+            features=prepared.features._replace(monotone=sought.monotone)
+            if plan.rules.has_monotone
+            else prepared.features,
         ),
         plan=plan,
     )
-    monotone = prepared.features.monotone if plan.rules.has_monotone else None
     tree = _split_at_codes(grown.tree, prepared)
-    leaves = Leaves(tree, of_row, is_used, plan.devices, plan.is_native)
-    steps_of = functools.partial(node_steps, of_inner_nodes=monotone is not None)
-    steps = learning_rate * steps_of(leaves, derivatives, rows, scores, rates.penalties, loss)
-    steps = steps if rates.units is None else steps * rates.units[:, None]
-    if monotone is not None:
-        steps = within_bounds(tree, steps, monotone, num_ordered=loss.num_ordered)
-    tree = dataclasses.replace(tree, target_sum=(steps * tree.weight).T)
-    return leaves._replace(tree=tree), is_finite
+    leaves = Leaves(tree, of_row, is_used, drawn.devices, drawn.is_native)
+    steps = learning_rate * node_steps(leaves, sought, drawn.weight, rates.penalties)
+    steps = steps if sought.units is None else steps * sought.units[:, None]
+    if sought.monotone is not None:
+        steps = within_bounds(tree, steps, sought.monotone, num_ordered=num_ordered)
+    return dataclasses.replace(tree, target_sum=(steps * tree.weight).T), of_row
+
+
+def residuals(
+    loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows
+) -> tuple[Float[Array, "score row"] | None, Float[AnyArray, " score"] | None]:
+    """What is left of targets, and the levels of the quantiles that leaves take of it; None where they take none."""
+    if loss.renewal is None:
+        return None, None
+    shifted, _ = with_offset(scores, rows.extras, loss.has_location)
+    return rows.target - shifted, np.broadcast_to(np.asarray(loss.renewal, np.float64), loss.num_scores)
 
 
 def _penalty_of_draws(
@@ -158,7 +255,8 @@ def _penalty_of_draws(
     """The penalty of squared steps that rows are drawn by: of scores in the target's unit in units of usual steps."""
     if not isinstance(rates.sample, MinimalVariance) or getattr(loss, "link", None) is not identity:
         return rates.penalties.l2
-    curvature = _curvatures(derivatives, plan)
+    diagonal = diagonal_of(derivatives.hessian)
+    curvature = diagonal[:1] if loss.hessian == "one" else diagonal
     squares = [
         exact_sum(jnp.square(part.astype(jnp.float64)), rows.weight > 0, plan.devices, is_native=plan.is_native)
         for part in (derivatives.gradient, curvature)
@@ -167,7 +265,11 @@ def _penalty_of_draws(
 
 
 def _score_noise(
-    derivatives: Derivatives, rows: ScoredRows, rates: Rates, moved: Float[Array, ""], plan: Plan
+    gradient: Float[Array, "score row"],
+    curvature: Float[Array, "curvature row"],
+    drawn: DrawnRows,
+    rates: Rates,
+    moved: Float[Array, ""],
 ) -> Float[Array, ""]:
     r"""The deviation of the noise on roots of savings, which fades as CatBoost's does: by $n / (n + e^m)$.
 
@@ -176,13 +278,12 @@ def _score_noise(
     """
     if rates.score_noise is None:
         return jnp.zeros(())
-    is_there, weight = rows.weight > 0, rows.weight.astype(jnp.float64)
-    total = functools.partial(exact_sum, is_used=is_there, devices=plan.devices, is_native=plan.is_native)
-    curvature, gradient = (part.astype(jnp.float64) for part in (_curvatures(derivatives, plan), derivatives.gradient))
-    squares = total(safe_divide(jnp.square(gradient), jnp.broadcast_to(weight, gradient.shape)))
+    total = functools.partial(exact_sum, is_used=drawn.is_used, devices=drawn.devices, is_native=drawn.is_native)
+    weight = drawn.weight.astype(jnp.float64)[None]
+    squares = total(safe_divide(jnp.square(gradient.astype(jnp.float64)), jnp.broadcast_to(weight, gradient.shape)))
     of_each = total(curvature) * (len(gradient) / len(curvature))
-    rows_there = total(weight[None])
-    fading = safe_divide(rows_there, rows_there + jnp.exp(jnp.minimum(moved, MOST_MOVED)))
+    num_rows = total(weight)
+    fading = safe_divide(num_rows, num_rows + jnp.exp(jnp.minimum(moved, MOST_MOVED)))
     return rates.score_noise * fading * jnp.sqrt(safe_divide(squares, 2 * of_each))
 
 
@@ -239,37 +340,32 @@ def _rounded(values: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def node_steps(
-    leaves: Leaves,
-    derivatives: Derivatives,
-    rows: ScoredRows,
-    scores: Float[Array, "score row"],
-    penalties: Penalties,
-    loss: BaseLoss,
-    *,
-    of_inner_nodes: bool,
+    leaves: Leaves, sought: Sought, weight: Float[Array, " row"], penalties: Penalties
 ) -> Float[Array, "score node"]:
-    """The whole steps of leaves, and of inner nodes where they are asked for; constraints are not looked at."""
-    if loss.renewal is None:
-        return newton_steps(leaves, derivatives, penalties)
-    shifted, _ = with_offset(scores, rows.extras, loss.has_location)
-    levels = tuple(np.broadcast_to(loss.renewal, loss.num_scores).tolist())
-    steps = quantile_steps_of_all if of_inner_nodes else quantile_steps
-    return steps(leaves, rows.target - shifted, rows.weight, levels)
+    """The whole steps of leaves, and with constraints those of inner nodes; the constraints are not looked at."""
+    if sought.residual is None or sought.level is None:
+        return newton_steps(leaves, sought.derivatives, penalties)
+    steps = quantile_steps if sought.monotone is None else quantile_steps_of_all
+    return steps(leaves, sought.residual, weight, sought.level)
 
 
-def _curvatures(derivatives: Derivatives, plan: Plan) -> Float[Array, "curvature row"]:
+def diagonal_of(hessian: Float[Array, "*score_score row"]) -> Float[Array, "score row"]:
+    """The second derivatives of every score by itself."""
+    return jnp.diagonal(hessian).T if hessian.ndim == 3 else hessian
+
+
+def _curvatures(hessian: Float[Array, "*score_score row"], objective: Objective) -> Float[Array, "curvature row"]:
     """The second derivatives that splits are scored by: of a matrix the diagonal."""
-    hessian, objective = derivatives.hessian, plan.rules.objective
     assert isinstance(objective, Newton)
-    diagonal = jnp.diagonal(hessian).T if hessian.ndim == 3 else hessian
-    return diagonal[: objective.num_curvatures]
+    return diagonal_of(hessian)[: objective.num_curvatures]
 
 
-def _of_one_spread(gradient: Float[Array, "score row"], loss: BaseLoss) -> Float[Array, "score row"]:
+def _of_one_spread(
+    gradient: Float[Array, "score row"], level: Float[AnyArray, " score"] | None
+) -> Float[Array, "score row"]:
     r"""The gradients that splits are scored by: of several quantiles each by its deviation $\sqrt{\tau (1 - \tau)}$."""
-    if loss.renewal is None or loss.num_scores == 1:
+    if level is None or len(level) == 1:
         return gradient
-    level = np.broadcast_to(loss.renewal, loss.num_scores)
     factor = (0.5 / np.sqrt(level * (1 - level))).astype(gradient.dtype)
     return lax.optimization_barrier(gradient * factor[:, None])
 

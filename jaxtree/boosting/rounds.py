@@ -21,6 +21,7 @@ from jaxtree.arrays import AnyArray, mix, safe_divide
 from jaxtree.boosting.dropping import Kept, put_back, take_out
 from jaxtree.boosting.leaves import exact_sum
 from jaxtree.boosting.round_tree import MOST_SIZE, Rates, ScoredRows, grow_tree
+from jaxtree.boosting.score_trees import add_own_steps, grow_score_trees, trees_per_round, walk_all
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.growth.inputs.mesh import ROWS, Devices, as_rows
 from jaxtree.growth.inputs.newton import Newton
@@ -60,8 +61,8 @@ class Made(NamedTuple):
     """What the rounds of one call have made; only the first rounds of it are used.
 
     Attributes:
-        trees: The tree of every round, whose means are the changes of the scores; those that are dropped at times
-            count less, as `BoostState.kept` says.
+        trees: The tree of every round, whose means are the changes of the scores, or that of every round and score;
+            those that are dropped at times count less, as `BoostState.kept` says.
         losses: The mean loss of every evaluation after each round.
     """
 
@@ -137,7 +138,7 @@ def _make_rounds(
         made = jax.tree.map(lambda all_, own: all_.at[at].set(own.astype(all_.dtype)), made, new)
         return state, made
 
-    return lax.while_loop(goes_on, make_next, (state, Made(blank_trees(plan, num_made), losses)))
+    return lax.while_loop(goes_on, make_next, (state, Made(blank_trees(plan, loss, num_made), losses)))
 
 
 def make_round(
@@ -157,24 +158,28 @@ def make_round(
         The state, the tree and the mean loss of every evaluation.
     """
     seed = mix(rates.seed + state.round.astype(jnp.uint32))
-    grow = functools.partial(grow_tree, plan=plan, loss=loss)
+    is_of_scores = trees_per_round(plan, loss) > 1
+    grow = functools.partial(grow_score_trees if is_of_scores else grow_tree, plan=plan, loss=loss)
     before = state.kept
     if rates.dropping is None:
-        leaves, is_finite = grow(prepared, rows, state.scores, rates, learning_rate, state.round, seed)
-        tree = counted = leaves.tree
+        tree, of_row, is_finite = grow(prepared, rows, state.scores, rates, learning_rate, state.round, seed)
+        counted = tree
     else:
         tables = (rows.codes, *(own.codes for own in evaluations))
         state, dropped = take_out(state, tables, rates.dropping, rates.seed)
-        leaves, is_finite = grow(prepared, rows, state.scores, rates, learning_rate, state.round, seed)
-        tree = leaves.tree
+        tree, of_row, is_finite = grow(prepared, rows, state.scores, rates, learning_rate, state.round, seed)
         state, counted = put_back(state, dropped, tree, learning_rate)
-    steps = _changes(counted).astype(state.scores.dtype)
     walk, add_steps = (native_rows.walk, native_rows.add_steps) if plan.is_native else (apply, _add_steps)
+    changes = _changes
+    if is_of_scores:
+        changes = jax.vmap(changes)
+        walk, add_steps = functools.partial(walk_all, walk), functools.partial(add_own_steps, add_steps)
+    steps = changes(counted).astype(state.scores.dtype)
     ends = [walk(tree, own.codes) for own in evaluations]
     evaluated = tuple(add_steps(own, steps, end) for own, end in zip(state.evaluated, ends, strict=True))
     pairs = zip(evaluated, evaluations, strict=True)
     losses = [_mean_loss(loss, scores, own, is_native=plan.is_native) for scores, own in pairs]
-    scores = add_steps(state.scores, steps, leaves.of_row)
+    scores = add_steps(state.scores, steps, of_row)
     is_finite &= _are_usable(loss, scores, plan.devices)
     for own in evaluated:
         is_finite &= _are_usable(loss, own, Devices(1))
@@ -263,9 +268,11 @@ def _with_best(state: BoostState, losses: list[Float[Array, ""]], rates: Rates) 
     )
 
 
-def blank_trees(plan: Plan, number: int) -> Tree:
-    """Space for a number of trees."""
-    objective, size = plan.rules.objective, (number, plan.capacity)
+def blank_trees(plan: Plan, loss: BaseLoss, number: int) -> Tree:
+    """Space for the trees of a number of rounds."""
+    objective, of_round = plan.rules.objective, trees_per_round(plan, loss)
+    trees = (number,) if of_round == 1 else (number, of_round)
+    size = (*trees, plan.capacity)
     assert isinstance(objective, Newton)
     zero, real = jnp.zeros(size, jnp.int32), jnp.zeros(size, jnp.float64)
     return Tree(
@@ -273,5 +280,5 @@ def blank_trees(plan: Plan, number: int) -> Tree:
         subset=jnp.zeros((*size, plan.num_words), jnp.uint32), missing_code=zero, missing_branch=zero,
         first_child=zero, num_children=zero, parent=zero, depth=zero, root=zero,
         weight=real, count=jnp.zeros((*size, 0)), target_sum=jnp.zeros((*size, objective.num_scores)),
-        num_rows=zero, impurity=real, gain=real, num_nodes=jnp.zeros(number, jnp.int32), num_classes=(),
+        num_rows=zero, impurity=real, gain=real, num_nodes=jnp.zeros(trees, jnp.int32), num_classes=(),
     )  # fmt: skip

@@ -30,6 +30,7 @@ class BoostedState:
         first_node: Where every tree begins, and the number of nodes at the end.
         start: The scores before the first tree.
         measured: What was measured after every round.
+        trees_per_round: How many trees a round has.
         loss: The loss, a `BaseLoss`.
         survival: What a fit of survival times has learned of time.
         folds: What is known of the folds of a model that is the mean of several; None of any other.
@@ -40,6 +41,7 @@ class BoostedState:
     first_node: Int64[np.ndarray, " boundary"]
     start: Float64[np.ndarray, " score"]
     measured: Measured
+    trees_per_round: int
     loss: Any
     survival: EventTimes | None
     folds: Folds | None
@@ -48,16 +50,17 @@ class BoostedState:
     def of(
         cls,
         table: FittedTable,
-        rounds: tuple[Forest, Any, Measured],
+        rounds: tuple[Forest, Any, Measured, int],
         loss: BaseLoss,
         *,
         survival: EventTimes | None,
         folds: Folds | None,
     ) -> "BoostedState":
-        """Takes the kept part of a fit, whose rounds are trees, the start, and what was measured."""
-        forest, start, measured = rounds
+        """Takes the kept part of a fit, whose rounds are trees, the start, what was measured, and trees a round."""
+        forest, start, measured, trees_per_round = rounds
         first_node, start = np.asarray(forest.first_node, np.int64), np.asarray(start, np.float64)
-        return cls(table, TreeArrays.of(forest.nodes), first_node, start, measured, loss, survival, folds)
+        nodes = TreeArrays.of(forest.nodes)
+        return cls(table, nodes, first_node, start, measured, trees_per_round, loss, survival, folds)
 
     def forest(self, schema: Schema) -> Forest:
         """Returns the trees; raises ModelFileError if they are not those of such a table and loss."""
@@ -135,6 +138,9 @@ def _(state: BoostedState) -> None:
     require_finite(state, "start")
     require(isinstance(state.loss, BaseLoss), "its loss is none")
     require(state.loss.num_scores == state.start.size, "its loss has another number of scores")
+    of_round = state.trees_per_round
+    fits = of_round in (1, state.start.size) and (len(state.first_node) - 1) % of_round == 0
+    require(fits, "its trees are no whole rounds")
     if state.survival is not None:
         kind = Cox if state.survival.log_hazard is not None else FailureTime
         require(isinstance(state.loss, kind), "its times of events are not those of its loss")

@@ -28,7 +28,7 @@ def learning_cards(estimator: Any, kind: str) -> list[Card]:
         series = [line(name, colour_of_class(at), rounds, own) for at, (name, own) in enumerate(of_rows.items())]
         mark, words = None, ""
         if estimator.early_stopping:
-            mark = len(estimator.forest_)
+            mark = estimator.n_estimators_
             words = f"The model has the trees up to round {mark} of {len(rounds)}, where the line stands."
         elif not cards:
             mark = 1 + int(np.argmin(np.where(np.isnan(first), np.inf, first)))

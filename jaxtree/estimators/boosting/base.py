@@ -25,7 +25,7 @@ from jaxtree.estimators.boosting.fold_results import FoldResults
 from jaxtree.estimators.boosting.folds import divide, train_folds
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.metrics import best_of, metric_of, staged
-from jaxtree.estimators.boosting.parameters import FOLDS, BoostingParameters
+from jaxtree.estimators.boosting.parameters import FOLDS, MULTI_OUTPUT, ONE_OUTPUT, BoostingParameters
 from jaxtree.estimators.boosting.responses import numbers_of, score_of, with_offset
 from jaxtree.estimators.boosting.rows import (
     allowed_rows,
@@ -61,6 +61,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
     forest_: Forest
     start_: Float64[np.ndarray, " score"]
     measured_: Measured
+    trees_per_round_: int
     survival_: EventTimes | None = None
     """What a fit of survival times has learned of time."""
 
@@ -184,8 +185,13 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
             warnings.warn(message, DataConversionWarning, stacklevel=3)
         earlier = self._earlier_rounds(outputs)
         loss, sample, held = in_all(together, lambda: self._loss_and_evaluations(sample, eval_set))
-        if earlier is not None and self.loss_ != loss and len(earlier.forest) < self.n_estimators:
+        if earlier is not None and self.loss_ != loss and earlier.number < self.n_estimators:
             raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
+        if self.drop_rate > 0 and self.multi_strategy == ONE_OUTPUT and loss.num_scores > 1:
+            raise InvalidInputError(
+                f"drop_rate above 0 drops trees that change all scores: multi_strategy must be {MULTI_OUTPUT!r}, got "
+                f"{ONE_OUTPUT!r}"
+            )
         if self.early_stopping == FOLDS or (self.early_stopping and not held):
             self._check_can_hold_out(sample, together)
         if self.early_stopping is True and not held:
@@ -268,7 +274,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
             raise InvalidInputError(f"the number of rounds must be from 1 to {self.n_estimators_}, got {number}")
         model = copy.copy(self)
         model.n_estimators = number
-        model.set_rounds(Rounds(self.forest_.first(number), self.start_, self.measured_.first(number)))
+        model.set_rounds(self._rounds().first(number))
         if number < self.n_estimators_ and self.survival_ is not None and self.survival_.log_hazard is not None:
             del model.survival_  # hazards of all rounds are not those of the first
         return model
@@ -304,9 +310,10 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
             self.shrinkage(),
             keep=decay_rate,
             monotone=read_monotone(self.monotonic_cst, self.schema_),
+            trees_per_round=self.trees_per_round_,
         )
         model = copy.copy(self)
-        model.set_rounds(Rounds(forest, self.start_, Measured((), np.zeros((len(forest), 0)))))
+        model.set_rounds(Rounds.unmeasured(forest, self.start_, self.trees_per_round_))
         if is_of_times(self.loss_):
             model.survival_ = learn_times(self.loss_, sample, model.raw_scores(sample.X))
         return model
@@ -336,7 +343,8 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
     def staged_scores(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row score"]]:
         """Yields the scores of every row after each round; see `raw_scores`."""
         values = self._values(X)
-        for scores in staged(self.forest_, np.tile(self.start_, (len(values), 1)), values):
+        first = np.tile(self.start_, (len(values), 1))
+        for scores in staged(self.forest_, first, values, self.trees_per_round_):
             yield with_offset(self.loss_, scores, offset)
 
     def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
@@ -372,29 +380,38 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         """
         if not self.warm_start or not hasattr(self, "_model"):
             return None
-        if self.n_estimators < len(self.forest_):
+        if self.n_estimators < self.n_estimators_:
             raise InvalidInputError(
-                f"n_estimators={self.n_estimators} must be larger or equal to the {len(self.forest_)} rounds of the "
+                f"n_estimators={self.n_estimators} must be larger or equal to the {self.n_estimators_} rounds of the "
                 "fit before when warm_start==True"
+            )
+        if (self.multi_strategy == ONE_OUTPUT) != (self.trees_per_round_ > 1) and self.start_.size > 1:
+            raise InvalidInputError(
+                f"warm_start needs the multi_strategy of the fit before, with {self.trees_per_round_} trees a round, "
+                f"got {self.multi_strategy!r}"
             )
         old, new = self.class_names(), outputs.classes
         if len(old) != len(new) or not all(map(np.array_equal, old, new)) or outputs.number != self.n_outputs_:
             raise InvalidInputError("warm_start needs the classes, or the number of outputs, of the first fit")
         check_kept_trees(self.forest_.nodes, self.monotonic_cst, self.schema_, self.loss_.num_ordered)
-        return Rounds(self.forest_, self.start_, self.measured_)
+        return self._rounds()
+
+    def _rounds(self) -> Rounds:
+        """Returns the rounds of the fit."""
+        return Rounds(self.forest_, self.start_, self.measured_, self.trees_per_round_)
 
     @property
     def estimators_(self) -> list[DecisionTreeRegressor]:
-        """The trees as fitted estimators, each of which predicts the steps of its round."""
+        """The trees as fitted estimators, round after round, each of which predicts the steps that it makes."""
         check_is_fitted(self)
         if self._trees is None:
-            self._trees = [self._tree_of_round(number) for number in range(len(self.forest_))]
+            self._trees = [self._tree_alone(number) for number in range(len(self.forest_))]
         return self._trees
 
     @property
     def n_estimators_(self) -> int:
-        """The number of trees, which early stopping may have made smaller than `n_estimators`."""
-        return len(self.model_.forest)
+        """The number of rounds, which early stopping may have made smaller than `n_estimators`."""
+        return len(self.model_.forest) // self.trees_per_round_
 
     @property
     def evals_result_(self) -> dict[str, dict[str, list[float]]]:
@@ -430,8 +447,8 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
 
     def fitted_state(self) -> BoostedState:
         """Returns what fitting has learned: what a model file keeps."""
-        rounds = self.forest_, self.start_, self.measured_
-        return BoostedState.of(self.fitted_table(), rounds, self.loss_, survival=self.survival_, folds=self.folds_)
+        table, learned = self.fitted_table(), {"survival": self.survival_, "folds": self.folds_}
+        return BoostedState.of(table, tuple(self._rounds()), self.loss_, **learned)
 
     def restore(self, state: BoostedState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
@@ -443,19 +460,19 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         self._loss = state.loss
         if state.survival is not None:
             self.survival_ = state.survival
-        self.set_rounds(Rounds(state.forest(self.schema_), state.start, state.measured))
+        self.set_rounds(Rounds(state.forest(self.schema_), state.start, state.measured, state.trees_per_round))
         self.folds_ = state.folds
 
     def set_rounds(self, rounds: Rounds) -> None:
         """Takes rounds as the fitted ones."""
-        self.forest_, self.start_, self.measured_ = rounds
+        self.forest_, self.start_, self.measured_, self.trees_per_round_ = rounds
         self._trees = None
         link = link_of(self._loss, getattr(self, "classes_", None))
         # The mean of the trees' predictions is the sum of their steps, behind the start.
         value, schema = self.start_ + len(self.forest_) * target_means(self.forest_.nodes), self.encoder_.schema_
         self._model = FittedModel(schema, self.forest_, value, None, (), (), averages_trees=True, link=link)
 
-    def _tree_of_round(self, number: int) -> DecisionTreeRegressor:
+    def _tree_alone(self, number: int) -> DecisionTreeRegressor:
         """Returns one tree as an estimator."""
         tree = DecisionTreeRegressor()
         for name in ("encoder_", "n_features_in_", "feature_names_in_", "other_columns_"):

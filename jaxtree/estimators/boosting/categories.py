@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float64, Int, UInt, UInt32
 
 from jaxtree.arrays import AnyArray
-from jaxtree.boosting.round_tree import ScoredRows, row_derivatives
+from jaxtree.boosting.round_tree import ScoredRows, diagonal_of, row_derivatives
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.estimators.common.growing import FeatureOptions, decode_thresholds
@@ -174,7 +174,7 @@ def _at_start(
     """The derivatives of all rows, of whole Hessians the diagonal; codes are not looked at."""
     scores = jnp.broadcast_to(jnp.asarray(start)[:, None], (len(start), len(rows.weight)))
     gradient, hessian = row_derivatives(loss, scores, rows)
-    return gradient, jnp.diagonal(hessian).T if hessian.ndim == 3 else hessian
+    return gradient, diagonal_of(hessian)
 
 
 def _statistics(

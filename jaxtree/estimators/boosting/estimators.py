@@ -16,6 +16,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.fold_results import FoldIntervals
 from jaxtree.estimators.boosting.loss_names import LOSSES
+from jaxtree.estimators.boosting.parameters import MULTI_OUTPUT, ONE_OUTPUT
 from jaxtree.estimators.boosting.responses import (
     fixed_classes,
     fixed_numbers,
@@ -176,6 +177,11 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         (number,) = outputs.num_classes
         if number < 2:
             raise InvalidInputError(f"boosting needs two classes or more, got {number} class")
+        if number > 2 and self.hessian == "full" and self.multi_strategy == ONE_OUTPUT:
+            raise InvalidInputError(
+                f'hessian="full" is of trees that change all scores: multi_strategy must be {MULTI_OUTPUT!r}, got '
+                f"{ONE_OUTPUT!r}"
+            )
         return logistic() if number == 2 else softmax(number, self.hessian)
 
     def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row class"]:

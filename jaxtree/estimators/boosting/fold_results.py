@@ -88,7 +88,7 @@ class FoldIntervals(FoldResults):
         """The one score of every row by the model of each fold."""
         values, folds, alone, scores = self._values(X), self.folds_, copy.copy(self), []
         for fold, start in enumerate(folds.start):
-            alone.set_rounds(Rounds(folds.model_of(fold, self.forest_), start, self.measured_))
+            alone.set_rounds(Rounds.unmeasured(folds.model_of(fold, self.forest_), start, self.trees_per_round_))
             scores.append(alone.model_.predict(values))
         return np.concatenate(scores, axis=1)
 

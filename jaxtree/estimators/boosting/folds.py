@@ -138,7 +138,7 @@ def train_folds(
             warnings.warn(text, InterruptedFitWarning, stacklevel=3)
     for number, model in sorted(models.items()):
         _check(task, number, model)
-    return _joined(task, dict(sorted(models.items())))
+    return _joined(task, dict(sorted(models.items())), config.learner.trees_per_round(task.loss))
 
 
 def _is_alone(task: BoostingTask, config: BoostingConfig) -> bool:
@@ -168,11 +168,12 @@ def _made_together(
     ]
     bounds = Bounds(mesh=mesh)
     made = boost_members(data, task.loss, config.learner, members, keeps_trees=True, bounds=bounds, on_rounds=on_grown)
+    trees_per_round = config.learner.trees_per_round(task.loss)
     for number, member in made:
         forest, own = member.forest, members[number].own
         assert own is not None
         if forest is not None:
-            forest = rows.categories.forest_in_table_units(forest.first(member.best_round))
+            forest = rows.categories.forest_in_table_units(forest.first(member.best_round * trees_per_round))
         scores = member.scores[0][:, task.folds[number]].T.astype(np.float64)
         yield number, FoldModel(forest, own.start, member.losses, scores, member.stop)
 
@@ -206,7 +207,7 @@ def _made_one_by_one(
         made = train(own, encoded, config._replace(verbose=0), mesh=mesh)
         held = encoded.evaluations[0]
         scores = np.tile(made.start.astype(encoded.data.precision), (held.rows.num_rows, 1))
-        *_, last = staged(made.forest, scores, held.values)
+        *_, last = staged(made.forest, scores, held.values, made.trees_per_round)
         if on_grown is not None:
             on_grown(config.num_rounds)
         losses = made.measured.values
@@ -233,10 +234,10 @@ def _check(task: BoostingTask, number: int, model: FoldModel) -> None:
         warnings.warn(text, InterruptedFitWarning, stacklevel=4)
 
 
-def _joined(task: BoostingTask, models: dict[int, FoldModel]) -> tuple[Rounds, Folds]:
+def _joined(task: BoostingTask, models: dict[int, FoldModel], trees_per_round: int) -> tuple[Rounds, Folds]:
     """The mean of the models, and what is known of their folds."""
     made, held = list(models.values()), [task.folds[number] for number in models]
-    forest, fold_of_tree = mean_of_models([model.forest for model in made if model.forest is not None])
+    forest, fold_of_tree = mean_of_models([model.forest for model in made if model.forest is not None], trees_per_round)
     start = np.stack([model.start for model in made])
     row, scores = np.concatenate(held), np.concatenate([model.scores for model in made])
     predictions, score = _judged(task, row, scores)
@@ -251,7 +252,7 @@ def _joined(task: BoostingTask, models: dict[int, FoldModel]) -> tuple[Rounds, F
         _measured(task, made),
         np.array([len(model.losses) for model in made]),
     )
-    return Rounds(forest, start.mean(axis=0), Measured((), np.zeros((len(forest), 0)))), folds
+    return Rounds.unmeasured(forest, start.mean(axis=0), trees_per_round), folds
 
 
 def _judged(

@@ -186,6 +186,7 @@ class Recorder:
         metrics: What else is measured; the first may decide when to stop.
         scores: The scores of every evaluation before the first round.
         earlier: What was measured in the rounds before these, if there are any.
+        trees_per_round: How many trees a round has.
 
     Attributes:
         values: What was measured, an array of every call.
@@ -199,6 +200,7 @@ class Recorder:
         metrics: Sequence[Metric],
         scores: Sequence[Float[np.ndarray, "row score"]],
         earlier: Measured | None = None,
+        trees_per_round: int = 1,
     ):
         names = [name_of(loss), *(metric.name for metric in metrics)]
         if len(set(names)) < len(names):
@@ -207,6 +209,7 @@ class Recorder:
                 f"{names[1:]}"
             )
         self._evaluations, self._metrics, self._scores, self._earlier = evaluations, metrics, list(scores), earlier
+        self._trees_per_round = trees_per_round
         has_before = earlier is not None and bool(metrics and evaluations)
         self._before = float(metrics[0].of(evaluations[0], scores[0])) if has_before else None
         self.measures = tuple(Measure(own.name, name) for own in evaluations for name in names)
@@ -263,23 +266,28 @@ class Recorder:
     def _measure(self, number: int, own: Evaluation, trees: Forest) -> list[list[float]]:
         """Returns all metrics of an evaluation after each round."""
         measured = []
-        for scores in staged(trees, self._scores[number], own.values):
+        for scores in staged(trees, self._scores[number], own.values, self._trees_per_round):
             measured.append([float(metric.of(own, scores)) for metric in self._metrics])
             self._scores[number] = scores
         return measured
 
 
 def staged(
-    trees: Forest, scores: Float[np.ndarray, "row score"], values: Float[np.ndarray, "row feature"]
+    trees: Forest,
+    scores: Float[np.ndarray, "row score"],
+    values: Float[np.ndarray, "row feature"],
+    trees_per_round: int = 1,
 ) -> Iterator[Float[np.ndarray, "row score"]]:
-    """Yields the scores of rows after each tree, with the bits that rounds make.
+    """Yields the scores of rows after each round, with the bits that rounds make.
 
     Args:
         trees: The trees, with thresholds in units of the table.
         scores: The scores before the first one.
         values: The rows.
+        trees_per_round: How many trees a round has.
     """
     steps, ends = target_means(trees.nodes), Predictor(trees).ends_in_trees(values)
-    for end in ends.T:
+    for number, end in enumerate(ends.T, 1):
         scores = scores + steps[end].astype(scores.dtype)
-        yield scores
+        if number % trees_per_round == 0:
+            yield scores

@@ -44,6 +44,9 @@ FEW_LEAVES = 32
 FOLDS = "folds"
 """What `early_stopping` is where the model is the mean of those that are grown without a fold."""
 
+MULTI_OUTPUT, ONE_OUTPUT = "multi_output_tree", "one_output_per_tree"
+"""What `multi_strategy` is where a round has a tree that changes all scores, and where it has one for each."""
+
 LEAST_GAIN = np.finfo(np.float64).tiny
 """Gain per weight of a split: one that gains nothing is not made."""
 
@@ -96,6 +99,7 @@ class BoostingParameters(EncodingParameters):
     random_strength: Annotated[float, AT_LEAST_0] = 0.0
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
+    multi_strategy: Annotated[str, Words({MULTI_OUTPUT, ONE_OUTPUT})] = MULTI_OUTPUT
     categorical_splits: Annotated[str, Words({"auto", "ordered", "subset", "one_vs_rest", "multiway"})] = "auto"
     missing: Annotated[str, Words({"learn", "branch"})] = "learn"
     early_stopping: Annotated[bool | str, "boolean", Words({FOLDS})] = False
@@ -127,6 +131,7 @@ class BoostingParameters(EncodingParameters):
             Sizes(num_bins, 2 << (most_leaves - 1).bit_length()),
             missing=Missing[self.missing.upper()],
             counts_rows=limits.min_samples_leaf > 0,
+            one_output_per_tree=self.multi_strategy == ONE_OUTPUT,
         )
 
     @property

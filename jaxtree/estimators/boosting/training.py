@@ -38,14 +38,32 @@ class Rounds(NamedTuple):
     """The rounds of a boosted model.
 
     Attributes:
-        forest: A tree a round, with thresholds in units of the table.
+        forest: The trees of all rounds, with thresholds in units of the table.
         start: The scores before the first tree.
         measured: What was measured after each round.
+        trees_per_round: How many of the trees a round has: one, or one for every score.
     """
 
     forest: Forest
     start: Float64[np.ndarray, " score"]
     measured: Measured
+    trees_per_round: int
+
+    @classmethod
+    def unmeasured(cls, forest: Forest, start: Float64[np.ndarray, " score"], trees_per_round: int) -> "Rounds":
+        """Rounds after which nothing was measured."""
+        number = len(forest) // trees_per_round
+        return cls(forest, start, Measured((), np.zeros((number, 0))), trees_per_round)
+
+    @property
+    def number(self) -> int:
+        """The number of rounds."""
+        return len(self.forest) // self.trees_per_round
+
+    def first(self, number: int) -> "Rounds":
+        """The first rounds."""
+        forest, measured = self.forest.first(number * self.trees_per_round), self.measured.first(number)
+        return self._replace(forest=forest, measured=measured)
 
 
 class BoostingTask(NamedTuple):
@@ -78,7 +96,7 @@ class BoostingTask(NamedTuple):
     @property
     def num_earlier(self) -> int:
         """The number of earlier rounds."""
-        return 0 if self.earlier is None else len(self.earlier.forest)
+        return 0 if self.earlier is None else self.earlier.number
 
 
 class BoostingRows(NamedTuple):
@@ -173,7 +191,8 @@ def train(
     assert data.start is not None
     before = [_scores_before(task.earlier, own.values, data.start) for own in rows.evaluations]
     earlier = None if task.earlier is None else task.earlier.measured.first(task.num_earlier)
-    recorder = Recorder(rows.evaluations, task.loss, metrics, before, earlier)
+    trees_per_round = config.learner.trees_per_round(task.loss)
+    recorder = Recorder(rows.evaluations, task.loss, metrics, before, earlier, trees_per_round)
     stops_by_metric = config.early_stopping and bool(metrics)
     stopping = config.shrinkage.stopping
     num_rounds = config.num_rounds - task.num_earlier
@@ -211,19 +230,20 @@ def _kept_rounds(
 ) -> Rounds:
     """Returns the earlier rounds, and of those that were made the ones that are kept, in units of the table."""
     # An interrupt may come between the rounds and what is measured of them.
-    number = num_measured = min(len(boosted.forest), recorder.num_rounds)
+    trees_per_round = config.learner.trees_per_round(task.loss)
+    number = num_measured = min(len(boosted.losses), recorder.num_rounds)
     if task.metrics and config.early_stopping:
         number, num_measured = recorder.best_and_last(config.shrinkage.stopping)
     if task.metrics:
-        forest = join_forests(recorder.trees).first(number)
+        forest = join_forests(recorder.trees).first(number * trees_per_round)
     else:
-        kept = boosted.best if config.early_stopping else boosted.forest.first(number)
+        kept = boosted.best if config.early_stopping else boosted.forest.first(number * trees_per_round)
         forest = rows.categories.forest_in_table_units(kept)
     if task.num_earlier + len(forest) == 0:
         raise TrainingError(f"{task.loss}: what decides when to stop is no number after any round")
     if task.earlier is not None:
         forest = join_forests([task.earlier.forest, forest])
-    return Rounds(forest, boosted.start, recorder.measured(num_measured))
+    return Rounds(forest, boosted.start, recorder.measured(num_measured), trees_per_round)
 
 
 def _scores_before(
@@ -243,7 +263,7 @@ def _with_little_padding(rows: ScoredRows, number: int) -> ScoredRows:
 
 def _warn_if_cut_short(boosted: Boosted, loss: BaseLoss, earlier: int, wanted: int) -> None:
     """Warns when boosting ended early for a reason that the user did not set."""
-    number = earlier + len(boosted.forest)
+    number = earlier + len(boosted.losses)
     if boosted.stop == Stop.NOT_FINITE:
         text = f"{loss}: derivatives after round {number} are {NO_NUMBERS}{KEPT}"
     elif boosted.stop == Stop.INTERRUPTED:

@@ -63,6 +63,7 @@ NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[
         ("monotonic_cst",), ("monotone_constraints",), ("monotone_constraints", "monotone_constraint", "mc"),
         ("monotone_constraints",),
     ),
+    "multi_strategy": ((), ("multi_strategy",), (), ()),
     "n_estimators": (
         ("n_estimators", "max_iter"), ("n_estimators", "num_boost_round"),
         (
@@ -170,7 +171,6 @@ _FOR_REASONS = {
     "make columns of numbers or categories of them before": (
         *("text_features", "embedding_features", "text_processing", "tokenizers", "dictionaries", "feature_calcers"),
     ),
-    "one tree of a round changes all scores of a row": ("multi_strategy",),
     "a RandomForestClassifier or RandomForestRegressor grows trees side by side": ("num_parallel_tree",),
     "parameters are always checked": ("validate_parameters",),
     "nothing is written before save(path)": (

@@ -1,0 +1,90 @@
+"""Rounds of a tree a score: XGBoost's "one_output_per_tree".
+
+All trees of a round are grown at once, as those of many models are, from the scores before it and on the same rows.
+Each has one step a node, that of its score.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int32, UInt, UInt32
+
+from jaxtree.arrays import AnyArray, mix
+from jaxtree.boosting.round_tree import Grown, Rates, ScoredRows, Sought, diagonal_of, draw_rows, tree_of
+from jaxtree.growth.inputs.newton import Newton
+from jaxtree.growth.loop.prepare import Prepared
+from jaxtree.growth.plan.plan import Plan
+from jaxtree.losses.loss import BaseLoss, Derivatives
+from jaxtree.tree import Tree
+from jaxtree.tree.forest import Forest
+
+
+def trees_per_round(plan: Plan, loss: BaseLoss) -> int:
+    """How many trees a round has: one for all scores, or one for each."""
+    objective = plan.rules.objective
+    assert isinstance(objective, Newton)
+    return loss.num_scores // objective.num_scores
+
+
+def grow_score_trees(
+    prepared: Prepared,
+    rows: ScoredRows,
+    scores: Float[Array, "score row"],
+    rates: Rates,
+    learning_rate: Float[Array, ""],
+    number: Int32[Array, ""],
+    seed: UInt32[Array, ""],
+    *,
+    plan: Plan,
+    loss: BaseLoss,
+) -> Grown:
+    """Grows a tree for every score, by the derivatives of rows: of a matrix a row by its diagonal."""
+    drawn, sought, is_finite = draw_rows(prepared, rows, scores, rates, seed, plan=plan, loss=loss)
+
+    def grow(own: Sought, seed: UInt32[Array, ""]) -> tuple[Tree, Int32[Array, " row"]]:
+        return tree_of(prepared, drawn, own, rates, learning_rate, number, seed, plan=plan, num_ordered=1)
+
+    tree, of_row = jax.vmap(grow)(_score_by_score(sought, loss), _seeds(seed, loss.num_scores))
+    return Grown(tree, of_row, is_finite)
+
+
+def _score_by_score(sought: Sought, loss: BaseLoss) -> Sought:
+    """What is sought of every score alone, along an axis in front; constraints are those of ordered scores."""
+    of_each = lambda values: None if values is None else jnp.asarray(values)[:, None]  # noqa: E731
+    gradient, hessian = sought.derivatives
+    is_ordered = jnp.arange(loss.num_scores) < loss.num_ordered
+    monotone = None if sought.monotone is None else jnp.where(is_ordered[:, None], sought.monotone, 0)
+    derivatives = Derivatives(gradient[:, None], diagonal_of(hessian)[:, None])
+    return Sought(derivatives, of_each(sought.residual), of_each(sought.level), of_each(sought.units), monotone)
+
+
+def _seeds(seed: UInt32[Array, ""], number: int) -> UInt32[Array, " score"]:
+    """Seeds of what trees draw, the first of which is that of a tree alone."""
+    own = jnp.arange(number, dtype=jnp.uint32)
+    return jnp.where(own == 0, seed, mix(seed + mix(own)))
+
+
+def walk_all(walk: Any, trees: Tree, codes: UInt[AnyArray, "feature row"]) -> Int32[Array, "score row"]:
+    """The nodes where the walks of all rows end in the tree of every score."""
+    return jax.vmap(walk, in_axes=(0, None))(trees, codes)
+
+
+def add_own_steps(
+    add_steps: Any,
+    scores: Float[Array, "score row"],
+    steps: Float[Array, "score 1 node"],
+    leaf: Int32[Array, "score row"],
+) -> Float[Array, "score row"]:
+    """The scores, each with the step that its own tree makes."""
+    return jax.vmap(add_steps)(scores[:, None], steps, leaf)[:, 0]
+
+
+def with_all_scores(forest: Forest, num_scores: int) -> Forest:
+    """Returns trees, one a score and round after round, as trees of all scores, which leave all but one as they are."""
+    nodes = forest.nodes
+    own = np.zeros((nodes.node_count, num_scores))
+    own[np.arange(len(own)), forest.tree_of_node % num_scores] = nodes.target_sum[:, 0]
+    return Forest(dataclasses.replace(nodes, target_sum=own), forest.first_node)
