@@ -163,7 +163,11 @@ def _boosted(table, plain, classes, numbers):
         "boosted_classes": (classifier(**few, reg_lambda=0.5, categorical_splits="ordered"), table, classes),
         "boosted_regression": (regressor(**few, missing="branch", categorical_splits="multiway"), table, numbers),
         "boosted_counts": (regressor(**few, loss="poisson"), plain, np.abs(numbers)),
-        "boosted_normal": (regressor(**few, loss=boosting.distributions.normal()), table, numbers),
+        "boosted_normal": (
+            regressor(**few, loss=boosting.distributions.normal(), multi_strategy="one_output_per_tree"),
+            table,
+            numbers,
+        ),
         "boosted_lognormal": (regressor(**few, loss=boosting.distributions.lognormal()), plain, np.exp(numbers / 10)),
         "boosted_own": (regressor(**few, loss=boosting.Loss(lopsided)), table, numbers),
         "boosted_ranker": (jaxtree.GradientBoostingRanker(**few, ndcg_at=3), table, np.digitize(numbers, [0.0, 5.0])),

@@ -354,7 +354,7 @@ def _members_in_words(ensemble: Any) -> str:
     """The members of an ensemble with their weights, a line each."""
     members = zip(ensemble.weights_.tolist(), ensemble.estimators_, strict=True)
     lines = [
-        f"{number:>3}  {weight:6.1%}  {model.n_estimators_} trees  {changed_parameters(model)}".rstrip()
+        f"{number:>3}  {weight:6.1%}  {len(model.forest_)} trees  {changed_parameters(model)}".rstrip()
         for number, (weight, model) in enumerate(members)
     ]
     return "\n".join([f"the mean of {len(lines)} boosted models: member, weight, trees, parameters", *lines])

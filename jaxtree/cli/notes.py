@@ -44,7 +44,9 @@ def shape_of(estimator: Any) -> str:
         shape = f"{name}: {tree.node_count} nodes, {tree.n_leaves} leaves, depth {tree.max_depth}"
         return f"{shape}{_optimality(estimator)}"
     if hasattr(estimator, "forest_"):
-        most = f" of at most {estimator.n_estimators}" if getattr(estimator, "early_stopping", False) else ""
+        most = ""
+        if getattr(estimator, "early_stopping", False):
+            most = f" of at most {estimator.n_estimators * getattr(estimator, 'trees_per_round_', 1)}"
         return f"{name}: {len(estimator.forest_)} trees{most}, {len(estimator.forest_.nodes.feature)} nodes"
     return f"{name}: depth {estimator.depth_}"
 

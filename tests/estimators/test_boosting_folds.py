@@ -32,6 +32,11 @@ WEIGHT = RANDOM.integers(1, 4, ROWS).astype(float)
 TARGETS = {
     "two classes": (GradientBoostingClassifier(**FEW), SIGNAL > 0.8, {}),
     "three classes": (GradientBoostingClassifier(**FEW), np.digitize(SIGNAL, [0.3, 1.2]), {}),
+    "a tree a class": (
+        GradientBoostingClassifier(**FEW, multi_strategy="one_output_per_tree"),
+        np.digitize(SIGNAL, [0.3, 1.2]),
+        {},
+    ),
     "numbers": (GradientBoostingRegressor(**FEW), SIGNAL, {}),
     "draws and weights": (
         GradientBoostingRegressor(**FEW, subsample=0.7, colsample_bynode=0.5, random_state=1),
@@ -85,7 +90,8 @@ def test_scores_are_the_mean_of_the_models_and_each_row_is_judged_by_the_one_tha
     of_folds = []
     for fold in range(4):
         alone = clone(model).set_params(early_stopping=False)
-        alone.set_model(task, rooms.Rounds(folds.model_of(fold, model.forest_), folds.start[fold], model.measured_))
+        trees, number = folds.model_of(fold, model.forest_), model.trees_per_round_
+        alone.set_model(task, rooms.Rounds.unmeasured(trees, folds.start[fold], number))
         of_folds.append(alone.raw_scores(X, offset=extras.get("offset")))
     np.testing.assert_allclose(np.mean(of_folds, axis=0), model.raw_scores(X, offset=extras.get("offset")), atol=1e-12)
     held = np.zeros(ROWS, int)

@@ -29,14 +29,14 @@ DISTRIBUTIONS: dict[str, Callable[[], Distribution]] = {
 class GradientBoostingDistribution(PredictsNumbers, BaseBoosting):
     r"""Gradient boosting of whole distributions: all parameters of a row follow from its features.
 
-    The scores of a row are the parameters of a distribution, and one tree changes all of them. Steps divide by the
-    Fisher information where it is known, which makes them those of natural gradients (Duan et al., *NGBoost*, ICML
-    2020). Locations move by scales of the start, in which penalties and limits such as `reg_lambda`, `min_child_weight`
-    and `max_delta_step` are: so predictions are the same in any unit of the target, and from any origin where targets
-    may be negative.
+    The scores of a row are the parameters of a distribution, and one tree changes all of them, or by `multi_strategy`
+    each has a tree of its own. Steps divide by the Fisher information where it is known, which makes them those of
+    natural gradients (Duan et al., *NGBoost*, ICML 2020). Locations move by scales of the start, in which penalties and
+    limits such as `reg_lambda`, `min_child_weight` and `max_delta_step` are: so predictions are the same in any unit of
+    the target, and from any origin where targets may be negative.
 
     Args:
-        n_estimators: The most rounds, of a tree each; this and all parameters that are not named here are those of a
+        n_estimators: The most rounds; this and all parameters that are not named here are those of a
             `GradientBoostingClassifier`.
         distribution: "normal", "lognormal", "laplace", "logistic", "student_t", "gamma", "weibull",
             "negative_binomial" or "beta"; or a `jaxtree.boosting.Distribution`, such as `student_t(3)`, or

@@ -42,15 +42,15 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
 
     Every round grows one tree on the derivatives of the log loss at the present scores, by what a Newton step saves
     (Chen and Guestrin, *XGBoost*, KDD 2016). Of two classes a row has one score, the log odds of the second; of more it
-    has one score a class, all of which one tree changes. Its leaves make Newton steps with the diagonal of the matrix
-    of second derivatives, or with all of it.
+    has one score a class, all of which one tree changes, or by `multi_strategy` each a tree of its own. Leaves make
+    Newton steps with the diagonal of the matrix of second derivatives, or with all of it.
 
     Gradients are rounded to whole numbers of few bits, at random but the same in every fit, so that sums are exact
     (Shi et al., *Quantized training of gradient boosting decision trees*, NeurIPS 2022); leaves take the steps of the
     gradients as they are. The same table and parameters give the same model, bit for bit.
 
     Args:
-        n_estimators: The most rounds, of a tree each.
+        n_estimators: The most rounds, of a tree each, or of one for every score.
         learning_rate: The part of a leaf's step that is made; or a schedule, such as optax's: a function of the number
             of rounds made.
         max_depth: The largest depth of a leaf; None for no limit.
@@ -80,6 +80,9 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
             that tells nothing would score (CatBoost's random strength): other columns than the best are tried, too. It
             fades as the rounds, times the learning rate, pass the logarithm of the number of rows.
         hessian: Of several classes: "diagonal", or "full" for steps with the whole matrix of second derivatives.
+        multi_strategy: Of several classes: "multi_output_tree" grows a tree a round, whose leaves have a step for every
+            score; "one_output_per_tree" grows one for every class, all from the scores before the round and on the same
+            rows, and takes neither `drop_rate` nor the whole matrix of `hessian`.
         class_weight: Factors of classes in a dict, or "balanced".
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the score may go as the column rises.
         interaction_cst: Sets of columns, by number or name: only columns of one set occur together on a path from the
@@ -109,14 +112,16 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         verbose: 1 for a bar of progress, with what was measured last; n for a line every n rounds.
 
     Attributes:
-        forest_: The trees in one table of nodes, a `Forest`; the means of their nodes are changes of scores.
+        forest_: The trees in one table of nodes, a `Forest`, round after round; the means of their nodes are changes of
+            scores.
         start_: The scores before the first tree.
         evals_result_: What was measured after every round, by names of evaluation and metric: "log_loss" of classes,
             "squared_error", "absolute_error" and so on of numbers, and those of `eval_metric`.
         best_iteration_: The number of rounds, from 1, at which the first metric, or the loss, of the first rows that
             were measured was best.
         best_score_: What it was then.
-        n_estimators_: The number of trees.
+        n_estimators_: The number of rounds; with "folds" those of all models.
+        trees_per_round_: How many trees a round has.
         folds_: What is known of the folds, `jaxtree.boosting.Folds`; None without "folds".
         oof_predictions_: With "folds", the predictions of every row by models that have not seen it.
         oof_score_: With "folds", what `score` says of these.
@@ -201,13 +206,14 @@ class GradientBoostingRegressor(PredictsSurvival, PredictsNumbers, FoldIntervals
     does. `gamma`, `reg_alpha`, `max_delta_step` and `tol` are numbers in the unit.
 
     One tree changes all scores of a row where these are several: of several targets (squared errors), or of quantiles
-    (`jaxtree.boosting.quantiles`).
+    (`jaxtree.boosting.quantiles`). With `multi_strategy="one_output_per_tree"` each has a tree of its own in every
+    round; where a loss has whole matrices of second derivatives, steps are then made with their diagonals.
     Survival times are boosted with `loss="cox"` or `loss="accelerated_failure_time"` and `fit(X, time, event=event)`,
     or `fit(X, y)` with scikit-survival's structured y; the latter loss also with `fit(X, lower, upper=upper)`. Of these
     `predict_survival_function` and `predict_median` tell more than `predict`, and `score` is the concordance index.
 
     Args:
-        n_estimators: The most rounds, of a tree each; this and all parameters that are not named here are those of a
+        n_estimators: The most rounds; this and all parameters that are not named here are those of a
             `GradientBoostingClassifier`.
         loss: "squared_error", "absolute_error", "huber", "pseudo_huber", "poisson", "gamma", "tweedie", "cox" or
             "accelerated_failure_time", or a loss of `jaxtree.boosting`, such as `quantile(0.9)`, or a

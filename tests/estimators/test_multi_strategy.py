@@ -1,0 +1,132 @@
+"""`multi_strategy="one_output_per_tree"` of estimators: rounds are whole, in whatever is done with a fitted model."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import jaxtree
+from jaxtree import BoostSearchCV, GradientBoostingClassifier, GradientBoostingDistribution, GradientBoostingRegressor
+from jaxtree.boosting import quantiles
+from jaxtree.errors import InvalidInputError
+from jaxtree.explain import shap_values
+from tests.marks import are_slow
+
+RANDOM = np.random.default_rng(3)
+X = RANDOM.normal(size=(160, 3))
+X[::9, 1] = np.nan
+SIGNAL = X[:, 0] + np.nan_to_num(X[:, 1]) ** 2 + 0.3 * RANDOM.normal(size=160)
+Y = np.digitize(SIGNAL, [0.3, 1.2])
+APART = {"multi_strategy": "one_output_per_tree", "min_samples_leaf": 5}
+ROUNDS, SCORES = 6, 3
+CLASSES = GradientBoostingClassifier(ROUNDS, **APART)
+MODELS = {
+    "classes": (CLASSES, Y),
+    "targets": (GradientBoostingRegressor(ROUNDS, **APART), np.stack([SIGNAL, X[:, 0], X[:, 2]], axis=1)),
+    "quantiles": (GradientBoostingRegressor(ROUNDS, loss=quantiles([0.1, 0.5, 0.9]), **APART), SIGNAL),
+    "distribution": (GradientBoostingDistribution(ROUNDS, **APART), SIGNAL),
+}
+OF_ALL = pytest.mark.parametrize("name", are_slow(MODELS, "targets", "quantiles", "distribution"))
+
+
+def fitted(name, **options):
+    model, y = MODELS[name]
+    return clone(model).set_params(**options).fit(X, y), y
+
+
+@OF_ALL
+def test_stages_are_rounds_and_the_last_is_the_prediction(name):
+    model, _ = fitted(name)
+    stages = list(model.staged_scores(X))
+    assert len(stages) == model.n_estimators_ == ROUNDS
+    assert len(model.forest_) == len(model.estimators_) == ROUNDS * model.trees_per_round_ == ROUNDS * model.start_.size
+    np.testing.assert_allclose(stages[-1], model.raw_scores(X), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(stages[3], model.first(4).raw_scores(X), rtol=1e-12, atol=1e-12)
+    assert model.first(4).n_estimators_ == 4
+    own = model.estimators_[4].predict(X).reshape(len(X), -1)
+    assert own.any(axis=0).tolist() == [score == 4 % model.start_.size for score in range(model.start_.size)]
+
+
+@OF_ALL
+def test_a_refit_on_the_same_rows_changes_nothing_and_one_on_others_goes_round_by_round(name):
+    model, y = fitted(name)
+    same = model.refit(X, y, decay_rate=0.0)
+    np.testing.assert_allclose(same.forest_.nodes.target_sum, model.forest_.nodes.target_sum, rtol=1e-12, atol=1e-14)
+    half = model.refit(X[:80], y[:80], decay_rate=0.0)
+    first = model.first(1).refit(X[:80], y[:80], decay_rate=0.0)
+    assert half.n_estimators_ == ROUNDS
+    np.testing.assert_array_equal(half.first(1).forest_.nodes.target_sum, first.forest_.nodes.target_sum)
+
+
+@OF_ALL
+def test_a_file_and_shapley_values_know_all_trees(name, tmp_path):
+    model, _ = fitted(name)
+    model.save(tmp_path / "m.jaxtree")
+    loaded = jaxtree.load(tmp_path / "m.jaxtree")
+    assert (loaded.n_estimators_, loaded.trees_per_round_) == (ROUNDS, model.start_.size)
+    np.testing.assert_array_equal(loaded.raw_scores(X), model.raw_scores(X))
+    explained = shap_values(model, X[:5])
+    total = explained.values.sum(axis=1) + explained.base
+    np.testing.assert_allclose(total, model.raw_scores(X[:5]).reshape(total.shape), atol=1e-6)
+
+
+def test_later_rounds_go_on_where_fewer_end():
+    model = clone(CLASSES).set_params(n_estimators=2, warm_start=True).fit(X, Y)
+    model.set_params(n_estimators=ROUNDS).fit(X, Y)
+    whole, _ = fitted("classes")
+    np.testing.assert_array_equal(model.forest_.nodes.target_sum, whole.forest_.nodes.target_sum)
+    with pytest.raises(InvalidInputError, match="must be larger or equal to the 6 rounds"):
+        model.set_params(n_estimators=3).fit(X, Y)
+    with pytest.raises(InvalidInputError, match="needs the multi_strategy of the fit before, with 3 trees a round"):
+        model.set_params(n_estimators=9, multi_strategy="multi_output_tree").fit(X, Y)
+
+
+@pytest.mark.parametrize("metric", [None, "accuracy"])
+def test_early_stopping_keeps_whole_rounds(metric):
+    options = {"n_estimators": 40, "learning_rate": 1.0, "early_stopping": True, "n_iter_no_change": 3}
+    model = (
+        clone(CLASSES).set_params(**options).fit(X[:100], Y[:100], eval_set=[(X[100:], Y[100:])], eval_metric=metric)
+    )
+    curves = model.evals_result_["validation_0"]
+    number = len(curves["log_loss"])
+    assert model.n_estimators_ == model.best_iteration_ < number < 40
+    assert len(model.forest_) == SCORES * model.n_estimators_
+    name = metric or "log_loss"
+    of_stages = [
+        np.mean(own.argmax(axis=1) == Y[100:]) if metric else -np.log(own[np.arange(60), Y[100:]]).mean()
+        for own in model.staged_predict_proba(X[100:])
+    ]
+    np.testing.assert_allclose(curves[name][: model.n_estimators_], of_stages, rtol=1e-9)
+
+
+def test_classes_in_another_order_have_the_same_trees():
+    model, _ = fitted("classes")
+    order = np.array([2, 0, 1])
+    other = clone(CLASSES).fit(X, order[Y])
+    np.testing.assert_allclose(other.predict_proba(X)[:, order], model.predict_proba(X), rtol=1e-9)
+    of_model, of_other = ([own.tree_.threshold.tolist() for own in fit.estimators_[:SCORES]] for fit in (model, other))
+    assert [of_other[score] for score in order] == of_model
+
+
+def test_folds_are_those_of_lone_fits_and_searches_tell_strategies_apart():
+    folds = clone(CLASSES).set_params(early_stopping="folds", folds=3, n_iter_no_change=2).fit(X, Y)
+    assert folds.n_estimators_ * SCORES == len(folds.forest_) == folds.folds_.num_trees.sum()
+    stages = list(folds.staged_scores(X))
+    np.testing.assert_allclose(stages[-1], folds.raw_scores(X), atol=1e-12)
+    strategies = ["multi_output_tree", "one_output_per_tree"]
+    search = BoostSearchCV(
+        clone(CLASSES), {"multi_strategy": strategies}, cv=2, scoring="neg_log_loss", refit=False
+    ).fit(X, Y)
+    assert len(set(search.cv_results_["mean_test_score"].tolist())) == 2
+
+
+def test_what_does_not_go_together_is_said():
+    full = clone(CLASSES).set_params(hessian="full")
+    with pytest.raises(InvalidInputError, match='hessian="full" is of trees that change all scores: multi_strategy'):
+        full.fit(X, Y)
+    dropping = clone(CLASSES).set_params(drop_rate=0.1)
+    with pytest.raises(InvalidInputError, match="drop_rate above 0 drops trees that change all scores: multi_strategy"):
+        dropping.fit(X, Y)
+    two = Y > 0
+    assert full.fit(X, two).trees_per_round_ == dropping.fit(X, two).trees_per_round_ == 1
+    with pytest.raises(InvalidInputError, match="'multi_strategy' parameter"):
+        clone(CLASSES).set_params(multi_strategy="one_tree").fit(X, Y)
