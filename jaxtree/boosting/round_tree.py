@@ -160,7 +160,8 @@ def grow_tree(
 ) -> Grown:
     """Grows the tree of a round, of which the number is given, that changes all scores by the derivatives of rows."""
     drawn, sought, is_finite = draw_rows(prepared, rows, scores, rates, seed, plan=plan, loss=loss)
-    tree, of_row = tree_of(prepared, drawn, sought, rates, learning_rate, number, seed, plan=plan, num_ordered=loss.num_ordered)
+    given = (prepared, drawn, sought, rates, learning_rate, number, seed)
+    tree, of_row = tree_of(*given, plan=plan, num_ordered=loss.num_ordered)
     return Grown(tree, of_row, is_finite)
 
 
@@ -218,15 +219,15 @@ def tree_of(
     least = rates.least_gain / jnp.where(weight > 0, weight, 1)
     score_noise = _score_noise(derivatives.gradient, curvature, drawn, rates, learning_rate * number)
     limits = rates.limits._replace(min_impurity_decrease=least[None], score_noise=score_noise[None])
+    features, monotone = prepared.features, sought.monotone
+    features = features if monotone is None else features._replace(monotone=monotone)
     grown, of_row = grow_to_leaves(
         prepared._replace(
             target=jnp.concatenate([curvature, _of_one_spread(derivatives.gradient, sought.level), drawn.noise[None]]),
             weight=is_used.astype(jnp.int32),
             limits=limits,
             root_seed=seed[None],
-            features=prepared.features._replace(monotone=sought.monotone)
-            if plan.rules.has_monotone
-            else prepared.features,
+            features=features,
         ),
         plan=plan,
     )
@@ -234,8 +235,8 @@ def tree_of(
     leaves = Leaves(tree, of_row, is_used, drawn.devices, drawn.is_native)
     steps = learning_rate * node_steps(leaves, sought, drawn.weight, rates.penalties)
     steps = steps if sought.units is None else steps * sought.units[:, None]
-    if sought.monotone is not None:
-        steps = within_bounds(tree, steps, sought.monotone, num_ordered=num_ordered)
+    if monotone is not None:
+        steps = within_bounds(tree, steps, monotone, num_ordered=num_ordered)
     return dataclasses.replace(tree, target_sum=(steps * tree.weight).T), of_row
 
 

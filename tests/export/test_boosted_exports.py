@@ -154,7 +154,7 @@ def test_a_frame_has_steps_that_add_up_to_scores(name):
     steps = frame[[column for column in frame.columns if column.startswith("step")]].to_numpy()
     ends = estimator.apply(X) + estimator.forest_.first_node[:-1]
     np.testing.assert_allclose(estimator.start_ + steps[ends].sum(axis=1), estimator.raw_scores(X), rtol=1e-12)
-    assert frame["tree"].iloc[-1] == estimator.n_estimators_ - 1 and "prediction" not in frame
+    assert frame["tree"].iloc[-1] == len(estimator.forest_) - 1 and "prediction" not in frame
 
 
 @pytest.mark.parametrize("name", EVERY)

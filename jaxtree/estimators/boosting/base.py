@@ -448,7 +448,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
     def fitted_state(self) -> BoostedState:
         """Returns what fitting has learned: what a model file keeps."""
         table, learned = self.fitted_table(), {"survival": self.survival_, "folds": self.folds_}
-        return BoostedState.of(table, tuple(self._rounds()), self.loss_, **learned)
+        return BoostedState.of(table, self._rounds(), self.loss_, **learned)
 
     def restore(self, state: BoostedState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
