@@ -25,7 +25,7 @@ def _search():
 WAYS = {
     "tree": (lambda: jaxtree.DecisionTreeClassifier().fit(X, Y), 258, 40),
     "forest": (lambda: jaxtree.RandomForestClassifier(10, random_state=0).fit(X, Y), 251, 39),
-    "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 321, 54),
+    "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 322, 54),
     "search": (_search, 502, 75),
     "prediction": (lambda: _fitted().predict(X), 35, 12),
 }

@@ -19,7 +19,7 @@ from jaxtree.boosting.dropping import keep_trees, with_shares
 from jaxtree.boosting.ending import NO_NUMBERS, Stop
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import BoostState, Made, blank_trees, loss_before, make_rounds
-from jaxtree.boosting.score_trees import trees_per_round, with_all_scores
+from jaxtree.boosting.score_trees import with_all_scores
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
 from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Rules
@@ -176,8 +176,9 @@ def open_boosting(
     precision = score_type(rows, data.size) if data.precision is None else data.precision
     place = functools.partial(_placed, mesh=mesh, precision=precision)
     rows, evaluations = _divided(rows, place), jax.tree.map(place, data.evaluations)
-    start = np.asarray(start, precision)
-    call = Call(prepared._replace(codes=rows.codes), plan, loss, rows, evaluations, start.astype(np.float64), mesh)
+    start, prepared = np.asarray(start, precision), prepared._replace(codes=rows.codes)
+    shown = start.astype(np.float64)
+    call = Call(prepared, plan, loss, rows, evaluations, shown, mesh, learner.trees_per_round(loss))
     return call, _open(start, call, data.earlier)
 
 
@@ -201,16 +202,7 @@ class Call(NamedTuple):
     evaluations: tuple[ScoredRows, ...]
     start: Float[np.ndarray, " score"]
     mesh: Mesh | None
-
-    @property
-    def trees_per_round(self) -> int:
-        """How many trees a round has."""
-        return trees_per_round(self.plan, self.loss)
-
-    @property
-    def nodes_per_round(self) -> int:
-        """The nodes that the trees of a round have room for."""
-        return self.trees_per_round * self.plan.capacity
+    trees_per_round: int
 
 
 class _Progress(NamedTuple):
@@ -236,7 +228,7 @@ def _run(
     earlier = int(state.round)
     if shrinkage.dropping is not None:
         state = state._replace(kept=keep_trees(blank_trees(call.plan, call.loss, num_rounds)))
-    at_a_time = max(1, min(ROUNDS_AT_A_TIME, NODES_AT_A_TIME // call.nodes_per_round))
+    at_a_time = max(1, min(ROUNDS_AT_A_TIME, NODES_AT_A_TIME // (call.trees_per_round * call.plan.capacity)))
     progress, stop = _Progress(state, earlier), None
     try:
         while stop is None:
@@ -364,18 +356,16 @@ def _spread(start: Float[np.ndarray, " score"], rows: ScoredRows, *, is_divided:
 
 
 def forest_of(trees: Tree, number: int, num_scores: int) -> Forest:
-    """The trees of the first of some rounds, in one table, of steps of so many scores."""
-    if trees.feature.ndim == 2:
-        return _in_one_table(trees, number)
-    one_after_another = lambda x: np.asarray(x)[:number].reshape(number * num_scores, *x.shape[2:])  # noqa: E731
-    return with_all_scores(_in_one_table(jax.tree.map(one_after_another, trees), number * num_scores), num_scores)
+    """The trees of the first of some rounds, in one table, with a step for each of so many scores."""
+    axes, capacity = trees.feature.ndim - 1, trees.capacity
+    num_trees = number if axes == 1 else number * num_scores
+    size, first = num_trees * capacity, np.arange(num_trees, dtype=np.int32) * capacity
 
+    def one_by_one(x):
+        rest = x.shape[axes + 1 :]
+        return np.asarray(x)[:number].reshape(size, *rest) if x.ndim > axes else np.array(size, np.int32)
 
-def _in_one_table(trees: Tree, number: int) -> Forest:
-    """The first of some trees, in one table."""
-    size, capacity = number * trees.capacity, trees.capacity
-    first = np.arange(number, dtype=np.int32) * capacity
-    joined = lambda x: np.asarray(x)[:number].reshape(size, *x.shape[2:]) if x.ndim > 1 else np.array(size, np.int32)  # noqa: E731
-    flat = jax.tree.map(joined, trees)
+    flat = jax.tree.map(one_by_one, trees)
     links = {name: getattr(flat, name) + np.repeat(first, capacity) for name in ("first_child", "parent", "root")}
-    return take_trees(dataclasses.replace(flat, **links), first)
+    forest = take_trees(dataclasses.replace(flat, **links), first)
+    return forest if axes == 1 else with_all_scores(forest, num_scores)

@@ -214,7 +214,7 @@ def slots_for(call: Call, num_members: int, num_kept: int) -> int:
         num_kept: The rounds of each model whose trees are kept on the device.
     """
     num_rows = sum(rows.weight.size for rows in (call.rows, *call.evaluations))
-    of_trees = call.nodes_per_round * (num_kept + 1)
+    of_trees = call.trees_per_round * call.plan.capacity * (num_kept + 1)
     num_bytes = num_rows * BYTES_PER_ROW * call.loss.num_scores + of_trees * BYTES_PER_NODE
     is_host = jax.default_backend() == "cpu"
     most = int(np.clip(bytes_at_a_time() // num_bytes, 1, MOST_SLOTS_OF_HOST if is_host else MOST_SLOTS_OF_DEVICE))

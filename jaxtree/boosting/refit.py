@@ -22,6 +22,20 @@ from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import pad_nodes, target_means
 
 
+class Remaking(NamedTuple):
+    """How the steps of trees are made anew.
+
+    Attributes:
+        keep: The part of the old steps that stays.
+        monotone: The constraint of every feature, or None.
+        trees_per_round: The trees of a round: one, or as many as there are scores, of which each changes its own.
+    """
+
+    keep: float
+    monotone: Int[np.ndarray, " feature"] | None = None
+    trees_per_round: int = 1
+
+
 class Refitting(NamedTuple):
     """The numbers of a refit.
 
@@ -49,14 +63,11 @@ def refit(
     start: Float[np.ndarray, " score"],
     loss: BaseLoss,
     shrinkage: Shrinkage,
-    *,
-    keep: float,
-    monotone: Int[np.ndarray, " feature"] | None = None,
-    trees_per_round: int = 1,
+    how: Remaking,
 ) -> Forest:
     """Returns trees of the same splits whose steps are those of other rows, made round by round.
 
-    A node's step is `keep` of its old one, and the rest of the new one; a node without rows keeps its own.
+    A node's step is `how.keep` of its old one, and the rest of the new one; a node without rows keeps its own.
 
     Args:
         forest: The trees, with means that are the changes of scores.
@@ -65,14 +76,13 @@ def refit(
         start: The scores before the first tree.
         loss: The loss.
         shrinkage: The learning rate and the penalties.
-        keep: The part of the old steps that stays.
-        monotone: The constraint of every feature, or None.
-        trees_per_round: The trees of a round: one, or as many as there are scores, of which each changes its own.
+        how: How steps are made anew.
     """
     with jax.enable_x64(True):
         num_rows, units = len(rows.weight), loss.units(start)
         precision = score_type(rows, num_rows)
         rows = jax.tree.map(lambda x: jnp.asarray(x, precision if x.dtype.kind == "f" else None), rows)
+        trees_per_round, keep = how.trees_per_round, np.float64(how.keep)
         rates = learning_rates(shrinkage.learning_rate, len(forest) // trees_per_round)
         penalties = Penalties(*(np.float64(x) for x in (shrinkage.l2, shrinkage.l1, shrinkage.max_step)))
         scores = jnp.tile(jnp.asarray(start, precision)[:, None], (1, num_rows))
@@ -81,7 +91,7 @@ def refit(
             round_, place = divmod(number, trees_per_round)
             before = before if place else scores
             is_changed = np.arange(len(start)) == place if trees_per_round > 1 else np.ones(len(start), bool)
-            numbers = Refitting(rates[round_], np.float64(keep), penalties, monotone, units, is_changed)
+            numbers = Refitting(rates[round_], keep, penalties, how.monotone, units, is_changed)
             leaf = pad_to(ends[:, number].astype(np.int32), num_rows)
             new, steps = _refit_tree(
                 pad_nodes(tree), leaf, rows, before, numbers, loss=loss, is_diagonal=trees_per_round > 1

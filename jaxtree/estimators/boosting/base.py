@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree import buckets, forks
 from jaxtree.boosting.early_stopping import Measured
 from jaxtree.boosting.folds import Folds
-from jaxtree.boosting.refit import refit
+from jaxtree.boosting.refit import Remaking, refit
 from jaxtree.dataset.collectives import fails_in_all, spans_processes
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
 from jaxtree.dataset.sample import Outputs, Sample, read_known
@@ -308,9 +308,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
             self.start_,
             self.loss_,
             self.shrinkage(),
-            keep=decay_rate,
-            monotone=read_monotone(self.monotonic_cst, self.schema_),
-            trees_per_round=self.trees_per_round_,
+            Remaking(decay_rate, read_monotone(self.monotonic_cst, self.schema_), self.trees_per_round_),
         )
         model = copy.copy(self)
         model.set_rounds(Rounds.unmeasured(forest, self.start_, self.trees_per_round_))
