@@ -110,7 +110,10 @@ def test_classes_in_another_order_have_the_same_trees():
 def test_folds_are_those_of_lone_fits_and_searches_tell_strategies_apart():
     folds = clone(CLASSES).set_params(early_stopping="folds", folds=3, n_iter_no_change=2).fit(X, Y)
     assert folds.n_estimators_ * SCORES == len(folds.forest_) == folds.folds_.num_trees.sum()
+    rounds = folds.folds_.fold_of_tree.reshape(-1, SCORES)
+    assert (rounds == rounds[:, :1]).all() and len(set(rounds[:3, 0])) == 3
     stages = list(folds.staged_scores(X))
+    assert len(stages) == folds.n_estimators_
     np.testing.assert_allclose(stages[-1], folds.raw_scores(X), atol=1e-12)
     strategies = ["multi_output_tree", "one_output_per_tree"]
     search = BoostSearchCV(

@@ -264,3 +264,16 @@ def test_names_cannot_break_the_page():
     names = elements_of(page).names
     assert "img" not in names and names.count("script") == 2 and 'id="broken"' not in page
     assert set(told_by(page)["rows"][0]["columns"]) == set(rows.columns)
+
+
+def test_a_page_counts_rounds_where_each_has_a_tree_a_class():
+    options = FEW | {"n_estimators": 30, "learning_rate": 0.8, "early_stopping": True, "n_iter_no_change": 3}
+    apart = GradientBoostingClassifier(**options, multi_strategy="one_output_per_tree")
+    apart.fit(X, Y, eval_set=[(X_VAL, Y_VAL)])
+    page = to_html(apart, X, Y, tree=1)
+    number = len(apart.evals_result_["validation_0"]["log_loss"])
+    assert apart.trees_per_round_ == 3 and apart.n_estimators_ < number
+    assert f"The model has the trees up to round {apart.n_estimators_} of {number}, where the line stands." in page
+    # The second tree is of the second class alone.
+    steps = mean_steps(apart.forest_[1])
+    assert not steps[:, [0, 2]].any() and steps[:, 1].any()
