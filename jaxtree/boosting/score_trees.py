@@ -85,6 +85,14 @@ def add_own_steps(
 def with_all_scores(forest: Forest, num_scores: int) -> Forest:
     """Returns trees, one a score and round after round, as trees of all scores, which leave all but one as they are."""
     nodes = forest.nodes
-    own = np.zeros((nodes.node_count, num_scores))
-    own[np.arange(len(own)), forest.tree_of_node % num_scores] = nodes.target_sum[:, 0]
-    return Forest(dataclasses.replace(nodes, target_sum=own), forest.first_node)
+    sums = np.zeros((nodes.node_count, num_scores))
+    sums[np.arange(len(sums)), forest.tree_of_node % num_scores] = nodes.target_sum[:, 0]
+    return Forest(dataclasses.replace(nodes, target_sum=sums), forest.first_node)
+
+
+def with_own_scores(forest: Forest) -> Forest:
+    """Returns trees of all scores that change one each as trees of that one, which `with_all_scores` takes."""
+    nodes = forest.nodes
+    score = forest.tree_of_node % nodes.target_sum.shape[1]
+    sums = np.take_along_axis(nodes.target_sum, score[:, None], axis=1)
+    return Forest(dataclasses.replace(nodes, target_sum=sums), forest.first_node)

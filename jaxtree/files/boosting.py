@@ -8,6 +8,7 @@ from jaxtyping import Float64, Int64
 
 from jaxtree.boosting.early_stopping import Measured
 from jaxtree.boosting.folds import Folds
+from jaxtree.boosting.score_trees import with_all_scores, with_own_scores
 from jaxtree.errors import InvalidInputError
 from jaxtree.files.losses import AbsentLoss
 from jaxtree.files.records import check, require, require_finite
@@ -26,7 +27,8 @@ class BoostedState:
 
     Attributes:
         table: The columns and the target.
-        nodes: The nodes of the trees; means of their targets are steps of scores.
+        nodes: The nodes of the trees; means of their targets are steps of scores, or of the one score that a tree
+            changes where a round has one for each.
         first_node: Where every tree begins, and the number of nodes at the end.
         start: The scores before the first tree.
         measured: What was measured after every round.
@@ -58,16 +60,18 @@ class BoostedState:
     ) -> "BoostedState":
         """Takes the kept part of a fit, whose rounds are trees, the start, what was measured, and trees a round."""
         forest, start, measured, trees_per_round = rounds
+        forest = forest if trees_per_round == 1 else with_own_scores(forest)
         first_node, start = np.asarray(forest.first_node, np.int64), np.asarray(start, np.float64)
         nodes = TreeArrays.of(forest.nodes)
         return cls(table, nodes, first_node, start, measured, trees_per_round, loss, survival, folds)
 
     def forest(self, schema: Schema) -> Forest:
         """Returns the trees; raises ModelFileError if they are not those of such a table and loss."""
-        num_scores = self.start.size
-        fits = (self.nodes.count.shape[1], self.nodes.target_sum.shape[1]) == (0, num_scores)
+        num_scores, of_all = self.start.size, self.trees_per_round == 1
+        fits = (self.nodes.count.shape[1], self.nodes.target_sum.shape[1]) == (0, num_scores if of_all else 1)
         require(fits and num_scores, "its nodes do not have one step a score")
-        return self.nodes.forest(self.first_node, schema, num_classes=())
+        forest = self.nodes.forest(self.first_node, schema, num_classes=())
+        return forest if of_all else with_all_scores(forest, num_scores)
 
 
 class EnsembleMember(NamedTuple):

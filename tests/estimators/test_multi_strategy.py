@@ -64,6 +64,8 @@ def test_a_file_and_shapley_values_know_all_trees(name, tmp_path):
     loaded = jaxtree.load(tmp_path / "m.jaxtree")
     assert (loaded.n_estimators_, loaded.trees_per_round_) == (ROUNDS, model.start_.size)
     np.testing.assert_array_equal(loaded.raw_scores(X), model.raw_scores(X))
+    np.testing.assert_array_equal(loaded.forest_.nodes.target_sum, model.forest_.nodes.target_sum)
+    assert model.fitted_state().nodes.target_sum.shape == (model.forest_.nodes.node_count, 1)
     explained = shap_values(model, X[:5])
     total = explained.values.sum(axis=1) + explained.base
     np.testing.assert_allclose(total, model.raw_scores(X[:5]).reshape(total.shape), atol=1e-6)
