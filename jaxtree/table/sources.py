@@ -131,7 +131,7 @@ def _rows_of(tables: Iterable[Any], wanted: range) -> Iterator[Any]:
     """Yields tables that follow one another, or parts of them: the rows that are wanted."""
     row = 0
     for table in tables:
-        num_rows = _number_of_rows(table)
+        num_rows = number_of_rows(table)
         taken = range(num_rows)[max(wanted.start - row, 0) : max(wanted.stop - row, 0)]
         row += num_rows
         if taken and len(taken) == num_rows:
@@ -339,7 +339,7 @@ def _pieces_of_tables(tables: Iterable[Any]) -> Iterator[Piece]:
         if not is_frame and not (hasattr(table, "__len__") or issparse(table)):
             raise InvalidTypeError(f"{label} must be a table or a record batch, got {type(given).__name__}")
         names = tuple(frame.columns) if is_frame else None
-        yield Piece(label, _number_of_rows(frame), names, partial(_load_table, frame))
+        yield Piece(label, number_of_rows(frame), names, partial(_load_table, frame))
 
 
 def _load_table(frame: Any, names: Names | None) -> list:
@@ -348,7 +348,7 @@ def _load_table(frame: Any, names: Names | None) -> list:
     return [(frame if names is None else frame.select(names)).to_native()]
 
 
-def _number_of_rows(table: Any) -> int:
+def number_of_rows(table: Any) -> int:
     """A sparse matrix has no length."""
     return table.shape[0] if issparse(table) else len(table)
 

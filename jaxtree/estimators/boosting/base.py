@@ -22,7 +22,8 @@ from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.fold_results import FoldResults
-from jaxtree.estimators.boosting.folds import divide, train_folds
+from jaxtree.estimators.boosting.fold_rows import divide
+from jaxtree.estimators.boosting.folds import earlier_models, train_folds
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.metrics import best_of, metric_of, staged
 from jaxtree.estimators.boosting.parameters import FOLDS, MULTI_OUTPUT, ONE_OUTPUT, BoostingParameters
@@ -35,7 +36,7 @@ from jaxtree.estimators.boosting.rows import (
     target_of,
 )
 from jaxtree.estimators.boosting.survival import is_of_times, learn_times
-from jaxtree.estimators.boosting.training import BoostingTask, OnProgress, Rounds, encode, train
+from jaxtree.estimators.boosting.training import BoostingTask, OnProgress, Rounds, encode, train, warn_if_cut_short
 from jaxtree.estimators.common.constraints import check_kept_trees, read_monotone
 from jaxtree.estimators.common.extras import RoutesExtras, fit_fields
 from jaxtree.estimators.common.fixed import FixedPredictions
@@ -147,7 +148,9 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
                         raise InvalidInputError('callbacks are for one model, and early_stopping="folds" makes several')
                     self.set_model(task, *train_folds(task, rows, config, mesh))
                 else:
-                    self.set_model(task, train(task, rows, config, callbacks, mesh))
+                    trained = train(task, rows, config, callbacks, mesh)
+                    warn_if_cut_short(task.loss, trained, config.num_rounds)
+                    self.set_model(task, trained.rounds)
         return self
 
     def read_task(
@@ -185,14 +188,14 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
             warnings.warn(message, DataConversionWarning, stacklevel=3)
         earlier = self._earlier_rounds(outputs)
         loss, sample, held = in_all(together, lambda: self._loss_and_evaluations(sample, eval_set))
-        if earlier is not None and self.loss_ != loss and earlier.number < self.n_estimators:
+        if earlier is not None and self.loss_ != loss and self._num_rounds() < self.n_estimators:
             raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
         if self.drop_rate > 0 and self.multi_strategy == ONE_OUTPUT and loss.num_scores > 1:
             raise InvalidInputError(
                 f"drop_rate above 0 drops trees that change all scores: multi_strategy must be {MULTI_OUTPUT!r}, got "
                 f"{ONE_OUTPUT!r}"
             )
-        if self.early_stopping == FOLDS or (self.early_stopping and not held):
+        if self.early_stopping is True and not held:
             self._check_can_hold_out(sample, together)
         if self.early_stopping is True and not held:
             options = options._replace(held_out=self.validation_fraction, seed=self.random_state)
@@ -207,14 +210,17 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
         predict = functools.partial(self._fixed_predictions, loss, outputs)
         seed = 0 if self.random_state is None else self.random_state
-        folds = divide(data, self.folds, seed) if self.early_stopping == FOLDS else ()
-        return BoostingTask(data, loss, held, metrics, predict, features, is_ordered, self.seed(), earlier, folds)
+        folds = divide(given, self.folds, seed) if self.early_stopping == FOLDS else ()
+        task = BoostingTask(data, loss, held, metrics, predict, features, is_ordered, self.seed(), earlier, folds)
+        if earlier is None or self.folds_ is None:
+            return task
+        return task._replace(earlier=None, earlier_of_folds=earlier_models(self.folds_, self.forest_, task))
 
     def _check_fit(self, together: bool) -> None:
         """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""
         self.check_parameters()
-        if self.early_stopping == FOLDS and self.warm_start:
-            raise InvalidInputError('warm_start is for one model, and early_stopping="folds" makes several')
+        if together and self.early_stopping == FOLDS:
+            raise InvalidInputError('early_stopping="folds" is for fits in one process, which divides its rows')
         if together and self.warm_start:
             raise InvalidInputError("warm_start is for fits in one process: over several, all rounds are made anew")
 
@@ -378,9 +384,15 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         """
         if not self.warm_start or not hasattr(self, "_model"):
             return None
-        if self.n_estimators < self.n_estimators_:
+        if (self.early_stopping == FOLDS) != (self.folds_ is not None):
+            what = "a mean of models of folds" if self.folds_ is not None else "one model"
             raise InvalidInputError(
-                f"n_estimators={self.n_estimators} must be larger or equal to the {self.n_estimators_} rounds of the "
+                f"warm_start goes on from {what}, which the fit before has made, and early_stopping="
+                f"{self.early_stopping!r} makes the other"
+            )
+        if self.n_estimators < self._num_rounds():
+            raise InvalidInputError(
+                f"n_estimators={self.n_estimators} must be larger or equal to the {self._num_rounds()} rounds of the "
                 "fit before when warm_start==True"
             )
         if (self.multi_strategy == ONE_OUTPUT) != (self.trees_per_round_ > 1) and self.start_.size > 1:
@@ -397,6 +409,11 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
     def _rounds(self) -> Rounds:
         """Returns the rounds of the fit."""
         return Rounds(self.forest_, self.start_, self.measured_, self.trees_per_round_)
+
+    def _num_rounds(self) -> int:
+        """The number of rounds of the fitted model, or of the longest of those of folds."""
+        trees = len(self.forest_) if self.folds_ is None else int(self.folds_.num_trees.max())
+        return trees // self.trees_per_round_
 
     @property
     def estimators_(self) -> list[DecisionTreeRegressor]:

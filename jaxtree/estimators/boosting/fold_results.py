@@ -76,7 +76,9 @@ class FoldIntervals(FoldResults):
             [numbers_of(self.loss_, with_offset(self.loss_, own, offset)) for own in of_folds.T[..., None]], axis=1
         )
         number = len(folds.residual)
-        place = math.ceil(round(coverage * (number + 1), 9))
+        # A new row has a residual of every repeat, too.
+        repeats = number / len(np.unique(folds.row))
+        place = math.ceil(round(coverage * (number + repeats), 9))
         if place > number:
             return np.tile([-np.inf, np.inf], (len(center), 1))
         lists = SortedLists.of(folds.residual, folds.fold_of_held, len(folds))

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float, Int
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+from jaxtyping import Float
 
 from jaxtree.boosting.batch import Bounds, Member
 from jaxtree.boosting.data import BoostData
@@ -20,24 +19,21 @@ from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
 from jaxtree.boosting.folds import Folds, mean_of_models
 from jaxtree.boosting.many import boost_members
 from jaxtree.boosting.many_rounds import OwnRows
-from jaxtree.dataset.dataset import Dataset
-from jaxtree.dataset.splitting import generator_of
+from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.estimators.boosting.fold_rows import Fold, Rows
 from jaxtree.estimators.boosting.metrics import name_of, staged
 from jaxtree.estimators.boosting.parameters import BoostingConfig
 from jaxtree.estimators.boosting.responses import scores_by_loss
 from jaxtree.estimators.boosting.rows import target_in_words, target_of, weight_of
 from jaxtree.estimators.boosting.training import BoostingRows, BoostingTask, Rounds, encode, train
 from jaxtree.estimators.common.conventions import progress_of
+from jaxtree.table.source_rows import rows_of_source
+from jaxtree.table.sources import is_source, open_source
 from jaxtree.tree.forest import Forest
-
-USUAL_FOLDS = 8
-"""Folds of a fit, unless the user says otherwise or there are fewer rows."""
 
 HELD = "held"
 """The name of the rows of a fold while its model is made."""
-
-Rows = Int[np.ndarray, " taken"]
 
 
 class FoldModel(NamedTuple):
@@ -58,57 +54,6 @@ class FoldModel(NamedTuple):
     stop: Stop
 
 
-def divide(data: Dataset, folds: Any, seed: Any) -> list[Rows]:
-    """Returns the rows that every fold holds out.
-
-    Rows of a group stay together. Classes have their shares in every fold, and so have events and censored times.
-
-    Args:
-        data: The rows.
-        folds: A number of folds, "auto", a splitter of scikit-learn, or its splits.
-        seed: The seed of the order of the rows.
-
-    Raises:
-        InvalidInputError: There are fewer rows or groups than folds, or a fold is all rows or none.
-    """
-    number = data.sample.num_rows
-    group, event = data.fields.get("group"), data.fields.get("event")
-    strata = data.target[0] if len(data.num_classes) == 1 else event
-    units = number if group is None else len(np.unique(group))
-    if isinstance(folds, str):
-        folds = min(USUAL_FOLDS, units)
-    if isinstance(folds, int | np.integer):
-        if not 2 <= folds <= units:
-            what = "rows" if group is None else "groups"
-            raise InvalidInputError(f"folds must be from 2 to {units}, the number of {what}, got {folds}")
-        folds = _splitter(int(folds), group, strata, generator_of(seed))
-    if hasattr(folds, "split"):
-        with warnings.catch_warnings():
-            # A class of fewer rows than there are folds is in some of them.
-            warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            folds = list(folds.split(np.zeros((number, 1)), strata if strata is not None else np.zeros(number), group))
-    return [_checked(test, number) for _, test in folds]
-
-
-def _splitter(number: int, group: Any, strata: Any, generator: np.random.RandomState) -> Any:
-    if group is not None:
-        return GroupKFold(number, shuffle=True, random_state=generator)
-    kind = KFold if strata is None else StratifiedKFold
-    # Classes of which none has as many rows are not divided equally by scikit-learn.
-    if strata is not None and np.unique(strata, return_counts=True)[1].max() < number:
-        kind = KFold
-    return kind(number, shuffle=True, random_state=generator)
-
-
-def _checked(test: Any, number: int) -> Rows:
-    rows = np.asarray(test)
-    rows = np.flatnonzero(rows) if rows.dtype == bool else np.sort(rows)
-    if not 0 < len(rows) < number or rows[0] < 0 or rows[-1] >= number:
-        what = f"some of the {number} rows of weight, not all"
-        raise InvalidInputError(f"folds must hold out {what}, got {len(rows)} rows")
-    return rows
-
-
 def train_folds(
     task: BoostingTask, rows: BoostingRows, config: BoostingConfig, mesh: Mesh | None = None
 ) -> tuple[Rounds, Folds]:
@@ -121,9 +66,12 @@ def train_folds(
         mesh: Devices to divide the models among.
 
     Raises:
+        InvalidInputError: The loss does not allow the rows of a model.
         KeyboardInterrupt: An interrupt came before the first model was done; later ones leave those that are.
         TrainingError: Derivatives are no numbers at the start of a model.
     """
+    for number in range(len(task.folds)):
+        _check_rows(task, number)
     make = _made_one_by_one if _is_alone(task, config) else _made_together
     models: dict[int, FoldModel] = {}
     total = config.num_rounds * len(task.folds)
@@ -141,9 +89,22 @@ def train_folds(
     return _joined(task, dict(sorted(models.items())), config.learner.trees_per_round(task.loss))
 
 
+def _check_rows(task: BoostingTask, number: int) -> None:
+    """Raises InvalidInputError if the loss allows all rows, but not those without a fold."""
+    sample = task.data.sample
+    is_grown_on = _grown_weight(sample, task.folds[number]) > 0
+    try:
+        task.loss.check_fit(
+            target_of(sample)[is_grown_on], {name: values[is_grown_on] for name, values in sample.fields.items()}
+        )
+    except InvalidInputError as error:
+        raise InvalidInputError(f"without fold {number}, {error}") from None
+
+
 def _is_alone(task: BoostingTask, config: BoostingConfig) -> bool:
-    """Whether models have codes of their own, or are made by what one program does not do."""
-    return bool(task.is_ordered.any() or task.metrics or config.shrinkage.dropping is not None)
+    """Whether models have codes or rounds of their own, or are made by what one program does not do."""
+    has_own = bool(task.is_ordered.any() or task.earlier_of_folds)
+    return has_own or bool(task.metrics) or config.shrinkage.dropping is not None
 
 
 def _seed_of(task: BoostingTask, fold: int) -> int:
@@ -174,7 +135,7 @@ def _made_together(
         assert own is not None
         if forest is not None:
             forest = rows.categories.forest_in_table_units(forest.first(member.best_round * trees_per_round))
-        scores = member.scores[0][:, task.folds[number]].T.astype(np.float64)
+        scores = member.scores[0][:, task.folds[number].held].T.astype(np.float64)
         yield number, FoldModel(forest, own.start, member.losses, scores, member.stop)
 
 
@@ -183,10 +144,10 @@ def _own_rows(task: BoostingTask, data: BoostData) -> list[OwnRows]:
     target, weight = np.asarray(data.rows.target), np.asarray(data.rows.weight)
     beside = data.evaluations[1:]
     own = []
-    for held in task.folds:
-        is_held = np.zeros(len(weight), bool)
-        is_held[held] = True
-        grown, judged = np.where(is_held, 0, weight), np.where(is_held, weight, 0)
+    for fold in task.folds:
+        grown, judged = np.zeros_like(weight), np.zeros_like(weight)
+        grown[: task.data.sample.num_rows] = _grown_weight(task.data.sample, fold)
+        judged[fold.held] = weight[fold.held]
         start = task.loss.start(target, grown, data.rows.extras).astype(data.precision).astype(np.float64)
         targets = (target, target, *(np.asarray(rows.target) for rows in beside))
         own.append(OwnRows(start, targets, (grown, judged, *(np.asarray(rows.weight) for rows in beside))))
@@ -204,23 +165,73 @@ def _made_one_by_one(
     for number in range(len(task.folds)):
         own = task_of_fold(task, number)
         encoded = encode(own)
-        made = train(own, encoded, config._replace(verbose=0), mesh=mesh)
-        held = encoded.evaluations[0]
+        held, made, stop = encoded.evaluations[0], own.earlier, Stop.ALL_ROUNDS
+        if made is None or own.num_earlier < config.num_rounds:
+            made, stop, _ = train(own, encoded, config._replace(verbose=0), mesh=mesh)
+        if stop == Stop.INTERRUPTED:  # the models that are done are kept, and this one is not
+            raise KeyboardInterrupt
         scores = np.tile(made.start.astype(encoded.data.precision), (held.rows.num_rows, 1))
         *_, last = staged(made.forest, scores, held.values, made.trees_per_round)
         if on_grown is not None:
             on_grown(config.num_rounds)
-        losses = made.measured.values
-        yield number, FoldModel(made.forest, made.start, losses, last.astype(np.float64), Stop.NO_BETTER_LOSS)
+        yield number, FoldModel(made.forest, made.start, made.measured.values, last.astype(np.float64), stop)
 
 
 def task_of_fold(task: BoostingTask, number: int) -> BoostingTask:
     """Returns the task of the model of a fold alone: its rows weigh nothing, and are measured first."""
-    held, sample = task.folds[number], task.data.sample
+    fold, sample = task.folds[number], task.data.sample
+    table = rows_of_source(open_source(sample.X), fold.held) if is_source(sample.X) else None
+    held = sample.take(fold.held) if table is None else _blank(sample).take(fold.held)._replace(X=table)
+    own = task._replace(
+        data=task.data.with_weight(_grown_weight(sample, fold)),
+        held={HELD: held, **task.held},
+        seed=_seed_of(task, number),
+        folds=(),
+        earlier_of_folds=(),
+    )
+    return own._replace(earlier=task.earlier_of_folds[number]) if task.earlier_of_folds else own
+
+
+def _grown_weight(sample: Sample, fold: Fold) -> Float[np.ndarray, " row"]:
+    """The weights of the rows that the model of a fold is grown on, and 0 for all others."""
     weight = weight_of(sample).copy()
-    weight[held] = 0
-    judged = {HELD: sample.take(held), **task.held}
-    return task._replace(data=task.data.with_weight(weight), held=judged, seed=_seed_of(task, number), folds=())
+    weight[fold.held] = weight[fold.left_out] = 0
+    return weight
+
+
+def _blank(sample: Sample) -> Sample:
+    """The same rows without their table, which need not be at hand."""
+    return sample._replace(X=np.zeros((sample.num_rows, 0)))
+
+
+def earlier_models(kept: Folds, forest: Forest, task: BoostingTask) -> list[Rounds]:
+    """Returns the rounds that the models of a fit go on from.
+
+    Args:
+        kept: What the fit before knows of its folds.
+        forest: The mean of its models.
+        task: What this fit has read.
+
+    Raises:
+        InvalidInputError: Its folds are others, so that models would be judged by rows that they have seen.
+    """
+    held = [_rows_of_table(task, fold.held) for fold in task.folds]
+    same = len(held) == len(kept) and np.array_equal(np.concatenate(held), kept.row)
+    if not same or not np.array_equal(np.cumsum([0, *map(len, held)]), kept.first):
+        raise InvalidInputError(
+            f"warm_start needs the folds of the fit before, which held out {len(kept)} parts of its rows, got "
+            f"{len(held)} that are others"
+        )
+    names, evaluations = _names_of_measures(task), [HELD, *task.held]
+    measures = tuple(Measure(evaluation, name) for evaluation in evaluations for name in names)
+    models = []
+    for fold, start in enumerate(kept.start):
+        places = [at for at, own in enumerate(kept.measured.measures) if own.evaluation == f"fold_{fold}"]
+        is_alike = [kept.measured.measures[at].metric for at in places] == _labels(task)
+        values = kept.measured.values[: kept.num_measured[fold]][:, places]
+        measured = Measured(measures if is_alike else (), values if is_alike else values[:, :0])
+        models.append(Rounds(kept.model_of(fold, forest), start, measured))
+    return models
 
 
 def _check(task: BoostingTask, number: int, model: FoldModel) -> None:
@@ -236,7 +247,7 @@ def _check(task: BoostingTask, number: int, model: FoldModel) -> None:
 
 def _joined(task: BoostingTask, models: dict[int, FoldModel], trees_per_round: int) -> tuple[Rounds, Folds]:
     """The mean of the models, and what is known of their folds."""
-    made, held = list(models.values()), [task.folds[number] for number in models]
+    made, held = list(models.values()), [task.folds[number].held for number in models]
     forest, fold_of_tree = mean_of_models([model.forest for model in made if model.forest is not None], trees_per_round)
     start = np.stack([model.start for model in made])
     row, scores = np.concatenate(held), np.concatenate([model.scores for model in made])
@@ -265,7 +276,7 @@ def _judged(
     np.add.at(number, row, 1)
     known = np.flatnonzero(number)
     means = sums[known] / number[known, None]
-    judged = sample._replace(X=np.zeros((sample.num_rows, 0))).take(known)
+    judged = _blank(sample).take(known)
     fixed: Any = task.predict(means, judged.fields.get("offset"))
     own = np.asarray(fixed.predictions, np.float64).reshape(len(known), -1)
     predictions = np.full((sample.num_rows, own.shape[1]), np.nan)
@@ -301,9 +312,18 @@ def _of_table(task: BoostingTask, values: Float[np.ndarray, "row column"]) -> Fl
 
 def _measured(task: BoostingTask, models: Sequence[FoldModel]) -> Measured:
     """What was measured of every fold; a round that a model has not made is NaN."""
-    names = [name_of(task.loss), *(metric.name for metric in task.metrics)]
-    names = [*names, *(f"{held} {name}" for held in task.held for name in names)]
     longest = max(len(model.losses) for model in models)
     columns = [np.pad(own.losses, ((0, longest - len(own.losses)), (0, 0)), constant_values=np.nan) for own in models]
-    measures = [Measure(f"fold_{number}", name) for number in range(len(models)) for name in names]
+    measures = [Measure(f"fold_{number}", name) for number in range(len(models)) for name in _labels(task)]
     return Measured(tuple(measures), np.concatenate(columns, axis=1))
+
+
+def _names_of_measures(task: BoostingTask) -> list[str]:
+    """What is measured of rows."""
+    return [name_of(task.loss), *(metric.name for metric in task.metrics)]
+
+
+def _labels(task: BoostingTask) -> list[str]:
+    """What is measured of a fold: of its rows, and of every evaluation beside."""
+    names = _names_of_measures(task)
+    return [*names, *(f"{held} {name}" for held in task.held for name in names)]

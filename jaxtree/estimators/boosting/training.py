@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Bool, Float, Float64, Int
+from jaxtyping import Bool, Float, Float64
 
 from jaxtree import buckets
 from jaxtree.boosting.booster import Boosted, NewRounds, boost_checked
@@ -18,6 +18,7 @@ from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.estimators.boosting.categories import OrderedCategories, order_categories
+from jaxtree.estimators.boosting.fold_rows import Fold
 from jaxtree.estimators.boosting.metrics import Evaluation, Metric, Predict, Recorder, staged
 from jaxtree.estimators.boosting.parameters import BoostingConfig
 from jaxtree.estimators.boosting.rows import scored_rows
@@ -66,6 +67,20 @@ class Rounds(NamedTuple):
         return self._replace(forest=forest, measured=measured)
 
 
+class Trained(NamedTuple):
+    """What a training has made.
+
+    Attributes:
+        rounds: The rounds that are kept.
+        stop: Why it ended.
+        num_made: After how many rounds.
+    """
+
+    rounds: Rounds
+    stop: Stop
+    num_made: int
+
+
 class BoostingTask(NamedTuple):
     """What a fit has read.
 
@@ -79,7 +94,8 @@ class BoostingTask(NamedTuple):
         is_ordered: The features that give way to statistics, see `jaxtree.estimators.boosting.categories`.
         seed: The seed of what is drawn.
         earlier: Rounds that a warm start goes on from.
-        folds: The rows that each of several models holds out, which are then averaged; none for one model.
+        folds: The rows of each of several models, which are then averaged; none for one model.
+        earlier_of_folds: The rounds that a warm start of each goes on from.
     """
 
     data: Dataset
@@ -91,7 +107,8 @@ class BoostingTask(NamedTuple):
     is_ordered: Bool[np.ndarray, " feature"]
     seed: int
     earlier: Rounds | None = None
-    folds: Sequence[Int[np.ndarray, " held"]] = ()
+    folds: Sequence[Fold] = ()
+    earlier_of_folds: Sequence[Rounds] = ()
 
     @property
     def num_earlier(self) -> int:
@@ -166,7 +183,7 @@ def train(
     config: BoostingConfig,
     callbacks: Sequence[OnProgress] = (),
     mesh: Mesh | None = None,
-) -> Rounds:
+) -> Trained:
     """Makes the rounds of a fit.
 
     Args:
@@ -180,6 +197,7 @@ def train(
         The earlier rounds, and those that were made and are kept.
 
     Raises:
+        KeyboardInterrupt: An interrupt came before the first rounds were made; later ones end them.
         TrainingError: The first derivatives are no numbers, or what decides when to stop never is one.
     """
     data, metrics, is_any = rows.data, task.metrics, any
@@ -221,8 +239,8 @@ def train(
         )
     if not recorder.num_rounds:  # the interrupt came before anything was measured
         raise KeyboardInterrupt
-    _warn_if_cut_short(boosted, task.loss, task.num_earlier, config.num_rounds)
-    return _kept_rounds(task, rows, config, boosted, recorder)
+    kept = _kept_rounds(task, rows, config, boosted, recorder)
+    return Trained(kept, boosted.stop, task.num_earlier + len(boosted.forest))
 
 
 def _kept_rounds(
@@ -261,13 +279,12 @@ def _with_little_padding(rows: ScoredRows, number: int) -> ScoredRows:
     return ScoredRows(rows.codes[:, :end], rows.target[:end], rows.weight[:end], extras)
 
 
-def _warn_if_cut_short(boosted: Boosted, loss: BaseLoss, earlier: int, wanted: int) -> None:
+def warn_if_cut_short(loss: BaseLoss, trained: Trained, wanted: int) -> None:
     """Warns when boosting ended early for a reason that the user did not set."""
-    number = earlier + len(boosted.losses)
-    if boosted.stop == Stop.NOT_FINITE:
-        text = f"{loss}: derivatives after round {number} are {NO_NUMBERS}{KEPT}"
-    elif boosted.stop == Stop.INTERRUPTED:
-        text = f"fit was interrupted: the model has been made in {number} of {wanted} rounds"
+    if trained.stop == Stop.NOT_FINITE:
+        text = f"{loss}: derivatives after round {trained.num_made} are {NO_NUMBERS}{KEPT}"
+    elif trained.stop == Stop.INTERRUPTED:
+        text = f"fit was interrupted: the model has been made in {trained.num_made} of {wanted} rounds"
     else:
         return
-    warnings.warn(text, InterruptedFitWarning, stacklevel=4)
+    warnings.warn(text, InterruptedFitWarning, stacklevel=3)

@@ -1,0 +1,178 @@
+"""The rows of folds: those that a model is grown without, and that judge it.
+
+A fold is of rows of weight: all others are none. Where the user gives splits, these are of all rows of the table.
+"""
+
+import logging
+import warnings
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Int, Shaped
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+
+from jaxtree.dataset.sample import Sample
+from jaxtree.dataset.splitting import generator_of
+from jaxtree.errors import InvalidInputError
+
+LOGGER = logging.getLogger("jaxtree")
+
+Rows = Int[np.ndarray, " taken"]
+
+
+class Fold(NamedTuple):
+    """The rows of a fold, in ascending order.
+
+    Attributes:
+        held: Those that its model is grown without, and is judged by.
+        left_out: Those that it is grown without, and that do not judge it: none but of splits that the user gives.
+    """
+
+    held: Rows
+    left_out: Rows
+
+
+class Scheme(NamedTuple):
+    """How rows are divided.
+
+    Attributes:
+        num_folds: The number of folds.
+        num_repeats: How often all rows are divided into so many.
+    """
+
+    num_folds: int
+    num_repeats: int
+
+
+USUAL = Scheme(8, 1)
+"""Folds of a fit, unless the user says otherwise or there are fewer rows."""
+
+
+def scheme_of(num_units: int) -> Scheme:
+    """Returns how rows are divided where `folds` is "auto".
+
+    Args:
+        num_units: The number of rows, or of groups of such.
+
+    Example:
+        >>> scheme_of(5)
+        Scheme(num_folds=5, num_repeats=1)
+    """
+    return USUAL._replace(num_folds=min(USUAL.num_folds, num_units))
+
+
+def divide(sample: Sample, folds: Any, seed: Any) -> list[Fold]:
+    """Returns the folds of the rows of weight, which are numbered without the others.
+
+    Rows of a group stay together. Classes have their shares in every fold, and so have events and censored times.
+
+    Args:
+        sample: All rows of the table; what stands in it is not read.
+        folds: A number of folds, "auto", a splitter of scikit-learn, or its splits of all rows.
+        seed: The seed of the order of the rows.
+
+    Raises:
+        InvalidInputError: There are fewer rows or groups than folds; or given splits are none, hold out all rows or
+            none, have a row in both parts, or cut a group.
+    """
+    if not isinstance(folds, str | int | np.integer):
+        return _given(sample, folds)
+    there = _rows_there(sample)
+    group, strata = (None if own is None else own[there] for own in (sample.fields.get("group"), _strata(sample)))
+    num_units, units = (len(there), "rows") if group is None else (len(np.unique(group)), "groups")
+    if num_units < 2:
+        raise InvalidInputError(f'early_stopping="folds" needs two {units} of weight or more, got {num_units}')
+    scheme = scheme_of(num_units) if isinstance(folds, str) else Scheme(int(folds), 1)
+    if not 2 <= scheme.num_folds <= num_units:
+        raise InvalidInputError(f"folds must be from 2 to {num_units}, the number of {units}, got {folds}")
+    if isinstance(folds, str):
+        LOGGER.info('folds="auto": %d x %d folds of %d %s', scheme.num_repeats, scheme.num_folds, num_units, units)
+    splitter = _splitter(scheme.num_folds, group, strata, generator_of(seed))
+    nothing = np.zeros(0, np.int64)
+    repeats = [_split(splitter, len(there), strata, group) for _ in range(scheme.num_repeats)]
+    return [Fold(np.sort(held), nothing) for splits in repeats for _, held in splits]
+
+
+def _rows_there(sample: Sample) -> Rows:
+    """The rows of weight."""
+    return np.arange(sample.num_rows) if sample.weight is None else np.flatnonzero(sample.weight)
+
+
+def _strata(sample: Sample) -> Shaped[np.ndarray, " row"] | None:
+    """What every fold is to have shares of."""
+    if len(sample.num_classes) == 1:
+        return sample.target[0]
+    return sample.fields["event"] != 0 if "event" in sample.fields else None
+
+
+def _splitter(number: int, group: Any, strata: Any, generator: np.random.RandomState) -> Any:
+    if group is not None:
+        return GroupKFold(number, shuffle=True, random_state=generator)
+    kind = KFold if strata is None else StratifiedKFold
+    # Classes of which none has as many rows are not divided equally by scikit-learn.
+    if strata is not None and np.unique(strata, return_counts=True)[1].max() < number:
+        kind = KFold
+    return kind(number, shuffle=True, random_state=generator)
+
+
+def _split(splitter: Any, number: int, strata: Any, group: Any) -> list[Any]:
+    """The splits of so many rows."""
+    with warnings.catch_warnings():
+        # A class of fewer rows than there are folds is in some of them; and not all splitters look at groups.
+        warnings.filterwarnings("ignore", "The least populated class|The groups parameter is ignored", UserWarning)
+        return list(splitter.split(np.zeros((number, 1)), np.zeros(number) if strata is None else strata, group))
+
+
+def _given(sample: Sample, folds: Any) -> list[Fold]:
+    """The folds that the user gives."""
+    group = sample.fields.get("group")
+    if hasattr(folds, "split"):
+        try:
+            splits = _split(folds, sample.num_rows, _strata(sample), group)
+        except ValueError as error:
+            way = "give its splits instead, such as list(folds.split(X, y, groups))"
+            raise InvalidInputError(f"folds={folds} cannot divide the rows ({error}): {way}") from error
+    else:
+        splits = list(folds) if isinstance(folds, Iterable) else []
+    if not splits:
+        what = "a number, a splitter, or a list of pairs of rows to grow on and to hold out"
+        raise InvalidInputError(f"folds must be {what}, got {folds!r}, which has none")
+    return [_fold(sample, number, pair) for number, pair in enumerate(splits)]
+
+
+def _fold(sample: Sample, number: int, pair: Any) -> Fold:
+    """A fold of given rows."""
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        what = "pairs of rows to grow on and to hold out"
+        raise InvalidInputError(f"folds must be {what}, got {type(pair).__name__} as split {number}")
+    grown, held = (_part(sample.num_rows, number, rows) for rows in pair)
+    both, there = np.flatnonzero(grown & held), _rows_there(sample)
+    if len(both):
+        raise InvalidInputError(
+            f"folds must hold out rows that are not grown on, and split {number} has {both[0]} in both"
+        )
+    group = sample.fields.get("group")
+    if group is not None and np.isin(group[held], group[grown]).any():
+        raise InvalidInputError(f"folds must keep the rows of a group together, and split {number} cuts one")
+    grown, held = grown[there], held[there]
+    if not grown.any() or not held.any():
+        what = f"some of the {len(there)} rows of weight, and grow on others"
+        raise InvalidInputError(
+            f"folds must hold out {what}, and split {number} holds out {held.sum()} and grows on {grown.sum()}"
+        )
+    return Fold(np.flatnonzero(held), np.flatnonzero(~held & ~grown))
+
+
+def _part(num_rows: int, number: int, rows: Any) -> Shaped[np.ndarray, " row"]:
+    """Which rows of the table are in a part of a split."""
+    rows = np.asarray(rows)
+    if rows.dtype == bool and rows.shape == (num_rows,):
+        return rows
+    is_whole = rows.ndim == 1 and (rows.dtype.kind in "iu" or not rows.size)
+    if not is_whole or (rows.size and not 0 <= rows.min() <= rows.max() < num_rows):
+        what = f"numbers of rows from 0 to {num_rows - 1}, or masks of {num_rows}"
+        raise InvalidInputError(f"folds must have {what}, got {rows.dtype} of shape {rows.shape} in split {number}")
+    is_in = np.zeros(num_rows, bool)
+    is_in[rows.astype(np.int64)] = True
+    return is_in
