@@ -53,6 +53,6 @@ def _load_rows(load: Callable[[Names | None], Iterable[Any]], wanted: Rows, name
             yield taken.to_native() if isinstance(taken, nw.DataFrame) else taken
 
 
-def _between(wanted: Rows, first: int, end: int) -> Rows:
+def _between(wanted: Rows, first: int, end: int) -> Int[np.ndarray, " own"]:
     """The rows of a part, counted from its first."""
     return wanted[(wanted >= first) & (wanted < end)] - first

@@ -15,20 +15,12 @@ from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.boosting import quantile
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.boosting import folds as rooms
-from jaxtree.estimators.boosting.training import encode, train
 from jaxtree.explain import shap_values
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.predictor import Predictor
+from tests.estimators.lone_folds import FEW, RANDOM, ROWS, SIGNAL, WEIGHT, X, assert_models_are_lone, models_of
 from tests.marks import are_slow
 
-ROWS, FEW = (
-    160,
-    {"n_estimators": 12, "n_iter_no_change": 3, "min_samples_leaf": 5, "early_stopping": "folds", "folds": 4},
-)
-RANDOM = np.random.default_rng(5)
-X = RANDOM.normal(size=(ROWS, 4))
-SIGNAL = X[:, 0] + X[:, 1] ** 2 + 0.3 * RANDOM.normal(size=ROWS)
-WEIGHT = RANDOM.integers(1, 4, ROWS).astype(float)
 TARGETS = {
     "two classes": (GradientBoostingClassifier(**FEW), SIGNAL > 0.8, {}),
     "three classes": (GradientBoostingClassifier(**FEW), np.digitize(SIGNAL, [0.3, 1.2]), {}),
@@ -66,38 +58,19 @@ def fitted(name):
 @OF_ALL
 def test_every_model_is_the_lone_one_that_holds_its_fold_out(name):
     model, y, extras = fitted(name)
-    task = model.read_task(X, y, **extras)
-    for fold in range(4):
-        own = rooms.task_of_fold(task, fold)
-        rows = encode(own)
-        lone = train(own, rows, model.config(ROWS, rows.num_bins)).rounds
-        trees = model.folds_.model_of(fold, model.forest_)
-        assert len(trees) == len(lone.forest)
-        for field in ("feature", "threshold", "first_child", "num_children"):
-            np.testing.assert_array_equal(getattr(trees.nodes, field), getattr(lone.forest.nodes, field))
-        # A quarter of a step, times four.
-        np.testing.assert_array_equal(target_means(trees.nodes), target_means(lone.forest.nodes))
-        np.testing.assert_array_equal(model.folds_.start[fold], lone.start)
-        own_losses = model.evals_result_[f"fold_{fold}"]
-        # A mean over other rows of weight 0.
-        np.testing.assert_allclose(next(iter(own_losses.values())), lone.measured.values[:, 0], rtol=1e-12)
+    assert_models_are_lone(model, X, y, **extras)
 
 
 @OF_ALL
 def test_scores_are_the_mean_of_the_models_and_each_row_is_judged_by_the_one_that_has_not_seen_it(name):
     model, y, extras = fitted(name)
-    task, folds = model.read_task(X, y, **extras), model.folds_
-    of_folds = []
-    for fold in range(4):
-        alone = clone(model).set_params(early_stopping=False)
-        trees, number = folds.model_of(fold, model.forest_), model.trees_per_round_
-        alone.set_model(task, rooms.Rounds.unmeasured(trees, folds.start[fold], number))
-        of_folds.append(alone.raw_scores(X, offset=extras.get("offset")))
+    folds, models = model.folds_, models_of(model, X, y, **extras)
+    of_folds = [own.raw_scores(X, offset=extras.get("offset")) for own in models]
     np.testing.assert_allclose(np.mean(of_folds, axis=0), model.raw_scores(X, offset=extras.get("offset")), atol=1e-12)
     held = np.zeros(ROWS, int)
     held[folds.row] = folds.fold_of_held
     out_of_fold = np.stack(of_folds)[held, np.arange(ROWS)]
-    expected = np.asarray(alone.fixed_predictions(out_of_fold).predictions)
+    expected = np.asarray(models[0].fixed_predictions(out_of_fold).predictions)
     # Rounds add in 32 bits.
     np.testing.assert_allclose(
         model.oof_predictions_, expected.reshape(model.oof_predictions_.shape), rtol=1e-5, atol=1e-5

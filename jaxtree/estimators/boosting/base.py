@@ -214,7 +214,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         task = BoostingTask(data, loss, held, metrics, predict, features, is_ordered, self.seed(), earlier, folds)
         if earlier is None or self.folds_ is None:
             return task
-        return task._replace(earlier=None, earlier_of_folds=earlier_models(self.folds_, self.forest_, task))
+        return task._replace(earlier=None, earlier_of_folds=earlier_models(self.folds_, self.forest_, self.trees_per_round_, task))
 
     def _check_fit(self, together: bool) -> None:
         """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""

@@ -204,12 +204,13 @@ def _blank(sample: Sample) -> Sample:
     return sample._replace(X=np.zeros((sample.num_rows, 0)))
 
 
-def earlier_models(kept: Folds, forest: Forest, task: BoostingTask) -> list[Rounds]:
+def earlier_models(kept: Folds, forest: Forest, trees_per_round: int, task: BoostingTask) -> list[Rounds]:
     """Returns the rounds that the models of a fit go on from.
 
     Args:
         kept: What the fit before knows of its folds.
         forest: The mean of its models.
+        trees_per_round: How many trees a round of these has.
         task: What this fit has read.
 
     Raises:
@@ -230,7 +231,7 @@ def earlier_models(kept: Folds, forest: Forest, task: BoostingTask) -> list[Roun
         is_alike = [kept.measured.measures[at].metric for at in places] == _labels(task)
         values = kept.measured.values[: kept.num_measured[fold]][:, places]
         measured = Measured(measures if is_alike else (), values if is_alike else values[:, :0])
-        models.append(Rounds(kept.model_of(fold, forest), start, measured))
+        models.append(Rounds(kept.model_of(fold, forest), start, measured, trees_per_round))
     return models
 
 
