@@ -264,7 +264,8 @@ class ModelBatch:
     def _collect(self, made: ManyMade) -> list[tuple[int, BoostedMember]]:
         """Takes what rounds have made to the host, and returns the members that are done."""
         small = self._states.own._replace(scores=None, evaluated=())
-        states, losses = jax.device_get((small, made.losses))
+        # A slice of what is on the device would be a program for each array of each slot.
+        states, losses, trees_of_slots = jax.device_get((small, made.losses, made.trees))
         self._pace.end()
         num_made, done, num_scores = 0, list[tuple[int, BoostedMember]](), self._plan.call.loss.num_scores
         for slot, running in enumerate(self._running):
@@ -276,8 +277,8 @@ class ModelBatch:
             number = last - running.last
             num_made += number
             running = running._replace(last=last, losses=(*running.losses, losses[:number, slot]))
-            if made.trees is not None and number:
-                trees = jax.tree.map(lambda own, slot=slot: own[:, slot], made.trees)
+            if trees_of_slots is not None and number:
+                trees = jax.tree.map(lambda own, slot=slot: own[:, slot], trees_of_slots)
                 running = running._replace(forests=(*running.forests, forest_of(trees, number, num_scores)))
             stop = self._reason(state, self._plan.members[running.number])
             self._running[slot] = running if stop is None else None
