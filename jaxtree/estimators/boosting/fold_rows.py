@@ -46,7 +46,12 @@ class Scheme(NamedTuple):
 
 
 USUAL = Scheme(8, 1)
-"""Folds of a fit, unless the user says otherwise or there are fewer rows."""
+
+FEW_ROWS, OF_FEW_ROWS = 1_000, Scheme(5, 3)
+"""Of fewer rows folds are larger, as they must say when to stop, and more models are averaged."""
+
+MANY_ROWS, OF_MANY_ROWS = 100_000, Scheme(5, 1)
+"""Of more rows a model misses hardly anything in a fifth of them."""
 
 
 def scheme_of(num_units: int) -> Scheme:
@@ -56,10 +61,15 @@ def scheme_of(num_units: int) -> Scheme:
         num_units: The number of rows, or of groups of such.
 
     Example:
-        >>> scheme_of(5)
+        >>> for number in (4, 999, 1_000, 100_001):
+        ...     print(scheme_of(number))
+        Scheme(num_folds=4, num_repeats=1)
+        Scheme(num_folds=5, num_repeats=3)
+        Scheme(num_folds=8, num_repeats=1)
         Scheme(num_folds=5, num_repeats=1)
     """
-    return USUAL._replace(num_folds=min(USUAL.num_folds, num_units))
+    usual = OF_FEW_ROWS if num_units < FEW_ROWS else OF_MANY_ROWS if num_units > MANY_ROWS else USUAL
+    return usual if num_units > usual.num_folds else Scheme(num_units, 1)
 
 
 def divide(sample: Sample, folds: Any, seed: Any) -> list[Fold]:
