@@ -93,10 +93,9 @@ def test_a_model_is_not_grown_on_rows_that_its_split_leaves_out():
 def test_auto_is_chosen_from_the_rows_and_said(caplog):
     caplog.set_level(logging.INFO, "jaxtree")
     folds = divide(sample_of(SIGNAL), "auto", 0)
-    scheme = scheme_of(ROWS)
-    assert len(folds) == scheme.num_folds * scheme.num_repeats
-    assert caplog.messages == [f'folds="auto": {scheme.num_repeats} x {scheme.num_folds} folds of 160 rows']
-    assert scheme_of(3) == Scheme(3, 1)
+    assert np.bincount(np.concatenate([fold.held for fold in folds])).tolist() == [3] * ROWS and len(folds) == 15
+    assert caplog.messages == ['folds="auto": 3 x 5 folds of 160 rows']
+    assert scheme_of(3, 3) == Scheme(3, 1) and scheme_of(10**6, 10**6) == scheme_of(10**6, 500) == Scheme(8, 1)
     caplog.clear()
     divide(sample_of(SIGNAL, group=np.arange(ROWS) % 5), "auto", 0)
     assert caplog.messages == ['folds="auto": 1 x 5 folds of 5 groups']

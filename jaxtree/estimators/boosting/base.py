@@ -107,7 +107,9 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         With `warm_start` the rounds of the last fit are kept, and those up to `n_estimators` are made with the codes of
         that fit: on the same table they are the rounds that one longer fit makes, bit for bit, unless categories are
         "ordered". With early stopping they are kept up to the best, and none if all are worse than the last one was.
-        After an interrupt the rounds made so far are kept, with a warning.
+        Models of folds go on one by one, bit for bit where their number is a sum of two powers of two, such as 5 or 8;
+        with others a step may have been rounded in its last digit.
+        After an interrupt the rounds made so far are kept, or of folds the models that are done, with a warning.
 
         Args:
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.

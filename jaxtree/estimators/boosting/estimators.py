@@ -98,17 +98,19 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
             all in one program, and the fitted model is the mean of their scores: one sum of trees, for which no row is
             lost, and which knows predictions of every row by models that have not seen it.
         validation_fraction: The part of the rows that are set apart for that with True, if `fit` is given none.
-        folds: With "folds", their number, "auto" (8), a splitter of scikit-learn, or its splits. Rows of a group
-            stay together, and classes have their shares in every fold. Without a `random_state` they are the same in
-            every fit.
+        folds: With "folds", their number; "auto", which is 3 times 5 below 500 rows, and 8 of more, as the log says;
+            or a splitter of scikit-learn, such as `RepeatedKFold`, or its splits: pairs of the rows of the table that a
+            model is grown on, and those that judge it. Of a number, rows of a group stay together, and classes have
+            their shares in every fold; without a `random_state` they are the same in every fit.
         n_iter_no_change: Rounds without a better loss.
         tol: How much less a loss must be to be better.
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.
         max_categories: The most categories of a column.
         random_state: Seed of what is drawn, or a NumPy generator.
-        warm_start: Whether `fit` goes on from the rounds of the last fit, or of a loaded model. With "ordered"
-            categories further rounds go on from predictions, in which rows have seen their own targets.
+        warm_start: Whether `fit` goes on from the rounds of the last fit, or of a loaded model; of folds, which must be
+            the same, from those of every model. With "ordered" categories further rounds go on from predictions, in
+            which rows have seen their own targets.
         verbose: 1 for a bar of progress, with what was measured last; n for a line every n rounds.
 
     Attributes:
@@ -123,7 +125,8 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         n_estimators_: The number of rounds; with "folds" those of all models.
         trees_per_round_: How many trees a round has.
         folds_: What is known of the folds, `jaxtree.boosting.Folds`; None without "folds".
-        oof_predictions_: With "folds", the predictions of every row by models that have not seen it.
+        oof_predictions_: With "folds", the predictions of every row by the mean of the models that have been judged by
+            it; NaN where none has.
         oof_score_: With "folds", what `score` says of these.
         classes_: The classes in ascending order.
         feature_importances_: Share of the loss saved that splits on each column save.

@@ -47,28 +47,25 @@ class Scheme(NamedTuple):
 
 USUAL = Scheme(8, 1)
 
-FEW_ROWS, OF_FEW_ROWS = 1_000, Scheme(5, 3)
-"""Of fewer rows folds are larger, as they must say when to stop, and more models are averaged."""
-
-MANY_ROWS, OF_MANY_ROWS = 100_000, Scheme(5, 1)
-"""Of more rows a model misses hardly anything in a fifth of them."""
+FEW_ROWS, OF_FEW_ROWS = 500, Scheme(5, 3)
+"""Of fewer rows more models are averaged, at little cost, and folds are larger, as they must say when to stop."""
 
 
-def scheme_of(num_units: int) -> Scheme:
+def scheme_of(num_rows: int, num_units: int) -> Scheme:
     """Returns how rows are divided where `folds` is "auto".
 
     Args:
-        num_units: The number of rows, or of groups of such.
+        num_rows: The number of rows.
+        num_units: The number of what stays together: of groups, or of rows without any.
 
     Example:
-        >>> for number in (4, 999, 1_000, 100_001):
-        ...     print(scheme_of(number))
+        >>> for number in (4, 499, 500):
+        ...     print(scheme_of(number, number))
         Scheme(num_folds=4, num_repeats=1)
         Scheme(num_folds=5, num_repeats=3)
         Scheme(num_folds=8, num_repeats=1)
-        Scheme(num_folds=5, num_repeats=1)
     """
-    usual = OF_FEW_ROWS if num_units < FEW_ROWS else OF_MANY_ROWS if num_units > MANY_ROWS else USUAL
+    usual = OF_FEW_ROWS if num_rows < FEW_ROWS else USUAL
     return usual if num_units > usual.num_folds else Scheme(num_units, 1)
 
 
@@ -93,7 +90,7 @@ def divide(sample: Sample, folds: Any, seed: Any) -> list[Fold]:
     num_units, units = (len(there), "rows") if group is None else (len(np.unique(group)), "groups")
     if num_units < 2:
         raise InvalidInputError(f'early_stopping="folds" needs two {units} of weight or more, got {num_units}')
-    scheme = scheme_of(num_units) if isinstance(folds, str) else Scheme(int(folds), 1)
+    scheme = scheme_of(len(there), num_units) if isinstance(folds, str) else Scheme(int(folds), 1)
     if not 2 <= scheme.num_folds <= num_units:
         raise InvalidInputError(f"folds must be from 2 to {num_units}, the number of {units}, got {folds}")
     if isinstance(folds, str):
