@@ -35,7 +35,7 @@ Y = X[:, 0] + np.sin(2 * X[:, 1]) + 0.3 * RNG.standard_t(4, size=200)
 POSITIVE = np.exp(Y / 2)
 FEW = {"n_estimators": 8, "max_depth": 3}
 TOLERANCE = 1e-6
-SCALES = [1e-30, 1e-6, 0.01, 3.0, 1e6, 1e30]
+SCALES = [(scale, 0.0) for scale in (1e-30, 1e-6, 0.01, 3.0, 1e6, 1e30)]
 SHIFTS = [(1.0, 1e3), (1.0, 1e6), (1e-3, -1e3), (1e6, 1e12)]
 LOSSES = {
     "squared_error": "squared_error",
@@ -60,12 +60,14 @@ def predictions(model):
     return np.column_stack([model.predict(X), level])
 
 
-def check(model, target, scale, shift, tolerance=TOLERANCE, **params):
+def check(model, target, moves, tolerance=TOLERANCE, **params):
+    """Compares a fit with those of the target times a number plus another, for several of these."""
     usual = predictions(model.fit(X, target, **params))
-    moved = predictions(model.fit(X, scale * target + shift, **params))
-    assert np.isfinite(moved).all()
-    apart = np.abs((moved - shift) / scale - usual).max() / target.std()
-    assert apart < tolerance, f"times {scale:g} plus {shift:g}: {apart:g} deviations apart"
+    for scale, shift in moves:
+        moved = predictions(model.fit(X, scale * target + shift, **params))
+        assert np.isfinite(moved).all()
+        apart = np.abs((moved - shift) / scale - usual).max() / target.std()
+        assert apart < tolerance, f"times {scale:g} plus {shift:g}: {apart:g} deviations apart"
 
 
 @pytest.mark.parametrize(
@@ -73,37 +75,30 @@ def check(model, target, scale, shift, tolerance=TOLERANCE, **params):
     rest_is_slow(LOSSES, 2),
 )
 def test_boosted_numbers(loss):
-    for scale in SCALES:
-        check(GradientBoostingRegressor(**FEW, loss=LOSSES[loss]), Y, scale, 0.0)
-    for scale, shift in SHIFTS:
-        check(GradientBoostingRegressor(**FEW, loss=LOSSES[loss]), Y, scale, shift)
+    check(GradientBoostingRegressor(**FEW, loss=LOSSES[loss]), Y, SCALES + SHIFTS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("distribution", OF_LOCATIONS)
 def test_distributions_of_locations_and_scales(distribution):
-    for scale, shift in [*((scale, 0.0) for scale in SCALES), *SHIFTS]:
-        check(GradientBoostingDistribution(**FEW, distribution=distribution), Y, scale, shift)
+    check(GradientBoostingDistribution(**FEW, distribution=distribution), Y, SCALES + SHIFTS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("distribution", OF_POSITIVE)
 def test_distributions_of_positive_numbers(distribution):
-    for scale in SCALES:
-        check(GradientBoostingDistribution(**FEW, distribution=distribution), POSITIVE, scale, 0.0)
+    check(GradientBoostingDistribution(**FEW, distribution=distribution), POSITIVE, SCALES)
 
 
 def test_gamma_losses():
-    for scale in SCALES:
-        check(GradientBoostingRegressor(**FEW, loss="gamma"), POSITIVE, scale, 0.0)
+    check(GradientBoostingRegressor(**FEW, loss="gamma"), POSITIVE, SCALES)
 
 
 @pytest.mark.parametrize("loss", ["poisson", "tweedie"])
 def test_losses_of_counts_have_a_unit_and_no_end(loss):
     """Penalties count in their unit: large numbers are told apart as if there were none, very small ones not at all."""
     free = {**FEW, "reg_lambda": 0.0, "min_child_weight": 0.0, "loss": loss}
-    for scale in (1e-30, 1e30):
-        check(GradientBoostingRegressor(**free), POSITIVE, scale, 0.0)
+    check(GradientBoostingRegressor(**free), POSITIVE, [(1e-30, 0.0), (1e30, 0.0)])
 
 
 def test_small_counts_are_predicted_by_their_mean():
@@ -142,15 +137,14 @@ def test_ways_to_boost(variant):
     parameters = {**FEW, **VARIANTS[variant]}
     models = [GradientBoostingRegressor(**parameters, loss="huber"), GradientBoostingDistribution(**parameters)]
     for model in models[: 1 if variant == "monotone" else 2]:
-        for scale, shift in ((1e-6, 0.0), (1e3, -1e6)):
-            check(model, Y, scale, shift)
+        check(model, Y, [(1e-6, 0.0), (1e3, -1e6)])
 
 
 @pytest.mark.slow
 def test_weights_and_offsets():
     weight, offset = RNG.integers(1, 4, size=200), RNG.normal(size=200)
     for model in (GradientBoostingRegressor(**FEW, loss="huber"), GradientBoostingDistribution(**FEW)):
-        check(model, Y, 1e4, -1e6, sample_weight=weight)
+        check(model, Y, [(1e4, -1e6)], sample_weight=weight)
         usual = model.fit(X, Y, offset=offset).predict(X, offset=offset)
         moved = model.fit(X, 1e-6 * Y, offset=1e-6 * offset).predict(X, offset=1e-6 * offset)
         np.testing.assert_allclose(moved, 1e-6 * usual, rtol=1e-6, atol=1e-12)
@@ -198,7 +192,7 @@ def test_losses_of_one_s_own_start_where_they_are_least(hessian):
         np.testing.assert_allclose(loss.start(Y + shift, np.ones(200), {}) - shift, usual, atol=1e-3)
     wide = loss.start(1e6 * Y, np.ones(200), {})
     assert np.mean(np.abs(1e6 * Y - wide)) <= 1e6 * np.mean(np.abs(Y - np.median(Y))) * (1 + 1e-9)
-    check(GradientBoostingRegressor(**FEW, loss=loss), Y, 1.0, 1e6, tolerance=1e-2)
+    check(GradientBoostingRegressor(**FEW, loss=loss), Y, [(1.0, 1e6)], tolerance=1e-2)
 
 
 @pytest.mark.slow
@@ -241,8 +235,7 @@ TREES = {
 
 @pytest.mark.parametrize("kind", are_slow(TREES, "forest", "optimal"))
 def test_trees(kind):
-    for scale, shift in ((1e-30, 0.0), (1e-6, 0.0), (3.0, 0.0), (1e30, 0.0), (1.0, 1e6), (1e-3, 1e3)):
-        check(TREES[kind], Y, scale, shift)
+    check(TREES[kind], Y, [(1e-30, 0.0), (1e-6, 0.0), (3.0, 0.0), (1e30, 0.0), (1.0, 1e6), (1e-3, 1e3)])
 
 
 @pytest.mark.parametrize("kind", ["tree", "forest", "optimal"])
@@ -254,19 +247,18 @@ def test_weights_of_trees_have_no_unit(kind):
 
 
 def test_pruning_by_its_own_validation():
-    for scale in (1e-120, 1e120):
-        check(DecisionTreeRegressor(pruning=CostComplexity(), random_state=0), Y, scale, 0.0)
+    tree = DecisionTreeRegressor(pruning=CostComplexity(), random_state=0)
+    check(tree, Y, [(1e-120, 0.0), (1e120, 0.0)])
 
 
 def test_poisson_trees():
-    for scale in SCALES:
-        check(DecisionTreeRegressor(max_depth=4, criterion="poisson"), POSITIVE, scale, 0.0)
+    check(DecisionTreeRegressor(max_depth=4, criterion="poisson"), POSITIVE, SCALES)
 
 
 @pytest.mark.slow
 def test_soft_trees():
-    for scale, shift in ((1e-6, 0.0), (1e6, 0.0), (1.0, 1e4)):
-        check(SoftTreeRegressor(depth=2, max_epochs=20, random_state=0), Y, scale, shift, tolerance=1e-2)
+    soft = SoftTreeRegressor(depth=2, max_epochs=20, random_state=0)
+    check(soft, Y, [(1e-6, 0.0), (1e6, 0.0), (1.0, 1e4)], tolerance=1e-2)
 
 
 @pytest.mark.slow

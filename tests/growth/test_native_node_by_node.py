@@ -1,5 +1,7 @@
 """The kernel grows trees of boosting node by node, and tells the leaves of rows; trees and leaves are those of XLA."""
 
+import functools
+
 import jax
 import numpy as np
 import pytest
@@ -48,8 +50,15 @@ CASES = {
 COMBINED = (
     "three scores, no penalties",
     "few leaves, words and gaps",
+    "three, few leaves",
 )
 """What two of the other cases have."""
+
+
+@functools.partial(jax.jit, static_argnames="plan")
+def grow_to_leaves(prepared, *, plan):
+    """One program for all cases of a plan."""
+    return growing.grow_to_leaves(prepared, plan=plan)
 
 
 def grown(uses_kernel, monkeypatch, **case):
@@ -59,7 +68,7 @@ def grown(uses_kernel, monkeypatch, **case):
         where = {"platform": "cpu", "devices": devices_of(None)}
         plan, prepared = prepare(data, features, limits, rules, sizes, np.array([11], np.uint32), **where)
         assert plan.is_native == uses_kernel
-        growth, leaf = jax.jit(lambda own: growing.grow_to_leaves(own, plan=plan))(prepared)
+        growth, leaf = grow_to_leaves(prepared, plan=plan)
         return growth, np.asarray(leaf)
 
 
