@@ -69,5 +69,5 @@ def near_normal(seed: UInt32[Array, "*shape"]) -> Float64[Array, "*shape"]:
     They are whole numbers times a constant, and so the same on every device.
     """
     following = mix(seed + jnp.uint32(0x9E3779B9))
-    total = sum((part & 0xFFFF) + (part >> 16) for part in (seed, following))
+    total = (seed & 0xFFFF) + (seed >> 16) + (following & 0xFFFF) + (following >> 16)
     return (total.astype(jnp.float64) - 2 * 65535.0) / (65536 / 3**0.5)

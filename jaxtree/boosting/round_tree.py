@@ -96,6 +96,20 @@ class Rates(NamedTuple):
     units: Float[AnyArray, " score"] | None = None
 
 
+class Turn(NamedTuple):
+    """What a round has for itself.
+
+    Attributes:
+        number: The number of rounds before it.
+        learning_rate: The part of every step that it makes.
+        seed: The seed of what it draws.
+    """
+
+    number: Int32[Array, ""]
+    learning_rate: Float[Array, ""]
+    seed: UInt32[Array, ""]
+
+
 class DrawnRows(NamedTuple):
     """The rows that the trees of a round are grown on.
 
@@ -151,17 +165,14 @@ def grow_tree(
     rows: ScoredRows,
     scores: Float[Array, "score row"],
     rates: Rates,
-    learning_rate: Float[Array, ""],
-    number: Int32[Array, ""],
-    seed: UInt32[Array, ""],
+    turn: Turn,
     *,
     plan: Plan,
     loss: BaseLoss,
 ) -> Grown:
-    """Grows the tree of a round, of which the number is given, that changes all scores by the derivatives of rows."""
-    drawn, sought, is_finite = draw_rows(prepared, rows, scores, rates, seed, plan=plan, loss=loss)
-    given = (prepared, drawn, sought, rates, learning_rate, number, seed)
-    tree, of_row = tree_of(*given, plan=plan, num_ordered=loss.num_ordered)
+    """Grows the tree of a round, which changes all scores, by the derivatives of rows."""
+    drawn, sought, is_finite = draw_rows(prepared, rows, scores, rates, turn.seed, plan=plan, loss=loss)
+    tree, of_row = tree_of(prepared, drawn, sought, rates, turn, plan=plan, num_ordered=loss.num_ordered)
     return Grown(tree, of_row, is_finite)
 
 
@@ -199,9 +210,7 @@ def tree_of(
     drawn: DrawnRows,
     sought: Sought,
     rates: Rates,
-    learning_rate: Float[Array, ""],
-    number: Int32[Array, ""],
-    seed: UInt32[Array, ""],
+    turn: Turn,
     *,
     plan: Plan,
     num_ordered: int,
@@ -215,9 +224,11 @@ def tree_of(
     curvature = _curvatures(derivatives.hessian, plan.rules.objective)
     # Growth asks for a part of the root's weight.
     weight = exact_sum(curvature, is_used, drawn.devices, is_native=drawn.is_native)
-    prepared = prepared if rates.num_columns is None else draw_columns(prepared, rates.num_columns, seed)
+    prepared = prepared if rates.num_columns is None else draw_columns(prepared, rates.num_columns, turn.seed)
     least = rates.least_gain / jnp.where(weight > 0, weight, 1)
-    score_noise = _score_noise(derivatives.gradient, curvature, drawn, rates, learning_rate * number)
+    score_noise = jnp.zeros(())
+    if rates.score_noise is not None:
+        score_noise = rates.score_noise * _deviation(derivatives.gradient, curvature, drawn, turn)
     limits = rates.limits._replace(min_impurity_decrease=least[None], score_noise=score_noise[None])
     features, monotone = prepared.features, sought.monotone
     features = features if monotone is None else features._replace(monotone=monotone)
@@ -226,14 +237,14 @@ def tree_of(
             target=jnp.concatenate([curvature, _of_one_spread(derivatives.gradient, sought.level), drawn.noise[None]]),
             weight=is_used.astype(jnp.int32),
             limits=limits,
-            root_seed=seed[None],
+            root_seed=turn.seed[None],
             features=features,
         ),
         plan=plan,
     )
     tree = _split_at_codes(grown.tree, prepared)
     leaves = Leaves(tree, of_row, is_used, drawn.devices, drawn.is_native)
-    steps = learning_rate * node_steps(leaves, sought, drawn.weight, rates.penalties)
+    steps = turn.learning_rate * node_steps(leaves, sought, drawn.weight, rates.penalties)
     steps = steps if sought.units is None else steps * sought.units[:, None]
     if monotone is not None:
         steps = within_bounds(tree, steps, monotone, num_ordered=num_ordered)
@@ -265,27 +276,24 @@ def _penalty_of_draws(
     return rates.penalties.l2 * safe_divide(*squares)
 
 
-def _score_noise(
+def _deviation(
     gradient: Float[Array, "score row"],
     curvature: Float[Array, "curvature row"],
     drawn: DrawnRows,
-    rates: Rates,
-    moved: Float[Array, ""],
+    turn: Turn,
 ) -> Float[Array, ""]:
-    r"""The deviation of the noise on roots of savings, which fades as CatBoost's does: by $n / (n + e^m)$.
+    r"""The deviation of roots of savings, times what is left of noise as CatBoost's fades: $n / (n + e^m)$.
 
     Here n is the weight of all rows, and m how far scores have moved: the number of rounds times the learning rate.
     What a column that tells nothing saves is half of a squared normal number times $\sum g^2 / \sum h$.
     """
-    if rates.score_noise is None:
-        return jnp.zeros(())
     total = functools.partial(exact_sum, is_used=drawn.is_used, devices=drawn.devices, is_native=drawn.is_native)
     weight = drawn.weight.astype(jnp.float64)[None]
     squares = total(safe_divide(jnp.square(gradient.astype(jnp.float64)), jnp.broadcast_to(weight, gradient.shape)))
     of_each = total(curvature) * (len(gradient) / len(curvature))
-    num_rows = total(weight)
+    num_rows, moved = total(weight), turn.number * turn.learning_rate
     fading = safe_divide(num_rows, num_rows + jnp.exp(jnp.minimum(moved, MOST_MOVED)))
-    return rates.score_noise * fading * jnp.sqrt(safe_divide(squares, 2 * of_each))
+    return fading * jnp.sqrt(safe_divide(squares, 2 * of_each))
 
 
 def _split_at_codes(tree: Tree, prepared: Prepared) -> Tree:

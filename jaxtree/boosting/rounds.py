@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int32
 from jaxtree.arrays import AnyArray, mix, safe_divide
 from jaxtree.boosting.dropping import Kept, put_back, take_out
 from jaxtree.boosting.leaves import exact_sum
-from jaxtree.boosting.round_tree import MOST_SIZE, Rates, ScoredRows, grow_tree
+from jaxtree.boosting.round_tree import MOST_SIZE, Rates, ScoredRows, Turn, grow_tree
 from jaxtree.boosting.score_trees import add_own_steps, grow_score_trees, trees_per_round, walk_all
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.growth.inputs.mesh import ROWS, Devices, as_rows
@@ -157,17 +157,17 @@ def make_round(
     Returns:
         The state, the tree and the mean loss of every evaluation.
     """
-    seed = mix(rates.seed + state.round.astype(jnp.uint32))
+    turn = Turn(state.round, learning_rate, mix(rates.seed + state.round.astype(jnp.uint32)))
     is_of_scores = trees_per_round(plan, loss) > 1
     grow = functools.partial(grow_score_trees if is_of_scores else grow_tree, plan=plan, loss=loss)
     before = state.kept
     if rates.dropping is None:
-        tree, of_row, is_finite = grow(prepared, rows, state.scores, rates, learning_rate, state.round, seed)
+        tree, of_row, is_finite = grow(prepared, rows, state.scores, rates, turn)
         counted = tree
     else:
         tables = (rows.codes, *(own.codes for own in evaluations))
         state, dropped = take_out(state, tables, rates.dropping, rates.seed)
-        tree, of_row, is_finite = grow(prepared, rows, state.scores, rates, learning_rate, state.round, seed)
+        tree, of_row, is_finite = grow(prepared, rows, state.scores, rates, turn)
         state, counted = put_back(state, dropped, tree, learning_rate)
     walk, add_steps = (native_rows.walk, native_rows.add_steps) if plan.is_native else (apply, _add_steps)
     changes = _changes

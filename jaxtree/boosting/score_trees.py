@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int32, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, mix
-from jaxtree.boosting.round_tree import Grown, Rates, ScoredRows, Sought, diagonal_of, draw_rows, tree_of
+from jaxtree.boosting.round_tree import Grown, Rates, ScoredRows, Sought, Turn, diagonal_of, draw_rows, tree_of
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.loop.prepare import Prepared
 from jaxtree.growth.plan.plan import Plan
@@ -34,20 +34,18 @@ def grow_score_trees(
     rows: ScoredRows,
     scores: Float[Array, "score row"],
     rates: Rates,
-    learning_rate: Float[Array, ""],
-    number: Int32[Array, ""],
-    seed: UInt32[Array, ""],
+    turn: Turn,
     *,
     plan: Plan,
     loss: BaseLoss,
 ) -> Grown:
     """Grows a tree for every score, by the derivatives of rows: of a matrix a row by its diagonal."""
-    drawn, sought, is_finite = draw_rows(prepared, rows, scores, rates, seed, plan=plan, loss=loss)
+    drawn, sought, is_finite = draw_rows(prepared, rows, scores, rates, turn.seed, plan=plan, loss=loss)
 
     def grow(own: Sought, seed: UInt32[Array, ""]) -> tuple[Tree, Int32[Array, " row"]]:
-        return tree_of(prepared, drawn, own, rates, learning_rate, number, seed, plan=plan, num_ordered=1)
+        return tree_of(prepared, drawn, own, rates, turn._replace(seed=seed), plan=plan, num_ordered=1)
 
-    tree, of_row = jax.vmap(grow)(_score_by_score(sought, loss), _seeds(seed, loss.num_scores))
+    tree, of_row = jax.vmap(grow)(_score_by_score(sought, loss), _seeds(turn.seed, loss.num_scores))
     return Grown(tree, of_row, is_finite)
 
 

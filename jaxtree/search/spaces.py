@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxtree.estimators.boosting.parameters import CURVATURE_OF_A_LEAF, MANY_ROWS
+from jaxtree.estimators.boosting.usual import ONE_MODEL, usual_values
 
 SMALL, MEDIUM = 20_000, 100_000
 """Rows times scores up to which a table is small, or of medium size."""
@@ -77,15 +77,14 @@ def space_for(num_rows: int, num_columns: int, num_classes: int = 0) -> Space:
     """
     num_scores = num_classes if num_classes > 2 else 1
     work = num_rows * num_scores
+    usual = usual_values(num_rows, has_folds=False, of_classes=num_classes > 0)
     size = 0 if work <= SMALL else 1 if work <= MEDIUM else 2
     most_rows = max(3, min(100, num_rows // 20))
     ranges = {
         "learning_rate": Range(*((0.02, 0.2), (0.03, 0.2), (0.05, 0.3))[size], True, False, 0.1),
         "max_leaf_nodes": Range(4, 64 if num_rows > SMALL else 32, True, True, 31),
         "min_samples_leaf": Range(2, most_rows, True, True, min(20, most_rows)),
-        "min_child_weight": Range(
-            CURVATURE_OF_A_LEAF, 10, True, False, CURVATURE_OF_A_LEAF if num_rows < MANY_ROWS else 1
-        ),
+        "min_child_weight": Range(ONE_MODEL.min_child_weight, 10, True, False, usual.min_child_weight),
         "reg_lambda": Range(0.01, 30, True, False, 1),
         "reg_alpha": Range(0.001, 10, True, False, 0),
         "subsample": Range(0.5, 1, False, False, 1),

@@ -13,7 +13,7 @@ import jaxtree
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.boosting import Loss, absolute, accelerated_failure_time, cox, logistic, poisson, quantile, quantiles
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
-from jaxtree.estimators.boosting import parameters as boosting_parameters
+from jaxtree.estimators.boosting import usual
 from jaxtree.estimators.boosting.loss_names import LOSSES, METRICS
 from jaxtree.estimators.boosting.metrics import metric_of
 from jaxtree.tree.nodes import target_means
@@ -231,7 +231,7 @@ def test_large_tables_ask_for_more_in_a_leaf(monkeypatch):
     fitted = lambda **own: GradientBoostingClassifier(**options, **own).fit(X, labels)  # noqa: E731
     small = fitted()
     same_trees(small, fitted(min_samples_leaf=20, min_child_weight=1e-3))
-    monkeypatch.setattr(boosting_parameters, "MANY_ROWS", len(X))
+    monkeypatch.setattr(usual, "MANY_ROWS", len(X))
     large = fitted()
     same_trees(large, fitted(min_samples_leaf=1, min_child_weight=1.0))
     assert len(large.forest_.nodes.feature) != len(small.forest_.nodes.feature)

@@ -79,7 +79,12 @@ def test_a_model_knows_nothing_of_the_targets_of_its_fold(name):
     one, two = (own.folds_.model_of(0, own.forest_) for own in (model, moved))
     number = min(len(one), len(two))
     assert number > 0
-    assert_same_rounds(one.first(number), two.first(number))
+    one, two = (own.first(number) for own in (one, two))
+    if name == "dropped trees":  # how much of a step is left depends on the rounds after it, of which one has more
+        assert np.array_equal(one.nodes.feature, two.nodes.feature)
+        assert np.array_equal(one.nodes.threshold, two.nodes.threshold)
+    else:
+        assert_same_rounds(one, two)
 
 
 def test_a_mean_of_monotone_models_is_monotone():

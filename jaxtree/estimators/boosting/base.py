@@ -71,7 +71,6 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
     _trees: list[DecisionTreeRegressor] | None = None
     pruning = None
 
-    _of_classes: ClassVar[bool] = False
     _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
     _fixed_predictions: Callable[..., FixedPredictions]
     """What a loss predicts of outputs from scores and an offset."""
@@ -216,7 +215,9 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         task = BoostingTask(data, loss, held, metrics, predict, features, is_ordered, self.seed(), earlier, folds)
         if earlier is None or self.folds_ is None:
             return task
-        return task._replace(earlier=None, earlier_of_folds=earlier_models(self.folds_, self.forest_, self.trees_per_round_, task))
+        return task._replace(
+            earlier=None, earlier_of_folds=earlier_models(self.folds_, self.forest_, self.trees_per_round_, task)
+        )
 
     def _check_fit(self, together: bool) -> None:
         """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""
@@ -315,7 +316,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
             scored_rows(sample, buckets.pad_codes(self.encoder_.transform(sample.X))),
             self.start_,
             self.loss_,
-            self.shrinkage(),
+            self.shrinkage(sample.num_rows),
             Remaking(decay_rate, read_monotone(self.monotonic_cst, self.schema_), self.trees_per_round_),
         )
         model = copy.copy(self)

@@ -52,19 +52,21 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
     Args:
         n_estimators: The most rounds, of a tree each, or of one for every score.
         learning_rate: The part of a leaf's step that is made; or a schedule, such as optax's: a function of the number
-            of rounds made.
+            of rounds made. "auto" is 0.1, with folds 0.05.
         max_depth: The largest depth of a leaf; None for no limit.
         max_leaf_nodes: The most leaves of a tree, which grows best-first: the split that saves most is next. None for
-            any number, which needs a `max_depth`, or trees grow until nothing is saved any more.
-        min_samples_leaf: The least number of rows in a branch; "auto" is 20 of tables below 50,000 rows, and 1 of
-            larger ones, whose sums are then quicker.
+            any number, which needs a `max_depth`, or trees grow until nothing is saved any more. "auto" is 31, with
+            folds 16 of classes and 32 of numbers, and half of that below 1,000 rows.
+        min_samples_leaf: The least number of rows in a branch; "auto" is 20, with folds 5 of classes and 1 of numbers;
+            and 1 of tables from 50,000 rows on, whose sums are then quicker.
         min_child_weight: The least sum of second derivatives in a branch; "auto" is 0.001 of tables below 50,000 rows,
             and 1 of larger ones.
         reg_lambda: Added to the sum of second derivatives of a leaf.
         reg_alpha: Taken from the size of the sum of gradients of a leaf.
         gamma: The least loss that a split must save.
         max_delta_step: The greatest size of a leaf's step before the learning rate; 0 for any.
-        subsample: The part of the rows, drawn anew in every round, that a tree is grown on.
+        subsample: The part of the rows, drawn anew in every round, that a tree is grown on; "auto" is all, with folds
+            0.8 of classes and 0.6 of numbers.
         sampling: How they are drawn: "uniform"; "mvs", those of larger derivatives rather than others, by minimal
             variance sampling; or "goss", by `top_rate` and `other_rate` and not `subsample`.
         top_rate: Under "goss" the part of the rows that is kept, those of the largest gradients.
@@ -78,7 +80,8 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
         colsample_bynode: The part of these, drawn anew for every node, that it looks at.
         random_strength: The noise on the scores of columns among which a node chooses, in deviations of what a column
             that tells nothing would score (CatBoost's random strength): other columns than the best are tried, too. It
-            fades as the rounds, times the learning rate, pass the logarithm of the number of rows.
+            fades as the rounds, times the learning rate, pass the logarithm of the number of rows. "auto" is 0, with
+            folds 6 of classes.
         hessian: Of several classes: "diagonal", or "full" for steps with the whole matrix of second derivatives.
         multi_strategy: Of several classes: "multi_output_tree" grows a tree a round, whose leaves have a step for every
             score; "one_output_per_tree" grows one for every class, all from the scores before the round and on the same
@@ -102,7 +105,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
             or a splitter of scikit-learn, such as `RepeatedKFold`, or its splits: pairs of the rows of the table that a
             model is grown on, and those that judge it. Of a number, rows of a group stay together, and classes have
             their shares in every fold; without a `random_state` they are the same in every fit.
-        n_iter_no_change: Rounds without a better loss.
+        n_iter_no_change: Rounds without a better loss; "auto" is 10, with folds 50.
         tol: How much less a loss must be to be better.
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.

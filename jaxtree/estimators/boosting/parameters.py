@@ -3,7 +3,7 @@
 import dataclasses
 import numbers
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
@@ -15,6 +15,7 @@ from jaxtree.boosting.early_stopping import NO_PATIENCE
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.dataset.sample import Outputs
+from jaxtree.estimators.boosting.usual import Usual, usual_values
 from jaxtree.estimators.common.constraints import read_interactions, read_monotone
 from jaxtree.estimators.common.conventions import Words, generator_of, whole
 from jaxtree.estimators.common.growing import FeatureOptions
@@ -28,12 +29,6 @@ from jaxtree.tree import SplitKind
 
 BINS = 255
 """Bins of a numeric column where `max_bins` is "auto"."""
-
-ROWS_OF_A_LEAF, MANY_ROWS = 20, 50_000
-"""Rows of a branch at least where `min_samples_leaf` is "auto" and the table has fewer than many."""
-
-CURVATURE_OF_A_LEAF = 1e-3
-"""The least sum of second derivatives in a branch of such a table: rows that are almost certain can still be split."""
 
 MANY_CATEGORIES = 16
 """Categories of a column past which it is split by statistics where `categorical_splits` is "auto"."""
@@ -77,17 +72,19 @@ class BoostingConfig(NamedTuple):
 class BoostingParameters(EncodingParameters):
     """Parameters of boosted trees, which their estimators document."""
 
+    _of_classes: ClassVar[bool] = False
+
     n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=100, kw_only=False)
-    learning_rate: Annotated[float | Callable[[int], Any], ABOVE_0, callable] = 0.1
+    learning_rate: Annotated[float | str | Callable[[int], Any], ABOVE_0, callable, AUTO] = "auto"
     max_depth: Annotated[int | None, whole(1), None] = None
-    max_leaf_nodes: Annotated[int | None, whole(2), None] = 31
+    max_leaf_nodes: Annotated[int | str | None, whole(2), None, AUTO] = "auto"
     min_samples_leaf: Annotated[int | str, whole(1), AUTO] = "auto"
     min_child_weight: Annotated[float | str, AT_LEAST_0, AUTO] = "auto"
     reg_lambda: Annotated[float, AT_LEAST_0] = 1.0
     reg_alpha: Annotated[float, AT_LEAST_0] = 0.0
     gamma: Annotated[float, AT_LEAST_0] = 0.0
     max_delta_step: Annotated[float, AT_LEAST_0] = 0.0
-    subsample: Annotated[float, PART_ABOVE_0] = 1.0
+    subsample: Annotated[float | str, PART_ABOVE_0, AUTO] = "auto"
     sampling: Annotated[str, Words({"uniform", "goss", "mvs"})] = "uniform"
     top_rate: Annotated[float, PART] = 0.2
     other_rate: Annotated[float, PART] = 0.1
@@ -96,7 +93,7 @@ class BoostingParameters(EncodingParameters):
     colsample_bytree: Annotated[float, PART_ABOVE_0] = 1.0
     colsample_bylevel: Annotated[float, PART_ABOVE_0] = 1.0
     colsample_bynode: Annotated[float, PART_ABOVE_0] = 1.0
-    random_strength: Annotated[float, AT_LEAST_0] = 0.0
+    random_strength: Annotated[float | str, AT_LEAST_0, AUTO] = "auto"
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
     multi_strategy: Annotated[str, Words({MULTI_OUTPUT, ONE_OUTPUT})] = MULTI_OUTPUT
@@ -105,7 +102,7 @@ class BoostingParameters(EncodingParameters):
     early_stopping: Annotated[bool | str, "boolean", Words({FOLDS})] = False
     validation_fraction: Annotated[float, PART] = 0.1
     folds: Annotated[Any, whole(2), AUTO, "cv_object"] = "auto"
-    n_iter_no_change: Annotated[int, whole(1)] = 10
+    n_iter_no_change: Annotated[int | str, whole(1), AUTO] = "auto"
     tol: Annotated[float, AT_LEAST_0] = 0.0
     warm_start: Annotated[bool, "boolean"] = False
     verbose: Annotated[int, "verbose"] = 0
@@ -117,15 +114,32 @@ class BoostingParameters(EncodingParameters):
             num_rows: The number of rows.
             num_bins: The number of bins of all features.
         """
-        learner = self._base_learner(num_rows, num_bins)
-        return BoostingConfig(learner, self.shrinkage(), self.n_estimators, bool(self.early_stopping), self.verbose)
+        own = self._without_auto(num_rows)
+        learner, shrinkage = self._base_learner(own, num_rows, num_bins), self.shrinkage(num_rows)
+        return BoostingConfig(learner, shrinkage, self.n_estimators, bool(self.early_stopping), self.verbose)
 
-    def _base_learner(self, num_rows: int, num_bins: int) -> BaseLearner:
+    def _without_auto(self, num_rows: int) -> Usual:
+        """Returns the parameters that may be "auto" as they are for so many rows; a rate may be a function."""
+        usual = usual_values(num_rows, has_folds=self.early_stopping == FOLDS, of_classes=self._of_classes)
+        for name, parameter in vars(self).items():
+            # No other word is among them.
+            if name in Usual._fields and not isinstance(parameter, str):
+                usual = usual._replace(**{name: parameter})
+        return usual
+
+    def _base_learner(self, own: Usual, num_rows: int, num_bins: int) -> BaseLearner:
         """Returns how the tree of a round is grown."""
-        limits = self._limits(num_rows)
+        # Weights are second derivatives.
+        limits = Limits(
+            max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
+            min_samples_split=2 * own.min_samples_leaf if own.min_samples_leaf > 1 else 0,
+            min_samples_leaf=own.min_samples_leaf if own.min_samples_leaf > 1 else 0,
+            min_weight_leaf=own.min_child_weight,
+            min_gain=LEAST_GAIN,
+        )
         most_leaves = min(num_rows, 2 ** min(limits.max_depth, 30))
-        if self.max_leaf_nodes is not None:
-            most_leaves = min(most_leaves, max(self.max_leaf_nodes, FEW_LEAVES))
+        if own.max_leaf_nodes is not None:
+            most_leaves = min(most_leaves, max(own.max_leaf_nodes, FEW_LEAVES))
         return BaseLearner(
             limits,
             Sizes(num_bins, 2 << (most_leaves - 1).bit_length()),
@@ -165,52 +179,38 @@ class BoostingParameters(EncodingParameters):
         """How trees split the other columns of categories."""
         return "subset" if self.categorical_splits in ("auto", "ordered") else self.categorical_splits
 
-    def shrinkage(self) -> Shrinkage:
-        """Returns how boosting holds back."""
+    def shrinkage(self, num_rows: int) -> Shrinkage:
+        """Returns how boosting holds back on so many rows."""
+        own = self._without_auto(num_rows)
+        leaves = own.max_leaf_nodes
+        if leaves is not None and self.max_depth is not None and self.native_splits != "multiway":
+            # The depth of a tree may bound its leaves already.
+            leaves = leaves if leaves < 2**self.max_depth else None
         return Shrinkage(
-            learning_rate=self.learning_rate,
+            learning_rate=own.learning_rate,
             l2=self.reg_lambda,
             l1=self.reg_alpha,
             max_step=self.max_delta_step or np.inf,
             least_gain=self.gamma,
-            sample=self._sample(),
-            score_noise=self.random_strength,
+            sample=self._sample(own),
+            score_noise=own.random_strength,
             dropping=Dropping(self.drop_rate, self.skip_drop) if self.drop_rate > 0 else None,
-            max_leaf_nodes=self._leaf_limit(),
+            max_leaf_nodes=leaves,
             column_fractions=self.column_fractions,
-            patience=self.n_iter_no_change if self.early_stopping else NO_PATIENCE,
+            patience=own.n_iter_no_change if self.early_stopping else NO_PATIENCE,
             tolerance=self.tol,
         )
 
     def seed(self) -> int:
-        """Returns the seed of what is drawn: the same in every fit where no rows or columns are."""
-        draws_rows = self.subsample < 1 or self.sampling == "goss" or self.drop_rate > 0 or self.random_strength > 0
-        draws = draws_rows or self.column_fractions != ColumnFractions()
+        """Returns the seed of what is drawn: the same in every fit where the user asks for no draws."""
+        draws_rows = self.subsample not in ("auto", 1) or self.sampling == "goss" or self.drop_rate > 0
+        draws = draws_rows or self.random_strength not in ("auto", 0) or self.column_fractions != ColumnFractions()
         if self.random_state is None and not draws:
             return 0
         return int(generator_of(self.random_state).randint(2**31 - 1))
 
-    def _sample(self) -> Sample:
+    def _sample(self, own: Usual) -> Sample:
         """Returns how rows are drawn."""
         if self.sampling == "goss":
             return OneSided(self.top_rate, self.other_rate)
-        return MinimalVariance(self.subsample) if self.sampling == "mvs" else Uniform(self.subsample)
-
-    def _leaf_limit(self) -> int | None:
-        """The most leaves of a tree; None if its depth already bounds them."""
-        if self.max_leaf_nodes is None or self.max_depth is None or self.native_splits == "multiway":
-            return self.max_leaf_nodes
-        return self.max_leaf_nodes if self.max_leaf_nodes < 2**self.max_depth else None
-
-    def _limits(self, num_rows: int) -> Limits:
-        """Returns when nodes are not split; weights are second derivatives."""
-        few_by_default, least_by_default = (ROWS_OF_A_LEAF, CURVATURE_OF_A_LEAF) if num_rows < MANY_ROWS else (1, 1.0)
-        rows = few_by_default if isinstance(self.min_samples_leaf, str) else self.min_samples_leaf
-        rows = rows if rows > 1 else 0
-        return Limits(
-            max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
-            min_samples_split=2 * rows,
-            min_samples_leaf=rows,
-            min_weight_leaf=least_by_default if isinstance(self.min_child_weight, str) else self.min_child_weight,
-            min_gain=LEAST_GAIN,
-        )
+        return MinimalVariance(own.subsample) if self.sampling == "mvs" else Uniform(own.subsample)

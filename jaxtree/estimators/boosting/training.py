@@ -67,7 +67,7 @@ class Rounds(NamedTuple):
         return self._replace(forest=forest, measured=measured)
 
 
-class Trained(NamedTuple):
+class TrainedRounds(NamedTuple):
     """What a training has made.
 
     Attributes:
@@ -183,7 +183,7 @@ def train(
     config: BoostingConfig,
     callbacks: Sequence[OnProgress] = (),
     mesh: Mesh | None = None,
-) -> Trained:
+) -> TrainedRounds:
     """Makes the rounds of a fit.
 
     Args:
@@ -240,7 +240,7 @@ def train(
     if not recorder.num_rounds:  # the interrupt came before anything was measured
         raise KeyboardInterrupt
     kept = _kept_rounds(task, rows, config, boosted, recorder)
-    return Trained(kept, boosted.stop, task.num_earlier + len(boosted.forest))
+    return TrainedRounds(kept, boosted.stop, task.num_earlier + len(boosted.forest))
 
 
 def _kept_rounds(
@@ -279,7 +279,7 @@ def _with_little_padding(rows: ScoredRows, number: int) -> ScoredRows:
     return ScoredRows(rows.codes[:, :end], rows.target[:end], rows.weight[:end], extras)
 
 
-def warn_if_cut_short(loss: BaseLoss, trained: Trained, wanted: int) -> None:
+def warn_if_cut_short(loss: BaseLoss, trained: TrainedRounds, wanted: int) -> None:
     """Warns when boosting ended early for a reason that the user did not set."""
     if trained.stop == Stop.NOT_FINITE:
         text = f"{loss}: derivatives after round {trained.num_made} are {NO_NUMBERS}{KEPT}"

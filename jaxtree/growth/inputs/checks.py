@@ -73,9 +73,10 @@ def check_rules(rules: Rules) -> None:
         raise InvalidTypeError(f"objective must be an Objective, such as Classes(2), got {rules.objective!r}")
     check_member("missing", rules.missing, Missing)
     check_member("selection", rules.selection, Selection)
-    for name, given in rules._asdict().items():
-        if isinstance(Rules._field_defaults.get(name), bool):
-            _check_flag(name, given)
+    for name in ("counts_rows", "samples_features", "samples_levels", "samples_thresholds", "draws_ties"):
+        _check_flag(name, getattr(rules, name))
+    for name in ("draws_scores", "grows_best_first"):
+        _check_flag(name, getattr(rules, name))
     if rules.draws_scores and not (isinstance(rules.objective, Newton) and rules.selection == Selection.GAIN):
         given = f"{rules.objective!r} and {rules.selection!r}"
         raise InvalidInputError(f"draws_scores needs the objective Newton and Selection.GAIN, got {given}")

@@ -1,0 +1,62 @@
+"""What parameters of boosted trees are where they are "auto": for one model, and for the models of folds.
+
+Those of folds have been chosen by `benchmarks/defaults.py` on one half of its tables, and judged on the other.
+"""
+
+from typing import NamedTuple
+
+MANY_ROWS = 50_000
+"""Tables of as many rows have large leaves anyhow; where branches of any size are allowed, their sums are quicker."""
+
+
+class Usual(NamedTuple):
+    """Parameters that are "auto", see `GradientBoostingClassifier`.
+
+    Attributes:
+        learning_rate: The part of a step that is made.
+        max_leaf_nodes: The most leaves of a tree.
+        min_samples_leaf: The least number of rows in a branch.
+        min_child_weight: The least sum of second derivatives in a branch; below 1, rows that are almost certain can
+            still be split.
+        subsample: The part of the rows that a tree is grown on.
+        random_strength: The noise on the scores of columns.
+        n_iter_no_change: The patience of early stopping.
+    """
+
+    learning_rate: float = 0.1
+    max_leaf_nodes: int = 31
+    min_samples_leaf: int = 20
+    min_child_weight: float = 1e-3
+    subsample: float = 1.0
+    random_strength: float = 0.0
+    n_iter_no_change: int = 10
+
+
+ONE_MODEL = Usual()
+FOLDS_OF_CLASSES = Usual(0.05, 16, 5, 1e-3, 0.8, 6.0, 50)
+FOLDS_OF_NUMBERS = Usual(0.05, 32, 1, 1e-3, 0.6, 0.0, 50)
+
+FEW_ROWS = 1_000
+"""Tables of fewer rows have trees of half as many leaves with folds."""
+
+
+def usual_values(num_rows: int, *, has_folds: bool, of_classes: bool) -> Usual:
+    """Returns what parameters of a fit are that are "auto".
+
+    Args:
+        num_rows: The number of rows.
+        has_folds: Whether the model is the mean of models of folds.
+        of_classes: Whether it tells classes.
+
+    Example:
+        >>> usual_values(1000, has_folds=False, of_classes=True).min_samples_leaf
+        20
+        >>> usual_values(1_000_000, has_folds=False, of_classes=True).min_samples_leaf
+        1
+    """
+    own = ONE_MODEL
+    if has_folds:
+        own = FOLDS_OF_CLASSES if of_classes else FOLDS_OF_NUMBERS
+        if num_rows < FEW_ROWS:
+            own = own._replace(max_leaf_nodes=own.max_leaf_nodes // 2)
+    return own if num_rows < MANY_ROWS else own._replace(min_samples_leaf=1, min_child_weight=1.0)
