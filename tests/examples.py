@@ -6,11 +6,13 @@ import warnings
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.base import clone
 
 import jaxtree
 from jaxtree import boosting
 from jaxtree.datasets import load_play_tennis
+from tests.marks import marked
 
 ROWS = 60
 
@@ -111,8 +113,35 @@ def unfitted():
     }
 
 
+FURTHER = (
+    "cart_dates",
+    "cart_plain",
+    "cart_fraction",
+    "regression_outputs",
+    "c45_words",
+    "id3_onehot",
+    "optimal_cost",
+    "forest_vote",
+    "bagged",
+    "bagged_regression",
+    "soft_poisson",
+    "hardened_regression",
+    "hardened_axis",
+    "boosted_regression",
+    "boosted_counts",
+    "boosted_normal",
+    "boosted_lognormal",
+)
+"""Of each of their classes there is another example: where a law does not hang on parameters, these are exhaustive."""
+
 EXTRAS = {"boosted_ranker": {"group": np.arange(ROWS) // 6}}
 """What the fits of some estimators are given beside a table and a target."""
+
+
+def of_every_class(names, fast):
+    """Names as parameters: those that are fast, one example of every other class for the slow step, and the rest."""
+    named = {name: pytest.mark.exhaustive if name in FURTHER else pytest.mark.slow for name in names}
+    return [name if name in fast else marked(name, mark) for name, mark in named.items()]
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from jaxtree.explain import shap_values
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.predictor import Predictor
 from tests.estimators.lone_folds import FEW, RANDOM, ROWS, SIGNAL, WEIGHT, X, assert_models_are_lone, models_of
-from tests.marks import are_slow
+from tests.marks import marked
 
 TARGETS = {
     "two classes": (GradientBoostingClassifier(**FEW), SIGNAL > 0.8, {}),
@@ -45,8 +45,15 @@ TARGETS = {
     "survival": (GradientBoostingRegressor(**FEW, loss="cox"), np.exp(SIGNAL), {"event": WEIGHT > 1}),
     "several targets": (GradientBoostingRegressor(**FEW), np.stack([SIGNAL, X[:, 2]], axis=1), {}),
 }
+FAST, EXHAUSTIVE = ("three classes", "numbers", "draws and weights"), ("two classes",)
+"""Three classes have all that two have, and one score of a row is that of numbers."""
+
 OF_ALL = pytest.mark.parametrize(
-    "name", are_slow(TARGETS, "two classes", "offset", "quantile", "huber", "survival", "several targets")
+    "name",
+    [
+        name if name in FAST else marked(name, pytest.mark.exhaustive if name in EXHAUSTIVE else pytest.mark.slow)
+        for name in TARGETS
+    ],
 )
 
 

@@ -15,7 +15,7 @@ from jaxtree.boosting import Loss
 from jaxtree.errors import ForkedProcessError
 from jaxtree.explain import shap_interaction_values, shap_values
 from tests.estimators.forking import in_forked_child
-from tests.examples import example, predictions, rows_of, unfitted
+from tests.examples import example, of_every_class, predictions, rows_of, unfitted
 from tests.marks import rest_is_slow
 
 REPEATED = 12
@@ -58,9 +58,7 @@ FAST = (
 """One of every engine."""
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in unfitted()]
-)
+@pytest.mark.parametrize("name", of_every_class(unfitted(), FAST))
 def test_a_child_predicts_what_its_parent_does(name):
     estimator = example(name)
     for X in tables(name):

@@ -10,7 +10,7 @@ from jaxtree import GradientBoostingClassifier, GradientBoostingDistribution, Gr
 from jaxtree.boosting import Loss, cox, quantile, quantiles
 from jaxtree.errors import InvalidInputError
 from jaxtree.tree.nodes import target_means
-from tests.marks import rest_is_slow, rows_are_slow
+from tests.marks import marked, rest_is_slow, rows_are_slow
 
 ROWS, STEPS, SIGNS = 240, 25, {"a": 1, "b": -1}
 
@@ -207,11 +207,14 @@ GROWN = {
     "extra trees": (jaxtree.ExtraTreesRegressor, FEW | {"missing": "branch"}),
     "class extra trees": (jaxtree.ExtraTreesClassifier, FEW | {"criterion": "entropy"}),
 }
-SLOW = ("shared", "votes", "extra trees")
+FAST = ("tree", "cut tree", "poisson", "extra tree")
+MARKS = dict.fromkeys(("class forest", "class extra trees"), pytest.mark.exhaustive)
+"""What two of the others have: classes, and many trees."""
 
 
 @pytest.mark.parametrize(
-    "name", rest_is_slow([pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in GROWN], 4)
+    "name",
+    [name if name in FAST else marked(name, MARKS.get(name, pytest.mark.slow)) for name in GROWN],
 )
 def test_trees_and_forests_keep_their_order(name):
     kind, options = GROWN[name]

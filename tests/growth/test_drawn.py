@@ -91,8 +91,15 @@ def test_every_leaf_is_pure_however_few_features_a_node_draws(way, uses_kernel):
 
 
 @pytest.mark.parametrize("uses_kernel", [slow(HOW[0]), HOW[1]], indirect=True)
-@pytest.mark.parametrize("targets", ["numbers", pytest.param("classes", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n != "mixed")) for n in KINDS])
+@pytest.mark.parametrize(
+    ("name", "targets"),
+    [
+        ("mixed", "numbers"),
+        pytest.param("mixed", "classes", marks=pytest.mark.slow),
+        *(pytest.param(name, "numbers", marks=pytest.mark.slow) for name in KINDS if name != "mixed"),
+        *(pytest.param(name, "classes", marks=pytest.mark.exhaustive) for name in KINDS if name != "mixed"),
+    ],
+)
 def test_every_leaf_is_pure_for_every_kind_of_split(name, targets, uses_kernel):
     assert_leaves_are_pure(grown(KINDS[name], targets=targets, samples_features=True))
 

@@ -63,7 +63,12 @@ COMBINED = (
     "drawn features and ties",
     "few drawn features of many rows",
     "drawn ties in row order",
+    "drawn features in row order",
+    "multiway, missing last",
     "gain ratio, nothing missing, shared if it were",
+    "gain ratio, missing last",
+    "gain ratio, entropy, rows counted",
+    "monotone numbers in row order",
 )
 """What two of the other cases have."""
 

@@ -104,6 +104,9 @@ COMBINED = (
     "newton, rows counted",
     "numbers, weights of floats",
     "numbers, rows counted",
+    "numbers in row order",
+    "newton in row order",
+    "newton, nothing missing",
     "poisson, several",
 )
 """What two of the other cases have."""

@@ -9,6 +9,7 @@ from jaxtree.growth.loop import prepare
 from jaxtree.growth.native import trees as native
 from jaxtree.growth.splits.open_features import sets_in_bits
 from tests.growth.native_trees import MIXED, THRESHOLDS, T, assert_same, grown, needs_kernel
+from tests.marks import are_exhaustive
 
 SETS = (*({number % 8} for number in range(32)), {0, 1, 3, 5}, {1, 2, 6}, {0, 2, 3, 4, 7}, {0, 4, 6, 7})
 """Those of several features stand in the second word."""
@@ -25,6 +26,9 @@ WAYS = {
     "row order": {"kinds": THRESHOLDS, "num_rows": 20_000, "num_bins": 64, "max_depth": 6},
     "many trees": {"kinds": THRESHOLDS, "num_roots": 3, "max_features": 3},
 }
+
+COMBINED = ("drawn features among all",)
+"""What two of the other ways have."""
 
 
 def paths(tree):
@@ -48,7 +52,7 @@ def draws(tree):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", are_exhaustive(WAYS, *COMBINED))
 def test_paths_lie_within_a_set_levels_share_a_draw_and_the_kernel_agrees(way, monkeypatch):
     tree = jax.device_get(grown(False, monkeypatch, **WAYS[way], sets=SETS, level_features=PER_LEVEL))
     above = paths(tree)

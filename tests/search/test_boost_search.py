@@ -17,7 +17,7 @@ from jaxtree.search import boosted_folds
 from jaxtree.search.boosted_folds import group_by_program
 from jaxtree.search.ensemble import select_with_replacement
 from jaxtree.search.settings import configured
-from tests.marks import rest_is_slow, rows_are_slow
+from tests.marks import are_exhaustive, rest_is_slow, rows_are_slow
 
 SPACE = {
     "learning_rate": loguniform(0.05, 0.5), "max_depth": randint(2, 5), "max_leaf_nodes": [None, 4, 6],
@@ -105,8 +105,8 @@ def test_the_order_of_settings_and_their_company_change_nothing():
     [
         (load_breast_cancer, {0: 3, 1: 0.5}, False),
         (load_iris, {0: 5, 2: 0.1}, True),
-        pytest.param(load_breast_cancer, {0: 3, 1: 0.5}, True, marks=pytest.mark.slow),
-        pytest.param(load_iris, {0: 5, 2: 0.1}, False, marks=pytest.mark.slow),
+        pytest.param(load_breast_cancer, {0: 3, 1: 0.5}, True, marks=pytest.mark.exhaustive),
+        pytest.param(load_iris, {0: 5, 2: 0.1}, False, marks=pytest.mark.exhaustive),
     ],
 )
 def test_settings_with_other_weights_of_classes_share_a_program(load, factors, early_stopping, monkeypatch):
@@ -215,7 +215,7 @@ def test_a_setting_whose_weights_leave_rows_out_is_fitted_by_itself():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("load", [load_breast_cancer, load_iris, load_diabetes])
+@pytest.mark.parametrize("load", are_exhaustive([load_breast_cancer, load_iris, load_diabetes], load_breast_cancer))
 def test_members_drawn_at_random_have_the_losses_of_their_lone_fits_bit_for_bit(load):
     X, y = load(return_X_y=True)
     kind = GradientBoostingRegressor if load is load_diabetes else GradientBoostingClassifier

@@ -18,7 +18,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.metrics import concordance_index, mean_reciprocal_rank, ndcg, scorer
 from jaxtree.resampling import cross_validate
 from jaxtree.search.alone import PlainSearchCV
-from tests.examples import EXTRAS, ROWS, unfitted
+from tests.examples import EXTRAS, ROWS, of_every_class, unfitted
 from tests.marks import are_slow
 from tests.search.beside import assert_same_results
 
@@ -35,7 +35,6 @@ SEARCHED = [name for name in unfitted() if name != "cart_outputs"]
 """Several targets of classes have no score in scikit-learn."""
 
 FAST = ("cart", "forest")
-
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
 TIME, EVENT = RNG.exponential(np.exp(X[:, 0])), RNG.random(120) < 0.7
@@ -63,7 +62,7 @@ def quietly(search, *arguments, **params):
         return search.fit(*arguments, **params)
 
 
-@pytest.mark.parametrize("name", are_slow(SEARCHED, *(name for name in SEARCHED if name not in FAST)))
+@pytest.mark.parametrize("name", of_every_class(SEARCHED, FAST))
 def test_results_are_those_of_scikit_learn_for_every_estimator(name):
     estimator, table, target = unfitted()[name]
     folds = FOLDS if len(table) == ROWS else 2
