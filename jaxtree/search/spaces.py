@@ -1,14 +1,15 @@
 """Spaces of settings for boosted trees by the size of a table: small tables get many cautious rounds, large ones few.
 
 The ranges are about those in which LightGBM is tuned in comparisons of learners, with the names of jaxtree's
-parameters. All settings of a space share a program of boosting, except that large tables have two sizes of trees.
+parameters, and the noise of CatBoost. The first setting is that of models of folds, at a rate for fewer rounds. All
+settings of a space share a program of boosting, except that large tables have two sizes of trees.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxtree.estimators.boosting.usual import ONE_MODEL, usual_values
+from jaxtree.estimators.boosting.usual import usual_values
 
 SMALL, MEDIUM = 20_000, 100_000
 """Rows times scores up to which a table is small, or of medium size."""
@@ -77,17 +78,18 @@ def space_for(num_rows: int, num_columns: int, num_classes: int = 0) -> Space:
     """
     num_scores = num_classes if num_classes > 2 else 1
     work = num_rows * num_scores
-    usual = usual_values(num_rows, has_folds=False, of_classes=num_classes > 0)
+    usual = usual_values(num_rows, has_folds=True, of_classes=num_classes > 0)
     size = 0 if work <= SMALL else 1 if work <= MEDIUM else 2
     most_rows = max(3, min(100, num_rows // 20))
     ranges = {
         "learning_rate": Range(*((0.02, 0.2), (0.03, 0.2), (0.05, 0.3))[size], True, False, 0.1),
-        "max_leaf_nodes": Range(4, 64 if num_rows > SMALL else 32, True, True, 31),
-        "min_samples_leaf": Range(2, most_rows, True, True, min(20, most_rows)),
-        "min_child_weight": Range(ONE_MODEL.min_child_weight, 10, True, False, usual.min_child_weight),
+        "max_leaf_nodes": Range(4, 64 if num_rows > SMALL else 32, True, True, usual.max_leaf_nodes),
+        "min_samples_leaf": Range(1, most_rows, True, True, min(usual.min_samples_leaf, most_rows)),
+        "min_child_weight": Range(1e-3, 10, True, False, usual.min_child_weight),
         "reg_lambda": Range(0.01, 30, True, False, 1),
         "reg_alpha": Range(0.001, 10, True, False, 0),
-        "subsample": Range(0.5, 1, False, False, 1),
+        "subsample": Range(0.5, 1, False, False, usual.subsample),
+        "random_strength": Range(0, 10, False, False, usual.random_strength),
         "colsample_bytree": Range(min(1.0, max(0.4, 1 / num_columns)), 1, False, False, 1),
     }
     fixed = {

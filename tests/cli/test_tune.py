@@ -19,7 +19,7 @@ from jaxtree.search.budget import Budget, Forecast
 from jaxtree.search.ensemble import select_with_replacement
 from jaxtree.search.out_of_fold import make_yardstick, predictions_of_other_choices, scores_of_folds
 from jaxtree.search.parameter_importances import parameter_importances
-from jaxtree.search.spaces import space_for
+from jaxtree.search.spaces import Range, space_for
 from jaxtree.search.tuning import Task, find_ensemble
 from tests.examples import mixed_classes, mixed_table
 from tests.marks import rows_are_slow
@@ -152,8 +152,13 @@ def task(folds=2):
 
 
 def small_space():
+    """Settings of a few rounds, without noise, so that several are nearly as good as the best."""
     space = space_for(40, 3)
-    return space._replace(fixed=space.fixed | {"n_estimators": 4, "n_iter_no_change": 2}, batch=2)
+    ranges = {name: own for name, own in space.ranges.items() if name != "random_strength"}
+    ranges["max_leaf_nodes"] = ranges["max_leaf_nodes"]._replace(default=31)
+    ranges["min_samples_leaf"] = Range(2, 3, True, True, 3)
+    ranges["subsample"] = ranges["subsample"]._replace(default=1)
+    return space._replace(ranges=ranges, fixed=space.fixed | {"n_estimators": 4, "n_iter_no_change": 2}, batch=2)
 
 
 @pytest.mark.parametrize("seconds", [40, pytest.param(80, marks=pytest.mark.slow)])

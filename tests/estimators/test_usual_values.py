@@ -1,0 +1,64 @@
+"""Parameters that are "auto": what they are for one model, for models of folds, and by the number of rows."""
+
+import jax
+import numpy as np
+import pytest
+
+from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.estimators.boosting import usual
+from jaxtree.estimators.boosting.usual import FEW_ROWS, MANY_ROWS, Usual, usual_values
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(160, 4))
+SIGNAL = X[:, 0] + X[:, 1] ** 2 + 0.3 * RNG.normal(size=160)
+KINDS = {"classes": (GradientBoostingClassifier, SIGNAL > 0.8), "numbers": (GradientBoostingRegressor, SIGNAL)}
+FOLDS = {"early_stopping": "folds", "folds": 3}
+
+
+def same_trees(one, other):
+    pairs = zip(jax.tree.leaves(one.forest_.nodes), jax.tree.leaves(other.forest_.nodes), strict=True)
+    return all(np.array_equal(*pair) for pair in pairs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stopping", [{}, FOLDS], ids=["one model", "folds"])
+def test_auto_is_what_these_values_are(kind, stopping):
+    estimator, y = KINDS[kind]
+    values = usual_values(len(X), has_folds=bool(stopping), of_classes=kind == "classes")
+    explicit = estimator(12, **stopping, **values._asdict()).fit(X, y)
+    usual_model = estimator(12, **stopping).fit(X, y)
+    if not stopping:
+        assert same_trees(usual_model, explicit)
+    assert usual_model.shrinkage(len(X)) == explicit.shrinkage(len(X))
+    assert usual_model.config(len(X), 100).learner == explicit.config(len(X), 100).learner
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_draws_by_default_are_the_same_in_every_fit(kind):
+    estimator, y = KINDS[kind]
+    one, other = (estimator(12, **FOLDS).fit(X, y) for _ in range(2))
+    assert same_trees(one, other)
+    drawn = estimator(12, **FOLDS, subsample=0.8)
+    assert drawn.seed() != drawn.seed(), "those that are asked for are others in every fit"
+
+
+def test_what_is_given_replaces_auto_and_nothing_else():
+    model = GradientBoostingClassifier(early_stopping="folds", learning_rate=0.3, max_leaf_nodes=None, max_depth=3)
+    shrinkage = model.shrinkage(2_000)
+    assert shrinkage.learning_rate == 0.3 and shrinkage.max_leaf_nodes is None
+    assert shrinkage.score_noise == usual.FOLDS_OF_CLASSES.random_strength
+    assert shrinkage.patience == usual.FOLDS_OF_CLASSES.n_iter_no_change
+
+
+def test_small_tables_have_small_trees_with_folds_and_large_ones_leaves_of_any_size():
+    of = lambda rows, folds=True: usual_values(rows, has_folds=folds, of_classes=True)  # noqa: E731
+    assert of(FEW_ROWS - 1).max_leaf_nodes * 2 == of(FEW_ROWS).max_leaf_nodes
+    assert of(FEW_ROWS - 1, False) == of(FEW_ROWS, False) == Usual()
+    for folds in (True, False):
+        assert of(MANY_ROWS, folds).min_samples_leaf == 1 < of(MANY_ROWS - 1, folds).min_samples_leaf
+
+
+@pytest.mark.parametrize("name", Usual._fields)
+def test_no_other_word_is_allowed(name):
+    with pytest.raises(ValueError, match=name):
+        GradientBoostingRegressor(5, **{name: "usual"}).fit(X, SIGNAL)
