@@ -6,6 +6,9 @@ loss of classes and the root mean squared error of numbers, as a ratio to CatBoo
 CPU seconds count compiling.
 
     python -m benchmarks.defaults --data ../shared/data --part chosen
+
+`--with '{"name": {...}}'` adds settings of ours, and `--contenders` takes some of all, also what CatBoost is without
+its noise on scores, its weights of rows, or its symmetric trees. `results/defaults-2026-11-26.md` has what came out.
 """
 
 import argparse
@@ -82,13 +85,38 @@ def histogram(is_number: bool, words: list[str]) -> Any:
     return kind(categorical_features="from_dtype", random_state=0)
 
 
+class AtUsualRate:
+    """CatBoost with other parameters, at the learning rate that it takes by default: this it takes from them, too."""
+
+    def __init__(self, usual: Any, changed: dict[str, Any]):
+        self._usual, self._changed = usual, changed
+
+    def fit(self, X: pandas.DataFrame, y: np.ndarray) -> Any:
+        """Fits CatBoost twice."""
+        rate = self._usual.fit(X, y).learning_rate_
+        parameters = self._usual.get_params() | self._changed | {"learning_rate": rate}
+        return type(self._usual)(**parameters).fit(X, y)
+
+
+def catboost_with(**changed: Any) -> Callable[..., Any]:
+    """Makes CatBoost with some other parameters."""
+    return lambda is_number, words: AtUsualRate(catboost(is_number, words), changed)
+
+
+ABLATIONS = {
+    "catboost-without-noise": catboost_with(random_strength=0),
+    "catboost-without-weights": catboost_with(bootstrap_type="No"),
+    "catboost-by-depth": catboost_with(grow_policy="Depthwise"),
+}
+"""What of CatBoost pays; measured where it is asked for."""
+
 PEERS = {"catboost": catboost, "lightgbm": lightgbm, "xgboost": xgboost, "histogram": histogram}
 
 
 def loss_of(make: Callable[..., Any], X: pandas.DataFrame, y: np.ndarray, train: Any, test: Any, name: str) -> tuple:
     """The loss of one contender on one fold, and its CPU seconds."""
     words = [column for column in X if X[column].dtype == "category"]
-    if make is catboost:
+    if make is catboost or make in ABLATIONS.values():
         X = X.assign(**{column: X[column].astype(object).where(X[column].notna(), "missing") for column in words})
     began = time.process_time()
     model = make(name in NUMBERS, words).fit(X.iloc[train], y[train])
@@ -133,7 +161,8 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     contenders = {name: ours(own) for name, own in (OURS | arguments.more).items()} | PEERS
     if arguments.contenders:
-        contenders = {name: contenders[name] for name in arguments.contenders}
+        every = contenders | ABLATIONS
+        contenders = {name: every[name] for name in arguments.contenders}
     report: dict[str, Any] = {
         "date": date.today().isoformat(),
         "versions": {name: version(name) for name in ("jaxtree", "jax", "catboost", "lightgbm", "xgboost-cpu")},

@@ -28,15 +28,8 @@ from jaxtree.sklearn_compat import check_method_params, fit_and_score, safe_spli
 NUMBERS = (
     *("n_estimators", "learning_rate", "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_child_weight"),
     *("reg_lambda", "reg_alpha", "gamma", "max_delta_step", "subsample", "top_rate", "other_rate"),
-    *(
-        "colsample_bytree",
-        "colsample_bylevel",
-        "colsample_bynode",
-        "random_strength",
-        "n_iter_no_change",
-        "tol",
-        "class_weight",
-    ),
+    *("colsample_bytree", "colsample_bylevel", "colsample_bynode", "random_strength"),
+    *("n_iter_no_change", "tol", "class_weight"),
 )
 """Parameters in which models of one program may differ, and so may seeds where no rows are held out by them."""
 

@@ -1,8 +1,8 @@
 """Spaces of settings for boosted trees by the size of a table: small tables get many cautious rounds, large ones few.
 
 The ranges are about those in which LightGBM is tuned in comparisons of learners, with the names of jaxtree's
-parameters, and the noise of CatBoost. The first setting is that of models of folds, at a rate for fewer rounds. All
-settings of a space share a program of boosting, except that large tables have two sizes of trees.
+parameters, and the noise of CatBoost. The first setting is that of models of folds. All settings
+of a space share a program of boosting, except that large tables have two sizes of trees.
 """
 
 from typing import Any, NamedTuple

@@ -43,9 +43,9 @@ def test_draws_by_default_are_the_same_in_every_fit(kind):
 
 
 def test_what_is_given_replaces_auto_and_nothing_else():
-    model = GradientBoostingClassifier(early_stopping="folds", learning_rate=0.3, max_leaf_nodes=None, max_depth=3)
+    model = GradientBoostingClassifier(early_stopping="folds", max_leaf_nodes=None, max_depth=3)
     shrinkage = model.shrinkage(2_000)
-    assert shrinkage.learning_rate == 0.3 and shrinkage.max_leaf_nodes is None
+    assert shrinkage.max_leaf_nodes is None
     assert shrinkage.score_noise == usual.FOLDS_OF_CLASSES.random_strength
     assert shrinkage.patience == usual.FOLDS_OF_CLASSES.n_iter_no_change
 

@@ -52,12 +52,12 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
     Args:
         n_estimators: The most rounds, of a tree each, or of one for every score.
         learning_rate: The part of a leaf's step that is made; or a schedule, such as optax's: a function of the number
-            of rounds made. "auto" is 0.1, with folds 0.05.
+            of rounds made.
         max_depth: The largest depth of a leaf; None for no limit.
         max_leaf_nodes: The most leaves of a tree, which grows best-first: the split that saves most is next. None for
             any number, which needs a `max_depth`, or trees grow until nothing is saved any more. "auto" is 31, with
             folds 16 of classes and 32 of numbers, and half of that below 1,000 rows.
-        min_samples_leaf: The least number of rows in a branch; "auto" is 20, with folds 5 of classes and 1 of numbers;
+        min_samples_leaf: The least number of rows in a branch; "auto" is 20, with folds 3 of classes and 1 of numbers;
             and 1 of tables from 50,000 rows on, whose sums are then quicker.
         min_child_weight: The least sum of second derivatives in a branch; "auto" is 0.001 of tables below 50,000 rows,
             and 1 of larger ones.
@@ -105,7 +105,7 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
             or a splitter of scikit-learn, such as `RepeatedKFold`, or its splits: pairs of the rows of the table that a
             model is grown on, and those that judge it. Of a number, rows of a group stay together, and classes have
             their shares in every fold; without a `random_state` they are the same in every fit.
-        n_iter_no_change: Rounds without a better loss; "auto" is 10, with folds 50.
+        n_iter_no_change: Rounds without a better loss; "auto" is 10, with folds 30.
         tol: How much less a loss must be to be better.
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.

@@ -75,7 +75,7 @@ class BoostingParameters(EncodingParameters):
     _of_classes: ClassVar[bool] = False
 
     n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=100, kw_only=False)
-    learning_rate: Annotated[float | str | Callable[[int], Any], ABOVE_0, callable, AUTO] = "auto"
+    learning_rate: Annotated[float | Callable[[int], Any], ABOVE_0, callable] = 0.1
     max_depth: Annotated[int | None, whole(1), None] = None
     max_leaf_nodes: Annotated[int | str | None, whole(2), None, AUTO] = "auto"
     min_samples_leaf: Annotated[int | str, whole(1), AUTO] = "auto"
@@ -119,7 +119,7 @@ class BoostingParameters(EncodingParameters):
         return BoostingConfig(learner, shrinkage, self.n_estimators, bool(self.early_stopping), self.verbose)
 
     def _without_auto(self, num_rows: int) -> Usual:
-        """Returns the parameters that may be "auto" as they are for so many rows; a rate may be a function."""
+        """Returns the parameters that may be "auto" as they are for so many rows; leaves of any number are None."""
         usual = usual_values(num_rows, has_folds=self.early_stopping == FOLDS, of_classes=self._of_classes)
         for name, parameter in vars(self).items():
             # No other word is among them.
@@ -187,7 +187,7 @@ class BoostingParameters(EncodingParameters):
             # The depth of a tree may bound its leaves already.
             leaves = leaves if leaves < 2**self.max_depth else None
         return Shrinkage(
-            learning_rate=own.learning_rate,
+            learning_rate=self.learning_rate,
             l2=self.reg_lambda,
             l1=self.reg_alpha,
             max_step=self.max_delta_step or np.inf,

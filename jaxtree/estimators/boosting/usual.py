@@ -13,7 +13,6 @@ class Usual(NamedTuple):
     """Parameters that are "auto", see `GradientBoostingClassifier`.
 
     Attributes:
-        learning_rate: The part of a step that is made.
         max_leaf_nodes: The most leaves of a tree.
         min_samples_leaf: The least number of rows in a branch.
         min_child_weight: The least sum of second derivatives in a branch; below 1, rows that are almost certain can
@@ -23,7 +22,6 @@ class Usual(NamedTuple):
         n_iter_no_change: The patience of early stopping.
     """
 
-    learning_rate: float = 0.1
     max_leaf_nodes: int = 31
     min_samples_leaf: int = 20
     min_child_weight: float = 1e-3
@@ -33,8 +31,8 @@ class Usual(NamedTuple):
 
 
 ONE_MODEL = Usual()
-FOLDS_OF_CLASSES = Usual(0.05, 16, 5, 1e-3, 0.8, 6.0, 50)
-FOLDS_OF_NUMBERS = Usual(0.05, 32, 1, 1e-3, 0.6, 0.0, 50)
+FOLDS_OF_CLASSES = Usual(16, 3, 1e-3, 0.8, 6.0, 30)
+FOLDS_OF_NUMBERS = Usual(32, 1, 1e-3, 0.6, 0.0, 30)
 
 FEW_ROWS = 1_000
 """Tables of fewer rows have trees of half as many leaves with folds."""
