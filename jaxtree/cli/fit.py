@@ -196,7 +196,11 @@ def fit_and_save(session: Session, estimator: Any, training: "Labelled", output:
     keep_reading(estimator, training)
     score = estimator.score(training.X, training.y, **training.arguments)
     words = f"on the rows of the fit: {estimator.score_name_} {score_in_words(score)}"
-    print_results(output, [*results, shape_of(estimator), words])
+    found = [*results, shape_of(estimator), words]
+    if getattr(estimator, "folds_", None) is not None:
+        own = f"{estimator.score_name_} {score_in_words(estimator.oof_score_)}"
+        found.append(f"each row by models that have not seen it: {own}")
+    print_results(output, found)
     save_model(estimator, output)
 
 

@@ -45,7 +45,10 @@ def shape_of(estimator: Any) -> str:
         return f"{shape}{_optimality(estimator)}"
     if hasattr(estimator, "forest_"):
         most = ""
-        if getattr(estimator, "early_stopping", False):
+        folds = getattr(estimator, "folds_", None)
+        if folds is not None:
+            most = f" of {len(folds)} models"
+        elif getattr(estimator, "early_stopping", False):
             most = f" of at most {estimator.n_estimators * getattr(estimator, 'trees_per_round_', 1)}"
         return f"{name}: {len(estimator.forest_)} trees{most}, {len(estimator.forest_.nodes.feature)} nodes"
     return f"{name}: depth {estimator.depth_}"

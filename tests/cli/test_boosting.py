@@ -43,6 +43,10 @@ def test_losses_have_names_and_numbers(run, numbers):
     model = jaxtree.load("m")
     assert model.loss == "poisson" and model.early_stopping
     assert f"{len(model.forest_)} trees of at most 3, " in done.stdout
+    done = run(*fit, "--set", "early_stopping=folds", "--set", "folds=3", "--set", "random_state=0")
+    model = jaxtree.load("m")
+    assert f"{len(model.forest_)} trees of 3 models, " in done.stdout
+    assert f"each row by models that have not seen it: R² {model.oof_score_:.4f}" in done.stdout
     run(*fit, "--loss", "quantile:0.9")
     assert jaxtree.load("m").loss == quantile(0.9)
 
