@@ -67,6 +67,7 @@ class Forecast:
         seconds: The time of all of it.
         whole: The number of settings of a whole batch.
         num_folds: The number of folds.
+        num_models: The number of models of a fit on all rows, made at once.
 
     Example:
         >>> forecast = Forecast(100.0, 8, 5)
@@ -81,8 +82,8 @@ class Forecast:
         (1.5, 3)
     """
 
-    def __init__(self, seconds: float, whole: int, num_folds: int):
-        self._seconds, self._whole, self._num_folds = seconds, whole, num_folds
+    def __init__(self, seconds: float, whole: int, num_folds: int, num_models: int = 1):
+        self._seconds, self._whole, self._num_folds, self._num_models = seconds, whole, num_folds, num_models
         self._whole_batches: list[float] = []
         self._compiled: set[int] = set()
         self._choice = 0.0
@@ -112,7 +113,8 @@ class Forecast:
         if self._fits:
             # A choice among a few more settings mostly asks for one that is new.
             return self.of_member()
-        expected = TO_COMPILE + MEMBERS * LONE_FIT * self._of_setting() / self._num_folds
+        of_model = self._of_setting() / self._num_folds
+        expected = TO_COMPILE + MEMBERS * max(LONE_FIT, self._num_models) * of_model
         return min(PART_FOR_MEMBERS * self._seconds, expected)
 
     def reserve(self) -> float:

@@ -11,8 +11,8 @@ import numpy as np
 
 from jaxtree.estimators.boosting.usual import usual_values
 
-SMALL, MEDIUM = 20_000, 100_000
-"""Rows times scores up to which a table is small, or of medium size."""
+FEW, SMALL, MEDIUM = 5_000, 20_000, 100_000
+"""Rows times scores up to which a table has few rows, is small, or of medium size."""
 
 
 class Range(NamedTuple):
@@ -48,11 +48,14 @@ class Space(NamedTuple):
         fixed: Parameters that all settings share.
         ranges: The ranges of the others, by name.
         batch: The number of settings that are fitted at once: fewer where they take long.
+        has_folds: Whether members of an ensemble are means of models of folds, which learn from every row and differ
+            less by chance: of tables where so many models take little time.
     """
 
     fixed: dict[str, Any]
     ranges: dict[str, Range]
     batch: int
+    has_folds: bool = False
 
     def settings(self, number: int, seed: int) -> list[dict[str, Any]]:
         """Returns settings: first that of the defaults, then drawn ones, the same for a seed however many they are."""
@@ -97,4 +100,4 @@ def space_for(num_rows: int, num_columns: int, num_classes: int = 0) -> Space:
         "early_stopping": True,
         "n_iter_no_change": (20, 15, 10)[size],
     }
-    return Space(fixed, ranges, batch=(8, 4, 2)[size])
+    return Space(fixed, ranges, batch=(8, 4, 2)[size], has_folds=work <= FEW)

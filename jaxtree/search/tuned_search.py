@@ -61,7 +61,8 @@ class TunedSearchCV(BaseSettingsSearch):
 
     What the space says of a parameter (rounds and their early stopping, learning rate, leaves, the least rows and
     weight of a leaf, penalties, parts of rows and columns) replaces what the estimator says; the others, such as
-    `monotonic_cst`, `categorical_features` or `loss`, are kept.
+    `monotonic_cst`, `categorical_features` or `loss`, are kept. Of up to 5,000 rows, times scores, a member of the
+    ensemble is the mean of models of folds (`early_stopping="folds"`), unless a splitter says what may judge what.
 
     Args:
         estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`.
@@ -220,6 +221,9 @@ class TunedSearchCV(BaseSettingsSearch):
         """Returns the settings that suit the table."""
         classes = task.yardstick.classes
         space = space_for(*task.X.shape, num_classes=0 if classes is None else len(classes))
+        if not isinstance(self.cv, int):
+            # The user says which rows may judge which: no other folds may.
+            space = space._replace(has_folds=False)
         if kernel.load() is None:
             # Fits take several times as long, and a batch that has no time for all rounds is worth less.
             space = space._replace(batch=FEW_WITHOUT_KERNEL)

@@ -13,6 +13,8 @@ from jaxtyping import Bool, Float, Int
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
+from jaxtree.estimators.boosting.fold_rows import scheme_of
+from jaxtree.estimators.boosting.parameters import FOLDS
 from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS, Fitted, fit_alone
 from jaxtree.search.budget import Budget, Forecast
 from jaxtree.search.evaluation import Search
@@ -126,7 +128,8 @@ def find_ensemble(
 
     For these fits time is kept, of which some is left over. While there is enough of it for further settings, these are
     tried, an ensemble of all settings is chosen, and the members that are new are fitted; if time does not suffice for
-    them, the ensemble stays as it was.
+    them, the ensemble stays as it was. Of tables of few rows, where time sufficed for all rounds, a member is the mean
+    of models of folds.
 
     An interrupt (Ctrl-C) ends the search: the ensemble is of the settings that are finished. Another one ends the fits
     of its members.
@@ -144,9 +147,12 @@ def find_ensemble(
         KeyboardInterrupt: There was an interrupt before any setting was finished, or before any member was.
     """
     estimator = configured(task.estimator, {**space.fixed, "random_state": seed})
-    forecast = Forecast(budget.seconds, space.batch, len(task.splits))
+    scheme = scheme_of(len(task.y), len(task.y))
+    num_models = scheme.num_folds * scheme.num_repeats if space.has_folds else 1
+    forecast = Forecast(budget.seconds, space.batch, len(task.splits), num_models)
     search = _SearchInTime(task._replace(estimator=estimator), space.settings(budget.settings, seed), budget, forecast)
-    fits = _FitsOfMembers(task._replace(estimator=configured(task.estimator, {"random_state": seed})), budget, forecast)
+    blank = configured(task.estimator, {"random_state": seed})
+    fits = _FitsOfMembers(task._replace(estimator=blank), space, budget, forecast)
     if not search.go_on(report):
         raise KeyboardInterrupt
     chosen = _chosen(task, search.tried(), budget, forecast)
@@ -331,8 +337,8 @@ def _no_score(estimator: Any, X: Any, y: Any) -> float:
 class _FitsOfMembers:
     """The fits of settings on all rows."""
 
-    def __init__(self, task: Task, budget: Budget, forecast: Forecast):
-        self._task, self._budget, self._forecast = task, budget, forecast
+    def __init__(self, task: Task, space: Space, budget: Budget, forecast: Forecast):
+        self._task, self._space, self._budget, self._forecast = task, space, budget, forecast
         self._fitted: dict[int, Any] = {}
         self.was_interrupted = False
 
@@ -375,17 +381,20 @@ class _FitsOfMembers:
         return bool(self._fitted) and (self.was_interrupted or self._budget.left() < self._forecast.of_member())
 
     def _fit(self, tried: Tried, number: int) -> Any:
-        """Fits a setting on all rows, with fewer rounds if there is no time for all."""
+        """Fits a setting on all rows: models of folds, or one with fewer rounds if there is no time for all."""
         task, deadline = self._task, self._budget.deadline(0.0)
-        num_rounds = max(1, round(float(tried.num_rounds[number].mean())))
-        rounds = {"n_estimators": num_rounds, "early_stopping": False}
+        ends = [lambda number, measured: deadline.left() <= 0]
+        if self._space.has_folds and not tried.was_cut.any():
+            rounds, options = self._space.fixed | {"early_stopping": FOLDS}, {}
+        else:
+            num_rounds = max(1, round(float(tried.num_rounds[number].mean())))
+            rounds, options = {"n_estimators": num_rounds, "early_stopping": False}, {"callbacks": ends}
         model: Any = configured(task.estimator, {**tried.settings[number], **rounds})
         with warnings.catch_warnings():
             # A model that is interrupted would be kept with the rounds that it has.
             warnings.filterwarnings("error", "fit was interrupted", InterruptedFitWarning)
             warnings.filterwarnings("ignore", LEFT_THE_NUMBERS, InterruptedFitWarning)
-            ends = [lambda number, measured: deadline.left() <= 0]
-            return model.fit(task.X, task.y, task.weight, callbacks=ends)
+            return model.fit(task.X, task.y, task.weight, **options)
 
 
 def _by_weight(weights: Float[np.ndarray, " setting"]) -> list[int]:

@@ -158,7 +158,8 @@ def small_space():
     ranges["max_leaf_nodes"] = ranges["max_leaf_nodes"]._replace(default=31)
     ranges["min_samples_leaf"] = Range(2, 3, True, True, 3)
     ranges["subsample"] = ranges["subsample"]._replace(default=1)
-    return space._replace(ranges=ranges, fixed=space.fixed | {"n_estimators": 4, "n_iter_no_change": 2}, batch=2)
+    fixed = space.fixed | {"n_estimators": 4, "n_iter_no_change": 2}
+    return space._replace(ranges=ranges, fixed=fixed, batch=2, has_folds=False)
 
 
 @pytest.mark.parametrize("seconds", [40, pytest.param(80, marks=pytest.mark.slow)])

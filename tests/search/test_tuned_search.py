@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, KFold
 
 import jaxtree
 from jaxtree import GradientBoostingRegressor, TunedSearchCV, tune
@@ -125,11 +125,17 @@ def test_numbers_and_parameters_of_the_estimator_are_kept():
     search = tune(FRAME, NUMBERS, estimator=up, scoring="neg_mean_absolute_error", **QUICK)
     assert is_regressor(search) and isinstance(search.best_estimator_, jaxtree.BoostedEnsembleRegressor)
     for member in search.best_estimator_.estimators_:
-        assert member.monotonic_cst == {"size": 1} and member.n_estimators <= 6 and not member.early_stopping
+        assert member.monotonic_cst == {"size": 1} and member.n_estimators == 6 and member.early_stopping == "folds"
     assert up.get_params() == GradientBoostingRegressor(monotonic_cst={"size": 1}, n_estimators=7).get_params()
     assert "mean_absolute_error" in search.leaderboard()
     known = search.oof_predictions_[:, 0]
     np.testing.assert_allclose(search.best_score_, -np.abs(known - NUMBERS).mean(), rtol=0.02)
+
+
+@pytest.mark.parametrize(("cv", "stopping"), [(2, "folds"), (KFold(2), False)])
+def test_members_are_models_of_folds_unless_a_splitter_says_what_may_judge(cv, stopping):
+    search = tune(FRAME.select_dtypes("number").to_numpy(float), NUMBERS, **QUICK | {"cv": cv, "n_iter": 3})
+    assert {member.early_stopping for member in search.best_estimator_.estimators_} == {stopping}
 
 
 @pytest.mark.slow
