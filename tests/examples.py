@@ -188,7 +188,7 @@ def _boosted(table, plain, classes, numbers):
     few = {"n_estimators": 4, "max_depth": 2, "min_samples_leaf": 4}
     classifier, regressor = jaxtree.GradientBoostingClassifier, jaxtree.GradientBoostingRegressor
     return {
-        "boosted": (classifier(**few, early_stopping=True), table, classes == "low"),
+        "boosted": (classifier(**few, early_stopping=True, random_state=0), table, classes == "low"),
         "boosted_classes": (classifier(**few, reg_lambda=0.5, categorical_splits="ordered"), table, classes),
         "boosted_regression": (regressor(**few, missing="branch", categorical_splits="multiway"), table, numbers),
         "boosted_counts": (regressor(**few, loss="poisson"), plain, np.abs(numbers)),

@@ -117,9 +117,14 @@ SIZES = """() => Object.fromEntries([...document.querySelectorAll("section.card[
 """Of every card: its left end, width and height in pixels, and its number of labels."""
 
 
+PATIENCE = 120_000
+"""Milliseconds that a page may take: others may run beside it."""
+
+
 def looked_at(browser, html, width):
     """Opens a page in a width."""
     view = browser.new_page(viewport={"width": width, "height": 900})
+    view.set_default_timeout(PATIENCE)
     view.set_content(html)
     view.wait_for_selector("html[data-ready]")
     view.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
