@@ -22,7 +22,7 @@ from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.many import boost_many
 from jaxtree.boosting.round_tree import ScoredRows
-from jaxtree.boosting.rounds import blank_trees
+from jaxtree.boosting.rounds import blank_tables
 from jaxtree.boosting.samples import MinimalVariance, OneSided
 from jaxtree.growth import Limits, Sizes
 from jaxtree.growth.loop.grow import Growth
@@ -68,7 +68,7 @@ def _any_tree(prepared: Prepared, *, plan: Plan) -> tuple[Growth, Int32[Array, "
     """A tree that depends on the rows, so that the compiler cannot know it, and the leaf of every row."""
     assert prepared.weight is not None
     unknown = prepared.weight[0]
-    tree = jax.tree.map(lambda column: column[0] + unknown.astype(column.dtype), blank_trees(plan, 1))
+    tree = jax.tree.map(lambda column: column[0] + unknown.astype(column.dtype), blank_tables(plan, 1))
     return Growth(tree, unknown > 0), apply(tree, prepared.codes)
 
 

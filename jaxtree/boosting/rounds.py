@@ -270,9 +270,13 @@ def _with_best(state: BoostState, losses: list[Float[Array, ""]], rates: Rates) 
 
 def blank_trees(plan: Plan, loss: BaseLoss, number: int) -> Tree:
     """Space for the trees of a number of rounds."""
-    objective, of_round = plan.rules.objective, trees_per_round(plan, loss)
-    trees = (number,) if of_round == 1 else (number, of_round)
-    size = (*trees, plan.capacity)
+    of_round = trees_per_round(plan, loss)
+    return blank_tables(plan, number) if of_round == 1 else blank_tables(plan, number, of_round)
+
+
+def blank_tables(plan: Plan, *trees: int) -> Tree:
+    """Space for an array of trees of a shape."""
+    objective, size = plan.rules.objective, (*trees, plan.capacity)
     assert isinstance(objective, Newton)
     zero, real = jnp.zeros(size, jnp.int32), jnp.zeros(size, jnp.float64)
     return Tree(
