@@ -7,7 +7,7 @@ from sklearn.base import clone
 import jaxtree
 from jaxtree import BoostSearchCV, GradientBoostingClassifier, GradientBoostingDistribution, GradientBoostingRegressor
 from jaxtree.boosting import quantiles
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.explain import shap_values
 from tests.marks import are_slow
 
@@ -135,3 +135,16 @@ def test_what_does_not_go_together_is_said():
     assert full.fit(X, two).trees_per_round_ == dropping.fit(X, two).trees_per_round_ == 1
     with pytest.raises(InvalidInputError, match="'multi_strategy' parameter"):
         clone(CLASSES).set_params(multi_strategy="one_tree").fit(X, Y)
+
+
+def test_an_interrupt_counts_rounds_and_not_trees(monkeypatch):
+    monkeypatch.setattr("jaxtree.boosting.booster.ROUNDS_AT_A_TIME", 4)
+
+    def stop_after(number, _):
+        if number == 8:
+            raise KeyboardInterrupt
+
+    model = clone(CLASSES).set_params(n_estimators=12)
+    with pytest.warns(InterruptedFitWarning, match="the model has been made in 8 of 12 rounds"):
+        model.fit(X, Y, eval_set=[(X, Y)], callbacks=[stop_after])
+    assert model.n_estimators_ == 8 and len(model.forest_) == 8 * SCORES

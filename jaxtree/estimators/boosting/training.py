@@ -240,7 +240,7 @@ def train(
     if not recorder.num_rounds:  # the interrupt came before anything was measured
         raise KeyboardInterrupt
     kept = _kept_rounds(task, rows, config, boosted, recorder)
-    return TrainedRounds(kept, boosted.stop, task.num_earlier + len(boosted.forest))
+    return TrainedRounds(kept, boosted.stop, task.num_earlier + len(boosted.losses))
 
 
 def _kept_rounds(
