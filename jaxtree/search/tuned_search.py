@@ -29,7 +29,8 @@ from jaxtree.search.leaderboard import Leaderboard, make_leaderboard
 from jaxtree.search.out_of_fold import make_yardstick
 from jaxtree.search.scoring import check_scorer
 from jaxtree.search.spaces import Space, space_for
-from jaxtree.search.tuning import OnProgress, Task, TunedEnsemble, find_ensemble, silent
+from jaxtree.search.tried import OnProgress, Task, silent
+from jaxtree.search.tuning import TunedEnsemble, find_ensemble
 from jaxtree.sklearn_compat import Interval
 from jaxtree.table.sources import is_source
 from jaxtree.table.target import encode_classes, encode_numbers, has_classes

@@ -2,66 +2,26 @@
 
 import contextlib
 import time
-import warnings
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from jaxtree.boosting.ending import Deadline
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
-from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
+from jaxtree.errors import TrainingError
+from jaxtree.estimators.boosting.ensemble import BoostedEnsemble
 from jaxtree.estimators.boosting.fold_rows import scheme_of
-from jaxtree.estimators.boosting.parameters import FOLDS
-from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS, Fitted, fit_alone
+from jaxtree.search.boosted_folds import Fitted, fit_alone
 from jaxtree.search.budget import Budget, Forecast
 from jaxtree.search.evaluation import Search
 from jaxtree.search.halving import Standings, fit_settings
+from jaxtree.search.members import FitsOfMembers
 from jaxtree.search.out_of_fold import Yardstick, out_of_fold, predictions_of_other_choices, scores_of_folds, select
-from jaxtree.search.parameter_importances import parameter_importances
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import configured
 from jaxtree.search.spaces import Space
-
-NUM_REPEATS = 20
-"""Shuffles of a parameter, by which its importance is measured."""
-
-
-class Tried(NamedTuple):
-    """The settings that were tried, on the folds of a search or, if it was interrupted at once, the first of them.
-
-    Attributes:
-        settings: Their parameters.
-        predicted: Their out-of-fold predictions.
-        curves: Of every setting the losses on the test rows after each round, an array a fold.
-        num_rounds: The number of rounds of every setting on every fold.
-        scores: Their scores on every fold, greater if better.
-        fit_seconds: How long every fit took, as long as it was not among others that share its program.
-        seconds: When each was finished.
-        was_cut: Whether time did not suffice for all rounds of a setting on some fold.
-    """
-
-    settings: list[dict[str, Any]]
-    predicted: Float[np.ndarray, "setting row column"]
-    curves: list[list[Float[np.ndarray, " round"]]]
-    num_rounds: Float[np.ndarray, "setting fold"]
-    scores: Float[np.ndarray, "setting fold"]
-    fit_seconds: Float[np.ndarray, "setting fold"]
-    seconds: Float[np.ndarray, " setting"]
-    was_cut: Bool[np.ndarray, " setting"]
-
-    def parameter_importances(self) -> list[tuple[str, float]]:
-        """Returns parameters by how much they count, the greatest first; none where there are too few settings."""
-        means = self.scores.mean(axis=1)
-        results = {"params": self.settings, "mean_test_score": np.where(np.isfinite(means), means, np.nan)}
-        try:
-            found = parameter_importances(results, "score", n_repeats=NUM_REPEATS, random_state=0)
-        except InvalidInputError:
-            return []
-        named = zip(found.names, np.maximum(found.mean, 0.0).tolist(), strict=True)
-        return sorted(named, key=lambda own: -own[1])
+from jaxtree.search.tried import OnProgress, Task, Tried, silent
 
 
 class TunedEnsemble(NamedTuple):
@@ -86,34 +46,6 @@ class TunedEnsemble(NamedTuple):
     yardstick: Yardstick
     tests: list[Int[np.ndarray, " row"]]
     was_interrupted: bool
-
-
-class Task(NamedTuple):
-    """What is tuned.
-
-    Attributes:
-        estimator: A blank `GradientBoostingClassifier` or `GradientBoostingRegressor`.
-        X: The table.
-        y: The target.
-        weight: The weight of every row, or None.
-        splits: The rows of every fold, to fit on and to score on.
-        yardstick: How predictions are scored.
-    """
-
-    estimator: Any
-    X: Any
-    y: Any
-    weight: Any
-    splits: Sequence[tuple[Any, Any]]
-    yardstick: Yardstick
-
-
-OnProgress = Callable[[float, str], Any]
-"""What is called with the seconds used, and with words about what is done; none while a batch goes on."""
-
-
-def silent(used: float, words: str) -> None:
-    """Tells nobody about progress."""
 
 
 def find_ensemble(
@@ -152,7 +84,7 @@ def find_ensemble(
     forecast = Forecast(budget.seconds, space.batch, len(task.splits), num_models)
     search = _SearchInTime(task._replace(estimator=estimator), space.settings(budget.settings, seed), budget, forecast)
     blank = configured(task.estimator, {"random_state": seed})
-    fits = _FitsOfMembers(task._replace(estimator=blank), space, budget, forecast)
+    fits = FitsOfMembers(task._replace(estimator=blank), space, budget, forecast)
     if not search.go_on(report):
         raise KeyboardInterrupt
     chosen = _chosen(task, search.tried(), budget, forecast)
@@ -205,7 +137,7 @@ def _tests(task: Task, tried: Tried) -> list[Int[np.ndarray, " row"]]:
     return [np.asarray(test) for _, test in task.splits[: tried.scores.shape[1]]]
 
 
-def _as_found(task: Task, search: "_SearchInTime", fits: "_FitsOfMembers", chosen: _Choice) -> TunedEnsemble:
+def _as_found(task: Task, search: "_SearchInTime", fits: "FitsOfMembers", chosen: _Choice) -> TunedEnsemble:
     """What was found, with all settings, also those that were tried after the last choice."""
     tried, (weights, predicted) = search.tried(), chosen
     tests, was_interrupted = _tests(task, tried), search.was_interrupted or fits.was_interrupted
@@ -332,71 +264,3 @@ def _raise_as_alone(search: Search, setting: Any, fits: Sequence[Fitted]) -> Non
 def _no_score(estimator: Any, X: Any, y: Any) -> float:
     """The score of a fit: the yardstick scores the predictions of all folds afterwards."""
     return 0.0
-
-
-class _FitsOfMembers:
-    """The fits of settings on all rows."""
-
-    def __init__(self, task: Task, space: Space, budget: Budget, forecast: Forecast):
-        self._task, self._space, self._budget, self._forecast = task, space, budget, forecast
-        self._fitted: dict[int, Any] = {}
-        self.was_interrupted = False
-
-    def are_fitted(self, weights: Float[np.ndarray, " setting"]) -> Bool[np.ndarray, " setting"]:
-        """Returns which settings are fitted."""
-        return np.isin(np.arange(len(weights)), list(self._fitted))
-
-    def ensemble(self, weights: Float[np.ndarray, " setting"]) -> BoostedEnsemble:
-        """Returns the ensemble of these weights, whose members are fitted."""
-        order = _by_weight(weights)
-        return ensemble_of([self._fitted[number] for number in order], weights[order].tolist())
-
-    def go_on(self, tried: Tried, weights: Float[np.ndarray, " setting"], may_fail: bool, report: OnProgress) -> bool:
-        """Fits the members that are not fitted yet while there is time; returns whether all are.
-
-        Args:
-            tried: The settings.
-            weights: The weights that were chosen.
-            may_fail: Whether an interrupt ends the fits also where none is finished; if not, a first one leaves one.
-            report: Called after every fit.
-        """
-        order = _by_weight(weights)
-        left = deque(number for number in order if number not in self._fitted)
-        while left and not self._is_over():
-            began = self._budget.used()
-            try:
-                self._fitted[left[0]] = self._fit(tried, left[0])
-            except (KeyboardInterrupt, InterruptedFitWarning):
-                if not self._fitted and (may_fail or self.was_interrupted):
-                    raise KeyboardInterrupt from None
-                self.was_interrupted = True
-                continue
-            left.popleft()
-            self._forecast.member_took(self._budget.used() - began)
-            report(self._budget.used(), f"{len(order) - len(left)} of {len(order)} members on all rows")
-        return not left
-
-    def _is_over(self) -> bool:
-        """Whether no other fit begins; a first one does in any case."""
-        return bool(self._fitted) and (self.was_interrupted or self._budget.left() < self._forecast.of_member())
-
-    def _fit(self, tried: Tried, number: int) -> Any:
-        """Fits a setting on all rows: models of folds, or one with fewer rounds if there is no time for all."""
-        task, deadline = self._task, self._budget.deadline(0.0)
-        ends = [lambda number, measured: deadline.left() <= 0]
-        if self._space.has_folds and not tried.was_cut.any():
-            rounds, options = self._space.fixed | {"early_stopping": FOLDS}, {}
-        else:
-            num_rounds = max(1, round(float(tried.num_rounds[number].mean())))
-            rounds, options = {"n_estimators": num_rounds, "early_stopping": False}, {"callbacks": ends}
-        model: Any = configured(task.estimator, {**tried.settings[number], **rounds})
-        with warnings.catch_warnings():
-            # A model that is interrupted would be kept with the rounds that it has.
-            warnings.filterwarnings("error", "fit was interrupted", InterruptedFitWarning)
-            warnings.filterwarnings("ignore", LEFT_THE_NUMBERS, InterruptedFitWarning)
-            return model.fit(task.X, task.y, task.weight, **options)
-
-
-def _by_weight(weights: Float[np.ndarray, " setting"]) -> list[int]:
-    """The numbers of the members, that of the greatest weight first."""
-    return [number for number in np.argsort(-weights, kind="stable").tolist() if weights[number] > 0]

@@ -21,7 +21,8 @@ from jaxtree.growth.native import trees as native
 from jaxtree.search.budget import Budget
 from jaxtree.search.out_of_fold import make_yardstick
 from jaxtree.search.spaces import Range, Space
-from jaxtree.search.tuning import Task, find_ensemble
+from jaxtree.search.tried import Task
+from jaxtree.search.tuning import find_ensemble
 from tests.marks import rest_is_slow
 
 EXTREMES = [(rate, 1.0, 1.0) for rate in (1e-3, 1e3, 1e30)]

@@ -20,7 +20,8 @@ from jaxtree.search.ensemble import select_with_replacement
 from jaxtree.search.out_of_fold import make_yardstick, predictions_of_other_choices, scores_of_folds
 from jaxtree.search.parameter_importances import parameter_importances
 from jaxtree.search.spaces import Range, space_for
-from jaxtree.search.tuning import Task, find_ensemble
+from jaxtree.search.tried import Task
+from jaxtree.search.tuning import find_ensemble
 from tests.examples import mixed_classes, mixed_table
 from tests.marks import rows_are_slow
 

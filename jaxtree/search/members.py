@@ -1,0 +1,85 @@
+"""The members of a tuned ensemble: settings that are fitted on all rows while there is time."""
+
+import warnings
+from collections import deque
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from jaxtree.errors import InterruptedFitWarning
+from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
+from jaxtree.estimators.boosting.parameters import FOLDS
+from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS
+from jaxtree.search.budget import Budget, Forecast
+from jaxtree.search.settings import configured
+from jaxtree.search.spaces import Space
+from jaxtree.search.tried import OnProgress, Task, Tried
+
+
+class FitsOfMembers:
+    """The fits of settings on all rows."""
+
+    def __init__(self, task: Task, space: Space, budget: Budget, forecast: Forecast):
+        self._task, self._space, self._budget, self._forecast = task, space, budget, forecast
+        self._fitted: dict[int, Any] = {}
+        self.was_interrupted = False
+
+    def are_fitted(self, weights: Float[np.ndarray, " setting"]) -> Bool[np.ndarray, " setting"]:
+        """Returns which settings are fitted."""
+        return np.isin(np.arange(len(weights)), list(self._fitted))
+
+    def ensemble(self, weights: Float[np.ndarray, " setting"]) -> BoostedEnsemble:
+        """Returns the ensemble of these weights, whose members are fitted."""
+        order = by_weight(weights)
+        return ensemble_of([self._fitted[number] for number in order], weights[order].tolist())
+
+    def go_on(self, tried: Tried, weights: Float[np.ndarray, " setting"], may_fail: bool, report: OnProgress) -> bool:
+        """Fits the members that are not fitted yet while there is time; returns whether all are.
+
+        Args:
+            tried: The settings.
+            weights: The weights that were chosen.
+            may_fail: Whether an interrupt ends the fits also where none is finished; if not, a first one leaves one.
+            report: Called after every fit.
+        """
+        order = by_weight(weights)
+        left = deque(number for number in order if number not in self._fitted)
+        while left and not self._is_over():
+            began = self._budget.used()
+            try:
+                self._fitted[left[0]] = self._fit(tried, left[0])
+            except (KeyboardInterrupt, InterruptedFitWarning):
+                if not self._fitted and (may_fail or self.was_interrupted):
+                    raise KeyboardInterrupt from None
+                self.was_interrupted = True
+                continue
+            left.popleft()
+            self._forecast.member_took(self._budget.used() - began)
+            report(self._budget.used(), f"{len(order) - len(left)} of {len(order)} members on all rows")
+        return not left
+
+    def _is_over(self) -> bool:
+        """Whether no other fit begins; a first one does in any case."""
+        return bool(self._fitted) and (self.was_interrupted or self._budget.left() < self._forecast.of_member())
+
+    def _fit(self, tried: Tried, number: int) -> Any:
+        """Fits a setting on all rows: models of folds, or one with fewer rounds if there is no time for all."""
+        task, deadline = self._task, self._budget.deadline(0.0)
+        ends = [lambda number, measured: deadline.left() <= 0]
+        if self._space.has_folds and not tried.was_cut.any():
+            rounds, options = self._space.fixed | {"early_stopping": FOLDS}, {}
+        else:
+            num_rounds = max(1, round(float(tried.num_rounds[number].mean())))
+            rounds, options = {"n_estimators": num_rounds, "early_stopping": False}, {"callbacks": ends}
+        model: Any = configured(task.estimator, {**tried.settings[number], **rounds})
+        with warnings.catch_warnings():
+            # A model that is interrupted would be kept with the rounds that it has.
+            warnings.filterwarnings("error", "fit was interrupted", InterruptedFitWarning)
+            warnings.filterwarnings("ignore", LEFT_THE_NUMBERS, InterruptedFitWarning)
+            return model.fit(task.X, task.y, task.weight, **options)
+
+
+def by_weight(weights: Float[np.ndarray, " setting"]) -> list[int]:
+    """The numbers of the members, that of the greatest weight first."""
+    return [number for number in np.argsort(-weights, kind="stable").tolist() if weights[number] > 0]
